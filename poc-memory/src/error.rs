@@ -1,0 +1,233 @@
+//! The one error every surface speaks, and the one place where its code becomes a status.
+//!
+//! Modules below the boundary have small `thiserror` enums of their own; they turn into an
+//! [`Error`] by `From`, next to the enum. A message says what is wrong; the hint says what would
+//! be right. Names stand in backticks and neither ends with a full stop.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The stable name of a kind of failure: scripts and clients may rely on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// The request is malformed: a missing, extra, wrong-typed or out-of-range argument.
+    InvalidArgument,
+    /// A configuration, agent or template file is malformed.
+    InvalidConfig,
+    /// What was asked for does not exist.
+    NotFound,
+    /// The request contradicts what is stored (a taken key, a node changed in between).
+    Conflict,
+    /// Another process holds the store.
+    Locked,
+    /// What the request needs is not running or not reachable.
+    Unavailable,
+    /// The request was refused by a permit or a budget.
+    Rejected,
+    /// The store stopped accepting writes because the disk failed it.
+    ReadOnly,
+    /// A defect or a failing disk: nothing the caller could have done differently.
+    Internal,
+}
+
+impl Code {
+    /// The name as it appears in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::InvalidArgument => "invalid_argument",
+            Code::InvalidConfig => "invalid_config",
+            Code::NotFound => "not_found",
+            Code::Conflict => "conflict",
+            Code::Locked => "locked",
+            Code::Unavailable => "unavailable",
+            Code::Rejected => "rejected",
+            Code::ReadOnly => "read_only",
+            Code::Internal => "internal",
+        }
+    }
+
+    /// The process exit status that stands for this code.
+    pub fn exit(self) -> Exit {
+        match self {
+            Code::InvalidArgument => Exit::Usage,
+            Code::InvalidConfig => Exit::Config,
+            Code::Locked | Code::Unavailable => Exit::Unavailable,
+            Code::Rejected => Exit::Rejected,
+            Code::NotFound | Code::Conflict | Code::ReadOnly | Code::Internal => Exit::Failed,
+        }
+    }
+}
+
+/// How a process ends. The numbers are part of the command line's contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done.
+    Ok = 0,
+    /// Tried and failed.
+    Failed = 1,
+    /// The command line is wrong.
+    Usage = 2,
+    /// There was nothing to do.
+    NothingToDo = 3,
+    /// Rejected, or stopped by a budget.
+    Rejected = 4,
+    /// The daemon cannot be reached, or another process holds the store.
+    Unavailable = 5,
+    /// A configuration or agent file is invalid (`EX_CONFIG` of sysexits.h).
+    Config = 78,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        std::process::ExitCode::from(exit as u8)
+    }
+}
+
+/// Where in the input something is wrong. Every part is optional; lines and columns count from 1,
+/// columns in characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct At {
+    /// Dotted path of the offending field of a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field: Option<String>,
+    /// The file, as the caller named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Line, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Column in characters, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+}
+
+impl At {
+    /// The position of byte `offset` in `text`, as a line and a column.
+    pub fn offset(text: &str, offset: usize) -> Self {
+        let mut end = offset.min(text.len());
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let before = text.get(..end).unwrap_or(text);
+        let line = before.matches('\n').count() as u32 + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() as u32 + 1;
+        At { line: Some(line), column: Some(column), ..At::default() }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        if let Some(file) = &self.file {
+            write!(f, "{file}")?;
+            separator = ":";
+        }
+        if let Some(line) = self.line {
+            write!(f, "{separator}{line}")?;
+            if let Some(column) = self.column {
+                write!(f, ":{column}")?;
+            }
+            separator = ": ";
+        }
+        if let Some(field) = &self.field {
+            write!(f, "{separator}`{field}`")?;
+        }
+        Ok(())
+    }
+}
+
+/// What every surface answers when a request fails.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Error {
+    /// The stable kind.
+    pub code: Code,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right, often a command to type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Where it is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<At>,
+}
+
+/// The result of everything that can fail at the boundary.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error with no hint and no place.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Error { code, message: message.into(), hint: None, at: None }
+    }
+
+    /// A malformed request.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Error::new(Code::InvalidArgument, message)
+    }
+
+    /// A malformed file of the operator's.
+    pub fn config(message: impl Into<String>) -> Self {
+        Error::new(Code::InvalidConfig, message)
+    }
+
+    /// Something that does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Error::new(Code::NotFound, message)
+    }
+
+    /// A contradiction with what is stored.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Error::new(Code::Conflict, message)
+    }
+
+    /// Something that is not running or not reachable.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Error::new(Code::Unavailable, message)
+    }
+
+    /// A defect or a failing disk.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Error::new(Code::Internal, message)
+    }
+
+    /// The same error with what would be right.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same error with the name of the offending field.
+    #[must_use]
+    pub fn field(mut self, field: impl Into<String>) -> Self {
+        self.at.get_or_insert_default().field = Some(field.into());
+        self
+    }
+
+    /// The same error with the file it stands in.
+    #[must_use]
+    pub fn file(mut self, file: impl Into<String>) -> Self {
+        self.at.get_or_insert_default().file = Some(file.into());
+        self
+    }
+
+    /// The same error with a place.
+    #[must_use]
+    pub fn at(mut self, at: At) -> Self {
+        self.at = Some(at);
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(at) = self.at.as_ref().filter(|at| **at != At::default()) {
+            write!(f, "{at}: ")?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,70 @@
+//! The edge: one tie of one kind between two nodes.
+
+use super::id::NodeId;
+use super::node::named;
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+named!(
+    /// What a tie means.
+    EdgeKind {
+        /// Made on purpose, by a person or an agent; strength 0 to 1.
+        Link = "link",
+        /// Made by insert: a keyword in common; strength is the cosine.
+        Keyword = "keyword",
+        /// Made by insert: alike in meaning; strength is the cosine.
+        Semantic = "semantic",
+        /// The source replaces the target; strength 1.
+        Supersedes = "supersedes",
+        /// The source says otherwise than the target.
+        Contradicts = "contradicts",
+        /// Associative: neighbours in one message; weight 0.05 to 100, decaying.
+        Structural = "structural",
+        /// Associative: recalled together; weight 0.05 to 100, decaying.
+        CoRetrieval = "co_retrieval",
+        /// Associative: the tie that led to a hit; weight 0.05 to 100, decaying.
+        CoTraversal = "co_traversal",
+    }
+);
+
+impl EdgeKind {
+    /// Whether graph stages, degree and communities see ties of this kind.
+    pub fn is_graph(self) -> bool {
+        !matches!(self, EdgeKind::Supersedes | EdgeKind::Contradicts)
+    }
+
+    /// Whether the strength is an unbounded decaying weight.
+    pub fn is_associative(self) -> bool {
+        matches!(self, EdgeKind::Structural | EdgeKind::CoRetrieval | EdgeKind::CoTraversal)
+    }
+}
+
+/// One tie, stored once under its source and mirrored under its target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Edge {
+    /// Where it starts.
+    pub src: NodeId,
+    /// Where it ends.
+    pub dst: NodeId,
+    /// What it means.
+    pub kind: EdgeKind,
+    /// 0 to 1, or the weight of an associative tie (0.05 to 100) as of `touched`.
+    pub strength: f64,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When its strength was last written.
+    pub touched: Timestamp,
+    /// Who made it, in the form of a node's provenance.
+    pub provenance: String,
+    /// Why, in the maker's words; may be empty.
+    pub reason: String,
+}
+
+impl Edge {
+    /// The strength graph stages use, in 0–1: associative weights `w` count as `w / (1 + w)`.
+    pub fn graph_strength(&self) -> f64 {
+        if self.kind.is_associative() { self.strength / (1.0 + self.strength) } else { self.strength }
+    }
+}

@@ -1,0 +1,22 @@
+//! Pure values of the graph and the immutable [`View`] everything reads.
+//!
+//! Nothing here touches a disk, a clock or a lock.
+
+mod column;
+mod delta;
+mod edge;
+mod id;
+pub mod metrics;
+mod node;
+#[cfg(test)]
+pub mod testing;
+mod view;
+mod visit;
+
+pub use column::Column;
+pub use delta::Delta;
+pub use edge::{Edge, EdgeKind};
+pub use id::{Minter, NodeId, RunId, Tenant};
+pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
+pub use view::{Ix, Neighbor, Tie, View};
+pub use visit::{Visit, VisitOutcome};

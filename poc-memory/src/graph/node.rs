@@ -1,0 +1,203 @@
+//! The node: one note, and the activity kept beside it.
+
+use super::id::{NodeId, Tenant};
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What kind of note a node is: one of the five built in, or one the config declares.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct NodeType(pub String);
+
+impl NodeType {
+    /// The types every store knows; `episodic` is a session.
+    pub const BUILT_IN: [&str; 5] = ["episodic", "daily", "weekly", "monthly", "semantic"];
+}
+
+impl Default for NodeType {
+    fn default() -> Self {
+        NodeType("semantic".into())
+    }
+}
+
+impl fmt::Display for NodeType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+
+            /// The name people and JSON use.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+
+            /// The value with this name.
+            pub fn parse(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|value| value.name() == name)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+pub(super) use named;
+
+named!(
+    /// How fast a node fades: the category scales its decay.
+    Category {
+        /// Never fades.
+        Core = "core",
+        /// Everyday notes.
+        General = "general",
+        /// How things work.
+        Technical = "technical",
+        /// Something seen once.
+        Observation = "observation",
+        /// Something to do.
+        Task = "task",
+    }
+);
+
+named!(
+    /// Where a node is in its life.
+    State {
+        /// In use.
+        Active = "active",
+        /// In use, but an agent or a person doubts it.
+        Stale = "stale",
+        /// Replaced by another node; out of retrieval, kept in history.
+        Superseded = "superseded",
+        /// Past its date; out of retrieval.
+        Expired = "expired",
+    }
+);
+
+impl State {
+    /// Whether searches and algorithms see a node in this state.
+    pub fn is_live(self) -> bool {
+        matches!(self, State::Active | State::Stale)
+    }
+}
+
+named!(
+    /// How far a text may be relied on. What is derived has the least trust of its sources.
+    Trust {
+        /// Kept away from every prompt until a person looks at it.
+        Quarantined = "quarantined",
+        /// From outside: imported files, fetched text.
+        External = "external",
+        /// Written by an agent.
+        Agent = "agent",
+        /// Written by the user.
+        User = "user",
+        /// Confirmed by the user for good.
+        Pinned = "pinned",
+    }
+);
+
+named!(
+    /// Which store a node was born in.
+    Origin {
+        /// Here, and nowhere else yet.
+        Local = "local",
+        /// Pulled from a remote store.
+        Remote = "remote",
+        /// Born here and copied to the remote store.
+        Pushed = "pushed",
+    }
+);
+
+/// One note.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Names the node for ever.
+    pub id: NodeId,
+    /// Whose node it is.
+    pub tenant: Tenant,
+    /// The name people use, unique within the tenant.
+    pub key: String,
+    /// One line.
+    pub title: String,
+    /// Markdown.
+    pub body: String,
+    /// The kind of note.
+    pub node_type: NodeType,
+    /// How fast it fades.
+    pub category: Category,
+    /// Normalised (trimmed, lower case, NFC), in order, without repeats.
+    pub keywords: Vec<String>,
+    /// Who made it: `manual`, `import:FILE`, `agent:NAME`, or any text with an optional part after `:`.
+    pub provenance: String,
+    /// How far it may be relied on.
+    pub trust: Trust,
+    /// Who said it, where that is known.
+    pub author: Option<String>,
+    /// Where it came from: a URL, a file, a ticket.
+    pub source: Option<String>,
+    /// 0 (none) to 10.
+    pub emotion: f32,
+    /// When it was first stored.
+    pub created: Timestamp,
+    /// When its text or state last changed. Learning touches the activity, not this.
+    pub modified: Timestamp,
+    /// When it leaves retrieval by itself.
+    pub expires: Option<Timestamp>,
+    /// Where it is in its life.
+    pub state: State,
+    /// Which store it was born in.
+    pub origin: Origin,
+    /// [`content_hash`] of title, body and keywords.
+    pub content_hash: [u8; 32],
+    /// Counts changes from 1; the token of compare-and-set.
+    pub version: u32,
+}
+
+/// BLAKE3 of title, NUL, body, NUL, the sorted keywords joined by `,`.
+pub fn content_hash(title: &str, body: &str, keywords: &[String]) -> [u8; 32] {
+    let mut sorted: Vec<&str> = keywords.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(title.as_bytes()).update(b"\0").update(body.as_bytes()).update(b"\0");
+    hasher.update(sorted.join(",").as_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+/// What use does to a node: kept beside it, so that learning never counts as an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Activity {
+    /// Weight as of `touched`; 1.0 at birth, floor 0.01, cap 100. It decays from there to now.
+    pub weight: f64,
+    /// When the weight was last written.
+    pub touched: Timestamp,
+    /// How often the node was used.
+    pub accesses: u64,
+    /// Spaced-repetition interval in days: 1, 3, 7, 14 or 30; 0 before the first replay.
+    pub replay_interval: u16,
+    /// When it was last replayed.
+    pub replayed: Option<Timestamp>,
+}
+
+impl Activity {
+    /// The activity of a node born at `now` with `weight`.
+    pub fn born(now: Timestamp, weight: f64) -> Self {
+        Activity { weight, touched: now, accesses: 0, replay_interval: 0, replayed: None }
+    }
+}

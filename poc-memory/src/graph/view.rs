@@ -1,0 +1,303 @@
+//! The immutable snapshot everything reads: one column per field, adjacency, look-ups, visits.
+//!
+//! A node has a dense index [`Ix`] within a view and its descendants; the index of a deleted node
+//! stays empty until the store is opened again. Bodies and titles stay in the store.
+
+mod apply;
+mod names;
+
+use super::Column;
+use super::edge::EdgeKind;
+use super::id::NodeId;
+use super::metrics::Communities;
+use super::node::{Category, State, Trust};
+use super::visit::Visit;
+use crate::time::Timestamp;
+use names::Names;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// The dense index of a node within a view.
+pub type Ix = u32;
+
+/// One end of an edge as the other end sees it: target, kind and graph strength in eight bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Neighbor {
+    // The low 28 bits are the target, the high 4 the kind.
+    packed: u32,
+    /// Graph strength in 0–1 ([`Edge::graph_strength`](super::Edge::graph_strength)).
+    pub strength: f32,
+}
+
+impl Neighbor {
+    const TARGET: u32 = (1 << 28) - 1;
+
+    fn new(target: Ix, kind: EdgeKind, strength: f64) -> Self {
+        Neighbor { packed: (target & Self::TARGET) | (kind as u32) << 28, strength: strength as f32 }
+    }
+
+    /// The node at the other end.
+    #[inline]
+    pub fn target(self) -> Ix {
+        self.packed & Self::TARGET
+    }
+
+    /// The kind of the edge.
+    pub fn kind(self) -> EdgeKind {
+        EdgeKind::ALL.get((self.packed >> 28) as usize).copied().unwrap_or(EdgeKind::Link)
+    }
+
+    fn order(self) -> (u32, u32) {
+        (self.target(), self.packed >> 28)
+    }
+}
+
+/// A live neighbour in the simple graph: all edges between two nodes count as one tie that is as
+/// strong as the strongest of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tie {
+    /// The neighbour.
+    pub ix: Ix,
+    /// Strength in 0–1.
+    pub strength: f64,
+}
+
+/// The immutable snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// The sequence number of the last transaction it contains; 0 for an empty store.
+    pub seq: u64,
+    ids: Column<NodeId>,
+    by_id: imbl::HashMap<NodeId, Ix>,
+    ids_ascend: bool,
+    keys: Column<Arc<str>>,
+    by_key: imbl::HashMap<Arc<str>, Ix>,
+    key_lens: Column<u32>,
+    body_lens: Column<u32>,
+    types: Column<u16>,
+    type_names: Arc<Names>,
+    provenances: Column<u32>,
+    provenance_names: Arc<Names>,
+    keywords: Column<Arc<[u32]>>,
+    keyword_names: Arc<Names>,
+    // `None` marks the empty index of a deleted node.
+    states: Column<Option<State>>,
+    categories: Column<Category>,
+    trusts: Column<Trust>,
+    emotions: Column<f32>,
+    created: Column<Timestamp>,
+    modified: Column<Timestamp>,
+    expires: Column<Option<Timestamp>>,
+    versions: Column<u32>,
+    weights: Column<f64>,
+    touched: Column<Timestamp>,
+    replay_intervals: Column<u16>,
+    replayed: Column<Option<Timestamp>>,
+    // Sorted by target, then kind; both directions of every edge of a graph kind.
+    adjacency: Column<Arc<[Neighbor]>>,
+    // Of the simple graph of live nodes, kept up to date edge by edge.
+    degrees: Column<u32>,
+    triangles: Column<u32>,
+    visits: Arc<BTreeMap<Arc<str>, Column<Option<Visit>>>>,
+    live: usize,
+    nodes: usize,
+    edges: usize,
+    communities: Arc<OnceLock<Arc<Communities>>>,
+}
+
+macro_rules! read {
+    ($($(#[$doc:meta])* $name:ident: $column:ident -> $type:ty = $default:expr;)+) => {
+        impl View {
+            $($(#[$doc])*
+            #[inline]
+            pub fn $name(&self, ix: Ix) -> $type {
+                self.$column.get(ix as usize).copied().unwrap_or($default)
+            })+
+        }
+    };
+}
+
+read! {
+    /// Characters in the key.
+    key_len: key_lens -> u32 = 0;
+    /// Characters in the body.
+    body_len: body_lens -> u32 = 0;
+    /// The state; `None` for the index of a deleted node.
+    state: states -> Option<State> = None;
+    /// The category.
+    category: categories -> Category = Category::General;
+    /// The trust.
+    trust: trusts -> Trust = Trust::External;
+    /// Emotion, 0–10.
+    emotion: emotions -> f32 = 0.0;
+    /// When the node was first stored.
+    created: created -> Timestamp = Timestamp(0);
+    /// When the node's text or state last changed.
+    modified: modified -> Timestamp = Timestamp(0);
+    /// When the node leaves retrieval by itself.
+    expires: expires -> Option<Timestamp> = None;
+    /// The node's version.
+    version: versions -> u32 = 0;
+    /// Weight as of [`View::touched`]; see `rank::decay` for its value now.
+    stored_weight: weights -> f64 = 0.0;
+    /// When the weight was last written.
+    touched: touched -> Timestamp = Timestamp(0);
+    /// Spaced-repetition interval in days.
+    replay_interval: replay_intervals -> u16 = 0;
+    /// When the node was last replayed.
+    replayed: replayed -> Option<Timestamp> = None;
+    /// Distinct live neighbours.
+    degree: degrees -> u32 = 0;
+    /// Triangles the node is a corner of, in the simple graph of live nodes.
+    triangles: triangles -> u32 = 0;
+    /// Interned number of the node's type; see [`View::type_number`].
+    node_type: types -> u16 = u16::MAX;
+    /// Interned number of the provenance; see [`View::provenance_name`].
+    provenance: provenances -> u32 = u32::MAX;
+}
+
+impl View {
+    /// A view of nothing.
+    pub fn new() -> Self {
+        View { ids_ascend: true, ..View::default() }
+    }
+
+    /// One past the greatest index in use: indexes run from 0 to here, with gaps.
+    pub fn slots(&self) -> Ix {
+        self.ids.len() as Ix
+    }
+
+    /// How many nodes there are, in any state.
+    pub fn node_count(&self) -> usize {
+        self.nodes
+    }
+
+    /// How many nodes are live.
+    pub fn live_count(&self) -> usize {
+        self.live
+    }
+
+    /// How many edges of graph kinds there are.
+    pub fn edge_count(&self) -> usize {
+        self.edges
+    }
+
+    /// Whether the node is in a live state.
+    #[inline]
+    pub fn is_live(&self, ix: Ix) -> bool {
+        self.state(ix).is_some_and(State::is_live)
+    }
+
+    /// Whether indexes ascend with ids, so that a scan in index order is a scan in id order.
+    pub fn ids_ascend(&self) -> bool {
+        self.ids_ascend
+    }
+
+    /// The id at an index.
+    pub fn id(&self, ix: Ix) -> Option<NodeId> {
+        self.ids.get(ix as usize).copied()
+    }
+
+    /// The index of an id.
+    pub fn find(&self, id: NodeId) -> Option<Ix> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The key at an index.
+    pub fn key(&self, ix: Ix) -> &str {
+        self.keys.get(ix as usize).map_or("", |key| key)
+    }
+
+    /// The index of a key, in any state.
+    pub fn find_key(&self, key: &str) -> Option<Ix> {
+        self.by_key.get(key).copied()
+    }
+
+    /// The number of a node type, if any node ever had it.
+    pub fn type_number(&self, name: &str) -> Option<u16> {
+        self.type_names.number(name).map(|number| number as u16)
+    }
+
+    /// The name of the node's type.
+    pub fn type_name(&self, ix: Ix) -> &str {
+        self.type_names.name(u32::from(self.node_type(ix)))
+    }
+
+    /// Every provenance seen so far with its number.
+    pub fn provenances(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.provenance_names.iter()
+    }
+
+    /// The node's provenance.
+    pub fn provenance_name(&self, ix: Ix) -> &str {
+        self.provenance_names.name(self.provenance(ix))
+    }
+
+    /// The numbers of the node's keywords.
+    pub fn keywords(&self, ix: Ix) -> &[u32] {
+        self.keywords.get(ix as usize).map_or(&[], |numbers| numbers)
+    }
+
+    /// The number of a keyword, if any node ever had it.
+    pub fn keyword_number(&self, word: &str) -> Option<u32> {
+        self.keyword_names.number(word)
+    }
+
+    /// The keyword with a number.
+    pub fn keyword_name(&self, number: u32) -> &str {
+        self.keyword_names.name(number)
+    }
+
+    /// All edges of graph kinds at a node, to live and other nodes, by target and kind.
+    pub fn edges(&self, ix: Ix) -> &[Neighbor] {
+        self.adjacency.get(ix as usize).map_or(&[], |edges| edges)
+    }
+
+    /// The live neighbours of a node, one [`Tie`] each, by index.
+    pub fn ties(&self, ix: Ix) -> impl Iterator<Item = Tie> {
+        self.edges(ix)
+            .chunk_by(|a, b| a.target() == b.target())
+            .filter_map(|run| {
+                let first = run.first()?;
+                let strength = run.iter().fold(0.0f32, |best, edge| best.max(edge.strength));
+                Some(Tie { ix: first.target(), strength: f64::from(strength) })
+            })
+            .filter(|tie| self.is_live(tie.ix))
+    }
+
+    /// Whether any edge of a graph kind joins the two nodes.
+    pub fn are_tied(&self, a: Ix, b: Ix) -> bool {
+        self.edges(a).binary_search_by_key(&b, |edge| edge.target()).is_ok()
+    }
+
+    /// Local clustering coefficient (Watts and Strogatz 1998), 0–1; 0 below two neighbours.
+    pub fn clustering(&self, ix: Ix) -> f64 {
+        let degree = f64::from(self.degree(ix));
+        if degree < 2.0 { 0.0 } else { 2.0 * f64::from(self.triangles(ix)) / (degree * (degree - 1.0)) }
+    }
+
+    /// The last visit of the node by the agent.
+    pub fn visit(&self, agent: &str, ix: Ix) -> Option<Visit> {
+        self.visits_of(agent)?.get(ix as usize).copied().flatten()
+    }
+
+    /// All visits of an agent, by index; shorter than the view when later nodes were never visited.
+    pub fn visits_of(&self, agent: &str) -> Option<&Column<Option<Visit>>> {
+        self.visits.get(agent)
+    }
+
+    /// The agents that have visited anything.
+    pub fn visitors(&self) -> impl Iterator<Item = &str> {
+        self.visits.keys().map(|agent| &**agent)
+    }
+
+    /// The communities of this view's graph, computed once per graph.
+    pub fn communities(&self) -> Arc<Communities> {
+        self.communities.get_or_init(|| Arc::new(Communities::compute(self))).clone()
+    }
+
+    /// Whether [`View::communities`] would answer without computing.
+    pub fn communities_ready(&self) -> bool {
+        self.communities.get().is_some()
+    }
+}

@@ -1,0 +1,330 @@
+//! How a view follows the log: deltas in, a changed copy out.
+
+use super::{Ix, Names, Neighbor, View};
+use crate::graph::{Activity, Delta, Edge, EdgeKind, Node, NodeId, State, Visit};
+use std::cmp::Ordering;
+use std::sync::{Arc, OnceLock};
+
+impl View {
+    /// Changes the view by what one transaction did. Nodes are taken first, so that an edge may
+    /// stand before the nodes it joins; an edge or activity without its node is left out.
+    pub fn apply(&mut self, seq: u64, deltas: &[Delta]) {
+        self.seq = seq;
+        for delta in deltas {
+            match delta {
+                Delta::Node(node) => self.put_node(node),
+                Delta::NodeGone(id) => self.remove_node(*id),
+                _ => {}
+            }
+        }
+        for delta in deltas {
+            match delta {
+                Delta::Activity(id, activity) => self.put_activity(*id, activity),
+                Delta::Edge(edge) => self.put_edge(edge),
+                Delta::EdgeGone(src, kind, dst) => self.remove_edge(*src, *kind, *dst),
+                Delta::Visit(agent, id, visit) => self.put_visit(agent, *id, Some(*visit)),
+                Delta::VisitGone(agent, id) => self.put_visit(agent, *id, None),
+                Delta::Node(_) | Delta::NodeGone(_) | Delta::Vector(..) | Delta::VectorGone(..) => {}
+            }
+        }
+    }
+
+    fn put_node(&mut self, node: &Node) {
+        let ix = match self.find(node.id) {
+            Some(ix) => {
+                if self.key(ix) != node.key {
+                    self.by_key.remove(self.key(ix).to_owned().as_str());
+                }
+                ix
+            }
+            None => self.add_slot(node),
+        };
+        let at = ix as usize;
+        let was_live = self.is_live(ix);
+        let lives = node.state.is_live();
+        if was_live && !lives {
+            self.leave_graph(ix);
+        }
+        let key: Arc<str> = node.key.as_str().into();
+        self.by_key.insert(key.clone(), ix);
+        let keywords: Arc<[u32]> =
+            node.keywords.iter().map(|word| Names::intern(&mut self.keyword_names, word)).collect();
+        let node_type = Names::intern(&mut self.type_names, &node.node_type.0) as u16;
+        let provenance = Names::intern(&mut self.provenance_names, &node.provenance);
+        self.key_lens.set(at, key.chars().count() as u32, 0);
+        self.keys.set(at, key, "".into());
+        self.body_lens.set(at, node.body.chars().count() as u32, 0);
+        self.types.set(at, node_type, 0);
+        self.provenances.set(at, provenance, 0);
+        self.keywords.set(at, keywords, Arc::new([]));
+        self.states.set(at, Some(node.state), None);
+        self.categories.set(at, node.category, node.category);
+        self.trusts.set(at, node.trust, node.trust);
+        self.emotions.set(at, node.emotion, 0.0);
+        self.created.set(at, node.created, node.created);
+        self.modified.set(at, node.modified, node.modified);
+        self.expires.set(at, node.expires, None);
+        self.versions.set(at, node.version, 0);
+        if lives && !was_live {
+            self.join_graph(ix);
+        }
+    }
+
+    fn add_slot(&mut self, node: &Node) -> Ix {
+        let ix = self.slots();
+        if ix > 0 && self.id(ix - 1).is_some_and(|last| last > node.id) {
+            self.ids_ascend = false;
+        }
+        self.ids.push(node.id);
+        self.by_id.insert(node.id, ix);
+        self.adjacency.push(Arc::new([]));
+        self.degrees.push(0);
+        self.triangles.push(0);
+        let newborn = Activity::born(node.created, 1.0);
+        self.weights.push(newborn.weight);
+        self.touched.push(newborn.touched);
+        self.replay_intervals.push(newborn.replay_interval);
+        self.replayed.push(newborn.replayed);
+        self.states.push(None);
+        self.nodes += 1;
+        ix
+    }
+
+    fn remove_node(&mut self, id: NodeId) {
+        let Some(ix) = self.find(id) else { return };
+        if self.is_live(ix) {
+            self.leave_graph(ix);
+        }
+        let edges = self.edges(ix).to_vec();
+        for edge in &edges {
+            self.drop_half(edge.target(), ix, edge.kind());
+        }
+        self.edges -= edges.len();
+        self.adjacency.set(ix as usize, Arc::new([]), Arc::new([]));
+        self.states.set(ix as usize, None, None);
+        self.by_id.remove(&id);
+        let key = self.key(ix).to_owned();
+        if self.find_key(&key) == Some(ix) {
+            self.by_key.remove(key.as_str());
+        }
+        let agents: Vec<Arc<str>> = self.visits.keys().cloned().collect();
+        for agent in agents {
+            self.set_visit(&agent, ix, None);
+        }
+        self.nodes -= 1;
+    }
+
+    fn put_activity(&mut self, id: NodeId, activity: &Activity) {
+        let Some(ix) = self.find(id) else { return };
+        let at = ix as usize;
+        self.weights.set(at, activity.weight, 0.0);
+        self.touched.set(at, activity.touched, activity.touched);
+        self.replay_intervals.set(at, activity.replay_interval, 0);
+        self.replayed.set(at, activity.replayed, None);
+    }
+
+    fn put_visit(&mut self, agent: &Arc<str>, id: NodeId, visit: Option<Visit>) {
+        if let Some(ix) = self.find(id) {
+            self.set_visit(agent, ix, visit);
+        }
+    }
+
+    fn set_visit(&mut self, agent: &Arc<str>, ix: Ix, visit: Option<Visit>) {
+        if visit.is_none() && self.visit(agent, ix).is_none() {
+            return;
+        }
+        let visits = Arc::make_mut(&mut self.visits);
+        visits.entry(agent.clone()).or_default().set(ix as usize, visit, None);
+    }
+
+    fn put_edge(&mut self, edge: &Edge) {
+        if !edge.kind.is_graph() || edge.src == edge.dst {
+            return;
+        }
+        let (Some(a), Some(b)) = (self.find(edge.src), self.find(edge.dst)) else { return };
+        let new_tie = !self.are_tied(a, b);
+        if new_tie && self.is_live(a) && self.is_live(b) {
+            self.count_tie(a, b, 1);
+        }
+        let added = self.put_half(a, Neighbor::new(b, edge.kind, edge.graph_strength()));
+        self.put_half(b, Neighbor::new(a, edge.kind, edge.graph_strength()));
+        self.edges += usize::from(added);
+        self.forget_derived();
+    }
+
+    fn remove_edge(&mut self, src: NodeId, kind: EdgeKind, dst: NodeId) {
+        let (Some(a), Some(b)) = (self.find(src), self.find(dst)) else { return };
+        if !self.drop_half(a, b, kind) {
+            return;
+        }
+        self.drop_half(b, a, kind);
+        self.edges -= 1;
+        if !self.are_tied(a, b) && self.is_live(a) && self.is_live(b) {
+            self.count_tie(a, b, -1);
+        }
+        self.forget_derived();
+    }
+
+    /// Puts one direction of an edge; whether it is new.
+    fn put_half(&mut self, at: Ix, edge: Neighbor) -> bool {
+        let mut edges = self.edges(at).to_vec();
+        let place = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
+        match place {
+            Ok(found) => {
+                if let Some(slot) = edges.get_mut(found) {
+                    *slot = edge;
+                }
+            }
+            Err(before) => edges.insert(before, edge),
+        }
+        self.adjacency.set(at as usize, edges.into(), Arc::new([]));
+        place.is_err()
+    }
+
+    /// Drops one direction of an edge; whether it was there.
+    fn drop_half(&mut self, at: Ix, target: Ix, kind: EdgeKind) -> bool {
+        let mut edges = self.edges(at).to_vec();
+        let before = edges.len();
+        edges.retain(|edge| edge.target() != target || edge.kind() != kind);
+        let dropped = edges.len() < before;
+        if dropped {
+            self.adjacency.set(at as usize, edges.into(), Arc::new([]));
+        }
+        dropped
+    }
+
+    /// Counts one tie between two live nodes in (`sign` 1) or out (−1): both degrees, and the
+    /// triangles of both and of every live neighbour they share.
+    fn count_tie(&mut self, a: Ix, b: Ix, sign: i32) {
+        let shared = self.shared_neighbors(a, b);
+        for ix in [a, b] {
+            bump(&mut self.degrees, ix, sign);
+            bump(&mut self.triangles, ix, sign * shared.len() as i32);
+        }
+        for ix in shared {
+            bump(&mut self.triangles, ix, sign);
+        }
+    }
+
+    /// A node whose state has become live takes its ties back into the simple graph. The node must
+    /// already count as live.
+    fn join_graph(&mut self, ix: Ix) {
+        self.live += 1;
+        self.count_own_ties(ix, 1);
+    }
+
+    /// The ties of a node that is about to stop being live leave the simple graph.
+    fn leave_graph(&mut self, ix: Ix) {
+        self.live -= 1;
+        self.count_own_ties(ix, -1);
+    }
+
+    fn count_own_ties(&mut self, ix: Ix, sign: i32) {
+        let neighbors: Vec<Ix> = self.ties(ix).map(|tie| tie.ix).collect();
+        let mut corners = 0;
+        for &neighbor in &neighbors {
+            let shared = self.shared_neighbors(ix, neighbor).len() as i32;
+            bump(&mut self.degrees, neighbor, sign);
+            bump(&mut self.triangles, neighbor, sign * shared);
+            corners += shared;
+        }
+        bump(&mut self.degrees, ix, sign * neighbors.len() as i32);
+        // Each triangle was met from both of its other corners.
+        bump(&mut self.triangles, ix, sign * corners / 2);
+        self.forget_derived();
+    }
+
+    /// The live nodes tied to both; by merging the two sorted lists.
+    fn shared_neighbors(&self, a: Ix, b: Ix) -> Vec<Ix> {
+        let (mut left, mut right) = (self.ties(a).peekable(), self.ties(b).peekable());
+        let mut shared = Vec::new();
+        while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
+            match x.ix.cmp(&y.ix) {
+                Ordering::Less => drop(left.next()),
+                Ordering::Greater => drop(right.next()),
+                Ordering::Equal => {
+                    shared.push(x.ix);
+                    left.next();
+                    right.next();
+                }
+            }
+        }
+        shared
+    }
+
+    fn forget_derived(&mut self) {
+        if self.communities.get().is_some() {
+            self.communities = Arc::new(OnceLock::new());
+        } else if Arc::strong_count(&self.communities) > 1 {
+            // A copy may yet fill the shared cell with what holds for its own graph.
+            self.communities = Arc::default();
+        }
+    }
+}
+
+fn bump(column: &mut crate::graph::Column<u32>, ix: Ix, by: i32) {
+    if let Some(value) = column.get_mut(ix as usize) {
+        *value = value.saturating_add_signed(by);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{EdgeKind, testing};
+    use proptest::prelude::*;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Edge(u8, u8, bool),
+        NoEdge(u8, u8, bool),
+        State(u8, bool),
+        Delete(u8),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (0u8..9, 0u8..9, any::<bool>()).prop_map(|(a, b, k)| Step::Edge(a, b, k)),
+            2 => (0u8..9, 0u8..9, any::<bool>()).prop_map(|(a, b, k)| Step::NoEdge(a, b, k)),
+            1 => (0u8..9, any::<bool>()).prop_map(|(a, live)| Step::State(a, live)),
+            1 => (0u8..9).prop_map(Step::Delete),
+        ]
+    }
+
+    proptest! {
+        /// Degrees and triangles kept edge by edge equal a count by brute force.
+        #[test]
+        fn degrees_and_triangles_equal_brute_force(steps in proptest::collection::vec(step(), 0..60)) {
+            let mut view = View::new();
+            for number in 0..9 {
+                view.apply(1, &[Delta::Node(Arc::new(testing::node(number)))]);
+            }
+            for (seq, step) in steps.into_iter().enumerate() {
+                let kind = |link| if link { EdgeKind::Link } else { EdgeKind::Semantic };
+                let id = |number| testing::node(u64::from(number)).id;
+                let delta = match step {
+                    Step::Edge(a, b, link) => Delta::Edge(testing::edge(u64::from(a), u64::from(b), kind(link), 0.5)),
+                    Step::NoEdge(a, b, link) => Delta::EdgeGone(id(a), kind(link), id(b)),
+                    Step::State(a, live) => {
+                        let mut node = testing::node(u64::from(a));
+                        node.state = if live { State::Active } else { State::Superseded };
+                        Delta::Node(Arc::new(node))
+                    }
+                    Step::Delete(a) => Delta::NodeGone(id(a)),
+                };
+                view.apply(seq as u64 + 2, &[delta]);
+            }
+            let live: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_live(ix)).collect();
+            prop_assert_eq!(view.live_count(), live.len());
+            for &ix in &live {
+                let ties: Vec<Ix> = view.ties(ix).map(|tie| tie.ix).collect();
+                prop_assert_eq!(view.degree(ix) as usize, ties.len());
+                let triangles = ties.iter().enumerate()
+                    .flat_map(|(i, &a)| ties.iter().skip(i + 1).map(move |&b| (a, b)))
+                    .filter(|&(a, b)| view.are_tied(a, b))
+                    .count();
+                prop_assert_eq!(view.triangles(ix) as usize, triangles);
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Time as an argument: instants, durations as people write them, and the clock.
+
+use crate::error::{Error, Result};
+use chrono::{DateTime, SecondsFormat, Utc};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// An instant: milliseconds since 1970-01-01T00:00:00Z.
+///
+/// Text and JSON show RFC 3339 in UTC; compact codecs store the integer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Seconds from `earlier` to `self`; negative when `earlier` is later.
+    pub fn seconds_since(self, earlier: Timestamp) -> f64 {
+        (self.0 - earlier.0) as f64 / 1000.0
+    }
+
+    /// The instant `span` later.
+    pub fn plus(self, span: Span) -> Timestamp {
+        Timestamp(self.0.saturating_add(span.0))
+    }
+
+    /// The instant `span` earlier.
+    pub fn minus(self, span: Span) -> Timestamp {
+        Timestamp(self.0.saturating_sub(span.0))
+    }
+
+    /// Parses RFC 3339 (`2026-11-21T08:00:00Z`) or a plain date, which means its midnight in UTC.
+    pub fn parse(text: &str) -> Result<Timestamp> {
+        if let Ok(at) = DateTime::parse_from_rfc3339(text) {
+            return Ok(Timestamp(at.timestamp_millis()));
+        }
+        chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d")
+            .ok()
+            .and_then(|day| day.and_hms_opt(0, 0, 0))
+            .map(|midnight| Timestamp(midnight.and_utc().timestamp_millis()))
+            .ok_or_else(|| {
+                Error::invalid(format!("`{text}` is not a time"))
+                    .hint("write `2026-11-21` or `2026-11-21T08:00:00Z`")
+            })
+    }
+
+    /// The same instant for calendar arithmetic; `None` beyond chrono's range.
+    pub fn utc(self) -> Option<DateTime<Utc>> {
+        DateTime::from_timestamp_millis(self.0)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.utc() {
+            Some(at) => f.write_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true)),
+            None => write!(f, "{}ms", self.0),
+        }
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_i64(self.0)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            let text = String::deserialize(deserializer)?;
+            Timestamp::parse(&text).map_err(serde::de::Error::custom)
+        } else {
+            i64::deserialize(deserializer).map(Timestamp)
+        }
+    }
+}
+
+impl schemars::JsonSchema for Timestamp {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Timestamp".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "format": "date-time"})
+    }
+}
+
+/// A length of time in milliseconds, written `7d`, `24h`, `30m`, `2w`, `45s`, `300ms`; a bare
+/// integer is seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(pub i64);
+
+impl Span {
+    /// One second.
+    pub const SECOND: Span = Span(1000);
+    /// One minute.
+    pub const MINUTE: Span = Span(60 * 1000);
+    /// One hour.
+    pub const HOUR: Span = Span(3600 * 1000);
+    /// One day of 24 hours.
+    pub const DAY: Span = Span(86_400 * 1000);
+    /// One week of seven such days.
+    pub const WEEK: Span = Span(7 * 86_400 * 1000);
+
+    const UNITS: [(char, Span); 5] =
+        [('w', Span::WEEK), ('d', Span::DAY), ('h', Span::HOUR), ('m', Span::MINUTE), ('s', Span::SECOND)];
+
+    /// Whole and fractional seconds.
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1000.0
+    }
+
+    /// As the standard library's type; a negative span is zero.
+    pub fn std(self) -> std::time::Duration {
+        std::time::Duration::from_millis(self.0.max(0) as u64)
+    }
+
+    /// Parses `7d`, `24h`, `30m`, `2w`, `45s` or a bare number of seconds.
+    pub fn parse(text: &str) -> Result<Span> {
+        let wrong = || {
+            Error::invalid(format!("`{text}` is not a duration")).hint(
+                "write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds",
+            )
+        };
+        if let Some(digits) = text.strip_suffix("ms") {
+            return digits.parse::<u32>().map(|millis| Span(i64::from(millis))).map_err(|_| wrong());
+        }
+        let (digits, unit) =
+            match text.chars().last().and_then(|last| Self::UNITS.iter().find(|(name, _)| *name == last)) {
+                Some((name, unit)) => (text.strip_suffix(*name).unwrap_or(text), *unit),
+                None => (text, Span::SECOND),
+            };
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(wrong());
+        }
+        let count: i64 = digits.parse().map_err(|_| wrong())?;
+        count.checked_mul(unit.0).map(Span).ok_or_else(wrong)
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 {
+            return f.write_str("0s");
+        }
+        for (name, unit) in Self::UNITS {
+            if self.0 % unit.0 == 0 {
+                return write!(f, "{}{name}", self.0 / unit.0);
+            }
+        }
+        write!(f, "{}ms", self.0)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Span::parse(&text).map_err(|error| {
+            serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
+        })
+    }
+}
+
+impl schemars::JsonSchema for Span {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Duration".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": "^[0-9]+(w|d|h|m|s|ms)?$", "description": "a duration such as 7d, 24h, 30m, 45s"})
+    }
+}
+
+/// Where "now" comes from. Everything that depends on time takes one of these.
+pub trait Clock: Send + Sync {
+    /// The current instant.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock: the only place that asks the operating system for the time of day.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[allow(clippy::disallowed_methods, reason = "the one place the architecture allows it")]
+    fn now(&self) -> Timestamp {
+        Timestamp(Utc::now().timestamp_millis())
+    }
+}
+
+/// A clock that stands still until it is moved: tests and the demo use it.
+#[derive(Debug)]
+pub struct ManualClock(Mutex<Timestamp>);
+
+impl ManualClock {
+    /// A clock that shows `now`.
+    pub fn new(now: Timestamp) -> Self {
+        ManualClock(Mutex::new(now))
+    }
+
+    /// Moves the clock to `now`, forwards or backwards.
+    pub fn set(&self, now: Timestamp) {
+        *self.0.lock() = now;
+    }
+
+    /// Moves the clock forwards by `span`.
+    pub fn advance(&self, span: Span) {
+        let mut now = self.0.lock();
+        *now = now.plus(span);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        *self.0.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_back_as_they_are_written() {
+        for text in ["7d", "24h", "30m", "2w", "45s"] {
+            let span = Span::parse(text).unwrap();
+            assert_eq!(Span::parse(&span.to_string()).unwrap(), span);
+        }
+        assert_eq!(Span::parse("90").unwrap(), Span(90_000));
+        for wrong in ["", "d", "7x", "-1d", "1.5h", "7 d", "99999999999999999w"] {
+            assert!(Span::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_timestamp_is_rfc3339_in_json() {
+        let at = Timestamp::parse("2026-11-21T08:00:00Z").unwrap();
+        assert_eq!(serde_json::to_string(&at).unwrap(), "\"2026-11-21T08:00:00.000Z\"");
+        assert_eq!(serde_json::from_str::<Timestamp>("\"2026-11-21T08:00:00.000Z\"").unwrap(), at);
+    }
+}
