@@ -1,0 +1,1 @@
+//! Whether an agent is due: a pure function over definitions, ledger and time.

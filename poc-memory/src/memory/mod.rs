@@ -1,0 +1,90 @@
+//! The open memory: store, indexes, embedder and settings together, and what can be done to notes.
+
+use crate::chance::Chance;
+use crate::config::Config;
+use crate::embed::{self, Embedder};
+use crate::error::Result;
+use crate::graph::{Minter, NodeId, RunId, View};
+use crate::index::{TextIndex, VectorIndex};
+use crate::paths::Paths;
+use crate::query::Sources;
+use crate::store::{Cause, Store};
+use crate::time::{Clock, Timestamp};
+use std::sync::Arc;
+
+/// Everything an op or an agent needs.
+pub struct Memory {
+    /// Where things live.
+    pub paths: Paths,
+    /// The settings.
+    pub config: Config,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub chance: Arc<dyn Chance>,
+    /// Text to vectors.
+    pub embedder: Arc<dyn Embedder>,
+    /// Durable truth.
+    pub store: Store,
+    /// Words.
+    pub text: Arc<TextIndex>,
+    /// Vectors.
+    pub vectors: Arc<VectorIndex>,
+    minter: Minter,
+}
+
+impl Memory {
+    /// Opens the memory of a profile, making it when it is missing.
+    pub fn open(
+        paths: Paths,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        chance: Arc<dyn Chance>,
+    ) -> Result<Memory> {
+        paths.create()?;
+        let embedder = embed::open(&config.embedder)?;
+        let directory = paths.store();
+        let text = Arc::new(TextIndex::open(&directory.join("text"), &config.text)?);
+        let vectors = Arc::new(VectorIndex::open(
+            &directory.join("vectors"),
+            &config.vectors,
+            embedder.name(),
+            embedder.dimensions(),
+        )?);
+        let store = Store::open(&directory, vec![text.clone(), vectors.clone()])?;
+        Ok(Memory { paths, config, clock, chance, embedder, store, text, vectors, minter: Minter::default() })
+    }
+
+    /// Now, by the memory's clock.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// A fresh node id.
+    pub fn new_node_id(&self) -> NodeId {
+        self.minter.node(self.now(), self.chance.as_ref())
+    }
+
+    /// A fresh run id.
+    pub fn new_run_id(&self) -> RunId {
+        self.minter.run(self.now(), self.chance.as_ref())
+    }
+
+    /// The cause of a transaction a person's op makes.
+    pub fn cause(&self, actor: &str, op: &str) -> Cause {
+        Cause { at: self.now(), actor: actor.into(), run: None, op: op.into() }
+    }
+
+    /// What a pipeline reads, over `view`.
+    pub fn sources<'a>(&'a self, view: &'a View) -> Sources<'a> {
+        Sources {
+            view,
+            text: &self.text,
+            vectors: &self.vectors,
+            embedder: self.embedder.as_ref(),
+            config: &self.config,
+            now: self.now(),
+            revisit_on_change: true,
+        }
+    }
+}

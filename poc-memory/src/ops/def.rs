@@ -1,0 +1,98 @@
+//! How an op is declared, and the erased form of the declaration.
+
+use super::Ctx;
+use crate::error::{Error, Exit, Result};
+use schemars::{JsonSchema, Schema};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Who may call an op, and what it may change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Changes nothing.
+    Read,
+    /// Changes the store.
+    Write,
+    /// Changes what only a person may decide: never offered to a model.
+    Person,
+}
+
+/// An op: the request struct itself. Its doc comment is the help text and the schema's
+/// description; its fields are the arguments on every surface.
+pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
+    /// Its name: the command-line verb. `agent list` is the verb `list` of `agent`.
+    const NAME: &'static str;
+    /// Who may call it.
+    const ACCESS: Access;
+    /// What it answers.
+    type Output: Serialize + DeserializeOwned + JsonSchema;
+
+    /// Does it.
+    fn run(self, ctx: &Ctx<'_>) -> Result<Self::Output>;
+
+    /// The answer as text for a person, ending with a newline unless empty.
+    fn show(output: &Self::Output) -> String;
+
+    /// How the process ends after this answer.
+    fn exit(_output: &Self::Output) -> Exit {
+        Exit::Ok
+    }
+}
+
+/// An [`Op`] with its types erased.
+pub struct OpDef {
+    /// Its name.
+    pub name: &'static str,
+    /// Who may call it.
+    pub access: Access,
+    /// Adds its arguments and its help to a command.
+    pub augment: fn(clap::Command) -> clap::Command,
+    /// The request a parsed command line spells.
+    pub parse: fn(&clap::ArgMatches) -> Result<Value>,
+    /// Does it.
+    pub run: fn(&Ctx<'_>, Value) -> Result<Value>,
+    /// The answer for a person.
+    pub show: fn(&Value) -> Result<String>,
+    /// How the process ends after this answer.
+    pub exit: fn(&Value) -> Result<Exit>,
+    /// JSON Schema of the request.
+    pub request_schema: fn() -> Schema,
+    /// JSON Schema of the answer.
+    pub answer_schema: fn() -> Schema,
+}
+
+impl OpDef {
+    /// The erased form of an op.
+    pub const fn of<O: Op>() -> OpDef {
+        OpDef {
+            name: O::NAME,
+            access: O::ACCESS,
+            augment: |command| O::augment_args(command),
+            parse: |matches| {
+                let request =
+                    O::from_arg_matches(matches).map_err(|error| Error::invalid(error.to_string()))?;
+                encode(&request)
+            },
+            run: |ctx, request| encode(&decode::<O>(request)?.run(ctx)?),
+            show: |answer| Ok(O::show(&decode(answer.clone())?)),
+            exit: |answer| Ok(O::exit(&decode(answer.clone())?)),
+            request_schema: || schemars::schema_for!(O),
+            answer_schema: || schemars::schema_for!(O::Output),
+        }
+    }
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<Value> {
+    serde_json::to_value(value)
+        .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))
+}
+
+/// Decodes a request or an answer; an error names the field.
+fn decode<T: DeserializeOwned>(value: Value) -> Result<T> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let wrong = Error::invalid(error.into_inner().to_string());
+        if path == "." { wrong } else { wrong.field(path) }
+    })
+}

@@ -1,0 +1,65 @@
+//! The process an op runs in.
+
+use crate::agent::Catalog;
+use crate::error::Result;
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How far a long op has come.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// What is being counted: `notes`.
+    pub what: String,
+    /// Done so far.
+    pub done: u64,
+    /// In all, once known.
+    pub total: Option<u64>,
+}
+
+/// The process around the memory.
+pub trait Host: Sync {
+    /// The agents as last loaded.
+    fn catalog(&self) -> Result<Arc<Catalog>>;
+
+    /// The daemon, when this process is one; else `unavailable`, with the command that starts it.
+    fn daemon(&self) -> Result<&dyn Daemon>;
+}
+
+/// What a daemon can be asked about itself.
+pub trait Daemon: Sync {
+    /// How it is.
+    fn status(&self) -> DaemonStatus;
+
+    /// Asks it to finish what runs and stop. Returns at once.
+    fn stop(&self);
+
+    /// Reads agents, prompts and settings anew, now.
+    fn reload(&self) -> Result<Arc<Catalog>>;
+}
+
+/// How a daemon is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DaemonStatus {
+    /// Process id.
+    pub pid: u32,
+    /// Version of the program.
+    pub version: String,
+    /// When it started.
+    pub started: Timestamp,
+    /// The store it owns.
+    pub store: String,
+    /// The socket it serves.
+    pub socket: String,
+    /// Agents loaded, by state.
+    pub agents: std::collections::BTreeMap<String, usize>,
+    /// Runs in progress.
+    pub running: Vec<String>,
+    /// The agent that is due next, and when.
+    pub next: Option<(String, Timestamp)>,
+    /// When agents were last reloaded.
+    pub reloaded: Option<Timestamp>,
+    /// What is wrong, one line each; empty when all is well.
+    pub problems: Vec<String>,
+}

@@ -1,0 +1,27 @@
+//! The op table: every verb, one a file, and the one declaration all surfaces are derived from.
+
+mod def;
+mod host;
+
+pub use def::{Access, Op, OpDef};
+pub use host::{Daemon, DaemonStatus, Host, Progress};
+
+use crate::memory::Memory;
+
+/// What an op runs with.
+pub struct Ctx<'a> {
+    /// The open memory.
+    pub memory: &'a Memory,
+    /// The process around it: agents and, in the daemon, the daemon itself.
+    pub host: &'a dyn Host,
+    /// Told how far a long op has come.
+    pub progress: &'a dyn Fn(Progress),
+}
+
+/// Every op, in the order help lists them.
+pub const OPS: &[OpDef] = &[];
+
+/// The op with a name.
+pub fn find(name: &str) -> Option<&'static OpDef> {
+    OPS.iter().find(|op| op.name == name)
+}

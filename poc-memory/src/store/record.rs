@@ -1,0 +1,47 @@
+//! How a value becomes the bytes of a record: a version byte, then postcard.
+
+use super::Table;
+use crate::error::{Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A value that has a table of its own.
+pub trait Record: Serialize + DeserializeOwned {
+    /// Where it lives.
+    const TABLE: Table;
+    /// Version of its encoding; the first byte of every record.
+    const VERSION: u8 = 1;
+
+    /// The bytes of the value.
+    fn encode(&self) -> Result<Vec<u8>> {
+        postcard::to_extend(self, vec![Self::VERSION])
+            .map_err(|error| Error::internal(format!("a record cannot be encoded: {error}")))
+    }
+
+    /// The value of the bytes.
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let wrong = |what: String| Error::internal(format!("a record of {:?} {what}", Self::TABLE));
+        match bytes.split_first() {
+            Some((&version, body)) if version == Self::VERSION => {
+                postcard::from_bytes(body).map_err(|error| wrong(format!("is damaged: {error}")))
+            }
+            Some((version, _)) => {
+                Err(wrong(format!("has version {version}, this release reads {}", Self::VERSION)))
+            }
+            None => Err(wrong("is empty".into())),
+        }
+    }
+}
+
+impl Record for crate::graph::Node {
+    const TABLE: Table = Table::Nodes;
+}
+impl Record for crate::graph::Edge {
+    const TABLE: Table = Table::Edges;
+}
+impl Record for crate::graph::Activity {
+    const TABLE: Table = Table::Activity;
+}
+impl Record for crate::graph::Visit {
+    const TABLE: Table = Table::Visits;
+}
