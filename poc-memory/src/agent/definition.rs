@@ -1,17 +1,180 @@
-//! An agent file as values: every key of the table in its place.
+//! An agent file as values: every key in its place, checked.
 
+use super::schedule::Schedule;
 use crate::error::Error;
+use crate::query::Pipeline;
+use crate::time::Span;
+use std::collections::BTreeMap;
 
 /// A checked agent.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The file's stem.
     pub name: String,
+    /// BLAKE3 of the agent file and its template, hex: tells whether two loads are the same agent.
+    pub fingerprint: String,
+    /// The file's text, kept as the last good version.
+    pub source: String,
+    /// What it is for.
+    pub description: String,
+    /// Whether schedules count.
+    pub enabled: bool,
+    /// What happens to its actions.
+    pub mode: Mode,
+    /// Which nodes.
+    pub query: Query,
+    /// When a visited node counts as stale again.
+    pub freshness: Freshness,
+    /// What the model is told.
+    pub prompt: Prompt,
+    /// Model, actions and schedule.
+    pub execution: Execution,
+    /// How the schedule is kept.
+    pub schedule: ScheduleRules,
+    /// What the permit layer allows.
+    pub limits: Limits,
+    /// How a failed call is repeated.
+    pub retry: Retry,
+}
+
+/// What happens to an agent's actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// They are applied.
+    Apply,
+    /// Nothing is applied; the run only reports.
+    Observe,
+}
+
+/// `[query]`.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// Fewer results than this skip the run.
+    pub min_results: usize,
+    /// Results beyond this are left for the next run.
+    pub max_results: usize,
+}
+
+/// `[freshness]`.
+#[derive(Clone, Debug)]
+pub struct Freshness {
+    /// A node visited within this window is fresh; `None` is `auto`: the pipeline's own
+    /// `not-visited:` duration, else the schedule's period.
+    pub window: Option<Span>,
+    /// Fewer stale nodes than this skip the run.
+    pub min_stale: usize,
+    /// Whether a node edited since the visit is stale at once.
+    pub revisit_on_change: bool,
+    /// Whether the agent's own edits do not count as such.
+    pub ignore_own_writes: bool,
+}
+
+/// `[prompt]`.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// File name of the template, or `None` when it stands in the agent file (`inline`).
+    pub template: Option<String>,
+    /// The template's text.
+    pub text: String,
+    /// Variables the template may use, as declared.
+    pub placeholders: Vec<String>,
+    /// The system prompt.
+    pub system: String,
+    /// Free variables, as `vars.NAME`.
+    pub vars: BTreeMap<String, String>,
+    /// Characters of a node's text before it is cut.
+    pub max_node_chars: usize,
+    /// Tokens of the whole prompt, estimated at four characters each.
+    pub max_tokens: usize,
+    /// Whether nodes are dropped from the tail when the prompt is too long (else the run fails).
+    pub drop_tail: bool,
+}
+
+/// `[execution]`.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// A name from the settings.
+    pub model: String,
+    /// What it may do.
+    pub actions: Vec<ActionKind>,
+    /// When.
+    pub schedule: Schedule,
+    /// Of one model call.
+    pub timeout: Span,
+}
+
+/// What an agent may answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ActionKind {
+    /// `link-add`
+    LinkAdd,
+    /// `weight`
+    Weight,
+    /// `insert`
+    Insert,
+    /// `supersede`
+    Supersede,
+}
+
+/// `[schedule]`.
+#[derive(Clone, Debug)]
+pub struct ScheduleRules {
+    /// IANA name, or `None` for the machine's.
+    pub timezone: Option<chrono_tz::Tz>,
+    /// Greatest delay added to a slot, fixed per agent and slot.
+    pub jitter: Span,
+    /// Whether a missed slot is caught up once.
+    pub catch_up: bool,
+    /// How far back a missed slot may lie.
+    pub catch_up_window: Span,
+    /// Least time between two runs.
+    pub cooldown: Span,
+}
+
+/// `[limits]`.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Actions per run.
+    pub max_actions: usize,
+    /// Filter stages; a node that passes one of them may be linked, never re-weighted or superseded.
+    pub protect: Vec<Pipeline>,
+    /// Links per run.
+    pub link_add_max: usize,
+    /// Weight changes per run.
+    pub weight_max: usize,
+    /// Greatest change of a weight.
+    pub weight_max_delta: f64,
+    /// New nodes per run.
+    pub insert_max: usize,
+    /// Characters of a new node's body.
+    pub insert_max_chars: usize,
+    /// Supersessions per run.
+    pub supersede_max: usize,
+    /// Whether supersessions are applied (else they are only reported as proposed).
+    pub supersede_apply: bool,
+}
+
+/// `[retry]`.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    /// Attempts of one call, the first included.
+    pub attempts: u32,
+    /// Correction turns when a reply does not validate.
+    pub repair: u32,
 }
 
 impl Definition {
-    /// Parses and checks an agent file. All problems are reported together.
-    pub fn parse(_name: &str, _file: &str, _text: &str) -> Result<Definition, Vec<Error>> {
+    /// Parses and checks an agent file. `template` reads a template by file name. All problems are
+    /// reported together, each with file, line and column.
+    pub fn parse(
+        _name: &str,
+        _file: &str,
+        _text: &str,
+        _config: &crate::config::Config,
+        _template: &dyn Fn(&str) -> crate::error::Result<String>,
+    ) -> Result<Definition, Vec<Error>> {
         todo!()
     }
 }
