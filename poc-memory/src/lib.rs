@@ -3,6 +3,7 @@ pub mod agent;
 pub mod chance;
 pub mod config;
 pub mod embed;
+pub mod embedded;
 pub mod error;
 pub mod graph;
 pub mod index;

@@ -1,0 +1,20 @@
+//! What is compiled in: bundled agents, prompts and the notes of the demo.
+
+mod files {
+    include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+}
+
+/// Bundled agents: file name (`linker.toml`) and text.
+pub fn agents() -> &'static [(&'static str, &'static str)] {
+    files::AGENTS
+}
+
+/// Bundled prompt templates: file name (`linker.md`) and text.
+pub fn prompts() -> &'static [(&'static str, &'static str)] {
+    files::PROMPTS
+}
+
+/// Notes of the demo: file name and Markdown with front matter.
+pub fn demo_notes() -> &'static [(&'static str, &'static str)] {
+    files::DEMO_NOTES
+}
