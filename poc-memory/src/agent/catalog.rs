@@ -3,6 +3,7 @@
 use super::Definition;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::time::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -26,6 +27,9 @@ pub struct Entry {
     pub state: EntryState,
     /// What is wrong with the file.
     pub errors: Vec<Error>,
+    /// When the agent was first seen; no slot before it counts. An agent that comes back after
+    /// its file was deleted is seen anew.
+    pub since: Timestamp,
 }
 
 /// Every agent file of the profile.

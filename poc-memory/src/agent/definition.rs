@@ -103,6 +103,8 @@ pub struct Execution {
     pub schedule: Schedule,
     /// Of one model call.
     pub timeout: Span,
+    /// Whether a visit is a replay: the node moves along the spaced-repetition ladder.
+    pub replay: bool,
 }
 
 /// What an agent may answer.

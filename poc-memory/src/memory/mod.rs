@@ -30,6 +30,9 @@ pub struct Memory {
     pub text: Arc<TextIndex>,
     /// Vectors.
     pub vectors: Arc<VectorIndex>,
+    /// Names this opening of the store: one process holds it at a time, so a run that carries
+    /// another name is nobody's any more.
+    pub boot: String,
     minter: Minter,
 }
 
@@ -52,7 +55,9 @@ impl Memory {
             embedder.dimensions(),
         )?);
         let store = Store::open(&directory, vec![text.clone(), vectors.clone()])?;
-        Ok(Memory { paths, config, clock, chance, embedder, store, text, vectors, minter: Minter::default() })
+        let boot = format!("{:016x}", chance.bits());
+        let minter = Minter::default();
+        Ok(Memory { paths, config, clock, chance, embedder, store, text, vectors, boot, minter })
     }
 
     /// Now, by the memory's clock.

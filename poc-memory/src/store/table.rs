@@ -24,7 +24,7 @@ pub enum Table {
     Visits = 8,
     /// Node id → [`Activity`](crate::graph::Activity).
     Activity = 9,
-    /// Run id → the run's row.
+    /// Agent, NUL, run id → the run's row.
     Runs = 10,
     /// Agent, NUL, scheduled time (big-endian i64) → the occurrence's row.
     Occurrences = 11,
