@@ -1,7 +1,7 @@
 //! How a view follows the log: deltas in, a changed copy out.
 
 use super::{Ix, Names, Neighbor, View};
-use crate::graph::{Activity, Delta, Edge, EdgeKind, Node, NodeId, State, Visit};
+use crate::graph::{Activity, Delta, Edge, EdgeKind, Node, NodeId, Visit};
 use std::cmp::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -271,7 +271,7 @@ fn bump(column: &mut crate::graph::Column<u32>, ix: Ix, by: i32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{EdgeKind, testing};
+    use crate::graph::{EdgeKind, State, testing};
     use proptest::prelude::*;
 
     #[derive(Clone, Debug)]

@@ -1,0 +1,36 @@
+# Every task of the project. `just` alone lists them.
+
+_default:
+    @just --list
+
+# Format, lints, tests, dependencies: what a change must pass.
+check: lint test deny
+
+# Formatting and lints, warnings denied.
+lint:
+    cargo fmt --all --check
+    cargo clippy --release --workspace --all-targets -- -D warnings
+
+# The README's own test command.
+test:
+    cargo test --release --workspace
+
+# Licences, advisories and sources of the dependencies (needs `cargo install cargo-deny`).
+deny:
+    cargo deny check
+
+# Build and run the newcomer's first command.
+demo:
+    cargo build --release && ./target/release/poc-memory demo
+
+# Speed: prints a table and writes JSON under target/bench.
+bench:
+    cargo bench --workspace
+
+# The end-to-end test against a real OpenAI-compatible server (builds one; about 15 minutes the first time).
+live:
+    bash tests/live/run.sh
+
+# Rewrite inline snapshots after a wanted change of output.
+bless:
+    INSTA_UPDATE=always cargo test --release --workspace

@@ -1,0 +1,3 @@
+//! Stories: the real binaries, driven from outside.
+
+mod support;

@@ -1,0 +1,6 @@
+//! What the stories share: a world of its own for each, and a reader of console transcripts.
+
+pub mod transcript;
+pub mod world;
+
+pub use world::World;

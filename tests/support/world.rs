@@ -1,0 +1,187 @@
+//! A home of its own for one story, and the real binaries run in it.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a story waits for something that must happen soon.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A throw-away home and, once started, its daemon. Dropping it kills the daemon.
+pub struct World {
+    home: TempDir,
+    daemon: Option<Child>,
+    variables: Vec<(String, String)>,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub status: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl World {
+    pub fn new() -> World {
+        World { home: tempfile::tempdir().unwrap(), daemon: None, variables: Vec::new() }
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Sets a variable for every later command and daemon.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.variables.push((name.into(), value.into()));
+    }
+
+    /// Writes a file below the home, making its folder.
+    pub fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.home().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Runs `poc-memory` with arguments.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        self.run_with_input(arguments, "")
+    }
+
+    /// Runs `poc-memory` with arguments and standard input.
+    pub fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut child = self
+            .command("poc-memory")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_owned();
+        // A program that does not read its input closes the pipe: that is not this story's matter.
+        let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()).ok());
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        Ran {
+            status: status.code().unwrap_or(-1),
+            stdout: String::from_utf8(stdout).unwrap(),
+            stderr: String::from_utf8(stderr).unwrap(),
+        }
+    }
+
+    /// Runs `poc-memory --json` with arguments; the answer of a command that must end with `status`.
+    #[track_caller]
+    pub fn json_ending(&self, arguments: &[&str], status: i32) -> Value {
+        let ran = self.run(&[&["--json"], arguments].concat());
+        assert_eq!(ran.status, status, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        let text = if ran.stdout.is_empty() { &ran.stderr } else { &ran.stdout };
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{arguments:?} answered {text:?}: {error}"))
+    }
+
+    /// The answer of a command that must succeed.
+    #[track_caller]
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        self.json_ending(arguments, 0)
+    }
+
+    /// Starts the daemon and waits until it answers.
+    pub fn start_daemon(&mut self) {
+        assert!(self.daemon.is_none(), "one daemon is running");
+        let mut child = self
+            .command("poc-daemon")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // Keep reading, or a full pipe would stop the daemon.
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let log = std::thread::spawn(move || stderr.lines().map_while(Result::ok).collect::<Vec<_>>());
+        self.daemon = Some(child);
+        let deadline = Instant::now() + PATIENCE;
+        while self.run(&["daemon", "status"]).status != 0 {
+            if let Some(status) = self.daemon.as_mut().unwrap().try_wait().unwrap() {
+                self.daemon = None;
+                panic!("the daemon ended with {status}:\n{}", log.join().unwrap().join("\n"));
+            }
+            assert!(Instant::now() < deadline, "the daemon does not answer");
+        }
+    }
+
+    /// The daemon's process id.
+    pub fn daemon_pid(&self) -> u32 {
+        self.daemon.as_ref().unwrap().id()
+    }
+
+    /// Sends the daemon a signal by name.
+    pub fn signal_daemon(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.daemon_pid().to_string()]).status().unwrap();
+        assert!(sent.success());
+    }
+
+    /// Waits for the daemon to end.
+    pub fn wait_for_daemon(&mut self) -> ExitStatus {
+        self.daemon.take().unwrap().wait().unwrap()
+    }
+
+    /// Kills the daemon as a power cut would.
+    pub fn kill_daemon(&mut self) {
+        let mut child = self.daemon.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Stops the daemon in good order.
+    pub fn stop_daemon(&mut self) {
+        self.signal_daemon("-TERM");
+        assert!(self.wait_for_daemon().success());
+    }
+
+    /// Asks again and again until the answer satisfies; the last answer.
+    #[track_caller]
+    pub fn until(&self, within: Duration, arguments: &[&str], satisfied: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + within;
+        loop {
+            let answer = self.json(arguments);
+            if satisfied(&answer) {
+                return answer;
+            }
+            assert!(Instant::now() < deadline, "not within {within:?}: {answer:#}");
+        }
+    }
+
+    /// A command of the project that lives in this world.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(binary(program));
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("POC_MEMORY_HOME", self.home())
+            .env("TZ", "UTC")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.home());
+        command
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.daemon {
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+/// A binary of the workspace. Both lie in one folder; `cargo test --workspace` builds both.
+pub fn binary(program: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_poc-daemon")).with_file_name(program);
+    assert!(path.exists(), "{} is missing: run the tests with `cargo test --workspace`", path.display());
+    path
+}
