@@ -52,6 +52,9 @@ impl Follower for TextIndex {
     fn applied(&self) -> u64 {
         todo!()
     }
+    fn reset(&self) -> Result<()> {
+        todo!()
+    }
     fn apply(&self, _seq: u64, _deltas: &[Delta]) -> Result<()> {
         todo!()
     }

@@ -71,6 +71,9 @@ impl Follower for VectorIndex {
     fn applied(&self) -> u64 {
         todo!()
     }
+    fn reset(&self) -> Result<()> {
+        todo!()
+    }
     fn apply(&self, _seq: u64, _deltas: &[Delta]) -> Result<()> {
         todo!()
     }

@@ -54,7 +54,7 @@ impl Memory {
             embedder.name(),
             embedder.dimensions(),
         )?);
-        let store = Store::open(&directory, vec![text.clone(), vectors.clone()])?;
+        let store = Store::open(&directory, embedder.name(), vec![text.clone(), vectors.clone()])?;
         let boot = format!("{:016x}", chance.bits());
         let minter = Minter::default();
         Ok(Memory { paths, config, clock, chance, embedder, store, text, vectors, boot, minter })

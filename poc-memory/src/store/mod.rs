@@ -1,18 +1,48 @@
 //! Durable truth: the log, the record engine that materialises it, and transactions.
+//!
+//! A change is acknowledged when its log record is on disk. The engine, the view and the followers
+//! (the indexes) are materialisations of the log: each remembers which transaction it reflects,
+//! catches up from there at open, and can be thrown away. The format on disk is described in
+//! `schema/store.md`.
 
+mod catch_up;
+mod commit;
+mod delta;
+mod disk;
+mod engine;
+mod keys;
+mod lock;
+mod log;
+mod open;
+mod overlay;
+mod quarantine;
+mod read;
 mod record;
 mod table;
+#[cfg(test)]
+mod tests;
 mod tx;
+mod txn;
+mod vector;
+mod watchdog;
 
 pub use record::Record;
 pub use table::Table;
-pub use tx::{Cause, Tx, Txn, Write};
+pub use tx::Tx;
+pub use txn::{Cause, Txn, Write};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::{Activity, Delta, Edge, Node, NodeId, Tenant, View, Visit};
-use crate::time::Timestamp;
+use commit::{Commits, Followers, Pending};
+use engine::Engine;
+use lock::Lock;
+use log::{Log, MAX_RECORD};
+use overlay::Overlay;
+use parking_lot::Mutex;
+use read::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 /// Something derived from the log that follows it: an index.
 pub trait Follower: Send + Sync {
@@ -20,7 +50,10 @@ pub trait Follower: Send + Sync {
     fn name(&self) -> &'static str;
     /// The sequence number it reflects; 0 when it must be fed everything.
     fn applied(&self) -> u64;
-    /// Takes in what a transaction did.
+    /// Throws away what it holds, so that `applied` is 0: it reflects a log that is not this one.
+    fn reset(&self) -> Result<()>;
+    /// Takes in what a transaction did. While it is fed everything, `seq` is 0; the last batch
+    /// carries the number it reflects then.
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()>;
     /// Writes what it holds to disk, so that the next open is quick.
     fn checkpoint(&self) -> Result<()>;
@@ -29,14 +62,14 @@ pub trait Follower: Send + Sync {
 /// A committed transaction's result.
 #[derive(Debug)]
 pub struct Committed<T> {
-    /// Its sequence number; the last one when nothing was written.
+    /// Its sequence number; the last one built before it when nothing was written.
     pub seq: u64,
     /// What the closure returned.
     pub value: T,
 }
 
 /// One change of one node.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// Sequence number of the transaction.
     pub seq: u64,
@@ -57,90 +90,177 @@ pub struct Recovery {
 
 /// The open store. One process holds it at a time.
 pub struct Store {
-    _private: (),
+    building: Mutex<Building>,
+    commits: Arc<Commits>,
+    committer: Option<JoinHandle<()>>,
+    engine: Arc<dyn Engine>,
+    log: Arc<Log>,
+    followers: Arc<Followers>,
+    embedder: String,
+    recovery: Recovery,
+    // Last, so that it is given up when everything else is closed.
+    _lock: Lock,
+}
+
+/// The state as of the last transaction built.
+struct Building {
+    view: Arc<View>,
+    overlay: Overlay,
 }
 
 impl Store {
-    /// Opens the store in a directory, making it when it is missing. `followers` are caught up.
-    pub fn open(_directory: &Path, _followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
-        todo!()
+    /// Opens the store in a directory, making it when it is missing. `followers` are caught up;
+    /// they are fed the vectors of `embedder`.
+    pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
+        open::open(directory, embedder, followers, open::Parts::default())
     }
 
     /// What recovery found at open.
     pub fn recovery(&self) -> &Recovery {
-        todo!()
+        &self.recovery
     }
 
     /// The newest published view: everything acknowledged and nothing else.
     pub fn view(&self) -> Arc<View> {
-        todo!()
+        self.commits.view()
     }
 
     /// Builds one transaction and waits until it is durable and visible to readers. The closure
     /// sees every transaction built before it; when it fails nothing is written.
     pub fn transact<T>(
         &self,
-        _cause: Cause,
-        _build: impl FnOnce(&mut Tx) -> Result<T>,
+        cause: Cause,
+        build: impl FnOnce(&mut Tx) -> Result<T>,
     ) -> Result<Committed<T>> {
-        todo!()
+        let (seq, value) = self.build(cause, build)?;
+        // Also when nothing was written: what the closure read must be durable before it is told.
+        self.commits.wait(seq)?;
+        Ok(Committed { seq, value })
+    }
+
+    fn build<T>(&self, cause: Cause, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<(u64, T)> {
+        let mut building = self.building.lock();
+        let visible = self.commits.check()?;
+        building.overlay.forget(visible);
+        let mut tx = Tx::new(self.engine.as_ref(), &building.overlay, &building.view);
+        let value = build(&mut tx)?;
+        let writes = tx.into_writes();
+        let last = building.view.seq;
+        if writes.is_empty() {
+            return Ok((last, value));
+        }
+        let txn = Txn { seq: last + 1, cause, writes };
+        let payload = txn.encode()?;
+        if payload.len() > MAX_RECORD {
+            return Err(Error::invalid(format!(
+                "one transaction would write {} MiB, at most {} MiB are possible",
+                payload.len() >> 20,
+                MAX_RECORD >> 20
+            ))
+            .hint("split it into several"));
+        }
+        let deltas = delta::deltas(&txn, &self.embedder)?;
+        let mut view = View::clone(&building.view);
+        view.apply(txn.seq, &deltas);
+        let (record, checksum) = log::frame(txn.seq, &payload);
+        let (txn, view) = (Arc::new(txn), Arc::new(view));
+        building.overlay.add(txn.clone());
+        building.view = view.clone();
+        let seq = txn.seq;
+        // Under the lock, so that transactions reach the log in order.
+        self.commits.push(Pending { txn, record, checksum, deltas, view });
+        Ok((seq, value))
     }
 
     /// A record.
-    pub fn get<R: Record>(&self, _key: &[u8]) -> Result<Option<R>> {
-        todo!()
+    pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
+        self.engine.record(key)
     }
 
     /// The records whose key starts with `prefix`, by key.
-    pub fn scan<R: Record>(&self, _prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
-        todo!()
+    pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
+        self.engine.range(prefix)
     }
 
     /// A node in any state.
-    pub fn node(&self, _id: NodeId) -> Result<Option<Node>> {
-        todo!()
+    pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
+        self.engine.node(id)
     }
 
     /// The activity of a node.
-    pub fn activity(&self, _id: NodeId) -> Result<Option<Activity>> {
-        todo!()
+    pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
+        self.engine.activity(id)
     }
 
     /// The node with a key, in any state.
-    pub fn find_key(&self, _tenant: Tenant, _key: &str) -> Result<Option<NodeId>> {
-        todo!()
+    pub fn find_key(&self, tenant: Tenant, key: &str) -> Result<Option<NodeId>> {
+        self.engine.find_key(tenant, key)
     }
 
     /// Every edge of a node, of all kinds, outgoing first.
-    pub fn edges(&self, _id: NodeId) -> Result<Vec<Edge>> {
-        todo!()
+    pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
+        self.engine.edges(id)
     }
 
     /// The last visit of a node by each agent.
-    pub fn visits(&self, _id: NodeId) -> Result<Vec<(String, Visit)>> {
-        todo!()
+    pub fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
+        self.engine.visits(id)
     }
 
     /// Every change of a node that the log still holds, oldest first.
-    pub fn history(&self, _id: NodeId) -> Result<Vec<Change>> {
-        todo!()
+    pub fn history(&self, id: NodeId) -> Result<Vec<Change>> {
+        let mut changes = Vec::new();
+        for (key, _) in self.engine.raw_range(Table::Changes, id.as_bytes())? {
+            let seq = keys::read_change(&key)?;
+            let Some(txn) = self.txn(seq)? else { continue };
+            let own = |write: &Write| write.table == Table::Nodes && write.key == id.as_bytes();
+            if let Some(write) = txn.writes.into_iter().find(own) {
+                let node = |image: Option<Vec<u8>>| image.map(|bytes| Node::decode(&bytes)).transpose();
+                changes.push(Change {
+                    seq,
+                    cause: txn.cause,
+                    before: node(write.before)?,
+                    after: node(write.after)?,
+                });
+            }
+        }
+        Ok(changes)
     }
 
     /// A past transaction.
-    pub fn txn(&self, _seq: u64) -> Result<Option<Txn>> {
-        todo!()
+    pub fn txn(&self, seq: u64) -> Result<Option<Txn>> {
+        Ok(self.log.read(seq)?.map(|(txn, _)| txn))
     }
 
     /// Sizes on disk in bytes: log, records.
     pub fn sizes(&self) -> Result<(u64, u64)> {
-        todo!()
+        Ok((self.log.bytes(), self.engine.size()?))
+    }
+
+    /// The followers that fell behind by a failure of their own, and why. They catch up at the next
+    /// open; until then what they answer is older than the view.
+    pub fn behind(&self) -> Vec<(&'static str, Error)> {
+        self.followers.behind()
     }
 
     /// Writes the followers' checkpoints; also done when the store is dropped.
     pub fn checkpoint(&self) -> Result<()> {
-        todo!()
+        self.followers.checkpoint()
     }
 }
 
-/// The time a transaction carries.
-pub type At = Timestamp;
+impl Drop for Store {
+    fn drop(&mut self) {
+        self.commits.close();
+        if let Some(committer) = self.committer.take() {
+            // It never panics: it catches its own.
+            let _ = committer.join();
+        }
+        if let Err(error) = self.checkpoint() {
+            tracing::warn!("an index was not saved and will be caught up at the next open: {error}");
+        }
+        if let Err(error) = self.engine.flush() {
+            tracing::warn!("the record engine was not saved and will be caught up at the next open: {error}");
+        }
+    }
+}

@@ -1,168 +1,270 @@
-//! One transaction: reads that see everything built before it, writes that land together.
+//! One transaction being built: reads that see everything built before it, writes that land
+//! together.
 
-use super::{Record, Table};
-use crate::error::Result;
-use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId, RunId, Tenant, View, Visit};
-use crate::time::Timestamp;
-use serde::{Deserialize, Serialize};
-
-/// Why a transaction happens.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cause {
-    /// When.
-    pub at: Timestamp,
-    /// Who: `manual`, `import:FILE`, `agent:NAME`, `daemon`.
-    pub actor: String,
-    /// The run it belongs to.
-    pub run: Option<RunId>,
-    /// The op that was called.
-    pub op: String,
-}
-
-/// One changed record: before and after images, physical.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Write {
-    /// The table.
-    pub table: Table,
-    /// The key.
-    #[serde(with = "serde_bytes")]
-    pub key: Vec<u8>,
-    /// The value before; `None` when there was none.
-    #[serde(with = "serde_bytes")]
-    pub before: Option<Vec<u8>>,
-    /// The value after; `None` when it was deleted.
-    #[serde(with = "serde_bytes")]
-    pub after: Option<Vec<u8>>,
-}
-
-/// What the log holds: one transaction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Txn {
-    /// Position in the log, from 1 without gaps.
-    pub seq: u64,
-    /// Why it happened.
-    pub cause: Cause,
-    /// What it changed, each key once, in the order first written.
-    pub writes: Vec<Write>,
-}
+use super::engine::Engine;
+use super::overlay::Overlay;
+use super::read::Read;
+use super::{Record, Table, Write, keys, vector};
+use crate::error::{Error, Result};
+use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId, Tenant, View, Visit};
+use std::collections::BTreeMap;
 
 /// A transaction being built.
 pub struct Tx<'a> {
-    _store: std::marker::PhantomData<&'a ()>,
+    engine: &'a dyn Engine,
+    overlay: &'a Overlay,
+    view: &'a View,
+    writes: Vec<Write>,
+    // Where in `writes` a key of the engine is.
+    places: BTreeMap<Vec<u8>, usize>,
 }
 
-impl Tx<'_> {
+impl<'a> Tx<'a> {
+    pub(super) fn new(engine: &'a dyn Engine, overlay: &'a Overlay, view: &'a View) -> Self {
+        Tx { engine, overlay, view, writes: Vec::new(), places: BTreeMap::new() }
+    }
+
+    /// What was written; nothing when everything is as it was.
+    pub(super) fn into_writes(self) -> Vec<Write> {
+        // One that came back to where it was stays when others stand behind it: their places count.
+        let changed = self.writes.iter().any(|write| write.before != write.after);
+        if changed { self.writes } else { Vec::new() }
+    }
+
     /// The graph as of the last transaction built before this one. It does not contain this
     /// transaction's own writes.
-    pub fn view(&self) -> &View {
-        todo!()
+    pub fn view(&self) -> &'a View {
+        self.view
     }
 
     /// A record, with this transaction's own writes.
-    pub fn get<R: Record>(&self, _key: &[u8]) -> Result<Option<R>> {
-        todo!()
+    pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
+        self.record(key)
     }
 
     /// The records whose key starts with `prefix`, by key, with this transaction's own writes.
-    pub fn scan<R: Record>(&self, _prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
-        todo!()
+    pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
+        self.range(prefix)
     }
 
     /// Puts a record.
-    pub fn put<R: Record>(&mut self, _key: &[u8], _record: &R) -> Result<()> {
-        todo!()
+    pub fn put<R: Record>(&mut self, key: &[u8], record: &R) -> Result<()> {
+        self.put_raw(R::TABLE, key, Some(record.encode()?))
     }
 
     /// Deletes a record; nothing happens when it is not there.
-    pub fn delete<R: Record>(&mut self, _key: &[u8]) -> Result<()> {
-        todo!()
+    pub fn delete<R: Record>(&mut self, key: &[u8]) -> Result<()> {
+        self.put_raw(R::TABLE, key, None)
     }
 
-    /// Puts raw bytes, or deletes: for undo, which restores before-images.
-    pub fn put_raw(&mut self, _table: Table, _key: &[u8], _value: Option<Vec<u8>>) -> Result<()> {
-        todo!()
+    /// Puts raw bytes, or deletes: for undo, which restores before-images. Putting what is already
+    /// there writes nothing.
+    pub fn put_raw(&mut self, table: Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
+        if table == Table::Changes {
+            return Err(Error::internal("the table of changes is derived and cannot be written"));
+        }
+        let full = table.prefix(key);
+        if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get_mut(at)) {
+            write.after = value;
+            return Ok(());
+        }
+        let before = self.raw(table, key)?;
+        if before != value {
+            self.places.insert(full, self.writes.len());
+            self.writes.push(Write { table, key: key.to_vec(), before, after: value });
+        }
+        Ok(())
     }
 
     /// The raw bytes of a record.
-    pub fn get_raw(&self, _table: Table, _key: &[u8]) -> Result<Option<Vec<u8>>> {
-        todo!()
+    pub fn get_raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.raw(table, key)
     }
 
     /// How many records this transaction has changed so far: `written()` before and after an
-    /// action names that action's writes.
+    /// action names that action's writes. A record changed again keeps its first place.
     pub fn written(&self) -> usize {
-        todo!()
+        self.writes.len()
     }
 
     /// The node with this id, in any state.
-    pub fn node(&self, _id: NodeId) -> Result<Option<Node>> {
-        todo!()
+    pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
+        Read::node(self, id)
     }
 
     /// The node with this key.
-    pub fn find_key(&self, _tenant: Tenant, _key: &str) -> Result<Option<NodeId>> {
-        todo!()
+    pub fn find_key(&self, tenant: Tenant, key: &str) -> Result<Option<NodeId>> {
+        Read::find_key(self, tenant, key)
     }
 
-    /// The live node with this content hash.
-    pub fn find_hash(&self, _tenant: Tenant, _hash: &[u8; 32]) -> Result<Option<NodeId>> {
-        todo!()
+    /// The live node with this content hash; the one with the smallest id when there are several.
+    pub fn find_hash(&self, tenant: Tenant, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        let prefix = keys::hash_prefix(tenant, hash);
+        let found = self.raw_range(Table::Hashes, &prefix)?;
+        Ok(found.iter().find_map(|(key, _)| keys::read_id_after(prefix.len(), key)))
     }
 
     /// The live nodes with a keyword.
-    pub fn with_keyword(&self, _tenant: Tenant, _keyword: &str) -> Result<Vec<NodeId>> {
-        todo!()
+    pub fn with_keyword(&self, tenant: Tenant, keyword: &str) -> Result<Vec<NodeId>> {
+        let prefix = keys::keyword_prefix(tenant, keyword);
+        let found = self.raw_range(Table::Keywords, &prefix)?;
+        Ok(found.iter().filter_map(|(key, _)| keys::read_id_after(prefix.len(), key)).collect())
     }
 
     /// Puts a node and keeps keys, hashes and keywords in step with it. A key that belongs to
     /// another node is a conflict.
-    pub fn put_node(&mut self, _node: &Node) -> Result<()> {
-        todo!()
+    pub fn put_node(&mut self, node: &Node) -> Result<()> {
+        if let Some(owner) = self.find_key(node.tenant, &node.key)?
+            && owner != node.id
+        {
+            return Err(Error::conflict(format!("the key `{}` belongs to node `{owner}`", node.key))
+                .hint("choose another key, or change that node"));
+        }
+        let before = self.node(node.id)?;
+        self.put(node.id.as_bytes(), node)?;
+        // What both have stays as it is: no write for an unchanged entry.
+        let wanted = entries(node);
+        for (table, key) in before.iter().flat_map(entries) {
+            if !wanted.iter().any(|entry| entry.0 == table && entry.1 == key) {
+                self.put_raw(table, &key, None)?;
+            }
+        }
+        for (table, key) in wanted {
+            let value = if table == Table::Keys { node.id.as_bytes().to_vec() } else { Vec::new() };
+            self.put_raw(table, &key, Some(value))?;
+        }
+        Ok(())
     }
 
-    /// Deletes a node with its edges, vectors, keywords, visits and activity.
-    pub fn delete_node(&mut self, _id: NodeId) -> Result<()> {
-        todo!()
+    /// Deletes a node with its edges, vectors, keywords, visits and activity. Nothing happens when
+    /// it is not there.
+    pub fn delete_node(&mut self, id: NodeId) -> Result<()> {
+        let Some(node) = self.node(id)? else { return Ok(()) };
+        for edge in self.edges(id)? {
+            self.delete_edge(edge.src, edge.kind, edge.dst)?;
+        }
+        for table in [Table::Vectors, Table::Visits] {
+            for (key, _) in self.raw_range(table, id.as_bytes())? {
+                self.put_raw(table, &key, None)?;
+            }
+        }
+        for (table, key) in entries(&node) {
+            self.put_raw(table, &key, None)?;
+        }
+        self.delete::<Activity>(id.as_bytes())?;
+        self.delete::<Node>(id.as_bytes())
     }
 
     /// The activity of a node.
-    pub fn activity(&self, _id: NodeId) -> Result<Option<Activity>> {
-        todo!()
+    pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
+        Read::activity(self, id)
     }
 
-    /// Puts the activity of a node.
-    pub fn put_activity(&mut self, _id: NodeId, _activity: &Activity) -> Result<()> {
-        todo!()
+    /// Puts the activity of a node, which must exist.
+    pub fn put_activity(&mut self, id: NodeId, activity: &Activity) -> Result<()> {
+        self.must_exist(id)?;
+        self.put(id.as_bytes(), activity)
     }
 
     /// One edge.
-    pub fn edge(&self, _src: NodeId, _kind: EdgeKind, _dst: NodeId) -> Result<Option<Edge>> {
-        todo!()
+    pub fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
+        Read::edge(self, src, kind, dst)
     }
 
     /// Every edge of a node, outgoing first.
-    pub fn edges(&self, _id: NodeId) -> Result<Vec<Edge>> {
-        todo!()
+    pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
+        Read::edges(self, id)
     }
 
-    /// Puts an edge and its mirror.
-    pub fn put_edge(&mut self, _edge: &Edge) -> Result<()> {
-        todo!()
+    /// Puts an edge and its mirror. Both nodes must exist.
+    pub fn put_edge(&mut self, edge: &Edge) -> Result<()> {
+        self.must_exist(edge.src)?;
+        self.must_exist(edge.dst)?;
+        self.put(&keys::edge(edge.src, edge.kind, edge.dst), edge)?;
+        self.put_raw(Table::EdgesIn, &keys::edge(edge.dst, edge.kind, edge.src), Some(Vec::new()))
     }
 
     /// Deletes an edge and its mirror.
-    pub fn delete_edge(&mut self, _src: NodeId, _kind: EdgeKind, _dst: NodeId) -> Result<()> {
-        todo!()
+    pub fn delete_edge(&mut self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<()> {
+        self.delete::<Edge>(&keys::edge(src, kind, dst))?;
+        self.put_raw(Table::EdgesIn, &keys::edge(dst, kind, src), None)
     }
 
     /// Puts the vectors of a node for an embedder: part 0 is the title, passages follow. Parts it
-    /// had beyond these are deleted.
-    pub fn put_vectors(&mut self, _id: NodeId, _embedder: &str, _parts: &[Vec<f32>]) -> Result<()> {
-        todo!()
+    /// had beyond these are deleted. The node must exist.
+    pub fn put_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
+        self.must_exist(id)?;
+        for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
+            let (_, part, of) = keys::read_vector(&key)?;
+            if of == embedder.as_bytes() && usize::from(part) >= parts.len() {
+                self.put_raw(Table::Vectors, &key, None)?;
+            }
+        }
+        for (part, vector) in parts.iter().enumerate() {
+            let part = u16::try_from(part)
+                .map_err(|_| Error::invalid(format!("node `{id}` has more than {} passages", u16::MAX)))?;
+            self.put_raw(Table::Vectors, &keys::vector(id, part, embedder), Some(vector::encode(vector)?))?;
+        }
+        Ok(())
     }
 
-    /// Puts the last visit of a node by an agent.
-    pub fn put_visit(&mut self, _agent: &str, _id: NodeId, _visit: &Visit) -> Result<()> {
-        todo!()
+    /// Puts the last visit of a node by an agent. Nothing happens when the node is gone.
+    pub fn put_visit(&mut self, agent: &str, id: NodeId, visit: &Visit) -> Result<()> {
+        if self.raw(Table::Nodes, id.as_bytes())?.is_none() {
+            return Ok(());
+        }
+        self.put(&keys::visit(id, agent), visit)
     }
+
+    fn must_exist(&self, id: NodeId) -> Result<()> {
+        match self.raw(Table::Nodes, id.as_bytes())? {
+            Some(_) => Ok(()),
+            None => Err(Error::not_found(format!("there is no node `{id}`"))),
+        }
+    }
+}
+
+impl Read for Tx<'_> {
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let full = table.prefix(key);
+        if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get(at)) {
+            return Ok(write.after.clone());
+        }
+        match self.overlay.get(&full) {
+            Some(value) => Ok(value.map(<[u8]>::to_vec)),
+            None => self.engine.get(&full),
+        }
+    }
+
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let full = table.prefix(prefix);
+        let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        self.engine.scan(&full, &mut |key, value| {
+            found.insert(key.to_vec(), value.to_vec());
+            Ok(())
+        })?;
+        let own =
+            self.places.range(full.clone()..).take_while(|(key, _)| key.starts_with(&full)).map(
+                |(key, &at)| (key.as_slice(), self.writes.get(at).and_then(|write| write.after.as_deref())),
+            );
+        for (key, value) in self.overlay.range(&full).chain(own) {
+            match value {
+                Some(value) => found.insert(key.to_vec(), value.to_vec()),
+                None => found.remove(key),
+            };
+        }
+        Ok(found.into_iter().map(|(key, value)| (key.get(1..).unwrap_or_default().to_vec(), value)).collect())
+    }
+}
+
+/// The look-up entries a node has beside its record: its key, and when it is live its content hash
+/// and keywords.
+fn entries(node: &Node) -> Vec<(Table, Vec<u8>)> {
+    let mut entries = vec![(Table::Keys, keys::name(node.tenant, &node.key))];
+    if node.state.is_live() {
+        entries.push((Table::Hashes, keys::hash(node.tenant, &node.content_hash, node.id)));
+        let words = node.keywords.iter();
+        entries.extend(words.map(|word| (Table::Keywords, keys::keyword(node.tenant, word, node.id))));
+    }
+    entries
 }

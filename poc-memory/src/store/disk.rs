@@ -1,0 +1,53 @@
+//! The few file operations the log's durability rests on, so that tests can count and break them.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Files that are only appended to, and the directories that name them.
+pub(super) trait Disk: Send + Sync {
+    /// A new, empty file.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// An existing file, to go on at its end.
+    fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Makes the names in a directory durable.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+}
+
+/// A file that grows at its end.
+pub(super) trait AppendFile: Send {
+    /// Appends all bytes.
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes everything written so far durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// The operating system's files.
+pub(super) struct SystemDisk;
+
+impl Disk for SystemDisk {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(OpenOptions::new().append(true).create_new(true).open(path)?))
+    }
+
+    fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(OpenOptions::new().append(true).open(path)?))
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+}
+
+impl AppendFile for File {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        Write::write_all(self, bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}

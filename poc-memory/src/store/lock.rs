@@ -1,0 +1,75 @@
+//! One process per store: an advisory lock the system drops when its holder dies, however it dies.
+
+use crate::error::{Code, Error, Result};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+
+/// The lock, held until it is dropped.
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock at `path`. The pid inside is only for the message: what holds is the lock.
+    pub(super) fn take(path: &Path) -> Result<Lock> {
+        let failed = |error: std::io::Error| {
+            Error::internal(format!("the lock `{}` cannot be taken: {error}", path.display()))
+        };
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held(&mut file)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let write = |file: &mut File| {
+            file.set_len(0)?;
+            file.rewind()?;
+            writeln!(file, "{}", std::process::id())
+        };
+        write(&mut file).map_err(failed)?;
+        Ok(Lock { _file: file })
+    }
+}
+
+fn held(file: &mut File) -> Error {
+    let mut text = String::new();
+    let holder = match file.take(32).read_to_string(&mut text) {
+        Ok(_) if !text.trim().is_empty() => format!("process {}", text.trim()),
+        _ => "another process".to_owned(),
+    };
+    Error::new(Code::Locked, format!("the store is held by {holder}"))
+        .hint("stop it, or use the daemon that holds it: `poc-memory daemon status`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_taker_is_told_who_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let first = Lock::take(&path).unwrap();
+        let error = Lock::take(&path).err().unwrap();
+        assert_eq!(error.code, Code::Locked);
+        assert_eq!(error.message, format!("the store is held by process {}", std::process::id()));
+        drop(first);
+        Lock::take(&path).unwrap();
+    }
+
+    #[test]
+    fn a_file_left_behind_holds_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        std::fs::write(&path, "4294967295 and a longer text than any pid").unwrap();
+        let _lock = Lock::take(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
+    }
+}

@@ -1,0 +1,81 @@
+//! The writing side of the log.
+
+use super::segment::{HEADER, Header};
+use super::{Log, Place, segment_path};
+use crate::store::disk::{AppendFile, Disk};
+use std::io;
+use std::sync::Arc;
+
+/// Sizes that tests make small.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::store) struct Limits {
+    /// Bytes after which a segment is followed by another.
+    pub(in crate::store) segment: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { segment: 64 << 20 }
+    }
+}
+
+/// Appends records. There is one; after its first error it must not be used again, since what is
+/// on disk is then unknown.
+pub(in crate::store) struct Appender {
+    log: Arc<Log>,
+    disk: Arc<dyn Disk>,
+    limits: Limits,
+    open: Option<Open>,
+}
+
+struct Open {
+    file: Box<dyn AppendFile>,
+    first: u64,
+    length: u64,
+}
+
+impl Appender {
+    /// Goes on behind the last record of the log.
+    pub(in crate::store) fn new(log: Arc<Log>, disk: Arc<dyn Disk>, limits: Limits) -> io::Result<Self> {
+        let last = log.index.read().segments.last().copied();
+        let open = match last {
+            Some(first) => {
+                let path = segment_path(&log.directory, first);
+                let length = std::fs::metadata(&path)?.len();
+                Some(Open { file: disk.append(&path)?, first, length })
+            }
+            None => None,
+        };
+        Ok(Appender { log, disk, limits, open })
+    }
+
+    /// Appends records, in order and without gaps, and makes them durable with one sync.
+    pub(in crate::store) fn append(&mut self, records: &[(u64, &[u8])]) -> io::Result<()> {
+        let Some(&(first, _)) = records.first() else { return Ok(()) };
+        let full = self.open.as_ref().is_none_or(|open| open.length >= self.limits.segment);
+        if full {
+            self.open = Some(self.start_segment(first)?);
+        }
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let bytes = records.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>().concat();
+        open.file.write_all(&bytes)?;
+        open.file.sync()?;
+        let mut index = self.log.index.write();
+        for (seq, bytes) in records {
+            let place = Place { seq: *seq, segment: open.first, offset: open.length };
+            index.added(place, bytes.len() as u64);
+            open.length += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn start_segment(&self, first: u64) -> io::Result<Open> {
+        let path = segment_path(&self.log.directory, first);
+        let mut file = self.disk.create(&path)?;
+        file.write_all(&Header::new(first).encode())?;
+        file.sync()?;
+        self.disk.sync_directory(&self.log.directory)?;
+        self.log.index.write().started_segment(first);
+        Ok(Open { file, first, length: HEADER as u64 })
+    }
+}

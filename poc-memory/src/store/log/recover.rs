@@ -1,0 +1,131 @@
+//! Opening the log: every record is checked, the longest valid prefix is kept, and whatever stands
+//! behind it is put aside and counted, never guessed over.
+
+use super::segment::{FORMAT, HEADER, Header, Next, SegmentReader, count_records};
+use super::{Index, Log, Place, segment_path, unreadable};
+use crate::error::{Error, Result};
+use crate::store::quarantine::Quarantine;
+use parking_lot::RwLock;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Refuses a log that a newer release wrote. Changes nothing.
+pub(in crate::store) fn check_format(directory: &Path) -> Result<()> {
+    for first in segments(directory)? {
+        let path = segment_path(directory, first);
+        let header = Header::read(&path).map_err(|error| unreadable(&path, &error))?;
+        if let Some(header) = header.filter(|header| header.format > FORMAT) {
+            return Err(Error::conflict(format!(
+                "the store has format {}, this release reads formats up to {FORMAT}",
+                header.format
+            ))
+            .hint("use the release that wrote it, or a newer one; nothing was changed"));
+        }
+    }
+    Ok(())
+}
+
+/// Opens the log of a directory, with a note for people on everything it had to cut off.
+pub(in crate::store) fn recover(directory: &Path, quarantine: &Quarantine) -> Result<(Log, Vec<String>)> {
+    let numbers = segments(directory)?;
+    let mut index = Index::default();
+    let mut notes = Vec::new();
+    for (at, &number) in numbers.iter().enumerate() {
+        let path = segment_path(directory, number);
+        let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, &error))?;
+        if let Some(offset) = valid {
+            let later = numbers.get(at + 1..).unwrap_or_default();
+            let note = cut(directory, number, offset, later, index.last, quarantine)
+                .map_err(|error| Error::internal(format!("the damaged log cannot be cut: {error}")))?;
+            notes.push(note);
+            break;
+        }
+    }
+    Ok((Log { directory: directory.to_owned(), index: RwLock::new(index) }, notes))
+}
+
+/// First sequence numbers of the segments, by their names.
+fn segments(directory: &Path) -> Result<Vec<u64>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(directory, &error)),
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| unreadable(directory, &error))?.file_name();
+        let digits = name.to_str().and_then(|name| name.strip_suffix(".log"));
+        numbers
+            .extend(digits.filter(|digits| digits.len() == 20).and_then(|digits| digits.parse::<u64>().ok()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Checks one segment and enters its records; the byte from which on it is not valid, if any.
+fn scan(path: &Path, number: u64, index: &mut Index) -> io::Result<Option<u64>> {
+    let fits = Header::read(path)?.is_some_and(|header| header.first == number) && number == index.last + 1;
+    if !fits {
+        return Ok(Some(0));
+    }
+    index.started_segment(number);
+    let mut reader = SegmentReader::open(path, HEADER as u64)?;
+    loop {
+        let offset = reader.offset();
+        match reader.next(true)? {
+            Next::Record { seq, .. } if seq == index.last + 1 => {
+                index.added(Place { seq, segment: number, offset }, reader.offset() - offset);
+            }
+            Next::End => return Ok(None),
+            Next::Record { .. } | Next::Damaged => return Ok(Some(offset)),
+        }
+    }
+}
+
+/// Puts away everything from byte `offset` of a segment on and all `later` segments. Interrupted at
+/// any point, the next open finds the same damage and goes on: the damaged segment is cut last.
+fn cut(
+    directory: &Path,
+    number: u64,
+    offset: u64,
+    later: &[u64],
+    last: u64,
+    quarantine: &Quarantine,
+) -> io::Result<String> {
+    let path = segment_path(directory, number);
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let mut tail = Vec::new();
+    let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_to_end(&mut tail)?;
+    let mut intact = count_records(&tail);
+    let mut put_away = Vec::new();
+    for &segment in later.iter().rev() {
+        let path = segment_path(directory, segment);
+        intact += count_records(&fs::read(&path)?);
+        put_away.push(quarantine.put_away(&path)?);
+    }
+    if offset == 0 {
+        put_away.push(quarantine.put_away(&path)?);
+    } else {
+        put_away.push(quarantine.save(&format!("{name}-{offset}"), &tail)?);
+        file.set_len(offset)?;
+        file.sync_all()?;
+    }
+    File::open(directory)?.sync_all()?;
+    put_away.reverse();
+    let files = put_away.iter().map(|name| format!("`quarantine/{name}`")).collect::<Vec<_>>().join(", ");
+    Ok(if intact == 0 && later.is_empty() {
+        format!(
+            "log segment `{name}` ended at byte {offset} in a record that is not whole: its {} bytes were \
+             moved to {files}",
+            tail.len()
+        )
+    } else {
+        format!(
+            "log segment `{name}` is damaged at byte {offset}: the log was cut back to transaction {last}, and \
+             what stood behind, with {intact} intact records, was moved to {files}"
+        )
+    })
+}

@@ -1,0 +1,74 @@
+//! Reading the graph's records, the same way over the engine and inside a transaction.
+
+use super::engine::Engine;
+use super::{Record, Table, keys};
+use crate::error::Result;
+use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId, Tenant, Visit};
+
+/// A source of raw records.
+pub(super) trait Read {
+    /// The bytes of a record.
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// The records of a table whose key starts with `prefix`, by key.
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>>;
+
+    fn record<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
+        self.raw(R::TABLE, key)?.map(|bytes| R::decode(&bytes)).transpose()
+    }
+
+    fn range<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
+        let records = self.raw_range(R::TABLE, prefix)?;
+        records.into_iter().map(|(key, bytes)| Ok((key, R::decode(&bytes)?))).collect()
+    }
+
+    fn node(&self, id: NodeId) -> Result<Option<Node>> {
+        self.record(id.as_bytes())
+    }
+
+    fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
+        self.record(id.as_bytes())
+    }
+
+    fn find_key(&self, tenant: Tenant, key: &str) -> Result<Option<NodeId>> {
+        let id = self.raw(Table::Keys, &keys::name(tenant, key))?;
+        id.map(|id| keys::read_id(&id)).transpose()
+    }
+
+    fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
+        self.record(&keys::edge(src, kind, dst))
+    }
+
+    fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
+        let outgoing: Vec<(_, Edge)> = self.range(id.as_bytes())?;
+        let mut edges: Vec<Edge> = outgoing.into_iter().map(|(_, edge)| edge).collect();
+        for (key, _) in self.raw_range(Table::EdgesIn, id.as_bytes())? {
+            let (dst, kind, src) = keys::read_edge(&key)?;
+            // A tie of a node with itself is already among the outgoing ones.
+            if src != dst {
+                edges.extend(self.edge(src, kind, dst)?);
+            }
+        }
+        Ok(edges)
+    }
+
+    fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
+        let visits: Vec<(_, Visit)> = self.range(id.as_bytes())?;
+        visits.into_iter().map(|(key, visit)| Ok((keys::read_visit(&key)?.1.to_owned(), visit))).collect()
+    }
+}
+
+impl Read for dyn Engine {
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.get(&table.prefix(key))
+    }
+
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut found = Vec::new();
+        self.scan(&table.prefix(prefix), &mut |key, value| {
+            found.push((key.get(1..).unwrap_or_default().to_vec(), value.to_vec()));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}

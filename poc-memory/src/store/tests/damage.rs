@@ -1,0 +1,193 @@
+//! Damaged files: the longest valid prefix of the log is kept and everything else follows it.
+
+use super::*;
+
+/// A closed store with nodes 1 to `count`, one transaction each, and where each record ends.
+fn made(count: u64, limits: Limits) -> (TempDir, Vec<u64>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts { limits, ..in_memory() }).unwrap();
+    let mut ends = vec![store.sizes().unwrap().0.max(24)];
+    for number in 1..=count {
+        put(&store, number);
+        ends.push(store.sizes().unwrap().0);
+    }
+    (folder, ends)
+}
+
+fn only_segment(folder: &TempDir) -> PathBuf {
+    segment_files(folder).remove(0)
+}
+
+fn quarantined(folder: &TempDir) -> Vec<u8> {
+    let Ok(entries) = fs::read_dir(folder.path().join("quarantine")) else { return Vec::new() };
+    entries.flat_map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect()
+}
+
+#[test]
+fn a_torn_tail_is_cut_off_and_kept_at_every_byte() {
+    let (folder, ends) = made(3, Limits::default());
+    let path = only_segment(&folder);
+    let whole = fs::read(&path).unwrap();
+    for length in ends[2] as usize..whole.len() {
+        fs::remove_dir_all(folder.path().join("quarantine")).ok();
+        fs::write(&path, &whole[..length]).unwrap();
+        let store = open_in(&folder, in_memory()).unwrap();
+        assert_eq!(numbers(&store), [1, 2], "cut to {length} bytes");
+        let torn = length > ends[2] as usize;
+        assert_eq!(store.recovery().notes.len(), usize::from(torn));
+        assert_eq!(quarantined(&folder), &whole[ends[2] as usize..length]);
+        assert_eq!(put(&store, 9).seq, 3);
+        drop(store);
+        assert_eq!(numbers(&open_in(&folder, in_memory()).unwrap()), [1, 2, 9]);
+    }
+}
+
+#[test]
+fn zeros_behind_the_last_record_are_no_records() {
+    let (folder, _) = made(2, Limits::default());
+    let path = only_segment(&folder);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend([0; 4096]);
+    fs::write(&path, bytes).unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    assert_eq!(numbers(&store), [1, 2]);
+    insta::assert_snapshot!(store.recovery().notes[0], @"log segment `00000000000000000001.log` ended at byte 804 in a record that is not whole: its 4096 bytes were moved to `quarantine/00000000000000000001.log-804`");
+}
+
+#[test]
+fn a_flipped_byte_anywhere_keeps_exactly_the_prefix_before_it() {
+    let (folder, ends) = made(5, Limits::default());
+    let path = only_segment(&folder);
+    let whole = fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(7) {
+        fs::remove_dir_all(folder.path().join("quarantine")).ok();
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x10;
+        fs::write(&path, &flipped).unwrap();
+        let store = open_in(&folder, in_memory()).unwrap();
+        let kept = ends.iter().filter(|&&end| end <= at as u64).count().saturating_sub(1) as u64;
+        assert_eq!(numbers(&store), (1..=kept).collect::<Vec<_>>(), "byte {at}");
+        assert_eq!(store.recovery().notes.len(), 1, "byte {at}");
+        let kept_bytes = if at < 24 { 0 } else { ends[kept as usize] as usize };
+        assert_eq!(quarantined(&folder), &flipped[kept_bytes..], "byte {at}");
+        drop(store);
+        fs::remove_file(&path).ok();
+    }
+}
+
+#[test]
+fn damage_in_the_middle_is_reported_with_place_and_count() {
+    let (folder, _) = made(9, Limits { segment: 1500 });
+    let files = segment_files(&folder);
+    assert!(files.len() >= 3, "{files:?}");
+    let mut bytes = fs::read(&files[1]).unwrap();
+    bytes[60] ^= 1;
+    fs::write(&files[1], bytes).unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    insta::assert_snapshot!(store.recovery().notes.join("\n"), @"log segment `00000000000000000005.log` is damaged at byte 24: the log was cut back to transaction 4, and what stood behind, with 4 intact records, was moved to `quarantine/00000000000000000005.log-24`, `quarantine/00000000000000000009.log`");
+    let kept = numbers(&store);
+    assert_eq!(kept, (1..=kept.len() as u64).collect::<Vec<_>>());
+    drop(store);
+    let again = open_in(&folder, in_memory()).unwrap();
+    assert!(again.recovery().notes.is_empty());
+    assert_eq!(numbers(&again), kept);
+}
+
+#[test]
+fn a_missing_segment_is_damage() {
+    let (folder, _) = made(9, Limits { segment: 1500 });
+    let files = segment_files(&folder);
+    fs::remove_file(&files[1]).unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let kept = numbers(&store);
+    assert!(!kept.is_empty() && kept.len() < 9);
+    assert_eq!(store.recovery().notes.len(), 1);
+    assert_eq!(segment_files(&folder).len(), 1);
+}
+
+#[test]
+fn a_newer_format_is_refused_before_a_byte_is_touched() {
+    let (folder, _) = made(2, Limits::default());
+    let path = only_segment(&folder);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[8] = 2;
+    let checksum = crc32c::crc32c(&bytes[..20]).to_le_bytes();
+    bytes[20..24].copy_from_slice(&checksum);
+    fs::write(&path, &bytes).unwrap();
+    fs::remove_file(folder.path().join("lock")).unwrap();
+    let error = open_in(&folder, in_memory()).err().unwrap();
+    insta::assert_snapshot!(error, @"the store has format 2, this release reads formats up to 1");
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+    assert!(!folder.path().join("lock").exists());
+}
+
+/// Opens a sled store whose `records` were changed by `harm`: everything must be as before.
+fn survives(harm: impl Fn(&Path), rebuilt: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts::default()).unwrap();
+    for number in 1..=40 {
+        put(&store, number);
+        if number > 1 {
+            let tie = edge(number, number / 2, EdgeKind::Link, 0.5);
+            store.transact(cause(), |tx| tx.put_edge(&tie)).unwrap();
+        }
+    }
+    let before = contents(&store);
+    drop(store);
+    harm(&folder.path().join("records"));
+    let store =
+        open_in(&folder, Parts { patience: std::time::Duration::from_secs(5), ..Parts::default() }).unwrap();
+    assert_eq!(contents(&store), before);
+    assert_eq!(store.view().edge_count(), 39);
+    assert_eq!(store.recovery().notes.len(), usize::from(rebuilt), "{:?}", store.recovery());
+    put(&store, 41);
+    drop(store);
+    let store = open_in(&folder, Parts::default()).unwrap();
+    assert_eq!(numbers(&store), (1..=41).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_record_engine_that_is_gone_is_rebuilt() {
+    survives(|records| fs::remove_dir_all(records).unwrap(), false);
+}
+
+#[test]
+fn a_record_engine_full_of_garbage_is_rebuilt() {
+    survives(
+        |records| {
+            for entry in fs::read_dir(records).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_file() {
+                    let length = fs::read(&path).unwrap().len();
+                    fs::write(&path, vec![0xA5; length]).unwrap();
+                }
+            }
+        },
+        true,
+    );
+}
+
+#[test]
+fn a_record_engine_that_is_a_file_is_rebuilt() {
+    survives(
+        |records| {
+            fs::remove_dir_all(records).unwrap();
+            fs::write(records, "not a folder").unwrap();
+        },
+        true,
+    );
+}
+
+#[test]
+fn a_record_engine_ahead_of_the_log_is_rebuilt() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts::default()).unwrap();
+    (1..=3).for_each(|number| drop(put(&store, number)));
+    drop(store);
+    let path = only_segment(&folder);
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let store = open_in(&folder, Parts::default()).unwrap();
+    assert_eq!(numbers(&store), [1, 2]);
+    insta::assert_snapshot!(store.recovery().notes[1], @"the record engine could not be used (it is ahead of the log): it was moved to `quarantine/records` and rebuilt from the log");
+}
