@@ -1,0 +1,136 @@
+//! The words of a schedule.
+
+use super::{Schedule, reference};
+use crate::error::{Error, Result};
+use crate::time::Span;
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+
+const FORMS: &str = "write `on-demand`, `hourly`, `daily`, `daily at 03:30`, \
+    `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, \
+    `every 6h` or `cron 0 3 * * 1-5`";
+
+const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+
+const MINUTES_OF_DAY: u32 = 24 * 60;
+
+/// When `daily` and `weekly` run if nothing else is said: the small hours, in minutes of the day.
+const QUIET_HOURS: (u32, u32) = (2 * 60, 5 * 60);
+
+impl Schedule {
+    /// Parses `on-demand`, `hourly`, `daily`, `weekly`, `daily at 03:30`,
+    /// `daily between 01:00 and 05:00`, `weekly on monday` (with `at` or `between` too),
+    /// `every 6h` and `cron 0 3 * * 1-5`.
+    ///
+    /// What is left open is fixed by a hash of the agent's name, so that agents do not all start
+    /// together: the minute of `hourly`, a minute between 02:00 and 05:00 for `daily` and `weekly`,
+    /// the minute within `between`, the day of `weekly`.
+    pub fn parse(text: &str, agent: &str) -> Result<Schedule> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.as_slice() {
+            ["on-demand"] => Ok(Schedule::OnDemand),
+            ["hourly"] => Ok(Schedule::Every {
+                text: text.into(),
+                period: Span::HOUR,
+                phase: Span(Span::MINUTE.0 * i64::from(pick(agent, "minute", 60))),
+            }),
+            ["daily", time @ ..] => calendar(text, &days(time_of_day(text, time, agent)?, "*")),
+            ["weekly", "on", day, time @ ..] => {
+                let day = day_of_week(text, day)?;
+                calendar(text, &days(time_of_day(text, time, agent)?, &day.to_string()))
+            }
+            ["weekly", time @ ..] => {
+                let day = pick(agent, "day", 7);
+                calendar(text, &days(time_of_day(text, time, agent)?, &day.to_string()))
+            }
+            ["every", period] => every(text, period),
+            ["cron", fields @ ..] if fields.len() == 5 => calendar(text, &fields.join(" ")),
+            ["cron", fields @ ..] => {
+                Err(Error::config(format!("`{text}` has {} cron fields, not five", fields.len())).hint(
+                    "the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`",
+                ))
+            }
+            _ => Err(unknown(text)),
+        }
+    }
+}
+
+fn unknown(text: &str) -> Error {
+    Error::config(format!("`{text}` is not a schedule")).hint(FORMS)
+}
+
+/// The cron expression of a minute of the day on some days of the week.
+fn days(minute: u32, days: &str) -> String {
+    format!("{} {} * * {days}", minute % 60, minute / 60)
+}
+
+/// What follows the days: `at T`, `between T and T` or nothing, as a minute of the day.
+fn time_of_day(text: &str, words: &[&str], agent: &str) -> Result<u32> {
+    let (from, until) = match words {
+        [] => QUIET_HOURS,
+        ["at", time] => return minute_of_day(time),
+        ["between", from, "and", until] => (minute_of_day(from)?, minute_of_day(until)?),
+        _ => return Err(unknown(text)),
+    };
+    // The window may reach over midnight.
+    match (until + MINUTES_OF_DAY - from) % MINUTES_OF_DAY {
+        0 => Err(Error::config(format!("the window of `{text}` is empty"))
+            .hint("write two different times: `daily between 01:00 and 05:00`")),
+        width => Ok((from + pick(agent, "minute", width)) % MINUTES_OF_DAY),
+    }
+}
+
+/// `03:30` as minutes since midnight.
+fn minute_of_day(text: &str) -> Result<u32> {
+    let number = |digits: &str, below: u32| -> Option<u32> {
+        let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| digits.parse().ok()).flatten().filter(|number| *number < below)
+    };
+    text.split_once(':')
+        .filter(|(_, minutes)| minutes.len() == 2)
+        .and_then(|(hours, minutes)| Some(number(hours, 24)? * 60 + number(minutes, 60)?))
+        .ok_or_else(|| {
+            Error::config(format!("`{text}` is not a time of day"))
+                .hint("write hours and minutes from `00:00` to `23:59`")
+        })
+}
+
+fn day_of_week(text: &str, day: &str) -> Result<usize> {
+    DAYS.iter().position(|name| *name == day).ok_or_else(|| {
+        Error::config(format!("`{day}` in `{text}` is not a day of the week"))
+            .hint(format!("write one of {}", DAYS.map(|day| format!("`{day}`")).join(", ")))
+    })
+}
+
+fn every(text: &str, period: &str) -> Result<Schedule> {
+    let wrong = |error: Error| Error::config(error.message).hint("write a period such as `every 6h`");
+    let period = Span::parse(period).map_err(wrong)?;
+    if period < Span::SECOND {
+        return Err(
+            Error::config(format!("the period of `{text}` is too short")).hint("the shortest is `every 1s`")
+        );
+    }
+    Ok(Schedule::Every { text: text.into(), period, phase: Span(0) })
+}
+
+fn calendar(text: &str, expression: &str) -> Result<Schedule> {
+    let cron: Cron = CronParser::builder()
+        .seconds(Seconds::Disallowed)
+        .year(Year::Disallowed)
+        .build()
+        .parse(expression)
+        .map_err(|error| {
+            Error::config(format!("`{text}` is not a cron rule: {}", error.to_string().trim_end_matches('.')))
+                .hint("the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`")
+        })?;
+    if cron.find_next_occurrence(&reference(), true).is_err() {
+        return Err(Error::config(format!("`{text}` never fires"))
+            .hint("no year has such a day: look at the day of the month and the month"));
+    }
+    Ok(Schedule::Calendar { text: text.into(), cron: Box::new(cron) })
+}
+
+/// A number below `below` that belongs to an agent, the same on every machine and for ever.
+fn pick(agent: &str, purpose: &str, below: u32) -> u32 {
+    super::pick(&[agent, purpose], u64::from(below)) as u32
+}
