@@ -137,7 +137,7 @@ impl fmt::Display for Schedule {
 
 /// A number below `below` that belongs to some words, the same on every machine and for ever:
 /// the first eight bytes of their BLAKE3 hash.
-pub(super) fn pick(words: &[&str], below: u64) -> u64 {
+pub(in crate::agent) fn pick(words: &[&str], below: u64) -> u64 {
     let mut hasher = blake3::Hasher::new();
     for word in words {
         hasher.update(word.as_bytes()).update(&[0]);
