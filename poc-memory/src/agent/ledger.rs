@@ -46,6 +46,8 @@ pub enum Reason {
     OutsideWindow,
     InvalidConfig,
     ProviderDown,
+    /// A later slot stands for it.
+    CaughtUp,
 }
 
 /// One action of a run and what became of it.
@@ -190,6 +192,7 @@ impl Reason {
             Reason::OutsideWindow => "outside-window",
             Reason::InvalidConfig => "invalid-config",
             Reason::ProviderDown => "provider-down",
+            Reason::CaughtUp => "caught-up",
         }
     }
 }
@@ -268,15 +271,17 @@ pub fn claim(memory: &Memory, mut row: Run) -> Result<Run> {
     committed.map(|_| row)
 }
 
-/// Leaves the row of a slot that was not run. `None` when the slot was claimed before.
+/// Leaves the row of a slot that was not run, with a message when there is more to say. `None` when
+/// the slot was claimed before.
 pub fn leave(
     memory: &Memory,
     agent: &str,
     slot: Timestamp,
-    status: Status,
-    reason: Reason,
+    (status, reason): (Status, Reason),
+    message: Option<String>,
 ) -> Result<Option<Run>> {
     let mut row = Run::claimed(memory, agent, Some(slot));
+    row.message = message;
     row.finish(memory, status, Some(reason));
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
         if tx.get::<Occurrence>(&occurrence_key(agent, slot))?.is_some() {
@@ -304,7 +309,24 @@ pub fn close(memory: &Memory, row: &Run) -> Result<()> {
 /// Marks the rows that other processes left running as interrupted: this process holds the store,
 /// so they are gone. Returns those rows.
 pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
-    let left = |run: &Run| run.status == Status::Running && run.boot != memory.boot;
+    let message = "the process that ran it ended in the middle";
+    end_running(memory, |run| run.boot != memory.boot, Status::Interrupted, message)
+}
+
+/// Ends the rows of this process that still run, those of one agent or all, with what became of
+/// them. Returns those rows.
+pub fn abandon(memory: &Memory, agent: Option<&str>, status: Status, message: &str) -> Result<Vec<Run>> {
+    let own = |run: &Run| run.boot == memory.boot && agent.is_none_or(|agent| agent == run.agent);
+    end_running(memory, own, status, message)
+}
+
+fn end_running(
+    memory: &Memory,
+    which: impl Fn(&Run) -> bool,
+    status: Status,
+    message: &str,
+) -> Result<Vec<Run>> {
+    let left = |run: &Run| run.status == Status::Running && which(run);
     if !rows(memory, None, usize::MAX)?.iter().any(left) {
         return Ok(Vec::new());
     }
@@ -312,7 +334,8 @@ pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
         let mut ended = Vec::new();
         for (key, mut run) in tx.scan::<Run>(&[])? {
             if left(&run) {
-                run.finish(memory, Status::Interrupted, None);
+                run.finish(memory, status, None);
+                run.message = Some(message.to_owned());
                 tx.put(&key, &run)?;
                 ended.push(run);
             }
@@ -352,11 +375,15 @@ fn settle_running(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<bool>
     Ok(runs)
 }
 
+/// Takes a slot for a row. A slot whose run was interrupted may be taken again.
 fn put_slot(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
     let Some(slot) = row.scheduled_at else { return Ok(()) };
     let key = occurrence_key(&row.agent, slot);
-    if tx.get::<Occurrence>(&key)?.is_some() {
-        return Err(Error::conflict(format!("the slot {slot} of `{}` was claimed before", row.agent)));
+    if let Some(taken) = tx.get::<Occurrence>(&key)? {
+        let before = tx.get::<Run>(&run_key(&row.agent, taken.run))?;
+        if before.is_none_or(|before| before.status != Status::Interrupted) {
+            return Err(Error::conflict(format!("the slot {slot} of `{}` was claimed before", row.agent)));
+        }
     }
     tx.put(&key, &Occurrence { run: row.id })
 }
