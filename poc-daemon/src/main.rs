@@ -1,2 +1,17 @@
-//! x
-fn main() {}
+//! poc-daemon: owns a memory, runs its agents on time and answers on a socket.
+
+mod arguments;
+mod host;
+mod lifecycle;
+mod log;
+mod schedule;
+mod serve;
+mod shared;
+mod watch;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    lifecycle::main(&arguments::Arguments::parse())
+}

@@ -14,3 +14,4 @@ pub mod query;
 pub mod rank;
 pub mod store;
 pub mod time;
+pub mod wire;

@@ -1,0 +1,58 @@
+//! The daemon as the ops see it.
+
+use crate::shared::Shared;
+use crate::watch;
+use poc_memory::agent::{Catalog, EntryState};
+use poc_memory::error::Result;
+use poc_memory::ops::{Daemon, DaemonStatus, Host};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Host for Shared {
+    fn catalog(&self) -> Result<Arc<Catalog>> {
+        Ok(self.catalog.load_full())
+    }
+
+    fn daemon(&self) -> Result<&dyn Daemon> {
+        Ok(self)
+    }
+}
+
+impl Daemon for Shared {
+    fn status(&self) -> DaemonStatus {
+        let catalog = self.catalog.load();
+        let mut agents = BTreeMap::new();
+        let mut problems = catalog.problems.clone();
+        for (name, entry) in &catalog.agents {
+            let state = match entry.state {
+                EntryState::Ok => "ok",
+                EntryState::LastGood => "last-good",
+                EntryState::Invalid => "invalid",
+            };
+            *agents.entry(state.to_owned()).or_default() += 1;
+            problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {error}")));
+        }
+        let state = self.state.lock();
+        DaemonStatus {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            started: self.started,
+            store: self.memory.paths.store().display().to_string(),
+            socket: self.memory.paths.socket().display().to_string(),
+            agents,
+            running: state.running.clone(),
+            next: state.next.clone(),
+            reloaded: state.reloaded,
+            problems,
+        }
+    }
+
+    fn stop(&self) {
+        tracing::info!("asked to stop");
+        Shared::stop(self);
+    }
+
+    fn reload(&self) -> Result<Arc<Catalog>> {
+        watch::reload(self)
+    }
+}

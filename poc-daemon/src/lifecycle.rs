@@ -1,0 +1,148 @@
+//! From start to end: open the memory, serve it, and on a signal finish what runs and close it.
+
+use crate::arguments::Arguments;
+use crate::serve::socket;
+use crate::shared::Shared;
+use crate::{log, schedule, watch};
+use poc_memory::agent::Catalog;
+use poc_memory::chance::SystemChance;
+use poc_memory::config::Config;
+use poc_memory::error::{Error, Exit, Result};
+use poc_memory::memory::Memory;
+use poc_memory::paths::Paths;
+use poc_memory::time::SystemClock;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Runs the daemon and says how it ended.
+#[allow(clippy::print_stderr, reason = "the daemon's last word when it cannot start")]
+pub(crate) fn main(arguments: &Arguments) -> ExitCode {
+    match start(arguments) {
+        Ok(()) => Exit::Ok.into(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            if let Some(hint) = &error.hint {
+                eprintln!("hint: {hint}");
+            }
+            error.code.exit().into()
+        }
+    }
+}
+
+fn start(arguments: &Arguments) -> Result<()> {
+    let paths = Paths::from_environment(arguments.profile.as_deref())?;
+    let config = Config::load(&paths.config_file())?;
+    paths.create()?;
+    let runtime =
+        Runtime::new().map_err(|error| Error::internal(format!("the runtime cannot start: {error}")))?;
+    // From here on a signal ends the daemon in order, even while the store is still opening.
+    let signals = {
+        let _context = runtime.enter();
+        Signals::new()?
+    };
+    let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemChance))?;
+    // The log belongs to the one that holds the store.
+    log::start(arguments, &memory.paths)?;
+    for note in &memory.store.recovery().notes {
+        tracing::warn!("{note}");
+    }
+    let catalog = Catalog::load(&memory)?;
+    let shared = Arc::new(Shared::new(memory, catalog));
+    let result = runtime.block_on(serve(shared.clone(), signals));
+    let closed = result.and_then(|connections| {
+        shared.memory.store.checkpoint()?;
+        // Clients that wait for the end see it only when the store is free again.
+        drop(shared);
+        drop(connections);
+        Ok(())
+    });
+    runtime.shutdown_background();
+    tracing::info!("stopped");
+    closed
+}
+
+/// Serves until the daemon is to stop and what runs has ended or its grace is over. Returns the
+/// connections that are still open.
+async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::UnixStream>> {
+    let listener = socket::bind(&shared.memory.paths)?;
+    tracing::info!(
+        pid = std::process::id(),
+        store = %shared.memory.paths.store().display(),
+        socket = %shared.memory.paths.socket().display(),
+        "started"
+    );
+    let signals = tokio::spawn(obey(shared.clone(), signals));
+    let work = async {
+        let (_, _, connections) = tokio::join!(
+            spawn(schedule::run(shared.clone())),
+            spawn(watch::run(shared.clone())),
+            spawn(socket::run(shared.clone(), listener)),
+        );
+        connections.unwrap_or_default()
+    };
+    let grace = shared.memory.config.daemon.shutdown_grace;
+    let too_late = async {
+        shared.stopped().await;
+        tokio::time::sleep(grace.std()).await;
+    };
+    let connections = tokio::select! {
+        connections = work => connections,
+        () = too_late => {
+            tracing::warn!("what runs has not ended within {grace} and is interrupted");
+            Vec::new()
+        }
+    };
+    signals.abort();
+    socket::remove(&shared.memory.paths)?;
+    Ok(connections)
+}
+
+/// Runs a part of the daemon as a task of its own; a part that fails stops the others.
+async fn spawn<T: Send + 'static>(part: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    match tokio::spawn(part).await {
+        Ok(value) => Some(value),
+        Err(error) => {
+            tracing::error!("a part of the daemon ended unexpectedly: {error}");
+            None
+        }
+    }
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| Error::internal(format!("signals cannot be received: {error}")))
+        };
+        Ok(Signals {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+}
+
+/// Does what signals say until the daemon is to stop.
+async fn obey(shared: Arc<Shared>, mut signals: Signals) {
+    loop {
+        tokio::select! {
+            _ = signals.terminate.recv() => { tracing::info!("SIGTERM: stopping"); shared.stop(); }
+            _ = signals.interrupt.recv() => { tracing::info!("SIGINT: stopping"); shared.stop(); }
+            _ = signals.hang_up.recv() => {
+                tracing::info!("SIGHUP: reloading");
+                let shared = shared.clone();
+                let reloaded = tokio::task::spawn_blocking(move || watch::reload(&shared)).await;
+                if let Ok(Err(error)) = reloaded {
+                    tracing::error!("reload failed: {error}");
+                }
+            }
+        }
+    }
+}

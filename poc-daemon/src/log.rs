@@ -1,0 +1,44 @@
+//! Where messages go: standard error, and the file `poc-memory daemon log` reads.
+
+use crate::arguments::Arguments;
+use poc_memory::error::{Error, Result};
+use poc_memory::paths::Paths;
+use std::fs::OpenOptions;
+use std::io::IsTerminal;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
+
+/// Starts logging. `RUST_LOG` chooses what is logged when it is set.
+pub(crate) fn start(arguments: &Arguments, paths: &Paths) -> Result<()> {
+    let path = paths.daemon_log();
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(|error| {
+        Error::unavailable(format!("the log `{}` cannot be written: {error}", path.display()))
+    })?;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
+        EnvFilter::new(match arguments.verbose {
+            0 => "warn,poc_daemon=info,poc_memory=info",
+            1 => "info,poc_daemon=debug,poc_memory=debug",
+            _ => "trace,sled=info",
+        })
+    });
+    let terminal = std::io::stderr().is_terminal();
+    let layers: Vec<Box<dyn Layer<Registry> + Send + Sync>> = if arguments.log_json {
+        vec![
+            fmt::layer().json().with_writer(std::io::stderr).boxed(),
+            fmt::layer().json().with_writer(Arc::new(file)).boxed(),
+        ]
+    } else {
+        vec![
+            fmt::layer().with_target(false).with_ansi(terminal).with_writer(std::io::stderr).boxed(),
+            fmt::layer().with_target(false).with_ansi(false).with_writer(Arc::new(file)).boxed(),
+        ]
+    };
+    tracing_subscriber::registry()
+        .with(layers)
+        .with(filter)
+        .try_init()
+        .map_err(|error| Error::internal(format!("logging cannot start: {error}")))
+}

@@ -1,0 +1,3 @@
+//! How the daemon is spoken to.
+
+pub(crate) mod socket;

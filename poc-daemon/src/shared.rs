@@ -1,0 +1,65 @@
+//! What the parts of the daemon share: the memory, the agents, what goes on, and the wish to stop.
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use poc_memory::agent::Catalog;
+use poc_memory::memory::Memory;
+use poc_memory::time::Timestamp;
+use tokio::sync::watch;
+
+/// One running daemon.
+pub(crate) struct Shared {
+    /// The open memory; its store is locked by this process.
+    pub(crate) memory: Memory,
+    /// The agents as last loaded; a reload swaps it whole.
+    pub(crate) catalog: ArcSwap<Catalog>,
+    /// The id of this start of the daemon: a `running` row of another boot was interrupted.
+    pub(crate) boot: String,
+    /// When it started.
+    pub(crate) started: Timestamp,
+    /// What it does now.
+    pub(crate) state: Mutex<State>,
+    stopping: watch::Sender<bool>,
+}
+
+/// What `daemon status` tells about the moment.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// Agents whose runs are in progress.
+    pub(crate) running: Vec<String>,
+    /// The agent that is due next, and when.
+    pub(crate) next: Option<(String, Timestamp)>,
+    /// When agents were last reloaded.
+    pub(crate) reloaded: Option<Timestamp>,
+}
+
+impl Shared {
+    /// A daemon that has just started on an open memory.
+    pub(crate) fn new(memory: Memory, catalog: Catalog) -> Shared {
+        let started = memory.now();
+        Shared {
+            boot: format!("{:016x}", memory.chance.bits()),
+            started,
+            catalog: ArcSwap::from_pointee(catalog),
+            state: Mutex::new(State { reloaded: Some(started), ..State::default() }),
+            stopping: watch::Sender::new(false),
+            memory,
+        }
+    }
+
+    /// Asks every part to finish what runs and end.
+    pub(crate) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Whether the daemon is to stop: nothing new may be begun.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Waits until the daemon is to stop.
+    pub(crate) async fn stopped(&self) {
+        // The sender lives as long as `self`, so waiting cannot fail.
+        let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;
+    }
+}
