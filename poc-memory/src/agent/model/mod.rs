@@ -1,18 +1,20 @@
 //! Language models, and the one that is none.
 
+mod stop;
+
+pub use stop::Stop;
+
 use super::definition::ActionKind;
 use super::selection::Selection;
+use crate::chance::Chance;
 use crate::config::Config;
 use crate::error::Result;
-use crate::memory::Memory;
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 use serde_json::Value;
 
 /// One turn to a model.
 pub struct Request<'a> {
-    /// The memory, for models that look at the graph itself.
-    pub memory: &'a Memory,
-    /// The nodes the prompt is about.
+    /// The nodes the prompt is about, in the graph as it was read.
     pub selection: &'a Selection,
     /// What may be answered.
     pub actions: &'a [ActionKind],
@@ -30,6 +32,12 @@ pub struct Request<'a> {
     pub timeout: Span,
     /// Attempts of the call, the first included.
     pub attempts: u32,
+    /// The instant of the run: what ages are measured against.
+    pub now: Timestamp,
+    /// Spreads repeated calls over time.
+    pub chance: &'a dyn Chance,
+    /// Ends the call early.
+    pub stop: &'a Stop,
 }
 
 /// What a model answered.
@@ -65,6 +73,9 @@ pub enum CallError {
     /// The answer was cut off by its length limit.
     #[error("the answer was cut off at its length limit")]
     Cut,
+    /// [`Request::stop`] ended the call.
+    #[error("the call was stopped")]
+    Stopped,
 }
 
 /// A model that can be called.
