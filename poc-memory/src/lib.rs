@@ -12,6 +12,7 @@ pub mod ops;
 pub mod paths;
 pub mod query;
 pub mod rank;
+pub mod similar;
 pub mod store;
 pub mod time;
 pub mod wire;

@@ -1,5 +1,20 @@
 //! The open memory: store, indexes, embedder and settings together, and what can be done to notes.
 
+pub mod delete;
+mod draft;
+pub mod insert;
+mod key;
+pub mod link;
+mod passages;
+mod plan;
+pub mod resolve;
+pub mod supersede;
+mod ties;
+pub mod visit;
+pub mod weigh;
+
+pub use draft::{Draft, EMOTION_MAX};
+
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::embed::{self, Embedder};

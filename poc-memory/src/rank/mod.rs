@@ -1,3 +1,5 @@
 //! Formulas, one a file, each with its law and its source.
 
+pub mod cosine;
 pub mod decay;
+pub mod mmr;

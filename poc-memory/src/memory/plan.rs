@@ -1,0 +1,164 @@
+//! What a draft would become, by the state of the store when it is prepared.
+
+use super::Memory;
+use super::draft::{Draft, check_size, title_of};
+use super::key;
+use super::passages::passages;
+use super::ties::{self, Mate, Tie};
+use crate::error::{Error, Result};
+use crate::graph::{Category, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash};
+use crate::time::Timestamp;
+use rustc_hash::FxHashMap;
+
+/// A node to write.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    /// The node; its key is final when it was given.
+    pub node: Node,
+    /// The version of the stored node that this is the next version of.
+    pub replaces: Option<u32>,
+    /// Whether the key was made from the title and may be numbered.
+    pub key_is_made: bool,
+    /// The weight to give it.
+    pub weight: Option<f64>,
+    /// `None` when the text, and so vectors and edges, stay as they are.
+    pub text: Option<Text>,
+}
+
+/// What follows from the text of a node.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    /// Name of the embedder.
+    pub embedder: String,
+    /// Vectors: the title, then the passages of the body.
+    pub parts: Vec<Vec<f32>>,
+    /// Edges to make.
+    pub ties: Vec<Tie>,
+}
+
+/// The node a checked draft would become; the text is still to be embedded.
+pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Planned> {
+    let stored = match &draft.key {
+        Some(key) if draft.update => {
+            let id = memory.store.find_key(Tenant::default(), key)?;
+            id.map(|id| memory.store.node(id)).transpose()?.flatten()
+        }
+        _ => None,
+    };
+    let (node, replaces) = match stored {
+        Some(stored) => (next_version(&stored, draft, now), Some(stored.version)),
+        None => (first_version(memory, draft, now)?, None),
+    };
+    check_size(&node.title, &node.body, &node.keywords, memory.config.insert.max_node_bytes)?;
+    Ok(Planned { node, replaces, key_is_made: draft.key.is_none(), weight: draft.weight, text: None })
+}
+
+fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node> {
+    let body = draft.body.clone().unwrap_or_default();
+    let Some(title) = draft.title.clone().or_else(|| title_of(&body)) else {
+        return Err(Error::invalid("the note has neither a title nor a body")
+            .hint("give a title, a body or both")
+            .field("title"));
+    };
+    let keywords = draft.keywords.clone().unwrap_or_default();
+    Ok(Node {
+        id: memory.new_node_id(),
+        tenant: Tenant::default(),
+        key: draft.key.clone().unwrap_or_else(|| key::slug(&title)),
+        content_hash: content_hash(&title, &body, &keywords),
+        title,
+        body,
+        keywords,
+        node_type: draft.node_type.clone().map_or_else(NodeType::default, NodeType),
+        category: draft.category.unwrap_or(Category::General),
+        provenance: draft.provenance.clone(),
+        trust: draft.trust,
+        author: draft.author.clone(),
+        source: draft.source.clone(),
+        emotion: draft.emotion.unwrap_or(0.0),
+        created: draft.created.unwrap_or(now),
+        modified: draft.modified.or(draft.created).unwrap_or(now),
+        expires: draft.expires,
+        state: State::Active,
+        origin: Origin::Local,
+        version: 1,
+    })
+}
+
+/// The stored node with what the draft gives in its place. Who wrote it and how far it may be
+/// relied on go with the text.
+fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
+    let mut node = stored.clone();
+    let replace = |field: &mut String, given: &Option<String>| {
+        if let Some(given) = given {
+            field.clone_from(given);
+        }
+    };
+    replace(&mut node.body, &draft.body);
+    replace(&mut node.title, &draft.title);
+    replace(&mut node.node_type.0, &draft.node_type);
+    if let Some(keywords) = &draft.keywords {
+        node.keywords.clone_from(keywords);
+    }
+    node.category = draft.category.unwrap_or(node.category);
+    node.author = draft.author.clone().or(node.author);
+    node.source = draft.source.clone().or(node.source);
+    node.emotion = draft.emotion.unwrap_or(node.emotion);
+    node.created = draft.created.unwrap_or(node.created);
+    node.expires = draft.expires.or(node.expires);
+    node.content_hash = content_hash(&node.title, &node.body, &node.keywords);
+    if node.content_hash != stored.content_hash {
+        node.provenance.clone_from(&draft.provenance);
+        node.trust = if draft.trust == Trust::User { stored.trust.max(Trust::User) } else { draft.trust };
+    }
+    if node != *stored {
+        node.version = stored.version.saturating_add(1);
+        node.modified = draft.modified.unwrap_or(now).max(stored.modified);
+    }
+    node
+}
+
+/// Embeds the texts of the notes in one call and finds what each would be tied to.
+pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<()> {
+    let vectors = &memory.config.vectors;
+    let mut texts: Vec<&str> = Vec::new();
+    let mut counts = Vec::with_capacity(notes.len());
+    for note in notes.iter() {
+        let before = texts.len();
+        let (title, body) = (note.node.title.as_str(), note.node.body.as_str());
+        texts.push(title);
+        let windows = passages(body, vectors.passage_words, vectors.passage_stride);
+        texts.extend(windows.into_iter().filter(|window| *window != title));
+        counts.push(texts.len() - before);
+    }
+    let mut embedded = memory.embedder.embed(&texts)?.into_iter();
+    let mut parts: Vec<Vec<Vec<f32>>> = Vec::with_capacity(notes.len());
+    for count in counts {
+        parts.push(embedded.by_ref().take(count).collect());
+    }
+
+    let view = memory.store.view();
+    let mut mates: Vec<Mate> = Vec::with_capacity(notes.len());
+    for (note, parts) in notes.iter_mut().zip(parts) {
+        let mate = Mate { id: note.node.id, keywords: note.node.keywords.clone(), parts };
+        let ties = ties::find(memory, &view, &mate, &mates)?;
+        note.text =
+            Some(Text { embedder: memory.embedder.name().to_owned(), parts: mate.parts.clone(), ties });
+        mates.push(mate);
+    }
+    Ok(())
+}
+
+/// The live nodes with these content hashes.
+pub(super) fn with_hashes(memory: &Memory, hashes: &[[u8; 32]]) -> Result<FxHashMap<[u8; 32], NodeId>> {
+    let found = memory.store.transact(memory.cause("manual", "insert"), |tx| {
+        let mut found = FxHashMap::default();
+        for hash in hashes {
+            if let Some(id) = tx.find_hash(Tenant::default(), hash)? {
+                found.insert(*hash, id);
+            }
+        }
+        Ok(found)
+    })?;
+    Ok(found.value)
+}

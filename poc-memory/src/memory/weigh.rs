@@ -1,0 +1,106 @@
+//! Changing how much a node weighs.
+
+use super::resolve;
+use crate::config;
+use crate::error::{Error, Result};
+use crate::graph::{Activity, NodeId};
+use crate::rank::decay::{decayed, lambda};
+use crate::store::Tx;
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// How a weight changes: `2.5` sets it, `+0.3` and `-0.3` move it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// To this weight.
+    To(f64),
+    /// By this much.
+    By(f64),
+}
+
+/// A weight as decayed to now, and what it became.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weighed {
+    /// Before.
+    pub before: f64,
+    /// After, within floor and cap.
+    pub after: f64,
+}
+
+/// The weight of a node at `now`, not below the floor.
+pub fn current(activity: &Activity, lambda: f64, config: &config::Weight, now: Timestamp) -> f64 {
+    decayed(activity.weight, lambda, now.seconds_since(activity.touched)).max(config.floor)
+}
+
+/// Decays the weight of a node to `now`, changes it and keeps it within floor and cap. The node
+/// itself, and so its version, stays as it is.
+pub fn change(
+    tx: &mut Tx<'_>,
+    id: NodeId,
+    change: Change,
+    config: &config::Weight,
+    now: Timestamp,
+) -> Result<Weighed> {
+    let node = resolve::expect(tx, id)?;
+    let activity = tx.activity(id)?.unwrap_or_else(|| Activity::born(node.created, 1.0));
+    let before = current(&activity, lambda(config, node.category), config, now);
+    let wanted = match change {
+        Change::To(weight) => weight,
+        Change::By(delta) => before + delta,
+    };
+    if !wanted.is_finite() {
+        return Err(Error::invalid(format!("a weight cannot become {wanted}")).field("value"));
+    }
+    let after = wanted.clamp(config.floor, config.cap);
+    tx.put_activity(id, &Activity { weight: after, touched: now, ..activity })?;
+    Ok(Weighed { before, after })
+}
+
+impl FromStr for Change {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Change> {
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() && text.starts_with(['+', '-']) => Ok(Change::By(number)),
+            Ok(number) if number.is_finite() => Ok(Change::To(number)),
+            _ => Err(Error::invalid(format!("`{text}` is not a weight"))
+                .hint("write `2.5` to set it, `+0.3` or `-0.3` to move it")
+                .field("value")),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::To(weight) => write!(f, "{weight}"),
+            Change::By(delta) => write!(f, "{delta:+}"),
+        }
+    }
+}
+
+impl Serialize for Change {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Change {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(|error: Error| {
+            serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
+        })
+    }
+}
+
+impl JsonSchema for Change {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "WeightChange".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "description": "`2.5` sets the weight, `+0.3` or `-0.3` moves it"})
+    }
+}

@@ -1,0 +1,96 @@
+//! Maximal marginal relevance (Carbonell and Goldstein 1998).
+
+/// Chooses candidates one by one: next is always the one with the greatest
+/// `λ · relevance − (1 − λ) · max similarity to those chosen so far` (0 while none is chosen),
+/// on a tie the first. `similarity` is asked about positions in `relevance`; each pair at most
+/// once, and only for as many candidates as are taken from the iterator.
+pub fn mmr(
+    relevance: &[f64],
+    lambda: f64,
+    similarity: impl Fn(usize, usize) -> f64,
+) -> impl Iterator<Item = usize> {
+    let mut open: Vec<Candidate> = relevance
+        .iter()
+        .enumerate()
+        .map(|(at, &relevance)| Candidate { at, relevance, nearest: None })
+        .collect();
+    std::iter::from_fn(move || {
+        let score = |candidate: &Candidate| {
+            lambda * candidate.relevance - (1.0 - lambda) * candidate.nearest.unwrap_or(0.0)
+        };
+        let mut best: Option<(usize, f64)> = None;
+        for (place, candidate) in open.iter().enumerate() {
+            let score = score(candidate);
+            if best.is_none_or(|(_, greatest)| score > greatest) {
+                best = Some((place, score));
+            }
+        }
+        let chosen = open.remove(best?.0).at;
+        for candidate in &mut open {
+            let near = similarity(candidate.at, chosen);
+            candidate.nearest = Some(candidate.nearest.map_or(near, |nearest| nearest.max(near)));
+        }
+        Some(chosen)
+    })
+}
+
+struct Candidate {
+    at: usize,
+    relevance: f64,
+    // Greatest similarity to a chosen one.
+    nearest: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn ranked(relevance: &[f64]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..relevance.len()).collect();
+        order.sort_by(|&a, &b| relevance[b].total_cmp(&relevance[a]));
+        order
+    }
+
+    /// The definition, without any state carried from choice to choice.
+    fn naive(relevance: &[f64], lambda: f64, near: impl Fn(usize, usize) -> f64) -> Vec<usize> {
+        let mut chosen: Vec<usize> = Vec::new();
+        while chosen.len() < relevance.len() {
+            let score = |at: usize| {
+                let nearest = chosen.iter().map(|&other| near(at, other)).fold(f64::NEG_INFINITY, f64::max);
+                let nearest = if chosen.is_empty() { 0.0 } else { nearest };
+                lambda * relevance[at] - (1.0 - lambda) * nearest
+            };
+            let open = (0..relevance.len()).filter(|at| !chosen.contains(at));
+            let best = open.reduce(|best, at| if score(at) > score(best) { at } else { best });
+            chosen.push(best.unwrap());
+        }
+        chosen
+    }
+
+    proptest! {
+        #[test]
+        fn lambda_one_is_plain_ranking(relevance in vec(0.0f64..1.0, 0..30)) {
+            let chosen: Vec<usize> = mmr(&relevance, 1.0, |a, b| (a * b) as f64).collect();
+            prop_assert_eq!(chosen, ranked(&relevance));
+        }
+
+        #[test]
+        fn it_follows_its_definition(
+            relevance in vec(0.0f64..1.0, 0..12),
+            near in vec(-1.0f64..1.0, 144),
+            lambda in 0.0f64..=1.0,
+        ) {
+            let near = |a: usize, b: usize| near[a.min(b) * 12 + a.max(b)];
+            let chosen: Vec<usize> = mmr(&relevance, lambda, near).collect();
+            prop_assert_eq!(chosen, naive(&relevance, lambda, near));
+        }
+    }
+
+    #[test]
+    fn a_copy_of_the_best_comes_last() {
+        let near = |a: usize, b: usize| if a + b == 1 { 1.0 } else { 0.1 };
+        assert_eq!(mmr(&[0.9, 0.89, 0.6], 0.5, near).collect::<Vec<_>>(), [0, 2, 1]);
+    }
+}
