@@ -64,6 +64,11 @@ impl<T: Clone> Column<T> {
         }
     }
 
+    /// A reader for many look-ups, cheapest when they go up.
+    pub fn cursor(&self) -> Cursor<'_, T> {
+        Cursor { column: self, start: 0, chunk: &[] }
+    }
+
     /// All values in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
@@ -75,9 +80,46 @@ impl<T: Clone> Column<T> {
     }
 }
 
+/// Reads a [`Column`] at many places: a look-up in the chunk of the one before costs no more than
+/// in a plain slice.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a, T> {
+    column: &'a Column<T>,
+    start: usize,
+    chunk: &'a [T],
+}
+
+impl<'a, T: Clone> Cursor<'a, T> {
+    /// The value at `index`.
+    #[inline]
+    pub fn get(&mut self, index: usize) -> Option<&'a T> {
+        match self.chunk.get(index.wrapping_sub(self.start)) {
+            Some(value) => Some(value),
+            None => self.seek(index),
+        }
+    }
+
+    #[inline(never)]
+    fn seek(&mut self, index: usize) -> Option<&'a T> {
+        self.chunk = self.column.chunks.get(index / Column::<T>::CHUNK)?;
+        self.start = index - index % Column::<T>::CHUNK;
+        self.chunk.get(index - self.start)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cursor_reads_in_any_order() {
+        let mut column = Column::default();
+        (0..3000).for_each(|value| column.push(value));
+        let mut cursor = column.cursor();
+        for index in [0, 1, 2999, 1023, 1024, 1025, 3000, 5, 9999, 2048] {
+            assert_eq!(cursor.get(index), column.get(index), "at {index}");
+        }
+    }
 
     #[test]
     fn a_copy_does_not_see_later_writes() {

@@ -13,7 +13,7 @@ pub mod testing;
 mod view;
 mod visit;
 
-pub use column::Column;
+pub use column::{Column, Cursor};
 pub use delta::Delta;
 pub use edge::{Edge, EdgeKind};
 pub use id::{Minter, NodeId, RunId, Tenant};

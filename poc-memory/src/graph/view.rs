@@ -4,12 +4,13 @@
 //! stays empty until the store is opened again. Bodies and titles stay in the store.
 
 mod apply;
+mod cursors;
 mod names;
 
 use super::Column;
 use super::edge::EdgeKind;
 use super::id::NodeId;
-use super::metrics::Communities;
+use super::metrics::{self, Communities};
 use super::node::{Category, State, Trust};
 use super::visit::Visit;
 use crate::time::Timestamp;
@@ -272,8 +273,7 @@ impl View {
 
     /// Local clustering coefficient (Watts and Strogatz 1998), 0–1; 0 below two neighbours.
     pub fn clustering(&self, ix: Ix) -> f64 {
-        let degree = f64::from(self.degree(ix));
-        if degree < 2.0 { 0.0 } else { 2.0 * f64::from(self.triangles(ix)) / (degree * (degree - 1.0)) }
+        metrics::clustering(self.degree(ix), self.triangles(ix))
     }
 
     /// The last visit of the node by the agent.

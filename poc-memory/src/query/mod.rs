@@ -1,13 +1,33 @@
 //! The pipeline language. It sees a [`View`] and the indexes, takes no lock and cannot write.
 
+mod ast;
+mod explain;
+mod field;
+mod glob;
+mod lex;
+mod param;
+mod parse;
+mod plan;
+mod problem;
+mod scan;
+mod stage;
+mod suggest;
+#[cfg(test)]
+mod tests;
+mod top;
+mod value;
+
+pub use ast::Pipeline;
+pub use explain::{Explanation, StageReport};
+pub use field::{FIELDS, Field, Unit};
+pub use param::{Absent, Param, Place, Takes};
+pub use stage::{Example, Kind, STAGES, StageDef, vocabulary};
+
 use crate::config::Config;
 use crate::embed::Embedder;
-use crate::error::Result;
 use crate::graph::{Ix, View};
 use crate::index::{TextIndex, VectorIndex};
 use crate::time::Timestamp;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// What a pipeline reads.
 #[derive(Clone, Copy)]
@@ -56,68 +76,4 @@ pub struct ResultSet {
     pub items: Vec<Scored>,
     /// The pairs a generator found; only pairs whose members are both in `items` count.
     pub pairs: Vec<Pair>,
-}
-
-/// What one stage did.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StageReport {
-    /// The stage as written.
-    pub stage: String,
-    /// `generator`, `filter`, `transform` or `algorithm`.
-    pub kind: String,
-    /// What it does, in words.
-    pub does: String,
-    /// Nodes that went in.
-    #[serde(rename = "in")]
-    pub taken: usize,
-    /// Nodes that came out.
-    #[serde(rename = "out")]
-    pub given: usize,
-    /// Time in microseconds.
-    pub micros: f64,
-    /// Whether derived structure was fresh or computed now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-}
-
-/// What a whole pipeline did.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Explanation {
-    /// Stage by stage.
-    pub stages: Vec<StageReport>,
-    /// Time in microseconds.
-    pub total_micros: f64,
-}
-
-/// A checked pipeline.
-#[derive(Clone, Debug)]
-pub struct Pipeline {}
-
-impl Pipeline {
-    /// Parses and checks a pipeline as written in an agent file.
-    pub fn parse(_text: &str) -> Result<Pipeline> {
-        todo!()
-    }
-
-    /// Parses and checks the command line's form: free terms, then `-p` stages. Terms become an
-    /// implicit `match:` in front.
-    pub fn from_parts(_terms: &[String], _stages: &[String]) -> Result<Pipeline> {
-        todo!()
-    }
-
-    /// The duration of a `not-visited:AGENT,DURATION` stage for this agent, if it has one.
-    pub fn not_visited(&self, _agent: &str) -> Option<Option<crate::time::Span>> {
-        todo!()
-    }
-
-    /// Runs it.
-    pub fn run(&self, _sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
-        todo!()
-    }
-}
-
-impl std::fmt::Display for Pipeline {
-    fn fmt(&self, _f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        todo!()
-    }
 }

@@ -1,0 +1,223 @@
+//! The numbers a node has: each row gives a filter (`weight:>0.5`) and a sort (`sort:weight`).
+
+use super::Scored;
+use super::plan::Ctx;
+use super::scan::Read;
+use super::stage::Example;
+use super::suggest;
+use crate::graph::{Category, metrics};
+use crate::rank::{decay, priority};
+use crate::time::Timestamp;
+
+/// A number every node has.
+pub struct Field {
+    /// Its name.
+    pub word: &'static str,
+    /// What it is measured in.
+    pub unit: Unit,
+    /// What it is, as a sentence about the filter or the order.
+    pub doc: &'static str,
+    /// For a field that filters: a pipeline that does.
+    pub filter: Option<Example>,
+    /// For a field that sorts: how it is written.
+    pub sort: Option<&'static str>,
+    /// Finds the columns; the text is what follows `:` in the sort's name.
+    pub(super) read: for<'a> fn(&'a Ctx<'a>, &str) -> Box<dyn Read + 'a>,
+}
+
+impl std::fmt::Debug for Field {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Field").field("word", &self.word).field("unit", &self.unit).finish()
+    }
+}
+
+/// What a field is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Characters.
+    Characters,
+    /// Distinct live neighbours.
+    Neighbors,
+    /// A number without a unit.
+    Number,
+    /// An instant. A filter compares the time passed since, in seconds; a sort the instant itself.
+    Instant,
+}
+
+impl Unit {
+    /// Whether a filter compares durations.
+    pub fn is_time(self) -> bool {
+        self == Unit::Instant
+    }
+}
+
+/// Every field, in the order help lists them.
+pub const FIELDS: &[Field] = &[
+    Field {
+        word: "priority",
+        unit: Unit::Number,
+        doc: "how much a node would gain from being replayed now, 0 to 10",
+        filter: None,
+        sort: Some("priority"),
+        read: |ctx, _| {
+            let view = ctx.sources.view;
+            let (mut degrees, mut triangles) = (view.degrees(), view.triangle_counts());
+            let (mut intervals, mut replays) = (view.replay_intervals(), view.replays());
+            let mut emotions = view.emotions();
+            let now = ctx.sources.now;
+            Box::new(move |item: Scored| {
+                let ix = item.ix;
+                let clustering = metrics::clustering(degrees.of(ix, 0), triangles.of(ix, 0));
+                let (interval, replayed) = (intervals.of(ix, 0), replays.of(ix, None));
+                priority::priority(clustering, interval, replayed, emotions.of(ix, 0.0), now)
+            })
+        },
+    },
+    Field {
+        word: "weight",
+        unit: Unit::Number,
+        doc: "Keeps nodes by their weight as decayed to now",
+        filter: Some(Example { pipeline: "weight:>1", gives: &["b-tree", "wal"] }),
+        sort: Some("weight"),
+        read: |ctx, _| Box::new(weights(ctx)),
+    },
+    Field {
+        word: "age",
+        unit: Unit::Instant,
+        doc: "Keeps nodes by the time since their last change",
+        filter: Some(Example { pipeline: "age:<2d", gives: &["lsm-tree", "day#2026-11-21"] }),
+        sort: None,
+        read: |ctx, _| {
+            let mut instants = ctx.sources.view.modifications();
+            Box::new(move |item: Scored| millis(instants.of(item.ix, Timestamp(0))))
+        },
+    },
+    Field {
+        word: "timestamp",
+        unit: Unit::Instant,
+        doc: "the last change",
+        filter: None,
+        sort: Some("timestamp"),
+        read: |ctx, _| {
+            let mut instants = ctx.sources.view.modifications();
+            Box::new(move |item: Scored| millis(instants.of(item.ix, Timestamp(0))))
+        },
+    },
+    Field {
+        word: "created",
+        unit: Unit::Instant,
+        doc: "Keeps nodes by the time since they were first stored",
+        filter: Some(Example { pipeline: "created:<=1d", gives: &["day#2026-11-21"] }),
+        sort: Some("created"),
+        read: |ctx, _| {
+            let mut instants = ctx.sources.view.creations();
+            Box::new(move |item: Scored| millis(instants.of(item.ix, Timestamp(0))))
+        },
+    },
+    Field {
+        word: "degree",
+        unit: Unit::Neighbors,
+        doc: "Keeps nodes by how many live nodes they are tied to",
+        filter: Some(Example { pipeline: "degree:>=2", gives: &["b-tree", "wal", "crash-notes"] }),
+        sort: Some("degree"),
+        read: |ctx, _| {
+            let mut degrees = ctx.sources.view.degrees();
+            Box::new(move |item: Scored| f64::from(degrees.of(item.ix, 0)))
+        },
+    },
+    Field {
+        word: "content-len",
+        unit: Unit::Characters,
+        doc: "Keeps nodes by the length of their text in characters",
+        filter: Some(Example { pipeline: "content-len:<30", gives: &["todo/benchmarks"] }),
+        sort: Some("content-len"),
+        read: |ctx, _| {
+            let mut lengths = ctx.sources.view.body_lens();
+            Box::new(move |item: Scored| f64::from(lengths.of(item.ix, 0)))
+        },
+    },
+    Field {
+        word: "key-len",
+        unit: Unit::Characters,
+        doc: "Keeps nodes by the length of their key in characters",
+        filter: Some(Example { pipeline: "key-len:<5", gives: &["wal"] }),
+        sort: Some("key-len"),
+        read: |ctx, _| {
+            let mut lengths = ctx.sources.view.key_lens();
+            Box::new(move |item: Scored| f64::from(lengths.of(item.ix, 0)))
+        },
+    },
+    Field {
+        word: "score",
+        unit: Unit::Number,
+        doc: "the score in the set",
+        filter: None,
+        sort: Some("score"),
+        read: |_, _| Box::new(|item: Scored| item.score),
+    },
+    Field {
+        word: "visited",
+        unit: Unit::Instant,
+        doc: "the last visit by the agent; a node it never visited comes before all others",
+        filter: None,
+        sort: Some("visited:AGENT"),
+        read: |ctx, agent| {
+            let mut visits = ctx.sources.view.visits_of(agent).map(|column| column.cursor());
+            Box::new(move |item: Scored| {
+                let visit = visits.as_mut().and_then(|visits| visits.of(item.ix, None));
+                visit.map_or(f64::NEG_INFINITY, |visit| millis(visit.at))
+            })
+        },
+    },
+];
+
+/// Milliseconds since the epoch; exact for 285,000 years either way.
+fn millis(at: Timestamp) -> f64 {
+    at.0 as f64
+}
+
+/// Reads weights as decayed to now.
+pub(super) fn weights<'a>(ctx: &Ctx<'a>) -> impl FnMut(Scored) -> f64 + 'a {
+    let view = ctx.sources.view;
+    let (mut stored, mut touches) = (view.stored_weights(), view.touches());
+    let mut categories = view.categories();
+    let now = ctx.sources.now;
+    let config = &ctx.sources.config.weight;
+    let lambdas: Vec<f64> = Category::ALL.iter().map(|&category| decay::lambda(config, category)).collect();
+    move |item| {
+        let category = categories.of(item.ix, Category::General);
+        let lambda = lambdas.get(category as usize).copied().unwrap_or(0.0);
+        let seconds = now.seconds_since(touches.of(item.ix, now));
+        decay::decayed(stored.of(item.ix, 0.0), lambda, seconds).max(config.floor)
+    }
+}
+
+/// The field a sort names, and what follows the `:` in the name. An error is a hint.
+pub(super) fn sorted_by(text: &str) -> Result<(&'static Field, &str), String> {
+    let (word, argument) = match text.split_once(':') {
+        Some((word, argument)) => (word, Some(argument)),
+        None => (text, None),
+    };
+    let field = FIELDS.iter().find(|field| field.sort.is_some() && field.word == word).ok_or_else(|| {
+        let near = suggest::nearest(word, sortable().map(|field| field.word));
+        near.map_or_else(
+            || "a filter's field is not always one that sorts".to_owned(),
+            |near| format!("did you mean `sort:{near}`"),
+        )
+    })?;
+    let written = field.sort.unwrap_or(word);
+    match (written.contains(':'), argument) {
+        (true, Some(argument)) if !argument.is_empty() => Ok((field, argument)),
+        (false, None) => Ok((field, "")),
+        _ => Err(format!("write `sort:{written}`")),
+    }
+}
+
+fn sortable() -> impl Iterator<Item = &'static Field> {
+    FIELDS.iter().filter(|field| field.sort.is_some())
+}
+
+/// The names a sort takes, for messages.
+pub(super) fn sortable_list() -> String {
+    sortable().filter_map(|field| field.sort).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,301 @@
+//! Running a checked pipeline. Stages run in the order written; filters right behind a scan join
+//! its pass, and a sort gives only what the cuts right behind it leave. Neither can be observed:
+//! every stage reports the counts it would have alone.
+
+use super::ast::{Call, Pipeline};
+use super::explain::{Explanation, StageReport};
+use super::param::Takes;
+use super::problem::{self, Problem};
+use super::scan::{Comparison, Filter, Scan, States};
+use super::stage::{Kind, Work};
+use super::value::Value;
+use super::{ResultSet, Scored, Sources, suggest, top};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::graph::Ix;
+use crate::graph::metrics::Communities;
+use crate::time::Span;
+use rustc_hash::FxHashSet;
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What the stages of one run share.
+pub(super) struct Ctx<'a> {
+    /// What is read.
+    pub(super) sources: Sources<'a>,
+    /// The states `all` gives.
+    pub(super) states: States,
+    note: RefCell<Option<String>>,
+}
+
+impl Ctx<'_> {
+    /// Puts a remark into the report of the stage at work.
+    pub(super) fn note(&self, text: impl Into<String>) {
+        *self.note.borrow_mut() = Some(text.into());
+    }
+
+    /// The communities, with a remark on where they came from.
+    pub(super) fn communities(&self) -> Arc<Communities> {
+        if self.sources.view.communities_ready() {
+            self.note("communities reused");
+            return self.sources.view.communities();
+        }
+        let started = Instant::now();
+        let communities = self.sources.view.communities();
+        self.note(format!("communities computed now in {:.1} ms", started.elapsed().as_secs_f64() * 1e3));
+        communities
+    }
+}
+
+/// What one stage took, gave and needed.
+#[derive(Default)]
+struct Meter {
+    taken: usize,
+    given: usize,
+    elapsed: Duration,
+    note: Option<String>,
+}
+
+impl Pipeline {
+    /// Checks what only the settings can tell: that every node type is one this store knows.
+    ///
+    /// # Errors
+    /// `invalid_argument`, in the form of [`Pipeline::parse`].
+    pub fn check(&self, config: &Config) -> Result<()> {
+        let mut problems = Vec::new();
+        for call in &self.calls {
+            for (param, value) in call.def.params.iter().zip(&call.values) {
+                let Some(Value::Text(name)) = value.as_ref().filter(|_| param.takes == Takes::NodeType)
+                else {
+                    continue;
+                };
+                if config.node_types().any(|known| known == name) {
+                    continue;
+                }
+                let problem = Problem::new(call.span.clone(), format!("unknown node type `{name}`"));
+                problems.push(problem.hint(match suggest::nearest(name, config.node_types()) {
+                    Some(near) => format!("did you mean `{near}`"),
+                    None => {
+                        let known: Vec<String> =
+                            config.node_types().map(|known| format!("`{known}`")).collect();
+                        format!("types are {}; add others under `[nodes] types`", known.join(", "))
+                    }
+                }));
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problem::error(&self.source, problems)) }
+    }
+
+    /// The duration of a `not-visited:AGENT,DURATION` stage for this agent, if it has one.
+    pub fn not_visited(&self, agent: &str) -> Option<Option<Span>> {
+        let call = self.calls.iter().find(|call| {
+            let asks = if call.negated { "visited" } else { "not-visited" };
+            call.def.word == asks && call.text("AGENT").is_ok_and(|named| named == agent)
+        })?;
+        Some(call.duration("DURATION"))
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// As [`Pipeline::check`]; `not_found` when a stage names a node that is not there.
+    pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
+        let started = Instant::now();
+        self.check(sources.config)?;
+        let ctx = Ctx { sources: *sources, states: self.states(), note: RefCell::default() };
+        let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
+        let (mut set, mut at) = generate(&self.calls, &ctx, &mut meters)?;
+        let mut len = set.items.len();
+        while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
+            let behind = self.calls.get(at + 1..).unwrap_or(&[]);
+            step(call, behind, &ctx, &mut set, &mut len, meter)?;
+            at += 1;
+        }
+        keep_whole_pairs(&mut set);
+        let total = started.elapsed();
+        let stages = self.calls.iter().zip(meters).map(|(call, meter)| report(call, meter)).collect();
+        Ok((set, Explanation { stages, total_micros: micros(total) }))
+    }
+
+    /// Which of the given nodes pass all of the pipeline's filters; its other stages play no part.
+    ///
+    /// # Errors
+    /// As [`Pipeline::run`].
+    pub fn passing(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
+        self.check(sources.config)?;
+        let ctx = Ctx { sources: *sources, states: self.states(), note: RefCell::default() };
+        let mut items: Vec<Scored> = nodes.iter().map(|&ix| Scored { ix, score: 1.0 }).collect();
+        for call in self.calls.iter().filter(|call| call.def.kind() == Kind::Filter) {
+            if let Some(mut filter) = filter(call, &ctx)? {
+                filter.retain(&mut items, !call.negated);
+            }
+        }
+        Ok(items.into_iter().map(|item| item.ix).collect())
+    }
+
+    /// Live states, and those `state:` filters ask for.
+    fn states(&self) -> States {
+        let asked = self.calls.iter().filter(|call| !call.negated && call.def.word == "state");
+        asked.filter_map(|call| call.state("NAME").ok()).fold(States::live(), States::with)
+    }
+}
+
+/// Runs the generator, with the filters right behind it where it can be scanned. Returns the set
+/// and how many stages are done.
+fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<(ResultSet, usize)> {
+    let (Some((call, behind)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut())
+    else {
+        return Ok((ResultSet::default(), 0));
+    };
+    let started = Instant::now();
+    match call.def.work {
+        Work::Generate(generate) => {
+            let set = generate(call, ctx)?;
+            meter.given = set.items.len();
+            meter.note = ctx.note.take();
+            meter.elapsed = started.elapsed();
+            Ok((set, 1))
+        }
+        Work::Scan(scan) => {
+            let mut filters = Vec::new();
+            for (call, meter) in behind.iter().zip(meters.iter_mut()) {
+                let resolving = Instant::now();
+                let Some(filter) = filter(call, ctx)? else { break };
+                meter.note = ctx.note.take();
+                meter.elapsed = resolving.elapsed();
+                filters.push((filter, !call.negated));
+            }
+            let mut items = pass(scan(ctx).as_mut(), &mut filters, meter, meters);
+            if !ctx.sources.view.ids_ascend() {
+                let sorting = Instant::now();
+                items.sort_unstable_by(|a, b| top::by_id(ctx.sources.view, *a, *b));
+                meter.elapsed += sorting.elapsed();
+            }
+            Ok((ResultSet { items, pairs: Vec::new() }, 1 + filters.len()))
+        }
+        _ => Err(Error::internal(format!("`{}` cannot start a pipeline", call.def.word))),
+    }
+}
+
+/// One pass: each block goes through all filters while it is in the processor's cache.
+fn pass(
+    scan: &mut dyn Scan,
+    filters: &mut [(Box<dyn Filter + '_>, bool)],
+    scanned: &mut Meter,
+    filtered: &mut [Meter],
+) -> Vec<Scored> {
+    let mut items = Vec::new();
+    let mut block = Vec::new();
+    let mut last = Instant::now();
+    let mut lap = || {
+        let now = Instant::now();
+        now.duration_since(std::mem::replace(&mut last, now))
+    };
+    while scan.next(&mut block) {
+        scanned.given += block.len();
+        scanned.elapsed += lap();
+        for ((filter, wanted), meter) in filters.iter_mut().zip(filtered.iter_mut()) {
+            meter.taken += block.len();
+            filter.retain(&mut block, *wanted);
+            meter.given += block.len();
+            meter.elapsed += lap();
+        }
+        items.extend_from_slice(&block);
+    }
+    items
+}
+
+/// Resolves a filter; `None` when the stage is not one.
+fn filter<'a>(call: &'a Call, ctx: &'a Ctx<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
+    Ok(match call.def.work {
+        Work::Filter(resolve) => Some(resolve(call, ctx)?),
+        Work::Compare(field) => {
+            let compare = call.compare("CMP")?;
+            let field = (field.read)(ctx, "");
+            Some(Box::new(Comparison { field, compare, values: Vec::new() }))
+        }
+        _ => None,
+    })
+}
+
+/// Runs a stage that is not a generator. `len` is how many items there are as far as the language
+/// is concerned: behind a sort that gave only what the next cuts leave it is more than are there.
+fn step(
+    call: &Call,
+    behind: &[Call],
+    ctx: &Ctx<'_>,
+    set: &mut ResultSet,
+    len: &mut usize,
+    meter: &mut Meter,
+) -> Result<()> {
+    let started = Instant::now();
+    meter.taken = *len;
+    match call.def.work {
+        Work::Order(order) => order(call, ctx, &mut set.items, left_by_cuts(behind, *len))?,
+        Work::Cut(cut) => {
+            let range = cut(call, *len);
+            set.items.truncate(range.end);
+            set.items.drain(..range.start.min(set.items.len()));
+            *len = range.len();
+        }
+        Work::Algorithm(run) => {
+            *set = ResultSet { items: run(call, ctx, &set.items)?, pairs: Vec::new() };
+            *len = set.items.len();
+        }
+        Work::Filter(_) | Work::Compare(_) => {
+            if let Some(mut filter) = filter(call, ctx)? {
+                filter.retain(&mut set.items, !call.negated);
+            }
+            *len = set.items.len();
+        }
+        Work::Scan(_) | Work::Generate(_) => {
+            return Err(Error::internal(format!("`{}` stands inside a pipeline", call.def.word)));
+        }
+    }
+    meter.given = *len;
+    meter.note = ctx.note.take();
+    meter.elapsed = started.elapsed();
+    Ok(())
+}
+
+/// How many of the first `len` items the cuts right behind a sort look at.
+fn left_by_cuts(behind: &[Call], len: usize) -> usize {
+    let mut range = 0..len;
+    for call in behind {
+        let Work::Cut(cut) = call.def.work else { break };
+        let inner = cut(call, range.len());
+        range = range.start + inner.start..range.start + inner.end;
+    }
+    range.end
+}
+
+/// Only pairs whose members are both still in the set count.
+fn keep_whole_pairs(set: &mut ResultSet) {
+    if !set.pairs.is_empty() {
+        let members: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
+        set.pairs.retain(|pair| members.contains(&pair.a) && members.contains(&pair.b));
+    }
+}
+
+fn report(call: &Call, meter: Meter) -> StageReport {
+    let about = (call.def.does)(call);
+    let does = match (call.def.kind(), call.negated) {
+        (Kind::Filter, false) => format!("keeps nodes {about}"),
+        (Kind::Filter, true) => format!("drops nodes {about}"),
+        _ => about,
+    };
+    StageReport {
+        stage: call.to_string(),
+        kind: call.def.kind().name().into(),
+        does,
+        taken: meter.taken,
+        given: meter.given,
+        micros: micros(meter.elapsed),
+        note: meter.note,
+    }
+}
+
+fn micros(elapsed: Duration) -> f64 {
+    elapsed.as_nanos() as f64 / 1e3
+}

@@ -1,0 +1,63 @@
+//! `all`: every live node (active or stale, not past its date), score 1, by id.
+//!
+//! A `state:NAME` filter anywhere in the pipeline widens it to the nodes in that state.
+
+use super::{Example, StageDef, Work};
+use crate::graph::Ix;
+use crate::query::Scored;
+use crate::query::plan::Ctx;
+use crate::query::scan::{Scan, States, compact, state_at};
+
+/// Nodes a block holds: those of one chunk of the columns.
+const BLOCK: Ix = crate::graph::Column::<u8>::CHUNK as Ix;
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "all",
+    params: &[],
+    doc: "Every live node, score 1, by id; a `state:` filter widens it to that state",
+    example: Example {
+        pipeline: "all",
+        gives: &[
+            "b-tree",
+            "wal",
+            "session#1",
+            "session#2",
+            "lsm-tree",
+            "day#2026-11-21",
+            "crash-notes",
+            "todo/benchmarks",
+        ],
+    },
+    does: |_| "every live node, by id".into(),
+    work: Work::Scan(|ctx| Box::new(All::new(ctx))),
+};
+
+struct All<F> {
+    next: Ix,
+    slots: Ix,
+    admits: F,
+}
+
+impl All<()> {
+    fn new<'a>(ctx: &'a Ctx<'a>) -> All<impl FnMut(Ix) -> bool + 'a> {
+        let view = ctx.sources.view;
+        let mut state = state_at(view, ctx.sources.now);
+        let states: States = ctx.states;
+        let admits = move |ix| state(ix).is_some_and(|state| states.contains(state));
+        All { next: 0, slots: view.slots(), admits }
+    }
+}
+
+impl<F: FnMut(Ix) -> bool> Scan for All<F> {
+    fn next(&mut self, block: &mut Vec<Scored>) -> bool {
+        let end = self.next.saturating_add(BLOCK).min(self.slots);
+        if self.next >= end {
+            return false;
+        }
+        block.clear();
+        block.extend((self.next..end).map(|ix| Scored { ix, score: 1.0 }));
+        compact(block, |item| (self.admits)(item.ix));
+        self.next = end;
+        true
+    }
+}

@@ -1,0 +1,23 @@
+//! `community:N`: members of community N. Community 0 is the largest.
+
+use super::{Example, StageDef, Work};
+use crate::query::param::{Absent, Param, Place, Takes};
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "community",
+    params: &[Param {
+        name: "N",
+        place: Place::Colon,
+        takes: Takes::Count(0, u32::MAX as usize),
+        absent: Absent::Error,
+        doc: "the number of the community",
+    }],
+    doc: "Keeps the members of a community; 0 is the largest",
+    example: Example { pipeline: "community:0", gives: &["b-tree", "wal", "crash-notes"] },
+    does: |call| format!("of community {}", call.count("N").unwrap_or_default()),
+    work: Work::Filter(|call, ctx| {
+        let wanted = call.count("N")? as u32;
+        let communities = ctx.communities();
+        Ok(Box::new(move |ix| communities.of(ix) == Some(wanted)))
+    }),
+};

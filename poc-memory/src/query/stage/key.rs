@@ -1,0 +1,27 @@
+//! `key:GLOB`: nodes whose whole key matches: `*` any run of characters, `?` one, `[…]` one of a
+//! set.
+
+use super::{Example, StageDef, Work};
+use crate::query::param::{Absent, Param, Place, Takes};
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "key",
+    params: &[Param {
+        name: "GLOB",
+        place: Place::Colon,
+        takes: Takes::Glob,
+        absent: Absent::Error,
+        doc: "matched against the whole key",
+    }],
+    doc: "Keeps nodes whose key matches a glob",
+    example: Example { pipeline: "key:session#*", gives: &["session#1", "session#2"] },
+    does: |call| match call.glob("GLOB") {
+        Ok(glob) => format!("whose key matches `{}`", glob.text()),
+        Err(_) => String::new(),
+    },
+    work: Work::Filter(|call, ctx| {
+        let view = ctx.sources.view;
+        let glob = call.glob("GLOB")?;
+        Ok(Box::new(move |ix| glob.matches(view.key(ix))))
+    }),
+};

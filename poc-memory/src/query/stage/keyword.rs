@@ -1,0 +1,28 @@
+//! `keyword:WORD`: nodes with a keyword. Letter case and the form of accents do not matter.
+
+use super::{Example, StageDef, Work};
+use crate::query::param::{Absent, Param, Place, Takes};
+use unicode_normalization::UnicodeNormalization;
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "keyword",
+    params: &[Param {
+        name: "WORD",
+        place: Place::Colon,
+        takes: Takes::Text,
+        absent: Absent::Error,
+        doc: "one keyword",
+    }],
+    doc: "Keeps nodes with a keyword",
+    example: Example { pipeline: "keyword:Storage", gives: &["b-tree", "lsm-tree"] },
+    does: |call| format!("with the keyword `{}`", call.text("WORD").unwrap_or_default()),
+    work: Work::Filter(|call, ctx| {
+        let view = ctx.sources.view;
+        // As `insert` stores them.
+        let word: String = call.text("WORD")?.trim().to_lowercase().nfc().collect();
+        Ok(match view.keyword_number(&word) {
+            Some(number) => Box::new(move |ix| view.keywords(ix).contains(&number)),
+            None => Box::new(|_| false),
+        })
+    }),
+};

@@ -1,0 +1,19 @@
+//! `limit:N`: the first N.
+
+use super::{Example, StageDef, Work};
+use crate::query::param::{Absent, Param, Place, Takes};
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "limit",
+    params: &[Param {
+        name: "N",
+        place: Place::Colon,
+        takes: Takes::Count(1, usize::MAX),
+        absent: Absent::Error,
+        doc: "how many stay",
+    }],
+    doc: "Keeps the first N",
+    example: Example { pipeline: "all | limit:2", gives: &["b-tree", "wal"] },
+    does: |call| format!("the first {}", call.count("N").unwrap_or_default()),
+    work: Work::Cut(|call, len| 0..call.count("N").unwrap_or(len).min(len)),
+};

@@ -1,0 +1,27 @@
+//! `type:NAME`: nodes of a type: `episodic` (a session), `daily`, `weekly`, `monthly`, `semantic`,
+//! or one the settings declare.
+
+use super::{Example, StageDef, Work};
+use crate::query::param::{Absent, Param, Place, Takes};
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "type",
+    params: &[Param {
+        name: "NAME",
+        place: Place::Colon,
+        takes: Takes::NodeType,
+        absent: Absent::Error,
+        doc: "a built-in type or one of `[nodes] types` in the settings",
+    }],
+    doc: "Keeps nodes of a type",
+    example: Example { pipeline: "type:episodic", gives: &["session#1", "session#2"] },
+    does: |call| format!("of type `{}`", call.text("NAME").unwrap_or_default()),
+    work: Work::Filter(|call, ctx| {
+        let view = ctx.sources.view;
+        let mut types = view.node_types();
+        Ok(match view.type_number(&call.text("NAME")?) {
+            Some(number) => Box::new(move |ix| types.of(ix, u16::MAX) == number),
+            None => Box::new(|_| false),
+        })
+    }),
+};

@@ -1,0 +1,17 @@
+//! `not-visited:AGENT[,DURATION]`: nodes the agent has never visited, or not within the duration;
+//! the same as `!visited:AGENT[,DURATION]`.
+
+use super::visited::{PARAMS, visited, within};
+use super::{Example, StageDef, Work};
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "not-visited",
+    params: PARAMS,
+    doc: "Keeps nodes an agent has never visited, or not within a duration",
+    example: Example { pipeline: "type:episodic | not-visited:linker,7d", gives: &["session#2"] },
+    does: |call| format!("`{}` has not visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
+    work: Work::Filter(|call, ctx| {
+        let mut visited = visited(&call.text("AGENT")?, call.duration("DURATION"), ctx);
+        Ok(Box::new(move |ix| !visited(ix)))
+    }),
+};

@@ -1,0 +1,19 @@
+//! `offset:N`: all but the first N.
+
+use super::{Example, StageDef, Work};
+use crate::query::param::{Absent, Param, Place, Takes};
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "offset",
+    params: &[Param {
+        name: "N",
+        place: Place::Colon,
+        takes: Takes::Count(0, usize::MAX),
+        absent: Absent::Error,
+        doc: "how many are left out",
+    }],
+    doc: "Leaves out the first N",
+    example: Example { pipeline: "all | offset:1 | limit:2", gives: &["wal", "session#1"] },
+    does: |call| format!("all but the first {}", call.count("N").unwrap_or_default()),
+    work: Work::Cut(|call, len| call.count("N").unwrap_or(0).min(len)..len),
+};

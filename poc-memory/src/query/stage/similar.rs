@@ -1,0 +1,55 @@
+//! `similar:"TEXT",k=50`: the nearest nodes to a text by meaning, score = cosine, best first.
+
+use super::{Example, StageDef, Work};
+use crate::error::Result;
+use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::plan::Ctx;
+use crate::query::scan::is_live_at;
+use crate::query::top::best_first;
+use crate::query::{ResultSet, Scored};
+use std::cell::RefCell;
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "similar",
+    params: &[
+        Param {
+            name: "TEXT",
+            place: Place::Colon,
+            takes: Takes::Text,
+            absent: Absent::Error,
+            doc: "what the nodes should be like",
+        },
+        Param {
+            name: "k",
+            place: Place::Named,
+            takes: Takes::Count(1, 10_000),
+            absent: Absent::Default("50"),
+            doc: "how many nodes",
+        },
+    ],
+    doc: "The nodes nearest to a text in the vector index, score = cosine",
+    example: Example { pipeline: "similar:\"write ahead log\",k=1", gives: &["wal"] },
+    does: |call| {
+        let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
+        format!("the {k} nodes most like `{text}`")
+    },
+    work: Work::Generate(|call, ctx| similar(&call.text("TEXT")?, call.count("k")?, ctx)),
+};
+
+fn similar(text: &str, k: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
+    let view = ctx.sources.view;
+    let vector = ctx.sources.embedder.embed_one(text)?;
+    if vector.iter().all(|&value| value == 0.0) {
+        ctx.note("the text has no content to compare");
+        return Ok(ResultSet::default());
+    }
+    let is_live = RefCell::new(is_live_at(view, ctx.sources.now));
+    let hits = ctx
+        .sources
+        .vectors
+        .search(&vector, k, &|id| view.find(id).is_some_and(|ix| (is_live.borrow_mut())(ix)))?;
+    let mut items: Vec<Scored> =
+        hits.iter().filter_map(|hit| Some(Scored { ix: view.find(hit.id)?, score: hit.cosine })).collect();
+    best_first(view, &mut items);
+    Ok(ResultSet { items, pairs: Vec::new() })
+}

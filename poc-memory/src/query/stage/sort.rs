@@ -1,0 +1,49 @@
+//! `sort:FIELD [asc|desc]`: puts the set in order, greatest first unless `asc` is said; ties by id.
+//! The fields are those of the table of fields that sort.
+
+use super::{Example, StageDef, Work};
+use crate::error::Error;
+use crate::query::field::sorted_by;
+use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::top::order;
+use crate::query::value::Direction;
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "sort",
+    params: &[
+        Param {
+            name: "FIELD",
+            place: Place::Colon,
+            takes: Takes::SortField,
+            absent: Absent::Error,
+            doc: "what to sort by",
+        },
+        Param {
+            name: "DIRECTION",
+            place: Place::Space,
+            takes: Takes::Direction,
+            absent: Absent::Default("desc"),
+            doc: "smallest or greatest first",
+        },
+    ],
+    doc: "Puts the set in order by a field, greatest first unless `asc` is said",
+    example: Example {
+        pipeline: "sort:content-len asc | limit:2",
+        gives: &["todo/benchmarks", "day#2026-11-21"],
+    },
+    does: |call| {
+        let first = match call.direction("DIRECTION") {
+            Ok(Direction::Asc) => "smallest",
+            _ => "greatest",
+        };
+        format!("orders by {}, {first} first", call.text("FIELD").unwrap_or_default())
+    },
+    work: Work::Order(|call, ctx, items, wanted| {
+        let text = call.text("FIELD")?;
+        let (field, argument) = sorted_by(&text).map_err(Error::internal)?;
+        let mut values = Vec::with_capacity(items.len());
+        (field.read)(ctx, argument).read(items, &mut values);
+        order(ctx.sources.view, items, &values, call.direction("DIRECTION")?, wanted);
+        Ok(())
+    }),
+};

@@ -1,0 +1,1 @@
+//! Laws and stories of the language.

@@ -1,0 +1,159 @@
+//! The values of a stage's parameters.
+
+use super::glob::Glob;
+use crate::graph::State;
+use crate::time::Span;
+use std::fmt;
+
+/// A checked argument.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    /// A name or a text.
+    Text(String),
+    /// A whole number.
+    Count(usize),
+    /// A number.
+    Number(f64),
+    /// A duration.
+    Span(Span),
+    /// A comparison.
+    Compare(Compare),
+    /// A glob.
+    Glob(Glob),
+    /// A state.
+    State(State),
+    /// The direction of a sort.
+    Direction(Direction),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => f.write_str(&quoted(text)),
+            Value::Count(count) => write!(f, "{count}"),
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Span(span) => write!(f, "{span}"),
+            Value::Compare(compare) => write!(f, "{compare}"),
+            Value::Glob(glob) => f.write_str(&quoted(glob.text())),
+            Value::State(state) => write!(f, "{state}"),
+            Value::Direction(direction) => write!(f, "{direction}"),
+        }
+    }
+}
+
+/// Which way a sort goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Smallest first.
+    Asc,
+    /// Greatest first.
+    Desc,
+}
+
+impl Direction {
+    /// Reads `asc` or `desc`.
+    pub(super) fn parse(text: &str) -> Option<Direction> {
+        match text {
+            "asc" => Some(Direction::Asc),
+            "desc" => Some(Direction::Desc),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::Asc => "asc",
+            Direction::Desc => "desc",
+        })
+    }
+}
+
+/// `>0.5`, `<=7d`, `4000` (which is `=4000`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Compare {
+    /// How.
+    pub(super) relation: Relation,
+    /// With what.
+    pub(super) quantity: Quantity,
+}
+
+/// The right side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Quantity {
+    /// A number.
+    Number(f64),
+    /// A length of time.
+    Span(Span),
+}
+
+/// How two numbers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `=`
+    Equal,
+}
+
+impl Relation {
+    /// The signs, longer ones first.
+    pub(super) const SIGNS: [(&'static str, Relation); 5] = [
+        (">=", Relation::GreaterEqual),
+        ("<=", Relation::LessEqual),
+        (">", Relation::Greater),
+        ("<", Relation::Less),
+        ("=", Relation::Equal),
+    ];
+}
+
+impl Compare {
+    /// Whether `value` (a number, or seconds) stands in the relation to the quantity.
+    #[inline]
+    pub(super) fn holds(&self, value: f64) -> bool {
+        let bound = match self.quantity {
+            Quantity::Number(number) => number,
+            Quantity::Span(span) => span.seconds(),
+        };
+        match self.relation {
+            Relation::Greater => value > bound,
+            Relation::GreaterEqual => value >= bound,
+            Relation::Less => value < bound,
+            Relation::LessEqual => value <= bound,
+            Relation::Equal => value == bound,
+        }
+    }
+}
+
+impl fmt::Display for Compare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.relation != Relation::Equal {
+            let sign = Relation::SIGNS.iter().find(|(_, relation)| *relation == self.relation);
+            f.write_str(sign.map_or("", |(sign, _)| sign))?;
+        }
+        match self.quantity {
+            Quantity::Number(number) => write!(f, "{number}"),
+            Quantity::Span(span) => write!(f, "{span}"),
+        }
+    }
+}
+
+/// A text as it stands in a pipeline: bare where that reads back as the same, else in quotes. A
+/// quote inside quotes of its own kind is written twice.
+pub(super) fn quoted(text: &str) -> String {
+    let special = |char: char| char.is_whitespace() || char.is_control() || "|,\"'=".contains(char);
+    if !text.is_empty() && !text.contains(special) {
+        text.to_owned()
+    } else if text.contains('"') && !text.contains('\'') {
+        format!("'{text}'")
+    } else {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    }
+}

@@ -1,0 +1,78 @@
+//! Consolidation priority: how much a node would gain from being replayed now.
+//!
+//! displacement × overdue × emotion. Displacement is how little a node's neighbours know of each
+//! other, one minus its clustering coefficient (Watts and Strogatz 1998). Overdue is the time since
+//! the last replay in units of the node's interval, as spaced repetition counts it (Leitner 1972).
+//! Emotion scales by up to two, after the better memory for emotional events (McGaugh 2004).
+
+use crate::time::Timestamp;
+
+/// A node is never more overdue than this many of its intervals.
+pub const MAX_OVERDUE: f64 = 5.0;
+
+/// A node never replayed counts as overdue by this many intervals.
+pub const NEVER_REPLAYED: f64 = 3.0;
+
+const DAY: f64 = 86_400.0;
+
+/// The priority, 0 to 10. `clustering` is 0–1, `interval` in days (0 counts as 1), `emotion` 0–10.
+#[inline]
+pub fn priority(
+    clustering: f64,
+    interval: u16,
+    replayed: Option<Timestamp>,
+    emotion: f32,
+    now: Timestamp,
+) -> f64 {
+    let displacement = 1.0 - clustering;
+    displacement * overdue(interval, replayed, now) * (1.0 + f64::from(emotion) / 10.0)
+}
+
+#[inline]
+fn overdue(interval: u16, replayed: Option<Timestamp>, now: Timestamp) -> f64 {
+    match replayed {
+        None => NEVER_REPLAYED,
+        Some(at) => {
+            let days = now.seconds_since(at) / DAY;
+            (days / f64::from(interval.max(1))).clamp(0.0, MAX_OVERDUE)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Span;
+    use proptest::prelude::*;
+
+    fn after(days: i64, interval: u16) -> f64 {
+        let replayed = Timestamp(1_000_000);
+        priority(0.0, interval, Some(replayed), 0.0, replayed.plus(Span(days * Span::DAY.0)))
+    }
+
+    #[test]
+    fn by_hand() {
+        assert_eq!(priority(0.0, 0, None, 0.0, Timestamp(0)), 3.0);
+        assert_eq!(priority(0.25, 7, None, 5.0, Timestamp(0)), 0.75 * 3.0 * 1.5);
+        // Two days over an interval of 1; half of 30; no interval counts as a day; never over five.
+        assert_eq!((after(2, 1), after(15, 30), after(2, 0), after(99, 7)), (2.0, 0.5, 2.0, 5.0));
+        // A replay in the future, after the clock was set back, is not overdue at all.
+        assert_eq!(after(-3, 1), 0.0);
+    }
+
+    proptest! {
+        /// More time, more emotion or looser neighbours never lower it; it stays within 0 and 10.
+        #[test]
+        fn monotone_and_bounded(
+            clustering in 0.0f64..=1.0, less in 0.0f64..=1.0, interval in 0u16..40, emotion in 0.0f32..=10.0,
+            elapsed in 0i64..4_000_000_000, later in 0i64..4_000_000_000,
+        ) {
+            let at = |clustering, emotion, elapsed| priority(clustering, interval, Some(Timestamp(0)), emotion, Timestamp(elapsed));
+            let base = at(clustering, emotion, elapsed);
+            prop_assert!((0.0..=10.0).contains(&base));
+            prop_assert!(at(clustering, emotion, elapsed + later) >= base);
+            prop_assert!(at(clustering, 10.0, elapsed) >= base);
+            prop_assert!(at(clustering * less, emotion, elapsed) >= base);
+        }
+    }
+}
