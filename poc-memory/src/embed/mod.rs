@@ -1,6 +1,7 @@
 //! Turning text into vectors.
 
 mod hash;
+mod words;
 
 pub use hash::HashEmbedder;
 

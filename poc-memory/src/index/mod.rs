@@ -1,7 +1,11 @@
 //! Indexes derived from the log: text and vectors.
 
+mod passages;
+mod sealed;
 mod text;
+mod top;
 mod vectors;
 
+pub use passages::passages;
 pub use text::{TextField, TextHit, TextIndex};
 pub use vectors::{VectorHit, VectorIndex};

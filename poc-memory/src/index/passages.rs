@@ -1,0 +1,174 @@
+//! Cuts long bodies into overlapping passages at the borders of sentences and Markdown blocks.
+
+use std::ops::Range;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Windows of about `words` words, each starting about `stride` words after the one before (at
+/// most `words`, so that nothing is left out), trimmed. A body of at most `words` words is one
+/// passage, a blank one none. A window only ends inside a sentence that is longer than `stride`.
+pub fn passages(body: &str, words: usize, stride: usize) -> Vec<&str> {
+    let words = words.max(1);
+    let stride = stride.clamp(1, words);
+    let units = units(body, stride);
+    // Words before each unit.
+    let mut before = Vec::with_capacity(units.len());
+    let mut total = 0;
+    for unit in &units {
+        before.push(total);
+        total += unit.words;
+    }
+    let position = |unit: usize| before.get(unit).copied().unwrap_or(total);
+    let mut windows = Vec::new();
+    let mut start = 0;
+    while start < units.len() {
+        // Whole units while they fit, but always one.
+        let mut end = start + 1;
+        while end < units.len() && position(end + 1) <= position(start) + words {
+            end += 1;
+        }
+        let first = units.get(start).map_or(0, |unit| unit.range.start);
+        let last = units.get(end - 1).map_or(body.len(), |unit| unit.range.end);
+        windows.extend(body.get(first..last).map(str::trim).filter(|window| !window.is_empty()));
+        if end == units.len() {
+            break;
+        }
+        // The last unit that starts within a stride; never beyond the window's end.
+        let mut next = start + 1;
+        while next < end && position(next + 1) <= position(start) + stride {
+            next += 1;
+        }
+        start = next;
+    }
+    windows
+}
+
+/// What a window is made of: a sentence, a line of a list or of code, or a piece of one.
+struct Unit {
+    range: Range<usize>,
+    words: usize,
+}
+
+fn units(body: &str, longest: usize) -> Vec<Unit> {
+    let mut units = Vec::new();
+    let flowing = join_wrapped_lines(body);
+    for (start, sentence) in flowing.split_sentence_bound_indices() {
+        let mut from = start;
+        let mut words = 0;
+        for (at, _) in sentence.unicode_word_indices() {
+            if words == longest {
+                units.push(Unit { range: from..start + at, words });
+                (from, words) = (start + at, 0);
+            }
+            words += 1;
+        }
+        units.push(Unit { range: from..start + sentence.len(), words });
+    }
+    units
+}
+
+/// The body with line breaks inside a paragraph turned into spaces, byte for byte, so that the
+/// sentence rules (Unicode annex 29, where a line break ends a sentence) see whole sentences.
+fn join_wrapped_lines(body: &str) -> String {
+    let mut flowing = String::with_capacity(body.len());
+    let mut lines = body.split_inclusive('\n').peekable();
+    let mut fenced = false;
+    while let Some(line) = lines.next() {
+        let fence = is_fence(line);
+        fenced ^= fence;
+        let next = lines.peek().copied().unwrap_or("");
+        let border = fence || fenced || line.trim_start().starts_with('#') || starts_block(next);
+        if border || line.trim().is_empty() {
+            flowing.push_str(line);
+        } else {
+            let text = line.trim_end_matches(['\n', '\r']);
+            flowing.push_str(text);
+            flowing.extend(std::iter::repeat_n(' ', line.len() - text.len()));
+        }
+    }
+    flowing
+}
+
+fn is_fence(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("```") || line.starts_with("~~~")
+}
+
+/// Whether a line is blank or begins a heading, list item, quote, table row or code.
+fn starts_block(line: &str) -> bool {
+    let text = line.trim_start();
+    let after_digits = text.trim_start_matches(|character: char| character.is_ascii_digit());
+    text.is_empty()
+        || text.starts_with(['#', '>', '|'])
+        || ["- ", "* ", "+ "].iter().any(|bullet| text.starts_with(bullet))
+        || after_digits.len() < text.len()
+            && (after_digits.starts_with(". ") || after_digits.starts_with(") "))
+        || is_fence(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(body: &str, words: usize, stride: usize, expected: &[&str]) {
+        assert_eq!(passages(body, words, stride), expected, "{body:?}");
+    }
+
+    #[test]
+    fn a_short_body_is_one_passage_and_a_blank_one_none() {
+        check("One. Two.\n\nThree.", 200, 150, &["One. Two.\n\nThree."]);
+        check("  one \n", 200, 150, &["one"]);
+        check("", 200, 150, &[]);
+        check(" \n\n ", 200, 150, &[]);
+        check("🎉", 200, 150, &["🎉"]);
+    }
+
+    #[test]
+    fn windows_overlap_at_sentences() {
+        check(
+            "One two three. Four five. Six seven eight. Nine ten.",
+            5,
+            3,
+            &["One two three. Four five.", "Four five. Six seven eight.", "Six seven eight. Nine ten."],
+        );
+    }
+
+    #[test]
+    fn lines_of_a_paragraph_flow_and_blocks_do_not() {
+        check("One two\nthree four. Five\nsix.", 4, 4, &["One two\nthree four.", "Five\nsix."]);
+        check(
+            "# One two\nThree four\n- five six\n- seven",
+            2,
+            2,
+            &["# One two", "Three four", "- five six", "- seven"],
+        );
+        check("```\na b\nc d\n```\nE f", 2, 2, &["```\na b", "c d\n```", "E f"]);
+    }
+
+    #[test]
+    fn a_sentence_without_end_is_cut_at_words() {
+        let body = vec!["word"; 1000].join(" ");
+        let found = passages(&body, 200, 150);
+        assert!(found.iter().all(|passage| passage.unicode_words().count() <= 200));
+        assert_eq!(found.len(), 7);
+    }
+
+    proptest! {
+        #[test]
+        fn every_word_is_in_a_passage_and_none_is_too_long(
+            body in "([a-z]{1,4}[ .\n#-]{1,3}){0,80}",
+            words in 1usize..30,
+            stride in 1usize..40,
+        ) {
+            let found = passages(&body, words, stride);
+            let mut covered = 0;
+            for passage in &found {
+                prop_assert!(passage.unicode_words().count() <= words);
+                let start = passage.as_ptr() as usize - body.as_ptr() as usize;
+                prop_assert_eq!(body[covered.min(start)..start].unicode_words().count(), 0);
+                covered = covered.max(start + passage.len());
+            }
+            prop_assert_eq!(body[covered..].unicode_words().count(), 0);
+        }
+    }
+}

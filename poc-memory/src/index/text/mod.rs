@@ -1,0 +1,173 @@
+//! The inverted index in memory: BM25 over titles and bodies.
+
+mod fold;
+mod postings;
+mod snapshot;
+mod stop;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+use super::sealed::{self, Fingerprint};
+use crate::config;
+use crate::error::{Error, Result};
+use crate::graph::{Delta, NodeId};
+use crate::store::Follower;
+use parking_lot::RwLock;
+use postings::{Parameters, Postings, Scope};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokens::Tokenizer;
+
+/// Which text of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextField {
+    /// The title.
+    Title,
+    /// The body.
+    Body,
+}
+
+/// A node that matches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TextHit {
+    /// The node.
+    pub id: NodeId,
+    /// BM25 score, above 0.
+    pub score: f64,
+}
+
+/// The text index of live nodes.
+pub struct TextIndex {
+    file: PathBuf,
+    fingerprint: Fingerprint,
+    tokenizer: Tokenizer,
+    parameters: Parameters,
+    state: RwLock<State>,
+    // `State::changes` as of the saved snapshot.
+    saved: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    postings: Postings,
+    applied: u64,
+    // Counts what was taken in since the index was opened.
+    changes: u64,
+}
+
+impl TextIndex {
+    /// Opens the saved snapshot in a directory when it is whole and fits the settings; else starts
+    /// empty ([`Follower::applied`] is 0) and waits to be fed. Settings out of range are refused.
+    pub fn open(directory: &Path, config: &config::Text) -> Result<TextIndex> {
+        let parameters = parameters(config)?;
+        let tokenizer = Tokenizer::new(&config.language)?;
+        let file = directory.join("snapshot");
+        // Another token chain gives other terms: count its revision up when it changes.
+        let fingerprint = Fingerprint::of(&format!("text index 1, tokens 1, {}", config.language));
+        let state = sealed::read(&file, fingerprint)
+            .and_then(|(applied, bytes)| {
+                Some(State { postings: snapshot::decode(&bytes)?, applied, changes: 0 })
+            })
+            .unwrap_or_default();
+        let saved = AtomicU64::new(0);
+        Ok(TextIndex { file, fingerprint, tokenizer, parameters, state: RwLock::new(state), saved })
+    }
+
+    /// The best matches of any of the query's terms in one field, best first, ties by id. Words
+    /// that only ask or refer (`what did she`) are ignored unless the query has no others.
+    pub fn search(&self, query: &str, field: TextField, limit: usize) -> Vec<TextHit> {
+        self.find(query, Scope::Field(field), limit)
+    }
+
+    /// As [`TextIndex::search`] over both fields as one document, in which a term of the title
+    /// counts twice.
+    pub fn search_all(&self, query: &str, limit: usize) -> Vec<TextHit> {
+        self.find(query, Scope::Both, limit)
+    }
+
+    /// The terms a text is indexed under, in order, with repeats.
+    pub fn tokens(&self, text: &str) -> Vec<String> {
+        self.tokenizer.terms(text)
+    }
+
+    /// The terms a query looks for, without repeats.
+    pub fn query_tokens(&self, query: &str) -> Vec<String> {
+        self.tokenizer.query(query)
+    }
+
+    fn find(&self, query: &str, scope: Scope, limit: usize) -> Vec<TextHit> {
+        let terms = self.tokenizer.query(query);
+        let hits = self.state.read().postings.search(&terms, scope, limit, self.parameters);
+        hits.into_iter().map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
+    }
+}
+
+fn parameters(config: &config::Text) -> Result<Parameters> {
+    if !(config.k1.is_finite() && config.k1 >= 0.0) {
+        return Err(Error::config(format!("k1 of BM25 cannot be {}", config.k1))
+            .hint("a number from 0 up; 0.9 is usual")
+            .field("text.k1"));
+    }
+    if !(0.0..=1.0).contains(&config.b) {
+        return Err(Error::config(format!("b of BM25 cannot be {}", config.b))
+            .hint("a number from 0 to 1; 0.4 is usual")
+            .field("text.b"));
+    }
+    Ok(Parameters { k1: config.k1, b: config.b })
+}
+
+impl Follower for TextIndex {
+    fn name(&self) -> &'static str {
+        "text"
+    }
+
+    fn applied(&self) -> u64 {
+        self.state.read().applied
+    }
+
+    fn reset(&self) -> Result<()> {
+        let mut state = self.state.write();
+        *state = State { changes: state.changes + 1, ..State::default() };
+        Ok(())
+    }
+
+    fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
+        // Readers wait only while terms are put in, not while texts are split into them.
+        let changes: Vec<(NodeId, Option<(Vec<String>, Vec<String>)>)> = deltas
+            .iter()
+            .filter_map(|delta| match delta {
+                Delta::Node(node) if node.state.is_live() => {
+                    let terms = (self.tokenizer.terms(&node.title), self.tokenizer.terms(&node.body));
+                    Some((node.id, Some(terms)))
+                }
+                Delta::Node(node) => Some((node.id, None)),
+                Delta::NodeGone(id) => Some((*id, None)),
+                _ => None,
+            })
+            .collect();
+        let mut state = self.state.write();
+        for (id, terms) in changes {
+            match terms {
+                Some((title, body)) => state.postings.put(id, &title, &body),
+                None => state.postings.remove(id),
+            }
+        }
+        state.applied = state.applied.max(seq);
+        state.changes += 1;
+        Ok(())
+    }
+
+    fn checkpoint(&self) -> Result<()> {
+        let (bytes, applied, changes) = {
+            let state = self.state.read();
+            if state.changes == self.saved.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            (snapshot::encode(&state.postings)?, state.applied, state.changes)
+        };
+        sealed::write(&self.file, self.fingerprint, applied, &[&bytes])?;
+        self.saved.store(changes, Ordering::Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! From text to index terms: Unicode words, folded and stemmed, with a chain for identifiers.
+//!
+//! An identifier (`INC-90037`, `store_open`, `parseFrame`, `src/main.rs`, `utf8`) becomes one term
+//! as a whole and one for each of its parts, so that it is found by its exact spelling first and
+//! by its words as well.
+
+use super::fold::fold;
+use super::stop;
+use crate::error::{Error, Result};
+use rust_stemmers::{Algorithm, Stemmer};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Bytes of a term; a longer run of characters is no word anybody would look for.
+const LONGEST_TERM: usize = 128;
+
+const LANGUAGES: &[(&str, Algorithm)] = &[
+    ("arabic", Algorithm::Arabic),
+    ("danish", Algorithm::Danish),
+    ("dutch", Algorithm::Dutch),
+    ("english", Algorithm::English),
+    ("finnish", Algorithm::Finnish),
+    ("french", Algorithm::French),
+    ("german", Algorithm::German),
+    ("greek", Algorithm::Greek),
+    ("hungarian", Algorithm::Hungarian),
+    ("italian", Algorithm::Italian),
+    ("norwegian", Algorithm::Norwegian),
+    ("portuguese", Algorithm::Portuguese),
+    ("romanian", Algorithm::Romanian),
+    ("russian", Algorithm::Russian),
+    ("spanish", Algorithm::Spanish),
+    ("swedish", Algorithm::Swedish),
+    ("tamil", Algorithm::Tamil),
+    ("turkish", Algorithm::Turkish),
+];
+
+/// The token chain of one language.
+pub(super) struct Tokenizer {
+    stemmer: Option<Stemmer>,
+    english: bool,
+}
+
+impl Tokenizer {
+    /// For a Snowball language, or `none` for words as they are.
+    pub(super) fn new(language: &str) -> Result<Self> {
+        let stemmer = match LANGUAGES.iter().find(|(name, _)| *name == language) {
+            Some((_, algorithm)) => Some(Stemmer::create(*algorithm)),
+            None if language == "none" => None,
+            None => {
+                let names: Vec<&str> = LANGUAGES.iter().map(|(name, _)| *name).collect();
+                return Err(Error::config(format!("no stemmer for the language `{language}`"))
+                    .hint(format!("one of {} or none", names.join(", ")))
+                    .field("text.language"));
+            }
+        };
+        Ok(Tokenizer { stemmer, english: language == "english" })
+    }
+
+    /// The terms of a text in order, with repeats.
+    pub(super) fn terms(&self, text: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        self.each(text, &mut |term, _| terms.push(term));
+        terms
+    }
+
+    /// The terms of a query, without repeats. Words that only ask or refer (`what did she`) are
+    /// left out, unless there is nothing else.
+    pub(super) fn query(&self, text: &str) -> Vec<String> {
+        let (mut telling, mut all) = (Vec::new(), Vec::new());
+        self.each(text, &mut |term, stop| {
+            if !stop && !telling.contains(&term) {
+                telling.push(term.clone());
+            }
+            if !all.contains(&term) {
+                all.push(term);
+            }
+        });
+        if telling.is_empty() { all } else { telling }
+    }
+
+    /// Calls `emit` with every term and whether it is a stop word.
+    fn each(&self, text: &str, emit: &mut dyn FnMut(String, bool)) {
+        for run in runs(text) {
+            match identifier(run) {
+                Some(parts) => {
+                    // Spelling matters in a name with digits or separators: `a-1` is not `a-2`.
+                    self.word(run, run.chars().all(char::is_alphabetic), emit);
+                    for part in parts {
+                        self.word(part, true, emit);
+                    }
+                }
+                None => run.unicode_words().for_each(|word| self.word(word, true, emit)),
+            }
+        }
+    }
+
+    fn word(&self, word: &str, stem: bool, emit: &mut dyn FnMut(String, bool)) {
+        let folded = fold(word);
+        if folded.is_empty() || folded.len() > LONGEST_TERM {
+            return;
+        }
+        let stop = self.english && stop::is_stop_word(&folded);
+        match &self.stemmer {
+            Some(stemmer) if stem => emit(stemmer.stem(&folded).into_owned(), stop),
+            _ => emit(folded, stop),
+        }
+    }
+}
+
+/// Characters that hold the parts of one name together.
+fn joins(character: char) -> bool {
+    matches!(character, '-' | '_' | '.' | '/' | '\\' | ':' | '#' | '@' | '+' | '\'' | '’')
+}
+
+/// Runs of letters, digits, marks and single joiners between them.
+fn runs(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.find(char::is_alphanumeric)?;
+        rest = rest.get(start..)?;
+        let mut end = 0;
+        let mut previous_joins = false;
+        for (at, character) in rest.char_indices() {
+            let joins = joins(character);
+            // `https://` and `std::fs` are one name; `wait...what` and `a--b` are two.
+            let repeats = joins && previous_joins && !matches!(character, '/' | ':');
+            if repeats || !(joins || is_word_character(character)) {
+                break;
+            }
+            if !joins {
+                end = at + character.len_utf8();
+            }
+            previous_joins = joins;
+        }
+        let (run, tail) = rest.split_at_checked(end)?;
+        rest = tail;
+        Some(run)
+    })
+}
+
+fn is_word_character(character: char) -> bool {
+    character.is_alphanumeric() || unicode_normalization::char::is_combining_mark(character)
+}
+
+/// The parts of a name; `None` when the run is plain words.
+fn identifier(run: &str) -> Option<Vec<&str>> {
+    let mut parts: Vec<&str> = Vec::new();
+    let mut joined = false;
+    for piece in run.split(|character| joins(character) && !matches!(character, '\'' | '’')) {
+        joined |= piece.len() < run.len();
+        parts.extend(humps(piece));
+    }
+    if !joined && parts.len() < 2 {
+        return None;
+    }
+    // A lone letter out of a name says nothing.
+    parts.retain(|part| part.chars().nth(1).is_some() || part.chars().all(char::is_numeric));
+    Some(parts)
+}
+
+/// Splits at the borders of `camelCase`, `HTTPServer` and `utf8`.
+fn humps(piece: &str) -> Vec<&str> {
+    // The plural of an acronym: `PDFs`.
+    if let Some(stem) = piece.strip_suffix('s')
+        && stem.chars().nth(1).is_some()
+        && stem.chars().all(char::is_uppercase)
+    {
+        return vec![piece];
+    }
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let characters: Vec<(usize, char)> = piece.char_indices().collect();
+    for window in characters.windows(2) {
+        let [(_, before), (at, after)] = *window else { continue };
+        let next_lower =
+            || piece.get(at..).is_some_and(|rest| rest.chars().nth(1).is_some_and(char::is_lowercase));
+        let border = before.is_numeric() && after.is_alphabetic()
+            || before.is_alphabetic() && after.is_numeric()
+            || before.is_lowercase() && after.is_uppercase()
+            || before.is_uppercase() && after.is_uppercase() && next_lower();
+        if border {
+            parts.extend(piece.get(start..at));
+            start = at;
+        }
+    }
+    parts.extend(piece.get(start..).filter(|part| !part.is_empty()));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(text: &str, expected: &str) {
+        let terms = Tokenizer::new("english").unwrap().terms(text);
+        assert_eq!(terms.join(" "), expected, "{text:?}");
+    }
+
+    fn query(text: &str) -> String {
+        Tokenizer::new("english").unwrap().query(text).join(" ")
+    }
+
+    #[test]
+    fn words_are_folded_and_stemmed() {
+        check("The Trees, and their leaves!", "the tree and their leav");
+        check("Résumé — naïve Ångström", "resum naiv angstrom");
+        check("Caroline's cat doesn't", "carolin cat doesn't");
+        check("don’t DON'T", "don't don't");
+        check("", "");
+        check("… ?! — ---", "");
+    }
+
+    #[test]
+    fn identifiers_are_found_whole_and_in_parts() {
+        check("INC-90037", "inc-90037 inc 90037");
+        check("store_open", "store_open store open");
+        check("parseFrame(", "parsefram pars frame");
+        check("src/main.rs,", "src/main.rs src main rs");
+        check("HTTPServer", "httpserv http server");
+        check("utf8", "utf8 utf 8");
+        check("std::fs::read", "std::fs::read std fs read");
+        check("https://example.com/a?b=1", "https://example.com/a https exampl com b 1");
+        check("v1.2.3", "v1.2.3 1 2 3");
+        check("E0382", "e0382 0382");
+    }
+
+    #[test]
+    fn plain_words_are_not_identifiers() {
+        check("PDFs NASA Hello", "pdfs nasa hello");
+        check("wait...what yes--no", "wait what yes no");
+        check("end. Next", "end next");
+    }
+
+    #[test]
+    fn other_scripts_are_words_too() {
+        check("дом 東京", "дом 東 京");
+        assert_eq!(Tokenizer::new("russian").unwrap().terms("домами Чай"), ["дом", "ча"]);
+        assert_eq!(Tokenizer::new("german").unwrap().terms("Häuser"), ["haus"]);
+        assert_eq!(Tokenizer::new("none").unwrap().terms("Running Häuser"), ["running", "hauser"]);
+    }
+
+    #[test]
+    fn a_query_drops_the_words_that_only_ask() {
+        assert_eq!(query("What did she say about the harbour in Lisbon?"), "say harbour lisbon");
+        assert_eq!(query("harbour Harbour harbours"), "harbour");
+        assert_eq!(query("who are you"), "who are you");
+        assert_eq!(query("what's INC-90037?"), "inc-90037 inc 90037");
+        assert_eq!(query(""), "");
+    }
+
+    #[test]
+    fn an_unknown_language_is_refused() {
+        let error = Tokenizer::new("klingon").err().unwrap();
+        insta::assert_snapshot!(error, @"`text.language`: no stemmer for the language `klingon`");
+        assert!(error.hint.unwrap().ends_with("tamil, turkish or none"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gives_terms_of_bounded_length(text in any::<String>()) {
+            for term in Tokenizer::new("english").unwrap().terms(&text) {
+                prop_assert!(!term.is_empty() && term.len() <= LONGEST_TERM);
+            }
+        }
+
+        #[test]
+        fn case_does_not_matter_without_humps(text in "[a-z0-9 ._/-]{0,40}") {
+            let tokenizer = Tokenizer::new("english").unwrap();
+            prop_assert_eq!(tokenizer.terms(&text), tokenizer.terms(&text.to_uppercase()));
+        }
+    }
+}

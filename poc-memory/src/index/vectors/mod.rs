@@ -1,0 +1,289 @@
+//! The vector index: exact while small, HNSW above.
+
+mod code;
+mod exact;
+mod files;
+mod hnsw;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use super::top::{Ranked, Top};
+use crate::config;
+use crate::error::{Error, Result};
+use crate::graph::{Delta, NodeId};
+use crate::store::Follower;
+use code::Code;
+use exact::Filter;
+use files::{Files, Image};
+use hnsw::{Hnsw, Options};
+use parking_lot::RwLock;
+use rows::Rows;
+use rustc_hash::FxHashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A node near a vector: its best part.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VectorHit {
+    /// The node.
+    pub id: NodeId,
+    /// The part that was nearest: 0 is the title, passages follow.
+    pub part: u16,
+    /// Cosine, −1 to 1.
+    pub cosine: f64,
+}
+
+/// The vector index of live nodes. Vectors are kept in eight bits a dimension, so cosines are
+/// within about 0.002 of the exact ones.
+pub struct VectorIndex {
+    options: Options,
+    files: Files,
+    state: RwLock<State>,
+    // `State::changes` as of the saved files.
+    saved: AtomicU64,
+}
+
+struct State {
+    rows: Rows,
+    hnsw: Hnsw,
+    applied: u64,
+    // Counts what was taken in since the index was opened.
+    changes: u64,
+}
+
+impl VectorIndex {
+    /// Opens the saved files in a directory when they are whole and fit embedder and settings;
+    /// else starts empty and waits to be fed. Settings out of range are refused.
+    pub fn open(
+        directory: &Path,
+        config: &config::Vectors,
+        embedder: &str,
+        dimensions: usize,
+    ) -> Result<VectorIndex> {
+        check(config)?;
+        let options = Options::new(config, dimensions);
+        let files = Files::new(directory, embedder, &options);
+        let (rows, hnsw, applied) =
+            files.read(options).unwrap_or_else(|| (Rows::new(dimensions), Hnsw::new(options), 0));
+        let state = State { rows, hnsw, applied, changes: 0 };
+        Ok(VectorIndex { options, files, state: RwLock::new(state), saved: AtomicU64::new(0) })
+    }
+
+    /// The `k` nearest nodes that `keep` lets through, best part each, best first, ties by id.
+    /// A vector of the wrong length or with values that are not finite is an error; the zero
+    /// vector is near nothing.
+    pub fn search(&self, vector: &[f32], k: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Vec<VectorHit>> {
+        self.find(vector, k, Filter { titles: false, keep })
+    }
+
+    /// As [`VectorIndex::search`] over titles (part 0) only.
+    pub fn search_titles(
+        &self,
+        vector: &[f32],
+        k: usize,
+        keep: &dyn Fn(NodeId) -> bool,
+    ) -> Result<Vec<VectorHit>> {
+        self.find(vector, k, Filter { titles: true, keep })
+    }
+
+    /// The unit vectors of a node in any state, by part; parts without any content have none.
+    pub fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)> {
+        let state = self.state.read();
+        let rows = &state.rows;
+        let Some(owner) = rows.owner(id) else { return Vec::new() };
+        let mut parts: Vec<(u16, Arc<[f32]>)> = rows
+            .of(owner)
+            .map(|(number, row)| (row.part, code::decode(rows.code(number), row.inverse).into()))
+            .collect();
+        parts.sort_by_key(|(part, _)| *part);
+        parts
+    }
+
+    /// Cosine of the best pair of parts of two nodes in any state; `None` when either has no
+    /// vector.
+    pub fn cosine(&self, a: NodeId, b: NodeId) -> Option<f64> {
+        let state = self.state.read();
+        let rows = &state.rows;
+        let (a, b) = (rows.owner(a)?, rows.owner(b)?);
+        let pairs = rows.of(a).flat_map(|x| rows.of(b).map(move |y| (x, y)));
+        pairs
+            .map(|((i, x), (j, y))| code::cosine(code::dot(rows.code(i), rows.code(j)), x.inverse, y.inverse))
+            .max_by(f64::total_cmp)
+    }
+
+    fn find(&self, vector: &[f32], k: usize, filter: Filter) -> Result<Vec<VectorHit>> {
+        if vector.len() != self.options.dimensions {
+            return Err(Error::invalid(format!(
+                "a vector of {} dimensions cannot be compared",
+                vector.len()
+            ))
+            .hint(format!("the vectors of this store have {}", self.options.dimensions)));
+        }
+        if !vector.iter().all(|value| value.is_finite()) {
+            return Err(Error::invalid("a vector with values that are not finite cannot be compared"));
+        }
+        let Some(query) = Code::of(vector).filter(|_| k > 0) else { return Ok(Vec::new()) };
+        let state = self.state.read();
+        let found = state
+            .approximate(vector, &query, k, filter)
+            .unwrap_or_else(|| exact::search(&state.rows, &query, k, filter));
+        Ok(found.into_iter().map(|hit| VectorHit { id: hit.id, part: hit.with, cosine: hit.score }).collect())
+    }
+}
+
+impl State {
+    fn empty(options: Options) -> Self {
+        State { rows: Rows::new(options.dimensions), hnsw: Hnsw::new(options), applied: 0, changes: 0 }
+    }
+
+    /// The answer of the graph; `None` when it is not ready, or when so much is filtered out that
+    /// the exact scan is quicker.
+    fn approximate(
+        &self,
+        vector: &[f32],
+        query: &Code,
+        k: usize,
+        filter: Filter,
+    ) -> Option<Vec<Ranked<u16>>> {
+        if !self.hnsw.is_ready(&self.rows) {
+            return None;
+        }
+        let mut count = k.saturating_mul(2).max(32);
+        // Asking the graph for a large share of the rows costs more than comparing with all.
+        while count <= self.rows.searchable() / 16 {
+            let near = self.hnsw.search(vector, count)?;
+            let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
+            for number in near.into_iter().chain(self.hnsw.pending()) {
+                let Some((row, owner)) = self.rows.row(number) else { continue };
+                if !owner.live || !filter.part(&row) {
+                    continue;
+                }
+                let score = code::cosine(
+                    code::dot(&query.values, self.rows.code(number)),
+                    query.inverse,
+                    row.inverse,
+                );
+                let found = Ranked { score, id: owner.id, with: row.part };
+                let known = best.entry(owner.id).or_insert(found);
+                if score > known.score || score == known.score && row.part < known.with {
+                    *known = found;
+                }
+            }
+            let mut top = Top::new(k);
+            let kept = best.into_values().filter(|found| (filter.keep)(found.id));
+            kept.for_each(|found| top.offer(found));
+            let sorted = top.into_sorted();
+            if sorted.len() == k {
+                return Some(sorted);
+            }
+            count = count.saturating_mul(4);
+        }
+        None
+    }
+
+    fn take(&mut self, delta: &Delta, dimensions: usize) -> usize {
+        match delta {
+            Delta::Vector(id, part, vector) => {
+                let code = Some(vector).filter(|vector| vector.len() == dimensions).and_then(|v| Code::of(v));
+                match code {
+                    Some(code) => self.put(*id, *part, &code),
+                    None => self.remove(*id, *part),
+                }
+            }
+            Delta::VectorGone(id, part) => self.remove(*id, *part),
+            Delta::Node(node) => {
+                let live = node.state.is_live();
+                let rows = self.rows.set_live(node.id, live);
+                for &row in &rows {
+                    if live { self.hnsw.want(row) } else { self.hnsw.drop(row) }
+                }
+                rows.len()
+            }
+            Delta::NodeGone(id) => {
+                let rows = self.rows.remove_owner(*id);
+                rows.iter().for_each(|&row| self.hnsw.drop(row));
+                rows.len()
+            }
+            _ => 0,
+        }
+    }
+
+    fn put(&mut self, id: NodeId, part: u16, code: &Code) -> usize {
+        let Some(row) = self.rows.put(id, part, code) else { return 0 };
+        if self.rows.owner(id).is_some_and(|owner| owner.live) {
+            self.hnsw.want(row);
+        }
+        1
+    }
+
+    fn remove(&mut self, id: NodeId, part: u16) -> usize {
+        let row = self.rows.remove(id, part);
+        row.into_iter().map(|row| self.hnsw.drop(row)).count()
+    }
+}
+
+fn check(config: &config::Vectors) -> Result<()> {
+    let least = [
+        ("connectivity", config.connectivity, 2),
+        ("expansion-add", config.expansion_add, 1),
+        ("expansion-search", config.expansion_search, 1),
+        ("passage-words", config.passage_words, 1),
+        ("passage-stride", config.passage_stride, 1),
+    ];
+    for (name, value, least) in least {
+        if value < least {
+            return Err(Error::config(format!("`{name}` cannot be {value}"))
+                .hint(format!("{least} is the least"))
+                .field(format!("vectors.{name}")));
+        }
+    }
+    Ok(())
+}
+
+impl Follower for VectorIndex {
+    fn name(&self) -> &'static str {
+        "vectors"
+    }
+
+    fn applied(&self) -> u64 {
+        self.state.read().applied
+    }
+
+    fn reset(&self) -> Result<()> {
+        let mut state = self.state.write();
+        *state = State { changes: state.changes + 1, ..State::empty(self.options) };
+        Ok(())
+    }
+
+    /// Vectors of another length, and those that are not finite, belong to no search: the part
+    /// counts as having no vector.
+    fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
+        let mut state = self.state.write();
+        let state = &mut *state;
+        let brought = deltas.iter().map(|delta| state.take(delta, self.options.dimensions)).sum();
+        state.applied = state.applied.max(seq);
+        state.changes += 1;
+        // Not while it is fed everything: that would hold up the open, and the scan serves.
+        if seq > 0
+            && let Err(error) = state.hnsw.advance(&state.rows, brought)
+        {
+            tracing::warn!("{error}; vectors are compared one by one");
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&self) -> Result<()> {
+        let (image, changes) = {
+            let state = self.state.read();
+            if state.changes == self.saved.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            (Image::of(&state.rows, &state.hnsw, state.applied)?, state.changes)
+        };
+        self.files.write(&image)?;
+        self.saved.store(changes, Ordering::Release);
+        Ok(())
+    }
+}
