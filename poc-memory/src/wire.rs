@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::ops::Progress;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
+use serde_path_to_error::Segment;
 use std::io::{ErrorKind, Read, Write};
 
 /// The version of the protocol: a change that an older peer would misread raises it.
@@ -141,7 +142,13 @@ pub fn decode(bytes: &[u8]) -> Result<Frame> {
     let mut rest = bytes;
     let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
     deserializer.set_max_depth(MAX_DEPTH);
-    let fields = Fields::deserialize(&mut deserializer).map_err(|error| malformed(error.to_string()))?;
+    let fields: Fields =
+        serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+            match error.path().iter().next() {
+                Some(field @ Segment::Map { .. }) => malformed(format!("`{field}`: {}", error.inner())),
+                _ => malformed(error.inner().to_string()),
+            }
+        })?;
     if !rest.is_empty() {
         return Err(malformed(format!("{} bytes follow the map", rest.len())));
     }
@@ -327,7 +334,7 @@ mod tests {
         let bytes = encode(&frame, 2 * LIMIT).unwrap();
         insta::assert_snapshot!(
             read(&mut bytes.as_slice(), LIMIT).unwrap_err(),
-            @"a frame of 65545 bytes is longer than the 65536 that are allowed"
+            @"a frame of 65549 bytes is longer than the 65536 that are allowed"
         );
     }
 
@@ -338,7 +345,7 @@ mod tests {
         let bytes = encode(&Frame::Ok { id: 1, ok: nested(MAX_DEPTH) }, LIMIT).unwrap();
         insta::assert_snapshot!(
             read(&mut bytes.as_slice(), LIMIT).unwrap_err(),
-            @"the frame cannot be read: depth limit exceeded"
+            @"the frame cannot be read: `ok`: depth limit exceeded"
         );
         let deep = [vec![0x82, 0xa2, b'i', b'd', 1, 0xa2, b'o', b'k'], vec![0x91; 60_000]].concat();
         decode(&deep).unwrap_err();
@@ -355,10 +362,10 @@ mod tests {
             json!({"id": 1, "ok": null, "err": {"code": "internal", "message": ""}}),
             "its fields do not go together",
         );
-        check(json!({"id": "1", "op": "get"}), "invalid type: string \"1\", expected u64");
+        check(json!({"id": "1", "op": "get"}), "`id`: wrong msgpack marker FixStr(1)");
         check(
             json!({"id": 1, "verb": "get"}),
-            "unknown field `verb`, expected one of `hello`, `id`, `op`, `args`, `ok`, `err`, `progress`",
+            "`verb`: unknown field `verb`, expected one of `hello`, `id`, `op`, `args`, `ok`, `err`, `progress`",
         );
     }
 
