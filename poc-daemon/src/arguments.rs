@@ -9,7 +9,7 @@
 #[command(name = "poc-daemon", version)]
 pub(crate) struct Arguments {
     /// The profile to serve: a memory of its own, with its own store and socket
-    #[arg(long, value_name = "NAME", env = "POC_MEMORY_PROFILE")]
+    #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// Log as JSON, one object a line
     #[arg(long)]

@@ -75,12 +75,12 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     );
     let signals = tokio::spawn(obey(shared.clone(), signals));
     let work = async {
-        let (_, _, connections) = tokio::join!(
-            spawn(schedule::run(shared.clone())),
-            spawn(watch::run(shared.clone())),
-            spawn(socket::run(shared.clone(), listener)),
+        let (scheduled, watched, connections) = tokio::join!(
+            part(&shared, "schedule", schedule::run(shared.clone())),
+            part(&shared, "watch", watch::run(shared.clone())),
+            part(&shared, "socket", socket::run(shared.clone(), listener)),
         );
-        connections.unwrap_or_default()
+        scheduled.and(watched).and(connections)
     };
     let grace = shared.memory.config.daemon.shutdown_grace;
     let too_late = async {
@@ -91,23 +91,25 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
         connections = work => connections,
         () = too_late => {
             tracing::warn!("what runs has not ended within {grace} and is interrupted");
-            Vec::new()
+            Ok(Vec::new())
         }
     };
     signals.abort();
     socket::remove(&shared.memory.paths)?;
-    Ok(connections)
+    connections
 }
 
-/// Runs a part of the daemon as a task of its own; a part that fails stops the others.
-async fn spawn<T: Send + 'static>(part: impl Future<Output = T> + Send + 'static) -> Option<T> {
-    match tokio::spawn(part).await {
-        Ok(value) => Some(value),
-        Err(error) => {
-            tracing::error!("a part of the daemon ended unexpectedly: {error}");
-            None
-        }
-    }
+/// Runs a part of the daemon as a task of its own; when it panics the others are stopped too.
+async fn part<T: Send + 'static>(
+    shared: &Shared,
+    name: &str,
+    run: impl Future<Output = T> + Send + 'static,
+) -> Result<T> {
+    tokio::spawn(run).await.map_err(|error| {
+        tracing::error!("the part `{name}` ended unexpectedly: {error}");
+        shared.stop();
+        Error::internal(format!("the part `{name}` of the daemon ended unexpectedly"))
+    })
 }
 
 struct Signals {

@@ -176,6 +176,8 @@ section!(
         max_connections: usize,
         /// Requests at once on one connection.
         max_in_flight: usize,
+        /// How long either side of a connection may take to say hello.
+        handshake_timeout: Span,
         /// How long running work may go on at shutdown.
         shutdown_grace: Span,
         /// Quiet time after a file event before a reload.

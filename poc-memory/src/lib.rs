@@ -1,7 +1,9 @@
 //! poc-memory: a memory for AI agents that looks after itself.
 pub mod agent;
 pub mod chance;
+pub mod client;
 pub mod config;
+pub mod dispatch;
 pub mod embed;
 pub mod embedded;
 pub mod error;

@@ -213,10 +213,15 @@ pub fn read(from: &mut impl Read, limit: usize) -> Result<Option<Frame>> {
     let length = length(header, limit)?;
     let mut bytes = Vec::new();
     from.take(length as u64).read_to_end(&mut bytes).map_err(broken)?;
+    decode_whole(&bytes, length).map(Some)
+}
+
+/// The frame that `bytes` spell, when all `length` of them arrived.
+pub fn decode_whole(bytes: &[u8], length: usize) -> Result<Frame> {
     if bytes.len() < length {
         return Err(malformed(format!("it ends after {} of {length} bytes", bytes.len())));
     }
-    decode(&bytes).map(Some)
+    decode(bytes)
 }
 
 fn malformed(why: String) -> Error {
@@ -230,7 +235,8 @@ fn too_long(length: usize, limit: usize) -> Error {
         .hint("ask for less at a time, or raise `max-frame-bytes` under `[daemon]` in config.toml")
 }
 
-fn broken(error: std::io::Error) -> Error {
+/// The error of a connection that broke.
+pub fn broken(error: std::io::Error) -> Error {
     Error::unavailable(format!("the connection broke: {error}"))
 }
 

@@ -1,3 +1,4 @@
 //! How the daemon is spoken to.
 
+mod conversation;
 pub(crate) mod socket;

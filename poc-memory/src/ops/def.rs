@@ -25,6 +25,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     const NAME: &'static str;
     /// Who may call it.
     const ACCESS: Access;
+    /// Whether only a daemon can do it: without one it is refused, and no store is opened for it.
+    const NEEDS_DAEMON: bool = false;
     /// What it answers.
     type Output: Serialize + DeserializeOwned + JsonSchema;
 
@@ -46,6 +48,8 @@ pub struct OpDef {
     pub name: &'static str,
     /// Who may call it.
     pub access: Access,
+    /// Whether only a daemon can do it.
+    pub needs_daemon: bool,
     /// Adds its arguments and its help to a command.
     pub augment: fn(clap::Command) -> clap::Command,
     /// The request a parsed command line spells.
@@ -68,6 +72,7 @@ impl OpDef {
         OpDef {
             name: O::NAME,
             access: O::ACCESS,
+            needs_daemon: O::NEEDS_DAEMON,
             augment: |command| O::augment_args(command),
             parse: |matches| {
                 let request =

@@ -1,5 +1,6 @@
 //! The op table: every verb, one a file, and the one declaration all surfaces are derived from.
 
+mod daemon;
 mod def;
 mod host;
 
@@ -19,7 +20,7 @@ pub struct Ctx<'a> {
 }
 
 /// Every op, in the order help lists them.
-pub const OPS: &[OpDef] = &[];
+pub const OPS: &[OpDef] = &[OpDef::of::<daemon::Status>(), OpDef::of::<daemon::Stop>()];
 
 /// The op with a name.
 pub fn find(name: &str) -> Option<&'static OpDef> {

@@ -1,0 +1,153 @@
+//! One connection: hello both ways, then requests, several at once, each answered by its id.
+
+use crate::shared::Shared;
+use poc_memory::error::{Error, Result};
+use poc_memory::ops::{self, Ctx, Progress};
+use poc_memory::wire::{self, CONNECTION, Frame, Header, Hello};
+use serde_json::Value;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Talks until the client is done, or the daemon is to stop and what was asked is answered. In the
+/// second case the connection comes back, still open.
+pub(super) async fn hold(shared: Arc<Shared>, stream: UnixStream) -> Option<UnixStream> {
+    let daemon = &shared.memory.config.daemon;
+    let (limit, in_flight) = (daemon.max_frame_bytes, daemon.max_in_flight);
+    let (mut from, to) = stream.into_split();
+    let (answers, pending) = mpsc::channel(in_flight);
+    let writer = tokio::spawn(write_all(to, pending, limit));
+    let greeting = tokio::time::timeout(daemon.handshake_timeout.std(), greet(&mut from, &answers, limit));
+    let result = match greeting.await {
+        Ok(Ok(())) => listen(&shared, &mut from, &answers, limit, in_flight).await,
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(Error::unavailable("no hello came in time")),
+    };
+    let open = match result {
+        Ok(end) => end == End::Stopping,
+        Err(error) => {
+            tracing::debug!("a connection is closed: {error}");
+            let _ = answers.send(Frame::Err { id: CONNECTION, err: error }).await;
+            false
+        }
+    };
+    drop(answers);
+    let to = writer.await.ok().flatten()?;
+    if open { from.reunite(to).ok() } else { None }
+}
+
+#[derive(PartialEq)]
+enum End {
+    /// The client closed its side.
+    Closed,
+    /// The daemon is to stop.
+    Stopping,
+}
+
+async fn greet(from: &mut OwnedReadHalf, answers: &mpsc::Sender<Frame>, limit: usize) -> Result<()> {
+    let Some(frame) = read(from, limit).await? else { return Ok(()) };
+    // The client learns our version even when we cannot go on.
+    let _ = answers.send(Frame::Hello { hello: Hello::own() }).await;
+    match frame {
+        Frame::Hello { hello } => hello.check("the client"),
+        _ => Err(Error::invalid("the first frame is not `hello`")),
+    }
+}
+
+/// Reads requests and starts them; at most `in_flight` run at once, then reading waits.
+async fn listen(
+    shared: &Arc<Shared>,
+    from: &mut OwnedReadHalf,
+    answers: &mpsc::Sender<Frame>,
+    limit: usize,
+    in_flight: usize,
+) -> Result<End> {
+    let mut requests = JoinSet::new();
+    let end = loop {
+        if requests.len() >= in_flight {
+            requests.join_next().await;
+            continue;
+        }
+        let frame = tokio::select! {
+            () = shared.stopped() => break Ok(End::Stopping),
+            frame = read(from, limit) => frame,
+        };
+        match frame {
+            Ok(Some(Frame::Request { id, op, args })) if id != CONNECTION => {
+                requests.spawn(answer(shared.clone(), id, op, args, answers.clone()));
+            }
+            Ok(Some(_)) => {
+                break Err(Error::invalid("a request has the fields `id` (1 or more), `op` and `args`"));
+            }
+            Ok(None) => break Ok(End::Closed),
+            Err(error) => break Err(error),
+        }
+        while requests.try_join_next().is_some() {}
+    };
+    while requests.join_next().await.is_some() {}
+    end
+}
+
+/// Runs one request and sends its answer.
+async fn answer(shared: Arc<Shared>, id: u64, op: String, args: Value, answers: mpsc::Sender<Frame>) {
+    let progress = answers.clone();
+    let name = op.clone();
+    let work = move || {
+        let def = ops::find(&op).ok_or_else(|| unknown(&op))?;
+        // A client that reads slowly misses some progress; work does not wait for it.
+        let progress = |how_far: Progress| drop(progress.try_send(Frame::Progress { id, progress: how_far }));
+        (def.run)(&Ctx { memory: &shared.memory, host: shared.as_ref(), progress: &progress }, args)
+    };
+    let result = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        tracing::error!("the op `{name}` failed unexpectedly: {error}");
+        Err(Error::internal(format!("the op `{name}` failed unexpectedly"))
+            .hint("look at `poc-memory daemon log`"))
+    });
+    let frame = match result {
+        Ok(ok) => Frame::Ok { id, ok },
+        Err(err) => Frame::Err { id, err },
+    };
+    let _ = answers.send(frame).await;
+}
+
+fn unknown(op: &str) -> Error {
+    Error::invalid(format!("there is no op `{op}`"))
+        .hint("use `poc-memory` and `poc-daemon` of the same version")
+        .field("op")
+}
+
+/// Writes frames until no more come or the client is gone.
+async fn write_all(
+    mut to: OwnedWriteHalf,
+    mut pending: mpsc::Receiver<Frame>,
+    limit: usize,
+) -> Option<OwnedWriteHalf> {
+    while let Some(frame) = pending.recv().await {
+        let bytes = match (wire::encode(&frame, limit), frame) {
+            (Ok(bytes), _) => bytes,
+            (Err(err), Frame::Ok { id, .. }) => wire::encode(&Frame::Err { id, err }, limit).ok()?,
+            (Err(_), _) => return None,
+        };
+        to.write_all(&bytes).await.ok()?;
+    }
+    Some(to)
+}
+
+/// Reads a frame; `None` when the client closed the connection. Memory grows with the bytes that
+/// arrive, never with the length that is announced.
+async fn read(from: &mut (impl AsyncRead + Unpin), limit: usize) -> Result<Option<Frame>> {
+    let mut header = Header::default();
+    match from.read_exact(&mut header).await {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(wire::broken(error)),
+    }
+    let length = wire::length(header, limit)?;
+    let mut bytes = Vec::new();
+    from.take(length as u64).read_to_end(&mut bytes).await.map_err(wire::broken)?;
+    wire::decode_whole(&bytes, length).map(Some)
+}

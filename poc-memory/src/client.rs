@@ -1,0 +1,93 @@
+//! The client's side of the socket.
+
+use crate::error::{Error, Result};
+use crate::ops::Progress;
+use crate::time::Span;
+use crate::wire::{self, CONNECTION, Frame, Hello};
+use serde_json::Value;
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+/// A connection to a daemon that has said hello.
+#[derive(Debug)]
+pub struct Client {
+    stream: UnixStream,
+    limit: usize,
+    last: u64,
+}
+
+impl Client {
+    /// Connects to the socket; `None` when nobody listens there. Frames have at most `limit`
+    /// bytes, and the daemon must say hello within `patience`.
+    pub fn connect(socket: &Path, limit: usize, patience: Span) -> Result<Option<Client>> {
+        let stream = match UnixStream::connect(socket) {
+            Ok(stream) => stream,
+            Err(error) => {
+                return match error.kind() {
+                    // The last one is a path too long for a socket: no daemon can serve it either.
+                    ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::InvalidInput => Ok(None),
+                    _ => Err(Error::unavailable(format!(
+                        "the daemon's socket `{}` cannot be opened: {error}",
+                        socket.display()
+                    ))),
+                };
+            }
+        };
+        stream.set_read_timeout(Some(patience.std())).map_err(wire::broken)?;
+        let client = Client { stream, limit, last: CONNECTION };
+        client.greet(patience)
+    }
+
+    fn greet(mut self, patience: Span) -> Result<Option<Client>> {
+        if wire::write(&mut self.stream, &Frame::Hello { hello: Hello::own() }, self.limit).is_err() {
+            return Ok(None);
+        }
+        match self.receive() {
+            Ok(Some(Frame::Hello { hello })) => {
+                hello.check("the daemon")?;
+                self.stream.set_read_timeout(None).map_err(wire::broken)?;
+                Ok(Some(self))
+            }
+            Ok(Some(Frame::Err { err, .. })) => Err(err),
+            Ok(Some(_)) => Err(Error::unavailable("the daemon did not say hello first")),
+            // It was about to end.
+            Ok(None) => Ok(None),
+            Err(error) => {
+                Err(Error::unavailable(format!("the daemon did not say hello within {patience}: {error}"))
+                    .hint("look at `poc-memory daemon log`"))
+            }
+        }
+    }
+
+    /// Asks the daemon to run an op and waits for the answer; `progress` is told how far it is.
+    pub fn call(&mut self, op: &str, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
+        self.last += 1;
+        let asked = self.last;
+        wire::write(&mut self.stream, &Frame::Request { id: asked, op: op.into(), args }, self.limit)?;
+        loop {
+            match self.receive()? {
+                Some(Frame::Progress { id, progress: how_far }) if id == asked => progress(how_far),
+                Some(Frame::Ok { id, ok }) if id == asked => return Ok(ok),
+                Some(Frame::Err { id, err }) if id == asked || id == CONNECTION => return Err(err),
+                Some(_) => {
+                    return Err(Error::unavailable("the daemon answered something that was not asked"));
+                }
+                None => {
+                    return Err(Error::unavailable("the daemon ended before it answered")
+                        .hint("look at `poc-memory daemon log`; what it acknowledged is kept"));
+                }
+            }
+        }
+    }
+
+    /// Waits until the daemon has closed its store and ended.
+    pub fn wait_for_end(mut self) {
+        // Whatever ends the connection ends the wait.
+        while let Ok(Some(_)) = self.receive() {}
+    }
+
+    fn receive(&mut self) -> Result<Option<Frame>> {
+        wire::read(&mut self.stream, self.limit)
+    }
+}

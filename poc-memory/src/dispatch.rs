@@ -1,0 +1,90 @@
+//! Where a request is run: by the daemon when one runs, else in this process. The request and the
+//! answer are the same values both ways.
+
+use crate::agent::Catalog;
+use crate::chance::SystemChance;
+use crate::client::Client;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::memory::Memory;
+use crate::ops::{Ctx, Daemon, Host, OpDef, Progress};
+use crate::paths::Paths;
+use crate::time::SystemClock;
+use serde_json::Value;
+use std::sync::{Arc, OnceLock};
+
+/// The memory of a profile, wherever it is open.
+pub enum Connection {
+    /// A daemon has it.
+    Daemon(Client),
+    /// This process has it.
+    Here(Box<InProcess>),
+}
+
+impl Connection {
+    /// Connects to the daemon of a profile, or opens the memory when none runs. Fails with
+    /// `locked` when another process holds the store and serves no socket.
+    pub fn open(paths: Paths, config: Config) -> Result<Connection> {
+        match connect(&paths, &config)? {
+            Some(client) => Ok(Connection::Daemon(client)),
+            None => Ok(Connection::Here(Box::new(InProcess::open(paths, config)?))),
+        }
+    }
+
+    /// Runs an op; `progress` is told how far it is.
+    pub fn call(&mut self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
+        match self {
+            Connection::Daemon(client) => client.call(op.name, args, progress),
+            Connection::Here(process) => process.call(op, args, progress),
+        }
+    }
+}
+
+/// The daemon of a profile; `None` when none runs.
+pub fn connect(paths: &Paths, config: &Config) -> Result<Option<Client>> {
+    Client::connect(&paths.socket(), config.daemon.max_frame_bytes, config.daemon.handshake_timeout)
+}
+
+/// The daemon of a profile, for what only a daemon can do.
+pub fn connect_daemon(paths: &Paths, config: &Config) -> Result<Client> {
+    connect(paths, config)?.ok_or_else(no_daemon)
+}
+
+fn no_daemon() -> Error {
+    Error::unavailable("no daemon runs for this store").hint("start one with `poc-daemon`")
+}
+
+/// The memory, open in this process.
+pub struct InProcess {
+    memory: Memory,
+    catalog: OnceLock<Arc<Catalog>>,
+}
+
+impl InProcess {
+    /// Opens the memory of a profile.
+    pub fn open(paths: Paths, config: Config) -> Result<InProcess> {
+        let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemChance))?;
+        for note in &memory.store.recovery().notes {
+            tracing::warn!("{note}");
+        }
+        Ok(InProcess { memory, catalog: OnceLock::new() })
+    }
+
+    fn call(&self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
+        (op.run)(&Ctx { memory: &self.memory, host: self, progress }, args)
+    }
+}
+
+impl Host for InProcess {
+    fn catalog(&self) -> Result<Arc<Catalog>> {
+        if let Some(catalog) = self.catalog.get() {
+            return Ok(catalog.clone());
+        }
+        let catalog = Arc::new(Catalog::load(&self.memory)?);
+        Ok(self.catalog.get_or_init(|| catalog).clone())
+    }
+
+    fn daemon(&self) -> Result<&dyn Daemon> {
+        Err(no_daemon())
+    }
+}

@@ -1,0 +1,82 @@
+//! `daemon status`
+
+use crate::error::Result;
+use crate::ops::{Access, Ctx, DaemonStatus, Op};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// How the daemon is: since when it runs, what it runs now, what is due next and what is wrong.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Status {}
+
+impl Op for Status {
+    const NAME: &'static str = "daemon status";
+    const ACCESS: Access = Access::Read;
+    const NEEDS_DAEMON: bool = true;
+    type Output = DaemonStatus;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<DaemonStatus> {
+        Ok(ctx.host.daemon()?.status())
+    }
+
+    fn show(status: &DaemonStatus) -> String {
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name:<9}{value}");
+        };
+        line("running", format!("since {}, pid {}, version {}", status.started, status.pid, status.version));
+        line("store", status.store.clone());
+        line("socket", status.socket.clone());
+        let agents: Vec<String> =
+            status.agents.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        let reloaded = status.reloaded.map_or(String::new(), |at| format!(" (read {at})"));
+        line("agents", format!("{}{reloaded}", none_if_empty(&agents)));
+        line("now", none_if_empty(&status.running));
+        if let Some((agent, at)) = &status.next {
+            line("next", format!("{agent} at {at}"));
+        }
+        for problem in &status.problems {
+            line("problem", problem.clone());
+        }
+        text
+    }
+}
+
+fn none_if_empty(list: &[String]) -> String {
+    if list.is_empty() { "none".into() } else { list.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Timestamp;
+
+    #[test]
+    fn the_status_reads_well() {
+        let at = |text| Timestamp::parse(text).unwrap();
+        let status = DaemonStatus {
+            pid: 7,
+            version: "0.1.0".into(),
+            started: at("2026-11-21T08:00:00Z"),
+            store: "/m/store".into(),
+            socket: "/m/daemon.sock".into(),
+            agents: [("ok".to_owned(), 3), ("last-good".to_owned(), 1)].into(),
+            running: vec!["linker".into()],
+            next: Some(("replay".into(), at("2026-11-22T03:10:00Z"))),
+            reloaded: Some(at("2026-11-21T09:00:00Z")),
+            problems: vec!["agent `x`: x.toml:3: unknown key `modle`".into()],
+        };
+        insta::assert_snapshot!(Status::show(&status), @"
+        running  since 2026-11-21T08:00:00.000Z, pid 7, version 0.1.0
+        store    /m/store
+        socket   /m/daemon.sock
+        agents   1 last-good, 3 ok (read 2026-11-21T09:00:00.000Z)
+        now      linker
+        next     replay at 2026-11-22T03:10:00.000Z
+        problem  agent `x`: x.toml:3: unknown key `modle`
+        ");
+    }
+}

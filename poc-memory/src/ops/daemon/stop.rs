@@ -1,0 +1,42 @@
+//! `daemon stop`
+
+use crate::error::Result;
+use crate::ops::{Access, Ctx, Op};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Stops the daemon: it begins nothing new, lets what runs end within `shutdown-grace`, and closes
+/// the store.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stop {}
+
+/// What `daemon stop` answers.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Stopping {
+    /// Process id of the daemon.
+    pub(crate) pid: u32,
+    /// Runs it lets end first.
+    pub(crate) running: Vec<String>,
+}
+
+impl Op for Stop {
+    const NAME: &'static str = "daemon stop";
+    const ACCESS: Access = Access::Person;
+    const NEEDS_DAEMON: bool = true;
+    type Output = Stopping;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Stopping> {
+        let daemon = ctx.host.daemon()?;
+        let status = daemon.status();
+        daemon.stop();
+        Ok(Stopping { pid: status.pid, running: status.running })
+    }
+
+    fn show(stopping: &Stopping) -> String {
+        match stopping.running.as_slice() {
+            [] => format!("the daemon (pid {}) stops\n", stopping.pid),
+            running => format!("the daemon (pid {}) stops after: {}\n", stopping.pid, running.join(", ")),
+        }
+    }
+}
