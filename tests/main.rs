@@ -1,3 +1,8 @@
 //! Stories: the real binaries, driven from outside.
 
+mod agents;
+mod both_ways;
+mod documents;
+mod kill;
+mod reload;
 mod support;

@@ -1,0 +1,113 @@
+//! Every op gives the same answer in this process and through the daemon.
+
+use crate::support::World;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A session that calls every op; `{A}`, `{B}` stand for ids the answers gave.
+const SESSION: &[&[&str]] = &[
+    &["insert", "--title", "B-tree splits", "--body", "A split writes two pages.", "--key", "btree", "-k", "storage"],
+    &["insert", "--title", "B-tree splits", "--body", "A split writes two pages.", "-k", "storage"],
+    &["insert", "--title", "Journal", "--body", "The journal records page splits.", "--key", "journal", "-k", "storage"],
+    &["insert", "--title", "Old journal", "--body", "The journal is slow.", "--key", "old", "--type", "episodic"],
+    &["insert", "--title", "", "--body", ""],
+    &["insert", "--title", "x", "--key", "btree"],
+    &["get", "btree"],
+    &["get", "nothing-like-it"],
+    &["link", "btree", "journal", "--strength", "0.8", "--reason", "splits are journalled"],
+    &["link", "btree", "journal", "--strength", "0.8"],
+    &["link", "btree", "btree"],
+    &["weight", "btree", "2.5"],
+    &["weight", "nothing-like-it", "2.5"],
+    &["supersede", "old", "journal"],
+    &["visit", "linker", "btree"],
+    &["search", "btree"],
+    &["search", "journal", "-p", "spread", "--explain"],
+    &["search", "-p", "all | type:semantic | not-visited:linker,7d | sort:priority | limit:20"],
+    &["search", "-p", "all | tpye:semantic"],
+    &["search", "-p", "state:superseded"],
+    &["search", "-p", "interference-pairs,min_sim=0.1"],
+    &["stats"],
+    &["history", "btree"],
+    &["history", "old"],
+    &["import", "notes"],
+    &["import", "notes"],
+    &["import", "broken.jsonl"],
+    &["import", "nothing-here"],
+    &["export"],
+    &["agent", "list"],
+    &["agent", "show", "linker"],
+    &["agent", "show", "nobody"],
+    &["agent", "check"],
+    &["agent", "run", "linker", "--dry-run"],
+    &["agent", "run", "linker"],
+    &["agent", "run", "linker"],
+    &["agent", "run", "separator"],
+    &["agent", "history", "linker"],
+    &["delete", "old"],
+    &["delete", "old"],
+    &["stats"],
+];
+
+#[test]
+fn every_op_answers_the_same_with_and_without_a_daemon() {
+    let (alone, mut served) = (World::new(), World::new());
+    for world in [&alone, &served] {
+        world.write("notes/one.md", "---\ntype: episodic\nkeywords: [storage]\n---\n# One\n\nSee [[two]].\n");
+        world.write("notes/two.md", "# Two\n\nA note about page splits in a B-tree.\n");
+        world.write("broken.jsonl", "{\"title\":\"good\",\"body\":\"good line\"}\n{\"title\":\n");
+    }
+    served.start_daemon();
+    for arguments in SESSION {
+        let (left, right) = (alone.run(&[&["--json"], *arguments].concat()), served.run(&[&["--json"], *arguments].concat()));
+        assert_eq!(left.status, right.status, "{arguments:?}\n{left:#?}\n{right:#?}");
+        let answers = [(&left, &alone), (&right, &served)].map(|(ran, world)| {
+            Names::default().plain(&ran.stdout.replace(world.home().to_str().unwrap(), "HOME"))
+                + &Names::default().plain(&ran.stderr.replace(world.home().to_str().unwrap(), "HOME"))
+        });
+        assert_eq!(answers[0], answers[1], "{arguments:?}");
+        // The text for people is derived from the same answer.
+        if arguments.first() == Some(&"get") || arguments.first() == Some(&"search") {
+            assert_eq!(alone.run(arguments).status, served.run(arguments).status, "{arguments:?}");
+        }
+    }
+    served.stop_daemon();
+}
+
+/// Gives ids, times and measurements names that do not depend on the run.
+#[derive(Default)]
+struct Names(BTreeMap<String, String>);
+
+impl Names {
+    fn plain(&mut self, text: &str) -> String {
+        let Ok(mut value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
+        self.rename("", &mut value);
+        serde_json::to_string_pretty(&value).unwrap()
+    }
+
+    fn rename(&mut self, key: &str, value: &mut Value) {
+        match value {
+            Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| self.rename(key, value)),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.rename(key, item)),
+            Value::String(text) => {
+                *text = text.split_inclusive(|c: char| !c.is_alphanumeric()).map(|word| self.word(word)).collect();
+                if text.contains("T") && text.ends_with('Z') && text.starts_with("20") {
+                    *text = "TIME".into();
+                }
+            }
+            Value::Number(_) if ["micros", "total_micros", "log_bytes", "record_bytes", "weight", "score"].contains(&key) => {
+                *value = Value::from(0);
+            }
+            _ => {}
+        }
+    }
+
+    fn word(&mut self, word: &str) -> String {
+        let (id, rest) = word.split_at(word.len().min(32));
+        if id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            let number = self.0.len();
+            return self.0.entry(id.to_owned()).or_insert_with(|| format!("ID{number}")).clone() + rest;
+        }
+        word.to_owned()
+    }
+}

@@ -1,0 +1,117 @@
+//! `kill -9` at any moment: what was acknowledged is there, and nothing is half there.
+
+use crate::support::World;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Kills the daemon again and again while a client writes one note after the other and agents run.
+#[test]
+fn a_killed_daemon_loses_no_acknowledged_write() {
+    let mut world = World::new();
+    let mut acknowledged: BTreeSet<String> = BTreeSet::new();
+    for round in 0..20u64 {
+        world.start_daemon();
+        let (sender, receiver) = mpsc::channel::<String>();
+        std::thread::scope(|scope| {
+            let world = &world;
+            scope.spawn(move || {
+                for number in 0.. {
+                    let key = format!("note-{round}-{number}");
+                    let body = format!("Note {number} of round {round} about page splits and journals.");
+                    let ran = world.run(&["insert", "--key", &key, "--title", &key, "--body", &body, "--type", "episodic"]);
+                    if ran.status != 0 || sender.send(key).is_err() {
+                        return;
+                    }
+                }
+            });
+            let mut runner = world
+                .command("poc-memory")
+                .args(["agent", "run", "linker", "--force"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            // A different moment each round: after so many acknowledgements, then at once.
+            acknowledged.extend((0..1 + round % 5).filter_map(|_| receiver.recv_timeout(Duration::from_secs(20)).ok()));
+            let killed = std::process::Command::new("kill").args(["-9", &world.daemon_pid().to_string()]).status().unwrap();
+            assert!(killed.success());
+            runner.kill().ok();
+            runner.wait().unwrap();
+            acknowledged.extend(receiver.iter());
+        });
+        world.wait_for_daemon();
+        check(&world, &acknowledged);
+    }
+    assert!(acknowledged.len() >= 40, "only {} writes were acknowledged", acknowledged.len());
+}
+
+/// An import killed in the middle: whole chunks only, and the next import completes it.
+#[test]
+fn a_killed_import_is_completed_by_the_next() {
+    let mut world = World::new();
+    let lines: String = (0..3000)
+        .map(|number| format!("{{\"key\":\"line-{number}\",\"title\":\"Line {number}\",\"body\":\"Text of line {number}, unlike number {}\"}}\n", number * 7919 % 3000))
+        .collect();
+    world.write("lines.jsonl", &lines);
+    for round in 1..4 {
+        world.start_daemon();
+        let mut import = world.command("poc-memory").args(["import", "lines.jsonl"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Some chunks are in: kill.
+        world.until(Duration::from_secs(60), &["stats"], |stats| stats["nodes"].as_u64().unwrap() >= 200 * round);
+        world.kill_daemon();
+        import.wait().unwrap();
+        let stats = world.json(&["stats"]);
+        let nodes = stats["nodes"].as_u64().unwrap();
+        assert!(nodes >= 200 * round && nodes % 200 == 0 || nodes == 3000, "{nodes} nodes");
+    }
+    let answer = world.json(&["import", "lines.jsonl"]);
+    assert_eq!(answer["failed"].as_array().unwrap().len(), 0);
+    assert_eq!(answer["inserted"].as_u64().unwrap() + answer["duplicates"].as_u64().unwrap(), 3000);
+    assert_eq!(world.json(&["stats"])["nodes"], 3000);
+}
+
+fn check(world: &World, acknowledged: &BTreeSet<String>) {
+    let lines = world.run(&["export"]).stdout;
+    let mut found = BTreeSet::new();
+    let mut visited = BTreeSet::new();
+    let mut linked = BTreeSet::new();
+    for line in lines.lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        if let Some(key) = record["key"].as_str() {
+            found.insert(key.to_owned());
+        }
+        collect(&record, "agent", "linker", &mut visited);
+        collect(&record, "provenance", "agent:linker", &mut linked);
+    }
+    let lost: Vec<_> = acknowledged.difference(&found).collect();
+    assert!(lost.is_empty(), "lost {lost:?}");
+    // Every run is whole: what it says it applied is there together with its visits, or it is not there.
+    let runs = world.json(&["agent", "history", "linker"]);
+    let applied: u64 = runs["runs"].as_array().unwrap().iter().map(|run| run["applied"].as_u64().unwrap_or(0)).sum();
+    assert_eq!(linked.is_empty(), applied == 0, "runs {runs:#}, links {linked:?}");
+    assert!(linked.is_empty() || !visited.is_empty(), "links without visits");
+    // The indexes agree with the store: a word of a note finds it.
+    for key in acknowledged.iter().rev().take(3) {
+        let hits = world.json(&["search", key]);
+        assert_eq!(hits["results"][0]["key"], **key, "{hits:#}");
+    }
+    let everything = world.json(&["search", "-p", "all"]);
+    assert_eq!(everything["results"].as_array().unwrap().len(), found.len());
+}
+
+/// Notes every object below `value` whose `field` has the value `wanted`.
+fn collect(value: &Value, field: &str, wanted: &str, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            if fields.get(field).is_some_and(|found| found == wanted) {
+                into.insert(value.to_string());
+            }
+            fields.values().for_each(|value| collect(value, field, wanted, into));
+        }
+        Value::Array(items) => items.iter().for_each(|value| collect(value, field, wanted, into)),
+        _ => {}
+    }
+}
