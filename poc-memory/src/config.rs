@@ -47,6 +47,10 @@ section!(
         agents: Agents,
         /// The daemon.
         daemon: Daemon,
+        /// Calls of language models.
+        calls: Calls,
+        /// The model that is none.
+        heuristic: Heuristic,
         /// Models by the names agents use.
         models: BTreeMap<String, Model>,
         /// Providers by the names models use.
@@ -190,6 +194,50 @@ section!(
         heartbeat: Span,
     }
 );
+section!(
+    /// Calls of language models.
+    Calls {
+        /// Until a connection stands.
+        connect_timeout: Span,
+        /// Bytes an answer may have.
+        max_answer_bytes: usize,
+        /// Tokens a model may write, where the provider wants a limit.
+        max_output_tokens: usize,
+        /// Wait before the second attempt; it doubles with each further one.
+        backoff: Span,
+        /// The longest such wait.
+        backoff_max: Span,
+    }
+);
+section!(
+    /// The model that is none: what it takes for alike, for busy and for trivial.
+    Heuristic {
+        /// Least cosine of a link.
+        link_min_cosine: f64,
+        /// A link's cosine is at most this far below that of the node's best candidate.
+        link_within: f64,
+        /// From this cosine on, a link needs no word in common.
+        link_sure_cosine: f64,
+        /// Links a node gets in one run.
+        links_per_node: usize,
+        /// Links in one run.
+        max_links: usize,
+        /// A node with this many neighbours is a hub and gets no more.
+        hub_degree: u32,
+        /// Least similarity of two notes of which one repeats the other.
+        twin_min_similarity: f64,
+        /// A chosen node with this many neighbours gains weight …
+        busy_degree: u32,
+        /// … until it weighs this much.
+        busy_weight: f64,
+        /// A text of fewer characters, without links or keywords, is trivial.
+        trivial_chars: usize,
+        /// Only when the node is at least this old.
+        trivial_age: Span,
+        /// What a weight gains or loses.
+        weight_step: f64,
+    }
+);
 
 /// A model an agent may name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -247,9 +295,6 @@ pub struct Provider {
     /// Folder of recorded replies of a `replay` provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,
-    /// Calls at once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub concurrency: Option<usize>,
 }
 
 impl Config {

@@ -1,16 +1,33 @@
 //! Language models, and the one that is none.
 
+mod anthropic;
+mod command;
+mod conversation;
+mod cost;
+mod heuristic;
+mod http;
+mod key;
+#[cfg(test)]
+#[path = "../../../../tests/support/mock_model.rs"]
+mod mock_model;
+mod openai;
+mod replay;
 mod stop;
+#[cfg(test)]
+mod testing;
 
 pub use stop::Stop;
 
 use super::definition::ActionKind;
 use super::selection::Selection;
 use crate::chance::Chance;
-use crate::config::Config;
-use crate::error::Result;
+use crate::config::{Config, ProviderKind};
+use crate::error::{Error, Result};
 use crate::time::{Span, Timestamp};
+use http::Http;
+use key::{Environment, environment};
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// One turn to a model.
 pub struct Request<'a> {
@@ -84,13 +101,84 @@ pub trait Model: Send + Sync {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallError>;
 }
 
-/// The model with a name from the settings, ready to be called.
-pub fn open(_config: &Config, _name: &str) -> Result<Box<dyn Model>> {
-    todo!()
+/// The model with a name from the settings, ready to be called. Calls nobody.
+///
+/// # Errors
+/// `invalid_config` when no model has this name, or when something is [`missing`].
+pub fn open(config: &Config, name: &str) -> Result<Box<dyn Model>> {
+    if !config.models.contains_key(name) {
+        return Err(unknown(config, name));
+    }
+    build(config, name, &environment).map_err(|help| {
+        Error::config(format!("the model `{name}` cannot be called as configured")).hint(help)
+    })
 }
 
 /// Why the model with this name cannot be called as things stand (an unset key), with the line
 /// that would help; `None` when nothing is known to be missing. Calls nobody.
-pub fn missing(_config: &Config, _name: &str) -> Option<String> {
-    todo!()
+pub fn missing(config: &Config, name: &str) -> Option<String> {
+    build(config, name, &environment).err()
 }
+
+/// The model, or one line that would help.
+fn build(config: &Config, name: &str, environment: Environment<'_>) -> Result<Box<dyn Model>, String> {
+    let Some(model) = config.models.get(name) else {
+        let error = unknown(config, name);
+        return Err(format!("{}; {}", error.message, error.hint.unwrap_or_default()));
+    };
+    let Some(provider) = config.providers.get(&model.provider) else {
+        return Err(format!("add a section `[providers.{}]` to config.toml", model.provider));
+    };
+    let (model, calls) = (model.clone(), config.calls.clone());
+    let http = || {
+        Http::new(&model.provider, provider, &calls, environment)
+            .map_err(|help| format!("{help}, or choose a provider that needs no key with `models.{name}.provider = \"heuristic\"` at the top of config.toml"))
+    };
+    Ok(match provider.kind {
+        ProviderKind::Heuristic => Box::new(heuristic::Heuristic { settings: config.heuristic.clone() }),
+        ProviderKind::Anthropic => Box::new(anthropic::Anthropic { http: http()?, model, calls }),
+        ProviderKind::Openai => Box::new(openai::OpenAi { http: http()?, model }),
+        ProviderKind::Command => {
+            Box::new(command::CommandModel::new(&model.provider, provider, calls, environment)?)
+        }
+        ProviderKind::Replay => {
+            let Some(folder) = &provider.replies else {
+                return Err(format!(
+                    "put `providers.{}.replies = \"/a/folder\"` into config.toml",
+                    model.provider
+                ));
+            };
+            Box::new(replay::Replay { folder: path_of(folder, environment)? })
+        }
+    })
+}
+
+fn unknown(config: &Config, name: &str) -> Error {
+    let near = config
+        .models
+        .keys()
+        .map(|known| (strsim::damerau_levenshtein(known, name), known))
+        .filter(|(distance, known)| *distance <= 2.min(known.len() / 2))
+        .min();
+    let line = format!("`models.{name} = {{ provider = \"…\", id = \"…\" }}` at the top of config.toml");
+    Error::config(format!("no model is called `{name}`")).hint(match near {
+        Some((_, near)) => format!("did you mean `{near}`? else put {line}"),
+        None => format!("put {line}"),
+    })
+}
+
+/// A path from the settings: absolute, or under `~`.
+fn path_of(path: &str, environment: Environment<'_>) -> Result<PathBuf, String> {
+    let full = match path.strip_prefix("~/") {
+        Some(rest) => PathBuf::from(environment("HOME").ok_or("`HOME` is not set")?).join(rest),
+        None => PathBuf::from(path),
+    };
+    if full.is_absolute() {
+        Ok(full)
+    } else {
+        Err(format!("write `{path}` as an absolute path or with `~/` in front"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

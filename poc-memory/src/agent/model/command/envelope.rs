@@ -1,0 +1,65 @@
+//! The JSON that `claude -p --output-format json` wraps its answer in
+//! (<https://docs.anthropic.com/en/docs/claude-code/headless>).
+
+use crate::agent::model::Reply;
+use serde_json::Value;
+
+/// The reply within the envelope; text without one is the reply itself. An error is what the program
+/// reported instead of an answer.
+pub(super) fn read(output: &str) -> Result<Reply, String> {
+    let plain = || Reply { text: output.to_owned(), ..Reply::default() };
+    let Ok(Value::Object(envelope)) = serde_json::from_str::<Value>(output) else { return Ok(plain()) };
+    let structured = envelope.get("structured_output").filter(|value| value.is_object()).cloned();
+    let text = match (envelope.get("result").and_then(Value::as_str), &structured) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(value)) => value.to_string(),
+        (None, None) if envelope.get("is_error").is_none() => return Ok(plain()),
+        (None, None) => String::new(),
+    };
+    if envelope.get("is_error").and_then(Value::as_bool) == Some(true) {
+        let kind = envelope.get("subtype").and_then(Value::as_str).unwrap_or("an error");
+        return Err(if text.is_empty() { kind.to_owned() } else { text });
+    }
+    let usage = |name: &str| envelope.get("usage")?.get(name)?.as_u64();
+    let cached =
+        usage("cache_creation_input_tokens").unwrap_or(0) + usage("cache_read_input_tokens").unwrap_or(0);
+    Ok(Reply {
+        structured,
+        text,
+        tokens_in: usage("input_tokens").map(|tokens| tokens + cached),
+        tokens_out: usage("output_tokens"),
+        cost: envelope.get("total_cost_usd").and_then(Value::as_f64),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_envelope_is_unwrapped_and_anything_else_is_the_reply() {
+        let envelope = json!({
+            "type": "result", "subtype": "success", "is_error": false, "result": "{\"notes\": \"n\"}",
+            "total_cost_usd": 0.25, "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 5},
+        });
+        let expected = Reply {
+            text: "{\"notes\": \"n\"}".into(),
+            tokens_in: Some(7),
+            tokens_out: Some(5),
+            cost: Some(0.25),
+            structured: None,
+        };
+        assert_eq!(read(&envelope.to_string()), Ok(expected));
+        for plain in ["prose", "{\"notes\": \"n\", \"link-add\": []}", "[1]", ""] {
+            assert_eq!(read(plain).unwrap().text, plain);
+        }
+    }
+
+    #[test]
+    fn a_reported_error_is_no_reply() {
+        let error = |value: Value| read(&value.to_string()).unwrap_err();
+        assert_eq!(error(json!({"is_error": true, "result": "Invalid API key"})), "Invalid API key");
+        assert_eq!(error(json!({"is_error": true, "subtype": "error_max_turns"})), "error_max_turns");
+    }
+}

@@ -1,0 +1,173 @@
+//! Asking a server: bounded in time and size, without redirects, repeated while that can help.
+
+mod deadline;
+mod exchange;
+mod failure;
+
+pub(super) use deadline::Deadline;
+pub(super) use failure::Failure;
+
+use super::key::{Environment, Key};
+use super::{CallError, Request, Stop};
+use crate::config::{Calls, Provider};
+use crate::time::Span;
+use exchange::{Answer, Broken, exchange};
+use failure::Trouble;
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Waits between two attempts; true when the time passed and nothing stopped the call.
+type Wait = Box<dyn Fn(Duration, &Stop) -> bool + Send + Sync>;
+
+/// A provider reached over HTTP.
+pub(super) struct Http {
+    /// Its name in the settings.
+    pub(super) provider: String,
+    pub(super) key: Option<Key>,
+    base: Url,
+    calls: Calls,
+    wait: Wait,
+}
+
+/// One request, the same at every attempt.
+pub(super) struct Post {
+    url: Url,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Vec<u8>,
+}
+
+impl Post {
+    /// A JSON body for an address.
+    pub(super) fn new(url: Url, headers: Vec<(HeaderName, HeaderValue)>, body: &Value) -> Post {
+        Post { url, headers, body: body.to_string().into_bytes() }
+    }
+}
+
+impl Http {
+    /// The provider with its address and key checked; an error is one line that would help.
+    pub(super) fn new(
+        name: &str,
+        provider: &Provider,
+        calls: &Calls,
+        environment: Environment<'_>,
+    ) -> Result<Http, String> {
+        let Some(address) = provider.base_url.as_deref() else {
+            return Err(format!("put `providers.{name}.base-url = \"http://…\"` into config.toml"));
+        };
+        let base = Url::parse(address)
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .ok_or_else(|| {
+                format!("`providers.{name}.base-url` is not an address such as `http://127.0.0.1:11434/v1`")
+            })?;
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(format!(
+                "take user and password out of `providers.{name}.base-url`; a key belongs into the variable named by `key-env`"
+            ));
+        }
+        let key = Key::find(provider, environment)?;
+        let wait = |delay, stop: &Stop| stop.wait(delay, || None::<()>) == super::stop::Waited::TimedOut;
+        Ok(Http { provider: name.to_owned(), key, base, calls: calls.clone(), wait: Box::new(wait) })
+    }
+
+    /// The address of `path` under the base.
+    pub(super) fn url(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
+        url
+    }
+
+    /// The last part of the base address's path.
+    pub(super) fn base_ends_with(&self, part: &str) -> bool {
+        self.base.path().trim_end_matches('/').ends_with(part)
+    }
+
+    /// Sends it until there is an answer, the attempts are used up, or the deadline comes.
+    pub(super) fn post(
+        &self,
+        post: &Post,
+        request: &Request<'_>,
+        deadline: &Deadline,
+    ) -> Result<Value, Failure> {
+        let attempts = request.attempts.max(1);
+        let mut attempt = 1;
+        loop {
+            let trouble = match self.attempt(post, request, deadline)? {
+                Ok(value) => return Ok(value),
+                Err(trouble) => trouble,
+            };
+            if attempt >= attempts {
+                let times = if attempts == 1 { String::new() } else { format!(" after {attempts} attempts") };
+                return Err(CallError::Down(format!("{}{times}", trouble.message)).into());
+            }
+            let delay =
+                self.backoff(attempt, request.chance.bits()).max(trouble.retry_after.unwrap_or_default());
+            if delay >= deadline.remaining() {
+                let wait = Span(delay.as_millis() as i64);
+                return Err(CallError::Down(format!(
+                    "{}; the next attempt is due in {wait}, after the call's time is over",
+                    trouble.message
+                ))
+                .into());
+            }
+            tracing::info!(provider = %self.provider, attempt, delay_ms = delay.as_millis() as u64, "{}", trouble.message);
+            if !(self.wait)(delay, request.stop) {
+                return Err(CallError::Stopped.into());
+            }
+            attempt += 1;
+        }
+    }
+
+    /// One attempt: an answer, or trouble that a later attempt may not have.
+    fn attempt(
+        &self,
+        post: &Post,
+        request: &Request<'_>,
+        deadline: &Deadline,
+    ) -> Result<Result<Value, Trouble>, Failure> {
+        if request.stop.is_stopped() {
+            return Err(CallError::Stopped.into());
+        }
+        let remaining = deadline.remaining();
+        if remaining.is_zero() {
+            return Err(deadline.passed().into());
+        }
+        match exchange(post, &self.calls, remaining, request.stop) {
+            Ok(Answer { status: 200..=299, body, .. }) => match serde_json::from_slice(&body) {
+                Ok(value) => Ok(Ok(value)),
+                Err(_) => Err(CallError::Setup(format!(
+                    "`{}` answered at `{}` with something that is not JSON; check its `base-url`",
+                    self.provider, post.url
+                ))
+                .into()),
+            },
+            Ok(answer) => self.refused(post, answer).map(Err),
+            Err(Broken::Stopped) => Err(CallError::Stopped.into()),
+            Err(Broken::TimedOut) => Err(deadline.passed().into()),
+            Err(Broken::TooLong) => Err(CallError::Down(format!(
+                "`{}` sent more than the {} bytes of `calls.max-answer-bytes`",
+                self.provider, self.calls.max_answer_bytes
+            ))
+            .into()),
+            Err(Broken::Setup(message)) => Err(CallError::Setup(message).into()),
+            Err(Broken::Cut(message)) => Ok(Err(Trouble {
+                message: format!("`{}` cannot be reached at `{}`: {message}", self.provider, post.url),
+                retry_after: None,
+            })),
+        }
+    }
+
+    /// `backoff · 2^(attempt − 1)`, at most `backoff-max`, of which a random half to the whole is
+    /// waited, so that clients that failed together do not come back together.
+    fn backoff(&self, attempt: u32, bits: u64) -> Duration {
+        let doubled =
+            self.calls.backoff.std().saturating_mul(1u32.checked_shl(attempt - 1).unwrap_or(u32::MAX));
+        let whole = doubled.min(self.calls.backoff_max.std());
+        whole.mul_f64(0.5 + 0.5 * (bits as f64 / u64::MAX as f64))
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

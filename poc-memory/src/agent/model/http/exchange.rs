@@ -1,0 +1,132 @@
+//! One request and its answer.
+
+use super::Post;
+use crate::agent::model::Stop;
+use crate::agent::model::stop::Waited;
+use crate::config::Calls;
+use parking_lot::Mutex;
+use reqwest::blocking::{Client, Response};
+use reqwest::header::{CONTENT_TYPE, HeaderMap};
+use reqwest::redirect::Policy;
+use reqwest::{Url, header};
+use std::error::Error as _;
+use std::io::Read;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a server answered.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Vec<u8>,
+}
+
+/// Why there is no answer.
+pub(super) enum Broken {
+    /// The call was stopped.
+    Stopped,
+    /// The time is over.
+    TimedOut,
+    /// The body is longer than allowed.
+    TooLong,
+    /// No connection, or it broke in the middle.
+    Cut(String),
+    /// This machine cannot make such a request.
+    Setup(String),
+}
+
+/// Sends the request on a thread of its own, so that a stop or the deadline ends the wait at once.
+/// An answer that comes after that goes into a slot nobody looks at any more.
+pub(super) fn exchange(
+    post: &Post,
+    calls: &Calls,
+    remaining: Duration,
+    stop: &Stop,
+) -> Result<Answer, Broken> {
+    let slot = Arc::new(Mutex::new(None));
+    let (theirs, waker) = (slot.clone(), stop.clone());
+    let (url, headers, body) = (post.url.clone(), post.headers.clone(), post.body.clone());
+    let (connect, limit) = (calls.connect_timeout.std().min(remaining), calls.max_answer_bytes);
+    let work = move || {
+        let answer = send(url, headers, body, connect, remaining, limit);
+        *theirs.lock() = Some(answer);
+        waker.wake();
+    };
+    std::thread::Builder::new()
+        .name("model-call".into())
+        .spawn(work)
+        .map_err(|error| Broken::Setup(format!("no thread can be started for the call: {error}")))?;
+    match stop.wait(remaining, || slot.lock().take()) {
+        Waited::Came(answer) => answer,
+        Waited::Stopped => Err(Broken::Stopped),
+        Waited::TimedOut => Err(Broken::TimedOut),
+    }
+}
+
+fn send(
+    url: Url,
+    headers: Vec<(header::HeaderName, header::HeaderValue)>,
+    body: Vec<u8>,
+    connect: Duration,
+    remaining: Duration,
+    limit: usize,
+) -> Result<Answer, Broken> {
+    let mut client = Client::builder()
+        .user_agent(concat!("poc-memory/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(connect)
+        .timeout(remaining)
+        // A redirect could carry the key and the notes to a host nobody named.
+        .redirect(Policy::none());
+    if is_loopback(&url) {
+        client = client.no_proxy();
+    }
+    let client = client
+        .build()
+        .map_err(|error| Broken::Setup(format!("no HTTP client can be made: {}", root(&error))))?;
+    let mut request = client.post(url).header(CONTENT_TYPE, "application/json").body(body);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let response = request.send().map_err(broken)?;
+    let (status, headers) = (response.status().as_u16(), response.headers().clone());
+    Ok(Answer { status, headers, body: read(response, limit)? })
+}
+
+fn read(response: Response, limit: usize) -> Result<Vec<u8>, Broken> {
+    let mut body = Vec::new();
+    response.take(limit as u64 + 1).read_to_end(&mut body).map_err(|error| {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>()) {
+            Some(inner) if inner.is_timeout() => Broken::TimedOut,
+            Some(inner) => Broken::Cut(root(inner)),
+            None if error.kind() == std::io::ErrorKind::TimedOut => Broken::TimedOut,
+            None => Broken::Cut(error.to_string()),
+        }
+    })?;
+    if body.len() > limit { Err(Broken::TooLong) } else { Ok(body) }
+}
+
+fn broken(error: reqwest::Error) -> Broken {
+    if error.is_timeout() && !error.is_connect() {
+        return Broken::TimedOut;
+    }
+    Broken::Cut(root(&error))
+}
+
+/// The innermost cause: the layers around it only repeat the address.
+fn root(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    if error.source().is_none() {
+        return error.to_string();
+    }
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+/// A proxy from the environment is for the world outside, not for a server on this machine.
+fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}

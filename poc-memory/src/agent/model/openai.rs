@@ -1,0 +1,90 @@
+//! Any server that speaks OpenAI's chat completions: OpenAI itself, Ollama, llama.cpp, vLLM, LM
+//! Studio and others (<https://platform.openai.com/docs/api-reference/chat>).
+
+use super::conversation::{messages, schema_in_words};
+use super::cost::Usage;
+use super::http::{Deadline, Failure, Http, Post};
+use super::{CallError, Model, Reply, Request};
+use crate::config;
+use reqwest::header::AUTHORIZATION;
+use serde_json::{Value, json};
+
+/// The provider `openai`.
+pub(super) struct OpenAi {
+    pub(super) http: Http,
+    pub(super) model: config::Model,
+}
+
+impl Model for OpenAi {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
+        let deadline = Deadline::after(request.timeout);
+        let answer = match self.ask(request, true, &deadline) {
+            // An older or smaller server: it is told the schema in words instead.
+            Err(Failure::Rejected(_, said)) if is_about_the_format(&said) => {
+                self.ask(request, false, &deadline)
+            }
+            answer => answer,
+        };
+        let answer = answer.map_err(|failure| failure.into_call(&self.http.provider))?;
+        self.read(&answer)
+    }
+}
+
+impl OpenAi {
+    fn ask(&self, request: &Request<'_>, schema: bool, deadline: &Deadline) -> Result<Value, Failure> {
+        let words = if schema { String::new() } else { schema_in_words(request) };
+        let mut turns = messages(request, &words);
+        if !request.system.is_empty() {
+            turns.insert(0, json!({"role": "system", "content": request.system}));
+        }
+        let mut body = json!({"model": self.model.id, "messages": turns, "stream": false});
+        if schema && let Some(body) = body.as_object_mut() {
+            let format = json!({"name": "reply", "strict": true, "schema": request.schema});
+            body.insert("response_format".into(), json!({"type": "json_schema", "json_schema": format}));
+        }
+        let key = self.http.key.as_ref().and_then(|key| key.header("Bearer "));
+        let headers = key.map(|key| (AUTHORIZATION, key)).into_iter().collect();
+        self.http.post(&Post::new(self.http.url("chat/completions"), headers, &body), request, deadline)
+    }
+
+    fn read(&self, answer: &Value) -> Result<Reply, CallError> {
+        let name = &self.http.provider;
+        let Some(choice) = answer.pointer("/choices/0") else {
+            // Some gateways report an error of the server behind them as a success.
+            let said = self.http.said(answer.to_string().as_bytes());
+            return Err(CallError::Down(format!("`{name}` sent no completion: {said}")));
+        };
+        let text = |path: &str| choice.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let refusal = text("/message/refusal");
+        if !refusal.is_empty() {
+            return Err(CallError::Refused(refusal.to_owned()));
+        }
+        match text("/finish_reason") {
+            "length" => return Err(CallError::Cut),
+            "content_filter" => {
+                return Err(CallError::Refused("its content filter stopped the answer".into()));
+            }
+            _ => {}
+        }
+        let tokens = |path: &str| answer.pointer(path).and_then(Value::as_u64);
+        let (tokens_in, tokens_out) = (tokens("/usage/prompt_tokens"), tokens("/usage/completion_tokens"));
+        let usage =
+            Usage { input: tokens_in.unwrap_or(0), output: tokens_out.unwrap_or(0), ..Usage::default() };
+        Ok(Reply {
+            structured: None,
+            text: text("/message/content").to_owned(),
+            tokens_in,
+            tokens_out,
+            cost: tokens_in.and(usage.cost(&self.model, 1.0, 1.0)),
+        })
+    }
+}
+
+/// Whether a rejection is about the structured format, which not every server knows.
+fn is_about_the_format(said: &str) -> bool {
+    let said = said.to_lowercase();
+    ["response_format", "json_schema", "structured output", "grammar"].iter().any(|word| said.contains(word))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! A turn to put to a model under test.
+
+use super::{Request, Stop};
+use crate::agent::definition::ActionKind;
+use crate::agent::selection::Selection;
+use crate::chance::SeededChance;
+use crate::graph::View;
+use crate::time::{Span, Timestamp};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Everything a [`Request`] borrows.
+pub(super) struct Turn {
+    pub(super) agent: String,
+    pub(super) selection: Selection,
+    pub(super) actions: Vec<ActionKind>,
+    pub(super) corrections: Vec<(String, String)>,
+    pub(super) schema: Value,
+    pub(super) timeout: Span,
+    pub(super) attempts: u32,
+    pub(super) now: Timestamp,
+    pub(super) stop: Stop,
+    chance: SeededChance,
+}
+
+impl Turn {
+    pub(super) fn new(agent: &str) -> Turn {
+        Turn {
+            agent: agent.into(),
+            selection: Selection { view: Arc::new(View::new()), handles: Vec::new(), pairs: Vec::new() },
+            actions: vec![ActionKind::LinkAdd],
+            corrections: Vec::new(),
+            schema: json!({
+                "type": "object",
+                "properties": {"notes": {"type": "string"}},
+                "required": ["notes"],
+                "additionalProperties": false,
+            }),
+            timeout: Span::MINUTE,
+            attempts: 4,
+            now: Timestamp(0),
+            stop: Stop::new(),
+            chance: SeededChance::new(1),
+        }
+    }
+
+    pub(super) fn request(&self) -> Request<'_> {
+        Request {
+            selection: &self.selection,
+            actions: &self.actions,
+            agent: &self.agent,
+            system: "the system",
+            prompt: "the prompt",
+            corrections: &self.corrections,
+            schema: &self.schema,
+            timeout: self.timeout,
+            attempts: self.attempts,
+            now: self.now,
+            chance: &self.chance,
+            stop: &self.stop,
+        }
+    }
+}
