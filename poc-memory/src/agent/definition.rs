@@ -1,7 +1,11 @@
 //! An agent file as values: every key in its place, checked.
 
+mod file;
+mod read;
+
 use super::schedule::Schedule;
-use crate::error::Error;
+use crate::config::Config;
+use crate::error::{Error, Result};
 use crate::query::Pipeline;
 use crate::time::Span;
 use std::collections::BTreeMap;
@@ -11,7 +15,7 @@ use std::collections::BTreeMap;
 pub struct Definition {
     /// The file's stem.
     pub name: String,
-    /// BLAKE3 of the agent file and its template, hex: tells whether two loads are the same agent.
+    /// BLAKE3 of the agent file and its templates, hex: tells whether two loads are the same agent.
     pub fingerprint: String,
     /// The file's text, kept as the last good version.
     pub source: String,
@@ -78,6 +82,8 @@ pub struct Prompt {
     pub template: Option<String>,
     /// The template's text.
     pub text: String,
+    /// The templates it includes, by file name.
+    pub includes: BTreeMap<String, String>,
     /// Variables the template may use, as declared.
     pub placeholders: Vec<String>,
     /// The system prompt.
@@ -168,15 +174,67 @@ pub struct Retry {
 }
 
 impl Definition {
-    /// Parses and checks an agent file. `template` reads a template by file name. All problems are
-    /// reported together, each with file, line and column.
+    /// Parses and checks an agent file. `file` names it in messages; `template` reads a template
+    /// by file name. All problems are reported together, each with file, line and column.
     pub fn parse(
-        _name: &str,
-        _file: &str,
-        _text: &str,
-        _config: &crate::config::Config,
-        _template: &dyn Fn(&str) -> crate::error::Result<String>,
+        name: &str,
+        file: &str,
+        text: &str,
+        config: &Config,
+        template: &dyn Fn(&str) -> Result<String>,
     ) -> Result<Definition, Vec<Error>> {
-        todo!()
+        read::read(name, file, text, config, template)
+    }
+
+    /// The provenance of everything it writes.
+    pub fn provenance(&self) -> String {
+        format!("agent:{}", self.name)
+    }
+
+    /// How long a visit keeps a node fresh; `None` is until the node changes.
+    ///
+    /// A window that follows from the schedule is nine tenths of its period: visits are stamped
+    /// minutes after their slot, and must not make the next slot find everything fresh.
+    pub fn window(&self) -> Option<Span> {
+        if let Some(window) = self.freshness.window {
+            return Some(window);
+        }
+        match self.query.pipeline.not_visited(&self.name) {
+            Some(duration) => duration,
+            None => self.execution.schedule.period().map(|period| Span(period.0 / 10 * 9)),
+        }
+    }
+}
+
+impl ActionKind {
+    /// Every action, in the order a reply lists and a run applies them.
+    pub const ALL: [ActionKind; 4] =
+        [ActionKind::LinkAdd, ActionKind::Weight, ActionKind::Insert, ActionKind::Supersede];
+
+    /// The name in agent files and replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            ActionKind::LinkAdd => "link-add",
+            ActionKind::Weight => "weight",
+            ActionKind::Insert => "insert",
+            ActionKind::Supersede => "supersede",
+        }
+    }
+
+    /// The action with a name.
+    pub fn parse(name: &str) -> Option<ActionKind> {
+        ActionKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl Limits {
+    /// Actions of a kind per run.
+    pub fn max(&self, kind: ActionKind) -> usize {
+        match kind {
+            ActionKind::LinkAdd => self.link_add_max,
+            ActionKind::Weight => self.weight_max,
+            ActionKind::Insert => self.insert_max,
+            ActionKind::Supersede => self.supersede_max,
+        }
     }
 }

@@ -1,13 +1,17 @@
 //! Agents: TOML files the daemon runs.
 
+pub mod action;
 mod catalog;
+mod check;
 pub mod definition;
 pub mod due;
 pub mod ledger;
 pub mod model;
+pub mod reply;
 pub mod run;
 pub mod schedule;
 pub mod selection;
+mod template;
 pub mod undo;
 
 pub use catalog::{Catalog, Entry, EntryState};

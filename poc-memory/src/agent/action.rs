@@ -1,0 +1,240 @@
+//! What an agent may answer: the actions, the schema that asks for them, and the same in words.
+
+use super::definition::{ActionKind, Limits};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// A tie to make.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkAdd {
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Handle of the node it starts at.
+    pub from: String,
+    /// Handle of the node it ends at.
+    pub to: String,
+    /// Above 0, at most 1.
+    pub strength: f64,
+}
+
+/// A weight to move.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Weight {
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Handle of the node.
+    pub node: String,
+    /// By how much.
+    pub delta: f64,
+}
+
+/// A node to make.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Insert {
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Empty: made from the title.
+    pub key: String,
+    /// One line.
+    pub title: String,
+    /// Markdown.
+    pub body: String,
+    /// In any spelling.
+    pub keywords: Vec<String>,
+    /// Handles of nodes to link it to.
+    pub links: Vec<String>,
+}
+
+/// A node to replace.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Supersede {
+    /// Why, in a sentence.
+    pub reason: String,
+    /// Handle of the node to replace.
+    pub node: String,
+    /// Handle of the node that takes its place; empty when a new one does.
+    pub by: String,
+    /// Of the new node.
+    pub key: String,
+    /// Of the new node.
+    pub title: String,
+    /// Of the new node.
+    pub body: String,
+}
+
+/// One action of a reply.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// `link-add`
+    LinkAdd(LinkAdd),
+    /// `weight`
+    Weight(Weight),
+    /// `insert`
+    Insert(Insert),
+    /// `supersede`
+    Supersede(Supersede),
+}
+
+impl Action {
+    /// Which of the actions it is.
+    pub fn kind(&self) -> ActionKind {
+        match self {
+            Action::LinkAdd(_) => ActionKind::LinkAdd,
+            Action::Weight(_) => ActionKind::Weight,
+            Action::Insert(_) => ActionKind::Insert,
+            Action::Supersede(_) => ActionKind::Supersede,
+        }
+    }
+
+    /// Reads one entry of a reply's list.
+    pub fn decode(kind: ActionKind, entry: Value) -> Result<Action, serde_path_to_error::Error<serde_json::Error>> {
+        use serde_path_to_error::deserialize;
+        Ok(match kind {
+            ActionKind::LinkAdd => Action::LinkAdd(deserialize(entry)?),
+            ActionKind::Weight => Action::Weight(deserialize(entry)?),
+            ActionKind::Insert => Action::Insert(deserialize(entry)?),
+            ActionKind::Supersede => Action::Supersede(deserialize(entry)?),
+        })
+    }
+
+    /// The entry as JSON text, with the action's name in front of its fields.
+    pub fn encode(&self) -> String {
+        let fields = match self {
+            Action::LinkAdd(action) => serde_json::to_value(action),
+            Action::Weight(action) => serde_json::to_value(action),
+            Action::Insert(action) => serde_json::to_value(action),
+            Action::Supersede(action) => serde_json::to_value(action),
+        };
+        let mut entry = Map::from_iter([("action".to_owned(), json!(self.kind().name()))]);
+        if let Ok(Value::Object(fields)) = fields {
+            entry.extend(fields);
+        }
+        Value::Object(entry).to_string()
+    }
+
+    /// Why, in the model's words.
+    pub fn reason(&self) -> &str {
+        match self {
+            Action::LinkAdd(action) => &action.reason,
+            Action::Weight(action) => &action.reason,
+            Action::Insert(action) => &action.reason,
+            Action::Supersede(action) => &action.reason,
+        }
+    }
+}
+
+/// What a field holds.
+enum Shape {
+    Text,
+    Number,
+    Texts,
+}
+
+/// The fields of an action in the order a model writes them (the reason first: it thinks before it
+/// names anything), each with what it holds.
+fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
+    use Shape::{Number, Text, Texts};
+    match kind {
+        ActionKind::LinkAdd => &[
+            ("reason", Text, "why, in one sentence"),
+            ("from", Text, "handle of a note"),
+            ("to", Text, "handle of another note"),
+            ("strength", Number, "above 0, at most 1"),
+        ],
+        ActionKind::Weight => &[
+            ("reason", Text, "why, in one sentence"),
+            ("node", Text, "handle of a note"),
+            ("delta", Number, "by how much its weight moves, up or down"),
+        ],
+        ActionKind::Insert => &[
+            ("reason", Text, "why, in one sentence"),
+            ("key", Text, "short name in kebab case, or empty"),
+            ("title", Text, "one line"),
+            ("body", Text, "Markdown"),
+            ("keywords", Texts, "words"),
+            ("links", Texts, "handles of the notes it comes from"),
+        ],
+        ActionKind::Supersede => &[
+            ("reason", Text, "why, in one sentence"),
+            ("node", Text, "handle of the note to replace"),
+            ("by", Text, "handle of the note that takes its place, or empty to bring a new one"),
+            ("key", Text, "of the new note, else empty"),
+            ("title", Text, "of the new note, else empty"),
+            ("body", Text, "of the new note, else empty"),
+        ],
+    }
+}
+
+fn purpose(kind: ActionKind) -> &'static str {
+    match kind {
+        ActionKind::LinkAdd => "ties two notes",
+        ActionKind::Weight => "makes a note count for more or less",
+        ActionKind::Insert => "adds a note",
+        ActionKind::Supersede => "replaces a note by another; the old one stays in history",
+    }
+}
+
+/// The JSON Schema of a reply: within the strict modes of every provider, so no unions, enums,
+/// patterns or limits, and every field required.
+pub fn schema(actions: &[ActionKind]) -> Value {
+    let object = |properties: Map<String, Value>| {
+        let required: Vec<&String> = properties.keys().collect();
+        json!({
+            "type": "object",
+            "required": required,
+            "properties": properties,
+            "additionalProperties": false,
+        })
+    };
+    let field = |(name, shape, says): &(&str, Shape, &str)| {
+        let schema = match shape {
+            Shape::Text => json!({"type": "string", "description": says}),
+            Shape::Number => json!({"type": "number", "description": says}),
+            Shape::Texts => json!({"type": "array", "items": {"type": "string"}, "description": says}),
+        };
+        ((*name).to_owned(), schema)
+    };
+    let mut properties = Map::from_iter([(
+        "notes".to_owned(),
+        json!({"type": "string", "description": "what was done and why, in a sentence or two"}),
+    )]);
+    for &kind in actions {
+        let entry = object(fields(kind).iter().map(field).collect());
+        properties.insert(
+            kind.name().to_owned(),
+            json!({"type": "array", "items": entry, "description": purpose(kind)}),
+        );
+    }
+    object(properties)
+}
+
+/// The same in words, with the limits of the agent.
+pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
+    let mut text = String::from("- `notes`: text; what was done and why, in a sentence or two\n");
+    for &kind in actions {
+        let most = limits.max(kind).min(limits.max_actions);
+        let _ = write!(text, "- `{}`: list of at most {most}; each {}: {{", kind.name(), purpose(kind));
+        for (index, (name, shape, says)) in fields(kind).iter().enumerate() {
+            let shape = match shape {
+                Shape::Text => "text",
+                Shape::Number => "number",
+                Shape::Texts => "list of texts",
+            };
+            let comma = if index == 0 { "" } else { ", " };
+            let _ = write!(text, "{comma}\"{name}\": {shape} ({says})");
+        }
+        text.push('}');
+        let _ = match kind {
+            ActionKind::Weight => write!(text, "; a delta of at most {} either way", limits.weight_max_delta),
+            ActionKind::Insert => write!(text, "; a body of at most {} characters", limits.insert_max_chars),
+            _ => Ok(()),
+        };
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,127 @@
+//! What an agent file must agree with beyond its own keys: settings, templates, the language.
+
+use super::definition::ActionKind;
+use super::template::{self, VARIABLES};
+use crate::config::Config;
+use crate::error::{At, Error};
+use crate::query::Pipeline;
+use crate::similar;
+use std::collections::BTreeMap;
+
+/// What a template turned out to be.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    /// What is wrong with it.
+    pub(super) errors: Vec<Error>,
+    /// The variables it uses; not known when it has errors.
+    pub(super) variables: Option<Vec<Variable>>,
+}
+
+/// A variable a template uses.
+#[derive(Debug)]
+pub(super) struct Variable {
+    /// As it is written.
+    pub(super) name: String,
+    /// Where it stands first.
+    at: At,
+}
+
+/// Checks a template by itself.
+pub(super) fn template(
+    name: &str,
+    text: &str,
+    includes: &BTreeMap<String, String>,
+    permitted: &[ActionKind],
+) -> Checked {
+    let tera = match template::engine(name, text, includes, |_| Ok(String::new())) {
+        Ok(tera) => tera,
+        Err(errors) => return Checked { errors, variables: None },
+    };
+    let sources = || {
+        let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        std::iter::once((name, text)).chain(included)
+    };
+    let variables = template::variables(&tera, name)
+        .into_iter()
+        .map(|variable| {
+            let place = sources().find_map(|(file, text)| {
+                let offset = word_in_tag(text, &variable)?;
+                Some(At { file: Some(file.to_owned()), ..At::offset(text, offset) })
+            });
+            Variable { name: variable, at: place.unwrap_or_default() }
+        })
+        .collect();
+    let mut errors = Vec::new();
+    for kind in ActionKind::ALL.into_iter().filter(|kind| !permitted.contains(kind)) {
+        for (file, text) in sources() {
+            let quoted = [format!("`{}`", kind.name()), format!("\"{}\"", kind.name())];
+            if let Some(offset) = quoted.iter().find_map(|quoted| text.find(quoted)) {
+                errors.push(
+                    Error::config(format!("the template names the action `{}`, which is not permitted", kind.name()))
+                        .hint(format!("add \"{}\" to `execution.actions` or leave it out of the prompt", kind.name()))
+                        .at(At { file: Some(file.to_owned()), ..At::offset(text, offset) }),
+                );
+            }
+        }
+    }
+    Checked { errors, variables: Some(variables) }
+}
+
+/// That a declared placeholder is a variable and is used.
+pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), Error> {
+    if !VARIABLES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        return Err(unknown_variable("placeholder", name));
+    }
+    if used.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    Err(Error::config(format!("the template does not use the placeholder `{name}`"))
+        .hint(format!("write `{{{{ {name} }}}}` in the template or remove it here")))
+}
+
+/// What is wrong with a variable that no placeholder declares.
+pub(super) fn undeclared(variable: &Variable) -> Error {
+    let name = &variable.name;
+    let known = VARIABLES.iter().any(|known| *known == name.to_uppercase());
+    let error = if known {
+        Error::config(format!("the template uses `{name}`, which `prompt.placeholders` does not list"))
+            .hint(format!("add \"{}\" to `prompt.placeholders`", name.to_uppercase()))
+    } else {
+        unknown_variable("variable", name)
+    };
+    error.at(variable.at.clone())
+}
+
+fn unknown_variable(what: &str, name: &str) -> Error {
+    let error = Error::config(format!("unknown {what} `{name}`"));
+    match similar::to(&name.to_uppercase(), VARIABLES.into_iter()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("known: {}; `vars.NAME` for those of `prompt.vars`", VARIABLES.join(", "))),
+    }
+}
+
+/// Where a word stands first inside `{{ … }}` or `{% … %}`.
+fn word_in_tag(text: &str, word: &str) -> Option<usize> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).map(|(offset, _)| offset).find(|&offset| {
+        let (before, behind) = (text.get(..offset).unwrap_or(""), text.get(offset + word.len()..).unwrap_or(""));
+        let opened = before.rfind("{{").max(before.rfind("{%"));
+        let closed = before.rfind("}}").max(before.rfind("%}"));
+        opened.is_some()
+            && opened > closed
+            && !before.ends_with(|c: char| is_part(c) || c == '.')
+            && !behind.starts_with(is_part)
+    })
+}
+
+/// That the settings know a model.
+pub(super) fn model(name: &str, config: &Config) -> Option<Error> {
+    if config.models.contains_key(name) {
+        return None;
+    }
+    let error = Error::config(format!("unknown model `{name}`"));
+    Some(match similar::to(name, config.models.keys().map(String::as_str)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!("add a section `[models.{name}]` to config.toml")),
+    })
+}

@@ -1,0 +1,397 @@
+//! From the text of an agent file to a [`Definition`], with every problem on the way.
+
+use super::file::{File, Placed, Section};
+use super::{
+    ActionKind, Definition, Execution, Freshness, Limits, Mode, Prompt, Query, Retry, ScheduleRules,
+};
+use crate::agent::check;
+use crate::agent::schedule::Schedule;
+use crate::agent::template;
+use crate::config::Config;
+use crate::error::{At, Code, Error, Result};
+use crate::query::Pipeline;
+use crate::similar;
+use crate::time::Span;
+use std::collections::BTreeMap;
+use toml::de::DeTable;
+
+/// Every key with its default.
+const DEFAULTS: &str = include_str!("../../../../defaults/agent.toml");
+
+type Read<T> = std::result::Result<T, Vec<Error>>;
+
+pub(super) fn read(
+    name: &str,
+    file: &str,
+    text: &str,
+    config: &Config,
+    template: &dyn Fn(&str) -> Result<String>,
+) -> Read<Definition> {
+    let defaults = tables("defaults/agent.toml", DEFAULTS)?;
+    let document = tables(file, text)?;
+    let file = File::new(file, text);
+    if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) {
+        file.problem(
+            0,
+            Error::config(format!("`{name}` is not a name for an agent"))
+                .hint("name the file with letters, digits, `-`, `_` and `.`"),
+        );
+    }
+    let definition = Reader { name, text, file: &file, config, template }.definition(&document, &defaults);
+    let problems = file.into_problems();
+    match definition {
+        Some(definition) if problems.is_empty() => Ok(definition),
+        _ => Err(problems),
+    }
+}
+
+/// The tables of a text. Syntax errors come alone: what follows from them would only distract.
+fn tables<'a>(file: &str, text: &'a str) -> Read<DeTable<'a>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Ok(table.into_inner());
+    }
+    let mut placed: Vec<Error> = errors
+        .into_iter()
+        .map(|error| {
+            let at = error.span().map_or_else(At::default, |span| At::offset(text, span.start));
+            Error::config(error.message().to_owned()).at(At { file: Some(file.to_owned()), ..at })
+        })
+        .collect();
+    // One slip makes the parser stumble over the rest of its line.
+    placed.dedup_by_key(|error| error.at.as_ref().and_then(|at| at.line));
+    Err(placed)
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    text: &'a str,
+    file: &'a File<'a>,
+    config: &'a Config,
+    template: &'a dyn Fn(&str) -> Result<String>,
+}
+
+impl<'a> Reader<'a> {
+    /// The definition; `None` when a required key is missing. It counts only without problems.
+    fn definition(&self, document: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Option<Definition> {
+        let root = Section::root(self.file, document, defaults);
+        root.refuse_unknown(&[]);
+        let query = self.query(&root.section("query"));
+        let freshness = self.freshness(&root.section("freshness"));
+        let execution = self.execution(&root.section("execution"));
+        let actions = execution.as_ref().map(|execution| execution.actions.as_slice());
+        let prompt = self.prompt(&root.section("prompt"), actions.unwrap_or(&[]));
+        let schedule = self.schedule(&root.section("schedule"));
+        let limits = self.limits(&root.section("limits"), actions);
+        let retry = self.retry(&root.section("retry"));
+        let prompt = prompt?;
+        Some(Definition {
+            name: self.name.to_owned(),
+            fingerprint: fingerprint(self.text, &prompt),
+            source: self.text.to_owned(),
+            description: root.get("description")?.value,
+            enabled: root.get("enabled")?.value,
+            mode: root.one_of("mode", &[("apply", Mode::Apply), ("observe", Mode::Observe)])?,
+            query: query?,
+            freshness: freshness?,
+            prompt,
+            execution: execution?,
+            schedule: schedule?,
+            limits: limits?,
+            retry: retry?,
+        })
+    }
+
+    fn query(&self, section: &Section<'a>) -> Option<Query> {
+        section.refuse_unknown(&["pipeline"]);
+        let text: Option<Placed<String>> = section.required("pipeline", "\"all | type:episodic | limit:20\"");
+        let min_results = section.get("min-results")?.value;
+        let max: Placed<usize> = section.get("max-results")?;
+        section.expect("max-results", &max, max.value >= 1, "give a number from 1 up");
+        let text = text?;
+        let pipeline = self.pipeline(&text)?;
+        for error in check::node_types(&pipeline, self.config) {
+            self.file.problem(text.offset, error);
+        }
+        Some(Query { pipeline, min_results, max_results: max.value })
+    }
+
+    fn pipeline(&self, text: &Placed<String>) -> Option<Pipeline> {
+        match Pipeline::parse(&text.value) {
+            Ok(pipeline) => Some(pipeline),
+            Err(error) => {
+                self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
+                None
+            }
+        }
+    }
+
+    fn freshness(&self, section: &Section<'a>) -> Option<Freshness> {
+        section.refuse_unknown(&[]);
+        let window: Placed<String> = section.get("window")?;
+        let window = match window.value.as_str() {
+            "auto" => None,
+            _ => Some(section.get::<Span>("window")?.value),
+        };
+        Some(Freshness {
+            window,
+            min_stale: section.get("min-stale")?.value,
+            revisit_on_change: section.get("revisit-on-change")?.value,
+            ignore_own_writes: section.get("ignore-own-writes")?.value,
+        })
+    }
+
+    fn prompt(&self, section: &Section<'a>, actions: &[ActionKind]) -> Option<Prompt> {
+        section.refuse_unknown(&["template", "inline", "placeholders"]);
+        let placeholders: Option<Vec<Placed<String>>> =
+            section.required("placeholders", "[\"NODES\"]").map(|placed| placed.value);
+        let vars = section.section("vars");
+        let vars = vars.keys().filter_map(|(key, _)| Some((key.to_owned(), vars.get(key)?.value))).collect();
+        let source = self.source(section);
+        if let (Some(source), Some(placeholders)) = (&source, &placeholders) {
+            let names: Vec<(&str, usize)> =
+                placeholders.iter().map(|placed| (placed.value.as_str(), placed.offset)).collect();
+            self.check_template(source, &names, actions);
+        }
+        let max_node_chars: Placed<usize> = section.get("max-node-chars")?;
+        section.expect("max-node-chars", &max_node_chars, max_node_chars.value >= 1, "give a number from 1 up");
+        let source = source?;
+        Some(Prompt {
+            template: source.file,
+            text: source.text,
+            includes: source.includes,
+            placeholders: placeholders?.into_iter().map(|placed| placed.value).collect(),
+            system: section.get("system")?.value,
+            vars,
+            max_node_chars: max_node_chars.value,
+            max_tokens: section.get("max-tokens")?.value,
+            drop_tail: section.one_of("on-overflow", &[("drop-tail", true), ("fail", false)])?,
+        })
+    }
+
+    /// The template's text, from the folder of prompts or the agent file itself.
+    fn source(&self, section: &Section<'a>) -> Option<Source> {
+        let (file, text, offset) = match (section.place("template"), section.place("inline")) {
+            (None, None) => {
+                let _: Option<Placed<String>> = section.required("template", "\"linker.md\"");
+                return None;
+            }
+            (Some(_), Some(second)) => {
+                let error = Error::config("`prompt.template` and `prompt.inline` exclude each other");
+                self.file.problem(second, error.hint("leave one of them out"));
+                return None;
+            }
+            (Some(_), None) => {
+                let name: Placed<String> = section.get("template")?;
+                match template::checked_name(&name.value).and_then(|()| (self.template)(&name.value)) {
+                    Ok(text) => (Some(name.value), text, name.offset),
+                    Err(error) => {
+                        self.file.problem(name.offset, error);
+                        return None;
+                    }
+                }
+            }
+            (None, Some(_)) => {
+                let inline: Placed<String> = section.get("inline")?;
+                (None, inline.value, inline.offset)
+            }
+        };
+        let mut source = Source { file, text, offset, includes: BTreeMap::new() };
+        let found = template::includes(source.name(), &source.text, self.template);
+        source.includes = found.map_err(|error| self.at_template(&source, error)).ok()?;
+        Some(source)
+    }
+
+    fn check_template(&self, source: &Source, placeholders: &[(&str, usize)], actions: &[ActionKind]) {
+        let checked = check::template(source.name(), &source.text, &source.includes, actions);
+        for error in checked.errors {
+            self.at_template(source, error);
+        }
+        for &(name, offset) in placeholders {
+            if let Err(error) = check::placeholder(name, &checked.variables) {
+                self.file.problem(offset, error);
+            }
+        }
+        for variable in &checked.variables {
+            if !placeholders.iter().any(|(name, _)| name.eq_ignore_ascii_case(&variable.name)) {
+                self.at_template(source, check::undeclared(variable));
+            }
+        }
+    }
+
+    /// Notes a problem of a template: at its place there, or at the template's value when the
+    /// template stands in the agent file.
+    fn at_template(&self, source: &Source, error: Error) {
+        let inside = error.at.as_ref().filter(|at| at.file.as_deref() == Some(template::INLINE));
+        match inside.and_then(|at| at.line) {
+            Some(line) => {
+                let message = format!("{} (line {line} of the template)", error.message);
+                self.file.problem(source.offset, Error { message, ..error });
+            }
+            None => self.file.placed(error),
+        }
+    }
+
+    fn execution(&self, section: &Section<'a>) -> Option<Execution> {
+        section.refuse_unknown(&["model", "actions"]);
+        let model: Option<Placed<String>> = section.required("model", "\"default\"");
+        if let Some(model) = &model
+            && let Some(error) = check::model(&model.value, self.config)
+        {
+            self.file.problem(model.offset, error);
+        }
+        let actions: Option<Placed<Vec<Placed<String>>>> = section.required("actions", "[\"link-add\"]");
+        let actions = actions.map(|actions| self.actions(&actions.value));
+        let text: Placed<String> = section.get("schedule")?;
+        let schedule = match Schedule::parse(&text.value, self.name) {
+            Ok(schedule) => Some(schedule),
+            Err(error) => {
+                self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
+                None
+            }
+        };
+        let timeout: Placed<Span> = section.get("timeout")?;
+        section.expect("timeout", &timeout, timeout.value.0 > 0, "give a duration above zero");
+        let replay = section.get("replay")?.value;
+        Some(Execution {
+            model: model?.value,
+            actions: actions?,
+            schedule: schedule?,
+            timeout: timeout.value,
+            replay,
+        })
+    }
+
+    fn actions(&self, names: &[Placed<String>]) -> Vec<ActionKind> {
+        let known = || ActionKind::ALL.into_iter().map(ActionKind::name);
+        let mut actions = Vec::new();
+        for name in names {
+            match ActionKind::parse(&name.value) {
+                Some(kind) if actions.contains(&kind) => {
+                    let error = Error::config(format!("the action `{}` is named twice", name.value));
+                    self.file.problem(name.offset, error.hint("name it once"));
+                }
+                Some(kind) => actions.push(kind),
+                None => {
+                    let error = Error::config(format!("unknown action `{}`", name.value));
+                    self.file.problem(name.offset, match similar::to(&name.value, known()) {
+                        Some(near) => error.hint(format!("did you mean `{near}`?")),
+                        None => error.hint("the actions are `link-add`, `weight`, `insert` and `supersede`"),
+                    });
+                }
+            }
+        }
+        actions.sort_unstable();
+        actions
+    }
+
+    fn schedule(&self, section: &Section<'a>) -> Option<ScheduleRules> {
+        section.refuse_unknown(&[]);
+        section.one_of("overlap", &[("skip", ())])?;
+        let zone: Placed<String> = section.get("timezone")?;
+        let timezone = match zone.value.as_str() {
+            "local" => None,
+            name => match chrono_tz::Tz::from_str_insensitive(name) {
+                Ok(zone) => Some(zone),
+                Err(_) => {
+                    let error = Error::config(format!("unknown time zone `{name}`"));
+                    let near = similar::to(name, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
+                    self.file.problem(zone.offset, match near {
+                        Some(near) => error.hint(format!("did you mean `{near}`?")),
+                        None => error.hint("write `local` or a name such as `Europe/Vienna`"),
+                    });
+                    None
+                }
+            },
+        };
+        Some(ScheduleRules {
+            timezone,
+            jitter: section.get("jitter")?.value,
+            catch_up: section.one_of("catch-up", &[("once", true), ("skip", false)])?,
+            catch_up_window: section.get("catch-up-window")?.value,
+            cooldown: section.get("cooldown")?.value,
+        })
+    }
+
+    /// `actions` are the permitted ones, when they could be read.
+    fn limits(&self, section: &Section<'a>, actions: Option<&[ActionKind]>) -> Option<Limits> {
+        section.refuse_unknown(&[]);
+        for kind in ActionKind::ALL {
+            if let (Some(offset), Some(actions)) = (section.place(kind.name()), actions)
+                && !actions.contains(&kind)
+            {
+                let name = kind.name();
+                let error = Error::config(format!("`limits.{name}` limits an action that is not permitted"));
+                self.file.problem(offset, error.hint(format!("add \"{name}\" to `execution.actions`")));
+            }
+        }
+        section.one_of("targets", &[("results", ())])?;
+        let protect: Placed<Vec<Placed<String>>> = section.get("protect")?;
+        let protect = protect.value.iter().filter_map(|text| self.filter(text)).collect();
+        let of = |kind: ActionKind| {
+            let section = section.section(kind.name());
+            section.refuse_unknown(&[]);
+            section
+        };
+        let (weight, insert) = (of(ActionKind::Weight), of(ActionKind::Insert));
+        let supersede = of(ActionKind::Supersede);
+        let max_delta: Placed<f64> = weight.get("max-delta")?;
+        let holds = max_delta.value.is_finite() && max_delta.value > 0.0;
+        weight.expect("max-delta", &max_delta, holds, "give a number above 0");
+        Some(Limits {
+            max_actions: section.get("max-actions")?.value,
+            protect,
+            link_add_max: of(ActionKind::LinkAdd).get("max")?.value,
+            weight_max: weight.get("max")?.value,
+            weight_max_delta: max_delta.value,
+            insert_max: insert.get("max")?.value,
+            insert_max_chars: insert.get("max-chars")?.value,
+            supersede_max: supersede.get("max")?.value,
+            supersede_apply: supersede.one_of("mode", &[("propose", false), ("apply", true)])?,
+        })
+    }
+
+    /// One predicate of `protect`.
+    fn filter(&self, text: &Placed<String>) -> Option<Pipeline> {
+        let pipeline = self.pipeline(text)?;
+        if let Some(error) = check::filters_only(&pipeline, &text.value) {
+            self.file.problem(text.offset, error);
+            return None;
+        }
+        Some(pipeline)
+    }
+
+    fn retry(&self, section: &Section<'a>) -> Option<Retry> {
+        section.refuse_unknown(&[]);
+        let count = |key: &str, least: usize| {
+            let placed: Placed<usize> = section.get(key)?;
+            let rule = format!("give a number from {least} to 10");
+            section.expect(key, &placed, (least..=10).contains(&placed.value), &rule);
+            u32::try_from(placed.value).ok()
+        };
+        Some(Retry { attempts: count("attempts", 1)?, repair: count("repair", 0)? })
+    }
+}
+
+/// A template as it was found.
+struct Source {
+    file: Option<String>,
+    text: String,
+    offset: usize,
+    includes: BTreeMap<String, String>,
+}
+
+impl Source {
+    fn name(&self) -> &str {
+        self.file.as_deref().unwrap_or(template::INLINE)
+    }
+}
+
+fn fingerprint(text: &str, prompt: &Prompt) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let included = prompt.includes.values().map(String::as_str);
+    for part in [text, prompt.text.as_str()].into_iter().chain(included) {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}

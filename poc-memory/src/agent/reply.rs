@@ -1,0 +1,99 @@
+//! Reading a reply: found whole or not at all, and validated again whatever the provider promised.
+
+use super::action::Action;
+use super::definition::ActionKind;
+use super::model::Reply;
+use serde_json::Value;
+
+/// Entries a reply may have in all; more is no answer to any prompt of ours.
+const MAX_ENTRIES: usize = 1000;
+
+/// Problems told in a correction turn; what follows is counted.
+const MAX_PROBLEMS: usize = 20;
+
+/// A reply that validates.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// What the model says about it.
+    pub notes: String,
+    /// What it asks for, in the order actions are applied. Actions that exist but are not
+    /// permitted are among them: to be rejected by name.
+    pub actions: Vec<Action>,
+}
+
+/// Reads a reply: the native structured field, else the whole text, else its one fenced block.
+/// The error lists what is to be corrected.
+pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<Answer, Vec<String>> {
+    let Some(value) = find(reply) else {
+        return Err(vec!["the answer is not one JSON object and nothing else".to_owned()]);
+    };
+    validate(value, permitted)
+}
+
+/// The JSON value of a reply. Actions are never dug out of prose.
+fn find(reply: &Reply) -> Option<Value> {
+    if let Some(value) = &reply.structured {
+        return Some(value.clone());
+    }
+    let whole = reply.text.trim();
+    serde_json::from_str(whole).ok().or_else(|| serde_json::from_str(fenced(whole)?).ok())
+}
+
+/// The inside of the only fenced block of a text.
+fn fenced(text: &str) -> Option<&str> {
+    let mut parts = text.split("```");
+    let (_, block, _) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() {
+        return None;
+    }
+    let (info, inside) = block.split_once('\n')?;
+    matches!(info.trim(), "" | "json" | "JSON").then_some(inside)
+}
+
+fn validate(value: Value, permitted: &[ActionKind]) -> Result<Answer, Vec<String>> {
+    let Value::Object(mut fields) = value else {
+        return Err(vec!["the answer is JSON but not an object".to_owned()]);
+    };
+    let mut problems = Vec::new();
+    let mut answer = Answer::default();
+    match fields.remove("notes") {
+        Some(Value::String(notes)) => answer.notes = notes,
+        Some(_) => problems.push("`notes` is not text".to_owned()),
+        None => problems.push("`notes` is missing".to_owned()),
+    }
+    for kind in ActionKind::ALL {
+        let name = kind.name();
+        match fields.remove(name) {
+            Some(Value::Array(entries)) if entries.len() + answer.actions.len() > MAX_ENTRIES => {
+                problems.push(format!("more than {MAX_ENTRIES} actions"));
+            }
+            Some(Value::Array(entries)) => {
+                for (index, entry) in entries.into_iter().enumerate() {
+                    match Action::decode(kind, entry) {
+                        Ok(action) => answer.actions.push(action),
+                        Err(error) => {
+                            let path = error.path().to_string();
+                            let path = if path == "." { String::new() } else { format!(".{path}") };
+                            problems.push(format!("`{name}[{index}]{path}`: {}", error.inner()));
+                        }
+                    }
+                }
+            }
+            Some(_) => problems.push(format!("`{name}` is not a list")),
+            None if permitted.contains(&kind) => {
+                problems.push(format!("`{name}` is missing; give [] for none"));
+            }
+            None => {}
+        }
+    }
+    problems.extend(fields.keys().map(|name| format!("`{name}` is not a field of the answer")));
+    if problems.is_empty() {
+        return Ok(answer);
+    }
+    let more = problems.len().saturating_sub(MAX_PROBLEMS);
+    problems.truncate(MAX_PROBLEMS);
+    if more > 0 {
+        problems.push(format!("and {more} more"));
+    }
+    Err(problems)
+}

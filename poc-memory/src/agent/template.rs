@@ -1,0 +1,163 @@
+//! Prompt templates as tera sees them: names, includes, variables and what is wrong with them.
+
+use crate::error::{At, Error, Result};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Component, Path};
+use tera::{ErrorKind, Kwargs, State, Tera, TeraResult};
+
+/// Stands for the file name of a template that is written in the agent file itself.
+pub(super) const INLINE: &str = "inline template";
+
+/// What a template may use, in upper or lower case, beside `vars`.
+pub(super) const VARIABLES: [&str; 9] =
+    ["NODES", "TOPOLOGY", "PAIRS", "HUBS", "SIBLINGS", "HEALTH", "AGENT", "DATE", "ACTIONS"];
+
+/// Templates one template may draw in.
+const MAX_INCLUDES: usize = 32;
+
+/// That a template's name is one of a file inside the folder of prompts.
+pub(super) fn checked_name(name: &str) -> Result<()> {
+    let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    if inside && !name.is_empty() {
+        return Ok(());
+    }
+    Err(Error::config(format!("the template `{name}` lies outside the folder of prompts"))
+        .hint("name a file of that folder, such as `linker.md`"))
+}
+
+/// Every template that `text` includes or extends, directly or through others.
+pub(super) fn includes(
+    name: &str,
+    text: &str,
+    read: &dyn Fn(&str) -> Result<String>,
+) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    let mut open = VecDeque::from([(name.to_owned(), text.to_owned())]);
+    while let Some((from, text)) = open.pop_front() {
+        for (included, offset) in references(&text) {
+            if included == name || found.contains_key(&included) {
+                continue;
+            }
+            let place = |error: Error| error.at(At { file: Some(from.clone()), ..At::offset(&text, offset) });
+            checked_name(&included).map_err(place)?;
+            if found.len() == MAX_INCLUDES {
+                return Err(place(Error::config(format!("more than {MAX_INCLUDES} templates are included"))));
+            }
+            let source = read(&included).map_err(place)?;
+            open.push_back((included.clone(), source.clone()));
+            found.insert(included, source);
+        }
+    }
+    Ok(found)
+}
+
+/// The names behind `include` and `extends`, each with the place of its tag.
+fn references(text: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    let mut rest = 0;
+    while let Some((start, opener)) = next_tag(text, rest) {
+        let closer = if opener == "{#" { "#}" } else { "%}" };
+        let inside = text.get(start + opener.len()..).unwrap_or("");
+        let Some(length) = inside.find(closer) else { break };
+        rest = start + opener.len() + length + closer.len();
+        let tag = inside.get(..length).unwrap_or("").trim_matches(|c: char| c == '-' || c.is_whitespace());
+        if opener == "{#" {
+            continue;
+        }
+        if tag == "raw" {
+            let behind = text.get(rest..).unwrap_or("");
+            rest += behind.find("endraw").unwrap_or(behind.len());
+        }
+        let quoted = tag.strip_prefix("include").or_else(|| tag.strip_prefix("extends")).map(str::trim);
+        if let Some(name) = quoted.and_then(unquoted) {
+            found.push((name.to_owned(), start));
+        }
+    }
+    found
+}
+
+fn next_tag(text: &str, from: usize) -> Option<(usize, &'static str)> {
+    let rest = text.get(from..)?;
+    let at = |opener: &'static str| rest.find(opener).map(|found| (from + found, opener));
+    [at("{%"), at("{#")].into_iter().flatten().min()
+}
+
+fn unquoted(text: &str) -> Option<&str> {
+    ['"', '\'', '`'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+}
+
+/// Tera with a template and what it includes. `node` answers the function `node(key="…")`.
+pub(super) fn engine(
+    name: &str,
+    text: &str,
+    includes: &BTreeMap<String, String>,
+    node: impl Fn(&str) -> TeraResult<String> + Send + Sync + 'static,
+) -> Result<Tera, Vec<Error>> {
+    let mut tera = Tera::new();
+    tera.autoescape_on(Vec::<&str>::new());
+    tera.register_function("node", move |arguments: Kwargs, _: &State| {
+        node(arguments.must_get::<&str>("key")?)
+    });
+    let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    match tera.add_raw_templates(included.chain([(name, text)])) {
+        Ok(()) => Ok(tera),
+        Err(error) => Err(errors(&error)),
+    }
+}
+
+/// The variables a template needs, `vars` left out.
+pub(super) fn variables(tera: &Tera, name: &str) -> BTreeSet<String> {
+    let found = tera.get_template_variables(name).unwrap_or_default();
+    found.into_iter().filter(|name| *name != "vars").map(str::to_owned).collect()
+}
+
+/// What tera reports, one error for each thing that is wrong.
+pub(super) fn errors(error: &tera::Error) -> Vec<Error> {
+    match error.kind() {
+        ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
+            let span = report.span();
+            let at = At {
+                file: Some(report.filename().to_owned()),
+                line: u32::try_from(span.start_line).ok(),
+                column: u32::try_from(span.start_col + 1).ok(),
+                field: None,
+            };
+            vec![Error::config(sentence(report.message())).at(at)]
+        }
+        ErrorKind::Msg(reports) => reports.split("\n\n").map(report).collect(),
+        other => vec![Error::config(sentence(&other.to_string()))],
+    }
+}
+
+/// One of tera's printed reports: `error: MESSAGE`, then ` --> FILE:LINE:COLUMN` and the line.
+fn report(text: &str) -> Error {
+    let mut lines = text.lines();
+    let message = lines.next().unwrap_or("");
+    let error = Error::config(sentence(message.strip_prefix("error: ").unwrap_or(message)));
+    let place = || {
+        let place = lines.next()?.trim().strip_prefix("--> ")?;
+        let (rest, column) = place.rsplit_once(':')?;
+        let (file, line) = rest.rsplit_once(':')?;
+        Some(At {
+            file: Some(file.to_owned()),
+            line: line.parse().ok(),
+            column: column.parse().ok(),
+            field: None,
+        })
+    };
+    let mut place = place;
+    match place() {
+        Some(at) => error.at(at),
+        None => error,
+    }
+}
+
+/// Tera's sentences in this house's style: no capital, no full stop.
+fn sentence(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}
