@@ -169,6 +169,16 @@ section!(
         keep_bodies: usize,
         /// Runs per agent whose row is kept.
         keep_rows: usize,
+        /// Link candidates shown with each node of a prompt.
+        candidates: usize,
+        /// Least cosine of a candidate.
+        candidate_min_cosine: f64,
+        /// Characters of a candidate's text in a prompt.
+        candidate_chars: usize,
+        /// How long rendering a prompt may take.
+        render_timeout: Span,
+        /// Bytes a rendered prompt may have.
+        render_max_bytes: usize,
     }
 );
 section!(

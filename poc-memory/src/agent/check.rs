@@ -4,7 +4,6 @@ use super::definition::ActionKind;
 use super::template::{self, VARIABLES};
 use crate::config::Config;
 use crate::error::{At, Error};
-use crate::query::Pipeline;
 use crate::similar;
 use std::collections::BTreeMap;
 

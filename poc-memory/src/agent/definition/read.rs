@@ -110,14 +110,12 @@ impl<'a> Reader<'a> {
         section.expect("max-results", &max, max.value >= 1, "give a number from 1 up");
         let text = text?;
         let pipeline = self.pipeline(&text)?;
-        for error in check::node_types(&pipeline, self.config) {
-            self.file.problem(text.offset, error);
-        }
         Some(Query { pipeline, min_results, max_results: max.value })
     }
 
     fn pipeline(&self, text: &Placed<String>) -> Option<Pipeline> {
-        match Pipeline::parse(&text.value) {
+        let parsed = Pipeline::parse(&text.value);
+        match parsed.and_then(|pipeline| pipeline.check(self.config).map(|()| pipeline)) {
             Ok(pipeline) => Some(pipeline),
             Err(error) => {
                 self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
@@ -207,12 +205,13 @@ impl<'a> Reader<'a> {
         for error in checked.errors {
             self.at_template(source, error);
         }
+        let Some(variables) = checked.variables else { return };
         for &(name, offset) in placeholders {
-            if let Err(error) = check::placeholder(name, &checked.variables) {
+            if let Err(error) = check::placeholder(name, &variables) {
                 self.file.problem(offset, error);
             }
         }
-        for variable in &checked.variables {
+        for variable in &variables {
             if !placeholders.iter().any(|(name, _)| name.eq_ignore_ascii_case(&variable.name)) {
                 self.at_template(source, check::undeclared(variable));
             }
@@ -354,11 +353,12 @@ impl<'a> Reader<'a> {
     /// One predicate of `protect`.
     fn filter(&self, text: &Placed<String>) -> Option<Pipeline> {
         let pipeline = self.pipeline(text)?;
-        if let Some(error) = check::filters_only(&pipeline, &text.value) {
-            self.file.problem(text.offset, error);
-            return None;
+        if pipeline.only_filters() {
+            return Some(pipeline);
         }
-        Some(pipeline)
+        let error = Error::config(format!("`{}` does more than filter", text.value));
+        self.file.problem(text.offset, error.hint("give filters alone, such as `provenance:manual`"));
+        None
     }
 
     fn retry(&self, section: &Section<'a>) -> Option<Retry> {
