@@ -106,9 +106,10 @@ impl Paths {
         self.runtime.join("daemon.sock")
     }
 
-    /// Makes the directories that are missing, readable by their owner only.
+    /// Makes the directories that are missing, readable by their owner only. Those of agents and
+    /// prompts are left to whoever reads them: one that vanished must be seen to have vanished.
     pub fn create(&self) -> Result<()> {
-        for directory in [&self.config, &self.data, &self.runtime, &self.agents(), &self.prompts()] {
+        for directory in [&self.config, &self.data, &self.runtime] {
             create_private(directory)?;
         }
         Ok(())

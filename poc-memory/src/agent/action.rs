@@ -92,7 +92,10 @@ impl Action {
     }
 
     /// Reads one entry of a reply's list.
-    pub fn decode(kind: ActionKind, entry: Value) -> Result<Action, serde_path_to_error::Error<serde_json::Error>> {
+    pub fn decode(
+        kind: ActionKind,
+        entry: Value,
+    ) -> Result<Action, serde_path_to_error::Error<serde_json::Error>> {
         use serde_path_to_error::deserialize;
         Ok(match kind {
             ActionKind::LinkAdd => Action::LinkAdd(deserialize(entry)?),

@@ -1,9 +1,15 @@
 //! The agents of a profile as last read from their folder.
 
+mod folder;
+mod memo;
+
 use super::Definition;
+use crate::embedded;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::time::Timestamp;
+use folder::Folder;
+use memo::{Birth, Good, Memo};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -43,7 +49,129 @@ pub struct Catalog {
 
 impl Catalog {
     /// Reads the folder, falls back to the last good versions in the store and remembers good ones.
-    pub fn load(_memory: &Memory) -> Result<Catalog> {
-        todo!()
+    /// A bundled agent counts as long as no file of its name was ever there. The store is written
+    /// to only when something changed.
+    ///
+    /// # Errors
+    /// Only the store's: whatever is wrong with files is told in the catalog.
+    pub fn load(memory: &Memory) -> Result<Catalog> {
+        let mut memos = memo::all(memory)?;
+        let before = memos.clone();
+        let catalog = match folder::read(&memory.paths.agents()) {
+            Folder::Read(files) => from_files(memory, &mut memos, files),
+            Folder::Missing if !memos.values().any(Memo::is_present_file) => {
+                let mut catalog = from_files(memory, &mut memos, BTreeMap::new());
+                for missing in [memory.paths.agents(), memory.paths.prompts()] {
+                    catalog.problems.extend(folder::create(&missing).err());
+                }
+                catalog
+            }
+            Folder::Missing => {
+                let name = memory.paths.agents();
+                let gone = format!("the folder `{}` is gone; its agents go on as last read", name.display());
+                from_memos(memory, &mut memos, gone)
+            }
+            Folder::Unreadable(problem) => from_memos(memory, &mut memos, problem),
+        };
+        memo::write(memory, &before, &memos)?;
+        Ok(catalog)
     }
+
+    /// The agent with a name, ready to run.
+    pub fn get(&self, name: &str) -> Result<&Arc<Definition>> {
+        let entry = self.entry(name)?;
+        entry.definition.as_ref().ok_or_else(|| {
+            let first = entry.errors.first().map_or_else(String::new, |error| format!(": {error}"));
+            Error::config(format!("the agent `{name}` is invalid{first}"))
+                .hint(format!("`poc-memory agent check {name}` lists everything that is wrong"))
+        })
+    }
+
+    /// The entry with a name.
+    pub fn entry(&self, name: &str) -> Result<&Entry> {
+        self.agents.get(name).ok_or_else(|| {
+            let error = Error::not_found(format!("there is no agent `{name}`")).field("agent");
+            match crate::similar::to(name, self.agents.keys().map(String::as_str)) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint("`poc-memory agent list` shows the agents"),
+            }
+        })
+    }
+}
+
+/// The catalog of the files that are there, and of bundled agents that have none.
+fn from_files(
+    memory: &Memory,
+    memos: &mut BTreeMap<String, Memo>,
+    files: BTreeMap<String, Result<String, Error>>,
+) -> Catalog {
+    let mut catalog = Catalog::default();
+    for (name, memo) in memos.iter_mut().filter(|(_, memo)| memo.is_present_file()) {
+        if !files.contains_key(name) {
+            memo.retired = Some(memory.now());
+        }
+    }
+    let bundled: Vec<(String, &str)> = embedded::agents()
+        .iter()
+        .filter_map(|(file, text)| Some((file.strip_suffix(".toml")?.to_owned(), *text)))
+        .filter(|(name, _)| !files.contains_key(name))
+        .filter(|(name, _)| memos.get(name).is_none_or(|memo| memo.birth == Birth::Bundled))
+        .collect();
+    for (name, text) in files {
+        let entry = load(memory, memos, &name, text, Birth::File);
+        catalog.agents.insert(name, entry);
+    }
+    for (name, text) in bundled {
+        let entry = load(memory, memos, &name, Ok(text.to_owned()), Birth::Bundled);
+        catalog.agents.insert(name, entry);
+    }
+    catalog
+}
+
+/// The catalog of what is remembered, when the folder cannot be read.
+fn from_memos(memory: &Memory, memos: &mut BTreeMap<String, Memo>, problem: String) -> Catalog {
+    let remembered: Vec<(String, Good, Birth)> = memos
+        .iter()
+        .filter(|(_, memo)| memo.retired.is_none())
+        .filter_map(|(name, memo)| Some((name.clone(), memo.good.clone()?, memo.birth)))
+        .collect();
+    let mut catalog = Catalog { agents: BTreeMap::new(), problems: vec![problem] };
+    for (name, good, birth) in remembered {
+        let entry = load(memory, memos, &name, Ok(good.source), birth);
+        catalog.agents.insert(name, entry);
+    }
+    catalog
+}
+
+/// One agent: its text if that is good, else its last good version.
+fn load(
+    memory: &Memory,
+    memos: &mut BTreeMap<String, Memo>,
+    name: &str,
+    text: Result<String, Error>,
+    birth: Birth,
+) -> Entry {
+    let now = memory.now();
+    let memo = memos.entry(name.to_owned()).or_insert_with(|| Memo::seen(now, birth));
+    if memo.retired.take().is_some() {
+        *memo = Memo { good: memo.good.take(), ..Memo::seen(now, birth) };
+    }
+    memo.birth = birth;
+    let since = memo.since;
+    let prompts = memory.paths.prompts();
+    let parsed = text.map_err(|error| vec![error]).and_then(|text| {
+        let template = |template: &str| folder::template(&prompts, template);
+        Definition::parse(name, &format!("agents/{name}.toml"), &text, &memory.config, &template)
+    });
+    let errors = match parsed {
+        Ok(definition) => {
+            memo.good = Some(Good::of(&definition));
+            let definition = Some(Arc::new(definition));
+            return Entry { definition, state: EntryState::Ok, errors: Vec::new(), since };
+        }
+        Err(errors) => errors,
+    };
+    let last_good = memo.good.as_ref().and_then(|good| good.parse(name, &memory.config));
+    let state = if last_good.is_some() { EntryState::LastGood } else { EntryState::Invalid };
+    Entry { definition: last_good.map(Arc::new), state, errors, since }
 }

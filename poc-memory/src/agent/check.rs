@@ -56,9 +56,15 @@ pub(super) fn template(
             let quoted = [format!("`{}`", kind.name()), format!("\"{}\"", kind.name())];
             if let Some(offset) = quoted.iter().find_map(|quoted| text.find(quoted)) {
                 errors.push(
-                    Error::config(format!("the template names the action `{}`, which is not permitted", kind.name()))
-                        .hint(format!("add \"{}\" to `execution.actions` or leave it out of the prompt", kind.name()))
-                        .at(At { file: Some(file.to_owned()), ..At::offset(text, offset) }),
+                    Error::config(format!(
+                        "the template names the action `{}`, which is not permitted",
+                        kind.name()
+                    ))
+                    .hint(format!(
+                        "add \"{}\" to `execution.actions` or leave it out of the prompt",
+                        kind.name()
+                    ))
+                    .at(At { file: Some(file.to_owned()), ..At::offset(text, offset) }),
                 );
             }
         }
@@ -95,7 +101,9 @@ fn unknown_variable(what: &str, name: &str) -> Error {
     let error = Error::config(format!("unknown {what} `{name}`"));
     match similar::to(&name.to_uppercase(), VARIABLES.into_iter()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint(format!("known: {}; `vars.NAME` for those of `prompt.vars`", VARIABLES.join(", "))),
+        None => {
+            error.hint(format!("known: {}; `vars.NAME` for those of `prompt.vars`", VARIABLES.join(", ")))
+        }
     }
 }
 
@@ -103,7 +111,8 @@ fn unknown_variable(what: &str, name: &str) -> Error {
 fn word_in_tag(text: &str, word: &str) -> Option<usize> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(word).map(|(offset, _)| offset).find(|&offset| {
-        let (before, behind) = (text.get(..offset).unwrap_or(""), text.get(offset + word.len()..).unwrap_or(""));
+        let (before, behind) =
+            (text.get(..offset).unwrap_or(""), text.get(offset + word.len()..).unwrap_or(""));
         let opened = before.rfind("{{").max(before.rfind("{%"));
         let closed = before.rfind("}}").max(before.rfind("%}"));
         opened.is_some()

@@ -2,7 +2,7 @@
 
 use super::Definition;
 use super::ledger::Run;
-use super::model::Model;
+use super::model::{Model, Stop};
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::time::Timestamp;
@@ -18,7 +18,7 @@ pub enum Trigger {
 }
 
 /// How a run departs from the usual.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Everything but applying: nothing is written, neither actions nor visits nor a row.
     pub dry_run: bool,
@@ -26,6 +26,8 @@ pub struct Options {
     pub force: bool,
     /// Only the node with this key, whatever the pipeline and the visits say.
     pub target: Option<String>,
+    /// Ends the run early; it is then interrupted.
+    pub stop: Stop,
 }
 
 /// Runs an agent with the model its definition names. Every outcome leaves a row, which comes

@@ -118,6 +118,13 @@ impl Pipeline {
         Ok((set, Explanation { stages, total_micros: micros(total) }))
     }
 
+    /// Whether it does nothing but filter.
+    pub fn only_filters(&self) -> bool {
+        let mut calls = self.calls.iter();
+        calls.next().is_some_and(|first| first.def.word == "all")
+            && calls.all(|call| call.def.kind() == Kind::Filter)
+    }
+
     /// Which of the given nodes pass all of the pipeline's filters; its other stages play no part.
     ///
     /// # Errors

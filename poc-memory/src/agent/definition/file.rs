@@ -94,7 +94,8 @@ impl<'a> Section<'a> {
             if self.defaults.contains_key(key) || more.contains(&key) {
                 continue;
             }
-            let known = || self.defaults.keys().map(|name| name.get_ref().as_ref()).chain(more.iter().copied());
+            let known =
+                || self.defaults.keys().map(|name| name.get_ref().as_ref()).chain(more.iter().copied());
             let error = Error::config(format!("unknown key `{}`", self.path_of(key)));
             let error = match similar::to(key, known()) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
@@ -239,9 +240,8 @@ impl Read for crate::time::Span {
     const EXPECTED: &str = "a duration in quotes: \"7d\", \"24h\", \"30m\", \"45s\"";
     fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
         let text = value.as_str().ok_or(Wrong::Type)?;
-        crate::time::Span::parse(text).map_err(|error| {
-            Wrong::Value(Error { code: crate::error::Code::InvalidConfig, ..error })
-        })
+        crate::time::Span::parse(text)
+            .map_err(|error| Wrong::Value(Error { code: crate::error::Code::InvalidConfig, ..error }))
     }
 }
 

@@ -152,7 +152,12 @@ impl<'a> Reader<'a> {
             self.check_template(source, &names, actions);
         }
         let max_node_chars: Placed<usize> = section.get("max-node-chars")?;
-        section.expect("max-node-chars", &max_node_chars, max_node_chars.value >= 1, "give a number from 1 up");
+        section.expect(
+            "max-node-chars",
+            &max_node_chars,
+            max_node_chars.value >= 1,
+            "give a number from 1 up",
+        );
         let source = source?;
         Some(Prompt {
             template: source.file,
@@ -227,7 +232,16 @@ impl<'a> Reader<'a> {
                 let message = format!("{} (line {line} of the template)", error.message);
                 self.file.problem(source.offset, Error { message, ..error });
             }
-            None => self.file.placed(error),
+            None => {
+                let mut error = error;
+                match error.at.as_mut().and_then(|at| at.file.as_mut()) {
+                    Some(file) => {
+                        file.insert_str(0, "prompts/");
+                        self.file.placed(error);
+                    }
+                    None => self.file.problem(source.offset, error),
+                }
+            }
         }
     }
 
@@ -273,10 +287,15 @@ impl<'a> Reader<'a> {
                 Some(kind) => actions.push(kind),
                 None => {
                     let error = Error::config(format!("unknown action `{}`", name.value));
-                    self.file.problem(name.offset, match similar::to(&name.value, known()) {
-                        Some(near) => error.hint(format!("did you mean `{near}`?")),
-                        None => error.hint("the actions are `link-add`, `weight`, `insert` and `supersede`"),
-                    });
+                    self.file.problem(
+                        name.offset,
+                        match similar::to(&name.value, known()) {
+                            Some(near) => error.hint(format!("did you mean `{near}`?")),
+                            None => {
+                                error.hint("the actions are `link-add`, `weight`, `insert` and `supersede`")
+                            }
+                        },
+                    );
                 }
             }
         }
@@ -295,10 +314,13 @@ impl<'a> Reader<'a> {
                 Err(_) => {
                     let error = Error::config(format!("unknown time zone `{name}`"));
                     let near = similar::to(name, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
-                    self.file.problem(zone.offset, match near {
-                        Some(near) => error.hint(format!("did you mean `{near}`?")),
-                        None => error.hint("write `local` or a name such as `Europe/Vienna`"),
-                    });
+                    self.file.problem(
+                        zone.offset,
+                        match near {
+                            Some(near) => error.hint(format!("did you mean `{near}`?")),
+                            None => error.hint("write `local` or a name such as `Europe/Vienna`"),
+                        },
+                    );
                     None
                 }
             },

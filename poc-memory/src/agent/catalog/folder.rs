@@ -1,0 +1,100 @@
+//! Reading the folders of agents and prompts.
+
+use crate::embedded;
+use crate::error::{Error, Result};
+use crate::paths;
+use crate::similar;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// Bytes an agent file or a template may have.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// What the folder of agents turned out to be.
+pub(super) enum Folder {
+    /// The agent files by name, each with its text or why it cannot be read.
+    Read(BTreeMap<String, Result<String, Error>>),
+    /// It is not there.
+    Missing,
+    /// It is there and cannot be read.
+    Unreadable(String),
+}
+
+/// Reads every `*.toml` of a folder; hidden files are an editor's business.
+pub(super) fn read(folder: &Path) -> Folder {
+    let unreadable =
+        |error: std::io::Error| Folder::Unreadable(format!("`{}` cannot be read: {error}", folder.display()));
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Folder::Missing,
+        Err(error) => return unreadable(error),
+    };
+    let mut files = BTreeMap::new();
+    for entry in entries {
+        let path = match entry {
+            Ok(entry) => entry.path(),
+            Err(error) => return unreadable(error),
+        };
+        let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+        let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+        if !is_toml || name.starts_with('.') || path.is_dir() {
+            continue;
+        }
+        match text(&path) {
+            // It went away between the listing and the reading.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                let problem = Error::config(format!("cannot be read: {error}"));
+                files.insert(name.to_owned(), Err(problem.file(format!("agents/{name}.toml"))));
+            }
+            Ok(text) => {
+                files.insert(name.to_owned(), Ok(text));
+            }
+        }
+    }
+    Folder::Read(files)
+}
+
+/// Makes the folder, so that a first agent can be dropped in; an error is a line to show.
+pub(super) fn create(folder: &Path) -> Result<(), String> {
+    paths::create_private(folder).map_err(|error| error.message)
+}
+
+/// The text of a template: from the folder of prompts, else the bundled one.
+pub(super) fn template(folder: &Path, name: &str) -> Result<String> {
+    let path = folder.join(name);
+    let wrong = |what: String| Error::config(format!("the template `{name}` {what}"));
+    match text(&path) {
+        Ok(text) => {
+            // A symbolic link must not lead out of the folder.
+            let inside =
+                |path: &Path| path.canonicalize().map_err(|error| wrong(format!("cannot be read: {error}")));
+            if inside(&path)?.starts_with(inside(folder)?) {
+                return Ok(text);
+            }
+            Err(wrong("lies outside the folder of prompts".into()).hint("copy it into the folder"))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let bundled = embedded::prompts();
+            bundled.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned()).ok_or_else(
+                || {
+                    let missing = wrong("is missing".into());
+                    match similar::to(name, bundled.iter().map(|(file, _)| *file)) {
+                        Some(near) => missing.hint(format!("did you mean `{near}`?")),
+                        None => missing.hint(format!("put a file `{name}` into `{}`", folder.display())),
+                    }
+                },
+            )
+        }
+        Err(error) => Err(wrong(format!("cannot be read: {error}"))),
+    }
+}
+
+fn text(path: &Path) -> std::io::Result<String> {
+    let bytes = std::fs::metadata(path)?.len();
+    if bytes > MAX_BYTES {
+        return Err(std::io::Error::other(format!("it has {bytes} bytes, more than {MAX_BYTES}")));
+    }
+    std::fs::read_to_string(path)
+}

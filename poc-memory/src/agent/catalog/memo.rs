@@ -1,0 +1,98 @@
+//! What the store remembers of each agent: since when it is there and its last good version.
+
+use crate::agent::Definition;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::memory::Memory;
+use crate::store::{Record, Table};
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where an agent came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Birth {
+    /// From a file in the folder.
+    File,
+    /// It is compiled in.
+    Bundled,
+}
+
+/// What is remembered of one agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Memo {
+    /// When it was first seen.
+    pub(super) since: Timestamp,
+    /// Where it came from last.
+    pub(super) birth: Birth,
+    /// When its file was found deleted.
+    pub(super) retired: Option<Timestamp>,
+    /// Its last good version, if it ever was good.
+    pub(super) good: Option<Good>,
+}
+
+/// A version of an agent that was good, with all it needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Good {
+    /// The agent file.
+    pub(super) source: String,
+    templates: BTreeMap<String, String>,
+}
+
+impl Record for Memo {
+    const TABLE: Table = Table::Agents;
+}
+
+impl Memo {
+    /// An agent seen for the first time.
+    pub(super) fn seen(now: Timestamp, birth: Birth) -> Memo {
+        Memo { since: now, birth, retired: None, good: None }
+    }
+
+    /// Whether it came from a file that was there when last looked.
+    pub(super) fn is_present_file(&self) -> bool {
+        self.birth == Birth::File && self.retired.is_none()
+    }
+}
+
+impl Good {
+    pub(super) fn of(definition: &Definition) -> Good {
+        let prompt = &definition.prompt;
+        let mut templates = prompt.includes.clone();
+        if let Some(name) = &prompt.template {
+            templates.insert(name.clone(), prompt.text.clone());
+        }
+        Good { source: definition.source.clone(), templates }
+    }
+
+    /// The definition again; `None` when the settings have changed so that it is good no longer.
+    pub(super) fn parse(&self, name: &str, config: &Config) -> Option<Definition> {
+        let template = |file: &str| {
+            let text = self.templates.get(file).cloned();
+            text.ok_or_else(|| Error::internal(format!("the template `{file}` was not remembered")))
+        };
+        Definition::parse(name, name, &self.source, config, &template).ok()
+    }
+}
+
+/// Every memo by the agent's name.
+pub(super) fn all(memory: &Memory) -> Result<BTreeMap<String, Memo>> {
+    let rows = memory.store.scan::<Memo>(&[])?;
+    Ok(rows.into_iter().map(|(key, memo)| (String::from_utf8_lossy(&key).into_owned(), memo)).collect())
+}
+
+/// Stores the memos that changed.
+pub(super) fn write(
+    memory: &Memory,
+    before: &BTreeMap<String, Memo>,
+    after: &BTreeMap<String, Memo>,
+) -> Result<()> {
+    let changed = || after.iter().filter(|(name, memo)| before.get(*name) != Some(*memo));
+    if changed().next().is_none() {
+        return Ok(());
+    }
+    let committed = memory.store.transact(memory.cause("daemon", "agent reload"), |tx| {
+        changed().try_for_each(|(name, memo)| tx.put(name.as_bytes(), memo))
+    });
+    committed.map(|_| ())
+}
