@@ -63,7 +63,9 @@ pub(super) fn follower(
     }
     let applied = follower.applied();
     if applied > 0 {
-        return log.replay(applied + 1, seq, &mut |txn, _| follower.apply(txn.seq, &deltas(&txn, embedder)?));
+        return log.replay(applied + 1, seq, &mut |txn, _| {
+            follower.apply(txn.seq, &deltas(&txn.writes, embedder, engine)?)
+        });
     }
     if seq == 0 {
         return Ok(());

@@ -190,13 +190,16 @@ impl Followers {
     /// the next open.
     fn apply(&self, seq: u64, deltas: &[Delta]) {
         for follower in &self.all {
-            let mut behind = self.behind.lock();
-            if behind.iter().any(|(name, _)| *name == follower.name()) {
+            if self.behind.lock().iter().any(|(name, _)| *name == follower.name()) {
                 continue;
             }
-            if let Err(error) = follower.apply(seq, deltas) {
+            let applied = catch_unwind(AssertUnwindSafe(|| follower.apply(seq, deltas)));
+            let applied = applied.unwrap_or_else(|panic| {
+                Err(Error::internal(format!("panic: {}", watchdog::message(&*panic))))
+            });
+            if let Err(error) = applied {
                 tracing::error!("the index `{}` fell behind at transaction {seq}: {error}", follower.name());
-                behind.push((follower.name(), error));
+                self.behind.lock().push((follower.name(), error));
             }
         }
     }

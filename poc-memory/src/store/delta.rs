@@ -1,18 +1,37 @@
 //! From physical writes to what they mean for the view and the indexes.
 
-use super::{Record, Table, Txn, Write, keys, vector};
+use super::read::Read;
+use super::{Record, Table, Write, keys, vector};
 use crate::error::Result;
 use crate::graph::{Activity, Delta, Edge, Node, Visit};
 use std::sync::Arc;
 
-/// What a transaction did, in the order of its writes. Vectors of other embedders than the one in
-/// use are left out.
-pub(super) fn deltas(txn: &Txn, embedder: &str) -> Result<Vec<Delta>> {
+/// What writes did, in their order. Vectors of other embedders than the one in use are left out.
+///
+/// A node that is live again brings its vectors along, from `records`: an index of live nodes has
+/// dropped them, and no write names them.
+pub(super) fn deltas<R: Read + ?Sized>(writes: &[Write], embedder: &str, records: &R) -> Result<Vec<Delta>> {
     let mut deltas = Vec::new();
-    for write in &txn.writes {
-        deltas.extend(delta(write, embedder)?);
+    for write in writes {
+        let delta = delta(write, embedder)?;
+        let revived = match &delta {
+            Some(Delta::Node(node)) if node.state.is_live() => was_resting(write)?.then_some(node.id),
+            _ => None,
+        };
+        deltas.extend(delta);
+        if let Some(id) = revived {
+            for (key, bytes) in records.raw_range(Table::Vectors, id.as_bytes())? {
+                deltas.extend(vector_delta(&key, Some(&bytes), embedder)?);
+            }
+        }
     }
     Ok(deltas)
+}
+
+/// Whether the write's node was there before and not live.
+fn was_resting(write: &Write) -> Result<bool> {
+    let before = write.before.as_deref().map(Node::decode).transpose()?;
+    Ok(before.is_some_and(|node| !node.state.is_live()))
 }
 
 fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
@@ -42,14 +61,7 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
                 None => Delta::VisitGone(agent.into(), id),
             })
         }
-        Table::Vectors => {
-            let (id, part, of) = keys::read_vector(key)?;
-            match after {
-                _ if of != embedder.as_bytes() => None,
-                Some(bytes) => Some(Delta::Vector(id, part, vector::decode(bytes)?)),
-                None => Some(Delta::VectorGone(id, part)),
-            }
-        }
+        Table::Vectors => vector_delta(key, after, embedder)?,
         Table::EdgesIn
         | Table::Keys
         | Table::Hashes
@@ -59,5 +71,14 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Agents
         | Table::Meta
         | Table::Changes => None,
+    })
+}
+
+fn vector_delta(key: &[u8], after: Option<&[u8]>, embedder: &str) -> Result<Option<Delta>> {
+    let (id, part, of) = keys::read_vector(key)?;
+    Ok(match after {
+        _ if of != embedder.as_bytes() => None,
+        Some(bytes) => Some(Delta::Vector(id, part, vector::decode(bytes)?)),
+        None => Some(Delta::VectorGone(id, part)),
     })
 }

@@ -1,4 +1,4 @@
-//! The few file operations the log's durability rests on, so that tests can count and break them.
+//! The few file operations durability rests on, so that tests can count and break them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -11,6 +11,9 @@ pub(super) trait Disk: Send + Sync {
 
     /// An existing file, to go on at its end.
     fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Cuts a file to `length` bytes, durably.
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()>;
 
     /// Makes the names in a directory durable.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
@@ -35,6 +38,12 @@ impl Disk for SystemDisk {
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn AppendFile>> {
         Ok(Box::new(OpenOptions::new().append(true).open(path)?))
+    }
+
+    fn truncate(&self, path: &Path, length: u64) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(path)?;
+        file.set_len(length)?;
+        file.sync_all()
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {

@@ -25,13 +25,16 @@ pub(super) struct Mark {
     pub(super) checksum: u32,
 }
 
+/// Takes a key and its value.
+pub(super) type Visitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
+
 /// Ordered keys and values. Keys start with the number of their table.
 pub(super) trait Engine: Send + Sync {
     /// The value of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
     /// Calls `each` with every key that starts with `prefix` and its value, by key, until it fails.
-    fn scan(&self, prefix: &[u8], each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()>;
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()>;
 
     /// Makes all changes of a batch or none of them, and with them the mark, if one is given.
     fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()>;

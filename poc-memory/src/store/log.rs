@@ -53,7 +53,7 @@ impl Index {
 
     fn added(&mut self, place: Place, length: u64) {
         let starts_segment = self.places.last().is_none_or(|last| last.segment != place.segment);
-        if starts_segment || place.seq % STRIDE == 0 {
+        if starts_segment || place.seq.is_multiple_of(STRIDE) {
             self.places.push(place);
         }
         self.last = place.seq;

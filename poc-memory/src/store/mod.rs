@@ -126,7 +126,8 @@ impl Store {
     }
 
     /// Builds one transaction and waits until it is durable and visible to readers. The closure
-    /// sees every transaction built before it; when it fails nothing is written.
+    /// sees every transaction built before it; when it fails nothing is written. One closure runs
+    /// at a time: slow work belongs in front of it, and it must not call `transact` itself.
     pub fn transact<T>(
         &self,
         cause: Cause,
@@ -144,6 +145,7 @@ impl Store {
         building.overlay.forget(visible);
         let mut tx = Tx::new(self.engine.as_ref(), &building.overlay, &building.view);
         let value = build(&mut tx)?;
+        let deltas = delta::deltas(tx.writes(), &self.embedder, &tx)?;
         let writes = tx.into_writes();
         let last = building.view.seq;
         if writes.is_empty() {
@@ -159,7 +161,6 @@ impl Store {
             ))
             .hint("split it into several"));
         }
-        let deltas = delta::deltas(&txn, &self.embedder)?;
         let mut view = View::clone(&building.view);
         view.apply(txn.seq, &deltas);
         let (record, checksum) = log::frame(txn.seq, &payload);

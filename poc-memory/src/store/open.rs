@@ -51,8 +51,8 @@ pub(super) fn open(
     let made = std::fs::create_dir_all(&log_directory).and_then(|()| disk.sync_directory(directory));
     made.map_err(|error| Error::internal(format!("`{}` cannot be made: {error}", directory.display())))?;
     let lock = Lock::take(&directory.join("lock"))?;
-    let quarantine = Quarantine::of(directory);
-    let (log, mut notes) = log::recover(&log_directory, &quarantine)?;
+    let quarantine = Quarantine::of(directory, disk.clone());
+    let (log, mut notes) = log::recover(&log_directory, &quarantine, disk.as_ref())?;
     let log = Arc::new(log);
     let (engine, view) = open_engine(directory, &log, &parts, &quarantine, &mut notes)?;
     for follower in &followers {

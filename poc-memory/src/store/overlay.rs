@@ -38,7 +38,8 @@ impl Overlay {
 
     /// Forgets what the engine has: every transaction up to `seq`.
     pub(super) fn forget(&mut self, seq: u64) {
-        while let Some(txn) = self.waiting.pop_front_if(|txn| txn.seq <= seq) {
+        while self.waiting.front().is_some_and(|txn| txn.seq <= seq) {
+            let Some(txn) = self.waiting.pop_front() else { return };
             for write in &txn.writes {
                 let key = write.table.prefix(&write.key);
                 if self.last.get(&key).is_some_and(|(last, _)| last.seq <= seq) {

@@ -1,16 +1,21 @@
 //! Where what cannot be trusted is put away: nothing is ever deleted on suspicion.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use super::disk::Disk;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The folder beside the log.
-pub(super) struct Quarantine(PathBuf);
+pub(super) struct Quarantine {
+    folder: PathBuf,
+    disk: Arc<dyn Disk>,
+}
 
 impl Quarantine {
     /// The quarantine of a store's directory; made when something is put in.
-    pub(super) fn of(store: &Path) -> Self {
-        Quarantine(store.join("quarantine"))
+    pub(super) fn of(store: &Path, disk: Arc<dyn Disk>) -> Self {
+        Quarantine { folder: store.join("quarantine"), disk }
     }
 
     /// Moves a file or folder in; the name it has there.
@@ -25,19 +30,19 @@ impl Quarantine {
     /// Saves bytes in a file; the name it has there.
     pub(super) fn save(&self, name: &str, bytes: &[u8]) -> io::Result<String> {
         let (name, target) = self.free(name)?;
-        let mut file = File::create_new(target)?;
+        let mut file = self.disk.create(&target)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
+        file.sync()?;
         self.sync()?;
         Ok(name)
     }
 
     /// The name, with a number behind it when something of that name is already there.
     fn free(&self, name: &str) -> io::Result<(String, PathBuf)> {
-        fs::create_dir_all(&self.0)?;
+        fs::create_dir_all(&self.folder)?;
         for number in 1u32.. {
             let name = if number == 1 { name.to_owned() } else { format!("{name}.{number}") };
-            let path = self.0.join(&name);
+            let path = self.folder.join(&name);
             if fs::symlink_metadata(&path).is_err() {
                 return Ok((name, path));
             }
@@ -46,8 +51,8 @@ impl Quarantine {
     }
 
     fn sync(&self) -> io::Result<()> {
-        File::open(&self.0)?.sync_all()?;
-        self.0.parent().map_or(Ok(()), |store| File::open(store)?.sync_all())
+        self.disk.sync_directory(&self.folder)?;
+        self.folder.parent().map_or(Ok(()), |store| self.disk.sync_directory(store))
     }
 }
 
@@ -58,7 +63,7 @@ mod tests {
     #[test]
     fn nothing_put_away_earlier_is_overwritten() {
         let folder = tempfile::tempdir().unwrap();
-        let quarantine = Quarantine::of(folder.path());
+        let quarantine = Quarantine::of(folder.path(), Arc::new(crate::store::disk::SystemDisk));
         assert_eq!(quarantine.save("tail", b"one").unwrap(), "tail");
         assert_eq!(quarantine.save("tail", b"two").unwrap(), "tail.2");
         let records = folder.path().join("tail");

@@ -58,7 +58,7 @@ pub(super) trait Read {
     }
 }
 
-impl Read for dyn Engine {
+impl Read for dyn Engine + '_ {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.get(&table.prefix(key))
     }

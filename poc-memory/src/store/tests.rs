@@ -19,6 +19,7 @@ use tempfile::TempDir;
 mod damage;
 mod equivalence;
 mod followers;
+mod power_cut;
 mod sharing;
 mod transactions;
 
@@ -29,9 +30,10 @@ fn cause() -> Cause {
     Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() }
 }
 
-/// A store over the memory engine: everything but sled is real.
+/// A store over the memory engine and a disk that need not wait for its syncs.
 fn in_memory() -> Parts {
-    Parts { engine: |_| Ok(Arc::new(MemoryEngine::default())), ..Parts::default() }
+    let disk = Arc::new(FaultyDisk::default());
+    Parts { disk, engine: |_| Ok(Arc::new(MemoryEngine::default())), ..Parts::default() }
 }
 
 fn open_in(folder: &TempDir, parts: Parts) -> Result<Store> {
@@ -74,7 +76,7 @@ fn segment_files(folder: &TempDir) -> Vec<PathBuf> {
     files
 }
 
-/// A disk that counts its syncs and can be told to fail or to wait.
+/// A disk that only counts its syncs and can be told to fail or to wait.
 #[derive(Default)]
 struct Faults {
     syncs: AtomicU64,
@@ -84,7 +86,7 @@ struct Faults {
     gate: Mutex<Option<mpsc::Receiver<()>>>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Default)]
 struct FaultyDisk(Arc<Faults>);
 struct FaultyFile(Box<dyn AppendFile>, Arc<Faults>);
 
@@ -95,8 +97,11 @@ impl Disk for FaultyDisk {
     fn append(&self, path: &Path) -> std::io::Result<Box<dyn AppendFile>> {
         Ok(Box::new(FaultyFile(SystemDisk.append(path)?, self.0.clone())))
     }
-    fn sync_directory(&self, path: &Path) -> std::io::Result<()> {
-        SystemDisk.sync_directory(path)
+    fn truncate(&self, path: &Path, length: u64) -> std::io::Result<()> {
+        fs::OpenOptions::new().write(true).open(path)?.set_len(length)
+    }
+    fn sync_directory(&self, _: &Path) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -117,6 +122,6 @@ impl AppendFile for FaultyFile {
             return Err(std::io::Error::other("the disk is gone"));
         }
         self.1.syncs.fetch_add(1, Ordering::SeqCst);
-        self.0.sync()
+        Ok(())
     }
 }

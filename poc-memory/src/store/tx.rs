@@ -24,6 +24,11 @@ impl<'a> Tx<'a> {
         Tx { engine, overlay, view, writes: Vec::new(), places: BTreeMap::new() }
     }
 
+    /// What was written so far.
+    pub(super) fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+
     /// What was written; nothing when everything is as it was.
     pub(super) fn into_writes(self) -> Vec<Write> {
         // One that came back to where it was stays when others stand behind it: their places count.

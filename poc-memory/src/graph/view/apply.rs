@@ -32,8 +32,10 @@ impl View {
     fn put_node(&mut self, node: &Node) {
         let ix = match self.find(node.id) {
             Some(ix) => {
-                if self.key(ix) != node.key {
-                    self.by_key.remove(self.key(ix).to_owned().as_str());
+                // Unless another node took the key earlier in this transaction.
+                let key = self.key(ix).to_owned();
+                if key != node.key && self.find_key(&key) == Some(ix) {
+                    self.by_key.remove(key.as_str());
                 }
                 ix
             }
@@ -289,6 +291,17 @@ mod tests {
             1 => (0u8..9, any::<bool>()).prop_map(|(a, live)| Step::State(a, live)),
             1 => (0u8..9).prop_map(Step::Delete),
         ]
+    }
+
+    #[test]
+    fn two_nodes_may_swap_their_keys() {
+        let mut view = View::new();
+        let with_key =
+            |number, key: &str| Delta::Node(Arc::new(Node { key: key.into(), ..testing::node(number) }));
+        view.apply(1, &[with_key(1, "a"), with_key(2, "b")]);
+        view.apply(2, &[with_key(1, "b"), with_key(2, "a")]);
+        let found = |key| view.find_key(key).and_then(|ix| view.id(ix));
+        assert_eq!((found("a"), found("b")), (Some(testing::node(2).id), Some(testing::node(1).id)));
     }
 
     proptest! {

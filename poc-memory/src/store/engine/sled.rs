@@ -2,8 +2,11 @@
 //!
 //! All tables share one sled tree: sled's batches are atomic within a tree only.
 
-use super::{Engine, Mark, Put};
+mod session;
+
+use super::{Engine, Mark, Put, Visitor};
 use crate::error::{Error, Result};
+use session::Session;
 use std::path::Path;
 
 /// Where the mark is kept: table 0 does not exist, so no record has this key.
@@ -12,23 +15,30 @@ const MARK_KEY: &[u8] = b"\0mark";
 const CACHE_BYTES: u64 = 64 << 20;
 
 /// An open sled directory.
-pub(in crate::store) struct SledEngine(sled::Db);
+pub(in crate::store) struct SledEngine {
+    db: sled::Db,
+    // Last, so that it is dropped when sled is closed.
+    _session: Session,
+}
 
 impl SledEngine {
     /// Opens a directory, making it when it is missing. sled may panic or hang here when the files
     /// are damaged: see [`super::super::watchdog`].
     pub(in crate::store) fn open(directory: &Path) -> Result<SledEngine> {
-        sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).open().map(SledEngine).map_err(failed)
+        let session = Session::start(directory)
+            .map_err(|error| Error::internal(format!("`{}`: {error}", directory.display())))?;
+        let db = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).open().map_err(failed)?;
+        Ok(SledEngine { db, _session: session })
     }
 }
 
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.0.get(key).map_err(failed)?.map(|value| value.to_vec()))
+        Ok(self.db.get(key).map_err(failed)?.map(|value| value.to_vec()))
     }
 
-    fn scan(&self, prefix: &[u8], each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
-        for entry in self.0.scan_prefix(prefix) {
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        for entry in self.db.scan_prefix(prefix) {
             let (key, value) = entry.map_err(failed)?;
             each(&key, &value)?;
         }
@@ -47,7 +57,7 @@ impl Engine for SledEngine {
             let value = [mark.seq.to_be_bytes().as_slice(), &mark.checksum.to_be_bytes()].concat();
             changes.insert(MARK_KEY, value);
         }
-        self.0.apply_batch(changes).map_err(failed)
+        self.db.apply_batch(changes).map_err(failed)
     }
 
     fn mark(&self) -> Result<Mark> {
@@ -61,11 +71,11 @@ impl Engine for SledEngine {
     }
 
     fn size(&self) -> Result<u64> {
-        self.0.size_on_disk().map_err(failed)
+        self.db.size_on_disk().map_err(failed)
     }
 
     fn flush(&self) -> Result<()> {
-        self.0.flush().map(drop).map_err(failed)
+        self.db.flush().map(drop).map_err(failed)
     }
 }
 

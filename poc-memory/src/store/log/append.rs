@@ -42,7 +42,11 @@ impl Appender {
             Some(first) => {
                 let path = segment_path(&log.directory, first);
                 let length = std::fs::metadata(&path)?.len();
-                Some(Open { file: disk.append(&path)?, first, length })
+                // What a killed process wrote and never synced has been read and will be shown.
+                let mut file = disk.append(&path)?;
+                file.sync()?;
+                disk.sync_directory(&log.directory)?;
+                Some(Open { file, first, length })
             }
             None => None,
         };

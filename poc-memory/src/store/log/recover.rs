@@ -4,9 +4,10 @@
 use super::segment::{FORMAT, HEADER, Header, Next, SegmentReader, count_records};
 use super::{Index, Log, Place, segment_path, unreadable};
 use crate::error::{Error, Result};
+use crate::store::disk::Disk;
 use crate::store::quarantine::Quarantine;
 use parking_lot::RwLock;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -27,7 +28,11 @@ pub(in crate::store) fn check_format(directory: &Path) -> Result<()> {
 }
 
 /// Opens the log of a directory, with a note for people on everything it had to cut off.
-pub(in crate::store) fn recover(directory: &Path, quarantine: &Quarantine) -> Result<(Log, Vec<String>)> {
+pub(in crate::store) fn recover(
+    directory: &Path,
+    quarantine: &Quarantine,
+    disk: &dyn Disk,
+) -> Result<(Log, Vec<String>)> {
     let numbers = segments(directory)?;
     let mut index = Index::default();
     let mut notes = Vec::new();
@@ -36,7 +41,9 @@ pub(in crate::store) fn recover(directory: &Path, quarantine: &Quarantine) -> Re
         let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, &error))?;
         if let Some(offset) = valid {
             let later = numbers.get(at + 1..).unwrap_or_default();
-            let note = cut(directory, number, offset, later, index.last, quarantine)
+            let cut = Cut { directory, number, offset, later, last: index.last };
+            let note = cut
+                .make(quarantine, disk)
                 .map_err(|error| Error::internal(format!("the damaged log cannot be cut: {error}")))?;
             notes.push(note);
             break;
@@ -83,49 +90,58 @@ fn scan(path: &Path, number: u64, index: &mut Index) -> io::Result<Option<u64>> 
     }
 }
 
-/// Puts away everything from byte `offset` of a segment on and all `later` segments. Interrupted at
-/// any point, the next open finds the same damage and goes on: the damaged segment is cut last.
-fn cut(
-    directory: &Path,
+/// Where the valid prefix of the log ends.
+struct Cut<'a> {
+    directory: &'a Path,
+    /// The segment it ends in.
     number: u64,
+    /// The byte it ends at; 0 when the segment's header is not valid.
     offset: u64,
-    later: &[u64],
+    /// The segments behind.
+    later: &'a [u64],
+    /// The last transaction in front.
     last: u64,
-    quarantine: &Quarantine,
-) -> io::Result<String> {
-    let path = segment_path(directory, number);
-    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let mut tail = Vec::new();
-    let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
-    file.seek(SeekFrom::Start(offset))?;
-    file.read_to_end(&mut tail)?;
-    let mut intact = count_records(&tail);
-    let mut put_away = Vec::new();
-    for &segment in later.iter().rev() {
-        let path = segment_path(directory, segment);
-        intact += count_records(&fs::read(&path)?);
-        put_away.push(quarantine.put_away(&path)?);
+}
+
+impl Cut<'_> {
+    /// Puts away everything behind the cut and says what that was. Interrupted at any point, the
+    /// next open finds the same damage and goes on: the damaged segment itself is cut last.
+    fn make(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
+        let path = segment_path(self.directory, self.number);
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut tail = Vec::new();
+        let mut file = File::open(&path)?;
+        file.seek(SeekFrom::Start(self.offset))?;
+        file.read_to_end(&mut tail)?;
+        let mut intact = count_records(&tail);
+        let mut put_away = Vec::new();
+        for &segment in self.later.iter().rev() {
+            let path = segment_path(self.directory, segment);
+            intact += count_records(&fs::read(&path)?);
+            put_away.push(quarantine.put_away(&path)?);
+        }
+        if self.offset == 0 {
+            put_away.push(quarantine.put_away(&path)?);
+        } else {
+            put_away.push(quarantine.save(&format!("{name}-{}", self.offset), &tail)?);
+            disk.truncate(&path, self.offset)?;
+        }
+        disk.sync_directory(self.directory)?;
+        put_away.reverse();
+        let files = put_away.iter().map(|name| format!("`quarantine/{name}`")).collect::<Vec<_>>().join(", ");
+        Ok(if intact == 0 && self.later.is_empty() {
+            format!(
+                "log segment `{name}` ended at byte {} in a record that is not whole: its {} bytes were moved \
+                 to {files}",
+                self.offset,
+                tail.len()
+            )
+        } else {
+            format!(
+                "log segment `{name}` is damaged at byte {}: the log was cut back to transaction {}, and what \
+                 stood behind, with {intact} intact records, was moved to {files}",
+                self.offset, self.last
+            )
+        })
     }
-    if offset == 0 {
-        put_away.push(quarantine.put_away(&path)?);
-    } else {
-        put_away.push(quarantine.save(&format!("{name}-{offset}"), &tail)?);
-        file.set_len(offset)?;
-        file.sync_all()?;
-    }
-    File::open(directory)?.sync_all()?;
-    put_away.reverse();
-    let files = put_away.iter().map(|name| format!("`quarantine/{name}`")).collect::<Vec<_>>().join(", ");
-    Ok(if intact == 0 && later.is_empty() {
-        format!(
-            "log segment `{name}` ended at byte {offset} in a record that is not whole: its {} bytes were \
-             moved to {files}",
-            tail.len()
-        )
-    } else {
-        format!(
-            "log segment `{name}` is damaged at byte {offset}: the log was cut back to transaction {last}, and \
-             what stood behind, with {intact} intact records, was moved to {files}"
-        )
-    })
 }

@@ -22,7 +22,7 @@ fn writers_that_wait_share_one_sync() {
             std::thread::yield_now();
         }
         assert_eq!(store.view().seq, 1, "nothing is visible before it is durable");
-        drop(std::iter::repeat_n((), 32).try_for_each(|token| open_gate.send(token)));
+        (0..32).for_each(|_| open_gate.send(()).unwrap());
     });
     let syncs = faults.syncs.load(Ordering::SeqCst) - before;
     assert!((1..=2).contains(&syncs), "{syncs} syncs for 32 transactions");

@@ -159,7 +159,7 @@ fn a_deleted_node_takes_everything_along_but_its_history() {
 #[test]
 fn history_and_past_transactions_come_from_the_log() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = || Parts { limits: Limits { segment: 600 }, ..Parts::default() };
+    let parts = || Parts { limits: Limits { segment: 600 }, ..in_memory() };
     let store = open_in(&folder, parts()).unwrap();
     for version in 1..=200 {
         let body = format!("version {version}");

@@ -1,0 +1,108 @@
+//! Whether sled's files can be trusted after a crash of the whole machine.
+//!
+//! sled never calls fsync. A killed process loses nothing by that, since the system keeps what was
+//! written; a machine that loses power may keep any part of it. So a mark names the boot of the
+//! machine in which the directory was opened. It is removed at a clean close, once everything is
+//! synced; found with another boot in it, the directory is emptied and filled from the log.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const MARK: &str = "open-since-boot";
+/// Linux's name for the current boot; elsewhere the file is missing and no mark is set.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// The time from open to close.
+pub(super) struct Session {
+    directory: PathBuf,
+}
+
+impl Session {
+    /// Starts in the current boot of the machine.
+    pub(super) fn start(directory: &Path) -> io::Result<Session> {
+        Session::start_in(directory, fs::read_to_string(BOOT_ID).ok().as_deref())
+    }
+
+    fn start_in(directory: &Path, boot: Option<&str>) -> io::Result<Session> {
+        let mark = directory.join(MARK);
+        if let Some(boot) = boot {
+            if fs::read_to_string(&mark).is_ok_and(|since| since != boot) {
+                tracing::warn!("the machine stopped while the store was open: its records are rebuilt");
+                fs::remove_dir_all(directory)?;
+            }
+            fs::create_dir_all(directory)?;
+            let mut file = File::create(&mark)?;
+            file.write_all(boot.as_bytes())?;
+            file.sync_all()?;
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(Session { directory: directory.to_owned() })
+    }
+
+    fn end(&self) -> io::Result<()> {
+        sync_all(&self.directory)?;
+        match fs::remove_file(self.directory.join(MARK)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => File::open(&self.directory)?.sync_all(),
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Left standing, the mark costs a rebuild after a power cut and nothing else.
+        if let Err(error) = self.end() {
+            tracing::debug!("the record engine's files could not be synced: {error}");
+        }
+    }
+}
+
+fn sync_all(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_all(&entry.path())?;
+        } else {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left_by_a_crash(directory: &Path, boot: &str) {
+        std::mem::forget(Session::start_in(directory, Some(boot)).unwrap());
+        fs::write(directory.join("db"), "records").unwrap();
+    }
+
+    #[test]
+    fn a_crash_of_the_process_keeps_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        left_by_a_crash(folder.path(), "one");
+        drop(Session::start_in(folder.path(), Some("one")).unwrap());
+        assert!(folder.path().join("db").exists());
+    }
+
+    #[test]
+    fn a_crash_of_the_machine_empties_the_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let records = folder.path().join("records");
+        left_by_a_crash(&records, "one");
+        let _session = Session::start_in(&records, Some("two")).unwrap();
+        assert!(!records.join("db").exists());
+    }
+
+    #[test]
+    fn a_clean_close_is_trusted_after_any_boot() {
+        let folder = tempfile::tempdir().unwrap();
+        left_by_a_crash(folder.path(), "one");
+        drop(Session::start_in(folder.path(), Some("one")).unwrap());
+        drop(Session::start_in(folder.path(), Some("two")).unwrap());
+        assert!(folder.path().join("db").exists());
+        assert!(!folder.path().join(MARK).exists());
+    }
+}

@@ -1,0 +1,146 @@
+//! The process is killed or the power goes at any moment: what was acknowledged or shown is there,
+//! and nothing without what was before it.
+
+use super::*;
+use proptest::prelude::*;
+
+/// What a disk has taken and what of it would outlive a power cut.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    written: u64,
+    synced: u64,
+    named: bool,
+}
+
+/// A disk that stops working after so many operations.
+#[derive(Default)]
+struct Power {
+    left: AtomicU64,
+    files: Mutex<BTreeMap<PathBuf, Held>>,
+}
+
+impl Power {
+    fn spend(&self) -> std::io::Result<()> {
+        let spent = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        spent.map(drop).map_err(|_| std::io::Error::other("no power"))
+    }
+
+    /// What is left on the disk when the power goes: of what was not synced, any part, and that as
+    /// zeros or as written.
+    fn cut(&self, mut chance: u64) {
+        let files = std::mem::take(&mut *self.files.lock());
+        for (path, held) in files.iter().filter(|(path, _)| path.exists()) {
+            chance = chance.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let draw = chance >> 33;
+            if !held.named && draw % 2 == 0 {
+                fs::remove_file(path).unwrap();
+                continue;
+            }
+            let mut bytes = fs::read(path).unwrap();
+            let kept = held.synced + (draw >> 1) % (held.written - held.synced + 1);
+            bytes.truncate(kept as usize);
+            if draw % 3 == 0 {
+                bytes[held.synced as usize..].fill(0);
+            }
+            fs::write(path, bytes).unwrap();
+        }
+    }
+}
+
+struct PoweredDisk(Arc<Power>);
+struct PoweredFile(Arc<Power>, PathBuf, Box<dyn AppendFile>);
+
+impl Disk for PoweredDisk {
+    fn create(&self, path: &Path) -> std::io::Result<Box<dyn AppendFile>> {
+        self.0.spend()?;
+        let file = SystemDisk.create(path)?;
+        self.0.files.lock().insert(path.to_owned(), Held::default());
+        Ok(Box::new(PoweredFile(self.0.clone(), path.to_owned(), file)))
+    }
+    fn append(&self, path: &Path) -> std::io::Result<Box<dyn AppendFile>> {
+        let length = fs::metadata(path)?.len();
+        let held = Held { written: length, synced: length, named: true };
+        self.0.files.lock().entry(path.to_owned()).or_insert(held);
+        Ok(Box::new(PoweredFile(self.0.clone(), path.to_owned(), SystemDisk.append(path)?)))
+    }
+    fn truncate(&self, path: &Path, length: u64) -> std::io::Result<()> {
+        self.0.spend()?;
+        self.0.files.lock().insert(path.to_owned(), Held { written: length, synced: length, named: true });
+        fs::OpenOptions::new().write(true).open(path)?.set_len(length)
+    }
+    fn sync_directory(&self, path: &Path) -> std::io::Result<()> {
+        self.0.spend()?;
+        let mut files = self.0.files.lock();
+        let inside = files.iter_mut().filter(|(file, _)| file.parent() == Some(path));
+        inside.for_each(|(_, held)| held.named = true);
+        Ok(())
+    }
+}
+
+impl AppendFile for PoweredFile {
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        let powered = self.0.spend();
+        let taken = if powered.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
+        self.2.write_all(taken)?;
+        self.0.files.lock().get_mut(&self.1).unwrap().written += taken.len() as u64;
+        powered
+    }
+    fn sync(&mut self) -> std::io::Result<()> {
+        self.0.spend()?;
+        let mut files = self.0.files.lock();
+        let held = files.get_mut(&self.1).unwrap();
+        held.synced = held.written;
+        Ok(())
+    }
+}
+
+/// Three writers, each until the store refuses; the nodes that were acknowledged.
+fn write_until_it_fails(store: &Store, round: u64) -> Vec<u64> {
+    let acknowledged = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for writer in 0..3 {
+            let acknowledged = &acknowledged;
+            scope.spawn(move || {
+                for number in (0..).map(|step| round * 1000 + step * 3 + writer) {
+                    let done = store.transact(cause(), |tx| tx.put_node(&node(number)));
+                    match done {
+                        Ok(_) => acknowledged.lock().push(number),
+                        Err(error) => return assert_eq!(error.code, Code::ReadOnly),
+                    }
+                }
+            });
+        }
+    });
+    acknowledged.into_inner()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_was_acknowledged_or_shown_outlives_kills_and_power_cuts(
+        rounds in proptest::collection::vec((1u64..40, any::<bool>(), any::<u64>()), 1..5),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let power = Arc::new(Power::default());
+        let mut expected = Vec::new();
+        for (round, (operations, cut, chance)) in rounds.into_iter().enumerate() {
+            power.left.store(operations, Ordering::SeqCst);
+            let disk = Arc::new(PoweredDisk(power.clone()));
+            // It may happen while the store is being opened, too.
+            if let Ok(store) = open_in(&folder, Parts { disk, limits: Limits { segment: 900 }, ..in_memory() }) {
+                expected.extend(numbers(&store));
+                expected.extend(write_until_it_fails(&store, round as u64));
+            }
+            if cut {
+                power.cut(chance);
+            }
+        }
+        let store = open_in(&folder, in_memory()).unwrap();
+        let kept = numbers(&store);
+        for number in &expected {
+            prop_assert!(kept.contains(number), "node {} is gone", number);
+        }
+        prop_assert_eq!(store.view().seq, kept.len() as u64, "one transaction a node, without gaps");
+    }
+}
