@@ -6,10 +6,9 @@
 //! is set back fires nothing again.
 
 use super::Catalog;
-use super::catalog::Entry;
-use super::definition::Definition;
+use super::definition::{Definition, ScheduleRules};
 use super::ledger::{Reason, Run, Status};
-use super::schedule;
+use super::schedule::{self, Schedule};
 use crate::time::{Span, Timestamp};
 use chrono_tz::Tz;
 use std::collections::BTreeMap;
@@ -89,8 +88,9 @@ pub fn due(catalog: &Catalog, past: &BTreeMap<String, Past>, moment: Moment) -> 
     let mut decisions = Vec::new();
     for (name, entry) in &catalog.agents {
         if let Some(definition) = &entry.definition {
+            let agent = Agent::of(name, definition, entry.since);
             let past = past.get(name).unwrap_or(&unknown);
-            Agent { name, definition, since: entry.since, past, moment }.decide(&mut decisions);
+            Question { agent, past, moment }.decide(&mut decisions);
         }
     }
     decisions
@@ -98,71 +98,105 @@ pub fn due(catalog: &Catalog, past: &BTreeMap<String, Past>, moment: Moment) -> 
 
 /// When an agent is due next, its jitter included; `None` when it never is by itself.
 pub fn next(name: &str, definition: &Definition, now: Timestamp, zone: Tz) -> Option<Timestamp> {
-    let zone = definition.schedule.timezone.unwrap_or(zone);
-    let schedule = &definition.execution.schedule;
-    // The latest slot may still be waiting for its jitter.
-    let latest = schedule.latest(now, zone).map(|slot| start(name, definition, slot));
-    latest
-        .filter(|start| *start > now)
-        .or_else(|| schedule.next_after(now, zone).map(|slot| start(name, definition, slot)))
+    Agent::of(name, definition, now).next(now, zone)
 }
 
-/// When a slot starts: at its time and the agent's jitter for it.
-fn start(name: &str, definition: &Definition, slot: Timestamp) -> Timestamp {
-    // Shorter than the period, so that slots start in their order.
-    let period = definition.execution.schedule.period().unwrap_or_default();
-    let jitter = definition.schedule.jitter.min(Span(period.0 - 1));
-    match u64::try_from(jitter.0) {
-        Err(_) | Ok(0) => slot,
-        Ok(jitter) => {
-            let delay = schedule::pick(&[name, "jitter", &slot.0.to_string()], jitter + 1);
-            slot.plus(Span(delay as i64))
+/// When an agent runs by itself.
+#[derive(Clone, Copy)]
+struct Agent<'a> {
+    name: &'a str,
+    enabled: bool,
+    schedule: &'a Schedule,
+    rules: &'a ScheduleRules,
+    since: Timestamp,
+}
+
+impl<'a> Agent<'a> {
+    fn of(name: &'a str, definition: &'a Definition, since: Timestamp) -> Agent<'a> {
+        let Definition { enabled, execution, schedule: rules, .. } = definition;
+        Agent { name, enabled: *enabled, schedule: &execution.schedule, rules, since }
+    }
+
+    fn zone(&self, otherwise: Tz) -> Tz {
+        self.rules.timezone.unwrap_or(otherwise)
+    }
+
+    fn next(&self, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+        let zone = self.zone(zone);
+        // The latest slot may still be waiting for its jitter.
+        let latest = self.schedule.latest(now, zone).map(|slot| self.start(slot));
+        latest
+            .filter(|start| *start > now)
+            .or_else(|| self.schedule.next_after(now, zone).map(|slot| self.start(slot)))
+    }
+
+    /// The latest slot that has started.
+    fn latest(&self, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+        let zone = self.zone(zone);
+        let slot = self.schedule.latest(now, zone)?;
+        if self.start(slot) <= now { Some(slot) } else { self.schedule.latest(Timestamp(slot.0 - 1), zone) }
+    }
+
+    /// When a slot starts: at its time and the agent's jitter for it.
+    fn start(&self, slot: Timestamp) -> Timestamp {
+        if self.rules.jitter <= Span(0) {
+            return slot;
         }
+        // Shorter than the period, so that slots start in their order.
+        let period = self.schedule.period().unwrap_or_default();
+        let longest = self.rules.jitter.min(Span(period.0 - 1)).0.max(0);
+        let delay = schedule::pick(&[self.name, "jitter", &slot.0.to_string()], longest as u64 + 1);
+        slot.plus(Span(delay as i64))
     }
 }
 
-/// One agent at one moment.
-struct Agent<'a> {
-    name: &'a str,
-    definition: &'a Definition,
-    since: Timestamp,
+/// Whether one agent is due at one moment.
+struct Question<'a> {
+    agent: Agent<'a>,
     past: &'a Past,
     moment: Moment,
 }
 
-impl Agent<'_> {
+impl Question<'_> {
     fn decide(&self, decisions: &mut Vec<Decision>) {
-        let Some(slot) = self.latest().filter(|slot| *slot > self.since) else { return };
-        let known = self.past.last_slot(self.moment.now);
+        let Moment { now, zone, tolerance } = self.moment;
+        let since = self.agent.since;
+        let Some(slot) = self.agent.latest(now, zone).filter(|slot| *slot > since) else { return };
+        let known = self.past.last_slot(now);
         let again = known == Some(slot) && self.past.is_open(slot);
         if !again && known.is_some_and(|known| slot <= known) {
             return;
         }
-        let late = again || self.moment.now > self.start(slot).plus(self.moment.tolerance);
+        let late = again || now > self.agent.start(slot).plus(tolerance);
         let obstacle = self.obstacle(slot, late);
         if again && obstacle.is_some() {
             // It has its row already: that it was interrupted.
             return;
         }
         if !again {
-            self.earlier(known.unwrap_or(self.since).max(self.since), slot, decisions);
+            self.earlier(known.unwrap_or(since).max(since), slot, decisions);
         }
-        let agent = self.name.to_owned();
-        decisions.push(match obstacle {
-            None => Decision::Run { agent, slot, late },
-            Some((missed, reason)) => {
-                let slots = Stretch { first: slot, last: slot, count: 1 };
-                Decision::Skip { agent, slots, missed, reason }
+        let agent = self.agent.name.to_owned();
+        match (obstacle, decisions.last_mut()) {
+            (None, _) => decisions.push(Decision::Run { agent, slot, late }),
+            (Some((true, why)), Some(Decision::Skip { slots, missed: true, reason, agent: before }))
+                if why == *reason && agent == *before =>
+            {
+                (slots.last, slots.count) = (slot, slots.count + 1);
             }
-        });
+            (Some((missed, reason)), _) => {
+                let slots = Stretch { first: slot, last: slot, count: 1 };
+                decisions.push(Decision::Skip { agent, slots, missed, reason });
+            }
+        }
     }
 
     /// Why a slot cannot run now, and whether that is because it is late.
     fn obstacle(&self, slot: Timestamp, late: bool) -> Option<(bool, Reason)> {
-        let rules = &self.definition.schedule;
+        let rules = self.agent.rules;
         let now = self.moment.now;
         let resting = |ended: Timestamp| ended <= now && now < ended.plus(rules.cooldown);
-        if !self.definition.enabled {
+        if !self.agent.enabled {
             Some((false, Reason::Disabled))
         } else if late && !rules.catch_up {
             Some((true, Reason::CatchUpOff))
@@ -179,14 +213,19 @@ impl Agent<'_> {
 
     /// Accounts for the slots between the last known one and the one that is decided about.
     fn earlier(&self, known: Timestamp, slot: Timestamp, decisions: &mut Vec<Decision>) {
-        let rules = &self.definition.schedule;
+        let rules = self.agent.rules;
         let until = Timestamp(slot.0 - 1);
         let mut missed = |after: Timestamp, until: Timestamp, reason: Reason| {
             if let Some(slots) = self.stretch(after, until) {
-                decisions.push(Decision::Skip { agent: self.name.to_owned(), slots, missed: true, reason });
+                decisions.push(Decision::Skip {
+                    agent: self.agent.name.to_owned(),
+                    slots,
+                    missed: true,
+                    reason,
+                });
             }
         };
-        if !self.definition.enabled {
+        if !self.agent.enabled {
             missed(known, until, Reason::Disabled);
         } else if !rules.catch_up {
             missed(known, until, Reason::CatchUpOff);
@@ -199,31 +238,13 @@ impl Agent<'_> {
 
     /// The slots after one instant and not after another.
     fn stretch(&self, after: Timestamp, until: Timestamp) -> Option<Stretch> {
-        let schedule = &self.definition.execution.schedule;
-        let last = schedule.latest(until, self.zone()).filter(|last| *last > after)?;
-        let mut slots = std::iter::successors(schedule.next_after(after, self.zone()), |slot| {
-            schedule.next_after(*slot, self.zone()).filter(|slot| *slot <= last)
+        let (schedule, zone) = (self.agent.schedule, self.agent.zone(self.moment.zone));
+        let last = schedule.latest(until, zone).filter(|last| *last > after)?;
+        let mut slots = std::iter::successors(schedule.next_after(after, zone), |slot| {
+            schedule.next_after(*slot, zone).filter(|slot| *slot <= last)
         });
         let first = slots.next()?;
         Some(Stretch { first, last, count: 1 + slots.take(COUNTED).count() })
-    }
-
-    /// The latest slot that has started.
-    fn latest(&self) -> Option<Timestamp> {
-        let schedule = &self.definition.execution.schedule;
-        let slot = schedule.latest(self.moment.now, self.zone())?;
-        if self.start(slot) <= self.moment.now {
-            return Some(slot);
-        }
-        schedule.latest(Timestamp(slot.0 - 1), self.zone())
-    }
-
-    fn start(&self, slot: Timestamp) -> Timestamp {
-        start(self.name, self.definition, slot)
-    }
-
-    fn zone(&self) -> Tz {
-        self.definition.schedule.timezone.unwrap_or(self.moment.zone)
     }
 }
 
