@@ -13,8 +13,12 @@ use poc_memory::paths::Paths;
 use poc_memory::time::SystemClock;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Beyond the grace of what runs: time to write down that it was interrupted.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// Runs the daemon and says how it ended.
 #[allow(clippy::print_stderr, reason = "the daemon's last word when it cannot start")]
@@ -85,7 +89,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     let grace = shared.memory.config.daemon.shutdown_grace;
     let too_late = async {
         shared.stopped().await;
-        tokio::time::sleep(grace.std()).await;
+        tokio::time::sleep(grace.std() + LAST_WORDS).await;
     };
     let connections = tokio::select! {
         connections = work => connections,

@@ -1,11 +1,13 @@
 //! What the parts of the daemon share: the memory, the agents, what goes on, and the wish to stop.
 
+use crate::watch::Settling;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_memory::agent::Catalog;
 use poc_memory::memory::Memory;
 use poc_memory::time::Timestamp;
-use tokio::sync::watch;
+use std::sync::Arc;
+use tokio::sync::{Notify, watch};
 
 /// One running daemon.
 pub(crate) struct Shared {
@@ -19,6 +21,10 @@ pub(crate) struct Shared {
     pub(crate) started: Timestamp,
     /// What it does now.
     pub(crate) state: Mutex<State>,
+    /// What looks at the agents' files have left open.
+    pub(crate) settling: Mutex<Settling>,
+    /// Wakes the scheduler: its heart beats, or agents changed.
+    pub(crate) wake: Arc<Notify>,
     stopping: watch::Sender<bool>,
 }
 
@@ -42,6 +48,8 @@ impl Shared {
             started,
             catalog: ArcSwap::from_pointee(catalog),
             state: Mutex::new(State { reloaded: Some(started), ..State::default() }),
+            settling: Mutex::default(),
+            wake: Arc::new(Notify::new()),
             stopping: watch::Sender::new(false),
             memory,
         }

@@ -1,19 +1,145 @@
 //! Keeps the agents as their files are.
+//!
+//! Events of the file system are the fast path; a look every now and then is the guarantee. A look
+//! reads everything and changes only what is different: the files decide, not the events.
+
+mod debounce;
+mod places;
+mod settle;
+
+pub(crate) use settle::Settling;
 
 use crate::shared::Shared;
+use debounce::{Debounce, Open};
+use notify::RecommendedWatcher;
+use places::Places;
 use poc_memory::agent::Catalog;
+use poc_memory::config::Config;
 use poc_memory::error::Result;
+use settle::{Found, News, Settled};
 use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Notify;
 
 /// Follows the folders of agents and prompts until the daemon is to stop.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    shared.stopped().await;
+    let dirty = Arc::new(Notify::new());
+    let places = Places::of(&shared.memory.paths);
+    let mut watcher = watcher(places.clone(), dirty.clone());
+    let mut debounce = Debounce::new(&shared.memory.config.daemon, Instant::now());
+    // What changed between the first load and the first watch is found by a look.
+    debounce.event(Instant::now());
+    loop {
+        tokio::select! {
+            () = shared.stopped() => return,
+            () = dirty.notified() => debounce.event(Instant::now()),
+            () = tokio::time::sleep_until(debounce.deadline().into()) => {
+                debounce.begin();
+                let (shared, places) = (shared.clone(), places.clone());
+                let looked = tokio::task::spawn_blocking(move || {
+                    // First watched, then read: what changes after the reading is an event.
+                    if let Some(watcher) = &mut watcher {
+                        watch(&places, watcher);
+                    }
+                    let open = look(&shared, false);
+                    (watcher, open)
+                });
+                let open = match looked.await {
+                    Ok((back, Ok((open, _)))) => { watcher = back; open }
+                    Ok((back, Err(error))) => {
+                        watcher = back;
+                        tracing::error!("agents cannot be read: {error}");
+                        Open::default()
+                    }
+                    Err(error) => {
+                        tracing::error!("a look at the agents failed: {error}");
+                        watcher = None;
+                        Open::default()
+                    }
+                };
+                debounce.end(Instant::now(), open);
+            }
+        }
+    }
 }
 
-/// Reads agents and prompts anew, now. Blocks while it reads.
+/// Reads agents, prompts and settings anew, now, and believes what it sees. Blocks while it reads.
 pub(crate) fn reload(shared: &Shared) -> Result<Arc<Catalog>> {
-    let catalog = Arc::new(Catalog::load(&shared.memory)?);
+    look(shared, true).map(|(_, catalog)| catalog)
+}
+
+fn watcher(places: Places, dirty: Arc<Notify>) -> Option<RecommendedWatcher> {
+    let handler = move |event: notify::Result<notify::Event>| match event {
+        Ok(event) if places.concerns(&event) => dirty.notify_one(),
+        Ok(_) => {}
+        Err(error) => {
+            tracing::debug!("file events: {error}");
+            dirty.notify_one();
+        }
+    };
+    match notify::recommended_watcher(handler) {
+        Ok(watcher) => Some(watcher),
+        Err(error) => {
+            tracing::warn!("file events are not available, changes take effect by the regular look: {error}");
+            None
+        }
+    }
+}
+
+fn watch(places: &Places, watcher: &mut RecommendedWatcher) {
+    for (folder, error) in places.watch(watcher) {
+        tracing::warn!(
+            "`{}` cannot be watched, changes there take effect by the regular look: {error}",
+            folder.display()
+        );
+    }
+}
+
+/// Reads everything and shows what it comes to.
+fn look(shared: &Shared, sure: bool) -> Result<(Open, Arc<Catalog>)> {
+    let mut settling = shared.settling.lock();
+    let found = Found {
+        catalog: Catalog::load(&shared.memory)?,
+        folder: shared.memory.paths.agents().is_dir(),
+        settings: settings(shared),
+    };
+    let shown = shared.catalog.load_full();
+    let Settled { catalog, news, open } = settling.settle(&shown, found, sure, Instant::now());
+    if sure || !news.is_empty() {
+        shared.state.lock().reloaded = Some(shared.memory.now());
+    }
+    if news.is_empty() {
+        return Ok((open, shown));
+    }
+    let catalog = Arc::new(catalog);
     shared.catalog.store(catalog.clone());
-    shared.state.lock().reloaded = Some(shared.memory.now());
-    Ok(catalog)
+    shared.wake.notify_one();
+    news.iter().for_each(tell);
+    Ok((open, catalog))
+}
+
+/// What is wrong with the settings as they stand in the file now.
+fn settings(shared: &Shared) -> Option<String> {
+    match Config::load(&shared.memory.paths.config_file()) {
+        Ok(config) if config == shared.memory.config => None,
+        Ok(_) => Some("`config.toml` has changed: restart the daemon for it to take effect".into()),
+        Err(error) => Some(format!("{error}: the settings the daemon started with go on")),
+    }
+}
+
+fn tell(news: &News) {
+    match news {
+        News::Added(agent) => tracing::info!(agent, "agent added"),
+        News::Changed(agent) => tracing::info!(agent, "agent changed"),
+        News::Mended(agent) => tracing::info!(agent, "agent is good again"),
+        News::Retired(agent) => tracing::info!(agent, "agent retired: its file is gone"),
+        News::Problem(problem) => tracing::warn!("{problem}"),
+        News::Solved(problem) => tracing::info!("no longer: {problem}"),
+        News::Broken(agent, last_good, errors) => {
+            let instead = if *last_good { "its last good version goes on" } else { "it does not run" };
+            for error in errors {
+                tracing::warn!(agent, "agent is broken, {instead}: {error}");
+            }
+        }
+    }
 }

@@ -277,12 +277,12 @@ pub fn leave(
     memory: &Memory,
     agent: &str,
     slot: Timestamp,
-    (status, reason): (Status, Reason),
+    (status, reason): (Status, Option<Reason>),
     message: Option<String>,
 ) -> Result<Option<Run>> {
     let mut row = Run::claimed(memory, agent, Some(slot));
     row.message = message;
-    row.finish(memory, status, Some(reason));
+    row.finish(memory, status, reason);
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
         if tx.get::<Occurrence>(&occurrence_key(agent, slot))?.is_some() {
             return Ok(false);

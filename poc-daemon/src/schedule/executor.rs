@@ -1,0 +1,157 @@
+//! Does what is due, so many agents at a time, each on a thread of its own.
+
+use crate::shared::Shared;
+use poc_memory::agent::ledger::{self, Run, Status};
+use poc_memory::agent::run::{self, Options, Trigger};
+use poc_memory::error::Result;
+use poc_memory::time::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::task::{JoinError, JoinSet};
+
+/// Runs that were begun and have not ended.
+pub(super) struct Executor {
+    shared: Arc<Shared>,
+    runs: JoinSet<String>,
+    pending: BTreeMap<String, Timestamp>,
+    /// Runs at the same time.
+    places: Arc<Semaphore>,
+    /// Runs that are caught up go one after the other, so that a start after a long absence is
+    /// not a rush.
+    late: Arc<Semaphore>,
+}
+
+impl Executor {
+    pub(super) fn new(shared: &Arc<Shared>) -> Executor {
+        Executor {
+            shared: shared.clone(),
+            runs: JoinSet::new(),
+            pending: BTreeMap::new(),
+            places: Arc::new(Semaphore::new(shared.memory.config.agents.max_concurrent_runs.max(1))),
+            late: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    /// Slots that were handed out and have not ended.
+    pub(super) fn pending(&mut self) -> BTreeMap<String, Timestamp> {
+        while let Some(ended) = self.runs.try_join_next() {
+            self.forget(ended);
+        }
+        self.pending.clone()
+    }
+
+    /// Runs an agent for a slot as soon as there is a place.
+    pub(super) fn start(&mut self, agent: String, slot: Timestamp, late: bool) {
+        let (shared, places, caught_up) = (self.shared.clone(), self.places.clone(), self.late.clone());
+        self.pending.insert(agent.clone(), slot);
+        self.runs.spawn(async move {
+            let _turn = if late { caught_up.acquire_owned().await.ok() } else { None };
+            let _place = places.acquire_owned().await.ok();
+            // Nothing is claimed any more: the slot is caught up after the next start.
+            if !shared.is_stopping() {
+                work(shared, agent.clone(), slot).await;
+            }
+            agent
+        });
+    }
+
+    /// Waits until a run ends; for ever when there is none.
+    pub(super) async fn ended(&mut self) {
+        match self.runs.join_next().await {
+            Some(ended) => self.forget(ended),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until every run has ended or the grace is over; then marks what still runs.
+    pub(super) async fn drain(mut self) {
+        let grace = self.shared.memory.config.daemon.shutdown_grace;
+        let all = async { while self.runs.join_next().await.is_some() {} };
+        if tokio::time::timeout(grace.std(), all).await.is_ok() {
+            return;
+        }
+        let shared = self.shared.clone();
+        let message = format!("the daemon stopped and waited {grace} for it");
+        super::blocking("marking interrupted runs", move || {
+            for row in ledger::abandon(&shared.memory, None, Status::Interrupted, &message)? {
+                tracing::warn!(agent = row.agent, run = %row.id, "interrupted: {message}");
+            }
+            Ok(())
+        })
+        .await;
+        // What still runs cannot be ended from outside; it finds its row ended and applies nothing.
+        self.runs.detach_all();
+    }
+
+    fn forget(&mut self, ended: Result<String, JoinError>) {
+        match ended {
+            Ok(agent) => {
+                self.pending.remove(&agent);
+            }
+            Err(error) => tracing::error!("a run ended unexpectedly: {error}"),
+        }
+    }
+}
+
+/// One run, to its end. What it does wrong stays its own.
+async fn work(shared: Arc<Shared>, agent: String, slot: Timestamp) {
+    // The definition as it stands when the run begins goes with it to its end.
+    let entry = shared.catalog.load().agents.get(&agent).and_then(|entry| entry.definition.clone());
+    let Some(definition) = entry else {
+        tracing::info!(agent, "not run: its file is gone");
+        return;
+    };
+    shared.state.lock().running.push(agent.clone());
+    let running = shared.clone();
+    let ran = tokio::task::spawn_blocking(move || {
+        run::run(&running.memory, &definition, Trigger::Slot(slot), &Options::default())
+    })
+    .await;
+    shared.state.lock().running.retain(|other| *other != agent);
+    match ran {
+        Ok(Ok(row)) => tell(&row),
+        Ok(Err(error)) => tracing::error!(agent, %slot, "a run left no row: {error}"),
+        Err(error) => {
+            let message = panic_message(error);
+            tracing::error!(agent, %slot, "{message}");
+            super::blocking("recording a failed run", move || record(&shared, &agent, slot, message)).await;
+        }
+    }
+}
+
+/// Records a run that ended without a row of its own.
+fn record(shared: &Shared, agent: &str, slot: Timestamp, message: String) -> Result<()> {
+    if ledger::abandon(&shared.memory, Some(agent), Status::Failed, &message)?.is_empty() {
+        ledger::leave(&shared.memory, agent, slot, (Status::Failed, None), Some(message))?;
+    }
+    Ok(())
+}
+
+fn panic_message(error: JoinError) -> String {
+    match error.try_into_panic() {
+        Ok(payload) => {
+            let text = payload
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned())
+                .or_else(|| payload.downcast_ref::<String>().cloned());
+            format!("a defect ended the run: {}", text.unwrap_or_default())
+        }
+        Err(error) => format!("the run ended unexpectedly: {error}"),
+    }
+}
+
+fn tell(row: &Run) {
+    let applied = row.applied().count();
+    let rejected = row.actions.len().saturating_sub(applied);
+    tracing::info!(
+        agent = row.agent,
+        run = %row.id,
+        applied,
+        rejected,
+        "{}{}{}",
+        row.status.name(),
+        row.reason.map(|reason| format!(": {}", reason.name())).unwrap_or_default(),
+        row.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default(),
+    );
+}

@@ -1,0 +1,33 @@
+//! The one job of tokio-cron-scheduler: it wakes the loop.
+
+use crate::shared::Shared;
+use poc_memory::time::Span;
+use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
+
+/// Starts it; what goes wrong is logged.
+pub(super) async fn start(shared: &Shared) -> Option<JobScheduler> {
+    match try_start(shared).await {
+        Ok(scheduler) => Some(scheduler),
+        Err(error) => {
+            tracing::error!("the heartbeat of the scheduler cannot start: {error}");
+            None
+        }
+    }
+}
+
+async fn try_start(shared: &Shared) -> Result<JobScheduler, JobSchedulerError> {
+    let scheduler = JobScheduler::new().await?;
+    // It counts in whole seconds.
+    let every = shared.memory.config.daemon.heartbeat.max(Span::SECOND).std();
+    let wake = shared.wake.clone();
+    scheduler.add(Job::new_repeated(every, move |_, _| wake.notify_one())?).await?;
+    scheduler.start().await?;
+    Ok(scheduler)
+}
+
+/// Stops it.
+pub(super) async fn stop(scheduler: &mut JobScheduler) {
+    if let Err(error) = scheduler.shutdown().await {
+        tracing::warn!("the heartbeat of the scheduler did not stop: {error}");
+    }
+}
