@@ -32,14 +32,14 @@ impl Power {
         for (path, held) in files.iter().filter(|(path, _)| path.exists()) {
             chance = chance.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let draw = chance >> 33;
-            if !held.named && draw % 2 == 0 {
+            if !held.named && draw.is_multiple_of(2) {
                 fs::remove_file(path).unwrap();
                 continue;
             }
             let mut bytes = fs::read(path).unwrap();
             let kept = held.synced + (draw >> 1) % (held.written - held.synced + 1);
             bytes.truncate(kept as usize);
-            if draw % 3 == 0 {
+            if draw.is_multiple_of(3) {
                 bytes[held.synced as usize..].fill(0);
             }
             fs::write(path, bytes).unwrap();
