@@ -6,7 +6,11 @@ use serde_json::Value;
 fn notes(world: &World) {
     for (key, kind, text) in [
         ("monday", "episodic", "The B-tree split lost a key in the crash test of the storage engine."),
-        ("tuesday", "episodic", "The journal now records the B-tree split of the storage engine as one entry."),
+        (
+            "tuesday",
+            "episodic",
+            "The journal now records the B-tree split of the storage engine as one entry.",
+        ),
         ("btree", "semantic", "A B-tree split in the storage engine goes through the journal as one entry."),
         ("lunch", "episodic", "Lentil soup with lemon, bread and butter."),
     ] {
@@ -29,7 +33,16 @@ fn a_second_run_has_nothing_to_do_until_a_note_is_edited() {
     let second = world.json_ending(&["agent", "run", "linker"], 3);
     assert_eq!((second["status"].as_str(), second["reason"].as_str()), (Some("skipped"), Some("not-stale")));
 
-    world.json(&["insert", "--key", "lunch", "--update", "--title", "Lunch", "--body", "Lentil soup, and talk of the B-tree."]);
+    world.json(&[
+        "insert",
+        "--key",
+        "lunch",
+        "--update",
+        "--title",
+        "Lunch",
+        "--body",
+        "Lentil soup, and talk of the B-tree.",
+    ]);
     let third = world.json(&["agent", "run", "linker"]);
     assert_eq!(strings(&third["visited"]), ["lunch"], "{third:#}");
 

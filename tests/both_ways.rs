@@ -6,10 +6,40 @@ use std::collections::BTreeMap;
 
 /// A session that calls every op; `{A}`, `{B}` stand for ids the answers gave.
 const SESSION: &[&[&str]] = &[
-    &["insert", "--title", "B-tree splits", "--body", "A split writes two pages.", "--key", "btree", "-k", "storage"],
+    &[
+        "insert",
+        "--title",
+        "B-tree splits",
+        "--body",
+        "A split writes two pages.",
+        "--key",
+        "btree",
+        "-k",
+        "storage",
+    ],
     &["insert", "--title", "B-tree splits", "--body", "A split writes two pages.", "-k", "storage"],
-    &["insert", "--title", "Journal", "--body", "The journal records page splits.", "--key", "journal", "-k", "storage"],
-    &["insert", "--title", "Old journal", "--body", "The journal is slow.", "--key", "old", "--type", "episodic"],
+    &[
+        "insert",
+        "--title",
+        "Journal",
+        "--body",
+        "The journal records page splits.",
+        "--key",
+        "journal",
+        "-k",
+        "storage",
+    ],
+    &[
+        "insert",
+        "--title",
+        "Old journal",
+        "--body",
+        "The journal is slow.",
+        "--key",
+        "old",
+        "--type",
+        "episodic",
+    ],
     &["insert", "--title", "", "--body", ""],
     &["insert", "--title", "x", "--key", "btree"],
     &["get", "btree"],
@@ -59,7 +89,8 @@ fn every_op_answers_the_same_with_and_without_a_daemon() {
     }
     served.start_daemon();
     for arguments in SESSION {
-        let (left, right) = (alone.run(&[&["--json"], *arguments].concat()), served.run(&[&["--json"], *arguments].concat()));
+        let (left, right) =
+            (alone.run(&[&["--json"], *arguments].concat()), served.run(&[&["--json"], *arguments].concat()));
         assert_eq!(left.status, right.status, "{arguments:?}\n{left:#?}\n{right:#?}");
         let answers = [(&left, &alone), (&right, &served)].map(|(ran, world)| {
             Names::default().plain(&ran.stdout.replace(world.home().to_str().unwrap(), "HOME"))
@@ -90,12 +121,18 @@ impl Names {
             Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| self.rename(key, value)),
             Value::Array(items) => items.iter_mut().for_each(|item| self.rename(key, item)),
             Value::String(text) => {
-                *text = text.split_inclusive(|c: char| !c.is_alphanumeric()).map(|word| self.word(word)).collect();
+                *text = text
+                    .split_inclusive(|c: char| !c.is_alphanumeric())
+                    .map(|word| self.word(word))
+                    .collect();
                 if text.contains("T") && text.ends_with('Z') && text.starts_with("20") {
                     *text = "TIME".into();
                 }
             }
-            Value::Number(_) if ["micros", "total_micros", "log_bytes", "record_bytes", "weight", "score"].contains(&key) => {
+            Value::Number(_)
+                if ["micros", "total_micros", "log_bytes", "record_bytes", "weight", "score"]
+                    .contains(&key) =>
+            {
                 *value = Value::from(0);
             }
             _ => {}

@@ -21,7 +21,9 @@ fn a_killed_daemon_loses_no_acknowledged_write() {
                 for number in 0.. {
                     let key = format!("note-{round}-{number}");
                     let body = format!("Note {number} of round {round} about page splits and journals.");
-                    let ran = world.run(&["insert", "--key", &key, "--title", &key, "--body", &body, "--type", "episodic"]);
+                    let ran = world.run(&[
+                        "insert", "--key", &key, "--title", &key, "--body", &body, "--type", "episodic",
+                    ]);
                     if ran.status != 0 || sender.send(key).is_err() {
                         return;
                     }
@@ -35,8 +37,13 @@ fn a_killed_daemon_loses_no_acknowledged_write() {
                 .spawn()
                 .unwrap();
             // A different moment each round: after so many acknowledgements, then at once.
-            acknowledged.extend((0..1 + round % 5).filter_map(|_| receiver.recv_timeout(Duration::from_secs(20)).ok()));
-            let killed = std::process::Command::new("kill").args(["-9", &world.daemon_pid().to_string()]).status().unwrap();
+            acknowledged.extend(
+                (0..1 + round % 5).filter_map(|_| receiver.recv_timeout(Duration::from_secs(20)).ok()),
+            );
+            let killed = std::process::Command::new("kill")
+                .args(["-9", &world.daemon_pid().to_string()])
+                .status()
+                .unwrap();
             assert!(killed.success());
             runner.kill().ok();
             runner.wait().unwrap();
@@ -58,9 +65,17 @@ fn a_killed_import_is_completed_by_the_next() {
     world.write("lines.jsonl", &lines);
     for round in 1..4 {
         world.start_daemon();
-        let mut import = world.command("poc-memory").args(["import", "lines.jsonl"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut import = world
+            .command("poc-memory")
+            .args(["import", "lines.jsonl"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         // Some chunks are in: kill.
-        world.until(Duration::from_secs(60), &["stats"], |stats| stats["nodes"].as_u64().unwrap() >= 200 * round);
+        world.until(Duration::from_secs(60), &["stats"], |stats| {
+            stats["nodes"].as_u64().unwrap() >= 200 * round
+        });
         world.kill_daemon();
         import.wait().unwrap();
         let stats = world.json(&["stats"]);
@@ -90,7 +105,8 @@ fn check(world: &World, acknowledged: &BTreeSet<String>) {
     assert!(lost.is_empty(), "lost {lost:?}");
     // Every run is whole: what it says it applied is there together with its visits, or it is not there.
     let runs = world.json(&["agent", "history", "linker"]);
-    let applied: u64 = runs["runs"].as_array().unwrap().iter().map(|run| run["applied"].as_u64().unwrap_or(0)).sum();
+    let applied: u64 =
+        runs["runs"].as_array().unwrap().iter().map(|run| run["applied"].as_u64().unwrap_or(0)).sum();
     assert_eq!(linked.is_empty(), applied == 0, "runs {runs:#}, links {linked:?}");
     assert!(linked.is_empty() || !visited.is_empty(), "links without visits");
     // The indexes agree with the store: a word of a note finds it.

@@ -103,10 +103,14 @@ fn a_folder_that_vanishes_changes_nothing() {
     world.start_daemon();
     let (agents, away) = (world.home().join("agents"), world.home().join("away"));
     fs::rename(&agents, &away).unwrap();
-    world.until(Duration::from_secs(6), &["daemon", "status"], |status| !status["problems"].as_array().unwrap().is_empty());
+    world.until(Duration::from_secs(6), &["daemon", "status"], |status| {
+        !status["problems"].as_array().unwrap().is_empty()
+    });
     assert_eq!(state(&world.json(&["agent", "list"]), "new"), "on-demand");
     fs::rename(&away, &agents).unwrap();
-    world.until(Duration::from_secs(6), &["daemon", "status"], |status| status["problems"].as_array().unwrap().is_empty());
+    world.until(Duration::from_secs(6), &["daemon", "status"], |status| {
+        status["problems"].as_array().unwrap().is_empty()
+    });
     fs::write(agents.join("new.toml"), GOOD.replace("new here", "back again")).unwrap();
     world.until(PROMPT, &["agent", "show", "new"], |agent| agent.to_string().contains("back again"));
 }

@@ -1,0 +1,94 @@
+//! Layers of TOML: one over the other, and problems placed where they stand.
+
+use super::Config;
+use crate::error::{At, Error, Result};
+use toml::{Table, Value};
+
+/// A problem with the path of the key it is about.
+pub(super) struct Problem {
+    path: String,
+    message: String,
+}
+
+impl Problem {
+    /// The error, placed at the key in the text of the file.
+    pub(super) fn place(self, name: &str, text: &str) -> Error {
+        let at = locate(text, &self.path).map_or_else(At::default, |offset| At::offset(text, offset));
+        Error::config(self.message).at(At { file: Some(name.into()), field: Some(self.path), ..at })
+    }
+
+    pub(super) fn in_variable(self, variable: &str) -> Error {
+        Error::config(self.message).field(variable)
+    }
+}
+
+pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or_else(At::default, |span| At::offset(text, span.start));
+        Error::config(error.message().to_owned()).at(At { file: Some(name.into()), ..at })
+    })
+}
+
+pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> {
+    serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
+        let mut path = error.path().to_string();
+        let message = error.into_inner().message().to_owned();
+        // Serde names the unknown key only in its message; the path stops at the table.
+        if let Some(key) = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next())
+            && path.rsplit('.').next() != Some(key)
+        {
+            path = if path == "." { key.to_owned() } else { format!("{path}.{key}") };
+        }
+        Problem { path, message }
+    })
+}
+
+/// The byte offset of the key with a dotted path.
+fn locate(text: &str, path: &str) -> Option<usize> {
+    let document = toml::de::DeTable::parse(text).ok()?;
+    let mut table = document.get_ref();
+    let mut offset = None;
+    for part in path.split('.') {
+        let (key, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == part)?;
+        offset = Some(key.span().start);
+        match value.get_ref() {
+            toml::de::DeValue::Table(inner) => table = inner,
+            _ => break,
+        }
+    }
+    offset
+}
+
+pub(super) fn merge(into: &mut Table, layer: Table) {
+    for (key, value) in layer {
+        match (into.get_mut(&key), value) {
+            (Some(Value::Table(inner)), Value::Table(layer)) => merge(inner, layer),
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+pub(super) fn put(table: &mut Table, path: &[String], value: Value) {
+    match path {
+        [] => {}
+        [key] => {
+            table.insert(key.clone(), value);
+        }
+        [key, rest @ ..] => {
+            let inner = table.entry(key.clone()).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// A variable's text as the TOML value it spells, else as a string.
+pub(super) fn scalar(text: &str) -> Value {
+    toml::from_str::<Table>(&format!("value = {text}"))
+        .ok()
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}

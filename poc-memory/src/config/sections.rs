@@ -1,0 +1,297 @@
+//! The sections of the settings, field by field.
+
+use crate::time::Span;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+macro_rules! section {
+    ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub struct $name { $($(#[$fdoc])* pub $field: $type),+ }
+    };
+}
+
+section!(
+    /// All of it.
+    Config {
+        /// Which embedder turns text into vectors.
+        embedder: Embedder,
+        /// The text index.
+        text: Text,
+        /// The vector index.
+        vectors: Vectors,
+        /// The op `insert`.
+        insert: Insert,
+        /// The op `import`.
+        import: Import,
+        /// Weights and their decay.
+        weight: Weight,
+        /// Nodes.
+        nodes: Nodes,
+        /// The op `search`.
+        search: Search,
+        /// Agents as a whole.
+        agents: Agents,
+        /// The daemon.
+        daemon: Daemon,
+        /// Calls of language models.
+        calls: Calls,
+        /// The model that is none.
+        heuristic: Heuristic,
+        /// Models by the names agents use.
+        models: BTreeMap<String, Model>,
+        /// Providers by the names models use.
+        providers: BTreeMap<String, Provider>,
+    }
+);
+section!(
+    /// Which embedder.
+    Embedder {
+        /// `hash`.
+        kind: String,
+        /// Length of a vector.
+        dimensions: usize,
+    }
+);
+section!(
+    /// The text index.
+    Text {
+        /// BM25's saturation.
+        k1: f64,
+        /// BM25's length normalisation, 0–1.
+        b: f64,
+        /// Snowball language, or `none`.
+        language: String,
+    }
+);
+section!(
+    /// The vector index.
+    Vectors {
+        /// Vectors below which every search is exact.
+        exact_below: usize,
+        /// HNSW links per element (M).
+        connectivity: usize,
+        /// HNSW candidates when adding (ef_construction).
+        expansion_add: usize,
+        /// HNSW candidates when searching (ef).
+        expansion_search: usize,
+        /// Words in a passage.
+        passage_words: usize,
+        /// Words from the start of one passage to the next.
+        passage_stride: usize,
+    }
+);
+section!(
+    /// The op `insert`.
+    Insert {
+        /// Keyword edges per keyword.
+        keyword_edges: usize,
+        /// Least cosine of a keyword edge.
+        keyword_min_cosine: f64,
+        /// Nearest nodes considered for semantic edges.
+        semantic_pool: usize,
+        /// Least cosine of a semantic edge.
+        semantic_min_cosine: f64,
+        /// MMR's λ among them, 0–1.
+        semantic_lambda: f64,
+        /// Bytes of title, body and keywords a node may have.
+        max_node_bytes: usize,
+    }
+);
+section!(
+    /// The op `import`.
+    Import {
+        /// Notes per transaction.
+        chunk: usize,
+    }
+);
+section!(
+    /// Weights and their decay.
+    Weight {
+        /// Least weight.
+        floor: f64,
+        /// Greatest weight.
+        cap: f64,
+        /// λ of exponential decay, per second.
+        decay: f64,
+        /// Factor on λ by category.
+        category: CategoryDecay,
+    }
+);
+section!(
+    /// Factors on the decay of each category.
+    CategoryDecay {
+        /// For `core`.
+        core: f64,
+        /// For `general`.
+        general: f64,
+        /// For `technical`.
+        technical: f64,
+        /// For `observation`.
+        observation: f64,
+        /// For `task`.
+        task: f64,
+    }
+);
+section!(
+    /// Nodes.
+    Nodes {
+        /// Types beside the built-in ones.
+        types: Vec<String>,
+    }
+);
+section!(
+    /// The op `search`.
+    Search {
+        /// Stages behind the terms when none are given.
+        pipeline: String,
+    }
+);
+section!(
+    /// Agents as a whole.
+    Agents {
+        /// Runs of different agents at the same time.
+        max_concurrent_runs: usize,
+        /// Runs per agent whose prompt and reply are kept.
+        keep_bodies: usize,
+        /// Runs per agent whose row is kept.
+        keep_rows: usize,
+        /// Link candidates shown with each node of a prompt.
+        candidates: usize,
+        /// Least cosine of a candidate.
+        candidate_min_cosine: f64,
+        /// Characters of a candidate's text in a prompt.
+        candidate_chars: usize,
+        /// How long rendering a prompt may take.
+        render_timeout: Span,
+        /// Bytes a rendered prompt may have.
+        render_max_bytes: usize,
+    }
+);
+section!(
+    /// The daemon.
+    Daemon {
+        /// Greatest frame on the socket.
+        max_frame_bytes: usize,
+        /// Connections at once.
+        max_connections: usize,
+        /// Requests at once on one connection.
+        max_in_flight: usize,
+        /// How long either side of a connection may take to say hello.
+        handshake_timeout: Span,
+        /// How long running work may go on at shutdown.
+        shutdown_grace: Span,
+        /// Quiet time after a file event before a reload.
+        reload_quiet: Span,
+        /// A reload starts at most this long after the first event.
+        reload_latest: Span,
+        /// A scan happens this often without any event.
+        reload_poll: Span,
+        /// How often the scheduler looks for due work.
+        heartbeat: Span,
+    }
+);
+section!(
+    /// Calls of language models.
+    Calls {
+        /// Until a connection stands.
+        connect_timeout: Span,
+        /// Bytes an answer may have.
+        max_answer_bytes: usize,
+        /// Tokens a model may write, where the provider wants a limit.
+        max_output_tokens: usize,
+        /// Wait before the second attempt; it doubles with each further one.
+        backoff: Span,
+        /// The longest such wait.
+        backoff_max: Span,
+    }
+);
+section!(
+    /// The model that is none: what it takes for alike, for busy and for trivial.
+    Heuristic {
+        /// Least cosine of a link.
+        link_min_cosine: f64,
+        /// A link's cosine is at most this far below that of the node's best candidate.
+        link_within: f64,
+        /// From this cosine on, a link needs no word in common.
+        link_sure_cosine: f64,
+        /// Links a node gets in one run.
+        links_per_node: usize,
+        /// Links in one run.
+        max_links: usize,
+        /// A node with this many neighbours is a hub and gets no more.
+        hub_degree: u32,
+        /// Least similarity of two notes of which one repeats the other.
+        twin_min_similarity: f64,
+        /// A chosen node with this many neighbours gains weight …
+        busy_degree: u32,
+        /// … until it weighs this much.
+        busy_weight: f64,
+        /// A text of fewer characters, without links or keywords, is trivial.
+        trivial_chars: usize,
+        /// Only when the node is at least this old.
+        trivial_age: Span,
+        /// What a weight gains or loses.
+        weight_step: f64,
+    }
+);
+
+/// A model an agent may name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Model {
+    /// Name of the provider that serves it.
+    pub provider: String,
+    /// What the provider calls it.
+    pub id: String,
+    /// US dollars per million input tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_price: Option<f64>,
+    /// US dollars per million output tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_price: Option<f64>,
+    /// Tokens a prompt and its reply may have together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<usize>,
+}
+
+/// The ways a model can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProviderKind {
+    /// No language model: similarity and structure of the graph alone.
+    Heuristic,
+    /// The Messages API of Anthropic.
+    Anthropic,
+    /// Any server that speaks OpenAI's chat completions.
+    Openai,
+    /// A program: prompt on its standard input, reply on its standard output.
+    Command,
+    /// Recorded replies.
+    Replay,
+}
+
+/// Where models come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Provider {
+    /// How it is reached.
+    pub kind: ProviderKind,
+    /// Root of its HTTP interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Environment variable that holds its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_env: Option<String>,
+    /// File that holds its key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_file: Option<String>,
+    /// Program and arguments of a `command` provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    /// Folder of recorded replies of a `replay` provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replies: Option<String>,
+}
