@@ -12,11 +12,14 @@ pub(crate) use settle::Settling;
 use crate::shared::Shared;
 use debounce::{Debounce, Open};
 use notify::RecommendedWatcher;
+use parking_lot::Mutex;
 use places::Places;
 use poc_memory::agent::Catalog;
 use poc_memory::config::Config;
 use poc_memory::error::Result;
 use settle::{Found, News, Settled};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Notify;
@@ -24,8 +27,7 @@ use tokio::sync::Notify;
 /// Follows the folders of agents and prompts until the daemon is to stop.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let dirty = Arc::new(Notify::new());
-    let places = Places::of(&shared.memory.paths);
-    let mut watcher = watcher(places.clone(), dirty.clone());
+    let watching = Arc::new(Mutex::new(Watching::new(&shared, dirty.clone())));
     let mut debounce = Debounce::new(&shared.memory.config.daemon, Instant::now());
     // What changed between the first load and the first watch is found by a look.
     debounce.event(Instant::now());
@@ -35,25 +37,20 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = dirty.notified() => debounce.event(Instant::now()),
             () = tokio::time::sleep_until(debounce.deadline().into()) => {
                 debounce.begin();
-                let (shared, places) = (shared.clone(), places.clone());
+                let (shared, watching) = (shared.clone(), watching.clone());
                 let looked = tokio::task::spawn_blocking(move || {
                     // First watched, then read: what changes after the reading is an event.
-                    if let Some(watcher) = &mut watcher {
-                        watch(&places, watcher);
-                    }
-                    let open = look(&shared, false);
-                    (watcher, open)
+                    watching.lock().renew();
+                    look(&shared, false)
                 });
                 let open = match looked.await {
-                    Ok((back, Ok((open, _)))) => { watcher = back; open }
-                    Ok((back, Err(error))) => {
-                        watcher = back;
+                    Ok(Ok((open, _))) => open,
+                    Ok(Err(error)) => {
                         tracing::error!("agents cannot be read: {error}");
                         Open::default()
                     }
                     Err(error) => {
                         tracing::error!("a look at the agents failed: {error}");
-                        watcher = None;
                         Open::default()
                     }
                 };
@@ -68,30 +65,45 @@ pub(crate) fn reload(shared: &Shared) -> Result<Arc<Catalog>> {
     look(shared, true).map(|(_, catalog)| catalog)
 }
 
-fn watcher(places: Places, dirty: Arc<Notify>) -> Option<RecommendedWatcher> {
-    let handler = move |event: notify::Result<notify::Event>| match event {
-        Ok(event) if places.concerns(&event) => dirty.notify_one(),
-        Ok(_) => {}
-        Err(error) => {
-            tracing::debug!("file events: {error}");
-            dirty.notify_one();
-        }
-    };
-    match notify::recommended_watcher(handler) {
-        Ok(watcher) => Some(watcher),
-        Err(error) => {
-            tracing::warn!("file events are not available, changes take effect by the regular look: {error}");
-            None
-        }
-    }
+/// The watched folders.
+struct Watching {
+    places: Places,
+    /// None when the system has no file events to give.
+    watcher: Option<RecommendedWatcher>,
+    /// Folders of which was told that they cannot be watched.
+    told: BTreeSet<PathBuf>,
 }
 
-fn watch(places: &Places, watcher: &mut RecommendedWatcher) {
-    for (folder, error) in places.watch(watcher) {
-        tracing::warn!(
-            "`{}` cannot be watched, changes there take effect by the regular look: {error}",
-            folder.display()
-        );
+impl Watching {
+    fn new(shared: &Shared, dirty: Arc<Notify>) -> Watching {
+        let places = Places::of(&shared.memory.paths);
+        let ours = places.clone();
+        let handler = move |event: notify::Result<notify::Event>| match event {
+            Ok(event) if ours.concerns(&event) => dirty.notify_one(),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::debug!("file events: {error}");
+                dirty.notify_one();
+            }
+        };
+        let watcher = notify::recommended_watcher(handler);
+        if let Err(error) = &watcher {
+            tracing::warn!("there are no file events, changes take effect by the regular look: {error}");
+        }
+        Watching { places, watcher: watcher.ok(), told: BTreeSet::new() }
+    }
+
+    /// Watches every folder that is there now.
+    fn renew(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        for (folder, error) in self.places.watch(watcher) {
+            if self.told.insert(folder.clone()) {
+                tracing::warn!(
+                    "`{}` cannot be watched, changes there take effect by the regular look: {error}",
+                    folder.display()
+                );
+            }
+        }
     }
 }
 

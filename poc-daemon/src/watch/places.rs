@@ -105,7 +105,9 @@ mod tests {
     fn folders_and_their_parents_are_watched() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
-        paths.create().unwrap();
+        for folder in [paths.agents(), paths.prompts()] {
+            std::fs::create_dir(folder).unwrap();
+        }
         let mut watcher = notify::recommended_watcher(|_| {}).unwrap();
         let places = Places::of(&paths);
         assert!(places.folders.contains(&home.path().parent().unwrap().to_owned()));

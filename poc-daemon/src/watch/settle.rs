@@ -83,12 +83,14 @@ impl Settling {
             if agents.contains_key(name) {
                 continue;
             }
-            let since = *self.gone.entry(name.clone()).or_insert(now);
             if !folder {
                 // The grace begins when the folder is back.
-                self.gone.insert(name.clone(), now);
+                self.gone.remove(name);
                 agents.insert(name.clone(), entry.clone());
-            } else if sure || now >= since + GRACE {
+                continue;
+            }
+            let since = *self.gone.entry(name.clone()).or_insert(now);
+            if sure || now >= since + GRACE {
                 self.gone.remove(name);
             } else {
                 open.gone = true;
@@ -131,3 +133,6 @@ fn news(before: &Catalog, after: &Catalog) -> Vec<News> {
 fn fingerprint(entry: &Entry) -> Option<&str> {
     entry.definition.as_ref().map(|definition| definition.fingerprint.as_str())
 }
+
+#[cfg(test)]
+mod tests;

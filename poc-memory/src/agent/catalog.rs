@@ -4,6 +4,7 @@ mod folder;
 mod memo;
 
 use super::Definition;
+use super::schedule::Schedule;
 use crate::embedded;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -33,8 +34,8 @@ pub struct Entry {
     pub state: EntryState,
     /// What is wrong with the file.
     pub errors: Vec<Error>,
-    /// When the agent was first seen; no slot before it counts. An agent that comes back after
-    /// its file was deleted is seen anew.
+    /// When the agent was first seen with the schedule it has; no slot before it counts. An agent
+    /// that comes back after its file was deleted is seen anew.
     pub since: Timestamp,
 }
 
@@ -165,6 +166,13 @@ fn load(
     });
     let errors = match parsed {
         Ok(definition) => {
+            let before = memo.good.as_ref().filter(|good| good.source != definition.source);
+            let before = before.and_then(|good| good.parse(name, &memory.config));
+            if before.is_some_and(|before| timing(&before) != timing(&definition)) {
+                // Slots the new schedule would have had are not missed ones.
+                memo.since = now;
+            }
+            let since = memo.since;
             memo.good = Some(Good::of(&definition));
             let definition = Some(Arc::new(definition));
             return Entry { definition, state: EntryState::Ok, errors: Vec::new(), since };
@@ -174,4 +182,9 @@ fn load(
     let last_good = memo.good.as_ref().and_then(|good| good.parse(name, &memory.config));
     let state = if last_good.is_some() { EntryState::LastGood } else { EntryState::Invalid };
     Entry { definition: last_good.map(Arc::new), state, errors, since }
+}
+
+/// What makes the slots of an agent.
+fn timing(definition: &Definition) -> (bool, &Schedule, Option<chrono_tz::Tz>) {
+    (definition.enabled, &definition.execution.schedule, definition.schedule.timezone)
 }
