@@ -27,7 +27,7 @@ static FUNCTION: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| FUNCTION_WORDS.split_ascii_whitespace().collect());
 
 /// Weight of a function word beside the 1.0 of a word with content.
-const FUNCTION_WEIGHT: f32 = 0.12;
+const FUNCTION_WEIGHT: f32 = 0.15;
 
 /// Weight of a word in lower case, 0–1: little for function words and single letters.
 pub(super) fn weight(word: &str) -> f32 {

@@ -114,6 +114,9 @@ mod tests {
     }
 
     proptest! {
+    // Every case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
         #[test]
         fn any_damage_is_noticed(payload in any::<Vec<u8>>(), at: prop::sample::Index, flip in 1u8.., cut: bool) {
             let directory = tempfile::tempdir().unwrap();

@@ -105,6 +105,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    // Every case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn scores_are_those_of_the_formula(texts in prop::collection::vec((text(), text()), 0..10), query in text()) {
         let notes: Vec<Node> =

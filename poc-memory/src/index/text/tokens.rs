@@ -217,7 +217,7 @@ mod tests {
         check("store_open", "store_open store open");
         check("parseFrame(", "parsefram pars frame");
         check("src/main.rs,", "src/main.rs src main rs");
-        check("HTTPServer", "httpserv http server");
+        check("HTTPServer", "httpserver http server");
         check("utf8", "utf8 utf 8");
         check("std::fs::read", "std::fs::read std fs read");
         check("https://example.com/a?b=1", "https://example.com/a https exampl com b 1");

@@ -118,8 +118,7 @@ impl Hnsw {
             }
             return Ok(());
         }
-        let stale = self.members.len() - self.keys.len();
-        if stale > ROOM && stale > self.keys.len() / 2 {
+        if self.stale() > ROOM && self.stale() > self.keys.len() / 2 {
             self.clear(rows);
         }
         for _ in 0..brought.min(MOST) * 2 + STEP {
@@ -130,6 +129,11 @@ impl Hnsw {
             }
         }
         Ok(())
+    }
+
+    /// Members of the graph that are no longer rows.
+    pub(super) fn stale(&self) -> usize {
+        self.members.len() - self.keys.len()
     }
 
     fn clear(&mut self, rows: &Rows) {
