@@ -23,7 +23,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Bytes of the end of standard error that are kept.
-const STDERR_TAIL: usize = 2000;
+const STDERR_TAIL: usize = 8192;
+/// Characters of it that a message shows.
+const SAID: usize = 500;
 /// How long the pipes of a program that has ended may stay open.
 const PIPES_CLOSE: Duration = Duration::from_secs(2);
 
@@ -128,11 +130,7 @@ impl CommandModel {
         if !status.is_some_and(|status| status.success()) {
             let how = status.map_or_else(|| "an unknown status".into(), |status| status.to_string());
             let errors = running.errors.text();
-            let said = if errors.trim().is_empty() { output } else { errors };
-            let mut said = tail(said.trim(), STDERR_TAIL);
-            if said.is_empty() {
-                said = "it wrote nothing";
-            }
+            let said = tail(if errors.trim().is_empty() { &output } else { &errors });
             return Err(CallError::Down(format!("`{}` ended with {how}: {said}", self.provider)));
         }
         envelope::read(&output)
@@ -206,10 +204,16 @@ impl Running {
     }
 }
 
-/// The last `limit` bytes of a text, from the start of a character.
-fn tail(text: &str, limit: usize) -> &str {
-    let start = (text.len().saturating_sub(limit)..=text.len()).find(|at| text.is_char_boundary(*at));
-    start.and_then(|start| text.get(start..)).unwrap_or(text)
+/// The end of what a program said, as one line.
+fn tail(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let cut = line.chars().count().saturating_sub(SAID);
+    match (line.is_empty(), cut) {
+        (true, _) => "it wrote nothing".into(),
+        (false, 0) => line,
+        (false, cut) => format!("… {}", line.chars().skip(cut).collect::<String>()),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod failure;
 pub(super) use deadline::Deadline;
 pub(super) use failure::Failure;
 
-use super::key::{Environment, Key};
+use super::key::Key;
 use super::{CallError, Request, Stop};
 use crate::config::{Calls, Provider};
 use crate::time::Span;
@@ -46,12 +46,12 @@ impl Post {
 }
 
 impl Http {
-    /// The provider with its address and key checked; an error is one line that would help.
+    /// The provider with its address checked; an error is one line that would help.
     pub(super) fn new(
         name: &str,
         provider: &Provider,
         calls: &Calls,
-        environment: Environment<'_>,
+        key: Option<Key>,
     ) -> Result<Http, String> {
         let Some(address) = provider.base_url.as_deref() else {
             return Err(format!("put `providers.{name}.base-url = \"http://…\"` into config.toml"));
@@ -67,7 +67,6 @@ impl Http {
                 "take user and password out of `providers.{name}.base-url`; a key belongs into the variable named by `key-env`"
             ));
         }
-        let key = Key::find(provider, environment)?;
         let wait = |delay, stop: &Stop| stop.wait(delay, || None::<()>) == super::stop::Waited::TimedOut;
         Ok(Http { provider: name.to_owned(), key, base, calls: calls.clone(), wait: Box::new(wait) })
     }
@@ -99,7 +98,8 @@ impl Http {
                 Err(trouble) => trouble,
             };
             if attempt >= attempts {
-                let times = if attempts == 1 { String::new() } else { format!(" after {attempts} attempts") };
+                let times =
+                    if attempts == 1 { String::new() } else { format!(" (after {attempts} attempts)") };
                 return Err(CallError::Down(format!("{}{times}", trouble.message)).into());
             }
             let delay =

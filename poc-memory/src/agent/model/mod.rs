@@ -25,7 +25,7 @@ use crate::config::{Config, ProviderKind};
 use crate::error::{Error, Result};
 use crate::time::{Span, Timestamp};
 use http::Http;
-use key::{Environment, environment};
+use key::{Environment, Key, environment};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -131,8 +131,11 @@ fn build(config: &Config, name: &str, environment: Environment<'_>) -> Result<Bo
     };
     let (model, calls) = (model.clone(), config.calls.clone());
     let http = || {
-        Http::new(&model.provider, provider, &calls, environment)
-            .map_err(|help| format!("{help}, or choose a provider that needs no key with `models.{name}.provider = \"heuristic\"` at the top of config.toml"))
+        let key = Key::find(provider, environment).map_err(|help| {
+            let instead = format!("models.{name}.provider = \"heuristic\"");
+            format!("{help}, or put `{instead}` at the top of config.toml, which needs no key")
+        })?;
+        Http::new(&model.provider, provider, &calls, key)
     };
     Ok(match provider.kind {
         ProviderKind::Heuristic => Box::new(heuristic::Heuristic { settings: config.heuristic.clone() }),

@@ -20,7 +20,7 @@ pub(super) struct Turn {
     pub(super) attempts: u32,
     pub(super) now: Timestamp,
     pub(super) stop: Stop,
-    chance: SeededChance,
+    pub(super) chance: SeededChance,
 }
 
 impl Turn {

@@ -1,1 +1,74 @@
+use super::*;
+use crate::agent::model::http::tests::provider;
+use crate::agent::model::mock_model::{self, Answer, Asked, MockModel};
+use crate::agent::model::testing::Turn;
+use crate::config::Config;
 
+fn call(path: &str, answer: Answer) -> (Result<Reply, CallError>, Asked) {
+    let server = MockModel::script(vec![answer]);
+    let mut config = Config::defaults().unwrap();
+    let (http, _) = provider(&format!("{}{path}", server.url()));
+    let model = config.models.remove("sonnet").unwrap();
+    let reply = Anthropic { http, model, calls: config.calls }.call(&Turn::new("linker").request());
+    (reply, server.asked().remove(0))
+}
+
+fn reply(content: Value, stop_reason: &str) -> Result<Reply, CallError> {
+    call("", Answer::ok(mock_model::message(content, stop_reason))).0
+}
+
+#[test]
+fn the_reply_is_the_input_of_a_tool() {
+    let (reply, asked) = call("", Answer::tool(json!({"notes": "n"})));
+    let reply = reply.unwrap();
+    assert_eq!(reply.structured, Some(json!({"notes": "n"})));
+    assert_eq!(reply.text, "{\"notes\":\"n\"}");
+    assert_eq!((reply.tokens_in, reply.tokens_out), (Some(10), Some(5)));
+    assert!((reply.cost.unwrap() - (6.4 * 3.0 + 5.0 * 15.0) / 1e6).abs() < 1e-12, "{reply:?}");
+    assert_eq!(asked.line, "POST /v1/messages");
+    assert_eq!(asked.header("x-api-key"), Some("sk-secret"));
+    assert_eq!(asked.header("anthropic-version"), Some("2023-06-01"));
+    assert_eq!(asked.header("authorization"), None);
+    let expected = json!({
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 8192,
+        "messages": [{"role": "user", "content": "the prompt"}],
+        "tools": [{
+            "name": "reply",
+            "description": "Gives your answer. Use it exactly once.",
+            "input_schema": Turn::new("linker").schema,
+        }],
+        "tool_choice": {"type": "tool", "name": "reply"},
+        "system": [{"type": "text", "text": "the system", "cache_control": {"type": "ephemeral"}}],
+    });
+    assert_eq!(asked.body, expected);
+}
+
+#[test]
+fn a_base_address_may_end_with_the_version() {
+    assert_eq!(call("/v1/", Answer::tool(json!({}))).1.line, "POST /v1/messages");
+    assert_eq!(call("/gateway", Answer::tool(json!({}))).1.line, "POST /gateway/v1/messages");
+}
+
+#[test]
+fn refused_and_cut_answers_are_no_replies() {
+    let text = |text: &str| json!([{"type": "text", "text": text}]);
+    assert_eq!(reply(text("I will not"), "refusal"), Err(CallError::Refused("I will not".into())));
+    assert_eq!(reply(json!([]), "refusal"), Err(CallError::Refused("no reason given".into())));
+    let half = json!([{"type": "tool_use", "id": "t", "name": "reply", "input": {}}]);
+    assert_eq!(reply(half, "max_tokens"), Err(CallError::Cut));
+    assert_eq!(reply(text("so"), "model_context_window_exceeded"), Err(CallError::Cut));
+}
+
+#[test]
+fn a_model_that_ignores_the_tool_still_has_a_text() {
+    let content = json!([{"type": "text", "text": "Here:"}, {"type": "text", "text": "{}"}]);
+    let reply = reply(content, "end_turn").unwrap();
+    assert_eq!((reply.structured, reply.text.as_str()), (None, "Here:\n{}"));
+}
+
+#[test]
+fn a_message_without_content_is_seen() {
+    let (reply, _) = call("", Answer::ok(json!({"type": "error", "error": {"message": "odd"}})));
+    assert_eq!(reply, Err(CallError::Down("`mock` sent no message: odd".into())));
+}

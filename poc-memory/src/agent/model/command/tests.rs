@@ -1,1 +1,139 @@
+use super::*;
+use crate::agent::model::testing::Turn;
+use crate::config::{Config, ProviderKind};
+use crate::time::Span;
+use std::time::Instant;
 
+fn model(command: &[&str]) -> Result<CommandModel, String> {
+    let config = Config::defaults().unwrap();
+    let provider = Provider {
+        kind: ProviderKind::Command,
+        base_url: None,
+        key_env: None,
+        key_file: None,
+        command: Some(command.iter().map(|word| (*word).to_owned()).collect()),
+        replies: None,
+    };
+    CommandModel::new("mine", &provider, config.calls, &crate::agent::model::key::environment)
+}
+
+/// What the model says to a turn when it is this shell script.
+fn shell(script: &str, turn: &Turn) -> Result<Reply, CallError> {
+    let mut model = model(&["sh", "-c", script]).unwrap();
+    model.calls.max_answer_bytes = 100_000;
+    model.call(&turn.request())
+}
+
+fn text(script: &str) -> String {
+    shell(script, &Turn::new("linker")).unwrap().text
+}
+
+fn failure(script: &str) -> CallError {
+    shell(script, &Turn::new("linker")).unwrap_err()
+}
+
+#[test]
+fn the_prompt_goes_in_and_the_reply_comes_out() {
+    let text = text("cat");
+    assert!(text.starts_with("the system\n\nthe prompt\n\nAnswer with one JSON object"), "{text}");
+}
+
+#[test]
+fn it_runs_in_an_empty_folder_that_goes_away() {
+    let folder = text("ls -A; pwd");
+    assert_eq!(folder.lines().count(), 1, "{folder}");
+    assert!(!std::path::Path::new(folder.trim()).exists());
+}
+
+#[test]
+fn claudes_envelope_is_unwrapped() {
+    let reply = shell("cat >&2; printf '%s' '{\"type\":\"result\",\"result\":\"{}\"}'", &Turn::new("linker"))
+        .unwrap();
+    assert_eq!(reply.text, "{}");
+}
+
+#[test]
+fn a_program_may_ignore_its_input() {
+    let turn = Turn { corrections: vec![("x".repeat(1 << 20), "again".into())], ..Turn::new("linker") };
+    assert_eq!(shell("exec 0<&-; echo {}", &turn).unwrap().text.trim(), "{}");
+}
+
+#[test]
+fn a_failure_tells_the_end_of_standard_error() {
+    let CallError::Down(said) = failure("echo start >&2; echo 'not logged in' >&2; exit 3") else { panic!() };
+    insta::assert_snapshot!(said, @"`mine` ended with exit status: 3: start not logged in");
+    let CallError::Down(said) = failure("yes error | head -c 100000 >&2; echo last >&2; exit 1") else {
+        panic!()
+    };
+    assert!(said.len() < 600 && said.ends_with("last"), "{}", said.len());
+    let CallError::Down(said) = failure("exit 1") else { panic!() };
+    insta::assert_snapshot!(said, @"`mine` ended with exit status: 1: it wrote nothing");
+}
+
+#[test]
+fn output_is_bounded() {
+    let CallError::Down(said) = failure("yes") else { panic!() };
+    insta::assert_snapshot!(said, @"`mine` wrote more than the 100000 bytes of `calls.max-answer-bytes`");
+    let CallError::Down(said) = failure("head -c 100001 /dev/zero") else { panic!() };
+    insta::assert_snapshot!(said, @"`mine` wrote more than the 100000 bytes of `calls.max-answer-bytes`");
+}
+
+#[test]
+fn the_whole_group_is_killed_at_the_deadline() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let script = format!("sleep 600 & echo $! > {}; wait", file.path().display());
+    let turn = Turn { timeout: Span(300), ..Turn::new("linker") };
+    assert_eq!(shell(&script, &turn), Err(CallError::TimedOut(Span(300))));
+    check_gone(file.path());
+}
+
+#[test]
+fn what_a_program_leaves_behind_is_killed_too() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let begun = Instant::now();
+    assert_eq!(text(&format!("sleep 600 & echo $! > {}; echo {{}}", file.path().display())).trim(), "{}");
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    check_gone(file.path());
+}
+
+#[test]
+fn a_stop_kills_it() {
+    let turn = Turn::new("linker");
+    turn.stop.stop();
+    assert_eq!(shell("echo {}", &turn), Err(CallError::Stopped));
+    let turn = Turn::new("linker");
+    let stop = turn.stop.clone();
+    let pipe = tempfile::tempdir().unwrap();
+    let begun = pipe.path().join("begun");
+    let script = format!("touch {}; sleep 600", begun.display());
+    let stopper = std::thread::spawn(move || {
+        while !begun.exists() {
+            std::thread::yield_now();
+        }
+        stop.stop();
+    });
+    assert_eq!(shell(&script, &turn), Err(CallError::Stopped));
+    stopper.join().unwrap();
+}
+
+#[test]
+fn a_program_that_is_not_there_is_said_before_the_call() {
+    insta::assert_snapshot!(model(&["no-such-program"]).err().unwrap(), @"install `no-such-program`, or name it with its whole path: it is not on the `PATH`");
+    insta::assert_snapshot!(model(&["/no/such/program"]).err().unwrap(), @"the program `/no/such/program` does not exist");
+    insta::assert_snapshot!(model(&["bin/program"]).err().unwrap(), @"write `bin/program` as an absolute path or with `~/` in front");
+    insta::assert_snapshot!(model(&[]).err().unwrap(), @r#"put `providers.mine.command = ["program", "argument"]` into config.toml"#);
+}
+
+/// The process whose id a script wrote to a file is no more, or only a zombie nobody collects.
+fn check_gone(file: &std::path::Path) {
+    let pid = std::fs::read_to_string(file).unwrap();
+    let limit = Instant::now() + Duration::from_secs(30);
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        if status.is_empty() || status.contains(") Z ") {
+            return;
+        }
+        assert!(Instant::now() < limit, "{status}");
+        std::thread::yield_now();
+    }
+}
