@@ -57,8 +57,12 @@ pub struct ActionRow {
     pub action: String,
     /// In words, with keys in place of handles.
     pub summary: String,
+    /// Why, in the model's words.
+    pub why: String,
     /// `None` when applied, else the stable reason it was rejected for.
     pub rejected: Option<String>,
+    /// What the rejection is about, in words.
+    pub detail: Option<String>,
     /// The writes of the run's transaction that are this action's, as a range of positions.
     pub writes: (u32, u32),
     /// Whether it was undone.
@@ -66,9 +70,6 @@ pub struct ActionRow {
 }
 
 impl ActionRow {
-    /// The reason of an action that asks for what is already so: neither applied nor a failure.
-    pub const ALREADY_PRESENT: &str = "already-present";
-
     /// Whether it changed the graph.
     pub fn applied(&self) -> bool {
         self.rejected.is_none()
@@ -295,11 +296,13 @@ pub fn leave(
     Ok(committed.value.then_some(row))
 }
 
-/// Writes the ended row of a run that changed nothing else.
+/// Writes the ended row of a claimed run that changed nothing else. A row that somebody else has
+/// ended is a conflict.
 pub fn close(memory: &Memory, row: &Run) -> Result<()> {
     memory
         .store
         .transact(cause(memory, &row.agent, Some(row.id)), |tx| {
+            expect_running(tx, row)?;
             tx.put(&row.key(), row)?;
             prune(memory, tx, &row.agent)
         })
@@ -373,6 +376,21 @@ fn settle_running(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<bool>
         }
     }
     Ok(runs)
+}
+
+/// The row of a run as it is now.
+pub(super) fn get(tx: &Tx<'_>, run: &Run) -> Result<Run> {
+    tx.get::<Run>(&run.key())?
+        .ok_or_else(|| Error::not_found(format!("the row of the run `{}` is no longer kept", run.id)))
+}
+
+/// That nobody has ended a run in the meantime.
+pub(super) fn expect_running(tx: &Tx<'_>, run: &Run) -> Result<()> {
+    let status = get(tx, run)?.status;
+    if status == Status::Running {
+        return Ok(());
+    }
+    Err(Error::conflict(format!("the run `{}` was ended as {} in the meantime", run.id, status.name())))
 }
 
 /// Takes a slot for a row. A slot whose run was interrupted may be taken again.

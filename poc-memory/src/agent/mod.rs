@@ -1,12 +1,15 @@
 //! Agents: TOML files the daemon runs.
 
 pub mod action;
+mod apply;
 mod catalog;
 mod check;
 pub mod definition;
 pub mod due;
 pub mod ledger;
 pub mod model;
+pub mod permit;
+pub mod prompt;
 pub mod reply;
 pub mod run;
 pub mod schedule;

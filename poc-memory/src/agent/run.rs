@@ -1,12 +1,21 @@
-//! One run of an agent, start to finish.
+//! One run of an agent, start to finish: claim, query, render, call, read, permit, apply.
+
+mod bodies;
+
+pub use bodies::{Bodies, Turn, bodies};
 
 use super::Definition;
-use super::ledger::Run;
-use super::model::{Model, Stop};
-use crate::error::Result;
+use super::action;
+use super::apply;
+use super::ledger::{self, Reason, Run, Status};
+use super::model::{self, CallError, Model, Reply, Request, Stop};
+use super::prompt::{self, Prompt};
+use super::reply::{self, Answer};
+use super::selection::{self, Choice, Scope, Selection};
+use crate::error::{Error, Result};
+use crate::graph::{NodeId, Tenant};
 use crate::memory::Memory;
 use crate::time::Timestamp;
-use std::sync::Arc;
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,30 +33,213 @@ pub struct Options {
     pub dry_run: bool,
     /// Nodes count as stale whatever the visits say.
     pub force: bool,
-    /// Only the node with this key, whatever the pipeline and the visits say.
+    /// Only the node with this key or id, whatever the pipeline and the visits say.
     pub target: Option<String>,
     /// Ends the run early; it is then interrupted.
     pub stop: Stop,
 }
 
 /// Runs an agent with the model its definition names. Every outcome leaves a row, which comes
-/// back; an error means that not even a row could be written.
-pub fn run(
-    _memory: &Memory,
-    _definition: &Arc<Definition>,
-    _trigger: Trigger,
-    _options: &Options,
-) -> Result<Run> {
-    todo!()
+/// back.
+///
+/// # Errors
+/// `not_found` when the target does not exist, `conflict` when the slot was claimed before or the
+/// row was ended by somebody else in the meantime, and whatever the store reports: in these cases
+/// nothing was done.
+pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &Options) -> Result<Run> {
+    match model::open(&memory.config, &definition.execution.model) {
+        Ok(model) => run_with(memory, definition, model.as_ref(), trigger, options),
+        Err(error) => run_with(memory, definition, &Unopened(error), trigger, options),
+    }
 }
 
 /// As [`run`], with a model of the caller's.
 pub fn run_with(
-    _memory: &Memory,
-    _definition: &Definition,
-    _model: &dyn Model,
-    _trigger: Trigger,
-    _options: &Options,
+    memory: &Memory,
+    definition: &Definition,
+    model: &dyn Model,
+    trigger: Trigger,
+    options: &Options,
 ) -> Result<Run> {
-    todo!()
+    let scope = match (&options.target, options.force) {
+        (Some(target), _) => Scope::Only(find(memory, target)?),
+        (None, true) => Scope::Forced,
+        (None, false) => Scope::Stale,
+    };
+    let slot = match trigger {
+        Trigger::Manual => None,
+        Trigger::Slot(at) => Some(at),
+    };
+    let mut row = Run::claimed(memory, &definition.name, slot);
+    row.fingerprint.clone_from(&definition.fingerprint);
+    row.model.clone_from(&definition.execution.model);
+    if !options.dry_run {
+        row = ledger::claim(memory, row)?;
+        if row.status != Status::Running {
+            return Ok(row);
+        }
+    }
+    Attempt { memory, definition, model, scope, options }.finish(row)
+}
+
+/// A model that could not be opened: calling it says why.
+struct Unopened(Error);
+
+impl Model for Unopened {
+    fn call(&self, _: &Request<'_>) -> Result<Reply, CallError> {
+        let hint = self.0.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+        Err(CallError::Setup(format!("{}{hint}", self.0.message)))
+    }
+}
+
+fn find(memory: &Memory, target: &str) -> Result<NodeId> {
+    let found = match memory.store.find_key(Tenant::default(), target)? {
+        Some(id) => Some(id),
+        None => match target.parse() {
+            Ok(id) => memory.store.node(id)?.map(|node| node.id),
+            Err(_) => None,
+        },
+    };
+    found.ok_or_else(|| {
+        Error::not_found(format!("there is no node `{target}`"))
+            .hint(format!("`poc-memory search {target}` looks for it"))
+            .field("target")
+    })
+}
+
+/// Why a run ends without applying anything.
+enum Ending {
+    /// There was nothing to do.
+    Nothing(Reason),
+    /// It failed.
+    Failed(Status, Option<Reason>, String),
+    /// The store failed it.
+    Broken(Error),
+}
+
+impl From<Error> for Ending {
+    fn from(error: Error) -> Self {
+        let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+        Ending::Failed(Status::Failed, None, format!("{error}{hint}"))
+    }
+}
+
+impl From<CallError> for Ending {
+    fn from(error: CallError) -> Self {
+        let message = error.to_string();
+        match error {
+            CallError::TimedOut(_) => Ending::Failed(Status::TimedOut, None, message),
+            CallError::Stopped => Ending::Failed(Status::Interrupted, None, message),
+            CallError::Down(_) => Ending::Failed(Status::Failed, Some(Reason::ProviderDown), message),
+            CallError::Setup(_) => Ending::Failed(Status::Failed, Some(Reason::InvalidConfig), message),
+            CallError::Refused(_) | CallError::Cut => Ending::Failed(Status::Failed, None, message),
+        }
+    }
+}
+
+struct Attempt<'a> {
+    memory: &'a Memory,
+    definition: &'a Definition,
+    model: &'a dyn Model,
+    scope: Scope,
+    options: &'a Options,
+}
+
+impl Attempt<'_> {
+    /// Does the work of a claimed row and ends it.
+    fn finish(&self, mut row: Run) -> Result<Run> {
+        let (status, reason, message) = match self.work(&mut row) {
+            Ok(row) => return Ok(row),
+            Err(Ending::Broken(error)) => return Err(error),
+            Err(Ending::Nothing(reason)) => (Status::Skipped, Some(reason), None),
+            Err(Ending::Failed(status, reason, message)) => (status, reason, Some(message)),
+        };
+        row.message = message;
+        row.finish(self.memory, status, reason);
+        if !self.options.dry_run {
+            ledger::close(self.memory, &row)?;
+        }
+        Ok(row)
+    }
+
+    fn work(&self, row: &mut Run) -> Result<Run, Ending> {
+        let (memory, definition) = (self.memory, self.definition);
+        let mut selection = match selection::choose(memory, definition, self.scope)? {
+            Choice::Chosen(selection) => selection,
+            Choice::Nothing(reason) => return Err(Ending::Nothing(reason)),
+        };
+        let prompt = prompt::render(memory, definition, &mut selection)?;
+        row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
+        let mut turns = Vec::new();
+        let answer = self.ask(&selection, &prompt, row, &mut turns);
+        if !self.options.dry_run {
+            bodies::keep(memory, row, &prompt, turns)?;
+        }
+        let answer = answer?;
+        let dry = self.options.dry_run;
+        apply::apply(memory, definition, &selection, &answer, row.clone(), dry).map_err(Ending::Broken)
+    }
+
+    /// Calls the model until a reply validates, once more for each correction turn allowed.
+    fn ask(
+        &self,
+        selection: &Selection,
+        prompt: &Prompt,
+        row: &mut Run,
+        turns: &mut Vec<Turn>,
+    ) -> Result<Answer, Ending> {
+        let (memory, definition) = (self.memory, self.definition);
+        let actions = &definition.execution.actions;
+        let schema = action::schema(actions);
+        let mut corrections: Vec<(String, String)> = Vec::new();
+        for turn in 0..=definition.retry.repair {
+            let reply = self.model.call(&Request {
+                selection,
+                actions,
+                agent: &definition.name,
+                system: &prompt.system,
+                prompt: &prompt.text,
+                corrections: &corrections,
+                schema: &schema,
+                timeout: definition.execution.timeout,
+                attempts: definition.retry.attempts,
+                now: memory.now(),
+                chance: memory.chance.as_ref(),
+                stop: &self.options.stop,
+            })?;
+            row.tokens_in = sum(row.tokens_in, reply.tokens_in);
+            row.tokens_out = sum(row.tokens_out, reply.tokens_out);
+            row.cost = row.cost.map_or(reply.cost, |cost| Some(cost + reply.cost.unwrap_or(0.0)));
+            let text = match &reply.structured {
+                Some(value) if reply.text.is_empty() => value.to_string(),
+                _ => reply.text.clone(),
+            };
+            let problems = match reply::read(&reply, actions) {
+                Ok(answer) => {
+                    turns.push(Turn { reply: text, problems: Vec::new() });
+                    return Ok(answer);
+                }
+                Err(problems) => problems,
+            };
+            turns.push(Turn { reply: text.clone(), problems: problems.clone() });
+            if turn == definition.retry.repair {
+                let message = format!("the reply is no answer: {}", problems.join("; "));
+                return Err(Ending::Failed(Status::Failed, None, message));
+            }
+            corrections.push((text, correction(&problems)));
+        }
+        Err(Ending::Failed(Status::Failed, None, "the model was not called".to_owned()))
+    }
+}
+
+fn correction(problems: &[String]) -> String {
+    let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
+    format!("That is not an answer to use:\n{list}Answer again with the whole JSON object and nothing else.")
+}
+
+fn sum(so_far: Option<u64>, more: Option<u64>) -> Option<u64> {
+    match (so_far, more) {
+        (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),
+        (one, other) => one.or(other),
+    }
 }

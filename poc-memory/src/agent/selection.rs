@@ -1,6 +1,12 @@
 //! The nodes of one run, by the handles the prompt gives them.
 
+mod choose;
+
+pub(super) use choose::may_be_read;
+pub use choose::{Choice, Scope, backlog, choose};
+
 use crate::graph::{Ix, Node, NodeId, View};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A node the reply may name.
@@ -53,5 +59,31 @@ impl Selection {
     /// The handle of a node.
     pub fn of(&self, id: NodeId) -> Option<&Handle> {
         self.handles.iter().find(|handle| handle.node.id == id)
+    }
+
+    /// The nodes the pipeline chose.
+    pub fn chosen(&self) -> impl Iterator<Item = &Handle> {
+        self.handles.iter().filter(|handle| handle.chosen)
+    }
+
+    /// Leaves out chosen nodes beyond the first `count`, and candidates only they had.
+    pub fn keep(&mut self, count: usize) {
+        let mut left = count;
+        self.handles.retain(|handle| {
+            let keeps = !handle.chosen || left > 0;
+            left -= usize::from(handle.chosen && left > 0);
+            keeps
+        });
+        let chosen: HashSet<String> = self.chosen().map(|handle| handle.name.clone()).collect();
+        self.pairs.retain(|pair| chosen.contains(&pair.a) || chosen.contains(&pair.b));
+        let mut wanted: HashSet<String> =
+            self.chosen().flat_map(|handle| handle.candidates.iter().map(|(name, _)| name.clone())).collect();
+        wanted.extend(self.pairs.iter().flat_map(|pair| [pair.a.clone(), pair.b.clone()]));
+        self.handles.retain(|handle| handle.chosen || wanted.contains(&handle.name));
+        let known: HashSet<String> = self.handles.iter().map(|handle| handle.name.clone()).collect();
+        for handle in &mut self.handles {
+            handle.candidates.retain(|(name, _)| known.contains(name));
+        }
+        self.pairs.retain(|pair| known.contains(&pair.a) && known.contains(&pair.b));
     }
 }

@@ -118,6 +118,16 @@ impl Pipeline {
         Ok((set, Explanation { stages, total_micros: micros(total) }))
     }
 
+    /// The same pipeline without what it says about an agent's visits.
+    pub fn unvisited(&self, agent: &str) -> Pipeline {
+        let about = |call: &Call| {
+            matches!(call.def.word, "visited" | "not-visited")
+                && call.text("AGENT").is_ok_and(|named| named == agent)
+        };
+        let calls = self.calls.iter().filter(|call| !about(call)).cloned().collect();
+        Pipeline { source: self.source.clone(), calls }
+    }
+
     /// Whether it does nothing but filter.
     pub fn only_filters(&self) -> bool {
         let mut calls = self.calls.iter();

@@ -1,0 +1,328 @@
+//! The permit layer: what of a reply may be done. None of it is the model's to decide.
+
+mod rejection;
+
+pub use rejection::{Refusal, Rejection};
+
+use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
+use super::definition::{ActionKind, Definition};
+use super::ledger::ActionRow;
+use super::selection::{Handle, Selection};
+use crate::error::Result;
+use crate::graph::NodeId;
+use crate::memory::Draft;
+use crate::memory::Memory;
+use std::collections::{HashMap, HashSet};
+
+/// An action that may be done, if nothing it names has changed since it was read.
+#[derive(Clone, Debug)]
+pub enum Intent {
+    /// Make a link.
+    Link {
+        /// Where it starts.
+        from: NodeId,
+        /// Where it ends.
+        to: NodeId,
+        /// Above 0, at most 1.
+        strength: f64,
+        /// Why.
+        reason: String,
+    },
+    /// Move a weight.
+    Weigh {
+        /// The node.
+        node: NodeId,
+        /// By how much.
+        delta: f64,
+    },
+    /// Make a node.
+    Insert {
+        /// Its text; trust and provenance are set when it is applied.
+        draft: Box<Draft>,
+        /// What it is linked to.
+        links: Vec<NodeId>,
+        /// Why.
+        reason: String,
+    },
+    /// Replace a node by one that is there.
+    Replace {
+        /// The node.
+        old: NodeId,
+        /// What takes its place.
+        new: NodeId,
+        /// Why.
+        reason: String,
+    },
+    /// Replace a node by a new one.
+    Rewrite {
+        /// The node.
+        old: NodeId,
+        /// What takes its place.
+        draft: Box<Draft>,
+    },
+}
+
+impl Intent {
+    /// The nodes it names.
+    pub fn nodes(&self) -> Vec<NodeId> {
+        match self {
+            Intent::Link { from, to, .. } => vec![*from, *to],
+            Intent::Weigh { node, .. } => vec![*node],
+            Intent::Insert { links, .. } => links.clone(),
+            Intent::Replace { old, new, .. } => vec![*old, *new],
+            Intent::Rewrite { old, .. } => vec![*old],
+        }
+    }
+}
+
+/// The rules of one run and what it has used of its limits.
+pub struct Permit<'a> {
+    definition: &'a Definition,
+    selection: &'a Selection,
+    protected: HashSet<NodeId>,
+    used: HashMap<ActionKind, usize>,
+    links: HashSet<(NodeId, NodeId)>,
+    weighed: HashSet<NodeId>,
+    retired: HashSet<NodeId>,
+}
+
+type Verdict<T> = std::result::Result<T, Refusal>;
+
+impl<'a> Permit<'a> {
+    /// The rules over a selection. Protection is judged on the newest graph.
+    pub fn new(memory: &Memory, definition: &'a Definition, selection: &'a Selection) -> Result<Permit<'a>> {
+        let view = memory.store.view();
+        let nodes: Vec<_> = selection.handles.iter().filter_map(|handle| view.find(handle.node.id)).collect();
+        let mut protected = HashSet::new();
+        for filter in &definition.limits.protect {
+            let passing = filter.passing(&memory.sources(&view), &nodes)?;
+            protected.extend(passing.into_iter().filter_map(|ix| view.id(ix)));
+        }
+        Ok(Permit {
+            definition,
+            selection,
+            protected,
+            used: HashMap::new(),
+            links: HashSet::new(),
+            weighed: HashSet::new(),
+            retired: HashSet::new(),
+        })
+    }
+
+    /// Judges an action, and counts it when it may be done.
+    pub fn check(&mut self, action: &Action) -> Verdict<Intent> {
+        let kind = action.kind();
+        if !self.definition.execution.actions.contains(&kind) {
+            return Err(Rejection::NotPermitted.because(format!("`{}` is not permitted", kind.name())));
+        }
+        let intent = match action {
+            Action::LinkAdd(action) => self.link(action),
+            Action::Weight(action) => self.weight(action),
+            Action::Insert(action) => self.insert(action),
+            Action::Supersede(action) => self.supersede(action),
+        }?;
+        self.count(kind)?;
+        match &intent {
+            Intent::Link { from, to, .. } => {
+                self.links.insert((*from, *to));
+            }
+            Intent::Weigh { node, .. } => {
+                self.weighed.insert(*node);
+            }
+            Intent::Insert { .. } => {}
+            Intent::Replace { old, .. } | Intent::Rewrite { old, .. } => {
+                self.retired.insert(*old);
+            }
+        }
+        if kind == ActionKind::Supersede && !self.definition.limits.supersede_apply {
+            return Err(Rejection::Proposed.because("left for a person to do"));
+        }
+        Ok(intent)
+    }
+
+    fn link(&self, action: &LinkAdd) -> Verdict<Intent> {
+        let (from, to) = (self.handle(&action.from)?, self.handle(&action.to)?);
+        if !from.chosen && !to.chosen {
+            let why = format!("neither {} nor {} is among the results", action.from, action.to);
+            return Err(Rejection::OutOfScope.because(why));
+        }
+        if from.node.id == to.node.id {
+            return Err(
+                Rejection::SelfLink.because(format!("{} and {} are one node", action.from, action.to))
+            );
+        }
+        if !(action.strength > 0.0 && action.strength <= 1.0) {
+            let why = format!("a strength of {} is not above 0 and at most 1", action.strength);
+            return Err(Rejection::InvalidValue.because(why));
+        }
+        let (from, to) = (from.node.id, to.node.id);
+        if self.links.contains(&(from, to)) || self.links.contains(&(to, from)) {
+            return Err(Rejection::AlreadyPresent.because("the reply asks for it twice"));
+        }
+        let reason = action.reason.clone();
+        Ok(Intent::Link { from, to, strength: action.strength, reason })
+    }
+
+    fn weight(&self, action: &Weight) -> Verdict<Intent> {
+        let node = self.changeable(&action.node)?;
+        let most = self.definition.limits.weight_max_delta;
+        if !action.delta.is_finite() || action.delta == 0.0 {
+            return Err(
+                Rejection::InvalidValue.because(format!("a delta of {} changes nothing", action.delta))
+            );
+        }
+        if action.delta.abs() > most {
+            return Err(
+                Rejection::OverLimit.because(format!("a delta of {} is more than {most}", action.delta))
+            );
+        }
+        if self.weighed.contains(&node.node.id) {
+            return Err(Rejection::AlreadyPresent.because("the reply moves this weight twice"));
+        }
+        Ok(Intent::Weigh { node: node.node.id, delta: action.delta })
+    }
+
+    fn insert(&self, action: &Insert) -> Verdict<Intent> {
+        let links: Vec<NodeId> =
+            action.links.iter().map(|name| Ok(self.handle(name)?.node.id)).collect::<Verdict<_>>()?;
+        let mut draft = self.draft(&action.key, &action.title, &action.body)?;
+        draft.keywords = Some(action.keywords.clone());
+        Ok(Intent::Insert { draft: Box::new(draft), links, reason: action.reason.clone() })
+    }
+
+    fn supersede(&self, action: &Supersede) -> Verdict<Intent> {
+        let old = self.changeable(&action.node)?;
+        if self.retired.contains(&old.node.id) {
+            return Err(Rejection::AlreadyPresent.because("the reply replaces this node twice"));
+        }
+        let reason = action.reason.clone();
+        let brings = [&action.key, &action.title, &action.body].iter().any(|text| !text.trim().is_empty());
+        match (action.by.trim().is_empty(), brings) {
+            (false, false) => {
+                let new = self.handle(&action.by)?;
+                if new.node.id == old.node.id {
+                    return Err(Rejection::SelfLink.because(format!("{} cannot replace itself", action.node)));
+                }
+                if self.retired.contains(&new.node.id) {
+                    let why = format!("{} is replaced by this reply itself", action.by);
+                    return Err(Rejection::InvalidValue.because(why));
+                }
+                Ok(Intent::Replace { old: old.node.id, new: new.node.id, reason })
+            }
+            (true, true) => {
+                let draft = self.draft(&action.key, &action.title, &action.body)?;
+                let (was, id) = (&old.node, old.node.id);
+                let draft = Draft {
+                    node_type: Some(was.node_type.0.clone()),
+                    category: Some(was.category),
+                    keywords: Some(was.keywords.clone()),
+                    emotion: Some(was.emotion),
+                    created: Some(was.created),
+                    weight: Some(old.weight),
+                    supersedes: Some(id),
+                    ..draft
+                };
+                Ok(Intent::Rewrite { old: id, draft: Box::new(draft) })
+            }
+            _ => Err(Rejection::InvalidValue.because("give either `by` or the text of a new node")),
+        }
+    }
+
+    fn draft(&self, key: &str, title: &str, body: &str) -> Verdict<Draft> {
+        let most = self.definition.limits.insert_max_chars;
+        let chars = body.chars().count();
+        if chars > most {
+            return Err(
+                Rejection::OverLimit.because(format!("a body of {chars} characters is more than {most}"))
+            );
+        }
+        if title.trim().is_empty() {
+            return Err(Rejection::InvalidValue.because("a new node needs a title"));
+        }
+        let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        let mut draft = Draft::new(self.definition.provenance(), self.trust());
+        (draft.key, draft.title, draft.body) = (given(key), given(title), Some(body.to_owned()));
+        Ok(draft)
+    }
+
+    /// What an agent writes is trusted no more than anything it has read.
+    fn trust(&self) -> crate::graph::Trust {
+        let read = self.selection.handles.iter().map(|handle| handle.node.trust);
+        read.fold(crate::graph::Trust::Agent, std::cmp::min)
+    }
+
+    fn handle(&self, name: &str) -> Verdict<&'a Handle> {
+        self.selection
+            .get(name.trim())
+            .ok_or_else(|| Rejection::UnknownHandle.because(format!("the prompt has no `{}`", name.trim())))
+    }
+
+    /// The node behind a handle, when it may be re-weighted and superseded.
+    fn changeable(&self, name: &str) -> Verdict<&'a Handle> {
+        let handle = self.handle(name)?;
+        if !handle.chosen {
+            return Err(Rejection::OutOfScope.because(format!("{name} is not among the results")));
+        }
+        if self.protected.contains(&handle.node.id) {
+            return Err(Rejection::Protected.because(format!("{name} is protected")));
+        }
+        Ok(handle)
+    }
+
+    /// Counts a permitted action against the limits.
+    fn count(&mut self, kind: ActionKind) -> Verdict<()> {
+        let limits = &self.definition.limits;
+        if self.used.values().sum::<usize>() >= limits.max_actions {
+            return Err(Rejection::OverLimit.because(format!("more than {} actions", limits.max_actions)));
+        }
+        let used = self.used.entry(kind).or_default();
+        let most = limits.max(kind);
+        if *used >= most {
+            return Err(Rejection::OverLimit.because(format!("more than {most} of `{}`", kind.name())));
+        }
+        *used += 1;
+        Ok(())
+    }
+}
+
+/// The action in words, with keys in place of handles.
+pub fn summary(action: &Action, selection: &Selection) -> String {
+    let key = |name: &str| match selection.get(name.trim()) {
+        Some(handle) => format!("`{}`", handle.node.key),
+        None => format!("`{}` (unknown)", name.trim()),
+    };
+    match action {
+        Action::LinkAdd(link) => {
+            format!("link {} to {} at {}", key(&link.from), key(&link.to), link.strength)
+        }
+        Action::Weight(weight) => format!("move the weight of {} by {:+}", key(&weight.node), weight.delta),
+        Action::Insert(insert) => format!("insert \"{}\"", insert.title.trim()),
+        Action::Supersede(supersede) if supersede.by.trim().is_empty() => {
+            format!("supersede {} by a new note \"{}\"", key(&supersede.node), supersede.title.trim())
+        }
+        Action::Supersede(supersede) => {
+            format!("supersede {} by {}", key(&supersede.node), key(&supersede.by))
+        }
+    }
+}
+
+impl ActionRow {
+    /// The row of an action that was not done yet.
+    pub(super) fn of(action: &Action, selection: &Selection) -> ActionRow {
+        ActionRow {
+            action: action.encode(),
+            summary: summary(action, selection),
+            why: action.reason().to_owned(),
+            rejected: None,
+            detail: None,
+            writes: (0, 0),
+            undone: false,
+        }
+    }
+
+    /// The row of an action that is not done.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.rejected = Some(refusal.rejection.code().to_owned());
+        self.detail = Some(refusal.detail);
+    }
+}

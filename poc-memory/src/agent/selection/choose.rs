@@ -1,0 +1,212 @@
+//! Choosing the nodes of a run: query, staleness, handles, link candidates.
+
+use super::{Handle, HandlePair, Selection};
+use crate::agent::Definition;
+use crate::agent::ledger::Reason;
+use crate::error::{Error, Result};
+use crate::graph::{Ix, NodeId, Trust, View};
+use crate::memory::Memory;
+use crate::query::{Pair, Pipeline, ResultSet, Sources};
+use crate::rank::decay;
+use crate::time::Timestamp;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Parts of a node's text whose neighbours are looked at: the title and its first passages.
+const PARTS: usize = 4;
+
+/// What an agent has to do.
+#[derive(Debug)]
+pub enum Choice {
+    /// These nodes.
+    Chosen(Selection),
+    /// Nothing, for this reason.
+    Nothing(Reason),
+}
+
+/// Which nodes a run takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// What the pipeline chooses and is stale.
+    Stale,
+    /// What the pipeline chooses, whatever the visits say.
+    Forced,
+    /// This node alone.
+    Only(NodeId),
+}
+
+/// Chooses the nodes of a run.
+pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<Choice> {
+    let view = memory.store.view();
+    let now = memory.now();
+    let set = match scope {
+        Scope::Only(id) => only(&view, id)?,
+        Scope::Forced => {
+            query(memory, definition, &view, &definition.query.pipeline.unvisited(&definition.name))?
+        }
+        Scope::Stale => query(memory, definition, &view, &definition.query.pipeline)?,
+    };
+    let least = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results };
+    let enough = |set: &ResultSet| set.items.len() >= least.max(1);
+    if !enough(&set) {
+        // Visits seen by the pipeline itself are staleness too.
+        let widened = scope == Scope::Stale
+            && definition.query.pipeline.not_visited(&definition.name).is_some()
+            && enough(&query(
+                memory,
+                definition,
+                &view,
+                &definition.query.pipeline.unvisited(&definition.name),
+            )?);
+        return Ok(Choice::Nothing(if widened { Reason::NotStale } else { Reason::TooFewResults }));
+    }
+    let mut chosen: Vec<Ix> = set.items.iter().map(|item| item.ix).collect();
+    if scope == Scope::Stale {
+        let stale = Staleness::of(definition, now);
+        chosen.retain(|&ix| stale.holds(&view, ix));
+        if chosen.len() < definition.freshness.min_stale.max(1) {
+            return Ok(Choice::Nothing(Reason::NotStale));
+        }
+    }
+    chosen.truncate(definition.query.max_results);
+    build(memory, definition, view, &chosen, &set.pairs, now).map(Choice::Chosen)
+}
+
+/// How many of an agent's results are stale now.
+pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
+    let view = memory.store.view();
+    let set = query(memory, definition, &view, &definition.query.pipeline)?;
+    let stale = Staleness::of(definition, memory.now());
+    Ok(set.items.iter().filter(|item| stale.holds(&view, item.ix)).count())
+}
+
+/// Runs a pipeline and leaves out what reaches no prompt.
+fn query(memory: &Memory, definition: &Definition, view: &View, pipeline: &Pipeline) -> Result<ResultSet> {
+    let revisit_on_change = definition.freshness.revisit_on_change;
+    let sources = Sources { revisit_on_change, ..memory.sources(view) };
+    let (mut set, _) = pipeline.run(&sources)?;
+    set.items.retain(|item| may_be_read(view, item.ix));
+    Ok(set)
+}
+
+fn only(view: &View, id: NodeId) -> Result<ResultSet> {
+    let gone = || Error::not_found(format!("the node `{id}` is gone"));
+    let ix = view.find(id).ok_or_else(gone)?;
+    if !may_be_read(view, ix) {
+        return Err(Error::invalid(format!("`{}` is kept away from agents", view.key(ix)))
+            .hint("a node must be in use and not quarantined"));
+    }
+    Ok(ResultSet { items: vec![crate::query::Scored { ix, score: 1.0 }], pairs: Vec::new() })
+}
+
+/// Whether a node may stand in a prompt.
+pub(in crate::agent) fn may_be_read(view: &View, ix: Ix) -> bool {
+    view.is_live(ix) && view.trust(ix) > Trust::Quarantined
+}
+
+/// When a node counts as stale for an agent.
+struct Staleness<'a> {
+    definition: &'a Definition,
+    /// Visits from this instant on are fresh; `None`: all of them.
+    since: Option<Timestamp>,
+}
+
+impl<'a> Staleness<'a> {
+    fn of(definition: &'a Definition, now: Timestamp) -> Self {
+        Staleness { definition, since: definition.window().map(|window| now.minus(window)) }
+    }
+
+    fn holds(&self, view: &View, ix: Ix) -> bool {
+        let Some(visit) = view.visit(&self.definition.name, ix) else { return true };
+        let changed = self.definition.freshness.revisit_on_change && view.version(ix) > visit.version;
+        changed || self.since.is_some_and(|since| visit.at <= since)
+    }
+}
+
+fn build(
+    memory: &Memory,
+    definition: &Definition,
+    view: Arc<View>,
+    chosen: &[Ix],
+    pairs: &[Pair],
+    now: Timestamp,
+) -> Result<Selection> {
+    let mut names: HashMap<Ix, String> = HashMap::new();
+    let mut handles: Vec<Handle> = Vec::new();
+    let mut add =
+        |handles: &mut Vec<Handle>, names: &mut HashMap<Ix, String>, ix: Ix, chosen: bool| -> Result<()> {
+            if names.contains_key(&ix) {
+                return Ok(());
+            }
+            let stored = view.id(ix).map(|id| memory.store.node(id)).transpose()?.flatten();
+            // Deleted since the view was taken.
+            let Some(node) = stored else { return Ok(()) };
+            let name = format!("N{}", handles.len() + 1);
+            let whole = chosen && node.body.chars().count() <= definition.prompt.max_node_chars;
+            let weight = decay::weight_at(&view, ix, &memory.config.weight, now);
+            names.insert(ix, name.clone());
+            handles.push(Handle {
+                name,
+                node: Arc::new(node),
+                ix,
+                chosen,
+                whole,
+                weight,
+                candidates: Vec::new(),
+            });
+            Ok(())
+        };
+    for &ix in chosen {
+        add(&mut handles, &mut names, ix, true)?;
+    }
+    let count = handles.len();
+    let near: Vec<Vec<(Ix, f64)>> =
+        handles.iter().map(|handle| neighbours(memory, &view, handle.ix)).collect::<Result<_>>()?;
+    for pair in pairs {
+        // The fresh member of a pair whose other member is stale.
+        let one_chosen = chosen.contains(&pair.a) != chosen.contains(&pair.b);
+        for ix in [pair.a, pair.b] {
+            if one_chosen && may_be_read(&view, ix) {
+                add(&mut handles, &mut names, ix, false)?;
+            }
+        }
+    }
+    for &(ix, _) in near.iter().flatten() {
+        add(&mut handles, &mut names, ix, false)?;
+    }
+    for (handle, near) in handles.iter_mut().take(count).zip(near) {
+        let named = near.into_iter().filter_map(|(ix, cosine)| Some((names.get(&ix)?.clone(), cosine)));
+        handle.candidates = named.collect();
+    }
+    let pairs = pairs
+        .iter()
+        .filter_map(|pair| {
+            let (a, b) = (names.get(&pair.a)?.clone(), names.get(&pair.b)?.clone());
+            Some(HandlePair { a, b, similarity: pair.similarity })
+        })
+        .collect();
+    Ok(Selection { view, handles, pairs })
+}
+
+/// The nodes most like one that it is not tied to yet, best first.
+fn neighbours(memory: &Memory, view: &View, ix: Ix) -> Result<Vec<(Ix, f64)>> {
+    let settings = &memory.config.agents;
+    let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
+    let fits = |other: NodeId| {
+        view.find(other)
+            .is_some_and(|other| other != ix && may_be_read(view, other) && !view.are_tied(ix, other))
+    };
+    let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
+    for (_, vector) in memory.vectors.of(id).into_iter().take(PARTS) {
+        for hit in memory.vectors.search(&vector, settings.candidates, &fits)? {
+            if let Some(other) = view.find(hit.id).filter(|_| hit.cosine >= settings.candidate_min_cosine) {
+                let cosine = best.entry(other).or_insert(hit.cosine);
+                *cosine = cosine.max(hit.cosine);
+            }
+        }
+    }
+    let mut near: Vec<(Ix, f64)> = best.into_iter().collect();
+    near.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    near.truncate(settings.candidates);
+    Ok(near)
+}
