@@ -3,20 +3,19 @@
 //! Defaults live in `defaults/config.toml` and nowhere else; no field here has one of its own.
 
 mod layer;
+mod origin;
 mod sections;
 
+pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use sections::*;
 
 use crate::error::{Error, Result};
-use layer::{deserialize, merge, parse, put, scalar};
+use layer::{deserialize, merge, parse, put, read, scalar, variable_path, variables};
 use std::path::Path;
 use toml::Table;
 
 /// The compiled-in defaults, with a comment on every line that needs one.
 pub const DEFAULTS: &str = include_str!("../../defaults/config.toml");
-
-/// Prefix of the environment's layer: `POC_MEMORY__SECTION__KEY=value`.
-const ENVIRONMENT: &str = "POC_MEMORY__";
 
 impl Config {
     /// The defaults alone.
@@ -26,13 +25,9 @@ impl Config {
 
     /// Defaults, then the file if it exists, then the environment.
     pub fn load(file: &Path) -> Result<Config> {
+        let text = read(file)?;
         let name = file.display().to_string();
-        let text = match std::fs::read_to_string(file) {
-            Ok(text) => Some(text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(Error::config(format!("cannot be read: {error}")).file(name)),
-        };
-        Config::layered(text.as_deref().map(|text| (name.as_str(), text)), std::env::vars())
+        Config::layered(text.as_deref().map(|text| (name.as_str(), text)), variables())
     }
 
     /// Defaults, then the text of a file with its name, then variables.
@@ -47,9 +42,7 @@ impl Config {
             deserialize(merged.clone()).map_err(|problem| problem.place(name, text))?;
         }
         for (variable, value) in variables {
-            if let Some(path) = variable.strip_prefix(ENVIRONMENT) {
-                let path: Vec<String> =
-                    path.split("__").map(|part| part.to_lowercase().replace('_', "-")).collect();
+            if let Some(path) = variable_path(&variable) {
                 put(&mut merged, &path, scalar(&value));
                 deserialize(merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
             }

@@ -1,6 +1,7 @@
 //! poc-memory: a memory for AI agents that looks after itself.
 pub mod agent;
 pub mod chance;
+pub mod cli;
 pub mod client;
 pub mod config;
 pub mod dispatch;

@@ -1,2 +1,7 @@
-//! x
-fn main() {}
+//! poc-memory: the command line.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    poc_memory::cli::main(std::env::args_os())
+}

@@ -2,7 +2,11 @@
 
 use super::Config;
 use crate::error::{At, Error, Result};
+use std::path::Path;
 use toml::{Table, Value};
+
+/// Prefix of the environment's layer: `POC_MEMORY__SECTION__KEY=value`.
+const ENVIRONMENT: &str = "POC_MEMORY__";
 
 /// A problem with the path of the key it is about.
 pub(super) struct Problem {
@@ -20,6 +24,31 @@ impl Problem {
     pub(super) fn in_variable(self, variable: &str) -> Error {
         Error::config(self.message).field(variable)
     }
+}
+
+/// The text of the operator's file; `None` when there is none.
+pub(super) fn read(file: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            Err(Error::config(format!("cannot be read: {error}")).file(file.display().to_string()))
+        }
+    }
+}
+
+/// The environment's variables that are text.
+pub(super) fn variables() -> impl Iterator<Item = (String, String)> + Clone {
+    let variables: Vec<_> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    variables.into_iter()
+}
+
+/// The path of the key that a variable sets; `None` when it sets none.
+pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
+    let path = variable.strip_prefix(ENVIRONMENT)?;
+    Some(path.split("__").map(|part| part.to_lowercase().replace('_', "-")).collect())
 }
 
 pub(super) fn parse(name: &str, text: &str) -> Result<Table> {

@@ -1,0 +1,125 @@
+//! The command, built from the op table, and which row of it a command line chose.
+
+use super::help;
+use super::local::{LOCAL, LocalDef};
+use super::session::Globals;
+use crate::error::{Error, Result};
+use crate::ops::{OPS, OpDef};
+use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
+
+/// Words that only stand in front of others, with what they are about.
+pub(super) const FAMILIES: &[(&str, &str)] = &[
+    ("agent", "Look at agents, run them, and look at what they did"),
+    ("config", "Look at the settings"),
+    ("daemon", "Look at the daemon of this memory, and stop it"),
+];
+
+/// What a command line chose.
+#[derive(Clone, Copy)]
+pub(super) enum Chosen {
+    /// An op.
+    Op(&'static OpDef),
+    /// A command of the command line itself.
+    Local(&'static LocalDef),
+}
+
+impl Chosen {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Chosen::Op(op) => op.name,
+            Chosen::Local(local) => local.name,
+        }
+    }
+
+    /// Its command, named by the last word of its name.
+    fn command(self) -> Command {
+        let verb = self.name().rsplit(' ').next().unwrap_or_default();
+        let command = Command::new(verb);
+        let command = match self {
+            Chosen::Op(op) => (op.augment)(command),
+            Chosen::Local(local) => (local.augment)(command),
+        };
+        command.mut_args(take_any_value)
+    }
+}
+
+/// Every command. One of the command line's own with the name of an op is that op, done with what
+/// only this side can do.
+pub(super) fn all() -> impl Iterator<Item = Chosen> {
+    let own = |name| LOCAL.iter().find(move |local| local.name == name);
+    let ops = OPS.iter().map(move |op| own(op.name).map_or(Chosen::Op(op), Chosen::Local));
+    let rest = LOCAL.iter().filter(|local| crate::ops::find(local.name).is_none()).map(Chosen::Local);
+    rest.chain(ops)
+}
+
+/// The whole command line.
+pub(super) fn build(globals: &Globals) -> Command {
+    let mut top = Command::new("poc-memory")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("A memory for AI agents that looks after itself")
+        .after_help(help::AFTER)
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true)
+        .color(match globals.color {
+            super::session::Color::Auto => ColorChoice::Auto,
+            super::session::Color::Always => ColorChoice::Always,
+            super::session::Color::Never => ColorChoice::Never,
+        });
+    let mut families: Vec<Command> = Vec::new();
+    for chosen in all() {
+        match chosen.name().split_once(' ') {
+            None => top = top.subcommand(chosen.command()),
+            Some((family, _)) => match families.iter_mut().find(|command| command.get_name() == family) {
+                Some(command) => {
+                    let grown = std::mem::take(command).subcommand(chosen.command());
+                    *command = grown;
+                }
+                None => families.push(
+                    Command::new(family)
+                        .about(about(family))
+                        .subcommand_required(true)
+                        .arg_required_else_help(true)
+                        .subcommand(chosen.command()),
+                ),
+            },
+        }
+    }
+    let top = Globals::augment(top.subcommands(families));
+    let template = help::template(&top);
+    top.help_template(template)
+}
+
+/// What a family of commands is about.
+fn about(family: &str) -> &'static str {
+    FAMILIES.iter().find(|(name, _)| *name == family).map_or("", |(_, about)| about)
+}
+
+/// Lets an option take any word as its value, `-0.1` and `!type:daily` included, as getopt does;
+/// and any other place a negative number.
+fn take_any_value(argument: Arg) -> Arg {
+    let takes_one = argument.get_num_args().is_none_or(|count| count.max_values() == 1);
+    match argument.get_action() {
+        ArgAction::Set | ArgAction::Append if !argument.is_positional() && takes_one => {
+            argument.allow_hyphen_values(true)
+        }
+        ArgAction::Set | ArgAction::Append => argument.allow_negative_numbers(true),
+        _ => argument,
+    }
+}
+
+/// The row a parsed command line chose, with its arguments.
+pub(super) fn chosen(matches: &ArgMatches) -> Result<(Chosen, &ArgMatches)> {
+    let mut name = String::new();
+    let mut matches = matches;
+    while let Some((verb, inner)) = matches.subcommand() {
+        if !name.is_empty() {
+            name.push(' ');
+        }
+        name.push_str(verb);
+        matches = inner;
+    }
+    all().find(|chosen| chosen.name() == name).map(|chosen| (chosen, matches)).ok_or_else(|| {
+        Error::invalid(format!("there is no command `{name}`")).hint("see `poc-memory --help`")
+    })
+}

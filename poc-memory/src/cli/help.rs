@@ -1,0 +1,64 @@
+//! The first page of help: commands by what one wants, and how the program ends.
+
+use super::command::{Chosen, FAMILIES, all};
+use crate::ops::Access;
+use clap::Command;
+use std::fmt::Write as _;
+
+/// Below the options.
+pub(super) const AFTER: &str = "\
+Examples:
+  poc-memory demo                                  see it work on notes of its own
+  poc-memory import ~/notes                        take in a folder of Markdown
+  poc-memory search btree journal                  find notes by their words
+  poc-memory search -p 'all | type:episodic | sort:priority | limit:20'
+  poc-memory agent run linker --dry-run            what an agent would do
+
+Exit codes:
+   0  done
+   1  failed
+   2  the command line or a request is wrong
+   3  there was nothing to do
+   4  rejected, or stopped by a budget
+   5  no daemon, or another process holds the store
+  78  a configuration or agent file is invalid";
+
+/// The page, with `command`'s subcommands in groups.
+pub(super) fn template(command: &Command) -> String {
+    let header = *command.get_styles().get_header();
+    let literal = *command.get_styles().get_literal();
+    let mut page = String::from("{about}\n\n{usage-heading} {usage}\n\n");
+    for (heading, members) in groups() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(page, "{header}{heading}:{header:#}");
+        for name in members {
+            let about = command
+                .find_subcommand(name)
+                .and_then(Command::get_about)
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            let first = about.lines().next().unwrap_or_default();
+            let _ = writeln!(page, "  {literal}{name:<10}{literal:#} {first}");
+        }
+        page.push('\n');
+    }
+    page.push_str("{options}\n\n{after-help}");
+    page
+}
+
+/// Top-level commands under what one wants to do.
+fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
+    let pick = |belongs: &dyn Fn(Chosen) -> bool| -> Vec<&'static str> {
+        all().filter(|chosen| !chosen.name().contains(' ') && belongs(*chosen)).map(Chosen::name).collect()
+    };
+    let of_access = |reads: bool| {
+        pick(&|chosen| matches!(chosen, Chosen::Op(op) if (op.access == Access::Read) == reads))
+    };
+    let families = FAMILIES.iter().map(|(name, _)| *name).collect();
+    vec![
+        ("Begin", pick(&|chosen| matches!(chosen, Chosen::Local(_)))),
+        ("Find and read", of_access(true)),
+        ("Change", of_access(false)),
+        ("Agents, settings and the daemon", families),
+    ]
+}

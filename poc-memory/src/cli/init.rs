@@ -1,0 +1,131 @@
+//! `init`
+
+use super::local::Local;
+use super::session::Session;
+use crate::config;
+use crate::embedded;
+use crate::error::{Error, Result};
+use serde::Serialize;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Make the folders of a memory, with settings, agents and prompts to edit
+///
+/// Files that are there are never changed. Nothing needs this first: every command makes what it
+/// needs.
+#[derive(Debug, clap::Args)]
+pub(super) struct Init {}
+
+/// What `init` answers.
+#[derive(Debug, Serialize)]
+pub(super) struct Made {
+    /// Where settings, agents and prompts are.
+    folder: PathBuf,
+    /// Where the store will be.
+    store: PathBuf,
+    /// Files it wrote.
+    created: Vec<PathBuf>,
+    /// Files that were there and stay as they are.
+    kept: Vec<PathBuf>,
+}
+
+impl Local for Init {
+    const NAME: &'static str = "init";
+    type Output = Made;
+
+    fn run(self, session: &Session) -> Result<Made> {
+        let paths = &session.paths;
+        paths.create()?;
+        let settings = paths.config_file();
+        let mut made = Made {
+            folder: settings.parent().unwrap_or(Path::new("")).to_owned(),
+            store: paths.store(),
+            created: Vec::new(),
+            kept: Vec::new(),
+        };
+        made.write(settings, &commented(config::DEFAULTS))?;
+        for (name, text) in embedded::agents() {
+            made.write(paths.agents().join(name), text)?;
+        }
+        for (name, text) in embedded::prompts() {
+            made.write(paths.prompts().join(name), text)?;
+        }
+        Ok(made)
+    }
+
+    fn show(made: &Made) -> String {
+        let mut text = String::new();
+        for (what, files) in [("wrote", &made.created), ("kept", &made.kept)] {
+            for file in files {
+                text.push_str(&format!("{what:<6}{}\n", file.display()));
+            }
+        }
+        text.push_str(&format!(
+            "\nEdit agents and prompts under {}; a running daemon picks changes up.\n\
+             Next: `poc-memory import FOLDER` takes in notes, `poc-daemon` runs the agents on time.\n",
+            made.folder.display()
+        ));
+        text
+    }
+}
+
+impl Made {
+    /// Writes a file unless there is one.
+    fn write(&mut self, path: PathBuf, text: &str) -> Result<()> {
+        let written = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .and_then(|mut file| file.write_all(text.as_bytes()));
+        match written {
+            Ok(()) => self.created.push(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.kept.push(path),
+            Err(error) => {
+                return Err(Error::unavailable(format!("`{}` cannot be written: {error}", path.display())));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The defaults with every setting commented out: whoever uncomments a line changes one thing, and
+/// later releases may improve the others.
+fn commented(defaults: &str) -> String {
+    let mut text = String::from(
+        "# Settings of poc-memory. Every line is commented out and shows the default; uncomment what\n\
+         # you want to change. `poc-memory config show` lists what is in force and where it comes from.\n\n",
+    );
+    let settings = defaults.lines().skip_while(|line| !line.starts_with('['));
+    for line in settings {
+        let setting = !(line.is_empty() || line.starts_with('#') || line.starts_with('['));
+        text.push_str(if setting { "#" } else { "" });
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn the_written_settings_change_nothing_until_a_line_is_uncommented() {
+        let text = commented(config::DEFAULTS);
+        let with = |text: &str| Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap();
+        assert_eq!(with(&text), Config::defaults().unwrap());
+        assert_eq!(with(&text.replace("#k1 = 0.9", "k1 = 1.5")).text.k1, 1.5);
+        let uncommented: String = text
+            .lines()
+            .map(|line| match line.strip_prefix('#') {
+                Some(setting) if !setting.starts_with(' ') => format!("{setting}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        assert_eq!(with(&uncommented), Config::defaults().unwrap());
+    }
+}

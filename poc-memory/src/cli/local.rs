@@ -1,0 +1,65 @@
+//! Commands that are about this machine rather than the memory: they have no op, or do with one
+//! what only this side can do.
+
+use super::session::Session;
+use super::{daemon, init, settings};
+use crate::error::{Error, Exit, Result};
+use clap::ArgMatches;
+use serde::Serialize;
+use serde_json::Value;
+
+/// What a command says, both ways.
+pub(super) struct Answer {
+    /// For a program.
+    pub(super) value: Value,
+    /// For a person.
+    pub(super) text: String,
+    /// How the process ends.
+    pub(super) exit: Exit,
+}
+
+/// A command of the command line's own: the struct of its arguments.
+pub(super) trait Local: clap::Args {
+    /// Its name, as of an op.
+    const NAME: &'static str;
+    /// What it answers.
+    type Output: Serialize;
+
+    /// Does it.
+    fn run(self, session: &Session) -> Result<Self::Output>;
+
+    /// The answer for a person.
+    fn show(output: &Self::Output) -> String;
+}
+
+/// A [`Local`] with its types erased.
+pub(super) struct LocalDef {
+    pub(super) name: &'static str,
+    pub(super) augment: fn(clap::Command) -> clap::Command,
+    pub(super) run: fn(&Session, &ArgMatches) -> Result<Answer>,
+}
+
+impl LocalDef {
+    const fn of<L: Local>() -> LocalDef {
+        LocalDef {
+            name: L::NAME,
+            augment: |command| L::augment_args(command),
+            run: |session, matches| {
+                let command =
+                    L::from_arg_matches(matches).map_err(|error| Error::invalid(error.to_string()))?;
+                let output = command.run(session)?;
+                let value = serde_json::to_value(&output)
+                    .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))?;
+                Ok(Answer { value, text: L::show(&output), exit: Exit::Ok })
+            },
+        }
+    }
+}
+
+/// Every one of them.
+pub(super) const LOCAL: &[LocalDef] = &[
+    LocalDef::of::<init::Init>(),
+    LocalDef::of::<settings::Show>(),
+    LocalDef::of::<daemon::Log>(),
+    LocalDef::of::<daemon::Stop>(),
+];

@@ -1,0 +1,69 @@
+//! The command line, derived from the op table. It has no logic of its own beyond a few commands
+//! that are about this machine rather than the memory.
+
+mod command;
+mod daemon;
+mod help;
+mod init;
+mod local;
+mod output;
+mod progress;
+mod session;
+mod settings;
+mod usage;
+
+use crate::dispatch::{self, Connection};
+use crate::error::{Exit, Result};
+use crate::ops::OpDef;
+use command::Chosen;
+use local::{Answer, LOCAL};
+use output::Output;
+use session::{Globals, Session};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs a command line, the program's name first, and says how the process is to end.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let globals = Globals::foreseen(&arguments);
+    let matches = match command::build(&globals).try_get_matches_from(&arguments) {
+        Ok(matches) => matches,
+        Err(error) => return usage::end(&error, &Output::new(&globals)).into(),
+    };
+    let globals = Globals::parsed(&matches);
+    let output = Output::new(&globals);
+    session::start_logging(&globals);
+    let exit = match run(&matches, globals, &output) {
+        Ok(exit) => exit,
+        Err(error) => {
+            output.error(&error);
+            error.code.exit()
+        }
+    };
+    exit.into()
+}
+
+fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<Exit> {
+    let session = Session::new(globals)?;
+    let (chosen, matches) = command::chosen(matches)?;
+    let answer = match chosen {
+        Chosen::Local(command) => (command.run)(&session, matches)?,
+        Chosen::Op(op) => call(&session, op, (op.parse)(matches)?)?,
+    };
+    output.answer(&answer);
+    Ok(answer.exit)
+}
+
+/// Runs an op where the memory is open.
+fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<Answer> {
+    let config = session.config()?;
+    let mut connection = if op.needs_daemon {
+        Connection::Daemon(dispatch::connect_daemon(&session.paths, &config)?)
+    } else {
+        Connection::open(session.paths.clone(), config)?
+    };
+    let bar = progress::Bar::new(&session.globals);
+    let value = connection.call(op, args, &|progress| bar.show(&progress))?;
+    bar.clear();
+    Ok(Answer { text: (op.show)(&value)?, exit: (op.exit)(&value)?, value })
+}

@@ -1,0 +1,75 @@
+//! What the program says: answers on standard output, everything else on standard error.
+
+use super::local::Answer;
+use super::session::Globals;
+use crate::error::Error;
+use clap::builder::styling::{AnsiColor, Style};
+use serde_json::{Map, Value, json};
+use std::io::{IsTerminal, Write};
+
+/// The version of the shape of JSON answers. Fields may be added under one version, not renamed.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Where and how to say things.
+pub(super) struct Output {
+    globals: Globals,
+}
+
+impl Output {
+    pub(super) fn new(globals: &Globals) -> Output {
+        Output { globals: globals.clone() }
+    }
+
+    pub(super) fn json(&self) -> bool {
+        self.globals.json
+    }
+
+    /// Says an answer.
+    pub(super) fn answer(&self, answer: &Answer) {
+        let text = if self.globals.json { rendered(&answer.value) } else { answer.text.clone() };
+        say(&mut std::io::stdout().lock(), &text);
+    }
+
+    /// Says an error: what is wrong and where, then what would be right.
+    pub(super) fn error(&self, error: &Error) {
+        let mut stderr = std::io::stderr().lock();
+        if self.globals.json {
+            say(&mut stderr, &format!("{}\n", json!({ "error": error })));
+            return;
+        }
+        let style = |color: AnsiColor| {
+            if self.globals.colors(&stderr) { color.on_default().bold() } else { Style::new() }
+        };
+        let (red, cyan) = (style(AnsiColor::Red), style(AnsiColor::Cyan));
+        let mut text = format!("{red}error:{red:#} {error}\n");
+        if let Some(hint) = &error.hint {
+            text.push_str(&format!("{cyan}hint:{cyan:#} {hint}\n"));
+        }
+        say(&mut stderr, &text);
+    }
+
+    /// Says a page of help.
+    pub(super) fn page(&self, page: &clap::Error) {
+        // It goes where help goes; nobody is left to tell when that is closed.
+        let _ = page.print();
+    }
+}
+
+/// The JSON text of an answer: one line for a program, indented for a person.
+fn rendered(value: &Value) -> String {
+    let mut object = Map::new();
+    object.insert("schema_version".into(), SCHEMA_VERSION.into());
+    match value {
+        Value::Object(fields) => object.extend(fields.clone()),
+        other => {
+            object.insert("answer".into(), other.clone());
+        }
+    }
+    let object = Value::Object(object);
+    if std::io::stdout().is_terminal() { format!("{object:#}\n") } else { format!("{object}\n") }
+}
+
+/// Writes and forgets: a reader that has had enough, such as `head`, is no failure.
+fn say(to: &mut impl Write, text: &str) {
+    let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+}

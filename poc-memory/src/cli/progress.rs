@@ -1,0 +1,49 @@
+//! The progress bar of long work.
+
+use super::session::Globals;
+use crate::ops::Progress;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::cell::OnceCell;
+use std::io::IsTerminal;
+
+/// A bar on standard error: on a terminal only, and only once there is progress to show.
+pub(super) struct Bar {
+    wanted: bool,
+    bar: OnceCell<ProgressBar>,
+}
+
+impl Bar {
+    pub(super) fn new(globals: &Globals) -> Bar {
+        Bar { wanted: !globals.quiet && std::io::stderr().is_terminal(), bar: OnceCell::new() }
+    }
+
+    /// Shows how far it is.
+    pub(super) fn show(&self, progress: &Progress) {
+        if !self.wanted {
+            return;
+        }
+        let bar =
+            self.bar.get_or_init(|| ProgressBar::no_length().with_style(style(progress.total.is_some())));
+        if let Some(total) = progress.total {
+            bar.set_length(total);
+        }
+        bar.set_message(progress.what.clone());
+        bar.set_position(progress.done);
+    }
+
+    /// Takes it off the screen.
+    pub(super) fn clear(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn style(bounded: bool) -> ProgressStyle {
+    let template = if bounded {
+        "{bar:30} {human_pos}/{human_len} {msg}, {per_sec}, {eta} left"
+    } else {
+        "{spinner} {human_pos} {msg}, {per_sec}"
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}

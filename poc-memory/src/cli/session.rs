@@ -1,0 +1,149 @@
+//! What every command knows: the flags that go with any of them, and where the profile lives.
+
+use crate::config::Config;
+use crate::error::Result;
+use crate::paths::Paths;
+use clap::{Arg, ArgAction, ArgMatches, Command, ValueEnum};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The flags that go with any command.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Globals {
+    pub(super) json: bool,
+    pub(super) profile: Option<String>,
+    pub(super) color: Color,
+    pub(super) quiet: bool,
+    pub(super) verbose: u8,
+}
+
+impl Globals {
+    /// Adds the flags to the top command.
+    pub(super) fn augment(command: Command) -> Command {
+        let global = |name: &'static str, help: &'static str| {
+            Arg::new(name).long(name).help(help).global(true).help_heading("Global options")
+        };
+        command.args([
+            global("json", "Answer as one JSON object; errors as JSON too").action(ArgAction::SetTrue),
+            global("profile", "Use the memory of this profile, with its own store, socket and daemon")
+                .value_name("NAME"),
+            global("color", "When to colour")
+                .value_name("WHEN")
+                .value_parser(clap::value_parser!(Color))
+                .default_value("auto")
+                .hide_possible_values(true)
+                .hide_default_value(true)
+                .help("When to colour: auto, always or never; `NO_COLOR` is respected"),
+            global("quiet", "Say nothing but the answer and errors").short('q').action(ArgAction::SetTrue),
+            global("verbose", "Say more about what is done; twice for everything")
+                .short('v')
+                .action(ArgAction::Count),
+        ])
+    }
+
+    /// The flags of a parsed command line.
+    pub(super) fn parsed(matches: &ArgMatches) -> Globals {
+        Globals {
+            json: matches.get_flag("json"),
+            profile: matches.get_one::<String>("profile").cloned(),
+            color: matches.get_one::<Color>("color").copied().unwrap_or_default(),
+            quiet: matches.get_flag("quiet"),
+            verbose: matches.get_count("verbose"),
+        }
+    }
+
+    /// What can be told about the flags before, or without, a successful parse: how to say that the
+    /// command line is wrong.
+    pub(super) fn foreseen(arguments: &[OsString]) -> Globals {
+        let words: Vec<&str> =
+            arguments.iter().filter_map(|word| word.to_str()).take_while(|word| *word != "--").collect();
+        let color = |value: &str| Color::from_str(value, false).ok();
+        let after = words.iter().skip_while(|word| **word != "--color").nth(1).and_then(|word| color(word));
+        let joined = words.iter().find_map(|word| word.strip_prefix("--color=")).and_then(color);
+        Globals {
+            json: words.contains(&"--json"),
+            color: after.or(joined).unwrap_or_default(),
+            ..Globals::default()
+        }
+    }
+
+    /// Whether to colour what goes to `stream`.
+    pub(super) fn colors(&self, stream: &impl IsTerminal) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        }
+    }
+}
+
+/// One run of the program.
+pub(super) struct Session {
+    pub(super) globals: Globals,
+    pub(super) paths: Paths,
+}
+
+impl Session {
+    pub(super) fn new(globals: Globals) -> Result<Session> {
+        let paths = Paths::from_environment(globals.profile.as_deref())?;
+        Ok(Session { globals, paths })
+    }
+
+    /// The operator's settings.
+    pub(super) fn config(&self) -> Result<Config> {
+        Config::load(&self.paths.config_file())
+    }
+}
+
+/// Starts messages on standard error: warnings, more with `-v`, errors only with `-q`.
+/// `RUST_LOG` chooses when it is set.
+pub(super) fn start_logging(globals: &Globals) {
+    use tracing_subscriber::EnvFilter;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| {
+        EnvFilter::new(match (globals.quiet, globals.verbose) {
+            (true, _) => "error",
+            (false, 0) => "warn",
+            (false, 1) => "warn,poc_memory=info",
+            (false, 2) => "info,poc_memory=debug",
+            (false, _) => "trace,sled=info",
+        })
+    });
+    // A second start in one process keeps the first.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .without_time()
+        .with_ansi(globals.colors(&std::io::stderr()))
+        .with_writer(std::io::stderr)
+        .try_init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_matters_for_a_usage_error_is_seen_in_a_wrong_command_line() {
+        let foreseen = |line: &str| {
+            let globals = Globals::foreseen(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+            (globals.json, globals.color)
+        };
+        assert_eq!(foreseen("poc-memory serch --json"), (true, Color::Auto));
+        assert_eq!(foreseen("poc-memory serch --color never"), (false, Color::Never));
+        assert_eq!(foreseen("poc-memory serch --color=always -- --json"), (false, Color::Always));
+    }
+}
