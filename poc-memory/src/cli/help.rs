@@ -29,20 +29,21 @@ pub(super) fn template(command: &Command) -> String {
     let literal = *command.get_styles().get_literal();
     let mut page = String::from("{about}\n\n{usage-heading} {usage}\n\n");
     for (heading, members) in groups() {
+        let members: Vec<&Command> =
+            members.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        if members.is_empty() {
+            continue;
+        }
         // Writing to a string cannot fail.
         let _ = writeln!(page, "{header}{heading}:{header:#}");
-        for name in members {
-            let about = command
-                .find_subcommand(name)
-                .and_then(Command::get_about)
-                .map(ToString::to_string)
-                .unwrap_or_default();
+        for member in members {
+            let about = member.get_about().map(ToString::to_string).unwrap_or_default();
             let first = about.lines().next().unwrap_or_default();
-            let _ = writeln!(page, "  {literal}{name:<10}{literal:#} {first}");
+            let _ = writeln!(page, "  {literal}{:<10}{literal:#} {first}", member.get_name());
         }
         page.push('\n');
     }
-    page.push_str("{options}\n\n{after-help}");
+    let _ = write!(page, "{header}Global options:{header:#}\n{{options}}{{after-help}}");
     page
 }
 

@@ -16,7 +16,7 @@ use crate::dispatch::{self, Connection};
 use crate::error::{Exit, Result};
 use crate::ops::OpDef;
 use command::Chosen;
-use local::{Answer, LOCAL};
+use local::Answer;
 use output::Output;
 use session::{Globals, Session};
 use std::ffi::OsString;

@@ -31,7 +31,7 @@ fn translate(rendered: &str) -> Error {
         if let Some(tip) = line.strip_prefix("tip: ") {
             tips.push(tip.to_owned());
         } else if let Some(line) = line.strip_prefix("Usage: ") {
-            usage = Some(format!("usage: `{line}`"));
+            usage = Some(usage_hint(line));
         } else if usage.is_none() && tips.is_empty() && !line.starts_with("For more information") {
             message.push(line);
         }
@@ -39,14 +39,17 @@ fn translate(rendered: &str) -> Error {
     let message = message.join(" ");
     let message = message.strip_prefix("error: ").unwrap_or(&message);
     let error = Error::invalid(message.replace('\'', "`"));
-    let hints: Vec<String> = if tips.is_empty() {
-        usage.into_iter().collect()
-    } else {
-        tips.iter().map(|tip| tip.replace('\'', "`")).collect()
-    };
-    match hints.as_slice() {
-        [] => error.hint("see `poc-memory --help`"),
-        hints => error.hint(hints.join("; ")),
+    match tips.as_slice() {
+        [] => error.hint(usage.unwrap_or_else(|| "see `poc-memory --help`".into())),
+        tips => error.hint(tips.join("; ").replace('\'', "`")),
+    }
+}
+
+/// What a line of usage says, or where to look when it only says that a command is wanted.
+fn usage_hint(usage: &str) -> String {
+    match usage.split_once(" [OPTIONS] <COMMAND>") {
+        Some((command, _)) => format!("see `{command} --help`"),
+        None => format!("usage: `{usage}`"),
     }
 }
 
@@ -60,14 +63,30 @@ mod tests {
         let line = std::iter::once("poc-memory").chain(line.iter().copied());
         let error = command::build(&Globals::default()).try_get_matches_from(line).unwrap_err();
         let error = translate(&error.to_string());
-        format!("{error}\n{}", error.hint.unwrap_or_default())
+        format!("{error}\n{}", error.hint.as_deref().unwrap_or_default())
     }
 
     #[test]
     fn usage_errors_read_like_all_others() {
-        insta::assert_snapshot!(check(&["deamon"]), @"");
-        insta::assert_snapshot!(check(&["daemon", "status", "--loud"]), @"");
-        insta::assert_snapshot!(check(&["daemon", "log", "-n", "many"]), @"");
-        insta::assert_snapshot!(check(&["--color", "blue", "init"]), @"");
+        insta::assert_snapshot!(check(&["deamon"]), @r"
+        unrecognized subcommand `deamon`
+        a similar subcommand exists: `daemon`
+        ");
+        insta::assert_snapshot!(check(&["xyz"]), @r"
+        unrecognized subcommand `xyz`
+        see `poc-memory --help`
+        ");
+        insta::assert_snapshot!(check(&["daemon", "status", "--loud"]), @r"
+        unexpected argument `--loud` found
+        usage: `poc-memory daemon status [OPTIONS]`
+        ");
+        insta::assert_snapshot!(check(&["daemon", "log", "-n", "many"]), @r"
+        invalid value `many` for `--lines <N>`: invalid digit found in string
+        see `poc-memory --help`
+        ");
+        insta::assert_snapshot!(check(&["--color", "blue", "init"]), @r"
+        invalid value `blue` for `--color <WHEN>` [possible values: auto, always, never]
+        see `poc-memory --help`
+        ");
     }
 }
