@@ -31,9 +31,7 @@ pub(super) fn read(file: &Path) -> Result<Option<String>> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => {
-            Err(Error::config(format!("cannot be read: {error}")).file(file.display().to_string()))
-        }
+        Err(error) => Err(Error::config(format!("cannot be read: {error}")).file(file.display().to_string())),
     }
 }
 
