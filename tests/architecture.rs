@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Top-level modules from the ground up. A module may use itself and what stands before it.
 const LAYERS: &[&str] = &[
-    "error", "time", "chance", "paths", "graph", "config", "embedded", "rank", "embed", "store", "index",
-    "query", "memory", "agent", "ops", "wire", "client", "dispatch", "cli",
+    "error", "similar", "time", "chance", "paths", "graph", "config", "embedded", "rank", "embed", "store",
+    "index", "query", "memory", "agent", "ops", "wire", "client", "dispatch", "cli",
 ];
 
 /// Uses that point down and are forbidden all the same: a pipeline takes no lock and cannot write.
