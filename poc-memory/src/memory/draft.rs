@@ -178,7 +178,7 @@ pub(super) fn known_type(name: &str, config: &Config) -> Result<()> {
 }
 
 /// Keywords trimmed, in lower case and in Unicode's NFC, each once, in order.
-fn normalized(words: &[String]) -> Result<Vec<String>> {
+pub(super) fn normalized(words: &[String]) -> Result<Vec<String>> {
     let mut kept: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
         let normal: String = word.trim().to_lowercase().nfc().collect();

@@ -60,46 +60,31 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<Prepared> {
 /// others.
 pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<Prepared>>> {
     let now = memory.now();
-    let mut prepared: Vec<Result<Prepared>> = drafts
-        .into_iter()
-        .map(|draft| {
-            let draft = draft.checked(&memory.config, now)?;
-            let planned = plan::plan(memory, &draft, now)?;
-            Ok(Prepared {
-                content: Content::New(Box::new(planned)),
-                supersedes: draft.supersedes,
-                provenance: draft.provenance,
-            })
+    let mut prepared: Vec<Result<Prepared>> =
+        drafts.into_iter().map(|draft| plan(memory, draft, now)).collect();
+    let mut unembedded: Vec<&mut Planned> = prepared
+        .iter_mut()
+        .flatten()
+        .filter_map(|note| match &mut note.content {
+            Content::New(planned) if planned.text_changes => Some(&mut **planned),
+            _ => None,
         })
         .collect();
-
-    let hashes: Vec<[u8; 32]> = planned(&mut prepared).map(|note| note.node.content_hash).collect();
-    let live = plan::with_hashes(memory, &hashes)?;
-    for note in prepared.iter_mut().flatten() {
-        let Content::New(planned) = &note.content else { continue };
-        let same = live.get(&planned.node.content_hash).copied();
-        match (planned.replaces, same) {
-            (Some(version), _) if version == planned.node.version => {
-                note.content = Content::Known(planned.node.id);
-            }
-            (None, Some(id)) if note.supersedes != Some(id) => note.content = Content::Known(id),
-            _ => {}
-        }
-    }
-
-    // A new version with the text it had keeps its vectors and edges.
-    let mut changed: Vec<&mut Planned> = planned(&mut prepared)
-        .filter(|note| note.replaces.is_none() || live.get(&note.node.content_hash) != Some(&note.node.id))
-        .collect();
-    plan::give_text(memory, &mut changed)?;
+    plan::give_text(memory, &mut unembedded)?;
     Ok(prepared)
 }
 
-fn planned(prepared: &mut [Result<Prepared>]) -> impl Iterator<Item = &mut Planned> {
-    prepared.iter_mut().flatten().filter_map(|note| match &mut note.content {
-        Content::New(planned) => Some(&mut **planned),
-        Content::Known(_) => None,
-    })
+fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<Prepared> {
+    let draft = draft.checked(&memory.config, now)?;
+    let planned = plan::plan(memory, &draft, now)?;
+    let (node, supersedes) = (&planned.node, draft.supersedes);
+    let same = memory.store.find_hash(node.tenant, &node.content_hash)?;
+    let content = match (planned.replaces, same) {
+        (Some(version), _) if version == node.version => Content::Known(node.id),
+        (None, Some(id)) if supersedes != Some(id) => Content::Known(id),
+        _ => Content::New(Box::new(planned)),
+    };
+    Ok(Prepared { content, supersedes, provenance: draft.provenance })
 }
 
 /// Stores a prepared note. Everything that can be wrong with it is found before the first write, so

@@ -1,13 +1,20 @@
 //! The open memory: store, indexes, embedder and settings together, and what can be done to notes.
 
 pub mod delete;
+pub mod diff;
 mod draft;
+pub mod export;
+pub mod freshness;
+pub mod import;
 pub mod insert;
+pub mod interchange;
 mod key;
 pub mod link;
+pub mod markdown;
 mod passages;
 mod plan;
 pub mod resolve;
+pub mod stats;
 pub mod supersede;
 mod ties;
 pub mod visit;

@@ -6,9 +6,8 @@ use super::key;
 use super::passages::passages;
 use super::ties::{self, Mate, Tie};
 use crate::error::{Error, Result};
-use crate::graph::{Category, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash};
+use crate::graph::{Category, Node, NodeType, Origin, State, Tenant, Trust, content_hash};
 use crate::time::Timestamp;
-use rustc_hash::FxHashMap;
 
 /// A node to write.
 #[derive(Clone, Debug)]
@@ -21,7 +20,9 @@ pub(super) struct Planned {
     pub key_is_made: bool,
     /// The weight to give it.
     pub weight: Option<f64>,
-    /// `None` when the text, and so vectors and edges, stay as they are.
+    /// Whether the text is not the one stored; else vectors and edges stay as they are.
+    pub text_changes: bool,
+    /// What follows from the text, once it is embedded.
     pub text: Option<Text>,
 }
 
@@ -45,12 +46,19 @@ pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Pla
         }
         _ => None,
     };
-    let (node, replaces) = match stored {
-        Some(stored) => (next_version(&stored, draft, now), Some(stored.version)),
-        None => (first_version(memory, draft, now)?, None),
+    let node = match &stored {
+        Some(stored) => next_version(stored, draft, now),
+        None => first_version(memory, draft, now)?,
     };
     check_size(&node.title, &node.body, &node.keywords, memory.config.insert.max_node_bytes)?;
-    Ok(Planned { node, replaces, key_is_made: draft.key.is_none(), weight: draft.weight, text: None })
+    Ok(Planned {
+        replaces: stored.as_ref().map(|stored| stored.version),
+        key_is_made: draft.key.is_none(),
+        weight: draft.weight,
+        text_changes: stored.is_none_or(|stored| stored.content_hash != node.content_hash),
+        text: None,
+        node,
+    })
 }
 
 fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node> {
@@ -120,23 +128,8 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
 
 /// Embeds the texts of the notes in one call and finds what each would be tied to.
 pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<()> {
-    let vectors = &memory.config.vectors;
-    let mut texts: Vec<&str> = Vec::new();
-    let mut counts = Vec::with_capacity(notes.len());
-    for note in notes.iter() {
-        let before = texts.len();
-        let (title, body) = (note.node.title.as_str(), note.node.body.as_str());
-        texts.push(title);
-        let windows = passages(body, vectors.passage_words, vectors.passage_stride);
-        texts.extend(windows.into_iter().filter(|window| *window != title));
-        counts.push(texts.len() - before);
-    }
-    let mut embedded = memory.embedder.embed(&texts)?.into_iter();
-    let mut parts: Vec<Vec<Vec<f32>>> = Vec::with_capacity(notes.len());
-    for count in counts {
-        parts.push(embedded.by_ref().take(count).collect());
-    }
-
+    let nodes: Vec<&Node> = notes.iter().map(|note| &note.node).collect();
+    let parts = embed(memory, &nodes)?;
     let view = memory.store.view();
     let mut mates: Vec<Mate> = Vec::with_capacity(notes.len());
     for (note, parts) in notes.iter_mut().zip(parts) {
@@ -149,16 +142,19 @@ pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<(
     Ok(())
 }
 
-/// The live nodes with these content hashes.
-pub(super) fn with_hashes(memory: &Memory, hashes: &[[u8; 32]]) -> Result<FxHashMap<[u8; 32], NodeId>> {
-    let found = memory.store.transact(memory.cause("manual", "insert"), |tx| {
-        let mut found = FxHashMap::default();
-        for hash in hashes {
-            if let Some(id) = tx.find_hash(Tenant::default(), hash)? {
-                found.insert(*hash, id);
-            }
-        }
-        Ok(found)
-    })?;
-    Ok(found.value)
+/// The vectors of each node, in one call: its title, then the passages of its body that say more
+/// than the title.
+pub(super) fn embed(memory: &Memory, nodes: &[&Node]) -> Result<Vec<Vec<Vec<f32>>>> {
+    let config = &memory.config.vectors;
+    let mut texts: Vec<&str> = Vec::new();
+    let mut counts = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let before = texts.len();
+        texts.push(&node.title);
+        let windows = passages(&node.body, config.passage_words, config.passage_stride);
+        texts.extend(windows.into_iter().filter(|window| *window != node.title));
+        counts.push(texts.len() - before);
+    }
+    let mut embedded = if texts.is_empty() { Vec::new() } else { memory.embedder.embed(&texts)? }.into_iter();
+    Ok(counts.into_iter().map(|count| embedded.by_ref().take(count).collect()).collect())
 }

@@ -198,6 +198,11 @@ impl Store {
         self.engine.find_key(tenant, key)
     }
 
+    /// The live node with this content hash; the one with the smallest id when there are several.
+    pub fn find_hash(&self, tenant: Tenant, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        self.engine.find_hash(tenant, hash)
+    }
+
     /// Every edge of a node, of all kinds, outgoing first.
     pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
         self.engine.edges(id)

@@ -35,6 +35,12 @@ pub(super) trait Read {
         id.map(|id| keys::read_id(&id)).transpose()
     }
 
+    fn find_hash(&self, tenant: Tenant, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        let prefix = keys::hash_prefix(tenant, hash);
+        let found = self.raw_range(Table::Hashes, &prefix)?;
+        Ok(found.iter().find_map(|(key, _)| keys::read_id_after(prefix.len(), key)))
+    }
+
     fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
         self.record(&keys::edge(src, kind, dst))
     }

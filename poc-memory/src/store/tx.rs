@@ -104,9 +104,7 @@ impl<'a> Tx<'a> {
 
     /// The live node with this content hash; the one with the smallest id when there are several.
     pub fn find_hash(&self, tenant: Tenant, hash: &[u8; 32]) -> Result<Option<NodeId>> {
-        let prefix = keys::hash_prefix(tenant, hash);
-        let found = self.raw_range(Table::Hashes, &prefix)?;
-        Ok(found.iter().find_map(|(key, _)| keys::read_id_after(prefix.len(), key)))
+        Read::find_hash(self, tenant, hash)
     }
 
     /// The live nodes with a keyword.
@@ -211,6 +209,11 @@ impl<'a> Tx<'a> {
             self.put_raw(Table::Vectors, &keys::vector(id, part, embedder), Some(vector::encode(vector)?))?;
         }
         Ok(())
+    }
+
+    /// The last visit of a node by an agent.
+    pub fn visit(&self, agent: &str, id: NodeId) -> Result<Option<Visit>> {
+        self.record(&keys::visit(id, agent))
     }
 
     /// Puts the last visit of a node by an agent. Nothing happens when the node is gone.

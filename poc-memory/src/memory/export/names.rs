@@ -1,0 +1,72 @@
+//! File names for keys.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+const PART_MAX_BYTES: usize = 120;
+
+/// Paths given out so far, in lower case: some file systems do not tell cases apart.
+#[derive(Debug, Default)]
+pub(super) struct Names(HashSet<String>);
+
+impl Names {
+    /// A relative path for the file of a key, not given out before, that stays inside its folder
+    /// on every file system.
+    pub(super) fn path(&mut self, key: &str) -> PathBuf {
+        let parts: Vec<String> = key.split('/').map(part).collect();
+        let stem = parts.join("/");
+        let mut path = format!("{stem}.md");
+        let mut number = 2;
+        while !self.0.insert(path.to_lowercase()) {
+            path = format!("{stem}-{number}.md");
+            number += 1;
+        }
+        path.into()
+    }
+}
+
+/// One part of a path: letters, digits and a few marks, neither hidden nor a reference upwards.
+fn part(text: &str) -> String {
+    let mut part = String::new();
+    for c in text.chars() {
+        if part.len() + c.len_utf8() > PART_MAX_BYTES {
+            break;
+        }
+        let plain = c.is_alphanumeric() || matches!(c, '-' | '_' | ' ' | '#' | '+' | '(' | ')' | '\'' | ',');
+        part.push(if plain || (c == '.' && !part.is_empty()) { c } else { '_' });
+    }
+    let part = part.trim_end_matches(['.', ' ']);
+    if part.is_empty() { "_".into() } else { part.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::path::Component;
+
+    #[test]
+    fn files_are_named_after_keys() {
+        let mut names = Names::default();
+        let mut check = |key: &str, path: &str| assert_eq!(names.path(key), PathBuf::from(path));
+        check("journal#2026-11-21", "journal#2026-11-21.md");
+        check("Journal#2026-11-21", "Journal#2026-11-21-2.md");
+        check("notes/db/btree", "notes/db/btree.md");
+        check("../../etc/passwd", "_/_/etc/passwd.md");
+        check("a:b|c", "a_b_c.md");
+        check("", "_.md");
+    }
+
+    proptest! {
+        #[test]
+        fn a_path_never_leaves_its_folder_and_is_never_given_twice(keys in proptest::collection::vec(".{0,200}", 0..20)) {
+            let mut names = Names::default();
+            let mut seen = std::collections::BTreeSet::new();
+            for key in keys {
+                let path = names.path(&key);
+                prop_assert!(path.components().all(|part| matches!(part, Component::Normal(_))), "{path:?}");
+                prop_assert!(seen.insert(path));
+            }
+        }
+    }
+}

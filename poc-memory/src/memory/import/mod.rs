@@ -1,0 +1,264 @@
+//! Taking notes in: a folder of Markdown, one Markdown file, or JSON Lines.
+//!
+//! Notes are read one by one and stored chunk by chunk, one transaction each; a note that is wrong
+//! is reported with its place and the rest goes on. Edges between notes are made when all notes are
+//! in. What was imported before is recognised, so an import that was broken off is simply repeated.
+
+mod edges;
+mod foreign;
+mod restore;
+mod source;
+mod wikilinks;
+
+pub use source::Source;
+
+use super::insert::{self, Prepared};
+use super::interchange::Note;
+use super::{Draft, Memory};
+use crate::error::{Code, Error, Result};
+use crate::graph::NodeId;
+use crate::store::{Cause, Tx};
+use crate::time::Timestamp;
+use edges::Pending;
+use restore::Restore;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+
+/// Bytes of text after which a chunk is closed before it has as many notes as it may.
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// What applies to notes that do not say otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Type of notes that name none.
+    pub node_type: Option<String>,
+    /// Keywords added to every note.
+    pub keywords: Vec<String>,
+}
+
+/// Where a note stands in its source.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// A line of JSON Lines, from 1.
+    Line(u64),
+    /// A file, relative to the folder.
+    File(String),
+}
+
+/// What became of an import.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// New nodes.
+    pub inserted: u64,
+    /// Nodes with a new version.
+    pub updated: u64,
+    /// Notes that were there already.
+    pub duplicates: u64,
+    /// Edges that the notes themselves named and that are new.
+    pub edges: u64,
+    /// Notes, or edges of notes, that could not be taken, and why.
+    pub failed: Vec<(Place, Error)>,
+    /// Links to notes that are not there.
+    pub unresolved: Vec<(Place, String)>,
+    /// Fields no meaning is known for, and how many notes had them.
+    pub ignored: BTreeMap<String, u64>,
+}
+
+/// A note as read from its source.
+enum Read {
+    /// One that export wrote.
+    Own(Box<Note>),
+    /// Any other.
+    Foreign(Box<foreign::Foreign>),
+}
+
+/// A note of a chunk, ready to be stored.
+enum Ready {
+    Restore(Box<Restore>),
+    Insert(Prepared),
+}
+
+/// What storing a note did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Inserted,
+    Updated,
+    Duplicate,
+}
+
+/// A stored note.
+struct Stored {
+    id: NodeId,
+    key: String,
+    outcome: Outcome,
+}
+
+/// Imports everything from a source. `progress` is told how many notes are through, and how many
+/// there are in all when that is known, after each transaction.
+pub fn import(
+    memory: &Memory,
+    source: &Source,
+    options: &Options,
+    progress: &dyn Fn(u64, Option<u64>),
+) -> Result<Report> {
+    let mut import = Import {
+        memory,
+        cause: memory.cause(&source.provenance(), "import"),
+        report: Report::default(),
+        pending: Vec::new(),
+        ids: HashMap::new(),
+        places: HashMap::new(),
+    };
+    let (total, items) = source.open(&memory.config)?;
+    let mut chunk = Vec::new();
+    let mut bytes = 0;
+    let mut done = 0;
+    for (place, text) in items {
+        done += 1;
+        let read = text.and_then(|text| {
+            bytes += text.content.len();
+            text.read(options, &import.cause.actor)
+        });
+        match read.and_then(|read| import.admit(&place, read)) {
+            Ok(read) => chunk.push((place, read)),
+            Err(error) => import.report.failed.push((place, error)),
+        }
+        if chunk.len() >= memory.config.import.chunk.max(1) || bytes >= CHUNK_BYTES {
+            import.store(std::mem::take(&mut chunk))?;
+            bytes = 0;
+            progress(done, total);
+        }
+    }
+    import.store(chunk)?;
+    import.tie()?;
+    progress(done, total.or(Some(done)));
+    Ok(import.report)
+}
+
+struct Import<'a> {
+    memory: &'a Memory,
+    cause: Cause,
+    report: Report,
+    /// Edges to make when all notes are in.
+    pending: Vec<(Place, Pending)>,
+    /// Where an id of the source lives now, when not under that id.
+    ids: HashMap<NodeId, NodeId>,
+    /// Where each key of the source was first seen.
+    places: HashMap<String, Place>,
+}
+
+impl Import<'_> {
+    /// Refuses a second note with one key: the later would silently replace the earlier.
+    fn admit(&mut self, place: &Place, read: Read) -> Result<Read> {
+        let key = match &read {
+            Read::Own(note) => Some(note.key.clone()),
+            Read::Foreign(foreign) => foreign.draft.key.clone(),
+        };
+        if let Some(key) = key {
+            if let Some(first) = self.places.get(&key) {
+                return Err(Error::conflict(format!("the key `{key}` was given at {first} already"))
+                    .hint("give each note a key of its own"));
+            }
+            self.places.insert(key, place.clone());
+        }
+        Ok(read)
+    }
+
+    /// Stores a chunk in one transaction.
+    fn store(&mut self, chunk: Vec<(Place, Read)>) -> Result<()> {
+        let mut drafts: Vec<Draft> = Vec::new();
+        let mut notes: Vec<Note> = Vec::new();
+        let mut order = Vec::with_capacity(chunk.len());
+        for (place, read) in chunk {
+            match read {
+                Read::Own(note) => {
+                    let edges = Pending::Own { id: note.id, edges: note.edges.clone() };
+                    order.push((place, edges, true));
+                    notes.push(*note);
+                }
+                Read::Foreign(foreign) => {
+                    for field in &foreign.ignored {
+                        *self.report.ignored.entry(field.clone()).or_default() += 1;
+                    }
+                    order.push((place, Pending::foreign(foreign.names, foreign.links), false));
+                    drafts.push(foreign.draft);
+                }
+            }
+        }
+        let mut restores = restore::prepare_all(self.memory, notes)?.into_iter();
+        let mut inserts = insert::prepare_all(self.memory, drafts)?.into_iter();
+        let mut ready = Vec::with_capacity(order.len());
+        for (place, edges, own) in order {
+            let note = if own {
+                restores.next().map(|restore| restore.map(|restore| Ready::Restore(Box::new(restore))))
+            } else {
+                inserts.next().map(|prepared| prepared.map(Ready::Insert))
+            };
+            match note {
+                Some(Ok(note)) => ready.push((place, edges, note)),
+                Some(Err(error)) => self.report.failed.push((place, error)),
+                None => return Err(Error::internal("a note of the import got lost")),
+            }
+        }
+
+        let cause = Cause { at: self.memory.now(), ..self.cause.clone() };
+        let now = cause.at;
+        let stored = self.memory.store.transact(cause, |tx| {
+            ready.iter().map(|(_, _, note)| note_wise(store_one(tx, note, now))).collect::<Result<Vec<_>>>()
+        })?;
+        for ((place, mut edges, _), stored) in ready.into_iter().zip(stored.value) {
+            match stored {
+                Ok(stored) => {
+                    match stored.outcome {
+                        Outcome::Inserted => self.report.inserted += 1,
+                        Outcome::Updated => self.report.updated += 1,
+                        Outcome::Duplicate => self.report.duplicates += 1,
+                    }
+                    if let Some(id) = edges.stored(&stored) {
+                        self.ids.insert(id, stored.id);
+                    }
+                    self.pending.push((place, edges));
+                }
+                Err(error) => self.report.failed.push((place, error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn store_one(tx: &mut Tx<'_>, note: &Ready, now: Timestamp) -> Result<Stored> {
+    match note {
+        Ready::Restore(restore) => restore::apply(tx, restore, now),
+        Ready::Insert(prepared) => {
+            let inserted = insert::apply(tx, prepared, now)?;
+            let outcome = match (inserted.duplicate, inserted.updated) {
+                (true, _) => Outcome::Duplicate,
+                (_, true) => Outcome::Updated,
+                _ => Outcome::Inserted,
+            };
+            Ok(Stored { id: inserted.id, key: inserted.key, outcome })
+        }
+    }
+}
+
+/// Tells an error of one note, which the import survives, from one of the store, which it does not.
+fn note_wise<T>(result: Result<T>) -> Result<Result<T>> {
+    match result {
+        Err(error) if !matches!(error.code, Code::InvalidArgument | Code::Conflict | Code::NotFound) => {
+            Err(error)
+        }
+        result => Ok(result),
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Line(line) => write!(f, "line {line}"),
+            Place::File(file) => write!(f, "`{file}`"),
+        }
+    }
+}
