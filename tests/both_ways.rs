@@ -130,8 +130,8 @@ impl Names {
                 }
             }
             Value::Number(_)
-                if ["micros", "total_micros", "log_bytes", "record_bytes", "weight", "score"]
-                    .contains(&key) =>
+                if ["micros", "total_micros", "weight", "average_weight", "score"].contains(&key)
+                    || key.ends_with("_bytes") =>
             {
                 *value = Value::from(0);
             }

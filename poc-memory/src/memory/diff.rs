@@ -45,7 +45,11 @@ pub fn fields(before: &Node, after: &Node) -> Vec<FieldChange> {
         .filter(|((_, before), (_, after))| before != after)
         .map(|((field, before), (_, after))| {
             let common = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
-            FieldChange { field: field.into(), before: excerpt(&before, common), after: excerpt(&after, common) }
+            FieldChange {
+                field: field.into(),
+                before: excerpt(&before, common),
+                after: excerpt(&after, common),
+            }
         })
         .collect()
 }
@@ -75,8 +79,10 @@ mod tests {
         after.state = State::Superseded;
         after.version += 1;
         after.body = format!("{}X{}", "a".repeat(100), "b".repeat(100));
-        let changed: Vec<String> =
-            fields(&before, &after).iter().map(|c| format!("{}: {} -> {}", c.field, c.before, c.after)).collect();
+        let changed: Vec<String> = fields(&before, &after)
+            .iter()
+            .map(|c| format!("{}: {} -> {}", c.field, c.before, c.after))
+            .collect();
         insta::assert_snapshot!(changed.join("\n"), @"");
     }
 }

@@ -3,15 +3,16 @@
 pub mod delete;
 pub mod diff;
 mod draft;
+pub mod edges;
 pub mod export;
 pub mod freshness;
+pub mod history;
 pub mod import;
 pub mod insert;
 pub mod interchange;
 mod key;
 pub mod link;
 pub mod markdown;
-mod passages;
 mod plan;
 pub mod resolve;
 pub mod stats;

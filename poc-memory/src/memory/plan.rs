@@ -3,10 +3,11 @@
 use super::Memory;
 use super::draft::{Draft, check_size, title_of};
 use super::key;
-use super::passages::passages;
+
 use super::ties::{self, Mate, Tie};
 use crate::error::{Error, Result};
 use crate::graph::{Category, Node, NodeType, Origin, State, Tenant, Trust, content_hash};
+use crate::index::passages;
 use crate::time::Timestamp;
 
 /// A node to write.

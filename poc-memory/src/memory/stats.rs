@@ -2,7 +2,7 @@
 
 use super::Memory;
 use crate::error::{Error, Result};
-use crate::graph::Edge;
+use crate::graph::{Edge, View};
 use crate::rank::decay::weight_at;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,16 +26,19 @@ pub struct Stats {
     pub by_edge_kind: BTreeMap<String, u64>,
     /// Average weight of live nodes, as decayed to now.
     pub average_weight: f64,
-    /// Bytes on disk by part: `log`, `records`, `text`, `vectors`.
-    pub bytes: BTreeMap<String, u64>,
+    /// Size of the log on disk, in bytes.
+    pub log_bytes: u64,
+    /// Size of the records on disk, in bytes.
+    pub record_bytes: u64,
+    /// Size of the saved indexes on disk, in bytes.
+    pub index_bytes: u64,
 }
 
-/// Counts everything.
-pub fn count(memory: &Memory) -> Result<Stats> {
-    let view = memory.store.view();
+/// Counts everything in a view, and the edges of every kind that are stored now.
+pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     let now = memory.now();
     let mut stats = Stats::default();
-    let mut keywords = BTreeSet::new();
+    let mut keywords: BTreeSet<u32> = BTreeSet::new();
     let mut weights = 0.0;
     for ix in 0..view.slots() {
         let Some(state) = view.state(ix) else { continue };
@@ -45,7 +48,7 @@ pub fn count(memory: &Memory) -> Result<Stats> {
         if state.is_live() {
             stats.live += 1;
             keywords.extend(view.keywords(ix));
-            weights += weight_at(&view, ix, &memory.config.weight, now);
+            weights += weight_at(view, ix, &memory.config.weight, now);
         }
     }
     stats.keywords = keywords.len() as u64;
@@ -56,20 +59,16 @@ pub fn count(memory: &Memory) -> Result<Stats> {
         stats.edges += 1;
         *stats.by_edge_kind.entry(edge.kind.name().to_owned()).or_default() += 1;
     }
-    let (log, records) = memory.store.sizes()?;
+    (stats.log_bytes, stats.record_bytes) = memory.store.sizes()?;
     let store = memory.paths.store();
-    stats.bytes = BTreeMap::from([
-        ("log".to_owned(), log),
-        ("records".to_owned(), records),
-        ("text".to_owned(), size(&store.join("text"))?),
-        ("vectors".to_owned(), size(&store.join("vectors"))?),
-    ]);
+    stats.index_bytes = size(&store.join("text"))? + size(&store.join("vectors"))?;
     Ok(stats)
 }
 
 /// Bytes of the files below a folder; 0 when it is not there.
 fn size(folder: &Path) -> Result<u64> {
-    let wrong = |error| Error::internal(format!("cannot be measured: {error}")).file(folder.display().to_string());
+    let wrong =
+        |error| Error::internal(format!("cannot be measured: {error}")).file(folder.display().to_string());
     let mut bytes = 0;
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,

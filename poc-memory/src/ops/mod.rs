@@ -1,8 +1,21 @@
 //! The op table: every verb, one a file, and the one declaration all surfaces are derived from.
 
+mod argument;
 mod daemon;
 mod def;
+mod delete;
+mod export;
+mod get;
+mod history;
 mod host;
+mod import;
+mod insert;
+mod link;
+mod search;
+mod stats;
+mod supersede;
+mod visit;
+mod weight;
 
 pub use def::{Access, Op, OpDef};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
@@ -20,7 +33,22 @@ pub struct Ctx<'a> {
 }
 
 /// Every op, in the order help lists them.
-pub const OPS: &[OpDef] = &[OpDef::of::<daemon::Status>(), OpDef::of::<daemon::Stop>()];
+pub const OPS: &[OpDef] = &[
+    OpDef::of::<insert::Insert>(),
+    OpDef::of::<import::Import>(),
+    OpDef::of::<export::Export>(),
+    OpDef::of::<search::Search>(),
+    OpDef::of::<get::Get>(),
+    OpDef::of::<link::Link>(),
+    OpDef::of::<weight::Weight>(),
+    OpDef::of::<supersede::Supersede>(),
+    OpDef::of::<delete::Delete>(),
+    OpDef::of::<visit::Visit>(),
+    OpDef::of::<history::History>(),
+    OpDef::of::<stats::Stats>(),
+    OpDef::of::<daemon::Status>(),
+    OpDef::of::<daemon::Stop>(),
+];
 
 /// The op with a name.
 pub fn find(name: &str) -> Option<&'static OpDef> {

@@ -15,8 +15,8 @@ pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Re
             .hint("name a new folder inside one that exists and is yours")
             .file(folder.display().to_string())
     };
-    match fs::read_dir(folder) {
-        Ok(entries) if entries.count() > 0 => {
+    match fs::read_dir(folder).map(Iterator::count) {
+        Ok(entries) if entries > 0 => {
             return Err(Error::conflict("the folder is not empty")
                 .hint("name a new folder: files of an older export would stay behind")
                 .file(folder.display().to_string()));

@@ -1,0 +1,81 @@
+//! How words of a command line become values, where clap's own way is not enough.
+//!
+//! These run in the process of the command line: the op itself may run in a daemon, which has
+//! another folder and another standard input.
+
+use crate::error::Error;
+use crate::graph::{Category, EdgeKind, VisitOutcome};
+use crate::memory::weigh::Change;
+use crate::time::Timestamp;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io::Read as _;
+use std::path::PathBuf;
+
+/// A file or folder, or the text of one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Input {
+    /// Path on the machine of the store.
+    Path(PathBuf),
+    /// The text itself.
+    Text(String),
+}
+
+/// A text, or with `-` what stands on standard input.
+pub(super) fn text(word: &str) -> Result<String, String> {
+    if word != "-" {
+        return Ok(word.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| format!("standard input cannot be read: {error}"))?;
+    Ok(text)
+}
+
+/// A path, or with `-` what stands on standard input.
+pub(super) fn input(word: &str) -> Result<Input, String> {
+    if word == "-" { text(word).map(Input::Text) } else { path(word).map(Input::Path) }
+}
+
+/// A path, seen from the folder the command was typed in.
+pub(super) fn path(word: &str) -> Result<PathBuf, String> {
+    std::path::absolute(word).map_err(|error| format!("not a path: {error}"))
+}
+
+/// A time.
+pub(super) fn time(word: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(word).map_err(said)
+}
+
+/// A change of a weight.
+pub(super) fn change(word: &str) -> Result<Change, String> {
+    word.parse().map_err(said)
+}
+
+/// A category by name.
+pub(super) fn category() -> impl TypedValueParser<Value = Category> {
+    PossibleValuesParser::new(Category::ALL.iter().map(|category| category.name()))
+        .try_map(|name| Category::parse(&name).ok_or("unknown category"))
+}
+
+/// An outcome of a visit by name.
+pub(super) fn outcome() -> impl TypedValueParser<Value = VisitOutcome> {
+    PossibleValuesParser::new(VisitOutcome::ALL.iter().map(|outcome| outcome.name()))
+        .try_map(|name| VisitOutcome::parse(&name).ok_or("unknown outcome"))
+}
+
+/// A kind of edge that people make, by name.
+pub(super) fn kind() -> impl TypedValueParser<Value = EdgeKind> {
+    PossibleValuesParser::new([EdgeKind::Link.name(), EdgeKind::Contradicts.name()])
+        .try_map(|name| EdgeKind::parse(&name).ok_or("unknown kind"))
+}
+
+fn said(error: Error) -> String {
+    match error.hint {
+        Some(hint) => format!("{}; {hint}", error.message),
+        None => error.message,
+    }
+}

@@ -1,0 +1,44 @@
+//! `delete`
+
+use super::{Access, Ctx, Op};
+use crate::error::Result;
+use crate::graph::NodeId;
+use crate::memory::{delete, resolve};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Delete a note for good, with its edges and visits. `supersede` is the gentle way.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Delete {
+    /// Key or id of the note
+    node: String,
+}
+
+/// What was deleted.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Deleted {
+    id: NodeId,
+    key: String,
+    /// Edges that went with it.
+    edges: usize,
+}
+
+impl Op for Delete {
+    const NAME: &'static str = "delete";
+    const ACCESS: Access = Access::Write;
+    type Output = Deleted;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Deleted> {
+        let deleted = ctx.memory.store.transact(ctx.memory.cause("manual", Self::NAME), |tx| {
+            let node = resolve::find_in(tx, &self.node)?;
+            delete::apply(tx, node.id)
+        })?;
+        let delete::Deleted { node, edges } = deleted.value;
+        Ok(Deleted { id: node.id, key: node.key, edges })
+    }
+
+    fn show(output: &Deleted) -> String {
+        format!("deleted `{}` and {} edges\n", output.key, output.edges)
+    }
+}

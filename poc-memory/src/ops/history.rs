@@ -1,0 +1,98 @@
+//! `history`
+
+use super::{Access, Ctx, Op};
+use crate::error::Result;
+use crate::graph::{NodeId, RunId};
+use crate::memory::diff::FieldChange;
+use crate::memory::history;
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// Every change of a note: when, by whom, in which run, and what it changed. A deleted note has a
+/// history under its id.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct History {
+    /// Key or id of the note
+    node: String,
+}
+
+/// The changes of a note.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Changes {
+    id: NodeId,
+    key: String,
+    /// Oldest first.
+    changes: Vec<Entry>,
+}
+
+/// One change.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Entry {
+    /// Number of the transaction.
+    pub seq: u64,
+    pub at: Timestamp,
+    /// Who: `manual`, `import:FILE`, `agent:NAME`.
+    pub actor: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// What was called.
+    pub op: String,
+    /// `created`, `changed` or `deleted`.
+    pub did: String,
+    /// The version after it; of a deletion the last one.
+    pub version: u32,
+    /// What a change changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<FieldChange>,
+}
+
+impl From<history::Entry> for Entry {
+    fn from(entry: history::Entry) -> Self {
+        Entry {
+            seq: entry.seq,
+            at: entry.cause.at,
+            actor: entry.cause.actor,
+            run: entry.cause.run,
+            op: entry.cause.op,
+            did: entry.did.name().to_owned(),
+            version: entry.version,
+            fields: entry.fields,
+        }
+    }
+}
+
+impl Op for History {
+    const NAME: &'static str = "history";
+    const ACCESS: Access = Access::Read;
+    type Output = Changes;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Changes> {
+        let history = history::find(ctx.memory, &self.node)?;
+        Ok(Changes {
+            id: history.id,
+            key: history.key,
+            changes: history.entries.into_iter().map(Entry::from).collect(),
+        })
+    }
+
+    fn show(output: &Changes) -> String {
+        let mut text = format!("{} ({})\n", output.key, output.id);
+        for entry in &output.changes {
+            text.push_str(&line(entry));
+            for change in &entry.fields {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "    {}: {:?} → {:?}", change.field, change.before, change.after);
+            }
+        }
+        text
+    }
+}
+
+/// One line about a change.
+pub(super) fn line(entry: &Entry) -> String {
+    let run = entry.run.map(|run| format!(" in run {run}")).unwrap_or_default();
+    format!("  {}  v{}  {} by {} ({}{run})\n", entry.at, entry.version, entry.did, entry.actor, entry.op)
+}

@@ -1,0 +1,149 @@
+//! `import`
+
+use super::argument::{self, Input};
+use super::{Access, Ctx, Op, Progress};
+use crate::error::{Error, Exit, Result};
+use crate::memory::import::{self, Options, Place, Source};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Lines about single notes that a person is shown.
+const SHOWN: usize = 10;
+
+/// Take notes in: a folder of Markdown with front matter and [[links]], one Markdown file, or JSON
+/// Lines. Repeating it changes nothing; a note that has changed becomes a new version.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Import {
+    /// Folder or file; `-` reads standard input
+    #[arg(value_name = "PATH", value_parser = argument::input)]
+    from: Input,
+    /// Type of notes that name none [default: semantic]
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    node_type: Option<String>,
+    /// A keyword for every note; repeat it for more
+    #[arg(long = "keyword", short = 'k', value_name = "WORD")]
+    #[serde(default)]
+    keywords: Vec<String>,
+}
+
+/// What became of the notes.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Imported {
+    inserted: u64,
+    /// New versions of notes that were there.
+    updated: u64,
+    /// Notes that were there already.
+    duplicates: u64,
+    /// New edges that the notes themselves name.
+    edges: u64,
+    failed: Vec<Failed>,
+    /// Links to notes that are not there.
+    unresolved: Vec<Unresolved>,
+    /// Fields no meaning is known for, and how many notes have them.
+    ignored: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Failed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// What is wrong, and what would be right.
+    error: String,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Unresolved {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    link: String,
+}
+
+impl Op for Import {
+    const NAME: &'static str = "import";
+    const ACCESS: Access = Access::Person;
+    type Output = Imported;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Imported> {
+        let source = match self.from {
+            Input::Path(path) => Source::Path(path),
+            Input::Text(text) => Source::Text(text),
+        };
+        let options = Options { node_type: self.node_type, keywords: self.keywords };
+        let report = import::import(ctx.memory, &source, &options, &|done, total| {
+            (ctx.progress)(Progress { what: "notes".into(), done, total });
+        })?;
+        let failed = report.failed.into_iter().map(|(place, error)| {
+            let (line, file) = parts(place);
+            Failed { line, file, error: said(&error) }
+        });
+        let unresolved = report.unresolved.into_iter().map(|(place, link)| {
+            let (line, file) = parts(place);
+            Unresolved { line, file, link }
+        });
+        Ok(Imported {
+            inserted: report.inserted,
+            updated: report.updated,
+            duplicates: report.duplicates,
+            edges: report.edges,
+            failed: failed.collect(),
+            unresolved: unresolved.collect(),
+            ignored: report.ignored,
+        })
+    }
+
+    fn show(output: &Imported) -> String {
+        let Imported { inserted, updated, duplicates, edges, failed, unresolved, ignored } = output;
+        let mut text = format!(
+            "{inserted} inserted, {updated} updated, {duplicates} duplicates, {} failed, {edges} edges\n",
+            failed.len()
+        );
+        // Writing to a string cannot fail.
+        for Failed { line, file, error } in failed.iter().take(SHOWN) {
+            let _ = writeln!(text, "failed     {}: {error}", place(*line, file.as_deref()));
+        }
+        for Unresolved { line, file, link } in unresolved.iter().take(SHOWN) {
+            let _ = writeln!(text, "unresolved {}: [[{link}]]", place(*line, file.as_deref()));
+        }
+        let left_out = failed.len().saturating_sub(SHOWN) + unresolved.len().saturating_sub(SHOWN);
+        if left_out > 0 {
+            let _ = writeln!(text, "… and {left_out} more: `--json` shows them all");
+        }
+        for (field, count) in ignored {
+            let _ = writeln!(text, "ignored    the field `{field}` of {count} notes");
+        }
+        text
+    }
+
+    fn exit(output: &Imported) -> Exit {
+        if output.failed.is_empty() { Exit::Ok } else { Exit::Failed }
+    }
+}
+
+fn parts(place: Place) -> (Option<u64>, Option<String>) {
+    match place {
+        Place::Line(line) => (Some(line), None),
+        Place::File(file) => (None, Some(file)),
+    }
+}
+
+fn place(line: Option<u64>, file: Option<&str>) -> String {
+    match (line, file) {
+        (Some(line), _) => format!("line {line}"),
+        (None, file) => file.unwrap_or("-").to_owned(),
+    }
+}
+
+fn said(error: &Error) -> String {
+    match &error.hint {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,102 @@
+//! `link`
+
+use super::{Access, Ctx, Op, argument};
+use crate::error::Result;
+use crate::graph::EdgeKind;
+use crate::memory::link::{self, Linked};
+use crate::memory::resolve;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Tie one note to another, or take a tie away.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Link {
+    /// Key or id of the note the tie starts at
+    from: String,
+    /// Key or id of the note it leads to
+    to: String,
+    /// Above 0, at most 1 [default: 0.8]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "remove")]
+    strength: Option<f64>,
+    /// What the tie means [default: link]
+    #[arg(long, value_parser = argument::kind())]
+    kind: Option<EdgeKind>,
+    /// Why
+    #[arg(long, value_name = "TEXT", conflicts_with = "remove")]
+    reason: Option<String>,
+    /// Take the tie away
+    #[arg(long)]
+    #[serde(default)]
+    remove: bool,
+}
+
+/// What became of the tie.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Outcome {
+    /// Key of the note it starts at.
+    from: String,
+    /// Key of the note it leads to.
+    to: String,
+    kind: EdgeKind,
+    status: Status,
+    /// The strength of a tie that is there now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    strength: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Status {
+    Added,
+    AlreadyPresent,
+    Removed,
+    NotPresent,
+}
+
+impl Op for Link {
+    const NAME: &'static str = "link";
+    const ACCESS: Access = Access::Write;
+    type Output = Outcome;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {
+        let cause = ctx.memory.cause("manual", Self::NAME);
+        let now = cause.at;
+        let kind = self.kind.unwrap_or(EdgeKind::Link);
+        let strength = self.strength.unwrap_or(link::STRENGTH);
+        let done = ctx.memory.store.transact(cause, |tx| {
+            let (from, to) = (resolve::find_in(tx, &self.from)?, resolve::find_in(tx, &self.to)?);
+            let (status, strength) = if self.remove {
+                let removed = link::remove(tx, from.id, kind, to.id)?;
+                (if removed { Status::Removed } else { Status::NotPresent }, None)
+            } else {
+                let tie = link::Link {
+                    src: from.id,
+                    dst: to.id,
+                    kind,
+                    strength,
+                    reason: self.reason.clone().unwrap_or_default(),
+                    provenance: "manual".into(),
+                };
+                match link::add(tx, &tie, now)? {
+                    Linked::Added => (Status::Added, Some(strength)),
+                    Linked::AlreadyPresent(strength) => (Status::AlreadyPresent, Some(strength)),
+                }
+            };
+            Ok(Outcome { from: from.key, to: to.key, kind, status, strength })
+        })?;
+        Ok(done.value)
+    }
+
+    fn show(output: &Outcome) -> String {
+        let Outcome { from, to, kind, status, strength } = output;
+        let strength = strength.map(|strength| format!(", strength {strength}")).unwrap_or_default();
+        let status = match status {
+            Status::Added => "added",
+            Status::AlreadyPresent => "already present",
+            Status::Removed => "removed",
+            Status::NotPresent => "not present",
+        };
+        format!("{status}: `{from}` → `{to}` ({kind}{strength})\n")
+    }
+}

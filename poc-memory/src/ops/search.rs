@@ -1,0 +1,146 @@
+//! `search`
+
+use super::{Access, Ctx, Op};
+use crate::error::{Error, Result};
+use crate::graph::{Ix, NodeId, View};
+use crate::memory::freshness::{self, AsOf};
+use crate::query::{Explanation, Pair, Pipeline, Scored};
+use crate::rank::decay::weight_at;
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// Find notes with a pipeline: `search btree journal -p spread`, or
+/// `search -p 'all | type:episodic | sort:priority | limit:20'`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Search {
+    /// Words to look for; they become a `match:` in front of the pipeline
+    #[serde(default)]
+    terms: Vec<String>,
+    /// A stage, or several with `|` between them; repeat it for more
+    #[arg(long = "pipeline", short, value_name = "STAGE")]
+    #[serde(default)]
+    pipeline: Vec<String>,
+    /// Say what each stage does, how many notes it takes and gives, and how long it needs
+    #[arg(long)]
+    #[serde(default)]
+    explain: bool,
+}
+
+/// What was found.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Found {
+    results: Vec<Hit>,
+    /// Notes alike in text that live in different communities.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pairs: Vec<Alike>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    explain: Option<Explanation>,
+    as_of: AsOf,
+    /// Transactions the slowest index is behind.
+    lag: u64,
+    /// What makes this answer poorer than it should be.
+    degraded: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Hit {
+    id: NodeId,
+    key: String,
+    title: String,
+    #[serde(rename = "type")]
+    node_type: String,
+    score: f64,
+    /// As decayed to now.
+    weight: f64,
+    modified: Timestamp,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Alike {
+    a: String,
+    b: String,
+    similarity: f64,
+}
+
+impl Op for Search {
+    const NAME: &'static str = "search";
+    const ACCESS: Access = Access::Read;
+    type Output = Found;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Found> {
+        let mut stages = self.pipeline;
+        if stages.is_empty() {
+            if self.terms.iter().all(|term| term.trim().is_empty()) {
+                return Err(Error::invalid("there is nothing to search for")
+                    .hint("give words, or a pipeline: `poc-memory search -p 'all | limit:20'`"));
+            }
+            stages.push(ctx.memory.config.search.pipeline.clone());
+        }
+        let pipeline = Pipeline::from_parts(&self.terms, &stages)?;
+        let view = ctx.memory.store.view();
+        let sources = ctx.memory.sources(&view);
+        let (set, explanation) = pipeline.run(&sources)?;
+        let results =
+            set.items.iter().map(|item| hit(ctx, &view, *item, sources.now)).collect::<Result<_>>()?;
+        let freshness = freshness::of(ctx.memory, &view);
+        Ok(Found {
+            results,
+            pairs: set.pairs.iter().map(|pair| alike(&view, *pair)).collect(),
+            explain: self.explain.then_some(explanation),
+            as_of: freshness.as_of,
+            lag: freshness.lag,
+            degraded: freshness.degraded,
+        })
+    }
+
+    fn show(output: &Found) -> String {
+        let longest = |width: fn(&Hit) -> usize| output.results.iter().map(width).max().unwrap_or(0);
+        let key = longest(|hit| hit.key.chars().count()).min(40);
+        let node_type = longest(|hit| hit.node_type.chars().count());
+        let mut text = String::new();
+        for hit in &output.results {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{:>7.3}  {:<key$}  {:<node_type$}  {}",
+                hit.score, hit.key, hit.node_type, hit.title
+            );
+        }
+        if output.results.is_empty() {
+            text.push_str("nothing found\n");
+        }
+        for pair in &output.pairs {
+            let _ = writeln!(text, "pair {:.3}  {}  {}", pair.similarity, pair.a, pair.b);
+        }
+        if let Some(explanation) = &output.explain {
+            let _ = write!(text, "\n{explanation}");
+        }
+        for problem in &output.degraded {
+            let _ = writeln!(text, "degraded: {problem}");
+        }
+        text
+    }
+}
+
+fn hit(ctx: &Ctx<'_>, view: &View, item: Scored, now: Timestamp) -> Result<Hit> {
+    let ix = item.ix;
+    let id = view.id(ix).ok_or_else(|| Error::internal("a pipeline found a note that is not there"))?;
+    Ok(Hit {
+        id,
+        key: view.key(ix).to_owned(),
+        // Deleted since the view was taken: it was there as of the view, but its title is gone.
+        title: ctx.memory.store.node(id)?.map(|node| node.title).unwrap_or_default(),
+        node_type: view.type_name(ix).to_owned(),
+        score: item.score,
+        weight: weight_at(view, ix, &ctx.memory.config.weight, now),
+        modified: view.modified(ix),
+    })
+}
+
+fn alike(view: &View, pair: Pair) -> Alike {
+    let key = |ix: Ix| view.key(ix).to_owned();
+    Alike { a: key(pair.a), b: key(pair.b), similarity: pair.similarity }
+}

@@ -1,0 +1,103 @@
+//! `stats`
+
+use super::{Access, Ctx, Op};
+use crate::error::Result;
+use crate::memory::freshness::{self, AsOf};
+use crate::memory::stats;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Count notes, edges and keywords, and say how much room they take.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Stats {}
+
+/// How much there is.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Counts {
+    /// Notes in any state.
+    nodes: u64,
+    /// Notes that searches see.
+    live: u64,
+    edges: u64,
+    /// Different keywords of live notes.
+    keywords: u64,
+    by_type: BTreeMap<String, u64>,
+    by_state: BTreeMap<String, u64>,
+    by_edge_kind: BTreeMap<String, u64>,
+    /// Of live notes, as decayed to now.
+    average_weight: f64,
+    /// Size of the log on disk, in bytes.
+    log_bytes: u64,
+    /// Size of the records on disk, in bytes.
+    record_bytes: u64,
+    /// Size of the saved indexes on disk, in bytes.
+    index_bytes: u64,
+    as_of: AsOf,
+    /// Transactions the slowest index is behind.
+    lag: u64,
+    /// What is not as it should be.
+    degraded: Vec<String>,
+}
+
+impl Op for Stats {
+    const NAME: &'static str = "stats";
+    const ACCESS: Access = Access::Read;
+    type Output = Counts;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Counts> {
+        let view = ctx.memory.store.view();
+        let counted = stats::count(ctx.memory, &view)?;
+        let freshness = freshness::of(ctx.memory, &view);
+        Ok(Counts {
+            nodes: counted.nodes,
+            live: counted.live,
+            edges: counted.edges,
+            keywords: counted.keywords,
+            by_type: counted.by_type,
+            by_state: counted.by_state,
+            by_edge_kind: counted.by_edge_kind,
+            average_weight: counted.average_weight,
+            log_bytes: counted.log_bytes,
+            record_bytes: counted.record_bytes,
+            index_bytes: counted.index_bytes,
+            as_of: freshness.as_of,
+            lag: freshness.lag,
+            degraded: freshness.degraded,
+        })
+    }
+
+    fn show(output: &Counts) -> String {
+        let by = |counts: &BTreeMap<String, u64>| {
+            let parts: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+            if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+        };
+        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+        let mut text = String::new();
+        let mut line = |name: &str, value: String| {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{name:<9}{value}");
+        };
+        line("notes", format!("{}{}", output.nodes, by(&output.by_type)));
+        line("states", by(&output.by_state).trim_matches([' ', '(', ')']).to_owned());
+        line("edges", format!("{}{}", output.edges, by(&output.by_edge_kind)));
+        line("keywords", output.keywords.to_string());
+        line("weight", format!("{:.3} on average", output.average_weight));
+        line(
+            "disk",
+            format!(
+                "log {}, records {}, indexes {}",
+                mib(output.log_bytes),
+                mib(output.record_bytes),
+                mib(output.index_bytes)
+            ),
+        );
+        line("changes", format!("{}, indexes {} behind", output.as_of.seq, output.lag));
+        for problem in &output.degraded {
+            line("degraded", problem.clone());
+        }
+        text
+    }
+}

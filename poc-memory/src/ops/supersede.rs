@@ -1,0 +1,54 @@
+//! `supersede`
+
+use super::{Access, Ctx, Op};
+use crate::error::Result;
+use crate::memory::{resolve, supersede};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Replace a note by another: the old one leaves retrieval and stays in history, the new one gets
+/// its explicit links.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Supersede {
+    /// Key or id of the note to retire
+    old: String,
+    /// Key or id of the note that takes its place
+    new: String,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// What was replaced.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Superseded {
+    /// Key of the retired note.
+    old: String,
+    /// Key of the note in its place.
+    new: String,
+    /// Links the new note has got from the old one.
+    links: usize,
+}
+
+impl Op for Supersede {
+    const NAME: &'static str = "supersede";
+    const ACCESS: Access = Access::Write;
+    type Output = Superseded;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Superseded> {
+        let cause = ctx.memory.cause("manual", Self::NAME);
+        let now = cause.at;
+        let reason = self.reason.as_deref().unwrap_or_default();
+        let done = ctx.memory.store.transact(cause, |tx| {
+            let (old, new) = (resolve::find_in(tx, &self.old)?, resolve::find_in(tx, &self.new)?);
+            let done = supersede::apply(tx, old.id, new.id, "manual", reason, now)?;
+            Ok(Superseded { old: old.key, new: new.key, links: done.links })
+        })?;
+        Ok(done.value)
+    }
+
+    fn show(output: &Superseded) -> String {
+        format!("`{}` supersedes `{}` and has {} of its links\n", output.new, output.old, output.links)
+    }
+}

@@ -1,0 +1,57 @@
+//! `visit`
+
+use super::{Access, Ctx, Op, argument};
+use crate::error::Result;
+use crate::graph::VisitOutcome;
+use crate::memory::{resolve, visit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Record that an agent has seen notes, as its own runs do.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Visit {
+    /// Name of the agent
+    agent: String,
+    /// Keys or ids of the notes
+    #[arg(required = true, value_name = "NODE")]
+    nodes: Vec<String>,
+    /// What came of it [default: processed]
+    #[arg(long, value_parser = argument::outcome())]
+    outcome: Option<VisitOutcome>,
+}
+
+/// What was recorded.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Visited {
+    agent: String,
+    outcome: VisitOutcome,
+    /// Keys of the notes.
+    nodes: Vec<String>,
+}
+
+impl Op for Visit {
+    const NAME: &'static str = "visit";
+    const ACCESS: Access = Access::Write;
+    type Output = Visited;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Visited> {
+        let cause = ctx.memory.cause("manual", Self::NAME);
+        let now = cause.at;
+        let outcome = self.outcome.unwrap_or(VisitOutcome::Processed);
+        let done = ctx.memory.store.transact(cause, |tx| {
+            let mut keys = Vec::with_capacity(self.nodes.len());
+            for name in &self.nodes {
+                let node = resolve::find_in(tx, name)?;
+                visit::record(tx, &self.agent, node.id, outcome, now)?;
+                keys.push(node.key);
+            }
+            Ok(keys)
+        })?;
+        Ok(Visited { agent: self.agent, outcome, nodes: done.value })
+    }
+
+    fn show(output: &Visited) -> String {
+        format!("{} notes {} by `{}`\n", output.nodes.len(), output.outcome, output.agent)
+    }
+}
