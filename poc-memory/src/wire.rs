@@ -207,7 +207,10 @@ pub fn read(from: &mut impl Read, limit: usize) -> Result<Option<Frame>> {
     let mut header = Header::default();
     match from.read_exact(&mut header) {
         Ok(()) => {}
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        // Reset: closed with something of ours unread.
+        Err(error) if [ErrorKind::UnexpectedEof, ErrorKind::ConnectionReset].contains(&error.kind()) => {
+            return Ok(None);
+        }
         Err(error) => return Err(broken(error)),
     }
     let length = length(header, limit)?;

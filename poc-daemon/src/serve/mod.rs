@@ -2,3 +2,6 @@
 
 mod conversation;
 pub(crate) mod socket;
+
+#[cfg(test)]
+mod tests;
