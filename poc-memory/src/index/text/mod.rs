@@ -56,6 +56,12 @@ struct State {
     changes: u64,
 }
 
+/// What a delta means here.
+enum Change {
+    Put { id: NodeId, title: Vec<String>, body: Vec<String> },
+    Remove(NodeId),
+}
+
 impl TextIndex {
     /// Opens the saved snapshot in a directory when it is whole and fits the settings; else starts
     /// empty ([`Follower::applied`] is 0) and waits to be fed. Settings out of range are refused.
@@ -134,23 +140,24 @@ impl Follower for TextIndex {
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
         // Readers wait only while terms are put in, not while texts are split into them.
-        let changes: Vec<(NodeId, Option<(Vec<String>, Vec<String>)>)> = deltas
+        let changes: Vec<Change> = deltas
             .iter()
             .filter_map(|delta| match delta {
-                Delta::Node(node) if node.state.is_live() => {
-                    let terms = (self.tokenizer.terms(&node.title), self.tokenizer.terms(&node.body));
-                    Some((node.id, Some(terms)))
-                }
-                Delta::Node(node) => Some((node.id, None)),
-                Delta::NodeGone(id) => Some((*id, None)),
+                Delta::Node(node) if node.state.is_live() => Some(Change::Put {
+                    id: node.id,
+                    title: self.tokenizer.terms(&node.title),
+                    body: self.tokenizer.terms(&node.body),
+                }),
+                Delta::Node(node) => Some(Change::Remove(node.id)),
+                Delta::NodeGone(id) => Some(Change::Remove(*id)),
                 _ => None,
             })
             .collect();
         let mut state = self.state.write();
-        for (id, terms) in changes {
-            match terms {
-                Some((title, body)) => state.postings.put(id, &title, &body),
-                None => state.postings.remove(id),
+        for change in changes {
+            match change {
+                Change::Put { id, title, body } => state.postings.put(id, &title, &body),
+                Change::Remove(id) => state.postings.remove(id),
             }
         }
         state.applied = state.applied.max(seq);

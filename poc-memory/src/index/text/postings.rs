@@ -192,16 +192,40 @@ impl Postings {
     }
 
     /// Adds a posting of a document that is there and does not hold the term yet.
-    pub(super) fn add_posting(&mut self, name: &str, posting: Posting) {
+    fn add_posting(&mut self, name: &str, posting: Posting) {
         let number = self.number(name);
-        let Some(Some(document)) = self.documents.get_mut(posting.document as usize) else { return };
         let Some(Some(term)) = self.terms.get_mut(number as usize) else { return };
         let found = term.postings.binary_search_by_key(&posting.document, |other| other.document);
-        let Err(at) = found else { return };
-        term.postings.insert(at, posting);
-        term.titles += usize::from(posting.title > 0);
-        term.bodies += usize::from(posting.body > 0);
-        document.terms.push(number);
+        if let Err(at) = found {
+            term.postings.insert(at, posting);
+            term.titles += usize::from(posting.title > 0);
+            term.bodies += usize::from(posting.body > 0);
+            self.hold(posting.document, number);
+        }
+    }
+
+    /// Adds a term that is not there with its postings; `None` when they are not of documents that
+    /// are there, in their order.
+    pub(super) fn add_term(&mut self, name: &str, postings: Vec<Posting>) -> Option<()> {
+        if postings.is_empty() || self.numbers.contains_key(name) {
+            return None;
+        }
+        let number = self.number(name);
+        let ordered = postings.is_sorted_by(|a, b| a.document < b.document);
+        if !ordered || postings.iter().any(|posting| !self.hold(posting.document, number)) {
+            return None;
+        }
+        let term = self.terms.get_mut(number as usize)?.as_mut()?;
+        term.titles = postings.iter().filter(|posting| posting.title > 0).count();
+        term.bodies = postings.iter().filter(|posting| posting.body > 0).count();
+        term.postings = postings;
+        Some(())
+    }
+
+    /// Notes that a document holds a term; false when there is no such document.
+    fn hold(&mut self, document: u32, term: u32) -> bool {
+        let found = self.documents.get_mut(document as usize).and_then(Option::as_mut);
+        found.map(|document| document.terms.push(term)).is_some()
     }
 
     /// The number of a term, a new one when it has none.

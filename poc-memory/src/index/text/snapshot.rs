@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 struct Snapshot {
     // Id, length of the title, length of the body.
     documents: Vec<([u8; 16], u32, u32)>,
-    // Name; per document its position above, occurrences in the title, occurrences in the body.
-    terms: Vec<(String, Vec<(u32, u16, u16)>)>,
+    terms: Vec<(String, Vec<Entry>)>,
 }
+
+/// Position of a document in the list, occurrences in its title, occurrences in its body.
+type Entry = (u32, u16, u16);
 
 /// The index as bytes.
 pub(super) fn encode(postings: &Postings) -> Result<Vec<u8>> {
@@ -39,17 +41,14 @@ pub(super) fn encode(postings: &Postings) -> Result<Vec<u8>> {
 pub(super) fn decode(bytes: &[u8]) -> Option<Postings> {
     let snapshot: Snapshot = postcard::from_bytes(bytes).ok()?;
     let mut postings = Postings::default();
-    let count = snapshot.documents.len() as u32;
+    let count = snapshot.documents.len();
     for (id, title, body) in snapshot.documents {
         postings.add_document(NodeId::from_bytes(id), Lengths { title, body });
     }
     for (name, entries) in snapshot.terms {
-        for (document, title, body) in entries {
-            if document >= count {
-                return None;
-            }
-            postings.add_posting(&name, Posting { document, title, body });
-        }
+        let entries = entries.into_iter();
+        let entries = entries.map(|(document, title, body)| Posting { document, title, body });
+        postings.add_term(&name, entries.collect())?;
     }
-    (postings.len() == count as usize).then_some(postings)
+    (postings.len() == count).then_some(postings)
 }

@@ -44,13 +44,14 @@ pub(super) fn cosine(dot: i32, a: f32, b: f32) -> f64 {
 /// other.
 #[multiversion(targets("x86_64+avx512f+avx512bw", "x86_64+avx2"))]
 pub(super) fn dots(query: &[i8], rows: &[i8], dots: &mut Vec<i32>) {
-    dots.extend(rows.chunks_exact(query.len().max(1)).map(|row| {
-        // Products of two bytes fit in 16 bits, which is what the processor multiplies fastest.
-        query.iter().zip(row).map(|(&a, &b)| i32::from(i16::from(a) * i16::from(b))).sum::<i32>()
-    }));
+    for row in rows.chunks_exact(query.len().max(1)) {
+        dots.push(dot(query, row));
+    }
 }
 
-/// The dot product of two codes.
+/// The dot product of two codes. Always inlined, so that it is compiled for the processor its caller
+/// is compiled for.
+#[inline(always)]
 pub(super) fn dot(a: &[i8], b: &[i8]) -> i32 {
     a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum()
 }
