@@ -15,32 +15,58 @@ pub(super) struct OpenAi {
     pub(super) model: config::Model,
 }
 
+/// How the shape of the reply is asked for, the strictest way first: not every server knows all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    /// OpenAI's structured output: the answer cannot but fit.
+    Schema,
+    /// A JSON object; llama.cpp and its relatives hold it to the schema beside the type.
+    Object,
+    /// The prompt alone says it.
+    Words,
+}
+
+impl Format {
+    fn value(self, schema: &Value) -> Option<Value> {
+        match self {
+            Format::Schema => {
+                let named = json!({"name": "reply", "strict": true, "schema": schema});
+                Some(json!({"type": "json_schema", "json_schema": named}))
+            }
+            Format::Object => Some(json!({"type": "json_object", "schema": schema})),
+            Format::Words => None,
+        }
+    }
+}
+
 impl Model for OpenAi {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
         let deadline = Deadline::after(request.timeout);
-        let answer = match self.ask(request, true, &deadline) {
-            // An older or smaller server: it is told the schema in words instead.
-            Err(Failure::Rejected(_, said)) if is_about_the_format(&said) => {
-                self.ask(request, false, &deadline)
+        let mut answer = self.ask(request, Format::Schema, &deadline);
+        for format in [Format::Object, Format::Words] {
+            match &answer {
+                Err(Failure::Rejected { body, .. }) if is_about_the_format(body) => {
+                    answer = self.ask(request, format, &deadline);
+                }
+                _ => break,
             }
-            answer => answer,
-        };
-        let answer = answer.map_err(|failure| failure.into_call(&self.http.provider))?;
-        self.read(&answer)
+        }
+        self.read(&answer.map_err(|failure| failure.into_call(&self.http.provider))?)
     }
 }
 
 impl OpenAi {
-    fn ask(&self, request: &Request<'_>, schema: bool, deadline: &Deadline) -> Result<Value, Failure> {
-        let words = if schema { String::new() } else { schema_in_words(request) };
+    fn ask(&self, request: &Request<'_>, format: Format, deadline: &Deadline) -> Result<Value, Failure> {
+        let words = if format == Format::Schema { String::new() } else { schema_in_words(request) };
         let mut turns = messages(request, &words);
         if !request.system.is_empty() {
             turns.insert(0, json!({"role": "system", "content": request.system}));
         }
         let mut body = json!({"model": self.model.id, "messages": turns, "stream": false});
-        if schema && let Some(body) = body.as_object_mut() {
-            let format = json!({"name": "reply", "strict": true, "schema": request.schema});
-            body.insert("response_format".into(), json!({"type": "json_schema", "json_schema": format}));
+        if let Some(format) = format.value(request.schema)
+            && let Some(body) = body.as_object_mut()
+        {
+            body.insert("response_format".into(), format);
         }
         let key = self.http.key.as_ref().and_then(|key| key.header("Bearer "));
         let headers = key.map(|key| (AUTHORIZATION, key)).into_iter().collect();
@@ -80,10 +106,10 @@ impl OpenAi {
     }
 }
 
-/// Whether a rejection is about the structured format, which not every server knows.
-fn is_about_the_format(said: &str) -> bool {
-    let said = said.to_lowercase();
-    ["response_format", "json_schema", "structured output", "grammar"].iter().any(|word| said.contains(word))
+/// Whether a rejection is about the form of the reply.
+fn is_about_the_format(body: &str) -> bool {
+    let body = body.to_lowercase();
+    ["response_format", "json_schema", "structured output"].iter().any(|word| body.contains(word))
 }
 
 #[cfg(test)]

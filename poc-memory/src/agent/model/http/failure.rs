@@ -10,8 +10,15 @@ use std::time::Duration;
 /// Why a request failed for good.
 #[derive(Debug)]
 pub(in super::super) enum Failure {
-    /// The server called the request itself wrong (400 or 422), for the reason it gave.
-    Rejected(u16, String),
+    /// The server called the request itself wrong.
+    Rejected {
+        /// 400 or 422.
+        status: u16,
+        /// The reason it gave, as one short line.
+        said: String,
+        /// All it sent.
+        body: String,
+    },
     /// Anything else.
     Call(CallError),
 }
@@ -26,7 +33,7 @@ impl Failure {
     /// The error of the call.
     pub(in super::super) fn into_call(self, provider: &str) -> CallError {
         match self {
-            Failure::Rejected(status, said) => {
+            Failure::Rejected { status, said, .. } => {
                 CallError::Setup(format!("`{provider}` rejected the request ({status}): {said}"))
             }
             Failure::Call(error) => error,
@@ -88,7 +95,10 @@ impl Http {
                 ))
                 .into())
             }
-            400 | 422 => Err(Failure::Rejected(status, said)),
+            400 | 422 => {
+                let body = String::from_utf8_lossy(&answer.body).into_owned();
+                Err(Failure::Rejected { status, said, body })
+            }
             _ => Err(CallError::Setup(format!("`{name}` rejected the request ({status}): {said}")).into()),
         }
     }

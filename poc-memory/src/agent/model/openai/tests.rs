@@ -42,17 +42,24 @@ fn the_schema_is_asked_for_and_the_usage_is_counted() {
 }
 
 #[test]
-fn a_server_without_schemas_is_told_in_words_once() {
-    let rejects = || Answer::error(400, "invalid", "unknown field `response_format`");
+fn a_server_that_knows_no_schemas_is_asked_for_less() {
+    let rejects = || Answer::error(422, "invalid", "`response_format` must be one of ...");
+    let kind = |asked: &Asked| {
+        asked.body.pointer("/response_format/type").map(|kind| kind.as_str().unwrap().to_owned())
+    };
     let (reply, asked) = call(vec![rejects(), Answer::chat("{}")]);
     assert_eq!(reply.unwrap().text, "{}");
-    assert_eq!(asked.len(), 2);
-    assert!(asked[1].body.get("response_format").is_none());
+    assert_eq!(kind(&asked[1]).as_deref(), Some("json_object"));
     assert!(asked[1].last_message().contains("JSON Schema"), "{}", asked[1].last_message());
 
     let (reply, asked) = call(vec![rejects(), rejects(), Answer::chat("{}")]);
+    assert_eq!(reply.unwrap().text, "{}");
+    assert_eq!(asked.iter().map(kind).collect::<Vec<_>>().last(), Some(&None));
+    assert!(asked[2].last_message().contains("JSON Schema"), "{}", asked[2].last_message());
+
+    let (reply, asked) = call(vec![rejects(), rejects(), rejects(), Answer::chat("{}")]);
     assert!(matches!(reply, Err(CallError::Setup(_))), "{reply:?}");
-    assert_eq!(asked.len(), 2);
+    assert_eq!(asked.len(), 3);
 
     let (reply, asked) = call(vec![Answer::error(400, "invalid", "no such sampler"), Answer::chat("{}")]);
     assert!(matches!(reply, Err(CallError::Setup(_))), "{reply:?}");

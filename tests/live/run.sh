@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Runs the live tests against a real OpenAI-compatible server on loopback: llama.cpp, serving a tiny
+# model of random weights. Everything it makes lies in target/live; the first run builds the server.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+live=target/live
+mkdir -p "$live"
+
+python=${PYTHON:-python3}
+if ! command -v "$python" >/dev/null || ! "$python" -m venv --help >/dev/null 2>&1; then
+    echo "skipped: the live test needs Python with venv; install it, or set PYTHON" >&2
+    exit 0
+fi
+if ! cmp -s tests/live/requirements.txt "$live/installed.txt"; then
+    "$python" -m venv "$live/venv"
+    # Plain C++ for any processor of this kind: the model is too small for more to matter.
+    CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" \
+        "$live/venv/bin/pip" install --quiet --requirement tests/live/requirements.txt
+    cp tests/live/requirements.txt "$live/installed.txt"
+fi
+
+"$live/venv/bin/python" tests/live/tiny_model.py "$live/tiny.gguf"
+port=$("$live/venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+"$live/venv/bin/python" -m llama_cpp.server --host 127.0.0.1 --port "$port" \
+    --model "$live/tiny.gguf" --n_ctx 4096 --n_threads 1 >"$live/server.log" 2>&1 &
+server=$!
+trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null || true' EXIT
+
+base="http://127.0.0.1:$port/v1"
+until curl --silent --fail --output /dev/null "$base/models"; do
+    if ! kill -0 "$server" 2>/dev/null; then
+        echo "the server ended; the end of $live/server.log:" >&2
+        tail -n 20 "$live/server.log" >&2
+        exit 1
+    fi
+    sleep 0.2
+done
+POC_MEMORY_LIVE_OPENAI=$base cargo test --workspace "$@" live -- --nocapture
