@@ -56,12 +56,26 @@ impl Catalog {
     /// # Errors
     /// Only the store's: whatever is wrong with files is told in the catalog.
     pub fn load(memory: &Memory) -> Result<Catalog> {
-        let mut memos = memo::all(memory)?;
-        let before = memos.clone();
-        let catalog = match folder::read(&memory.paths.agents()) {
-            Folder::Read(files) => from_files(memory, &mut memos, files),
+        let before = memo::all(memory)?;
+        let mut memos = before.clone();
+        let catalog = Catalog::from(memory, &mut memos);
+        memo::write(memory, &before, &memos)?;
+        Ok(catalog)
+    }
+
+    /// As [`Catalog::load`], but nothing is remembered.
+    ///
+    /// # Errors
+    /// Only the store's.
+    pub fn read(memory: &Memory) -> Result<Catalog> {
+        Ok(Catalog::from(memory, &mut memo::all(memory)?))
+    }
+
+    fn from(memory: &Memory, memos: &mut BTreeMap<String, Memo>) -> Catalog {
+        match folder::read(&memory.paths.agents()) {
+            Folder::Read(files) => from_files(memory, memos, files),
             Folder::Missing if !memos.values().any(Memo::is_present_file) => {
-                let mut catalog = from_files(memory, &mut memos, BTreeMap::new());
+                let mut catalog = from_files(memory, memos, BTreeMap::new());
                 for missing in [memory.paths.agents(), memory.paths.prompts()] {
                     catalog.problems.extend(folder::create(&missing).err());
                 }
@@ -70,12 +84,10 @@ impl Catalog {
             Folder::Missing => {
                 let name = memory.paths.agents();
                 let gone = format!("the folder `{}` is gone; its agents go on as last read", name.display());
-                from_memos(memory, &mut memos, gone)
+                from_memos(memory, memos, gone)
             }
-            Folder::Unreadable(problem) => from_memos(memory, &mut memos, problem),
-        };
-        memo::write(memory, &before, &memos)?;
-        Ok(catalog)
+            Folder::Unreadable(problem) => from_memos(memory, memos, problem),
+        }
     }
 
     /// The agent with a name, ready to run.

@@ -1,5 +1,6 @@
 //! The op table: every verb, one a file, and the one declaration all surfaces are derived from.
 
+mod agent;
 mod argument;
 mod daemon;
 mod def;
@@ -46,6 +47,13 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<visit::Visit>(),
     OpDef::of::<history::History>(),
     OpDef::of::<stats::Stats>(),
+    OpDef::of::<agent::List>(),
+    OpDef::of::<agent::Show>(),
+    OpDef::of::<agent::Check>(),
+    OpDef::of::<agent::RunAgent>(),
+    OpDef::of::<agent::History>(),
+    OpDef::of::<agent::Inspect>(),
+    OpDef::of::<agent::Undo>(),
     OpDef::of::<daemon::Status>(),
     OpDef::of::<daemon::Stop>(),
 ];

@@ -133,7 +133,7 @@ fn build(
 ) -> Result<Selection> {
     let mut names: HashMap<Ix, String> = HashMap::new();
     let mut handles: Vec<Handle> = Vec::new();
-    let mut add =
+    let add =
         |handles: &mut Vec<Handle>, names: &mut HashMap<Ix, String>, ix: Ix, chosen: bool| -> Result<()> {
             if names.contains_key(&ix) {
                 return Ok(());

@@ -1,0 +1,75 @@
+//! `agent check`
+
+use super::text::{Problem, problem};
+use crate::agent::{Catalog, model};
+use crate::error::{Exit, Result};
+use crate::ops::{Access, Ctx, Op};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Read agent files and templates now and report everything that is wrong with them.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Check {
+    /// Name of the agent; all when missing
+    agent: Option<String>,
+}
+
+/// What was found.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Report {
+    agents: Vec<Checked>,
+    /// What is wrong with the folder of agents as a whole.
+    problems: Vec<String>,
+}
+
+/// One agent.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Checked {
+    name: String,
+    /// What keeps the file from being used.
+    errors: Vec<Problem>,
+    /// What is probably not meant.
+    warnings: Vec<String>,
+}
+
+impl Op for Check {
+    const NAME: &'static str = "agent check";
+    const ACCESS: Access = Access::Read;
+    type Output = Report;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Report> {
+        let catalog = Catalog::read(ctx.memory)?;
+        if let Some(name) = &self.agent {
+            catalog.entry(name)?;
+        }
+        let wanted = |name: &String| self.agent.as_ref().is_none_or(|agent| agent == name);
+        let agents = catalog.agents.iter().filter(|(name, _)| wanted(name)).map(|(name, entry)| {
+            let good = entry.definition.as_ref().filter(|_| entry.errors.is_empty());
+            let warnings = good.map_or_else(Vec::new, |definition| {
+                let model = model::missing(&ctx.memory.config, &definition.execution.model);
+                [definition.execution.schedule.warning(), model].into_iter().flatten().collect()
+            });
+            let errors = entry.errors.iter().map(Problem::from).collect();
+            Checked { name: name.clone(), errors, warnings }
+        });
+        Ok(Report { agents: agents.collect(), problems: catalog.problems.clone() })
+    }
+
+    fn show(output: &Report) -> String {
+        let mut text = String::new();
+        for agent in &output.agents {
+            if agent.errors.is_empty() {
+                text.push_str(&format!("{}: ok\n", agent.name));
+            }
+            text.extend(agent.errors.iter().map(problem));
+            text.extend(agent.warnings.iter().map(|warning| format!("{}: warning: {warning}\n", agent.name)));
+        }
+        text.extend(output.problems.iter().map(|problem| format!("{problem}\n")));
+        text
+    }
+
+    fn exit(output: &Report) -> Exit {
+        if output.agents.iter().all(|agent| agent.errors.is_empty()) { Exit::Ok } else { Exit::Config }
+    }
+}

@@ -1,0 +1,121 @@
+//! `agent history`
+
+use super::text::{minute, table};
+use crate::agent::ledger::{self, Run};
+use crate::error::Result;
+use crate::graph::RunId;
+use crate::ops::{Access, Ctx, Op};
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Runs shown when no number is given.
+const SHOWN: usize = 20;
+
+/// Past runs, newest first: also those that were skipped, with the reason.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct History {
+    /// Name of the agent; all when missing
+    #[serde(default)]
+    agent: Option<String>,
+    /// How many runs to show (20)
+    #[arg(long, value_name = "N")]
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+/// The runs.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Runs {
+    runs: Vec<Row>,
+}
+
+/// One run.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Row {
+    run: RunId,
+    agent: String,
+    /// The slot it was for; absent when somebody asked for it.
+    scheduled_at: Option<Timestamp>,
+    started: Timestamp,
+    finished: Option<Timestamp>,
+    status: String,
+    reason: Option<String>,
+    message: Option<String>,
+    /// Actions applied.
+    applied: usize,
+    /// Actions not applied.
+    rejected: usize,
+    /// Applied actions that were undone since.
+    undone: usize,
+    model: String,
+    tokens_in: Option<u64>,
+    tokens_out: Option<u64>,
+    /// US dollars.
+    cost: Option<f64>,
+}
+
+impl Op for History {
+    const NAME: &'static str = "agent history";
+    const ACCESS: Access = Access::Read;
+    type Output = Runs;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Runs> {
+        let limit = self.limit.unwrap_or(SHOWN);
+        let mut runs = ledger::rows(ctx.memory, self.agent.as_deref(), limit)?;
+        if let (Some(agent), true) = (&self.agent, runs.is_empty()) {
+            // An agent without runs is fine, a name that is no agent's is not.
+            ctx.host.catalog()?.entry(agent)?;
+        }
+        runs.truncate(limit);
+        Ok(Runs { runs: runs.into_iter().map(row).collect() })
+    }
+
+    fn show(output: &Runs) -> String {
+        if output.runs.is_empty() {
+            return "no runs yet\n".to_owned();
+        }
+        let mut rows =
+            vec![["RUN", "AGENT", "STARTED", "STATUS", "ACTIONS", "TOKENS"].map(String::from).to_vec()];
+        for run in &output.runs {
+            let reason = run.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            let rejected = if run.rejected == 0 { String::new() } else { format!(" -{}", run.rejected) };
+            let undone = if run.undone == 0 { String::new() } else { format!(" undone {}", run.undone) };
+            let tokens = match (run.tokens_in, run.tokens_out) {
+                (None, None) => "-".to_owned(),
+                (read, written) => format!("{}+{}", read.unwrap_or(0), written.unwrap_or(0)),
+            };
+            rows.push(vec![
+                run.run.to_string(),
+                run.agent.clone(),
+                minute(Some(run.started)),
+                format!("{}{reason}", run.status),
+                format!("+{}{rejected}{undone}", run.applied),
+                tokens,
+            ]);
+        }
+        table(&rows)
+    }
+}
+
+fn row(run: Run) -> Row {
+    let applied = run.applied().count();
+    Row {
+        run: run.id,
+        scheduled_at: run.scheduled_at,
+        started: run.started,
+        finished: run.finished,
+        status: run.status.name().to_owned(),
+        reason: run.reason.map(|reason| reason.name().to_owned()),
+        applied,
+        rejected: run.actions.len() - applied,
+        undone: run.applied().filter(|action| action.undone).count(),
+        agent: run.agent,
+        message: run.message,
+        model: run.model,
+        tokens_in: run.tokens_in,
+        tokens_out: run.tokens_out,
+        cost: run.cost,
+    }
+}

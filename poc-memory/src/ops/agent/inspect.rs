@@ -1,0 +1,84 @@
+//! `agent inspect`
+
+use super::outcome::Outcome;
+use crate::agent::ledger;
+use crate::agent::run::bodies;
+use crate::error::Result;
+use crate::ops::{Access, Ctx, Op};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// One run in full: the prompt, what the model answered, and what became of each action.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Inspect {
+    /// Id of the run, or its first digits
+    run: String,
+}
+
+/// A run.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Inspected {
+    /// What became of it.
+    outcome: Outcome,
+    /// Fingerprint of the agent's version that ran.
+    fingerprint: String,
+    /// The nodes it read, each with the version.
+    versions: Vec<(String, u32)>,
+    /// What the model was told from run to run; absent when no longer kept.
+    system: Option<String>,
+    /// The rendered template.
+    prompt: Option<String>,
+    /// What the model answered, turn by turn.
+    replies: Vec<Reply>,
+}
+
+/// One answer of the model.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Reply {
+    text: String,
+    /// What was wrong with it.
+    problems: Vec<String>,
+}
+
+impl Op for Inspect {
+    const NAME: &'static str = "agent inspect";
+    const ACCESS: Access = Access::Read;
+    type Output = Inspected;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Inspected> {
+        let run = ledger::find(ctx.memory, &self.run)?;
+        let outcome = Outcome::of(ctx.memory, &run);
+        let versions = run.selected.iter().map(|(_, version)| *version);
+        let versions = outcome.nodes.iter().cloned().zip(versions).collect();
+        let (mut system, mut prompt, mut replies) = (None, None, Vec::new());
+        if let Some(bodies) = bodies(ctx.memory, &run)? {
+            (system, prompt) = (Some(bodies.system), Some(bodies.prompt));
+            let turns = bodies.turns.into_iter();
+            replies = turns.map(|turn| Reply { text: turn.reply, problems: turn.problems }).collect();
+        }
+        Ok(Inspected { outcome, fingerprint: run.fingerprint, versions, system, prompt, replies })
+    }
+
+    fn show(output: &Inspected) -> String {
+        let mut text = output.outcome.show();
+        for (name, body) in [("system", &output.system), ("prompt", &output.prompt)] {
+            match body {
+                Some(body) => {
+                    let _ = write!(text, "\n--- {name}\n{}\n", body.trim_end());
+                }
+                None => {
+                    let _ = write!(text, "\n--- {name}: not kept\n");
+                }
+            }
+        }
+        for (turn, reply) in output.replies.iter().enumerate() {
+            let _ = write!(text, "\n--- reply {}\n{}\n", turn + 1, reply.text.trim_end());
+            for problem in &reply.problems {
+                let _ = writeln!(text, "problem: {problem}");
+            }
+        }
+        text
+    }
+}

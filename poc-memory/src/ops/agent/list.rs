@@ -1,0 +1,131 @@
+//! `agent list`
+
+use super::text::{Problem, minute, problem, table};
+use crate::agent::definition::Definition;
+use crate::agent::schedule::{Schedule, local_zone};
+use crate::agent::{Entry, EntryState, due, ledger, model, selection};
+use crate::error::Result;
+use crate::memory::Memory;
+use crate::ops::{Access, Ctx, Op};
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The agents: how their files stand, when they run next, what became of their last run and how
+/// much there is for them to do.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct List {}
+
+/// The agents.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Agents {
+    agents: Vec<Row>,
+    /// What is wrong with the folder of agents as a whole.
+    problems: Vec<String>,
+}
+
+/// One agent.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) description: String,
+    /// `ok`, `last-good` (the file is broken, its last good version goes on), `invalid`, `disabled`
+    /// or `on-demand`.
+    pub(super) state: String,
+    /// As written in the file.
+    pub(super) schedule: Option<String>,
+    /// When it is due next.
+    pub(super) next: Option<Timestamp>,
+    /// When its newest run ended.
+    pub(super) last: Option<Timestamp>,
+    /// How that run ended.
+    pub(super) last_status: Option<String>,
+    /// Nodes it would look at now.
+    pub(super) stale: Option<usize>,
+    /// The model it names.
+    pub(super) model: Option<String>,
+    /// What keeps it from running as its file says, in a line.
+    pub(super) error: Option<String>,
+    /// All that is wrong with its file.
+    pub(super) errors: Vec<Problem>,
+}
+
+impl Op for List {
+    const NAME: &'static str = "agent list";
+    const ACCESS: Access = Access::Read;
+    type Output = Agents;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Agents> {
+        let catalog = ctx.host.catalog()?;
+        let agents = catalog.agents.iter().map(|(name, entry)| row(ctx.memory, name, entry));
+        Ok(Agents { agents: agents.collect::<Result<_>>()?, problems: catalog.problems.clone() })
+    }
+
+    fn show(output: &Agents) -> String {
+        let mut rows =
+            vec![["AGENT", "STATE", "SCHEDULE", "NEXT", "LAST", "STALE"].map(String::from).to_vec()];
+        for agent in &output.agents {
+            let last = agent.last_status.as_ref().map_or_else(String::new, |status| format!(" {status}"));
+            let broken = if agent.errors.is_empty() { "" } else { " !" };
+            rows.push(vec![
+                agent.name.clone(),
+                format!("{}{broken}", agent.state),
+                agent.schedule.clone().unwrap_or_else(|| "-".into()),
+                minute(agent.next),
+                format!("{}{last}", minute(agent.last)),
+                agent.stale.map_or_else(|| "-".into(), |stale| stale.to_string()),
+            ]);
+        }
+        let mut text = table(&rows);
+        for agent in &output.agents {
+            match (&agent.error, agent.errors.is_empty()) {
+                (Some(error), true) => text.push_str(&format!("\n{}: {error}\n", agent.name)),
+                (_, false) => {
+                    text.push_str(&format!("\n{}:\n", agent.name));
+                    text.extend(agent.errors.iter().map(problem));
+                }
+                (None, true) => {}
+            }
+        }
+        text.extend(output.problems.iter().map(|problem| format!("\n{problem}\n")));
+        text
+    }
+}
+
+/// How an agent stands.
+pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
+    let definition = entry.definition.as_deref();
+    let newest = ledger::rows(memory, Some(name), 1)?.pop();
+    let next = definition.and_then(|definition| due::next(name, definition, memory.now(), local_zone()));
+    // A pipeline may name a node that is gone: then nobody can say.
+    let stale = definition.and_then(|definition| selection::backlog(memory, definition).ok());
+    let model = definition.map(|definition| definition.execution.model.clone());
+    let missing = || model.as_ref().and_then(|model| model::missing(&memory.config, model));
+    let first = entry.errors.first().map(|error| error.to_string());
+    Ok(Row {
+        name: name.to_owned(),
+        description: definition.map_or_else(String::new, |definition| definition.description.clone()),
+        state: state(entry.state, definition).to_owned(),
+        schedule: definition.map(|definition| definition.execution.schedule.to_string()),
+        next,
+        last: newest.as_ref().and_then(|run| run.finished),
+        last_status: newest.map(|run| run.status.name().to_owned()),
+        stale,
+        error: first.or_else(missing),
+        model,
+        errors: entry.errors.iter().map(Problem::from).collect(),
+    })
+}
+
+fn state(state: EntryState, definition: Option<&Definition>) -> &'static str {
+    match (state, definition) {
+        (EntryState::Invalid, _) | (_, None) => "invalid",
+        (EntryState::LastGood, _) => "last-good",
+        (EntryState::Ok, Some(definition)) if !definition.enabled => "disabled",
+        (EntryState::Ok, Some(Definition { execution, .. })) if execution.schedule == Schedule::OnDemand => {
+            "on-demand"
+        }
+        (EntryState::Ok, Some(_)) => "ok",
+    }
+}

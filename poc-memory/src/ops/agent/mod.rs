@@ -1,0 +1,19 @@
+//! Verbs about agents and their runs.
+
+mod check;
+mod history;
+mod inspect;
+mod list;
+mod outcome;
+mod run;
+mod show;
+mod text;
+mod undo;
+
+pub(crate) use check::Check;
+pub(crate) use history::History;
+pub(crate) use inspect::Inspect;
+pub(crate) use list::List;
+pub(crate) use run::RunAgent;
+pub(crate) use show::Show;
+pub(crate) use undo::Undo;

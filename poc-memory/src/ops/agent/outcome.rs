@@ -1,0 +1,141 @@
+//! A run as answers show it.
+
+use super::text::minute;
+use crate::agent::ledger::{ActionRow, Run};
+use crate::graph::{NodeId, RunId};
+use crate::memory::Memory;
+use crate::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// What became of a run.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Outcome {
+    pub(super) run: RunId,
+    pub(super) agent: String,
+    /// Whether nothing was written.
+    pub(super) dry_run: bool,
+    /// `ok`, `noop` (nothing was asked for), `partial` (some actions were rejected), `failed`,
+    /// `timed-out`, `interrupted`, `skipped`, `missed` or `running`.
+    pub(super) status: String,
+    /// Why it was skipped or failed, as a stable code.
+    pub(super) reason: Option<String>,
+    /// What went wrong, in words.
+    pub(super) message: Option<String>,
+    /// Nodes the model was shown to work on.
+    pub(super) selected: usize,
+    /// Their keys.
+    pub(super) nodes: Vec<String>,
+    /// What the model said about its reply.
+    pub(super) notes: String,
+    pub(super) applied: Vec<Applied>,
+    pub(super) rejected: Vec<Rejected>,
+    /// Nodes that count as visited.
+    pub(super) visited: usize,
+    pub(super) scheduled_at: Option<Timestamp>,
+    pub(super) started: Timestamp,
+    pub(super) finished: Option<Timestamp>,
+    pub(super) model: String,
+    pub(super) tokens_in: Option<u64>,
+    pub(super) tokens_out: Option<u64>,
+    /// US dollars.
+    pub(super) cost: Option<f64>,
+}
+
+/// An action that was applied.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Applied {
+    /// In words.
+    pub(super) action: String,
+    /// Why, in the model's words.
+    pub(super) why: String,
+    /// Whether it was undone since.
+    pub(super) undone: bool,
+}
+
+/// An action that was not applied.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Rejected {
+    /// In words.
+    pub(super) action: String,
+    /// Why, in the model's words.
+    pub(super) why: String,
+    /// A stable code. `already-present`, `proposed` and `observed` are no failures.
+    pub(super) reason: String,
+    /// What the rejection is about.
+    pub(super) detail: String,
+}
+
+impl Outcome {
+    pub(super) fn of(memory: &Memory, run: &Run) -> Outcome {
+        let view = memory.store.view();
+        let key = |id: &NodeId| match view.find(*id) {
+            Some(ix) => view.key(ix).to_owned(),
+            None => id.to_string(),
+        };
+        Outcome {
+            run: run.id,
+            agent: run.agent.clone(),
+            dry_run: false,
+            status: run.status.name().to_owned(),
+            reason: run.reason.map(|reason| reason.name().to_owned()),
+            message: run.message.clone(),
+            selected: run.selected.len(),
+            nodes: run.selected.iter().map(|(id, _)| key(id)).collect(),
+            notes: run.notes.clone(),
+            applied: run.applied().map(applied).collect(),
+            rejected: run.actions.iter().filter_map(rejected).collect(),
+            visited: run.visited.len(),
+            scheduled_at: run.scheduled_at,
+            started: run.started,
+            finished: run.finished,
+            model: run.model.clone(),
+            tokens_in: run.tokens_in,
+            tokens_out: run.tokens_out,
+            cost: run.cost,
+        }
+    }
+
+    /// The outcome for a person.
+    pub(super) fn show(&self) -> String {
+        let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        let dry = if self.dry_run { "dry run, nothing was written\n" } else { "" };
+        let mut text = format!("{dry}{}: {}{reason}", self.agent, self.status);
+        if self.selected > 0 {
+            let _ = write!(text, ", {} notes read, {} visited", self.selected, self.visited);
+        }
+        text.push('\n');
+        if let Some(message) = &self.message {
+            let _ = writeln!(text, "  {message}");
+        }
+        if !self.notes.trim().is_empty() {
+            let _ = writeln!(text, "  {}", self.notes.trim());
+        }
+        for action in &self.applied {
+            let undone = if action.undone { " (undone)" } else { "" };
+            let _ = writeln!(text, "  + {}{undone}: {}", action.action, action.why);
+        }
+        for action in &self.rejected {
+            let _ = writeln!(text, "  - {}: {} ({})", action.action, action.reason, action.detail);
+        }
+        if !self.dry_run {
+            let started = minute(Some(self.started));
+            let _ = writeln!(text, "  run {} with the model {} at {started}", self.run, self.model);
+        }
+        text
+    }
+}
+
+fn applied(row: &ActionRow) -> Applied {
+    Applied { action: row.summary.clone(), why: row.why.clone(), undone: row.undone }
+}
+
+fn rejected(row: &ActionRow) -> Option<Rejected> {
+    Some(Rejected {
+        action: row.summary.clone(),
+        why: row.why.clone(),
+        reason: row.rejected.clone()?,
+        detail: row.detail.clone().unwrap_or_default(),
+    })
+}

@@ -1,0 +1,64 @@
+//! `agent run`
+
+use super::outcome::Outcome;
+use crate::agent::ledger::Status;
+use crate::agent::permit::Rejection;
+use crate::agent::run::{self, Options, Trigger};
+use crate::error::{Exit, Result};
+use crate::ops::{Access, Ctx, Op};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Run an agent now, whatever its schedule says. When none of its nodes is stale it does nothing
+/// and the exit status is 3.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunAgent {
+    /// Name of the agent
+    agent: String,
+    /// Do everything but write: say what would be applied
+    #[arg(long)]
+    #[serde(default)]
+    dry_run: bool,
+    /// Take nodes that were visited and have not changed since, too
+    #[arg(long)]
+    #[serde(default)]
+    force: bool,
+    /// Key or id of the only node to run on
+    #[arg(long, value_name = "NODE")]
+    #[serde(default)]
+    target: Option<String>,
+}
+
+impl Op for RunAgent {
+    const NAME: &'static str = "agent run";
+    const ACCESS: Access = Access::Write;
+    type Output = Outcome;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {
+        let catalog = ctx.host.catalog()?;
+        let definition = catalog.get(&self.agent)?;
+        let (dry_run, force) = (self.dry_run, self.force);
+        let options = Options { dry_run, force, target: self.target, ..Options::default() };
+        let run = run::run(ctx.memory, definition, Trigger::Manual, &options)?;
+        Ok(Outcome { dry_run, ..Outcome::of(ctx.memory, &run) })
+    }
+
+    fn show(output: &Outcome) -> String {
+        output.show()
+    }
+
+    fn exit(output: &Outcome) -> Exit {
+        let is = |status: Status| output.status == status.name();
+        let refused = |code: &str| Rejection::parse(code).is_some_and(Rejection::is_failure);
+        if is(Status::Skipped) || is(Status::Missed) {
+            Exit::NothingToDo
+        } else if is(Status::Failed) || is(Status::TimedOut) || is(Status::Interrupted) {
+            Exit::Failed
+        } else if output.applied.is_empty() && output.rejected.iter().any(|action| refused(&action.reason)) {
+            Exit::Rejected
+        } else {
+            Exit::Ok
+        }
+    }
+}
