@@ -15,8 +15,6 @@ pub(crate) struct Shared {
     pub(crate) memory: Memory,
     /// The agents as last loaded; a reload swaps it whole.
     pub(crate) catalog: ArcSwap<Catalog>,
-    /// The id of this start of the daemon: a `running` row of another boot was interrupted.
-    pub(crate) boot: String,
     /// When it started.
     pub(crate) started: Timestamp,
     /// What it does now.
@@ -44,7 +42,6 @@ impl Shared {
     pub(crate) fn new(memory: Memory, catalog: Catalog) -> Shared {
         let started = memory.now();
         Shared {
-            boot: format!("{:016x}", memory.chance.bits()),
             started,
             catalog: ArcSwap::from_pointee(catalog),
             state: Mutex::new(State { reloaded: Some(started), ..State::default() }),
