@@ -1,5 +1,6 @@
 //! Does what is due, so many agents at a time, each on a thread of its own.
 
+use super::agenda::Slot;
 use crate::shared::Shared;
 use poc_memory::agent::ledger::{self, Run, Status};
 use poc_memory::agent::run::{self, Options, Trigger};
@@ -41,18 +42,18 @@ impl Executor {
         self.pending.clone()
     }
 
-    /// Runs an agent for a slot as soon as there is a place.
-    pub(super) fn start(&mut self, agent: String, slot: Timestamp, late: bool) {
+    /// Runs a slot as soon as there is a place.
+    pub(super) fn start(&mut self, slot: Slot) {
         let (shared, places, caught_up) = (self.shared.clone(), self.places.clone(), self.late.clone());
-        self.pending.insert(agent.clone(), slot);
+        self.pending.insert(slot.agent.clone(), slot.at);
         self.runs.spawn(async move {
-            let _turn = if late { caught_up.acquire_owned().await.ok() } else { None };
+            let _turn = if slot.late { caught_up.acquire_owned().await.ok() } else { None };
             let _place = places.acquire_owned().await.ok();
             // Nothing is claimed any more: the slot is caught up after the next start.
             if !shared.is_stopping() {
-                work(shared, agent.clone(), slot).await;
+                work(shared, slot.agent.clone(), slot.at).await;
             }
-            agent
+            slot.agent
         });
     }
 

@@ -219,8 +219,8 @@ proptest! {
         ],
         start in prop_oneof![Just("2026-03-20T00:00:00Z"), Just("2026-10-18T00:00:00Z"), Just("2026-01-01T00:00:00Z")],
         catch_up in any::<bool>(),
-        jitter in prop_oneof![Just(0), 0..3600_000i64],
-        cooldown in prop_oneof![Just(0), 0..7200_000i64],
+        jitter in prop_oneof![Just(0), 0..Span::HOUR.0],
+        cooldown in prop_oneof![Just(0), 0..2 * Span::HOUR.0],
     ) {
         let mut world = world(schedule);
         world.since = at(start);
