@@ -38,13 +38,18 @@ pub(super) fn template(command: &Command) -> String {
         let _ = writeln!(page, "{header}{heading}:{header:#}");
         for member in members {
             let about = member.get_about().map(ToString::to_string).unwrap_or_default();
-            let first = about.lines().next().unwrap_or_default();
-            let _ = writeln!(page, "  {literal}{:<10}{literal:#} {first}", member.get_name());
+            let _ = writeln!(page, "  {literal}{:<10}{literal:#} {}", member.get_name(), first(&about));
         }
         page.push('\n');
     }
     let _ = write!(page, "{header}Global options:{header:#}\n{{options}}{{after-help}}");
     page
+}
+
+/// What stands before the details: up to the first colon or full stop.
+fn first(about: &str) -> &str {
+    let end = [": ", ". ", "\n"].iter().filter_map(|end| about.find(end)).min().unwrap_or(about.len());
+    about.get(..end).unwrap_or(about)
 }
 
 /// Top-level commands under what one wants to do.
@@ -59,7 +64,7 @@ fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     vec![
         ("Begin", pick(&|chosen| matches!(chosen, Chosen::Local(_)))),
         ("Find and read", of_access(true)),
-        ("Change", of_access(false)),
+        ("Write, bring in and take out", of_access(false)),
         ("Agents, settings and the daemon", families),
     ]
 }

@@ -2,7 +2,7 @@
 //! what only this side can do.
 
 use super::session::Session;
-use super::{daemon, init, settings};
+use super::{daemon, demo, init, settings};
 use crate::error::{Error, Exit, Result};
 use clap::ArgMatches;
 use serde::Serialize;
@@ -58,6 +58,7 @@ impl LocalDef {
 
 /// Every one of them.
 pub(super) const LOCAL: &[LocalDef] = &[
+    LocalDef::of::<demo::Demo>(),
     LocalDef::of::<init::Init>(),
     LocalDef::of::<settings::Show>(),
     LocalDef::of::<daemon::Log>(),

@@ -3,6 +3,7 @@
 
 mod command;
 mod daemon;
+mod demo;
 mod help;
 mod init;
 mod local;

@@ -70,6 +70,6 @@ fn rendered(value: &Value) -> String {
 }
 
 /// Writes and forgets: a reader that has had enough, such as `head`, is no failure.
-fn say(to: &mut impl Write, text: &str) {
+pub(super) fn say(to: &mut impl Write, text: &str) {
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
 }

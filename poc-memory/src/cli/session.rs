@@ -1,8 +1,10 @@
 //! What every command knows: the flags that go with any of them, and where the profile lives.
 
+use super::output;
 use crate::config::Config;
 use crate::error::Result;
 use crate::paths::Paths;
+use clap::builder::styling::Style;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueEnum};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -101,6 +103,18 @@ impl Session {
     pub(super) fn new(globals: Globals) -> Result<Session> {
         let paths = Paths::from_environment(globals.profile.as_deref())?;
         Ok(Session { globals, paths })
+    }
+
+    /// Says something on standard output before the answer is complete; nothing when that is JSON.
+    pub(super) fn say(&self, text: &str) {
+        if !self.globals.json {
+            output::say(&mut std::io::stdout().lock(), text);
+        }
+    }
+
+    /// How a heading on standard output looks.
+    pub(super) fn heading(&self) -> Style {
+        if self.globals.colors(&std::io::stdout()) { Style::new().bold() } else { Style::new() }
     }
 
     /// The operator's settings.

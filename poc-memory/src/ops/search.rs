@@ -4,17 +4,45 @@ use super::{Access, Ctx, Op};
 use crate::error::{Error, Result};
 use crate::graph::{Ix, NodeId, View};
 use crate::memory::freshness::{self, AsOf};
-use crate::query::{Explanation, Pair, Pipeline, Scored};
+use crate::query::{Explanation, Kind, Pair, Pipeline, Scored, vocabulary};
 use crate::rank::decay::weight_at;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
+const EXAMPLES: &str = "\
+Examples:
+  poc-memory search btree journal              by words
+  poc-memory search btree journal -p spread    and what is tied to what they find
+  poc-memory search -p type:episodic -p '!visited:linker' -p sort:priority -p limit:20
+  poc-memory search -p 'all | age:<7d | key:session-* | weight:>0.5' --explain
+
+`--help` lists every word of the language.";
+
+/// The words of the language, by what they do.
+fn language() -> String {
+    let mut text = format!("{}\n", EXAMPLES.rsplit_once("\n\n").map_or(EXAMPLES, |(examples, _)| examples));
+    for (kind, heading) in [
+        (Kind::Generator, "Generators stand first and produce the notes"),
+        (Kind::Filter, "Filters keep some of them; `!` in front keeps the others"),
+        (Kind::Transform, "Transforms order and cut"),
+        (Kind::Algorithm, "Algorithms start from them and walk the graph"),
+    ] {
+        let _ = writeln!(text, "\n{heading}:");
+        for stage in vocabulary().iter().filter(|stage| stage.kind() == kind) {
+            let _ = writeln!(text, "  {}\n      {}", stage.signature(), stage.doc);
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
 /// Find notes with a pipeline: `search btree journal -p spread`, or
 /// `search -p 'all | type:episodic | sort:priority | limit:20'`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
+#[command(after_help = EXAMPLES, after_long_help = language())]
 pub(crate) struct Search {
     /// Words to look for; they become a `match:` in front of the pipeline
     #[serde(default)]
