@@ -34,8 +34,10 @@ fn ids(hits: &[TextHit]) -> Vec<NodeId> {
 
 /// BM25 by its formula, from the texts.
 fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(NodeId, f64)> {
-    let texts: Vec<(Vec<String>, Vec<String>)> =
-        notes.iter().map(|note| (index.tokens(&note.title), index.tokens(&note.body))).collect();
+    let texts: Vec<(Vec<String>, Vec<String>)> = notes
+        .iter()
+        .map(|note| (index.tokenizer.terms(&note.title), index.tokenizer.terms(&note.body)))
+        .collect();
     let count = |terms: &[String], term: &str| terms.iter().filter(|other| *other == term).count() as f64;
     let measure = |(title, body): &(Vec<String>, Vec<String>), term: Option<&str>| {
         let of = |terms: &[String]| term.map_or(terms.len() as f64, |term| count(terms, term));
@@ -53,7 +55,7 @@ fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(N
     let mut found: Vec<(NodeId, f64)> = Vec::new();
     for (note, text) in notes.iter().zip(&texts) {
         let mut score = 0.0;
-        for term in index.query_tokens(query) {
+        for term in index.tokenizer.query(query) {
             let containing = texts.iter().filter(|text| measure(text, Some(&term)) > 0.0).count();
             let (tf, length) = (measure(text, Some(&term)), measure(text, None));
             let saturation = bm25::saturation(tf, length, average, config().k1, config().b);

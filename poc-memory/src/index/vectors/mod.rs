@@ -72,6 +72,7 @@ impl VectorIndex {
     }
 
     /// The `k` nearest nodes that `keep` lets through, best part each, best first, ties by id.
+    /// `keep` is asked only about nodes near enough to be among them, perhaps more than once.
     /// A vector of the wrong length or with values that are not finite is an error; the zero
     /// vector is near nothing.
     pub fn search(&self, vector: &[f32], k: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Vec<VectorHit>> {
@@ -90,7 +91,7 @@ impl VectorIndex {
 
     /// The unit vectors of a node in any state, by part; parts without any content have none.
     pub fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)> {
-        let state = self.state.read();
+        let state = self.state.read_recursive();
         let rows = &state.rows;
         let Some(owner) = rows.owner(id) else { return Vec::new() };
         let mut parts: Vec<(u16, Arc<[f32]>)> = rows
@@ -104,7 +105,7 @@ impl VectorIndex {
     /// Cosine of the best pair of parts of two nodes in any state; `None` when either has no
     /// vector.
     pub fn cosine(&self, a: NodeId, b: NodeId) -> Option<f64> {
-        let state = self.state.read();
+        let state = self.state.read_recursive();
         let rows = &state.rows;
         let (a, b) = (rows.owner(a)?, rows.owner(b)?);
         let pairs = rows.of(a).flat_map(|x| rows.of(b).map(move |y| (x, y)));
@@ -125,7 +126,8 @@ impl VectorIndex {
             return Err(Error::invalid("a vector with values that are not finite cannot be compared"));
         }
         let Some(query) = Code::of(vector).filter(|_| k > 0) else { return Ok(Vec::new()) };
-        let state = self.state.read();
+        // `keep` may ask this index about other nodes while a writer waits.
+        let state = self.state.read_recursive();
         let found = state
             .approximate(vector, &query, k, filter)
             .unwrap_or_else(|| exact::search(&state.rows, &query, k, filter));
