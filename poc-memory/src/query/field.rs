@@ -201,8 +201,17 @@ pub(super) fn sorted_by(text: &str) -> Result<(&'static Field, &str), String> {
     let field = FIELDS.iter().find(|field| field.sort.is_some() && field.word == word).ok_or_else(|| {
         let near = suggest::nearest(word, sortable().map(|field| field.word));
         near.map_or_else(
-            || "a filter's field is not always one that sorts".to_owned(),
-            |near| format!("did you mean `sort:{near}`"),
+            || {
+                format!(
+                    "fields are {}",
+                    sortable()
+                        .filter_map(|field| field.sort)
+                        .map(|name| format!("`{name}`"))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
+            },
+            |near| format!("did you mean `{near}`"),
         )
     })?;
     let written = field.sort.unwrap_or(word);
@@ -215,9 +224,4 @@ pub(super) fn sorted_by(text: &str) -> Result<(&'static Field, &str), String> {
 
 fn sortable() -> impl Iterator<Item = &'static Field> {
     FIELDS.iter().filter(|field| field.sort.is_some())
-}
-
-/// The names a sort takes, for messages.
-pub(super) fn sortable_list() -> String {
-    sortable().filter_map(|field| field.sort).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

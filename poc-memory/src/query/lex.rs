@@ -90,6 +90,10 @@ impl Lexer<'_, '_> {
         let mut stage = RawStage { span: self.offset()..self.offset(), ..RawStage::default() };
         stage.not = self.take('!');
         self.skip_space();
+        while let Some(again) = self.take('!') {
+            self.problems.push(Problem::new(again, "a second `!`").hint("one `!` negates a filter"));
+            self.skip_space();
+        }
         let start = self.offset();
         while let Some((_, char)) =
             self.rest.next_if(|(_, char)| !char.is_whitespace() && !matches!(char, ':' | ',' | '|'))
@@ -177,8 +181,8 @@ impl Lexer<'_, '_> {
             }
         }
         self.problems.push(
-            Problem::new(opened..opened + 1, format!("this {quote} is never closed"))
-                .hint(format!("close it with another {quote}")),
+            Problem::new(opened..opened + 1, format!("this `{quote}` is never closed"))
+                .hint(format!("close it with another `{quote}`")),
         );
     }
 }

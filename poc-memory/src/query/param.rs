@@ -93,7 +93,7 @@ impl Takes {
             Takes::Text => "a text".into(),
             Takes::Name => "a name".into(),
             Takes::NodeType => "a node type".into(),
-            Takes::SortField => format!("a field: {}", field::sortable_list()),
+            Takes::SortField => "a field".into(),
             Takes::Direction => "`asc` or `desc`".into(),
             Takes::Glob => "a glob such as `journal#*`".into(),
             Takes::State => format!(
@@ -104,8 +104,8 @@ impl Takes {
             Takes::Count(least, most) => format!("a whole number from {least} to {most}"),
             Takes::Number(least, most) => format!("a number from {least} to {most}"),
             Takes::Duration => "a duration such as `7d`, `24h`, `30m`".into(),
-            Takes::CompareNumber => "a comparison such as `>0.5`, `<=100` or `7`".into(),
-            Takes::CompareDuration => "a comparison with a duration such as `>7d` or `<=24h`".into(),
+            Takes::CompareNumber => "a number from 0, as in `>0.5`, `<=100` or `7`".into(),
+            Takes::CompareDuration => "a duration, as in `>7d` or `<=24h`".into(),
         }
     }
 
@@ -188,6 +188,7 @@ pub(super) fn unreadable(
     };
     let message = match (&reason, text) {
         (_, "") => format!("{what} needs {}", param.takes.words()),
+        (_, _) if param.takes == Takes::SortField => format!("{what} knows no field `{text}`"),
         (Some(reason), _) if param.takes == Takes::Glob => {
             format!("`{text}` is not a glob for {what}: {reason}")
         }

@@ -138,6 +138,11 @@ fn look_up(stage: &RawStage, alone: bool, problems: &mut Vec<Problem>) -> Option
     found
 }
 
+fn every_stage() -> String {
+    let words: Vec<String> = stage::vocabulary().iter().map(|stage| format!("`{}`", stage.word)).collect();
+    format!("stages are {}", words.join(", "))
+}
+
 fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> Problem {
     let problem = Problem::new(
         stage.word_span.clone(),

@@ -39,7 +39,9 @@ pub(super) fn error(text: &str, mut problems: Vec<Problem>) -> Error {
     if let [problem] = problems.as_slice() {
         let mut message = problem.message.clone();
         let line = Line::of(text, problem.span.start).around(&problem.span);
-        let _ = write!(message, "\n  {}\n  {}", line.shown(), line.carets(&problem.span));
+        if !text.trim().is_empty() {
+            let _ = write!(message, "\n  {}\n  {}", line.shown(), line.carets(&problem.span));
+        }
         let error = Error::invalid(message);
         return match &problem.hint {
             Some(hint) => error.hint(hint),

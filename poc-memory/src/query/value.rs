@@ -32,7 +32,7 @@ impl fmt::Display for Value {
             Value::Text(text) => f.write_str(&quoted(text)),
             Value::Count(count) => write!(f, "{count}"),
             Value::Number(number) => write!(f, "{number}"),
-            Value::Span(span) => write!(f, "{span}"),
+            Value::Span(span) => f.write_str(&in_days(*span)),
             Value::Compare(compare) => write!(f, "{compare}"),
             Value::Glob(glob) => f.write_str(&quoted(glob.text())),
             Value::State(state) => write!(f, "{state}"),
@@ -140,8 +140,17 @@ impl fmt::Display for Compare {
         }
         match self.quantity {
             Quantity::Number(number) => write!(f, "{number}"),
-            Quantity::Span(span) => write!(f, "{span}"),
+            Quantity::Span(span) => f.write_str(&in_days(span)),
         }
+    }
+}
+
+/// A duration as people write it in a pipeline: whole weeks as days.
+pub(super) fn in_days(span: Span) -> String {
+    if span.0 != 0 && span.0 % Span::WEEK.0 == 0 {
+        format!("{}d", span.0 / Span::DAY.0)
+    } else {
+        span.to_string()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::graph::Ix;
 use crate::query::ast::Call;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::plan::Ctx;
+use crate::query::value::in_days;
 use crate::time::Span;
 
 /// `AGENT[,DURATION]`
@@ -42,7 +43,7 @@ pub(super) const STAGE: StageDef = StageDef {
 
 /// ` within 7d`, or nothing.
 pub(super) fn within(call: &Call) -> String {
-    call.duration("DURATION").map_or_else(String::new, |span| format!(" within {span}"))
+    call.duration("DURATION").map_or_else(String::new, |span| format!(" within {}", in_days(span)))
 }
 
 /// Tells whether a visit counts.

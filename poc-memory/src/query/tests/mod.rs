@@ -1,1 +1,5 @@
 //! Laws and stories of the language.
+
+mod messages;
+mod robust;
+mod text;

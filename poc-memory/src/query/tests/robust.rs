@@ -1,0 +1,90 @@
+//! No input is too strange: it is refused or it is understood, and what is understood prints and
+//! reads back as the same.
+
+use crate::query::{Pipeline, vocabulary};
+use proptest::prelude::*;
+
+/// Pieces of the grammar, well- and ill-formed.
+fn fragment() -> impl Strategy<Value = String> {
+    let words: Vec<&'static str> = vocabulary().iter().map(|stage| stage.word).collect();
+    let pieces = vec![
+        "|",
+        " | ",
+        ":",
+        ",",
+        "=",
+        "!",
+        " ",
+        "\"",
+        "'",
+        "\"\"",
+        "asc",
+        "desc",
+        "priority",
+        "visited:a",
+        "max_hops=2",
+        "k=5",
+        "min_sim=0.5",
+        ">",
+        "<=",
+        "7d",
+        "24h",
+        "1.5",
+        "0",
+        "20",
+        "episodic",
+        "linker",
+        "*",
+        "[a-z]",
+        "[",
+        "]",
+        "superseded",
+        "\n",
+        "\t",
+        "é",
+        "日本",
+        "\u{202e}",
+        "a b",
+        "'a | b'",
+        "\"c, d\"",
+        "99999999999999999999",
+    ];
+    prop_oneof![
+        3 => proptest::sample::select(words).prop_map(str::to_owned),
+        4 => proptest::sample::select(pieces).prop_map(str::to_owned),
+        1 => any::<char>().prop_map(String::from),
+    ]
+}
+
+fn input() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => proptest::collection::vec(fragment(), 0..14).prop_map(|pieces| pieces.concat()),
+        1 => proptest::collection::vec(any::<char>(), 0..40).prop_map(|chars| chars.into_iter().collect()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100_000, ..ProptestConfig::default() })]
+    #[test]
+    fn strange_input(text in input()) {
+        match Pipeline::parse(&text) {
+            Ok(pipeline) => {
+                let printed = pipeline.to_string();
+                let again = Pipeline::parse(&printed);
+                prop_assert_eq!(again.as_ref().map(ToString::to_string), Ok(printed));
+                prop_assert_eq!(again, Ok(pipeline));
+            }
+            Err(error) => prop_assert!(!error.message.is_empty()),
+        }
+    }
+}
+
+proptest! {
+    /// Whatever the terms are, they are looked for as they are.
+    #[test]
+    fn any_terms(terms in proptest::collection::vec("\\PC{1,8}", 1..4)) {
+        prop_assume!(terms.iter().any(|term| !term.trim().is_empty()));
+        let pipeline = Pipeline::from_parts(&terms, &["limit:3".into()]).unwrap();
+        prop_assert_eq!(Pipeline::parse(&pipeline.to_string()), Ok(pipeline));
+    }
+}

@@ -1,0 +1,65 @@
+//! Reading and printing.
+
+use crate::query::Pipeline;
+
+fn check(text: &str, canonical: &str) {
+    let pipeline = Pipeline::parse(text).unwrap_or_else(|error| panic!("{text}\n{error}"));
+    assert_eq!(pipeline.to_string(), canonical);
+    assert_eq!(Pipeline::parse(canonical).unwrap(), pipeline);
+}
+
+fn check_parts(terms: &[&str], stages: &[&str], canonical: &str) {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let pipeline = Pipeline::from_parts(&owned(terms), &owned(stages)).unwrap();
+    assert_eq!(pipeline.to_string(), canonical);
+    assert_eq!(Pipeline::parse(canonical).unwrap(), pipeline);
+}
+
+#[test]
+fn canonical_text() {
+    let linker = "all | type:episodic | not-visited:linker,7d | sort:priority | limit:20";
+    check(linker, linker);
+    check("type:episodic", "all | type:episodic");
+    check(" all|type: x", "all | type:x");
+    check("! type: daily |\n limit:5", "all | !type:daily | limit:5");
+    check("sort:created   asc", "all | sort:created asc");
+    check("sort:visited:linker asc", "all | sort:visited:linker asc");
+    check("sort:visited:\"my agent\"", "all | sort:\"visited:my agent\"");
+    check("weight: > 0.50 | age:<86400 | degree:=3", "all | weight:>0.5 | age:<1d | degree:3");
+    check(
+        "match:b-tree|spread,edge_decay=0.50,max_hops=2",
+        "match:b-tree | spread,max_hops=2,edge_decay=0.5",
+    );
+    check("similar:how trees split,k=5", "similar:\"how trees split\",k=5");
+    check("visited:linker,336h|not-visited:x", "all | visited:linker,14d | not-visited:x");
+}
+
+#[test]
+fn quoted_values() {
+    check("key:'a | b, c'", "all | key:\"a | b, c\"");
+    check("key:journal#2026*", "all | key:journal#2026*");
+    check("match:\"say \"\"hi\"\"\"", "match:'say \"hi\"'");
+    check("match:\"it's \"\"so\"\"\"", "match:\"it's \"\"so\"\"\"");
+    check("match:don't", "match:\"don't\"");
+    check("match:a=b", "match:\"a=b\"");
+    check("provenance:import:notes.md", "all | provenance:import:notes.md");
+}
+
+#[test]
+fn the_command_line() {
+    check_parts(&["btree", "journal"], &["spread"], "match:\"btree journal\" | spread");
+    check_parts(&["a|b", "it's"], &["limit:5"], "match:\"a|b it's\" | limit:5");
+    check_parts(&[], &["all", "type:daily | limit:3"], "all | type:daily | limit:3");
+    check_parts(&["x"], &["!key:'a|b'"], "match:x | !key:\"a|b\"");
+}
+
+#[test]
+fn the_visits_an_agent_asks_about() {
+    let of = |text: &str| {
+        Pipeline::parse(text).unwrap().not_visited("linker").map(|span| span.map(|span| span.to_string()))
+    };
+    assert_eq!(of("all | not-visited:linker,7d"), Some(Some("1w".into())));
+    assert_eq!(of("all | not-visited:linker"), Some(None));
+    assert_eq!(of("all | !visited:linker,24h"), Some(Some("1d".into())));
+    assert_eq!(of("all | not-visited:other,7d | !not-visited:linker,7d"), None);
+}
