@@ -40,7 +40,7 @@ impl<T: Clone> Column<T> {
 
     /// Appends a value.
     pub fn push(&mut self, value: T) {
-        if self.len % Self::CHUNK == 0 {
+        if self.len.is_multiple_of(Self::CHUNK) {
             self.chunks.push(Arc::new(Vec::with_capacity(Self::CHUNK)));
         }
         if let Some(chunk) = self.chunks.last_mut() {

@@ -2,6 +2,8 @@
 
 mod passages;
 mod sealed;
+#[cfg(test)]
+pub mod testing;
 mod text;
 mod top;
 mod vectors;

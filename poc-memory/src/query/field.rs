@@ -4,9 +4,9 @@ use super::Scored;
 use super::plan::Ctx;
 use super::scan::Read;
 use super::stage::Example;
-use super::suggest;
 use crate::graph::{Category, metrics};
 use crate::rank::{decay, priority};
+use crate::similar;
 use crate::time::Timestamp;
 
 /// A number every node has.
@@ -199,7 +199,7 @@ pub(super) fn sorted_by(text: &str) -> Result<(&'static Field, &str), String> {
         None => (text, None),
     };
     let field = FIELDS.iter().find(|field| field.sort.is_some() && field.word == word).ok_or_else(|| {
-        let near = suggest::nearest(word, sortable().map(|field| field.word));
+        let near = similar::to(word, sortable().map(|field| field.word));
         near.map_or_else(
             || {
                 format!(
@@ -211,7 +211,7 @@ pub(super) fn sorted_by(text: &str) -> Result<(&'static Field, &str), String> {
                         .join(", ")
                 )
             },
-            |near| format!("did you mean `{near}`"),
+            |near| format!("did you mean `{near}`?"),
         )
     })?;
     let written = field.sort.unwrap_or(word);

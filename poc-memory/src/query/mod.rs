@@ -11,7 +11,6 @@ mod plan;
 mod problem;
 mod scan;
 mod stage;
-mod suggest;
 #[cfg(test)]
 mod tests;
 mod top;

@@ -3,9 +3,9 @@
 use super::field;
 use super::glob::Glob;
 use super::problem::Problem;
-use super::suggest;
 use super::value::{Compare, Direction, Quantity, Relation, Value};
 use crate::graph::State;
+use crate::similar;
 use crate::time::Span;
 use std::fmt::Write;
 
@@ -120,8 +120,8 @@ impl Takes {
             Takes::Direction => plain(Direction::parse(text).map(Value::Direction)),
             Takes::Glob => Glob::parse(text).map(Value::Glob).map_err(Some),
             Takes::State => State::parse(text).map(Value::State).ok_or_else(|| {
-                suggest::nearest(text, State::ALL.iter().map(|state| state.name()))
-                    .map(|near| format!("did you mean `{near}`"))
+                similar::to(text, State::ALL.iter().map(|state| state.name()))
+                    .map(|near| format!("did you mean `{near}`?"))
             }),
             Takes::Count(least, most) => {
                 let count = text.parse::<usize>().ok().filter(|count| (least..=most).contains(count));

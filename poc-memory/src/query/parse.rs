@@ -2,13 +2,14 @@
 //! looking at a store is found here, and all of it is reported together.
 
 use super::ast::{Call, Pipeline};
+use super::field;
 use super::lex::{self, Argument, RawStage, Word};
 use super::param::{Absent, Param, Place, unreadable};
 use super::problem::{self, Problem};
 use super::stage::{self, Kind, StageDef};
 use super::value::{Value, quoted};
-use super::{field, suggest};
 use crate::error::{Error, Result};
+use crate::similar;
 use std::ops::Range;
 
 /// Bytes a pipeline may have.
@@ -24,7 +25,7 @@ impl Pipeline {
     /// # Errors
     /// `invalid_argument` with everything that is wrong, under the pipeline.
     pub fn parse(text: &str) -> Result<Pipeline> {
-        build(text.to_owned(), vec![0..text.len()])
+        build(text.to_owned(), std::slice::from_ref(&(0..text.len())))
     }
 
     /// Parses and checks the command line's form: free terms, then `-p` stages, each of which may
@@ -47,11 +48,11 @@ impl Pipeline {
         if parts.is_empty() {
             parts.push(0..0);
         }
-        build(text, parts)
+        build(text, &parts)
     }
 }
 
-fn build(source: String, parts: Vec<Range<usize>>) -> Result<Pipeline> {
+fn build(source: String, parts: &[Range<usize>]) -> Result<Pipeline> {
     if source.len() > MAX_BYTES {
         let message = format!("a pipeline of {} bytes is too long", source.len());
         return Err(Error::invalid(message).hint(format!("at most {MAX_BYTES} bytes are read")));
@@ -59,7 +60,7 @@ fn build(source: String, parts: Vec<Range<usize>>) -> Result<Pipeline> {
     let mut problems = Vec::new();
     let mut raw: Vec<RawStage> = Vec::new();
     for part in parts {
-        raw.extend(lex::stages(&source, part, &mut problems));
+        raw.extend(lex::stages(&source, part.clone(), &mut problems));
     }
     if let Some(stage) = raw.get(MAX_STAGES) {
         problems.push(Problem::new(
@@ -126,13 +127,11 @@ fn look_up(stage: &RawStage, alone: bool, problems: &mut Vec<Problem>) -> Option
     if found.is_none() {
         let problem = Problem::new(stage.word_span.clone(), format!("unknown stage `{}`", short(word)));
         let sorts = field::FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
-        let near = suggest::nearest(word, stage::vocabulary().iter().map(|stage| stage.word));
+        let near = similar::to(word, stage::vocabulary().iter().map(|stage| stage.word));
         problems.push(match (sorts, near) {
             (Some(sort), _) => problem.hint(format!("it is a field to sort by: `sort:{sort}`")),
-            (None, Some(near)) => problem.hint(format!("did you mean `{near}`")),
-            (None, None) => {
-                problem.hint("a value with spaces or `|` stands in quotes; `match:WORD` looks for a word")
-            }
+            (None, Some(near)) => problem.hint(format!("did you mean `{near}`?")),
+            (None, None) => problem.hint(every_stage()),
         });
     }
     found
@@ -220,11 +219,11 @@ impl Reading<'_> {
     fn named(&mut self, name: &str, value: &str, argument: &Argument, first: &Word) {
         let named = || self.def.params.iter().enumerate().filter(|(_, param)| param.place == Place::Named);
         let Some((position, param)) = named().find(|(_, param)| param.name == name) else {
-            let near = suggest::nearest(name, named().map(|(_, param)| param.name));
+            let near = similar::to(name, named().map(|(_, param)| param.name));
             let message = format!("`{}` has no parameter `{}`", self.def.word, short(name));
             match near {
                 Some(near) => {
-                    let hint = format!("did you mean `{near}`");
+                    let hint = format!("did you mean `{near}`?");
                     self.problems.push(Problem::new(first.span.clone(), message).hint(hint));
                 }
                 None => self.problem(first.span.clone(), message),

@@ -9,11 +9,12 @@ use super::problem::{self, Problem};
 use super::scan::{Comparison, Filter, Scan, States};
 use super::stage::{Kind, Work};
 use super::value::Value;
-use super::{ResultSet, Scored, Sources, suggest, top};
+use super::{ResultSet, Scored, Sources, top};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::Ix;
 use crate::graph::metrics::Communities;
+use crate::similar;
 use crate::time::Span;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
@@ -74,8 +75,8 @@ impl Pipeline {
                     continue;
                 }
                 let problem = Problem::new(call.span.clone(), format!("unknown node type `{name}`"));
-                problems.push(problem.hint(match suggest::nearest(name, config.node_types()) {
-                    Some(near) => format!("did you mean `{near}`"),
+                problems.push(problem.hint(match similar::to(name, config.node_types()) {
+                    Some(near) => format!("did you mean `{near}`?"),
                     None => {
                         let known: Vec<String> =
                             config.node_types().map(|known| format!("`{known}`")).collect();
@@ -229,8 +230,9 @@ fn filter<'a>(call: &'a Call, ctx: &'a Ctx<'a>) -> Result<Option<Box<dyn Filter 
         Work::Filter(resolve) => Some(resolve(call, ctx)?),
         Work::Compare(field) => {
             let compare = call.compare("CMP")?;
+            let until = field.unit.is_time().then_some(ctx.sources.now);
             let field = (field.read)(ctx, "");
-            Some(Box::new(Comparison { field, compare, values: Vec::new() }))
+            Some(Box::new(Comparison { field, compare, until, values: Vec::new() }))
         }
         _ => None,
     })

@@ -45,6 +45,8 @@ pub(super) struct Comparison<'a> {
     pub(super) field: Box<dyn Read + 'a>,
     /// With what.
     pub(super) compare: super::value::Compare,
+    /// For a field that is an instant: the one the time passed is counted to.
+    pub(super) until: Option<Timestamp>,
     /// Room for the values of a block.
     pub(super) values: Vec<f64>,
 }
@@ -53,6 +55,9 @@ impl Filter for Comparison<'_> {
     fn retain(&mut self, items: &mut Vec<Scored>, wanted: bool) {
         self.values.clear();
         self.field.read(items, &mut self.values);
+        if let Some(until) = self.until {
+            self.values.iter_mut().for_each(|millis| *millis = (until.0 as f64 - *millis) / 1000.0);
+        }
         let mut values = self.values.iter();
         compact(items, |_| values.next().is_some_and(|&value| self.compare.holds(value) == wanted));
     }

@@ -140,14 +140,12 @@ impl StageDef {
 
 /// The filter `FIELD:CMP` of a field that has one.
 fn comparison(field: &'static Field) -> Option<StageDef> {
-    const NUMBER: &[Param] = &[Param {
-        name: "CMP",
-        place: Place::Colon,
-        takes: Takes::CompareNumber,
-        absent: Absent::Error,
-        doc: "what the value is compared with",
-    }];
-    const DURATION: &[Param] = &[Param { takes: Takes::CompareDuration, ..NUMBER[0] }];
+    const fn compared(takes: Takes) -> Param {
+        let doc = "what the value is compared with";
+        Param { name: "CMP", place: Place::Colon, takes, absent: Absent::Error, doc }
+    }
+    const NUMBER: &[Param] = &[compared(Takes::CompareNumber)];
+    const DURATION: &[Param] = &[compared(Takes::CompareDuration)];
     Some(StageDef {
         word: field.word,
         params: if field.unit.is_time() { DURATION } else { NUMBER },

@@ -36,8 +36,7 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "visited:linker,7d", gives: &["session#1"] },
     does: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     work: Work::Filter(|call, ctx| {
-        let mut visited = visited(&call.text("AGENT")?, call.duration("DURATION"), ctx);
-        Ok(Box::new(move |ix| visited(ix)))
+        Ok(Box::new(visited(&call.text("AGENT")?, call.duration("DURATION"), ctx)))
     }),
 };
 

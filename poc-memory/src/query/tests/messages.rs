@@ -18,7 +18,7 @@ fn one_problem() {
     unknown stage `tpe`
       all | tpe:episodic | limit:20
             ^^^
-    hint: did you mean `type`
+    hint: did you mean `type`?
     ");
 }
 
@@ -28,11 +28,11 @@ fn all_problems_together() {
         told("all | tpe:episodic | age:>7x | limit:0 | !sort:prioritty | match:x"), @r"
     6 problems in this pipeline
       all | tpe:episodic | age:>7x | limit:0 | !sort:prioritty | match:x
-            ^^^ unknown stage `tpe`; did you mean `type`
-                               ^^^ `age` takes a comparison with a duration such as `>7d` or `<=24h`, not `>7x`
+            ^^^ unknown stage `tpe`; did you mean `type`?
+                               ^^^ `age` takes a duration, as in `>7d` or `<=24h`, not `>7x`
                                            ^ `limit` takes a whole number from 1, not `0`
                                                ^ `!` cannot stand before `sort`, which is a transform; only a filter can be negated
-                                                     ^^^^^^^^^ `sort` takes a field: `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`, not `prioritty`; did you mean `sort:priority`
+                                                     ^^^^^^^^^ `sort` knows no field `prioritty`; did you mean `priority`?
                                                                  ^^^^^ `match` produces a set and can only be the first stage; put it first, or leave it out
     ");
 }
@@ -87,8 +87,6 @@ fn each_kind_of_problem() {
     let all: Vec<String> = texts.iter().map(|text| told(text)).collect();
     insta::assert_snapshot!(all.join("\n\n"), @r#"
     the pipeline is empty
-      
-      ^
     hint: `all | limit:20` is a short one
 
     a stage is missing here
@@ -114,7 +112,7 @@ fn each_kind_of_problem() {
     unknown stage `age_`
       age_:>3d
       ^^^^
-    hint: did you mean `age`
+    hint: did you mean `age`?
 
     `type` needs a node type
       type
@@ -162,35 +160,35 @@ fn each_kind_of_problem() {
     `state` takes a state: `active`, `stale`, `superseded`, `expired`, not `stael`
       state:stael
             ^^^^^
-    hint: did you mean `stale`
+    hint: did you mean `stale`?
 
-    `weight` takes a comparison such as `>0.5`, `<=100` or `7`, not `heavy`
+    `weight` takes a number from 0, as in `>0.5`, `<=100` or `7`, not `heavy`
       weight:heavy
              ^^^^^
 
-    `weight` takes a comparison such as `>0.5`, `<=100` or `7`, not `>-1`
+    `weight` takes a number from 0, as in `>0.5`, `<=100` or `7`, not `>-1`
       weight:>-1
              ^^^
 
-    `sort` takes a field: `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`, not `size`
+    `sort` knows no field `size`
       sort:size
            ^^^^
-    hint: a filter's field is not always one that sorts
+    hint: fields are `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`
 
-    `sort` takes a field: `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`, not `visited`
+    `sort` knows no field `visited`
       sort:visited
            ^^^^^^^
     hint: write `sort:visited:AGENT`
 
-    `sort` takes a field: `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`, not `priority:x`
+    `sort` knows no field `priority:x`
       sort:priority:x
            ^^^^^^^^^^
     hint: write `sort:priority`
 
-    `sort` takes a field: `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`, not `age`
+    `sort` knows no field `age`
       sort:age
            ^^^
-    hint: a filter's field is not always one that sorts
+    hint: fields are `priority`, `weight`, `timestamp`, `created`, `degree`, `content-len`, `key-len`, `score`, `visited:AGENT`
 
     `sort` takes `asc` or `desc`, not `up`
       sort:weight up
@@ -229,7 +227,7 @@ fn each_kind_of_problem() {
     `spread` has no parameter `max_hop`
       spread,max_hop=2
              ^^^^^^^^^
-    hint: did you mean `max_hops`
+    hint: did you mean `max_hops`?
 
     `max_hops` of `spread` takes a whole number from 1 to 16, not `99`
       spread,max_hops=99
@@ -253,10 +251,10 @@ fn each_kind_of_problem() {
       similar:""
               ^^
 
-    this " is never closed
+    this `"` is never closed
       match:"open | limit:5
             ^
-    hint: close it with another "
+    hint: close it with another `"`
 
     text follows a closing quote directly
       match:"a"b
@@ -284,12 +282,12 @@ fn each_kind_of_problem() {
     unknown stage `Type`
       Type:daily
       ^^^^
-    hint: did you mean `type`
+    hint: did you mean `type`?
 
-    unknown stage `!type`
+    a second `!`
       !!type:daily
-       ^^^^^
-    hint: did you mean `type`
+       ^
+    hint: one `!` negates a filter
     "#);
 }
 
@@ -309,7 +307,7 @@ fn long_and_many_lined_pipelines() {
     insta::assert_snapshot!(told("all\n| type:daily\n| limt:3\n| limit:x"), @r"
     2 problems in this pipeline
       | limt:3
-        ^^^^ unknown stage `limt`; did you mean `limit`
+        ^^^^ unknown stage `limt`; did you mean `limit`?
       | limit:x
               ^ `limit` takes a whole number from 1, not `x`
     ");
@@ -318,7 +316,7 @@ fn long_and_many_lined_pipelines() {
     unknown stage `limti`
       …| type:daily | type:daily | type:daily | type:daily | type:daily | type:daily | limti:3
                                                                                        ^^^^^
-    hint: did you mean `limit`
+    hint: did you mean `limit`?
     ");
     let many = vec!["x"; 70].join("|");
     insta::assert_snapshot!(told(&many), @r"

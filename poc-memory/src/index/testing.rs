@@ -1,0 +1,20 @@
+//! Indexes in a throw-away folder for tests.
+
+use super::{TextIndex, VectorIndex};
+use crate::config::Config;
+use crate::embed::Embedder;
+use crate::graph::Delta;
+use crate::store::Follower;
+use tempfile::TempDir;
+
+/// Both indexes after one transaction, with the folder they live in.
+pub fn fed(config: &Config, embedder: &dyn Embedder, deltas: &[Delta]) -> (TempDir, TextIndex, VectorIndex) {
+    let folder = tempfile::tempdir().unwrap();
+    let text = TextIndex::open(&folder.path().join("text"), &config.text).unwrap();
+    let (name, dimensions) = (embedder.name(), embedder.dimensions());
+    let vectors =
+        VectorIndex::open(&folder.path().join("vectors"), &config.vectors, name, dimensions).unwrap();
+    text.apply(1, deltas).unwrap();
+    vectors.apply(1, deltas).unwrap();
+    (folder, text, vectors)
+}

@@ -1,0 +1,62 @@
+//! Every word's example gives what it says.
+
+use super::sample::notes;
+use crate::query::{Absent, vocabulary};
+use std::collections::HashSet;
+
+#[test]
+fn every_example_gives_what_it_says() {
+    let world = notes();
+    for stage in vocabulary() {
+        let example = stage.example;
+        assert!(example.pipeline.contains(stage.word), "`{}` does not use its word", example.pipeline);
+        assert_eq!(world.keys(example.pipeline), example.gives, "`{}`", example.pipeline);
+    }
+}
+
+#[test]
+fn words_are_unlike_and_defaults_are_readable() {
+    let mut seen = HashSet::new();
+    for stage in vocabulary() {
+        assert!(seen.insert(stage.word), "`{}` stands twice", stage.word);
+        assert!(!stage.doc.is_empty() && !stage.doc.ends_with('.'), "{}", stage.doc);
+        for param in stage.params {
+            if let Absent::Default(text) = param.absent {
+                assert!(param.takes.read(text).is_ok(), "{} {}", stage.word, param.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn how_each_word_is_written() {
+    let all: Vec<String> = vocabulary()
+        .iter()
+        .map(|stage| format!("{:9}  {}", stage.kind().name(), stage.signature()))
+        .collect();
+    insta::assert_snapshot!(all.join("\n"), @r"
+    algorithm  spread[,max_hops=3][,edge_decay=0.3][,min_activation=0.005]
+    generator  all
+    generator  match:TERMS
+    generator  similar:TEXT[,k=50]
+    generator  interference-pairs[,min_sim=0.5][,k=10]
+    filter     type:NAME
+    filter     key:GLOB
+    filter     keyword:WORD
+    filter     provenance:NAME
+    filter     state:NAME
+    filter     not-visited:AGENT[,DURATION]
+    filter     visited:AGENT[,DURATION]
+    filter     community:N
+    filter     linked-to:KEY
+    transform  sort:FIELD[ asc|desc]
+    transform  limit:N
+    transform  offset:N
+    filter     weight:CMP
+    filter     age:CMP
+    filter     created:CMP
+    filter     degree:CMP
+    filter     content-len:CMP
+    filter     key-len:CMP
+    ");
+}
