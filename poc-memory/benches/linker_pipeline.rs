@@ -8,6 +8,7 @@
 use poc_memory::chance::{Chance, SeededChance};
 use poc_memory::config::Config;
 use poc_memory::embed::HashEmbedder;
+use poc_memory::graph::metrics::clustering;
 use poc_memory::graph::{
     Activity, Category, Delta, Edge, EdgeKind, Ix, Minter, Node, NodeId, NodeType, Origin, State, Tenant,
     Trust, View, Visit, VisitOutcome,
@@ -91,31 +92,38 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// The same question in plain Rust: one loop, then the best twenty.
+/// The same question in plain Rust: one loop over cursors, then the best twenty.
 fn by_hand(view: &View) -> Vec<Ix> {
-    let episodic = view.type_number("episodic");
-    let visits = view.visits_of("linker");
+    let episodic = view.type_number("episodic").unwrap();
     let week_ago = NOW.minus(Span(7 * Span::DAY.0));
+    let (mut states, mut expiries, mut types) = (view.states(), view.expiries(), view.node_types());
+    let mut visits = view.visits_of("linker").unwrap().cursor();
+    let (mut versions, mut emotions) = (view.versions(), view.emotions());
+    let (mut degrees, mut triangles) = (view.degrees(), view.triangle_counts());
+    let (mut intervals, mut replays) = (view.replay_intervals(), view.replays());
     let mut best: Vec<(f64, Ix)> = Vec::with_capacity(21);
     for ix in 0..view.slots() {
-        if !view.is_live(ix) || view.expires(ix).is_some_and(|at| at <= NOW) {
+        if !states.of(ix, None).is_some_and(State::is_live)
+            || expiries.of(ix, None).is_some_and(|at| at <= NOW)
+        {
             continue;
         }
-        if Some(view.node_type(ix)) != episodic {
+        if types.of(ix, u16::MAX) != episodic {
             continue;
         }
-        let visit = visits.and_then(|visits| visits.get(ix as usize).copied().flatten());
-        if visit.is_some_and(|visit| visit.at > week_ago && visit.version >= view.version(ix)) {
+        let visit = visits.of(ix, None);
+        if visit.is_some_and(|visit| visit.at > week_ago && visit.version >= versions.of(ix, 0)) {
             continue;
         }
-        let overdue = match view.replayed(ix) {
+        let overdue = match replays.of(ix, None) {
             None => 3.0,
             Some(at) => {
                 let days = NOW.seconds_since(at) / 86_400.0;
-                (days / f64::from(view.replay_interval(ix).max(1))).clamp(0.0, 5.0)
+                (days / f64::from(intervals.of(ix, 0).max(1))).clamp(0.0, 5.0)
             }
         };
-        let priority = (1.0 - view.clustering(ix)) * overdue * (1.0 + f64::from(view.emotion(ix)) / 10.0);
+        let displacement = 1.0 - clustering(degrees.of(ix, 0), triangles.of(ix, 0));
+        let priority = displacement * overdue * (1.0 + f64::from(emotions.of(ix, 0.0)) / 10.0);
         if best.len() == 20 && priority <= best[19].0 {
             continue;
         }
