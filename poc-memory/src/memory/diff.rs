@@ -83,6 +83,9 @@ mod tests {
             .iter()
             .map(|c| format!("{}: {} -> {}", c.field, c.before, c.after))
             .collect();
-        insta::assert_snapshot!(changed.join("\n"), @"");
+        insta::assert_snapshot!(changed.join("\n"), @r"
+        body: Body of 1 -> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…
+        state: active -> superseded
+        ");
     }
 }

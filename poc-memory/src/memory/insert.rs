@@ -96,7 +96,7 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &Prepared, now: Timestamp) -> Result<Ins
     };
     let mut node = planned.node.clone();
     if let Some(same) = tx.find_hash(node.tenant, &node.content_hash)?
-        && same != node.id
+        && (same != node.id || planned.replaces.is_none())
         && Some(same) != prepared.supersedes
     {
         return match planned.replaces {

@@ -228,16 +228,10 @@ impl Note {
     /// Checks what no store would have written.
     pub(super) fn check(&self, config: &Config) -> Result<()> {
         let wrong = |field: &str, what: String| {
-            Err(Error::invalid(what).hint("only `poc-memory export` writes notes with `schema_version`; leave it out to import a note of your own").field(field))
+            Err(Error::invalid(what)
+                .hint("only `poc-memory export` writes notes with `schema_version`: leave it out of your own")
+                .field(field))
         };
-        if self.schema_version != SCHEMA_VERSION {
-            return Err(Error::invalid(format!(
-                "the note has the form {}, this release reads {SCHEMA_VERSION}",
-                self.schema_version
-            ))
-            .hint("import it with the release that wrote it, or a newer one")
-            .field("schema_version"));
-        }
         if key::checked(&self.key)? != self.key {
             return wrong("key", format!("the key {:?} is not trimmed and in NFC", self.key));
         }
@@ -264,6 +258,9 @@ impl Note {
             if edge.to == self.id {
                 return wrong("edges", "an edge leads from the note to itself".into());
             }
+        }
+        if self.visits.iter().any(|visit| visit.agent.is_empty()) {
+            return wrong("visits", "a visit names no agent".into());
         }
         draft::known_type(&self.node_type.0, config)?;
         draft::check_size(&self.title, &self.body, &self.keywords, config.insert.max_node_bytes)

@@ -17,6 +17,10 @@ mod plan;
 pub mod resolve;
 pub mod stats;
 pub mod supersede;
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 mod ties;
 pub mod visit;
 pub mod weigh;

@@ -104,7 +104,10 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
         }
     };
     replace(&mut node.body, &draft.body);
-    replace(&mut node.title, &draft.title);
+    // A title that came from the body goes with it.
+    let follows = draft.body.is_some() && title_of(&stored.body).as_ref() == Some(&stored.title);
+    let title = draft.title.clone().or_else(|| title_of(&node.body).filter(|_| follows));
+    replace(&mut node.title, &title);
     replace(&mut node.node_type.0, &draft.node_type);
     if let Some(keywords) = &draft.keywords {
         node.keywords.clone_from(keywords);

@@ -8,6 +8,8 @@ mod edges;
 mod foreign;
 mod restore;
 mod source;
+#[cfg(test)]
+mod tests;
 mod wikilinks;
 
 pub use source::Source;
@@ -21,8 +23,6 @@ use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
 use edges::Pending;
 use restore::Restore;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
@@ -39,8 +39,7 @@ pub struct Options {
 }
 
 /// Where a note stands in its source.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
     /// A line of JSON Lines, from 1.
     Line(u64),
@@ -135,6 +134,8 @@ pub fn import(
     import.store(chunk)?;
     import.tie()?;
     progress(done, total.or(Some(done)));
+    // A chunk finds its own failures only when it is stored.
+    import.report.failed.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(import.report)
 }
 

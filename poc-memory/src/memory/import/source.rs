@@ -4,7 +4,7 @@ use super::foreign::Foreign;
 use super::{Options, Place, Read};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::memory::interchange::Note;
+use crate::memory::interchange::{Note, SCHEMA_VERSION};
 use crate::memory::markdown;
 use serde_json::{Map, Value};
 use std::fs::{self, File};
@@ -100,7 +100,7 @@ impl Piece {
     pub(super) fn read(self, options: &Options, provenance: &str) -> Result<Read> {
         match self.form {
             Form::JsonLine => {
-                let value: Value = serde_json::from_str(&self.content).map_err(|error| {
+                let value: Value = serde_json::from_str(self.content.trim()).map_err(|error| {
                     let message = error.to_string();
                     let message = message.split(" at line ").next().unwrap_or_default();
                     Error::invalid(format!("it is not JSON: {message} at column {}", error.column()))
@@ -109,7 +109,7 @@ impl Piece {
                     return Err(Error::invalid("it is JSON but not an object")
                         .hint("write one note a line: {\"title\": …, \"body\": …}"));
                 };
-                if is_own(&fields) {
+                if is_own(&fields)? {
                     return serde_path_to_error::deserialize(Value::Object(fields))
                         .map(|note| Read::Own(Box::new(note)))
                         .map_err(|error| {
@@ -129,7 +129,7 @@ impl Piece {
                         return Err(Error::invalid("the front matter is not a list of `name: value`"));
                     }
                 };
-                if is_own(&fields) {
+                if is_own(&fields)? {
                     let mut note: Note = markdown::front(parts.front)?;
                     note.body = parts.body.to_owned();
                     return Ok(Read::Own(Box::new(note)));
@@ -140,8 +140,17 @@ impl Piece {
     }
 }
 
-fn is_own(fields: &Map<String, Value>) -> bool {
-    fields.contains_key("schema_version")
+/// Whether export wrote these fields, in a form this release reads.
+fn is_own(fields: &Map<String, Value>) -> Result<bool> {
+    match fields.get("schema_version") {
+        None => Ok(false),
+        Some(version) if version.as_u64() == Some(u64::from(SCHEMA_VERSION)) => Ok(true),
+        Some(version) => Err(Error::invalid(format!(
+            "the note has the form {version}, this release reads {SCHEMA_VERSION}"
+        ))
+        .hint("import it with the release that wrote it, or a newer one")
+        .field("schema_version")),
+    }
 }
 
 /// The lines with anything on them, each with its number. One that is too long is skipped.

@@ -1,0 +1,62 @@
+//! A memory of its own for each test.
+
+use super::{Draft, Memory, insert};
+use crate::chance::SeededChance;
+use crate::config::Config;
+use crate::graph::{NodeId, Trust};
+use crate::paths::Paths;
+use crate::time::{ManualClock, Timestamp};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open memory in a temporary folder, with a clock that stands still.
+pub struct Scratch {
+    // Closed before its folder goes.
+    memory: Memory,
+    /// What the memory takes for now.
+    pub clock: Arc<ManualClock>,
+    folder: tempfile::TempDir,
+}
+
+impl Scratch {
+    /// An empty memory with the default settings.
+    pub fn new() -> Scratch {
+        Scratch::with(Config::defaults().unwrap())
+    }
+
+    /// An empty memory with these settings.
+    pub fn with(config: Config) -> Scratch {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
+        let paths = Paths::in_folder(&folder.path().join("home"));
+        let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededChance::new(7))).unwrap();
+        Scratch { memory, clock, folder }
+    }
+
+    /// A folder for files of the test.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Stores a note of the user's.
+    pub fn insert(&self, draft: Draft) -> crate::error::Result<insert::Inserted> {
+        insert::insert(&self.memory, draft, self.memory.cause("manual", "insert"))
+    }
+
+    /// Stores a note with a key and a body; its id.
+    pub fn note(&self, key: &str, body: &str) -> NodeId {
+        self.insert(Draft { key: Some(key.into()), ..draft(body) }).unwrap().id
+    }
+}
+
+impl std::ops::Deref for Scratch {
+    type Target = Memory;
+    fn deref(&self) -> &Memory {
+        &self.memory
+    }
+}
+
+/// A note of the user's with only a body.
+pub fn draft(body: &str) -> Draft {
+    Draft { body: Some(body.into()), ..Draft::new("manual", Trust::User) }
+}
