@@ -3,13 +3,18 @@
 use super::agenda::Slot;
 use crate::shared::Shared;
 use poc_memory::agent::ledger::{self, Run, Status};
+use poc_memory::agent::model::Stop;
 use poc_memory::agent::run::{self, Options, Trigger};
 use poc_memory::error::Result;
 use poc_memory::time::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinSet};
+
+/// What a run gets to end after it was stopped.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Runs that were begun and have not ended.
 pub(super) struct Executor {
@@ -21,6 +26,8 @@ pub(super) struct Executor {
     /// Runs that are caught up go one after the other, so that a start after a long absence is
     /// not a rush.
     late: Arc<Semaphore>,
+    /// Ends the calls that are under way.
+    stop: Stop,
 }
 
 impl Executor {
@@ -31,6 +38,7 @@ impl Executor {
             pending: BTreeMap::new(),
             places: Arc::new(Semaphore::new(shared.memory.config.agents.max_concurrent_runs.max(1))),
             late: Arc::new(Semaphore::new(1)),
+            stop: Stop::new(),
         }
     }
 
@@ -45,13 +53,14 @@ impl Executor {
     /// Runs a slot as soon as there is a place.
     pub(super) fn start(&mut self, slot: Slot) {
         let (shared, places, caught_up) = (self.shared.clone(), self.places.clone(), self.late.clone());
+        let options = Options { stop: self.stop.clone(), ..Options::default() };
         self.pending.insert(slot.agent.clone(), slot.at);
         self.runs.spawn(async move {
             let _turn = if slot.late { caught_up.acquire_owned().await.ok() } else { None };
             let _place = places.acquire_owned().await.ok();
             // Nothing is claimed any more: the slot is caught up after the next start.
             if !shared.is_stopping() {
-                work(shared, slot.agent.clone(), slot.at).await;
+                work(shared, slot.agent.clone(), slot.at, options).await;
             }
             slot.agent
         });
@@ -65,24 +74,32 @@ impl Executor {
         }
     }
 
-    /// Waits until every run has ended or the grace is over; then marks what still runs.
+    /// Waits until every run has ended; when the grace is over, stops them and marks what does not
+    /// end even then.
     pub(super) async fn drain(mut self) {
         let grace = self.shared.memory.config.daemon.shutdown_grace;
-        let all = async { while self.runs.join_next().await.is_some() {} };
-        if tokio::time::timeout(grace.std(), all).await.is_ok() {
+        if self.all_end_within(grace.std()).await {
+            return;
+        }
+        self.stop.stop();
+        if self.all_end_within(LAST_WORDS).await {
             return;
         }
         let shared = self.shared.clone();
         let message = format!("the daemon stopped and waited {grace} for it");
         super::blocking("marking interrupted runs", move || {
-            for row in ledger::abandon(&shared.memory, None, Status::Interrupted, &message)? {
+            for row in ledger::abandon(&shared.memory, |_| true, Status::Interrupted, &message)? {
                 tracing::warn!(agent = row.agent, run = %row.id, "interrupted: {message}");
             }
             Ok(())
         })
         .await;
-        // What still runs cannot be ended from outside; it finds its row ended and applies nothing.
         self.runs.detach_all();
+    }
+
+    async fn all_end_within(&mut self, wait: Duration) -> bool {
+        let all = async { while self.runs.join_next().await.is_some() {} };
+        tokio::time::timeout(wait, all).await.is_ok()
     }
 
     fn forget(&mut self, ended: Result<String, JoinError>) {
@@ -96,7 +113,7 @@ impl Executor {
 }
 
 /// One run, to its end. What it does wrong stays its own.
-async fn work(shared: Arc<Shared>, agent: String, slot: Timestamp) {
+async fn work(shared: Arc<Shared>, agent: String, slot: Timestamp, options: Options) {
     // The definition as it stands when the run begins goes with it to its end.
     let entry = shared.catalog.load().agents.get(&agent).and_then(|entry| entry.definition.clone());
     let Some(definition) = entry else {
@@ -106,24 +123,23 @@ async fn work(shared: Arc<Shared>, agent: String, slot: Timestamp) {
     shared.state.lock().running.push(agent.clone());
     let running = shared.clone();
     let ran = tokio::task::spawn_blocking(move || {
-        run::run(&running.memory, &definition, Trigger::Slot(slot), &Options::default())
+        run::run(&running.memory, &definition, Trigger::Slot(slot), &options)
     })
     .await;
     shared.state.lock().running.retain(|other| *other != agent);
-    match ran {
-        Ok(Ok(row)) => tell(&row),
-        Ok(Err(error)) => tracing::error!(agent, %slot, "a run left no row: {error}"),
-        Err(error) => {
-            let message = panic_message(error);
-            tracing::error!(agent, %slot, "{message}");
-            super::blocking("recording a failed run", move || record(&shared, &agent, slot, message)).await;
-        }
-    }
+    let message = match ran {
+        Ok(Ok(row)) => return tell(&row),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => panic_message(error),
+    };
+    tracing::error!(agent, %slot, "a run failed: {message}");
+    super::blocking("recording a failed run", move || record(&shared, &agent, slot, message)).await;
 }
 
-/// Records a run that ended without a row of its own.
+/// Records a run that did not end its row.
 fn record(shared: &Shared, agent: &str, slot: Timestamp, message: String) -> Result<()> {
-    if ledger::abandon(&shared.memory, Some(agent), Status::Failed, &message)?.is_empty() {
+    let its = |row: &Run| row.agent == agent && row.scheduled_at == Some(slot);
+    if ledger::abandon(&shared.memory, its, Status::Failed, &message)?.is_empty() {
         ledger::leave(&shared.memory, agent, slot, (Status::Failed, None), Some(message))?;
     }
     Ok(())
@@ -136,9 +152,9 @@ fn panic_message(error: JoinError) -> String {
                 .downcast_ref::<&str>()
                 .map(|text| (*text).to_owned())
                 .or_else(|| payload.downcast_ref::<String>().cloned());
-            format!("a defect ended the run: {}", text.unwrap_or_default())
+            format!("a defect ended it: {}", text.unwrap_or_default())
         }
-        Err(error) => format!("the run ended unexpectedly: {error}"),
+        Err(error) => format!("it ended unexpectedly: {error}"),
     }
 }
 

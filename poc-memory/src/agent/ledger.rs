@@ -316,11 +316,14 @@ pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
     end_running(memory, |run| run.boot != memory.boot, Status::Interrupted, message)
 }
 
-/// Ends the rows of this process that still run, those of one agent or all, with what became of
-/// them. Returns those rows.
-pub fn abandon(memory: &Memory, agent: Option<&str>, status: Status, message: &str) -> Result<Vec<Run>> {
-    let own = |run: &Run| run.boot == memory.boot && agent.is_none_or(|agent| agent == run.agent);
-    end_running(memory, own, status, message)
+/// Ends rows of this process that still run with what became of them. Returns those rows.
+pub fn abandon(
+    memory: &Memory,
+    which: impl Fn(&Run) -> bool,
+    status: Status,
+    message: &str,
+) -> Result<Vec<Run>> {
+    end_running(memory, |run| run.boot == memory.boot && which(run), status, message)
 }
 
 fn end_running(
