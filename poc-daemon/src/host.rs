@@ -30,7 +30,7 @@ impl Daemon for Shared {
                 EntryState::Invalid => "invalid",
             };
             *agents.entry(state.to_owned()).or_default() += 1;
-            problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {error}")));
+            problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
         }
         let state = self.state.lock();
         DaemonStatus {

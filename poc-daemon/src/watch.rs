@@ -62,7 +62,9 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 /// Reads agents, prompts and settings anew, now, and believes what it sees. Blocks while it reads.
 pub(crate) fn reload(shared: &Shared) -> Result<Arc<Catalog>> {
-    look(shared, true).map(|(_, catalog)| catalog)
+    let (_, catalog) = look(shared, true)?;
+    tracing::info!(agents = catalog.agents.len(), "reloaded");
+    Ok(catalog)
 }
 
 /// The watched folders.
@@ -135,7 +137,7 @@ fn settings(shared: &Shared) -> Option<String> {
     match Config::load(&shared.memory.paths.config_file()) {
         Ok(config) if config == shared.memory.config => None,
         Ok(_) => Some("`config.toml` has changed: restart the daemon for it to take effect".into()),
-        Err(error) => Some(format!("{error}: the settings the daemon started with go on")),
+        Err(error) => Some(format!("the settings are broken, those at the start go on: {}", error.line())),
     }
 }
 
@@ -150,7 +152,7 @@ fn tell(news: &News) {
         News::Broken(agent, last_good, errors) => {
             let instead = if *last_good { "its last good version goes on" } else { "it does not run" };
             for error in errors {
-                tracing::warn!(agent, "agent is broken, {instead}: {error}");
+                tracing::warn!(agent, "agent is broken, {instead}: {}", error.line());
             }
         }
     }

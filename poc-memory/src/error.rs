@@ -213,6 +213,14 @@ impl Error {
         self
     }
 
+    /// Place, message and hint in one line.
+    pub fn line(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{self}; {hint}"),
+            None => self.to_string(),
+        }
+    }
+
     /// The same error with a place.
     #[must_use]
     pub fn at(mut self, at: At) -> Self {

@@ -87,8 +87,7 @@ struct Unopened(Error);
 
 impl Model for Unopened {
     fn call(&self, _: &Request<'_>) -> Result<Reply, CallError> {
-        let hint = self.0.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
-        Err(CallError::Setup(format!("{}{hint}", self.0.message)))
+        Err(CallError::Setup(self.0.line()))
     }
 }
 
@@ -119,8 +118,7 @@ enum Ending {
 
 impl From<Error> for Ending {
     fn from(error: Error) -> Self {
-        let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
-        Ending::Failed(Status::Failed, None, format!("{error}{hint}"))
+        Ending::Failed(Status::Failed, None, error.line())
     }
 }
 

@@ -4,7 +4,7 @@ use super::text::{Problem, minute, problem, table};
 use crate::agent::definition::Definition;
 use crate::agent::schedule::{Schedule, local_zone};
 use crate::agent::{Entry, EntryState, due, ledger, model, selection};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::ops::{Access, Ctx, Op};
 use crate::time::Timestamp;
@@ -102,7 +102,7 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
     let stale = definition.and_then(|definition| selection::backlog(memory, definition).ok());
     let model = definition.map(|definition| definition.execution.model.clone());
     let missing = || model.as_ref().and_then(|model| model::missing(&memory.config, model));
-    let first = entry.errors.first().map(|error| error.to_string());
+    let first = entry.errors.first().map(Error::line);
     Ok(Row {
         name: name.to_owned(),
         description: definition.map_or_else(String::new, |definition| definition.description.clone()),
