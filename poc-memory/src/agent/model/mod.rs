@@ -23,6 +23,7 @@ use super::selection::Selection;
 use crate::chance::Chance;
 use crate::config::{Config, ProviderKind};
 use crate::error::{Error, Result};
+use crate::similar;
 use crate::time::{Span, Timestamp};
 use http::Http;
 use key::{Environment, Key, environment};
@@ -157,15 +158,10 @@ fn build(config: &Config, name: &str, environment: Environment<'_>) -> Result<Bo
 }
 
 fn unknown(config: &Config, name: &str) -> Error {
-    let near = config
-        .models
-        .keys()
-        .map(|known| (strsim::damerau_levenshtein(known, name), known))
-        .filter(|(distance, known)| *distance <= 2.min(known.len() / 2))
-        .min();
+    let near = similar::to(name, config.models.keys().map(String::as_str));
     let line = format!("`models.{name} = {{ provider = \"…\", id = \"…\" }}` at the top of config.toml");
     Error::config(format!("no model is called `{name}`")).hint(match near {
-        Some((_, near)) => format!("did you mean `{near}`? else put {line}"),
+        Some(near) => format!("did you mean `{near}`? else put {line}"),
         None => format!("put {line}"),
     })
 }

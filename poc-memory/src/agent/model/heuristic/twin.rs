@@ -38,7 +38,7 @@ pub(super) fn find<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>) -> Vec<T
     let mut twins = Vec::new();
     for pair in pairs {
         let (Some(a), Some(b)) = (nodes.get(&pair.a), nodes.get(&pair.b)) else { continue };
-        if used.contains(&a.node.id) || used.contains(&b.node.id) || !(a.whole && b.whole) {
+        if used.contains(&a.node.id) || used.contains(&b.node.id) {
             continue;
         }
         let (kept, repeated) = if rank(&a.node) > rank(&b.node) { (a, b) } else { (b, a) };
