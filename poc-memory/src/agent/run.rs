@@ -193,6 +193,7 @@ impl Attempt<'_> {
         for turn in 0..=definition.retry.repair {
             let reply = self.model.call(&Request {
                 selection,
+                text: &memory.text,
                 actions,
                 agent: &definition.name,
                 system: &prompt.system,

@@ -217,6 +217,8 @@ section!(
         link_within: f64,
         /// From this cosine on, a link needs no word in common.
         link_sure_cosine: f64,
+        /// Below it, the least weight of the rare words in common; 1 is one word no third note has.
+        link_min_shared: f64,
         /// Links a node gets in one run.
         links_per_node: usize,
         /// Links in one run.

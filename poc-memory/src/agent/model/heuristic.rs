@@ -1,7 +1,7 @@
 //! No language model: proposals from the similarity of texts and the structure of the graph alone.
 //!
-//! Links: a chosen node and its best candidates, when they are alike and share a word that is rare
-//! among the texts at hand. Weights: busy nodes gain, trivial ones lose. Supersessions: one note of
+//! Links: a chosen node and its best candidates, when they are alike and share a keyword or words
+//! that are rare in the memory. Weights: busy nodes gain, trivial ones lose. Supersessions: one note of
 //! a pair whose every sentence the other repeats. Inserts: none. The same selection always gives
 //! the same answer.
 
@@ -41,7 +41,7 @@ impl Model for Heuristic {
             reply.insert("supersede".into(), rows.collect());
         }
         if may(ActionKind::LinkAdd) {
-            let found = link::find(&self.settings, &nodes, &gone);
+            let found = link::find(&self.settings, &nodes, request.text, &gone);
             linked = found.iter().flat_map(|link| [link.from.name.as_str(), link.to.name.as_str()]).collect();
             counts.push((found.len(), "link"));
             let rows = found.iter().map(|link| {

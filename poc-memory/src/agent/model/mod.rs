@@ -23,6 +23,7 @@ use super::selection::Selection;
 use crate::chance::Chance;
 use crate::config::{Config, ProviderKind};
 use crate::error::{Error, Result};
+use crate::index::TextIndex;
 use crate::similar;
 use crate::time::{Span, Timestamp};
 use http::Http;
@@ -34,6 +35,8 @@ use std::path::PathBuf;
 pub struct Request<'a> {
     /// The nodes the prompt is about, in the graph as it was read.
     pub selection: &'a Selection,
+    /// Which words are rare.
+    pub text: &'a TextIndex,
     /// What may be answered.
     pub actions: &'a [ActionKind],
     /// Who it is.

@@ -4,15 +4,19 @@ use super::{Request, Stop};
 use crate::agent::definition::ActionKind;
 use crate::agent::selection::Selection;
 use crate::chance::SeededChance;
+use crate::config::Config;
 use crate::graph::View;
+use crate::index::TextIndex;
 use crate::time::{Span, Timestamp};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Everything a [`Request`] borrows.
 pub(super) struct Turn {
     pub(super) agent: String,
     pub(super) selection: Selection,
+    pub(super) text: TextIndex,
     pub(super) actions: Vec<ActionKind>,
     pub(super) corrections: Vec<(String, String)>,
     pub(super) schema: Value,
@@ -28,6 +32,7 @@ impl Turn {
         Turn {
             agent: agent.into(),
             selection: Selection { view: Arc::new(View::new()), handles: Vec::new(), pairs: Vec::new() },
+            text: TextIndex::open(Path::new("/nonexistent"), &Config::defaults().unwrap().text).unwrap(),
             actions: vec![ActionKind::LinkAdd],
             corrections: Vec::new(),
             schema: json!({
@@ -47,6 +52,7 @@ impl Turn {
     pub(super) fn request(&self) -> Request<'_> {
         Request {
             selection: &self.selection,
+            text: &self.text,
             actions: &self.actions,
             agent: &self.agent,
             system: "the system",

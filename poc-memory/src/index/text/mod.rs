@@ -92,6 +92,21 @@ impl TextIndex {
         self.find(query, Scope::Both, limit)
     }
 
+    /// The terms a text is indexed under, in order, with repeats.
+    pub fn tokens(&self, text: &str) -> Vec<String> {
+        self.tokenizer.terms(text)
+    }
+
+    /// The terms a query looks for, without repeats.
+    pub fn query_tokens(&self, query: &str) -> Vec<String> {
+        self.tokenizer.query(query)
+    }
+
+    /// How many live notes have a term in title or body.
+    pub fn frequency(&self, term: &str) -> usize {
+        self.state.read().postings.frequency(term)
+    }
+
     fn find(&self, query: &str, scope: Scope, limit: usize) -> Vec<TextHit> {
         let terms = self.tokenizer.query(query);
         let hits = self.state.read().postings.search(&terms, scope, limit, self.parameters);

@@ -162,6 +162,11 @@ impl Postings {
         top.into_sorted()
     }
 
+    /// How many documents have a term.
+    pub(super) fn frequency(&self, name: &str) -> usize {
+        self.term(name).map_or(0, |term| term.postings.len())
+    }
+
     /// How many nodes it holds.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()

@@ -1,9 +1,10 @@
 //! Which nodes belong together.
 
 use super::Nodes;
-use super::words::Rarity;
+use super::words::{Rare, Shared};
 use crate::agent::selection::Handle;
 use crate::config;
+use crate::index::TextIndex;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Shared words a reason names.
@@ -14,7 +15,7 @@ pub(super) struct Link<'a> {
     pub(super) from: &'a Handle,
     pub(super) to: &'a Handle,
     cosine: f64,
-    shared: Vec<String>,
+    shared: Shared,
 }
 
 impl Link<'_> {
@@ -25,7 +26,7 @@ impl Link<'_> {
 
     pub(super) fn reason(&self) -> String {
         let named: Vec<String> =
-            self.shared.iter().take(WORDS_NAMED).map(|word| format!("`{word}`")).collect();
+            self.shared.words.iter().take(WORDS_NAMED).map(|word| format!("`{word}`")).collect();
         let alike = format!("alike in text ({:.2})", self.cosine);
         if named.is_empty() { alike } else { format!("{alike}; both mention {}", named.join(", ")) }
     }
@@ -36,14 +37,18 @@ impl Link<'_> {
 pub(super) fn find<'a>(
     settings: &config::Heuristic,
     nodes: &Nodes<'a>,
+    text: &TextIndex,
     gone: &BTreeSet<&str>,
 ) -> Vec<Link<'a>> {
-    let rarity = Rarity::of(nodes.selection);
+    let rare = Rare::new(text, nodes.selection.view.live_count(), &nodes.selection.handles);
     let mut links: Vec<Link<'a>> = alike(settings, nodes)
         .filter(|(from, to, _)| !gone.contains(from.name.as_str()) && !gone.contains(to.name.as_str()))
         .filter(|(from, to, _)| is_open(settings, nodes, from, to))
-        .map(|(from, to, cosine)| Link { from, to, cosine, shared: rarity.shared(from, to) })
-        .filter(|link| !link.shared.is_empty() || link.cosine >= settings.link_sure_cosine)
+        .map(|(from, to, cosine)| Link { from, to, cosine, shared: rare.shared(from, to) })
+        .filter(|link| {
+            let told = link.shared.keyword || link.shared.weight >= settings.link_min_shared;
+            told || link.cosine >= settings.link_sure_cosine
+        })
         .collect();
     links.sort_by(|a, b| {
         let place = |link: &Link<'_>| (nodes.position(link.from), nodes.position(link.to));

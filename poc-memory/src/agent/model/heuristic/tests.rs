@@ -3,6 +3,7 @@ use crate::agent::model::testing::Turn;
 use crate::agent::selection::HandlePair;
 use crate::config::Config;
 use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, View, testing};
+use crate::store::Follower;
 use crate::time::{Span, Timestamp};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -88,6 +89,8 @@ impl Scene {
         let settings = Config::defaults().unwrap().heuristic;
         let mut turn = Turn::new("linker");
         (turn.selection, turn.actions, turn.now) = (self.selection(), actions.to_vec(), self.now);
+        let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
+        turn.text.apply(1, &nodes.collect::<Vec<_>>()).unwrap();
         Heuristic { settings }.call(&turn.request()).unwrap().structured.unwrap()
     }
 
@@ -124,6 +127,18 @@ const SOUP: (&str, &str) = ("Lunch", "Lentil soup with lemon, bread and butter."
 fn alike_nodes_with_a_word_in_common_are_linked() {
     let scene = scene(&[SPLIT, REPLAY, SOUP]).like(1, 2, 0.614).like(1, 3, 0.6).like(3, 2, 0.2);
     assert_eq!(scene.links(), ["alike in text (0.61); both mention `journal`, `page` | N1 | N2 | 0.61"]);
+}
+
+#[test]
+fn one_word_that_others_have_too_is_no_reason() {
+    let others = ["A page about tea.", "The page of the diary.", "Lemon cake."];
+    let mut texts = vec![("Split", "A full page is split."), ("Print", "Print each page twice.")];
+    texts.extend(others.map(|body| ("", body)));
+    let alone = |texts: &[(&str, &str)]| scene(texts).like(1, 2, 0.6).links();
+    assert!(alone(&texts).is_empty());
+    texts[0].1 = "A full page is split (INC-7).";
+    texts[1].1 = "Print each page of INC-7 twice.";
+    assert_eq!(alone(&texts), ["alike in text (0.60); both mention `INC-7` | N1 | N2 | 0.6"]);
 }
 
 #[test]

@@ -1,70 +1,90 @@
 //! Words two texts have in common, and marks that tell look-alikes apart.
 
-use crate::agent::selection::{Handle, Selection};
+use crate::agent::selection::Handle;
 use crate::graph::Node;
+use crate::index::TextIndex;
+use crate::rank::bm25;
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::UnicodeSegmentation;
 
-/// Words of fewer letters rarely name a thing, unless they hold a digit.
-const LEAST_LETTERS: usize = 4;
-/// A word is rare when at most this part of the texts has it …
-const RARE_PART: f64 = 0.1;
-/// … or at most this many texts: the two that share it and one more.
-const RARE_TEXTS: usize = 3;
-/// Function words that would pass for rare among a handful of texts.
-const FUNCTION_WORDS: &str = "about above after again against also although always another anything around away \
-    back became because been before behind being below best better between both came cannot come comes could does \
-    doesn't doing done don't down during each either else even ever every everything first from full gave gets give \
-    given goes going gone good have having here however into isn't itself just keep kept know last least less like \
-    made make makes many might more most much must need needs never next none nothing once ones only onto other \
-    others over quite rather really said same seem seen several shall should since some something soon still such \
-    take taken takes than that that's their them then there these they thing things think this those though three \
-    through thus time times together took toward under until upon used uses using very want wants well went were \
-    what when where which while whole whom whose will with within without would wouldn't year your yours";
+/// In a memory of a few notes, a word in this many of them is still rare.
+const RARE_NOTES: usize = 3;
 
-/// Which words are rare among the texts of a selection.
-pub(super) struct Rarity {
-    texts: BTreeMap<String, usize>,
-    most: usize,
+/// The rare terms of every node of a selection.
+pub(super) struct Rare<'a> {
+    text: &'a TextIndex,
+    notes: usize,
+    /// By handle: term and how much it tells (its inverse document frequency).
+    terms: BTreeMap<&'a str, BTreeMap<String, f64>>,
 }
 
-impl Rarity {
-    pub(super) fn of(selection: &Selection) -> Rarity {
-        let mut texts = BTreeMap::new();
-        for handle in &selection.handles {
-            for word in telling(&handle.node) {
-                *texts.entry(word).or_insert(0) += 1;
+/// What two nodes have in common.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Keywords, then words, those that tell most first.
+    pub(super) words: Vec<String>,
+    /// Whether a keyword is among them.
+    pub(super) keyword: bool,
+    /// How much the words tell together; 1 is one word that no third note has.
+    pub(super) weight: f64,
+}
+
+impl<'a> Rare<'a> {
+    /// Over a memory of so many live notes: a term is rare when at most the square root of them
+    /// have it.
+    pub(super) fn new(text: &'a TextIndex, notes: usize, handles: &'a [Handle]) -> Self {
+        let most = notes.isqrt().max(RARE_NOTES);
+        let rare = |node: &Node| {
+            let terms = text.query_tokens(&format!("{}\n{}", node.title, node.body)).into_iter();
+            // A note read from the view may have left the index since.
+            let counted = terms.map(|term| (text.frequency(&term).max(1), term));
+            let rare = counted.filter(|(count, _)| *count <= most);
+            rare.map(|(count, term)| (term, bm25::idf(notes.max(count), count))).collect()
+        };
+        let terms = handles.iter().map(|handle| (handle.name.as_str(), rare(&handle.node))).collect();
+        Rare { text, notes, terms }
+    }
+
+    /// What the two have in common.
+    pub(super) fn shared(&self, a: &Handle, b: &Handle) -> Shared {
+        let keywords = a.node.keywords.iter().filter(|word| b.node.keywords.contains(word));
+        let mut words: Vec<String> = keywords.cloned().collect();
+        let keyword = !words.is_empty();
+        let terms = |handle: &Handle| self.terms.get(handle.name.as_str());
+        let (Some(mine), Some(theirs)) = (terms(a), terms(b)) else { return Shared::default() };
+        let mut common: Vec<(&String, f64)> = mine
+            .iter()
+            .filter(|(term, _)| theirs.contains_key(*term))
+            .map(|(term, idf)| (term, *idf))
+            .collect();
+        // A name before its parts.
+        common.sort_by(|(a, one), (b, other)| {
+            other.total_cmp(one).then_with(|| b.len().cmp(&a.len())).then_with(|| a.cmp(b))
+        });
+        let weight = common.iter().map(|(_, idf)| idf).sum::<f64>() / bm25::idf(self.notes.max(2), 2);
+        for (term, _) in common {
+            let word = self.spelled(term, &a.node);
+            if !words.iter().any(|named| named.contains(&word)) {
+                words.push(word);
             }
         }
-        let part = (selection.handles.len() as f64 * RARE_PART) as usize;
-        Rarity { texts, most: part.max(RARE_TEXTS) }
+        Shared { words, keyword, weight }
     }
 
-    /// Keywords of both nodes, then rare words of both texts, the rarest first.
-    pub(super) fn shared(&self, a: &Handle, b: &Handle) -> Vec<String> {
-        let mut shared: Vec<String> =
-            a.node.keywords.iter().filter(|word| b.node.keywords.contains(word)).cloned().collect();
-        let theirs = telling(&b.node);
-        let mut rare: Vec<(usize, String)> = telling(&a.node)
-            .into_iter()
-            .filter(|word| theirs.contains(word) && !shared.contains(word))
-            .filter_map(|word| Some((*self.texts.get(&word)?, word)))
-            .filter(|(texts, _)| *texts <= self.most)
-            .collect();
-        rare.sort();
-        shared.extend(rare.into_iter().map(|(_, word)| word));
-        shared
+    /// A term as the note spells it, in lower case where it is a plain word.
+    fn spelled(&self, term: &str, node: &Node) -> String {
+        let spelled = node.title.split_whitespace().chain(node.body.split_whitespace());
+        spelled
+            .flat_map(|token| {
+                std::iter::once(token.trim_matches(|c: char| !c.is_alphanumeric()))
+                    .chain(token.unicode_words())
+            })
+            .find(|word| self.text.tokens(word).first().is_some_and(|first| first == term))
+            .map_or_else(
+                || term.to_owned(),
+                |word| if is_identifier(word) { word.to_owned() } else { word.to_lowercase() },
+            )
     }
-}
-
-/// The words of title and body that may name a thing, in lower case.
-fn telling(node: &Node) -> BTreeSet<String> {
-    let words = node.title.unicode_words().chain(node.body.unicode_words()).map(str::to_lowercase);
-    words.filter(|word| word.chars().any(|c| c.is_ascii_digit()) || names_a_thing(word)).collect()
-}
-
-fn names_a_thing(word: &str) -> bool {
-    word.chars().count() >= LEAST_LETTERS && !FUNCTION_WORDS.split_whitespace().any(|common| common == word)
 }
 
 /// Numbers, names in code, abbreviations: tokens with a digit, a capital inside or a joint inside.
@@ -72,14 +92,14 @@ fn names_a_thing(word: &str) -> bool {
 pub(super) fn identifiers(node: &Node) -> BTreeSet<&str> {
     let tokens = node.title.split_whitespace().chain(node.body.split_whitespace());
     let tokens = tokens.map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()));
-    tokens
-        .filter(|token| {
-            let inner = || token.chars().skip(1);
-            token.chars().any(char::is_numeric)
-                || inner().any(char::is_uppercase)
-                || inner().any(|c| "_/.:@#=\\".contains(c))
-        })
-        .collect()
+    tokens.filter(|token| is_identifier(token)).collect()
+}
+
+fn is_identifier(token: &str) -> bool {
+    let inner = || token.chars().skip(1);
+    token.chars().any(char::is_numeric)
+        || inner().any(char::is_uppercase)
+        || inner().any(|c| "_/.:@#=\\".contains(c))
 }
 
 /// The sentences of a text, without regard to case, spacing, list marks and the final stop.
