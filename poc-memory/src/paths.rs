@@ -109,7 +109,7 @@ impl Paths {
     /// Makes the directories that are missing, readable by their owner only. Those of agents and
     /// prompts are left to whoever reads them: one that vanished must be seen to have vanished.
     pub fn create(&self) -> Result<()> {
-        for directory in [&self.config, &self.data, &self.runtime] {
+        for directory in [&self.config, &self.data, &self.runtime, &self.store()] {
             create_private(directory)?;
         }
         Ok(())

@@ -5,6 +5,7 @@ use super::session::Session;
 use crate::config;
 use crate::embedded;
 use crate::error::{Error, Result};
+use crate::paths::create_private;
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -38,6 +39,8 @@ impl Local for Init {
     fn run(self, session: &Session) -> Result<Made> {
         let paths = &session.paths;
         paths.create()?;
+        create_private(&paths.agents())?;
+        create_private(&paths.prompts())?;
         let settings = paths.config_file();
         let mut made = Made {
             folder: settings.parent().unwrap_or(Path::new("")).to_owned(),

@@ -41,9 +41,9 @@ impl Bar {
 
 fn style(bounded: bool) -> ProgressStyle {
     let template = if bounded {
-        "{bar:30} {human_pos}/{human_len} {msg}, {per_sec}, {eta} left"
+        "{bar:30} {human_pos}/{human_len} {msg}, {elapsed}, about {eta} left"
     } else {
-        "{spinner} {human_pos} {msg}, {per_sec}"
+        "{spinner} {human_pos} {msg}, {elapsed}"
     };
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
