@@ -4,7 +4,7 @@ use super::{Access, Ctx, Op};
 use crate::error::{Error, Result};
 use crate::graph::{Ix, NodeId, View};
 use crate::memory::freshness::{self, AsOf};
-use crate::query::{Explanation, Kind, Pair, Pipeline, Scored, vocabulary};
+use crate::query::{Explanation, FIELDS, Kind, Pair, Pipeline, Scored, vocabulary};
 use crate::rank::decay::weight_at;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -33,6 +33,10 @@ fn language() -> String {
         for stage in vocabulary().iter().filter(|stage| stage.kind() == kind) {
             let _ = writeln!(text, "  {}\n      {}", stage.signature(), stage.doc);
         }
+    }
+    let _ = writeln!(text, "\nFields to sort by:");
+    for (field, name) in FIELDS.iter().filter_map(|field| Some((field, field.sort?))) {
+        let _ = writeln!(text, "  {name}\n      {}", field.doc);
     }
     text.truncate(text.trim_end().len());
     text

@@ -15,7 +15,7 @@ pub struct Field {
     pub word: &'static str,
     /// What it is measured in.
     pub unit: Unit,
-    /// What it is, as a sentence about the filter or the order.
+    /// What it is.
     pub doc: &'static str,
     /// For a field that filters: a pipeline that does.
     pub filter: Option<Example>,
@@ -56,7 +56,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "priority",
         unit: Unit::Number,
-        doc: "how much a node would gain from being replayed now, 0 to 10",
+        doc: "How much a node would gain from being replayed now, 0 to 10",
         filter: None,
         sort: Some("priority"),
         read: |ctx, _| {
@@ -76,7 +76,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "weight",
         unit: Unit::Number,
-        doc: "Keeps nodes by their weight as decayed to now",
+        doc: "The weight as decayed to now",
         filter: Some(Example { pipeline: "weight:>1", gives: &["b-tree", "wal"] }),
         sort: Some("weight"),
         read: |ctx, _| Box::new(weights(ctx)),
@@ -84,7 +84,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "age",
         unit: Unit::Instant,
-        doc: "Keeps nodes by the time since their last change",
+        doc: "The time since the last change",
         filter: Some(Example { pipeline: "age:<2d", gives: &["lsm-tree", "day#2026-11-21"] }),
         sort: None,
         read: |ctx, _| {
@@ -95,7 +95,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "timestamp",
         unit: Unit::Instant,
-        doc: "the last change",
+        doc: "The last change",
         filter: None,
         sort: Some("timestamp"),
         read: |ctx, _| {
@@ -106,7 +106,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "created",
         unit: Unit::Instant,
-        doc: "Keeps nodes by the time since they were first stored",
+        doc: "The time since the node was first stored; a sort takes the instant itself",
         filter: Some(Example { pipeline: "created:<=1d", gives: &["day#2026-11-21"] }),
         sort: Some("created"),
         read: |ctx, _| {
@@ -117,7 +117,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "degree",
         unit: Unit::Neighbors,
-        doc: "Keeps nodes by how many live nodes they are tied to",
+        doc: "How many live nodes the node is tied to",
         filter: Some(Example { pipeline: "degree:>=2", gives: &["b-tree", "wal", "crash-notes"] }),
         sort: Some("degree"),
         read: |ctx, _| {
@@ -128,7 +128,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "content-len",
         unit: Unit::Characters,
-        doc: "Keeps nodes by the length of their text in characters",
+        doc: "The length of the text in characters",
         filter: Some(Example { pipeline: "content-len:<30", gives: &["todo/benchmarks"] }),
         sort: Some("content-len"),
         read: |ctx, _| {
@@ -139,7 +139,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "key-len",
         unit: Unit::Characters,
-        doc: "Keeps nodes by the length of their key in characters",
+        doc: "The length of the key in characters",
         filter: Some(Example { pipeline: "key-len:<5", gives: &["wal"] }),
         sort: Some("key-len"),
         read: |ctx, _| {
@@ -150,7 +150,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "score",
         unit: Unit::Number,
-        doc: "the score in the set",
+        doc: "The score in the set",
         filter: None,
         sort: Some("score"),
         read: |_, _| Box::new(|item: Scored| item.score),
@@ -158,7 +158,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "visited",
         unit: Unit::Instant,
-        doc: "the last visit by the agent; a node it never visited comes before all others",
+        doc: "The last visit by the agent; never comes before any other",
         filter: None,
         sort: Some("visited:AGENT"),
         read: |ctx, agent| {

@@ -131,15 +131,10 @@ fn look_up(stage: &RawStage, alone: bool, problems: &mut Vec<Problem>) -> Option
         problems.push(match (sorts, near) {
             (Some(sort), _) => problem.hint(format!("it is a field to sort by: `sort:{sort}`")),
             (None, Some(near)) => problem.hint(format!("did you mean `{near}`?")),
-            (None, None) => problem.hint(every_stage()),
+            (None, None) => problem.hint("`poc-memory search --help` lists every stage"),
         });
     }
     found
-}
-
-fn every_stage() -> String {
-    let words: Vec<String> = stage::vocabulary().iter().map(|stage| format!("`{}`", stage.word)).collect();
-    format!("stages are {}", words.join(", "))
 }
 
 fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> Problem {

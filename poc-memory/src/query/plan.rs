@@ -176,6 +176,8 @@ fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<(Resu
             Ok((set, 1))
         }
         Work::Scan(scan) => {
+            let mut scan = scan(ctx);
+            meter.note = ctx.note.take();
             let mut filters = Vec::new();
             for (call, meter) in behind.iter().zip(meters.iter_mut()) {
                 let resolving = Instant::now();
@@ -184,7 +186,7 @@ fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<(Resu
                 meter.elapsed = resolving.elapsed();
                 filters.push((filter, !call.negated));
             }
-            let mut items = pass(scan(ctx).as_mut(), &mut filters, meter, meters);
+            let mut items = pass(scan.as_mut(), &mut filters, meter, meters);
             if !ctx.sources.view.ids_ascend() {
                 let sorting = Instant::now();
                 items.sort_unstable_by(|a, b| top::by_id(ctx.sources.view, *a, *b));

@@ -42,7 +42,10 @@ impl All<()> {
     fn new<'a>(ctx: &'a Ctx<'a>) -> All<impl FnMut(Ix) -> bool + 'a> {
         let view = ctx.sources.view;
         let mut state = state_at(view, ctx.sources.now);
-        let states: States = ctx.states;
+        let states = ctx.states;
+        if states != States::live() {
+            ctx.note("widened by `state:`");
+        }
         let admits = move |ix| state(ix).is_some_and(|state| states.contains(state));
         All { next: 0, slots: view.slots(), admits }
     }

@@ -42,7 +42,8 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:b-tree | spread", gives: &["b-tree", "wal", "crash-notes"] },
     does: |call| {
         let hops = call.count("max_hops").unwrap_or_default();
-        format!("spreads activation from the set over {hops} hops")
+        let share = call.number("edge_decay").unwrap_or_default();
+        format!("spreads activation from the set over {hops} hops, a share of {share} along each tie")
     },
     work: Work::Algorithm(|call, ctx, items| {
         let rules = Spread {

@@ -102,7 +102,7 @@ fn each_kind_of_problem() {
     unknown stage `blargh`
       blargh
       ^^^^^^
-    hint: a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
+    hint: `poc-memory search --help` lists every stage
 
     unknown stage `priority`
       priority:>3
@@ -277,7 +277,7 @@ fn each_kind_of_problem() {
     unknown stage `hybrid`
       hybrid:"x"
       ^^^^^^
-    hint: a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
+    hint: `poc-memory search --help` lists every stage
 
     unknown stage `Type`
       Type:daily
@@ -322,16 +322,16 @@ fn long_and_many_lined_pipelines() {
     insta::assert_snapshot!(told(&many), @r"
     65 problems in this pipeline
       x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x|x
-      ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
-        ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
-          ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
-            ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
-              ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
-                ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
-                  ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
-                    ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
-                      ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
-                        ^ unknown stage `x`; a value with spaces or `|` stands in quotes; `match:WORD` looks for a word
+      ^ unknown stage `x`; `poc-memory search --help` lists every stage
+        ^ unknown stage `x`; `poc-memory search --help` lists every stage
+          ^ unknown stage `x`; `poc-memory search --help` lists every stage
+            ^ unknown stage `x`; `poc-memory search --help` lists every stage
+              ^ unknown stage `x`; `poc-memory search --help` lists every stage
+                ^ unknown stage `x`; `poc-memory search --help` lists every stage
+                  ^ unknown stage `x`; `poc-memory search --help` lists every stage
+                    ^ unknown stage `x`; `poc-memory search --help` lists every stage
+                      ^ unknown stage `x`; `poc-memory search --help` lists every stage
+                        ^ unknown stage `x`; `poc-memory search --help` lists every stage
       … and 55 more
     ");
     insta::assert_snapshot!(told(&"x".repeat(70_000)), @r"

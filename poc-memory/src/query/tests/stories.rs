@@ -56,7 +56,8 @@ fn a_state_filter_widens_all() {
     assert_eq!(world.keys("state:expired"), ["past"]);
     assert_eq!(world.keys("key:past"), [""; 0]);
     assert_eq!(world.keys("!state:active"), [""; 0]);
-    assert_eq!(world.run("state:superseded").1.stages[0].given, 9);
+    let widened = world.run("state:superseded").1.stages.remove(0);
+    assert_eq!((widened.given, widened.note.as_deref()), (9, Some("widened by `state:`")));
     assert_eq!(world.run("!state:superseded").1.stages[0].given, 8);
 }
 
