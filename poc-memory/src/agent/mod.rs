@@ -17,5 +17,8 @@ pub mod selection;
 mod template;
 pub mod undo;
 
+#[cfg(test)]
+mod tests;
+
 pub use catalog::{Catalog, Entry, EntryState};
 pub use definition::Definition;

@@ -136,7 +136,8 @@ impl<'a> Section<'a> {
     pub(super) fn required<T: Read>(&self, key: &str, example: &str) -> Option<Placed<T>> {
         if self.entry(key).is_none() {
             let error = Error::config(format!("`{}` is missing", self.path_of(key)));
-            self.file.problem(self.offset, error.hint(format!("add `{key} = {example}`")));
+            let hint = format!("add `{key} = {example}` under `[{}]`", self.path);
+            self.file.problem(self.offset, error.hint(hint));
         }
         self.get(key)
     }

@@ -58,6 +58,7 @@ fn tables<'a>(file: &str, text: &'a str) -> Read<DeTable<'a>> {
             Error::config(error.message().to_owned()).at(At { file: Some(file.to_owned()), ..at })
         })
         .collect();
+    placed.sort_by_key(|error| error.at.as_ref().map(|at| (at.line, at.column)));
     // One slip makes the parser stumble over the rest of its line.
     placed.dedup_by_key(|error| error.at.as_ref().and_then(|at| at.line));
     Err(placed)
@@ -275,9 +276,11 @@ impl<'a> Reader<'a> {
         })
     }
 
+    /// The actions named; all there are when a name is unknown, since it may have meant any.
     fn actions(&self, names: &[Placed<String>]) -> Vec<ActionKind> {
         let known = || ActionKind::ALL.into_iter().map(ActionKind::name);
         let mut actions = Vec::new();
+        let mut all_known = true;
         for name in names {
             match ActionKind::parse(&name.value) {
                 Some(kind) if actions.contains(&kind) => {
@@ -286,6 +289,7 @@ impl<'a> Reader<'a> {
                 }
                 Some(kind) => actions.push(kind),
                 None => {
+                    all_known = false;
                     let error = Error::config(format!("unknown action `{}`", name.value));
                     self.file.problem(
                         name.offset,
@@ -300,7 +304,7 @@ impl<'a> Reader<'a> {
             }
         }
         actions.sort_unstable();
-        actions
+        if all_known { actions } else { ActionKind::ALL.to_vec() }
     }
 
     fn schedule(&self, section: &Section<'a>) -> Option<ScheduleRules> {

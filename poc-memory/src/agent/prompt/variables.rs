@@ -114,11 +114,11 @@ fn topology(view: &View, fence: &Fence) -> String {
     let sizes = communities.sizes();
     let largest: Vec<String> = sizes.iter().take(LISTED).map(usize::to_string).collect();
     format!(
-        "{} notes in use, {} edges\n{} communities; the largest have {} notes\n{}\nMost linked:\n{}",
+        "notes in use: {}; edges: {}\ncommunities: {}; notes in the largest: {}\n{}\nmost linked:\n{}",
         view.live_count(),
         view.edge_count(),
         sizes.len(),
-        if largest.is_empty() { "no".to_owned() } else { largest.join(", ") },
+        if largest.is_empty() { "none".to_owned() } else { largest.join(", ") },
         health(view),
         hubs(view, fence),
     )
@@ -133,7 +133,7 @@ fn health(view: &View) -> String {
     }
     let count = view.live_count().max(1) as f64;
     format!(
-        "{alone} notes stand alone; {:.1} links a note; mean clustering {:.2}",
+        "notes that stand alone: {alone}; links of a note on average: {:.1}; mean clustering: {:.2}",
         ties / count,
         clustering / count
     )
@@ -146,7 +146,7 @@ fn hubs(view: &View, fence: &Fence) -> String {
     let lines: Vec<String> = hubs
         .iter()
         .take(LISTED)
-        .map(|&ix| format!("{}: {} links", line(view.key(ix)), view.degree(ix)))
+        .map(|&ix| format!("{} ({} links)", line(view.key(ix)), view.degree(ix)))
         .collect();
     if lines.is_empty() { "none\n".to_owned() } else { fence.around(&lines.join("\n")) }
 }

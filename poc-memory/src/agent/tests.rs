@@ -1,0 +1,7 @@
+//! Stories about agents: from a file to a changed graph and back.
+
+mod files;
+mod prompts;
+mod runs;
+mod undoing;
+mod world;

@@ -1,0 +1,179 @@
+//! Broken files and what is said about them.
+
+use super::world::{World, parse};
+use crate::agent::{Catalog, EntryState};
+use crate::embedded;
+use crate::error::Error;
+use crate::time::Span;
+
+/// The seed's file, as it was written before there was any code.
+const SEED: &str = r#"# agents/linker.toml            (this file, unchanged, must work: it is the seed's)
+[query]
+pipeline = "all | type:episodic | not-visited:linker,7d | sort:priority | limit:20"
+
+[prompt]
+template = "linker.md"
+placeholders = ["TOPOLOGY", "NODES"]
+
+[execution]
+model = "sonnet"
+actions = ["link-add", "weight"]
+schedule = "daily"
+"#;
+
+fn told(errors: &[Error]) -> String {
+    let hint = |error: &Error| error.hint.as_ref().map_or_else(String::new, |hint| format!("\n  {hint}"));
+    errors.iter().map(|error| format!("{error}{}\n", hint(error))).collect()
+}
+
+/// What is said about an agent file.
+fn said(text: &str) -> String {
+    match parse(text) {
+        Ok(_) => "nothing".into(),
+        Err(errors) => told(&errors),
+    }
+}
+
+#[test]
+fn every_problem_is_told_with_its_place() {
+    insta::assert_snapshot!(said(
+        r#"descripton = "x"
+enabled = "yes"
+
+[query]
+pipeline = "all | tpye:episodic"
+max-results = -1
+
+[prompt]
+inline = "{{ NODES }} {{ TOPOLOGY }} {{ nods }}"
+placeholders = ["NODES", "PAIRS", "HUBBS"]
+
+[execution]
+model = "sonett"
+actions = ["link-ad", "weight", "weight"]
+schedule = "dayly"
+timeout = "soon"
+
+[limits.insert]
+max = 2
+
+[schedule]
+timezone = "Europe/Viena"
+overlap = "queue"
+
+[budget]
+max-usd-per-day = 1
+"#
+    ), @"");
+}
+
+#[test]
+fn what_is_missing_is_told_with_what_to_write() {
+    insta::assert_snapshot!(said("[query]\n"), @"");
+}
+
+#[test]
+fn broken_toml_is_told_alone() {
+    insta::assert_snapshot!(said("[query]\npipeline = \"all\nmin-results = 1\n[prompt\n"), @"");
+}
+
+#[test]
+fn a_template_is_checked_where_it_stands() {
+    let world = World::new();
+    world.file(
+        "prompts/bad.md",
+        "Use `supersede`.\n\n{{ NODES }}\n{{ NODES | shout }}\n{{ frobnicate(x=1) }}\n",
+    );
+    world.file("prompts/names.md", "Use `supersede`.\n\n{{ NODES }} {{ Topology }}\n{% for a in NODES %}{{ a }}{% endfor %}{% set b = 1 %}{{ b }} {{ vars.tone }}\n");
+    world.file("prompts/draws.md", "{{ NODES }}\n{% include \"nowhere.md\" %}\n");
+    world.file("prompts/syntax.md", "line\n  {{ NODES \n");
+    for (name, template) in [
+        ("a", "bad.md"),
+        ("b", "names.md"),
+        ("c", "draws.md"),
+        ("d", "syntax.md"),
+        ("e", "../config.toml"),
+        ("f", "none.md"),
+    ] {
+        world.file(
+            &format!("agents/{name}.toml"),
+            &format!(
+                "[query]\npipeline = \"all\"\n[prompt]\ntemplate = \"{template}\"\nplaceholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
+            ),
+        );
+    }
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let all: String =
+        ["a", "b", "c", "d", "e", "f"].iter().map(|name| told(&catalog.agents[*name].errors)).collect();
+    insta::assert_snapshot!(all.replace(&world.home.path().display().to_string(), "HOME"), @"");
+}
+
+#[test]
+fn bundled_agents_and_the_seeds_file_are_good() {
+    let world = World::new();
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
+    assert_eq!(names, ["linker", "replay", "separator"]);
+    for (name, entry) in &catalog.agents {
+        assert_eq!(entry.state, EntryState::Ok, "{name}: {}", told(&entry.errors));
+    }
+    world.file("agents/linker.toml", SEED);
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let linker = &catalog.agents["linker"];
+    assert_eq!(linker.state, EntryState::Ok, "{}", told(&linker.errors));
+    assert_eq!(linker.definition.as_ref().unwrap().execution.model, "sonnet");
+}
+
+#[test]
+fn a_broken_file_keeps_its_last_good_version_also_across_a_restart() {
+    let world = World::new();
+    world.file("agents/mine.toml", SEED);
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let since = catalog.agents["mine"].since;
+    world.clock.advance(Span::HOUR);
+    world.file("agents/mine.toml", &SEED.replace("weight", "wait"));
+    let world = world.reopen();
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let mine = &catalog.agents["mine"];
+    assert_eq!((mine.state, mine.since), (EntryState::LastGood, since));
+    assert_eq!(mine.definition.as_ref().unwrap().source, SEED);
+    insta::assert_snapshot!(told(&mine.errors), @"");
+
+    // Loading what has not changed writes nothing.
+    let seq = world.memory.store.view().seq;
+    Catalog::load(&world.memory).unwrap();
+    assert_eq!(world.memory.store.view().seq, seq);
+}
+
+#[test]
+fn a_deleted_file_retires_its_agent_and_a_deleted_folder_nothing() {
+    let world = World::new();
+    for (file, text) in embedded::agents() {
+        world.file(&format!("agents/{file}"), text);
+    }
+    world.file("agents/mine.toml", SEED);
+    Catalog::load(&world.memory).unwrap();
+    std::fs::remove_file(world.home.path().join("agents/replay.toml")).unwrap();
+    let names = |catalog: &Catalog| catalog.agents.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&Catalog::load(&world.memory).unwrap()), ["linker", "mine", "separator"]);
+
+    std::fs::remove_dir_all(world.home.path().join("agents")).unwrap();
+    let world = world.reopen();
+    let catalog = Catalog::load(&world.memory).unwrap();
+    assert_eq!(names(&catalog), ["linker", "mine", "separator"]);
+    assert_eq!(catalog.problems.len(), 1);
+    assert!(catalog.problems[0].contains("is gone"), "{}", catalog.problems[0]);
+}
+
+#[test]
+fn an_agent_that_comes_back_is_seen_anew() {
+    let world = World::new();
+    world.file("agents/mine.toml", SEED);
+    Catalog::load(&world.memory).unwrap();
+    std::fs::remove_file(world.home.path().join("agents/mine.toml")).unwrap();
+    assert!(!Catalog::load(&world.memory).unwrap().agents.contains_key("mine"));
+    world.clock.advance(Span::WEEK);
+    world.file("agents/mine.toml", SEED);
+    let catalog = Catalog::load(&world.memory).unwrap();
+    assert_eq!(catalog.agents["mine"].since, world.memory.now());
+}

@@ -1,0 +1,114 @@
+//! A run undone: the graph is what it was.
+
+use super::world::{Script, World, agent, outcomes};
+use crate::agent::definition::Definition;
+use crate::agent::ledger;
+use crate::agent::undo::undo;
+use crate::error::Code;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn world(notes: usize) -> (World, Definition) {
+    let world = World::new();
+    for number in 0..notes {
+        world.note(&format!("note-{number}"), &format!("Note {number} of the b-tree and its siblings."));
+    }
+    let all = "\"link-add\", \"weight\", \"insert\", \"supersede\"";
+    let mut definition = agent(all, "[limits.supersede]\nmode = \"apply\"\nmax = 3\n");
+    definition.execution.replay = true;
+    (world, definition)
+}
+
+fn everything() -> Value {
+    json!({"notes": "",
+        "link-add": [{"reason": "", "from": "N1", "to": "N2", "strength": 0.5}],
+        "weight": [{"reason": "", "node": "N1", "delta": 0.2}],
+        "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new siblings.", "keywords": ["k"], "links": ["N1"]}],
+        "supersede": [{"reason": "", "node": "N2", "by": "N3", "key": "", "title": "", "body": ""},
+            {"reason": "", "node": "N4", "by": "", "key": "renamed", "title": "note 3", "body": "Note 3 of the b-tree and its siblings."}]})
+}
+
+#[test]
+fn a_run_undone_leaves_the_graph_as_it_was() {
+    let (world, definition) = world(4);
+    let before = world.graph();
+    let run = world.run(&definition, &Script::says(everything()));
+    assert_eq!(run.applied().count(), 5, "{:?}", run.actions);
+    assert_ne!(world.graph(), before);
+    let items = undo(&world.memory, &run).unwrap();
+    assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    assert_eq!(world.graph(), before);
+
+    // The row says so, and a second undo has nothing to do. The visits stay.
+    let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
+    assert!(row.applied().all(|action| action.undone));
+    assert_eq!(undo(&world.memory, &row).unwrap_err().code, Code::Conflict);
+    assert_eq!(world.memory.store.visits(run.visited[0]).unwrap().len(), 1);
+    // The same also of the log: reading it anew gives the same graph.
+    assert_eq!(world.reopen().graph(), before);
+}
+
+#[test]
+fn what_was_changed_since_is_left_alone_and_reported() {
+    let (world, definition) = world(4);
+    let run = world.run(&definition, &Script::says(everything()));
+    world.edit("renamed", "Edited by a person since.");
+    let items = undo(&world.memory, &run).unwrap();
+    let told: Vec<String> = items
+        .iter()
+        .map(|item| format!("{}: {}", item.summary, item.refused.as_deref().unwrap_or("undone")))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @"");
+    let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
+    let left: Vec<String> =
+        row.applied().filter(|action| !action.undone).map(|action| action.summary.clone()).collect();
+    assert_eq!(left.len(), 1);
+}
+
+#[test]
+fn a_run_that_applied_nothing_cannot_be_undone() {
+    let (world, definition) = world(1);
+    let run = world.run(&definition, &Script::nothing(&["link-add", "weight", "insert", "supersede"]));
+    assert_eq!(undo(&world.memory, &run).unwrap_err().code, Code::Conflict);
+}
+
+fn handle() -> impl Strategy<Value = String> {
+    (1u32..8).prop_map(|number| format!("N{number}"))
+}
+
+fn reply() -> impl Strategy<Value = Value> {
+    let link = (handle(), handle(), 0.1f64..1.0)
+        .prop_map(|(from, to, strength)| json!({"reason": "", "from": from, "to": to, "strength": strength}));
+    let weight = (handle(), -0.2f64..0.2)
+        .prop_map(|(node, delta)| json!({"reason": "", "node": node, "delta": delta}));
+    let insert = (0u32..4, prop::collection::vec(handle(), 0..3)).prop_map(|(number, links)| {
+        json!({"reason": "", "key": "", "title": format!("New {number}"), "body": "siblings of the b-tree",
+            "keywords": ["new"], "links": links})
+    });
+    let supersede = (handle(), handle(), any::<bool>()).prop_map(|(node, by, new)| {
+        let (by, title) =
+            if new { (String::new(), format!("Instead of {node}")) } else { (by, String::new()) };
+        json!({"reason": "", "node": node, "by": by, "key": "", "title": title, "body": ""})
+    });
+    let list = |entry: BoxedStrategy<Value>| prop::collection::vec(entry, 0..4);
+    (list(link.boxed()), list(weight.boxed()), list(insert.boxed()), list(supersede.boxed())).prop_map(
+        |(links, weights, inserts, supersedes)| {
+            json!({"notes": "", "link-add": links, "weight": weights, "insert": inserts, "supersede": supersedes})
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn undo_after_run_is_identity(reply in reply()) {
+        let (world, definition) = world(6);
+        let before = world.graph();
+        let run = world.run(&definition, &Script::says(reply));
+        if run.applied().next().is_some() {
+            let items = undo(&world.memory, &run).unwrap();
+            prop_assert!(items.iter().all(|item| item.refused.is_none()), "{:?} {:?}", items, outcomes(&run));
+            prop_assert_eq!(world.graph(), before);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A memory in a temporary folder, with a clock and chance of its own, and models that say what
+//! they are told.
+
+use crate::agent::definition::Definition;
+use crate::agent::ledger::Run;
+use crate::agent::model::{CallError, Model, Reply, Request};
+use crate::agent::run::{Options, Trigger, run_with};
+use crate::chance::SeededChance;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::graph::{NodeId, Trust};
+use crate::memory::{Draft, Memory, insert};
+use crate::paths::Paths;
+use crate::time::{ManualClock, Timestamp};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+
+pub(super) struct World {
+    pub(super) memory: Memory,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) home: tempfile::TempDir,
+}
+
+impl World {
+    pub(super) fn new() -> World {
+        let home = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
+        let memory = open(home.path(), clock.clone());
+        World { memory, clock, home }
+    }
+
+    /// The same folder in a process of its own.
+    pub(super) fn reopen(self) -> World {
+        let World { memory, clock, home } = self;
+        drop(memory);
+        let memory = open(home.path(), clock.clone());
+        World { memory, clock, home }
+    }
+
+    /// Stores an episodic note that an import made, so that agents may re-weigh it.
+    pub(super) fn note(&self, key: &str, body: &str) -> NodeId {
+        self.draft(Draft { node_type: Some("episodic".into()), ..draft(key, body) })
+    }
+
+    pub(super) fn draft(&self, draft: Draft) -> NodeId {
+        insert::insert(&self.memory, draft, self.memory.cause("test", "insert")).unwrap().id
+    }
+
+    /// A person edits a note.
+    pub(super) fn edit(&self, key: &str, body: &str) {
+        edit(&self.memory, key, body);
+    }
+
+    pub(super) fn file(&self, path: &str, text: &str) {
+        let path = self.home.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(super) fn run(&self, definition: &Definition, model: &dyn Model) -> Run {
+        run_with(&self.memory, definition, model, Trigger::Manual, &Options::default()).unwrap()
+    }
+
+    /// Everything of the graph but visits, as text.
+    pub(super) fn graph(&self) -> String {
+        let store = &self.memory.store;
+        let view = store.view();
+        let mut text = String::new();
+        for ix in 0..view.slots() {
+            let Some(node) = view.id(ix).and_then(|id| store.node(id).unwrap()) else { continue };
+            let mut edges = store.edges(node.id).unwrap();
+            edges.sort_by_key(|edge| (edge.src, edge.kind, edge.dst));
+            writeln!(text, "{node:?}\n  {:?}\n  {edges:?}", store.activity(node.id).unwrap()).unwrap();
+            writeln!(text, "  {:?}", self.memory.vectors.of(node.id)).unwrap();
+        }
+        text
+    }
+
+    pub(super) fn weight(&self, id: NodeId) -> f64 {
+        self.memory.store.activity(id).unwrap().unwrap().weight
+    }
+}
+
+fn open(home: &std::path::Path, clock: Arc<ManualClock>) -> Memory {
+    let (config, chance) = (Config::defaults().unwrap(), Arc::new(SeededChance::new(7)));
+    Memory::open(Paths::in_folder(home), config, clock, chance).unwrap()
+}
+
+pub(super) fn draft(key: &str, body: &str) -> Draft {
+    let mut draft = Draft::new("import:test", Trust::User);
+    (draft.key, draft.title, draft.body) = (Some(key.into()), Some(key.replace('-', " ")), Some(body.into()));
+    draft
+}
+
+pub(super) fn edit(memory: &Memory, key: &str, body: &str) {
+    let change = Draft { update: true, ..draft(key, body) };
+    insert::insert(memory, change, memory.cause("manual", "insert")).unwrap();
+}
+
+/// An agent file of the given actions, with more lines behind it.
+pub(super) fn agent(actions: &str, more: &str) -> Definition {
+    let text = format!(
+        "[query]\npipeline = \"all | type:episodic | sort:timestamp asc\"\n\
+         [prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [{actions}]\n{more}"
+    );
+    parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+pub(super) fn parse(text: &str) -> Result<Definition, Vec<Error>> {
+    let template = |name: &str| Err(Error::config(format!("the template `{name}` is missing")));
+    Definition::parse("tester", "agents/tester.toml", text, &Config::defaults().unwrap(), &template)
+}
+
+/// A model that gives one answer after the other, and may do something meanwhile.
+pub(super) struct Script<'a> {
+    replies: Mutex<Vec<Result<Reply, CallError>>>,
+    meanwhile: Box<dyn Fn(&Request<'_>) + Send + Sync + 'a>,
+    pub(super) prompts: Mutex<Vec<String>>,
+}
+
+impl<'a> Script<'a> {
+    pub(super) fn new(replies: Vec<Result<Reply, CallError>>) -> Script<'a> {
+        Script {
+            replies: Mutex::new(replies.into_iter().rev().collect()),
+            meanwhile: Box::new(|_| {}),
+            prompts: Mutex::default(),
+        }
+    }
+
+    /// Answers one JSON value.
+    pub(super) fn says(value: Value) -> Script<'a> {
+        Script::new(vec![Ok(Reply { text: value.to_string(), ..Reply::default() })])
+    }
+
+    /// Answers with nothing to do for the named actions.
+    pub(super) fn nothing(actions: &[&str]) -> Script<'a> {
+        let mut value = json!({"notes": ""});
+        actions.iter().for_each(|action| value[*action] = json!([]));
+        Script::says(value)
+    }
+
+    pub(super) fn meanwhile(mut self, act: impl Fn(&Request<'_>) + Send + Sync + 'a) -> Script<'a> {
+        self.meanwhile = Box::new(act);
+        self
+    }
+}
+
+impl Model for Script<'_> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
+        (self.meanwhile)(request);
+        self.prompts.lock().push(format!("{}\n{}", request.system, request.prompt));
+        self.replies.lock().pop().expect("the model was called once too often")
+    }
+}
+
+/// Each action of a run with what became of it.
+pub(super) fn outcomes(run: &Run) -> Vec<String> {
+    let outcome = |row: &crate::agent::ledger::ActionRow| {
+        let became = row.rejected.clone().unwrap_or_else(|| "applied".into());
+        format!("{}: {became}", row.summary)
+    };
+    run.actions.iter().map(outcome).collect()
+}
