@@ -64,17 +64,66 @@ overlap = "queue"
 [budget]
 max-usd-per-day = 1
 "#
-    ), @"");
+    ), @r#"
+    agents/tester.toml:1:1: unknown key `descripton`
+      did you mean `description`?
+    agents/tester.toml:2:11: `enabled` is a string
+      give `true` or `false`
+    agents/tester.toml:5:12: unknown stage `tpye`
+      all | tpye:episodic
+            ^^^^
+      did you mean `type`?
+    agents/tester.toml:6:15: -1 is out of range
+      give a number from 0 up
+    agents/tester.toml:9:10: the template uses `TOPOLOGY`, which `prompt.placeholders` does not list (line 1 of the template)
+      add "TOPOLOGY" to `prompt.placeholders`
+    agents/tester.toml:9:10: unknown variable `nods` (line 1 of the template)
+      did you mean `NODES`?
+    agents/tester.toml:10:26: the template does not use the placeholder `PAIRS`
+      write `{{ PAIRS }}` in the template or remove it here
+    agents/tester.toml:10:35: unknown placeholder `HUBBS`
+      did you mean `HUBS`?
+    agents/tester.toml:13:9: unknown model `sonett`
+      did you mean `sonnet`?
+    agents/tester.toml:14:12: unknown action `link-ad`
+      did you mean `link-add`?
+    agents/tester.toml:14:33: the action `weight` is named twice
+      name it once
+    agents/tester.toml:15:12: `dayly` is not a schedule
+      write `on-demand`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `every 6h` or `cron 0 3 * * 1-5`
+    agents/tester.toml:16:11: `soon` is not a duration
+      write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
+    agents/tester.toml:22:12: unknown time zone `Europe/Viena`
+      did you mean `Europe/Vienna`?
+    agents/tester.toml:23:11: `schedule.overlap` cannot be `queue`
+      write `skip`
+    agents/tester.toml:25:2: unknown key `budget`
+      known here: `description`, `enabled`, `execution`, `freshness`, `limits`, `mode`, `prompt`, `query`, `retry`, `schedule`
+    "#);
 }
 
 #[test]
 fn what_is_missing_is_told_with_what_to_write() {
-    insta::assert_snapshot!(said("[query]\n"), @"");
+    insta::assert_snapshot!(said("[query]\n"), @r#"
+    agents/tester.toml:1:1: `execution.model` is missing
+      add `model = "default"` under `[execution]`
+    agents/tester.toml:1:1: `execution.actions` is missing
+      add `actions = ["link-add"]` under `[execution]`
+    agents/tester.toml:1:1: `prompt.placeholders` is missing
+      add `placeholders = ["NODES"]` under `[prompt]`
+    agents/tester.toml:1:1: `prompt.template` is missing
+      add `template = "linker.md"` under `[prompt]`
+    agents/tester.toml:1:2: `query.pipeline` is missing
+      add `pipeline = "all | type:episodic | limit:20"` under `[query]`
+    "#);
 }
 
 #[test]
 fn broken_toml_is_told_alone() {
-    insta::assert_snapshot!(said("[query]\npipeline = \"all\nmin-results = 1\n[prompt\n"), @"");
+    insta::assert_snapshot!(said("[query]\npipeline = \"all\nmin-results = 1\n[prompt\n"), @r#"
+    agents/tester.toml:2:16: invalid basic string, expected `"`
+    agents/tester.toml:4:8: unclosed table, expected `]`
+    "#);
 }
 
 #[test]
@@ -105,7 +154,21 @@ fn a_template_is_checked_where_it_stands() {
     let catalog = Catalog::load(&world.memory).unwrap();
     let all: String =
         ["a", "b", "c", "d", "e", "f"].iter().map(|name| told(&catalog.agents[*name].errors)).collect();
-    insta::assert_snapshot!(all.replace(&world.home.path().display().to_string(), "HOME"), @"");
+    insta::assert_snapshot!(all.replace(&world.home.path().display().to_string(), "HOME"), @r#"
+    prompts/bad.md:4:12: unknown filter `shout`
+    prompts/bad.md:5:4: unknown function `frobnicate`
+    prompts/names.md:1:5: the template names the action `supersede`, which is not permitted
+      add "supersede" to `execution.actions` or leave it out of the prompt
+    prompts/names.md:3:16: the template uses `Topology`, which `prompt.placeholders` does not list
+      add "TOPOLOGY" to `prompt.placeholders`
+    prompts/draws.md:2:1: the template `nowhere.md` is missing
+      put a file `nowhere.md` into `HOME/prompts`
+    prompts/syntax.md:2:11: unexpected end of input
+    agents/e.toml:4:12: the template `../config.toml` lies outside the folder of prompts
+      name a file of that folder, such as `linker.md`
+    agents/f.toml:4:12: the template `none.md` is missing
+      put a file `none.md` into `HOME/prompts`
+    "#);
 }
 
 #[test]
@@ -137,7 +200,10 @@ fn a_broken_file_keeps_its_last_good_version_also_across_a_restart() {
     let mine = &catalog.agents["mine"];
     assert_eq!((mine.state, mine.since), (EntryState::LastGood, since));
     assert_eq!(mine.definition.as_ref().unwrap().source, SEED);
-    insta::assert_snapshot!(told(&mine.errors), @"");
+    insta::assert_snapshot!(told(&mine.errors), @r"
+    agents/mine.toml:11:24: unknown action `wait`
+      the actions are `link-add`, `weight`, `insert` and `supersede`
+    ");
 
     // Loading what has not changed writes nothing.
     let seq = world.memory.store.view().seq;

@@ -58,7 +58,13 @@ fn what_was_changed_since_is_left_alone_and_reported() {
         .iter()
         .map(|item| format!("{}: {}", item.summary, item.refused.as_deref().unwrap_or("undone")))
         .collect();
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    link `note-0` to `note-1` at 0.5: undone
+    move the weight of `note-0` by +0.2: undone
+    insert "New": undone
+    supersede `note-1` by `note-2`: undone
+    supersede `note-3` by a new note "note 3": the note `renamed` changed since
+    "#);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     let left: Vec<String> =
         row.applied().filter(|action| !action.undone).map(|action| action.summary.clone()).collect();
