@@ -5,4 +5,5 @@ mod both_ways;
 mod documents;
 mod kill;
 mod reload;
+mod schedule;
 mod support;

@@ -3,4 +3,4 @@
 pub mod transcript;
 pub mod world;
 
-pub use world::World;
+pub use world::{PATIENCE, World};
