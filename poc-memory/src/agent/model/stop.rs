@@ -4,6 +4,9 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// No wait is longer: what an agent file asks for must not overflow an [`Instant`].
+pub(super) const LONGEST: Duration = Duration::from_secs(7 * 86_400);
+
 /// A handle that stops the calls it was given to. Copies of it are the same handle.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<Inner>);
@@ -51,7 +54,7 @@ impl Stop {
 
     /// Waits until `look` finds something; it looks again after every [`Stop::wake`].
     pub(super) fn wait<T>(&self, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Waited<T> {
-        let deadline = Instant::now() + limit;
+        let deadline = Instant::now() + limit.min(LONGEST);
         let mut stopped = self.0.stopped.lock();
         loop {
             if let Some(found) = look() {
@@ -88,7 +91,7 @@ mod tests {
 
         let handle = stop.clone();
         let stopper = std::thread::spawn(move || handle.stop());
-        assert_eq!(stop.wait(Duration::from_secs(60), || None::<()>), Waited::Stopped);
+        assert_eq!(stop.wait(Duration::MAX, || None::<()>), Waited::Stopped);
         stopper.join().unwrap();
         assert!(stop.is_stopped());
     }

@@ -172,6 +172,15 @@ fn a_stop_ends_the_call_at_once() {
 }
 
 #[test]
+fn any_timeout_is_taken() {
+    for timeout in [Span(i64::MAX), Span(i64::MIN), Span(0)] {
+        let turn = Turn { timeout, ..Turn::new("linker") };
+        let answer = ask_with(&MockModel::script(vec![ok()]), &turn).answer;
+        assert_eq!(answer.is_ok(), timeout.0 > 0, "{answer:?}");
+    }
+}
+
+#[test]
 fn nobody_at_the_address_is_down() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (http, waits) = provider(&format!("http://{address}"));
