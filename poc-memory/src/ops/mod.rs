@@ -15,6 +15,8 @@ mod link;
 mod search;
 mod stats;
 mod supersede;
+#[cfg(test)]
+mod tests;
 mod visit;
 mod weight;
 

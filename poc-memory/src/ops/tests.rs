@@ -1,0 +1,304 @@
+//! Every verb of the graph through the table: words in, words and values out.
+
+use super::*;
+use crate::agent::Catalog;
+use crate::error::{Error, Exit, Result};
+use crate::memory::testing::Scratch;
+use crate::time::Span;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A process without agents and without a daemon.
+struct Nobody;
+
+impl Host for Nobody {
+    fn catalog(&self) -> Result<Arc<Catalog>> {
+        Err(Error::unavailable("no agents here"))
+    }
+    fn daemon(&self) -> Result<&dyn Daemon> {
+        Err(Error::unavailable("no daemon here"))
+    }
+}
+
+fn call(memory: &Scratch, line: &str) -> Result<(&'static OpDef, Value)> {
+    let line = words(line);
+    let op = find(line[0]).unwrap();
+    let command = (op.augment)(clap::Command::new(op.name));
+    let matches = command.try_get_matches_from(line).map_err(|error| Error::invalid(error.to_string()))?;
+    let ctx = Ctx { memory, host: &Nobody, progress: &|_| {} };
+    Ok((op, (op.run)(&ctx, (op.parse)(&matches)?)?))
+}
+
+/// What a person reads, ids taken out.
+fn say(memory: &Scratch, line: &str) -> String {
+    match call(memory, line) {
+        Err(error) => {
+            format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
+        }
+        Ok((op, answer)) => {
+            let text = (op.show)(&answer).unwrap();
+            let plain = |word: &str| {
+                if word.len() == 32 && word.starts_with("01") { "ID".into() } else { word.to_owned() }
+            };
+            let words = text.split_inclusive(|c: char| !c.is_alphanumeric()).map(|word| {
+                let name = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+                plain(name) + &word[name.len()..]
+            });
+            words.collect()
+        }
+    }
+}
+
+fn json(memory: &Scratch, line: &str) -> Value {
+    call(memory, line).unwrap().1
+}
+
+/// The words of a command line; what stands between quotes is one word.
+fn words(line: &str) -> Vec<&str> {
+    let parts = line.split('\'').enumerate();
+    parts
+        .flat_map(|(at, part)| if at % 2 == 1 { vec![part] } else { part.split_whitespace().collect() })
+        .collect()
+}
+
+fn filled() -> Scratch {
+    let memory = Scratch::new();
+    json(&memory, "insert --key btree -t 'B-tree splits' -b 'A split writes two pages.' -k Storage");
+    json(
+        &memory,
+        "insert --key journal -t 'The journal' -b 'Page splits are written to the journal.' -k storage --type episodic",
+    );
+    json(&memory, "link btree journal --reason 'splits are journalled'");
+    memory.clock.advance(Span::HOUR);
+    memory
+}
+
+#[test]
+fn a_note_is_shown_with_all_that_is_known() {
+    let memory = filled();
+    json(&memory, "visit linker journal");
+    json(&memory, "insert --update --key journal --author Ann");
+    insta::assert_snapshot!(say(&memory, "get journal"), @r"
+    The journal
+
+    key        journal
+    id         ID
+    type       episodic, general, active
+    keywords   storage
+    weight     1.000
+    created    2026-11-21T08:00:00.000Z
+    modified   2026-11-21T09:00:00.000Z, version 2
+    provenance manual, trust user
+    author     Ann
+
+    Page splits are written to the journal.
+
+    link
+      ← 0.80  btree  B-tree splits
+
+    keyword
+      → 0.62  btree  B-tree splits
+
+    semantic
+      → 0.62  btree  B-tree splits
+
+    visits
+      2026-11-21T09:00:00.000Z  v1  processed by linker
+
+    history
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert)
+      2026-11-21T09:00:00.000Z  v2  changed by manual (insert)
+    ");
+    insta::assert_snapshot!(say(&memory, "get btree --markdown"), @r"
+    ---
+    schema_version: 1
+    id: ID
+    key: btree
+    title: B-tree splits
+    type: semantic
+    category: general
+    keywords:
+    - storage
+    provenance: manual
+    trust: user
+    emotion: 0.0
+    created: 2026-11-21T08:00:00.000Z
+    modified: 2026-11-21T08:00:00.000Z
+    state: active
+    origin: local
+    version: 1
+    weight: 1.0
+    touched: 2026-11-21T08:00:00.000Z
+    accesses: 0
+    replay_interval: 0
+    edges:
+    - to: ID
+      kind: link
+      strength: 0.8
+      created: 2026-11-21T08:00:00.000Z
+      touched: 2026-11-21T08:00:00.000Z
+      provenance: manual
+      reason: splits are journalled
+    ---
+
+    A split writes two pages.
+    ");
+    insta::assert_snapshot!(say(&memory, "history journal"), @r#"
+    journal (ID)
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert)
+      2026-11-21T09:00:00.000Z  v2  changed by manual (insert)
+        author: "" → "Ann"
+    "#);
+}
+
+#[test]
+fn verbs_say_what_they_did() {
+    let memory = filled();
+    let mut told = String::new();
+    for line in [
+        "insert -t Soup --weight 2",
+        "insert -t Soup",
+        "insert -t 'Lentil soup' --supersedes soup --expires 2027-01-01",
+        "link btree journal",
+        "link btree journal --kind contradicts --strength 0.5",
+        "link btree journal --remove",
+        "link btree journal --remove",
+        "weight btree -0.5",
+        "weight btree 3",
+        "visit linker btree journal --outcome skipped",
+        "supersede btree journal --reason 'said twice'",
+        "delete btree",
+        "delete btree",
+        "get jurnal",
+        "search",
+    ] {
+        told += &format!("$ {line}\n{}\n", say(&memory, line).trim_end());
+    }
+    insta::assert_snapshot!(told, @r"
+    $ insert -t Soup --weight 2
+    inserted `soup` (0 keyword edges, 0 semantic edges)
+    $ insert -t Soup
+    known already as `soup`
+    $ insert -t 'Lentil soup' --supersedes soup --expires 2027-01-01
+    inserted `lentil-soup` (0 keyword edges, 0 semantic edges)
+    $ link btree journal
+    already present: `btree` → `journal` (link, strength 0.8)
+    $ link btree journal --kind contradicts --strength 0.5
+    added: `btree` → `journal` (contradicts, strength 0.5)
+    $ link btree journal --remove
+    removed: `btree` → `journal` (link)
+    $ link btree journal --remove
+    not present: `btree` → `journal` (link)
+    $ weight btree -0.5
+    `btree` weighs 0.500 (before: 1.000)
+    $ weight btree 3
+    `btree` weighs 3.000 (before: 0.500)
+    $ visit linker btree journal --outcome skipped
+    2 notes skipped by `linker`
+    $ supersede btree journal --reason 'said twice'
+    `journal` supersedes `btree` and has 0 of its links
+    $ delete btree
+    deleted `btree` and 4 edges
+    $ delete btree
+    not_found: there is no node `btree`
+    `poc-memory search btree` looks for it
+    $ get jurnal
+    not_found: there is no node `jurnal`
+    did you mean `journal`?
+    $ search
+    invalid_argument: there is nothing to search for
+    give words, or a pipeline: `poc-memory search -p 'all | limit:20'`
+    ");
+}
+
+#[test]
+fn a_search_lists_what_it_found() {
+    let memory = filled();
+    insta::assert_snapshot!(say(&memory, "search -p 'all | sort:created asc'"), @r"
+    1.000  btree    semantic  B-tree splits
+    1.000  journal  episodic  The journal
+    ");
+    assert_eq!(say(&memory, "search nothing like it"), "nothing found\n");
+    let found = json(&memory, "search journal -p spread --explain");
+    let results = found["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    for field in ["id", "key", "title", "type", "score", "weight", "modified"] {
+        assert!(!results[0][field].is_null(), "{field}: {found:#}");
+    }
+    assert_eq!(found["explain"]["stages"].as_array().unwrap().len(), 2);
+    assert_eq!((found["as_of"]["seq"].as_u64(), found["lag"].as_u64()), (Some(3), Some(0)));
+    assert_eq!(found["degraded"], serde_json::json!([]));
+}
+
+#[test]
+fn counts_equal_a_count_by_hand() {
+    let memory = filled();
+    json(&memory, "insert -t Soup --supersedes btree");
+    let mut counted = json(&memory, "stats");
+    for measured in ["log_bytes", "record_bytes", "index_bytes", "average_weight", "as_of"] {
+        assert!(!counted.as_object_mut().unwrap().remove(measured).unwrap().is_null(), "{measured}");
+    }
+    insta::assert_snapshot!(serde_json::to_string(&counted).unwrap(), @r#"{"nodes":3,"live":2,"edges":5,"keywords":1,"by_type":{"episodic":1,"semantic":2},"by_state":{"active":2,"superseded":1},"by_edge_kind":{"keyword":1,"link":2,"semantic":1,"supersedes":1},"lag":0,"degraded":[]}"#);
+    let (edges, lines) = (counted["edges"].as_u64().unwrap(), json(&memory, "export"));
+    assert_eq!(lines["edges"].as_u64().unwrap(), edges);
+    assert_eq!(lines["nodes"], counted["nodes"]);
+}
+
+#[test]
+fn an_export_goes_to_a_file_a_folder_or_the_answer() {
+    let memory = filled();
+    let (file, folder) = (memory.folder().join("all.jsonl"), memory.folder().join("all"));
+    let lines = say(&memory, "export");
+    assert_eq!(lines.lines().count(), 2);
+    json(&memory, &format!("export --output {}", file.display()));
+    assert_eq!(std::fs::read_to_string(&file).unwrap().lines().count(), 2);
+    json(&memory, &format!("export --markdown {}", folder.display()));
+    assert!(folder.join("btree.md").is_file());
+    let again = call(&memory, &format!("export --markdown {}", folder.display())).err().unwrap();
+    assert_eq!((again.code.name(), again.message.as_str()), ("conflict", "the folder is not empty"));
+    let nowhere = memory.folder().join("no/such/folder");
+    assert!(call(&memory, &format!("export --output {}", nowhere.display())).is_err());
+}
+
+#[test]
+fn an_import_that_failed_in_part_says_so_and_ends_so() {
+    let memory = filled();
+    let file = memory.folder().join("notes.jsonl");
+    std::fs::write(&file, "{\"body\": \"good\", \"colour\": 1}\n{\"body\": 7}\nnonsense\n").unwrap();
+    let line = format!("import {}", file.display());
+    insta::assert_snapshot!(say(&memory, &line), @r"
+    2 inserted, 0 updated, 0 duplicates, 1 failed, 0 edges
+    failed     line 3: it is not JSON: expected ident at column 2
+    ignored    the field `colour` of 1 notes
+    ");
+    let (op, answer) = call(&memory, &line).unwrap();
+    assert_eq!((op.exit)(&answer).unwrap(), Exit::Failed);
+    assert_eq!(answer["failed"][0]["line"], 3);
+}
+
+#[test]
+fn a_wrong_request_names_its_field() {
+    let memory = filled();
+    let ctx = Ctx { memory: &memory, host: &Nobody, progress: &|_| {} };
+    let check = |op: &str, request: Value, field: Option<&str>, message: &str| {
+        let error = (find(op).unwrap().run)(&ctx, request).unwrap_err();
+        let at = error.at.as_ref().and_then(|at| at.field.as_deref());
+        assert_eq!((at, error.code.name()), (field, "invalid_argument"), "{error}");
+        assert!(error.message.contains(message), "{error}");
+    };
+    check("insert", serde_json::json!({"titel": "x"}), Some("titel"), "unknown field `titel`");
+    check("insert", serde_json::json!({"title": "x", "emotion": "much"}), Some("emotion"), "invalid type");
+    check("link", serde_json::json!({"from": "btree"}), None, "missing field `to`");
+    check(
+        "weight",
+        serde_json::json!({"node": "btree", "value": "much"}),
+        Some("value"),
+        "`much` is not a weight",
+    );
+    check(
+        "link",
+        serde_json::json!({"from": "btree", "to": "journal", "strength": 2}),
+        Some("strength"),
+        "out of range",
+    );
+}
