@@ -243,3 +243,16 @@ fn an_agent_that_comes_back_is_seen_anew() {
     let catalog = Catalog::load(&world.memory).unwrap();
     assert_eq!(catalog.agents["mine"].since, world.memory.now());
 }
+
+#[test]
+fn an_edited_schedule_begins_when_it_is_edited() {
+    let world = World::new();
+    world.file("agents/mine.toml", SEED);
+    let since = |world: &World| Catalog::load(&world.memory).unwrap().agents["mine"].since;
+    let first = since(&world);
+    world.clock.advance(Span::DAY);
+    world.file("agents/mine.toml", &SEED.replace("limit:20", "limit:5"));
+    assert_eq!(since(&world), first, "another pipeline, the same slots");
+    world.file("agents/mine.toml", &SEED.replace("daily", "hourly"));
+    assert_eq!(since(&world), world.memory.now());
+}
