@@ -193,15 +193,19 @@ impl Definition {
 
     /// How long a visit keeps a node fresh; `None` is until the node changes.
     ///
-    /// A window that follows from the schedule is nine tenths of its period: visits are stamped
-    /// minutes after their slot, and must not make the next slot find everything fresh.
+    /// A window that follows from the schedule is nine tenths of its period, in whole hours when it
+    /// is longer than one: visits are stamped minutes after their slot, and must not make the next
+    /// slot find everything fresh.
     pub fn window(&self) -> Option<Span> {
         if let Some(window) = self.freshness.window {
             return Some(window);
         }
         match self.query.pipeline.not_visited(&self.name) {
             Some(duration) => duration,
-            None => self.execution.schedule.period().map(|period| Span(period.0 / 10 * 9)),
+            None => self.execution.schedule.period().map(|period| {
+                let window = period.0 / 10 * 9;
+                Span(if window > Span::HOUR.0 { window - window % Span::HOUR.0 } else { window })
+            }),
         }
     }
 }

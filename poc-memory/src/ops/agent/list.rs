@@ -6,6 +6,7 @@ use crate::agent::schedule::{Schedule, local_zone};
 use crate::agent::{Entry, EntryState, due, ledger, model, selection};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::memory::freshness::{self, AsOf, Freshness};
 use crate::ops::{Access, Ctx, Op};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -23,6 +24,11 @@ pub(crate) struct Agents {
     agents: Vec<Row>,
     /// What is wrong with the folder of agents as a whole.
     problems: Vec<String>,
+    as_of: AsOf,
+    /// Transactions the slowest index is behind.
+    lag: u64,
+    /// What makes the answer poorer than it should be.
+    degraded: Vec<String>,
 }
 
 /// One agent.
@@ -59,7 +65,9 @@ impl Op for List {
     fn run(self, ctx: &Ctx<'_>) -> Result<Agents> {
         let catalog = ctx.host.catalog()?;
         let agents = catalog.agents.iter().map(|(name, entry)| row(ctx.memory, name, entry));
-        Ok(Agents { agents: agents.collect::<Result<_>>()?, problems: catalog.problems.clone() })
+        let Freshness { as_of, lag, degraded } = freshness::of(ctx.memory, &ctx.memory.store.view());
+        let (agents, problems) = (agents.collect::<Result<_>>()?, catalog.problems.clone());
+        Ok(Agents { agents, problems, as_of, lag, degraded })
     }
 
     fn show(output: &Agents) -> String {

@@ -31,8 +31,8 @@ pub(crate) struct Outcome {
     pub(super) notes: String,
     pub(super) applied: Vec<Applied>,
     pub(super) rejected: Vec<Rejected>,
-    /// Nodes that count as visited.
-    pub(super) visited: usize,
+    /// Keys of the nodes that count as visited.
+    pub(super) visited: Vec<String>,
     pub(super) scheduled_at: Option<Timestamp>,
     pub(super) started: Timestamp,
     pub(super) finished: Option<Timestamp>,
@@ -86,7 +86,7 @@ impl Outcome {
             notes: run.notes.clone(),
             applied: run.applied().map(applied).collect(),
             rejected: run.actions.iter().filter_map(rejected).collect(),
-            visited: run.visited.len(),
+            visited: run.visited.iter().map(key).collect(),
             scheduled_at: run.scheduled_at,
             started: run.started,
             finished: run.finished,
@@ -103,7 +103,7 @@ impl Outcome {
         let dry = if self.dry_run { "dry run, nothing was written\n" } else { "" };
         let mut text = format!("{dry}{}: {}{reason}", self.agent, self.status);
         if self.selected > 0 {
-            let _ = write!(text, ", {} notes read, {} visited", self.selected, self.visited);
+            let _ = write!(text, ", {} notes read, {} visited", self.selected, self.visited.len());
         }
         text.push('\n');
         if let Some(message) = &self.message {
