@@ -199,14 +199,6 @@ impl Error {
         self
     }
 
-    /// The error and its hint in one line.
-    pub fn in_a_line(&self) -> String {
-        match &self.hint {
-            Some(hint) => format!("{self}; {hint}"),
-            None => self.to_string(),
-        }
-    }
-
     /// The same error with the name of the offending field.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Self {
