@@ -1,9 +1,13 @@
-//! Rows of runs and occurrences: as the store keeps them, and how they are read and written.
+//! Rows of runs and occurrences, as the store keeps them.
 
-use crate::error::{Error, Result};
+mod book;
+
+pub use book::{abandon, claim, close, find, interrupt_others, leave, rows};
+pub(super) use book::{expect_running, get, prune};
+
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
-use crate::store::{Cause, Record, Table, Tx};
+use crate::store::{Record, Table};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -166,7 +170,7 @@ impl Run {
 
     /// The row's key: agent, NUL, id, so that the rows of an agent stand together, oldest first.
     pub fn key(&self) -> Vec<u8> {
-        run_key(&self.agent, self.id)
+        book::run_key(&self.agent, self.id)
     }
 
     /// Actions that changed the graph.
@@ -213,198 +217,4 @@ impl Status {
             Status::Missed => "missed",
         }
     }
-}
-
-fn prefix(agent: &str) -> Vec<u8> {
-    [agent.as_bytes(), b"\0"].concat()
-}
-
-fn run_key(agent: &str, id: RunId) -> Vec<u8> {
-    [prefix(agent).as_slice(), id.as_bytes()].concat()
-}
-
-fn occurrence_key(agent: &str, slot: Timestamp) -> Vec<u8> {
-    [prefix(agent).as_slice(), &slot.0.to_be_bytes()].concat()
-}
-
-fn cause(memory: &Memory, agent: &str, run: Option<RunId>) -> Cause {
-    Cause { run, ..memory.cause(&format!("agent:{agent}"), "agent run") }
-}
-
-/// Rows, newest first: of one agent or of all, at most `limit` of each agent.
-pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Run>> {
-    let prefix = agent.map(prefix).unwrap_or_default();
-    let mut all: Vec<Run> = memory.store.scan::<Run>(&prefix)?.into_iter().map(|(_, run)| run).collect();
-    all.sort_by(|a, b| (&a.agent, b.id).cmp(&(&b.agent, a.id)));
-    let mut rows: Vec<Run> =
-        all.chunk_by(|a, b| a.agent == b.agent).flat_map(|group| group.iter().take(limit).cloned()).collect();
-    rows.sort_by_key(|run| std::cmp::Reverse(run.id));
-    Ok(rows)
-}
-
-/// The row with an id or with the only id that starts so.
-pub fn find(memory: &Memory, id: &str) -> Result<Run> {
-    let wanted = id.to_ascii_lowercase();
-    let mut found = rows(memory, None, usize::MAX)?;
-    found.retain(|run| !wanted.is_empty() && run.id.to_string().starts_with(&wanted));
-    match (found.pop(), found.len()) {
-        (Some(run), 0) => Ok(run),
-        (Some(_), more) => Err(Error::invalid(format!("`{id}` is the start of {} run ids", more + 1))
-            .hint("give more digits of the id")
-            .field("run")),
-        (None, _) => Err(Error::not_found(format!("there is no run `{id}`"))
-            .hint("`poc-memory agent history` lists the runs")
-            .field("run")),
-    }
-}
-
-/// Claims a run of an agent: its row, and its slot when it has one. When the agent runs already
-/// the row that comes back is a skipped one. A slot that was claimed before is a conflict.
-pub fn claim(memory: &Memory, mut row: Run) -> Result<Run> {
-    let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
-        let overlaps = settle_running(memory, tx, &row.agent)?;
-        if overlaps {
-            row.finish(memory, Status::Skipped, Some(Reason::Overlap));
-        }
-        put_slot(tx, &row)?;
-        tx.put(&row.key(), &row)
-    });
-    committed.map(|_| row)
-}
-
-/// Leaves the row of a slot that was not run, with a message when there is more to say. `None` when
-/// the slot was claimed before.
-pub fn leave(
-    memory: &Memory,
-    agent: &str,
-    slot: Timestamp,
-    (status, reason): (Status, Option<Reason>),
-    message: Option<String>,
-) -> Result<Option<Run>> {
-    let mut row = Run::claimed(memory, agent, Some(slot));
-    row.message = message;
-    row.finish(memory, status, reason);
-    let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
-        if tx.get::<Occurrence>(&occurrence_key(agent, slot))?.is_some() {
-            return Ok(false);
-        }
-        put_slot(tx, &row)?;
-        tx.put(&row.key(), &row)?;
-        prune(memory, tx, agent)?;
-        Ok(true)
-    })?;
-    Ok(committed.value.then_some(row))
-}
-
-/// Writes the ended row of a claimed run that changed nothing else. A row that somebody else has
-/// ended is a conflict.
-pub fn close(memory: &Memory, row: &Run) -> Result<()> {
-    memory
-        .store
-        .transact(cause(memory, &row.agent, Some(row.id)), |tx| {
-            expect_running(tx, row)?;
-            tx.put(&row.key(), row)?;
-            prune(memory, tx, &row.agent)
-        })
-        .map(|_| ())
-}
-
-/// Marks the rows that other processes left running as interrupted: this process holds the store,
-/// so they are gone. Returns those rows.
-pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
-    let message = "the process that ran it ended in the middle";
-    end_running(memory, |run| run.boot != memory.boot, Status::Interrupted, message)
-}
-
-/// Ends rows of this process that still run with what became of them. Returns those rows.
-pub fn abandon(
-    memory: &Memory,
-    which: impl Fn(&Run) -> bool,
-    status: Status,
-    message: &str,
-) -> Result<Vec<Run>> {
-    end_running(memory, |run| run.boot == memory.boot && which(run), status, message)
-}
-
-fn end_running(
-    memory: &Memory,
-    which: impl Fn(&Run) -> bool,
-    status: Status,
-    message: &str,
-) -> Result<Vec<Run>> {
-    let left = |run: &Run| run.status == Status::Running && which(run);
-    if !rows(memory, None, usize::MAX)?.iter().any(left) {
-        return Ok(Vec::new());
-    }
-    let committed = memory.store.transact(memory.cause("daemon", "recover"), |tx| {
-        let mut ended = Vec::new();
-        for (key, mut run) in tx.scan::<Run>(&[])? {
-            if left(&run) {
-                run.finish(memory, status, None);
-                run.message = Some(message.to_owned());
-                tx.put(&key, &run)?;
-                ended.push(run);
-            }
-        }
-        Ok(ended)
-    })?;
-    Ok(committed.value)
-}
-
-/// Deletes the rows of an agent beyond the number kept, with their slots.
-pub(super) fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
-    let rows = tx.scan::<Run>(&prefix(agent))?;
-    let surplus = rows.len().saturating_sub(memory.config.agents.keep_rows);
-    for (key, run) in rows.into_iter().take(surplus) {
-        tx.delete::<Run>(&key)?;
-        if let Some(slot) = run.scheduled_at {
-            tx.delete::<Occurrence>(&occurrence_key(agent, slot))?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether the agent runs in this process; rows of processes that are gone become interrupted.
-fn settle_running(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<bool> {
-    let mut runs = false;
-    for (key, mut run) in tx.scan::<Run>(&prefix(agent))? {
-        if run.status != Status::Running {
-            continue;
-        }
-        if run.boot == memory.boot {
-            runs = true;
-        } else {
-            run.finish(memory, Status::Interrupted, None);
-            tx.put(&key, &run)?;
-        }
-    }
-    Ok(runs)
-}
-
-/// The row of a run as it is now.
-pub(super) fn get(tx: &Tx<'_>, run: &Run) -> Result<Run> {
-    tx.get::<Run>(&run.key())?
-        .ok_or_else(|| Error::not_found(format!("the row of the run `{}` is no longer kept", run.id)))
-}
-
-/// That nobody has ended a run in the meantime.
-pub(super) fn expect_running(tx: &Tx<'_>, run: &Run) -> Result<()> {
-    let status = get(tx, run)?.status;
-    if status == Status::Running {
-        return Ok(());
-    }
-    Err(Error::conflict(format!("the run `{}` was ended as {} in the meantime", run.id, status.name())))
-}
-
-/// Takes a slot for a row. A slot whose run was interrupted may be taken again.
-fn put_slot(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
-    let Some(slot) = row.scheduled_at else { return Ok(()) };
-    let key = occurrence_key(&row.agent, slot);
-    if let Some(taken) = tx.get::<Occurrence>(&key)? {
-        let before = tx.get::<Run>(&run_key(&row.agent, taken.run))?;
-        if before.is_none_or(|before| before.status != Status::Interrupted) {
-            return Err(Error::conflict(format!("the slot {slot} of `{}` was claimed before", row.agent)));
-        }
-    }
-    tx.put(&key, &Occurrence { run: row.id })
 }

@@ -1,0 +1,129 @@
+//! `[prompt]`: the template, wherever it stands, checked against its placeholders.
+
+use super::{Placed, Reader, Section};
+use crate::agent::definition::{ActionKind, Prompt};
+use crate::agent::{check, template};
+use crate::error::Error;
+use std::collections::BTreeMap;
+
+impl<'a> Reader<'a> {
+    pub(super) fn prompt(&self, section: &Section<'a>, actions: &[ActionKind]) -> Option<Prompt> {
+        section.refuse_unknown(&["template", "inline", "placeholders"]);
+        let placeholders: Option<Vec<Placed<String>>> =
+            section.required("placeholders", "[\"NODES\"]").map(|placed| placed.value);
+        let vars = section.section("vars");
+        let vars = vars.keys().filter_map(|(key, _)| Some((key.to_owned(), vars.get(key)?.value))).collect();
+        let source = self.source(section);
+        if let (Some(source), Some(placeholders)) = (&source, &placeholders) {
+            let names: Vec<(&str, usize)> =
+                placeholders.iter().map(|placed| (placed.value.as_str(), placed.offset)).collect();
+            self.check_template(source, &names, actions);
+        }
+        let max_node_chars: Placed<usize> = section.get("max-node-chars")?;
+        section.expect(
+            "max-node-chars",
+            &max_node_chars,
+            max_node_chars.value >= 1,
+            "give a number from 1 up",
+        );
+        let source = source?;
+        Some(Prompt {
+            template: source.file,
+            text: source.text,
+            includes: source.includes,
+            placeholders: placeholders?.into_iter().map(|placed| placed.value).collect(),
+            system: section.get("system")?.value,
+            vars,
+            max_node_chars: max_node_chars.value,
+            max_tokens: section.get("max-tokens")?.value,
+            drop_tail: section.one_of("on-overflow", &[("drop-tail", true), ("fail", false)])?,
+        })
+    }
+
+    /// The template's text, from the folder of prompts or the agent file itself.
+    fn source(&self, section: &Section<'a>) -> Option<Source> {
+        let (file, text, offset) = match (section.place("template"), section.place("inline")) {
+            (None, None) => {
+                let _: Option<Placed<String>> = section.required("template", "\"linker.md\"");
+                return None;
+            }
+            (Some(_), Some(second)) => {
+                let error = Error::config("`prompt.template` and `prompt.inline` exclude each other");
+                self.file.problem(second, error.hint("leave one of them out"));
+                return None;
+            }
+            (Some(_), None) => {
+                let name: Placed<String> = section.get("template")?;
+                match template::checked_name(&name.value).and_then(|()| (self.template)(&name.value)) {
+                    Ok(text) => (Some(name.value), text, name.offset),
+                    Err(error) => {
+                        self.file.problem(name.offset, error);
+                        return None;
+                    }
+                }
+            }
+            (None, Some(_)) => {
+                let inline: Placed<String> = section.get("inline")?;
+                (None, inline.value, inline.offset)
+            }
+        };
+        let mut source = Source { file, text, offset, includes: BTreeMap::new() };
+        let found = template::includes(source.name(), &source.text, self.template);
+        source.includes = found.map_err(|error| self.at_template(&source, error)).ok()?;
+        Some(source)
+    }
+
+    fn check_template(&self, source: &Source, placeholders: &[(&str, usize)], actions: &[ActionKind]) {
+        let checked = check::template(source.name(), &source.text, &source.includes, actions);
+        for error in checked.errors {
+            self.at_template(source, error);
+        }
+        let Some(variables) = checked.variables else { return };
+        for &(name, offset) in placeholders {
+            if let Err(error) = check::placeholder(name, &variables) {
+                self.file.problem(offset, error);
+            }
+        }
+        for variable in &variables {
+            if !placeholders.iter().any(|(name, _)| name.eq_ignore_ascii_case(&variable.name)) {
+                self.at_template(source, check::undeclared(variable));
+            }
+        }
+    }
+
+    /// Notes a problem of a template: at its place there, or at the template's value when the
+    /// template stands in the agent file.
+    fn at_template(&self, source: &Source, error: Error) {
+        let inside = error.at.as_ref().filter(|at| at.file.as_deref() == Some(template::INLINE));
+        match inside.and_then(|at| at.line) {
+            Some(line) => {
+                let message = format!("{} (line {line} of the template)", error.message);
+                self.file.problem(source.offset, Error { message, ..error });
+            }
+            None => {
+                let mut error = error;
+                match error.at.as_mut().and_then(|at| at.file.as_mut()) {
+                    Some(file) => {
+                        file.insert_str(0, "prompts/");
+                        self.file.placed(error);
+                    }
+                    None => self.file.problem(source.offset, error),
+                }
+            }
+        }
+    }
+}
+
+/// A template as it was found.
+struct Source {
+    file: Option<String>,
+    text: String,
+    offset: usize,
+    includes: BTreeMap<String, String>,
+}
+
+impl Source {
+    fn name(&self) -> &str {
+        self.file.as_deref().unwrap_or(template::INLINE)
+    }
+}
