@@ -51,7 +51,7 @@ const STEPS: &[Step] = &[
         keeps: true,
     },
     Step {
-        say: "The separator looks for notes that say the same; what would remove one is left to you",
+        say: "The separator looks for notes that are alike and yet live apart in the graph",
         line: &["agent", "run", "separator"],
         keeps: false,
     },
