@@ -18,17 +18,13 @@ fn notes(world: &World) {
     }
 }
 
-fn strings(value: &Value) -> Vec<String> {
-    value.as_array().unwrap().iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect()
-}
-
 #[test]
 fn a_second_run_has_nothing_to_do_until_a_note_is_edited() {
     let world = World::new();
     notes(&world);
     let first = world.json(&["agent", "run", "linker"]);
     assert_eq!(first["selected"], 3, "{first:#}");
-    assert_eq!(strings(&first["visited"]).len(), 3, "{first:#}");
+    assert_eq!(first["visited"], 3, "{first:#}");
 
     let second = world.json_ending(&["agent", "run", "linker"], 3);
     assert_eq!((second["status"].as_str(), second["reason"].as_str()), (Some("skipped"), Some("not-stale")));
@@ -44,7 +40,9 @@ fn a_second_run_has_nothing_to_do_until_a_note_is_edited() {
         "Lentil soup, and talk of the B-tree.",
     ]);
     let third = world.json(&["agent", "run", "linker"]);
-    assert_eq!(strings(&third["visited"]), ["lunch"], "{third:#}");
+    assert_eq!((&third["selected"], &third["visited"]), (&1.into(), &1.into()), "{third:#}");
+    let seen = |key: &str| world.json(&["get", key])["visits"][0]["version"].clone();
+    assert_eq!((seen("lunch"), seen("monday")), (2.into(), 1.into()));
 
     let history = world.json(&["agent", "history", "linker"]);
     assert_eq!(history["runs"].as_array().unwrap().len(), 3, "{history:#}");
