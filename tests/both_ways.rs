@@ -130,7 +130,7 @@ impl Names {
                 }
             }
             Value::Number(_)
-                if ["seq", "micros", "total_micros", "weight", "average_weight", "score"].contains(&key)
+                if ["seq", "micros", "total_micros", "weight", "before", "average_weight", "score"].contains(&key)
                     || key.ends_with("_bytes") =>
             {
                 *value = Value::from(0);
