@@ -120,6 +120,10 @@ impl Names {
         match value {
             Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| self.rename(key, value)),
             Value::Array(items) => items.iter_mut().for_each(|item| self.rename(key, item)),
+            // An export within an answer: one object a line.
+            Value::String(lines) if key == "lines" => {
+                *lines = lines.lines().map(|line| self.plain(line)).collect();
+            }
             Value::String(text) => {
                 *text = text
                     .split_inclusive(|c: char| !c.is_alphanumeric())
@@ -130,7 +134,17 @@ impl Names {
                 }
             }
             Value::Number(_)
-                if ["seq", "micros", "total_micros", "weight", "before", "average_weight", "score"].contains(&key)
+                if [
+                    "seq",
+                    "micros",
+                    "total_micros",
+                    "weight",
+                    "before",
+                    "average_weight",
+                    "strength",
+                    "score",
+                ]
+                .contains(&key)
                     || key.ends_with("_bytes") =>
             {
                 *value = Value::from(0);

@@ -1,6 +1,6 @@
 //! What an agent file must agree with beyond its own keys: settings, templates, the language.
 
-use super::definition::ActionKind;
+use super::definition::{ActionKind, Prompt};
 use super::template::{self, VARIABLES};
 use crate::config::Config;
 use crate::error::{At, Error};
@@ -26,12 +26,7 @@ pub(super) struct Variable {
 }
 
 /// Checks a template by itself.
-pub(super) fn template(
-    name: &str,
-    text: &str,
-    includes: &BTreeMap<String, String>,
-    permitted: &[ActionKind],
-) -> Checked {
+pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, String>) -> Checked {
     let tera = match template::engine(name, text, includes, |_| Ok(String::new())) {
         Ok(tera) => tera,
         Err(errors) => return Checked { errors, variables: None },
@@ -50,26 +45,34 @@ pub(super) fn template(
             Variable { name: variable, at: place.unwrap_or_default() }
         })
         .collect();
-    let mut errors = Vec::new();
+    Checked { errors: Vec::new(), variables: Some(variables) }
+}
+
+/// The actions a prompt names although the agent may not take them. Nothing goes wrong by it: such
+/// an action cannot be answered. But the model is told what it cannot do.
+pub(super) fn unpermitted(prompt: &Prompt, permitted: &[ActionKind]) -> Vec<Error> {
+    let template = prompt.template.as_deref().unwrap_or("the inline template");
+    let included = prompt.includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let sources: Vec<(&str, &str)> =
+        std::iter::once((template, prompt.text.as_str())).chain(included).collect();
+    let mut found = Vec::new();
     for kind in ActionKind::ALL.into_iter().filter(|kind| !permitted.contains(kind)) {
-        for (file, text) in sources() {
-            let quoted = [format!("`{}`", kind.name()), format!("\"{}\"", kind.name())];
+        let name = kind.name();
+        for (file, text) in &sources {
+            let quoted = [format!("`{name}`"), format!("\"{name}\"")];
             if let Some(offset) = quoted.iter().find_map(|quoted| text.find(quoted)) {
-                errors.push(
-                    Error::config(format!(
-                        "the template names the action `{}`, which is not permitted",
-                        kind.name()
-                    ))
-                    .hint(format!(
-                        "add \"{}\" to `execution.actions` or leave it out of the prompt",
-                        kind.name()
-                    ))
-                    .at(At { file: Some(file.to_owned()), ..At::offset(text, offset) }),
+                found.push(
+                    Error::config(format!("the template names the action `{name}`, which is not permitted"))
+                        .hint(format!("add \"{name}\" to `execution.actions` or leave it out of the prompt"))
+                        .at(At {
+                            file: file.map(|name| format!("prompts/{name}")),
+                            ..At::offset(text, offset)
+                        }),
                 );
             }
         }
     }
-    Checked { errors, variables: Some(variables) }
+    found
 }
 
 /// That a declared placeholder is a variable and is used.

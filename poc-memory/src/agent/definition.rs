@@ -3,6 +3,7 @@
 mod file;
 mod read;
 
+use super::check;
 use super::schedule::Schedule;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -184,6 +185,13 @@ impl Definition {
         template: &dyn Fn(&str) -> Result<String>,
     ) -> Result<Definition, Vec<Error>> {
         read::read(name, file, text, config, template)
+    }
+
+    /// What is probably not meant, though nothing keeps the agent from running.
+    pub fn warnings(&self) -> Vec<Error> {
+        let mut found = check::unpermitted(&self.prompt, &self.execution.actions);
+        found.extend(self.execution.schedule.warning().map(Error::config));
+        found
     }
 
     /// The provenance of everything it writes.

@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
         let freshness = self.freshness(&root.section("freshness"));
         let execution = self.execution(&root.section("execution"));
         let actions = execution.as_ref().map(|execution| execution.actions.as_slice());
-        let prompt = self.prompt(&root.section("prompt"), actions.unwrap_or(&[]));
+        let prompt = self.prompt(&root.section("prompt"));
         let schedule = self.schedule(&root.section("schedule"));
         let limits = self.limits(&root.section("limits"), actions);
         let retry = self.retry(&root.section("retry"));

@@ -157,8 +157,6 @@ fn a_template_is_checked_where_it_stands() {
     insta::assert_snapshot!(all.replace(&world.home.path().display().to_string(), "HOME"), @r#"
     prompts/bad.md:4:12: unknown filter `shout`
     prompts/bad.md:5:4: unknown function `frobnicate`
-    prompts/names.md:1:5: the template names the action `supersede`, which is not permitted
-      add "supersede" to `execution.actions` or leave it out of the prompt
     prompts/names.md:3:16: the template uses `Topology`, which `prompt.placeholders` does not list
       add "TOPOLOGY" to `prompt.placeholders`
     prompts/draws.md:2:1: the template `nowhere.md` is missing
@@ -168,6 +166,25 @@ fn a_template_is_checked_where_it_stands() {
       name a file of that folder, such as `linker.md`
     agents/f.toml:4:12: the template `none.md` is missing
       put a file `none.md` into `HOME/prompts`
+    "#);
+}
+
+#[test]
+fn an_action_the_prompt_names_in_vain_is_a_warning() {
+    let world = World::new();
+    world.file("prompts/more.md", "{{ NODES }}\nUse `supersede` or `link-add`.\n");
+    world.file(
+        "agents/more.toml",
+        "[query]\npipeline = \"all\"\n[prompt]\ntemplate = \"more.md\"\nplaceholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\nschedule = \"cron 0 3 1 * 1\"\n",
+    );
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let entry = &catalog.agents["more"];
+    assert_eq!(told(&entry.errors), "");
+    let warnings = entry.definition.as_ref().unwrap().warnings();
+    insta::assert_snapshot!(told(&warnings), @r#"
+    prompts/more.md:2:6: the template names the action `supersede`, which is not permitted
+      add "supersede" to `execution.actions` or leave it out of the prompt
+    `cron 0 3 1 * 1` names a day of the month and a day of the week: it fires on every day that is one or the other
     "#);
 }
 

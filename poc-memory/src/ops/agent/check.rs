@@ -2,7 +2,7 @@
 
 use super::text::{Problem, problem};
 use crate::agent::{Catalog, model};
-use crate::error::{Exit, Result};
+use crate::error::{Error, Exit, Result};
 use crate::ops::{Access, Ctx, Op};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ impl Op for Check {
             let good = entry.definition.as_ref().filter(|_| entry.errors.is_empty());
             let warnings = good.map_or_else(Vec::new, |definition| {
                 let model = model::missing(&ctx.memory.config, &definition.execution.model);
-                [definition.execution.schedule.warning(), model].into_iter().flatten().collect()
+                definition.warnings().iter().map(Error::line).chain(model).collect()
             });
             let errors = entry.errors.iter().map(Problem::from).collect();
             Checked { name: name.clone(), errors, warnings }

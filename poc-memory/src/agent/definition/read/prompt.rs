@@ -1,13 +1,13 @@
 //! `[prompt]`: the template, wherever it stands, checked against its placeholders.
 
 use super::{Placed, Reader, Section};
-use crate::agent::definition::{ActionKind, Prompt};
+use crate::agent::definition::Prompt;
 use crate::agent::{check, template};
 use crate::error::Error;
 use std::collections::BTreeMap;
 
 impl<'a> Reader<'a> {
-    pub(super) fn prompt(&self, section: &Section<'a>, actions: &[ActionKind]) -> Option<Prompt> {
+    pub(super) fn prompt(&self, section: &Section<'a>) -> Option<Prompt> {
         section.refuse_unknown(&["template", "inline", "placeholders"]);
         let placeholders: Option<Vec<Placed<String>>> =
             section.required("placeholders", "[\"NODES\"]").map(|placed| placed.value);
@@ -17,7 +17,7 @@ impl<'a> Reader<'a> {
         if let (Some(source), Some(placeholders)) = (&source, &placeholders) {
             let names: Vec<(&str, usize)> =
                 placeholders.iter().map(|placed| (placed.value.as_str(), placed.offset)).collect();
-            self.check_template(source, &names, actions);
+            self.check_template(source, &names);
         }
         let max_node_chars: Placed<usize> = section.get("max-node-chars")?;
         section.expect(
@@ -73,8 +73,8 @@ impl<'a> Reader<'a> {
         Some(source)
     }
 
-    fn check_template(&self, source: &Source, placeholders: &[(&str, usize)], actions: &[ActionKind]) {
-        let checked = check::template(source.name(), &source.text, &source.includes, actions);
+    fn check_template(&self, source: &Source, placeholders: &[(&str, usize)]) {
+        let checked = check::template(source.name(), &source.text, &source.includes);
         for error in checked.errors {
             self.at_template(source, error);
         }
