@@ -51,10 +51,9 @@ pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
 /// The actions a prompt names although the agent may not take them. Nothing goes wrong by it: such
 /// an action cannot be answered. But the model is told what it cannot do.
 pub(super) fn unpermitted(prompt: &Prompt, permitted: &[ActionKind]) -> Vec<Error> {
-    let template = prompt.template.as_deref().unwrap_or("the inline template");
-    let included = prompt.includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    let sources: Vec<(&str, &str)> =
-        std::iter::once((template, prompt.text.as_str())).chain(included).collect();
+    let template = (prompt.template.as_ref(), &prompt.text);
+    let included = prompt.includes.iter().map(|(name, text)| (Some(name), text));
+    let sources: Vec<_> = std::iter::once(template).chain(included).collect();
     let mut found = Vec::new();
     for kind in ActionKind::ALL.into_iter().filter(|kind| !permitted.contains(kind)) {
         let name = kind.name();
