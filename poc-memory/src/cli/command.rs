@@ -123,3 +123,52 @@ pub(super) fn chosen(matches: &ArgMatches) -> Result<(Chosen, &ArgMatches)> {
         Error::invalid(format!("there is no command `{name}`")).hint("see `poc-memory --help`")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The op and the request that a command line spells.
+    fn request(line: &[&str]) -> (&'static str, serde_json::Value) {
+        let line = std::iter::once("poc-memory").chain(line.iter().copied());
+        let matches = build(&Globals::default()).try_get_matches_from(line).unwrap();
+        match chosen(&matches).unwrap() {
+            (Chosen::Op(op), matches) => (op.name, (op.parse)(matches).unwrap()),
+            (Chosen::Local(local), _) => (local.name, serde_json::Value::Null),
+        }
+    }
+
+    #[test]
+    fn an_option_takes_any_word_as_its_value() {
+        let (op, request) = request(&["search", "-p", "!type:daily", "-p", "-x", "btree", "--json"]);
+        assert_eq!(op, "search");
+        assert_eq!(request["pipeline"], serde_json::json!(["!type:daily", "-x"]));
+        assert_eq!(request["terms"], serde_json::json!(["btree"]));
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        build(&Globals::default()).debug_assert();
+        for chosen in all() {
+            if let Some((family, _)) = chosen.name().split_once(' ') {
+                assert_ne!(about(family), "", "`{family}` has no line in FAMILIES");
+            }
+        }
+    }
+
+    #[test]
+    fn every_answer_is_an_object_so_that_it_can_carry_its_version() {
+        for op in OPS {
+            let schema = (op.answer_schema)();
+            assert_eq!(schema.get("type").and_then(|kind| kind.as_str()), Some("object"), "{}", op.name);
+        }
+    }
+
+    #[test]
+    fn what_this_side_adds_to_an_op_takes_its_place() {
+        assert!(matches!(
+            all().filter(|chosen| chosen.name() == "daemon stop").collect::<Vec<_>>().as_slice(),
+            [Chosen::Local(_)]
+        ));
+    }
+}

@@ -94,17 +94,17 @@ impl Made {
     }
 }
 
-/// The defaults with every setting commented out: whoever uncomments a line changes one thing, and
-/// later releases may improve the others.
+/// The defaults with every line commented out: whoever uncomments a setting changes one thing, a
+/// section pasted from elsewhere stands alone, and later releases may improve the rest.
 fn commented(defaults: &str) -> String {
     let mut text = String::from(
-        "# Settings of poc-memory. Every line is commented out and shows the default; uncomment what\n\
-         # you want to change. `poc-memory config show` lists what is in force and where it comes from.\n\n",
+        "# Settings of poc-memory. Every line is commented out and shows the default. To change one,\n\
+         # uncomment it and the `[section]` above it. `poc-memory config show` lists what is in force\n\
+         # and where it comes from. A daemon reads this file when it starts.\n\n",
     );
-    let settings = defaults.lines().skip_while(|line| !line.starts_with('['));
-    for line in settings {
-        let setting = !(line.is_empty() || line.starts_with('#') || line.starts_with('['));
-        text.push_str(if setting { "#" } else { "" });
+    for line in defaults.lines().skip_while(|line| !line.starts_with('[')) {
+        let prose = line.is_empty() || line.starts_with('#');
+        text.push_str(if prose { "" } else { "#" });
         text.push_str(line);
         text.push('\n');
     }
@@ -121,7 +121,9 @@ mod tests {
         let text = commented(config::DEFAULTS);
         let with = |text: &str| Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap();
         assert_eq!(with(&text), Config::defaults().unwrap());
-        assert_eq!(with(&text.replace("#k1 = 0.9", "k1 = 1.5")).text.k1, 1.5);
+        let changed = text.replace("#[text]", "[text]").replace("#k1 = 0.9", "k1 = 1.5");
+        assert_eq!(with(&changed).text.k1, 1.5);
+        assert_eq!(with(&format!("{text}\n[text]\nk1 = 1.5\n")).text.k1, 1.5);
         let uncommented: String = text
             .lines()
             .map(|line| match line.strip_prefix('#') {

@@ -29,7 +29,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let globals = Globals::foreseen(&arguments);
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
-        Err(error) => return usage::end(&error, &Output::new(&globals)).into(),
+        Err(error) => return usage::end(&error, &arguments, &Output::new(&globals)).into(),
     };
     let globals = Globals::parsed(&matches);
     let output = Output::new(&globals);
