@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the live tests against a real OpenAI-compatible server on loopback: llama.cpp, serving a tiny
 # model of random weights. Everything it makes lies in target/live; the first run builds the server.
+# Arguments go to `cargo test` in place of `--release --workspace`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 live=target/live
@@ -35,4 +36,5 @@ until curl --silent --fail --output /dev/null "$base/models"; do
     fi
     sleep 0.2
 done
-POC_MEMORY_LIVE_OPENAI=$base cargo test --workspace "$@" live -- --nocapture
+[ $# -gt 0 ] || set -- --release --workspace
+POC_MEMORY_LIVE_OPENAI=$base cargo test "$@" live_ -- --nocapture
