@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the live tests against a real OpenAI-compatible server on loopback: llama.cpp, serving a tiny
 # model of random weights. Everything it makes lies in target/live; the first run builds the server.
-# Arguments go to `cargo test` in place of `--release --workspace`.
+# Tests it runs have `live_server` in their name. Arguments go to `cargo test` in place of `--release --workspace`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 live=target/live
@@ -23,7 +23,7 @@ fi
 "$live/venv/bin/python" tests/live/tiny_model.py "$live/tiny.gguf"
 port=$("$live/venv/bin/python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 "$live/venv/bin/python" -m llama_cpp.server --host 127.0.0.1 --port "$port" \
-    --model "$live/tiny.gguf" --n_ctx 4096 --n_threads 1 >"$live/server.log" 2>&1 &
+    --model "$live/tiny.gguf" --n_ctx 32768 --n_threads 1 >"$live/server.log" 2>&1 &
 server=$!
 trap 'kill "$server" 2>/dev/null; wait "$server" 2>/dev/null || true' EXIT
 
@@ -37,4 +37,4 @@ until curl --silent --fail --output /dev/null "$base/models"; do
     sleep 0.2
 done
 [ $# -gt 0 ] || set -- --release --workspace
-POC_MEMORY_LIVE_OPENAI=$base cargo test "$@" live_ -- --nocapture
+POC_MEMORY_LIVE_OPENAI=$base cargo test "$@" live_server -- --nocapture

@@ -1,4 +1,4 @@
-"""Writes a tiny llama of random weights to a GGUF file: enough for a server to load and sample from.
+"""Writes a tiny llama of nearly random weights to a GGUF file: enough for a server to load and sample from.
 
 usage: tiny_model.py FILE
 """
@@ -8,7 +8,7 @@ import sys
 import gguf
 import numpy
 
-LAYERS, HEADS, WIDTH, INNER, CONTEXT = 2, 4, 64, 128, 4096
+LAYERS, HEADS, WIDTH, INNER, CONTEXT = 2, 4, 64, 128, 32768
 SEED = 7
 
 # A tokenizer of the SentencePiece kind: three marks, then one token for every byte, then the
@@ -17,6 +17,18 @@ SPECIAL = ["<unk>", "<s>", "</s>"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 CHARACTERS = ["\u2581"] + [chr(code) for code in range(33, 127)]
 VOCABULARY = SPECIAL + BYTES + CHARACTERS
+
+# The first number of every state is large and positive, so the first column of the output weights
+# says how likely a token is whatever came before.
+CONSTANT = 2.0
+LIKELY, NEVER = 0.3, -4.0
+
+
+def likelihood(token: str) -> float:
+    """Strings end soon, and hold none of the raw bytes that the server's grammar for JSON lets through."""
+    if token in BYTES:
+        return NEVER
+    return LIKELY if token in ('"', "</s>") else 0.0
 
 
 def tokens(writer: gguf.GGUFWriter) -> None:
@@ -40,13 +52,16 @@ def tokens(writer: gguf.GGUFWriter) -> None:
 def weights(writer: gguf.GGUFWriter) -> None:
     random = numpy.random.default_rng(SEED)
 
-    def matrix(name: str, *shape: int) -> None:
-        writer.add_tensor(name, (random.standard_normal(shape) * 0.05).astype(numpy.float32))
+    def matrix(name: str, *shape: int, first: float | list[float] | None = None) -> None:
+        values = (random.standard_normal(shape) * 0.05).astype(numpy.float32)
+        if first is not None:
+            values[:, 0] = first
+        writer.add_tensor(name, values)
 
     def ones(name: str) -> None:
         writer.add_tensor(name, numpy.ones(WIDTH, dtype=numpy.float32))
 
-    matrix("token_embd.weight", len(VOCABULARY), WIDTH)
+    matrix("token_embd.weight", len(VOCABULARY), WIDTH, first=CONSTANT)
     for layer in range(LAYERS):
         block = f"blk.{layer}"
         ones(f"{block}.attn_norm.weight")
@@ -57,7 +72,7 @@ def weights(writer: gguf.GGUFWriter) -> None:
         matrix(f"{block}.ffn_up.weight", INNER, WIDTH)
         matrix(f"{block}.ffn_down.weight", WIDTH, INNER)
     ones("output_norm.weight")
-    matrix("output.weight", len(VOCABULARY), WIDTH)
+    matrix("output.weight", len(VOCABULARY), WIDTH, first=[likelihood(token) for token in VOCABULARY])
 
 
 def main(path: str) -> None:

@@ -44,11 +44,8 @@ impl Model for OpenAi {
         let deadline = Deadline::after(request.timeout);
         let mut answer = self.ask(request, Format::Schema, &deadline);
         for format in [Format::Object, Format::Words] {
-            match &answer {
-                Err(Failure::Rejected { body, .. }) if is_about_the_format(body) => {
-                    answer = self.ask(request, format, &deadline);
-                }
-                _ => break,
+            if matches!(answer, Err(Failure::Format(..))) {
+                answer = self.ask(request, format, &deadline);
             }
         }
         self.read(&answer.map_err(|failure| failure.into_call(&self.http.provider))?)
@@ -104,12 +101,6 @@ impl OpenAi {
             cost: tokens_in.and(usage.cost(&self.model, 1.0, 1.0)),
         })
     }
-}
-
-/// Whether a rejection is about the form of the reply.
-fn is_about_the_format(body: &str) -> bool {
-    let body = body.to_lowercase();
-    ["response_format", "json_schema", "structured output"].iter().any(|word| body.contains(word))
 }
 
 #[cfg(test)]

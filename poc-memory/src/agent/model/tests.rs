@@ -43,7 +43,7 @@ fn what_is_missing_is_one_line() {
 
 /// Asks a real server at `POC_MEMORY_LIVE_OPENAI`; `tests/live/run.sh` starts one.
 #[test]
-fn live_openai_server_answers_within_the_schema() {
+fn live_server_answers_within_the_schema() {
     let Some(base) = environment("POC_MEMORY_LIVE_OPENAI") else {
         eprintln!("skipped: POC_MEMORY_LIVE_OPENAI names no server; tests/live/run.sh starts one");
         return;

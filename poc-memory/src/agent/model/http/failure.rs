@@ -10,15 +10,8 @@ use std::time::Duration;
 /// Why a request failed for good.
 #[derive(Debug)]
 pub(in super::super) enum Failure {
-    /// The server called the request itself wrong.
-    Rejected {
-        /// 400 or 422.
-        status: u16,
-        /// The reason it gave, as one short line.
-        said: String,
-        /// All it sent.
-        body: String,
-    },
+    /// The server does not take the way the form of the reply is asked for: status and reason.
+    Format(u16, String),
     /// Anything else.
     Call(CallError),
 }
@@ -33,9 +26,7 @@ impl Failure {
     /// The error of the call.
     pub(in super::super) fn into_call(self, provider: &str) -> CallError {
         match self {
-            Failure::Rejected { status, said, .. } => {
-                CallError::Setup(format!("`{provider}` rejected the request ({status}): {said}"))
-            }
+            Failure::Format(status, said) => rejected(provider, status, &said),
             Failure::Call(error) => error,
         }
     }
@@ -58,6 +49,10 @@ impl Http {
                 "the credit or quota of `{name}` is used up ({status}): {said}"
             ))
             .into());
+        }
+        // Some servers fail with 500 where the request is at fault.
+        if matches!(status, 400 | 422 | 500) && is_about_the_format(&answer.body) {
+            return Err(Failure::Format(status, said));
         }
         match status {
             408 | 409 | 429 | 500..=599 => Ok(Trouble {
@@ -95,11 +90,7 @@ impl Http {
                 ))
                 .into())
             }
-            400 | 422 => {
-                let body = String::from_utf8_lossy(&answer.body).into_owned();
-                Err(Failure::Rejected { status, said, body })
-            }
-            _ => Err(CallError::Setup(format!("`{name}` rejected the request ({status}): {said}")).into()),
+            _ => Err(rejected(name, status, &said).into()),
         }
     }
 
@@ -119,6 +110,16 @@ impl Http {
         let text = if text.is_empty() { "no reason given".to_owned() } else { text };
         self.key.as_ref().map_or(text.clone(), |key| key.scrub(&text))
     }
+}
+
+fn rejected(provider: &str, status: u16, said: &str) -> CallError {
+    CallError::Setup(format!("`{provider}` rejected the request ({status}): {said}"))
+}
+
+/// Whether a rejection is about the form of the reply.
+fn is_about_the_format(body: &[u8]) -> bool {
+    let body = String::from_utf8_lossy(body).to_lowercase();
+    ["response_format", "json_schema", "structured output"].iter().any(|word| body.contains(word))
 }
 
 /// The first 300 characters, with every run of white space and control characters as one space.
