@@ -1,8 +1,7 @@
 //! The daemon as the ops see it.
 
 use crate::shared::Shared;
-use crate::watch;
-use poc_memory::agent::{Catalog, EntryState};
+use poc_memory::agent::Catalog;
 use poc_memory::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host};
 use std::collections::BTreeMap;
@@ -24,12 +23,7 @@ impl Daemon for Shared {
         let mut agents = BTreeMap::new();
         let mut problems = catalog.problems.clone();
         for (name, entry) in &catalog.agents {
-            let state = match entry.state {
-                EntryState::Ok => "ok",
-                EntryState::LastGood => "last-good",
-                EntryState::Invalid => "invalid",
-            };
-            *agents.entry(state.to_owned()).or_default() += 1;
+            *agents.entry(entry.standing().to_owned()).or_default() += 1;
             problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
         }
         let state = self.state.lock();
@@ -50,9 +44,5 @@ impl Daemon for Shared {
     fn stop(&self) {
         tracing::info!("asked to stop");
         Shared::stop(self);
-    }
-
-    fn reload(&self) -> Result<Arc<Catalog>> {
-        watch::reload(self)
     }
 }

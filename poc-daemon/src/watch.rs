@@ -60,11 +60,11 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Reads agents, prompts and settings anew, now, and believes what it sees. Blocks while it reads.
-pub(crate) fn reload(shared: &Shared) -> Result<Arc<Catalog>> {
+/// Reads agents and prompts anew, now, and believes what it sees. Blocks while it reads.
+pub(crate) fn reload(shared: &Shared) -> Result<()> {
     let (_, catalog) = look(shared, true)?;
     tracing::info!(agents = catalog.agents.len(), "reloaded");
-    Ok(catalog)
+    Ok(())
 }
 
 /// The watched folders.

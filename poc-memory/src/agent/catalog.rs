@@ -39,6 +39,21 @@ pub struct Entry {
     pub since: Timestamp,
 }
 
+impl Entry {
+    /// How the agent stands, in a word: `ok`, `on-demand`, `disabled`, `last-good` or `invalid`.
+    pub fn standing(&self) -> &'static str {
+        match (self.state, &self.definition) {
+            (EntryState::Invalid, _) | (_, None) => "invalid",
+            (EntryState::LastGood, _) => "last-good",
+            (EntryState::Ok, Some(definition)) if !definition.enabled => "disabled",
+            (EntryState::Ok, Some(definition)) if definition.execution.schedule == Schedule::OnDemand => {
+                "on-demand"
+            }
+            (EntryState::Ok, Some(_)) => "ok",
+        }
+    }
+}
+
 /// Every agent file of the profile.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {

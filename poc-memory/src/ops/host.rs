@@ -34,9 +34,6 @@ pub trait Daemon: Sync {
 
     /// Asks it to finish what runs and stop. Returns at once.
     fn stop(&self);
-
-    /// Reads agents, prompts and settings anew, now.
-    fn reload(&self) -> Result<Arc<Catalog>>;
 }
 
 /// How a daemon is.

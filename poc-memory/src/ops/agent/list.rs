@@ -1,9 +1,8 @@
 //! `agent list`
 
 use super::text::{Problem, minute, problem, table};
-use crate::agent::definition::Definition;
-use crate::agent::schedule::{Schedule, local_zone};
-use crate::agent::{Entry, EntryState, due, ledger, model, selection};
+use crate::agent::schedule::local_zone;
+use crate::agent::{Entry, due, ledger, model, selection};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::memory::freshness::{self, AsOf, Freshness};
@@ -114,7 +113,7 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
     Ok(Row {
         name: name.to_owned(),
         description: definition.map_or_else(String::new, |definition| definition.description.clone()),
-        state: state(entry.state, definition).to_owned(),
+        state: entry.standing().to_owned(),
         schedule: definition.map(|definition| definition.execution.schedule.to_string()),
         next,
         last: newest.as_ref().and_then(|run| run.finished),
@@ -124,16 +123,4 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
         model,
         errors: entry.errors.iter().map(Problem::from).collect(),
     })
-}
-
-fn state(state: EntryState, definition: Option<&Definition>) -> &'static str {
-    match (state, definition) {
-        (EntryState::Invalid, _) | (_, None) => "invalid",
-        (EntryState::LastGood, _) => "last-good",
-        (EntryState::Ok, Some(definition)) if !definition.enabled => "disabled",
-        (EntryState::Ok, Some(Definition { execution, .. })) if execution.schedule == Schedule::OnDemand => {
-            "on-demand"
-        }
-        (EntryState::Ok, Some(_)) => "ok",
-    }
 }
