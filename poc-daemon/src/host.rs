@@ -1,7 +1,8 @@
 //! The daemon as the ops see it.
 
 use crate::shared::Shared;
-use poc_memory::agent::Catalog;
+use poc_memory::agent::model::Stop;
+use poc_memory::agent::{Catalog, ledger};
 use poc_memory::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host};
 use std::collections::BTreeMap;
@@ -10,6 +11,10 @@ use std::sync::Arc;
 impl Host for Shared {
     fn catalog(&self) -> Result<Arc<Catalog>> {
         Ok(self.catalog.load_full())
+    }
+
+    fn calls(&self) -> Stop {
+        self.calls.clone()
     }
 
     fn daemon(&self) -> Result<&dyn Daemon> {
@@ -26,6 +31,10 @@ impl Daemon for Shared {
             *agents.entry(entry.standing().to_owned()).or_default() += 1;
             problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
         }
+        let running = ledger::running(&self.memory).unwrap_or_else(|error| {
+            problems.push(error.line());
+            Vec::new()
+        });
         let state = self.state.lock();
         DaemonStatus {
             pid: std::process::id(),
@@ -34,7 +43,7 @@ impl Daemon for Shared {
             store: self.memory.paths.store().display().to_string(),
             socket: self.memory.paths.socket().display().to_string(),
             agents,
-            running: state.running.clone(),
+            running: running.into_iter().map(|run| run.agent).collect(),
             next: state.next.clone(),
             reloaded: state.reloaded,
             problems,

@@ -89,7 +89,9 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     let grace = shared.memory.config.daemon.shutdown_grace;
     let too_late = async {
         shared.stopped().await;
-        tokio::time::sleep(grace.std() + LAST_WORDS).await;
+        tokio::time::sleep(grace.std()).await;
+        shared.calls.stop();
+        tokio::time::sleep(LAST_WORDS).await;
     };
     let connections = tokio::select! {
         connections = work => connections,

@@ -4,6 +4,7 @@ use crate::watch::Settling;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_memory::agent::Catalog;
+use poc_memory::agent::model::Stop;
 use poc_memory::memory::Memory;
 use poc_memory::time::Timestamp;
 use std::sync::Arc;
@@ -23,14 +24,14 @@ pub(crate) struct Shared {
     pub(crate) settling: Mutex<Settling>,
     /// Wakes the scheduler: its heart beats, or agents changed.
     pub(crate) wake: Arc<Notify>,
+    /// Ends the model calls of every run.
+    pub(crate) calls: Stop,
     stopping: watch::Sender<bool>,
 }
 
 /// What `daemon status` tells about the moment.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// Agents whose runs are in progress.
-    pub(crate) running: Vec<String>,
     /// The agent that is due next, and when.
     pub(crate) next: Option<(String, Timestamp)>,
     /// When agents were last reloaded.
@@ -47,6 +48,7 @@ impl Shared {
             state: Mutex::new(State { reloaded: Some(started), ..State::default() }),
             settling: Mutex::default(),
             wake: Arc::new(Notify::new()),
+            calls: Stop::new(),
             stopping: watch::Sender::new(false),
             memory,
         }

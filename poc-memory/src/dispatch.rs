@@ -2,6 +2,7 @@
 //! answer are the same values both ways.
 
 use crate::agent::Catalog;
+use crate::agent::model::Stop;
 use crate::chance::SystemChance;
 use crate::client::Client;
 use crate::config::Config;
@@ -82,6 +83,11 @@ impl Host for InProcess {
         }
         let catalog = Arc::new(Catalog::load(&self.memory)?);
         Ok(self.catalog.get_or_init(|| catalog).clone())
+    }
+
+    fn calls(&self) -> Stop {
+        // This process ends with its op.
+        Stop::new()
     }
 
     fn daemon(&self) -> Result<&dyn Daemon> {

@@ -3,7 +3,6 @@
 use super::agenda::Slot;
 use crate::shared::Shared;
 use poc_memory::agent::ledger::{self, Run, Status};
-use poc_memory::agent::model::Stop;
 use poc_memory::agent::run::{self, Options, Trigger};
 use poc_memory::error::Result;
 use poc_memory::time::Timestamp;
@@ -26,8 +25,6 @@ pub(super) struct Executor {
     /// Runs that are caught up go one after the other, so that a start after a long absence is
     /// not a rush.
     late: Arc<Semaphore>,
-    /// Ends the calls that are under way.
-    stop: Stop,
 }
 
 impl Executor {
@@ -38,7 +35,6 @@ impl Executor {
             pending: BTreeMap::new(),
             places: Arc::new(Semaphore::new(shared.memory.config.agents.max_concurrent_runs.max(1))),
             late: Arc::new(Semaphore::new(1)),
-            stop: Stop::new(),
         }
     }
 
@@ -53,7 +49,7 @@ impl Executor {
     /// Runs a slot as soon as there is a place.
     pub(super) fn start(&mut self, slot: Slot) {
         let (shared, places, caught_up) = (self.shared.clone(), self.places.clone(), self.late.clone());
-        let options = Options { stop: self.stop.clone(), ..Options::default() };
+        let options = Options { stop: self.shared.calls.clone(), ..Options::default() };
         self.pending.insert(slot.agent.clone(), slot.at);
         self.runs.spawn(async move {
             let _turn = if slot.late { caught_up.acquire_owned().await.ok() } else { None };
@@ -81,7 +77,7 @@ impl Executor {
         if self.all_end_within(grace.std()).await {
             return;
         }
-        self.stop.stop();
+        self.shared.calls.stop();
         if self.all_end_within(LAST_WORDS).await {
             return;
         }
@@ -120,13 +116,11 @@ async fn work(shared: Arc<Shared>, agent: String, slot: Timestamp, options: Opti
         tracing::info!(agent, "not run: its file is gone");
         return;
     };
-    shared.state.lock().running.push(agent.clone());
     let running = shared.clone();
     let ran = tokio::task::spawn_blocking(move || {
         run::run(&running.memory, &definition, Trigger::Slot(slot), &options)
     })
     .await;
-    shared.state.lock().running.retain(|other| *other != agent);
     let message = match ran {
         Ok(Ok(row)) => return tell(&row),
         Ok(Err(error)) => error.to_string(),

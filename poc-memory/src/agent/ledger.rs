@@ -2,7 +2,7 @@
 
 mod book;
 
-pub use book::{abandon, claim, close, find, interrupt_others, leave, rows};
+pub use book::{abandon, claim, close, find, interrupt_others, leave, rows, running};
 pub(super) use book::{expect_running, get, prune};
 
 use crate::graph::{NodeId, RunId};

@@ -1,6 +1,7 @@
 //! The process an op runs in.
 
 use crate::agent::Catalog;
+use crate::agent::model::Stop;
 use crate::error::Result;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -22,6 +23,9 @@ pub struct Progress {
 pub trait Host: Sync {
     /// The agents as last loaded.
     fn catalog(&self) -> Result<Arc<Catalog>>;
+
+    /// What ends the model calls of runs when this process is to end.
+    fn calls(&self) -> Stop;
 
     /// The daemon, when this process is one; else `unavailable`, with the command that starts it.
     fn daemon(&self) -> Result<&dyn Daemon>;

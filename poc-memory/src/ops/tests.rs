@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::agent::Catalog;
+use crate::agent::model::Stop;
 use crate::error::{Error, Exit, Result};
 use crate::memory::testing::Scratch;
 use crate::time::Span;
@@ -14,6 +15,9 @@ struct Nobody;
 impl Host for Nobody {
     fn catalog(&self) -> Result<Arc<Catalog>> {
         Err(Error::unavailable("no agents here"))
+    }
+    fn calls(&self) -> Stop {
+        Stop::new()
     }
     fn daemon(&self) -> Result<&dyn Daemon> {
         Err(Error::unavailable("no daemon here"))

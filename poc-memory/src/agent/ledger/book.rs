@@ -34,6 +34,13 @@ pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Ru
     Ok(rows)
 }
 
+/// Rows of this process that still run, newest first.
+pub fn running(memory: &Memory) -> Result<Vec<Run>> {
+    let mut running = rows(memory, None, usize::MAX)?;
+    running.retain(|run| run.status == Status::Running && run.boot == memory.boot);
+    Ok(running)
+}
+
 /// The row with an id or with the only id that starts so.
 pub fn find(memory: &Memory, id: &str) -> Result<Run> {
     let wanted = id.to_ascii_lowercase();
