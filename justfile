@@ -31,6 +31,6 @@ bench:
 live:
     bash tests/live/run.sh
 
-# Rewrite inline snapshots after a wanted change of output.
+# Rewrite inline snapshots after a wanted change of output (needs `cargo install cargo-insta`).
 bless:
-    INSTA_UPDATE=always cargo test --release --workspace
+    cargo insta test --accept --release --workspace

@@ -3,6 +3,7 @@
 mod agents;
 mod both_ways;
 mod documents;
+mod generated;
 mod kill;
 mod reload;
 mod schedule;

@@ -182,7 +182,7 @@ fn an_action_the_prompt_names_in_vain_is_a_warning() {
     assert_eq!(told(&entry.errors), "");
     let warnings = entry.definition.as_ref().unwrap().warnings();
     insta::assert_snapshot!(told(&warnings), @r#"
-    prompts/more.md:2:6: the template names the action `supersede`, which is not permitted
+    prompts/more.md:2:5: the template names the action `supersede`, which is not permitted
       add "supersede" to `execution.actions` or leave it out of the prompt
     `cron 0 3 1 * 1` names a day of the month and a day of the week: it fires on every day that is one or the other
     "#);
