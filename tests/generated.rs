@@ -12,7 +12,7 @@ fn the_stage_table_of_the_architecture_is_fresh() {
         .map(|stage| {
             // A bar within a cell would end it.
             let cell = |text: &str| text.replace('|', "\\|");
-            format!("| `{}` | {} | {} |", cell(&stage.signature()), stage.kind(), cell(stage.doc))
+            format!("| `{}` | {} | {} |", cell(&stage.signature()), stage.kind().name(), cell(stage.doc))
         })
         .collect();
     let wanted = format!("| stage | kind | what it does |\n|---|---|---|\n{}\n", rows.join("\n"));
