@@ -6,7 +6,8 @@ use std::path::Path;
 /// ARCHITECTURE.md opens with the words of the language, as the stage table has them.
 #[test]
 fn the_stage_table_of_the_architecture_is_fresh() {
-    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../ARCHITECTURE.md")).unwrap();
+    let page =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../ARCHITECTURE.md")).unwrap();
     let rows: Vec<String> = vocabulary()
         .iter()
         .map(|stage| {

@@ -99,9 +99,9 @@ impl Local for Demo {
         for step in STEPS {
             let line: Vec<String> = step.line.iter().map(|word| word.replace("{run}", &run)).collect();
             let command = spelled(&line);
-            session.say(&format!("{heading}{}{heading:#}\n$ {command}\n", step.say));
+            session.say(&format!("{heading}{}{heading:#}\n$ {command}\n", step.say))?;
             let (answer, text) = perform(&mut memory, &line, folder.path())?;
-            session.say(&format!("{}\n", indented(&text)));
+            session.say(&format!("{}\n", indented(&text)))?;
             if step.keeps {
                 run = answer.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
             }

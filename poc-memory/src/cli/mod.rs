@@ -51,7 +51,7 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
         Chosen::Local(command) => (command.run)(&session, matches)?,
         Chosen::Op(op) => call(&session, op, (op.parse)(matches)?)?,
     };
-    output.answer(&answer);
+    output.answer(&answer)?;
     Ok(answer.exit)
 }
 

@@ -2,7 +2,7 @@
 
 use super::local::Answer;
 use super::session::Globals;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use clap::builder::styling::{AnsiColor, Style};
 use serde_json::{Map, Value, json};
 use std::io::{IsTerminal, Write};
@@ -24,17 +24,22 @@ impl Output {
         self.globals.json
     }
 
-    /// Says an answer.
-    pub(super) fn answer(&self, answer: &Answer) {
-        let text = if self.globals.json { rendered(&answer.value) } else { answer.text.clone() };
-        say(&mut std::io::stdout().lock(), &text);
+    /// Says an answer. On a terminal, what a note says is made harmless to it.
+    pub(super) fn answer(&self, answer: &Answer) -> Result<()> {
+        let stdout = std::io::stdout();
+        let text = match self.globals.json {
+            true => rendered(&answer.value),
+            false if stdout.is_terminal() => visible(&answer.text),
+            false => answer.text.clone(),
+        };
+        say(&mut stdout.lock(), &text)
     }
 
     /// Says an error: what is wrong and where, then what would be right.
     pub(super) fn error(&self, error: &Error) {
         let mut stderr = std::io::stderr().lock();
         if self.globals.json {
-            say(&mut stderr, &format!("{}\n", json!({ "error": error })));
+            complain(&mut stderr, &format!("{}\n", json!({ "error": error })));
             return;
         }
         let style = |color: AnsiColor| {
@@ -45,7 +50,7 @@ impl Output {
         if let Some(hint) = &error.hint {
             text.push_str(&format!("{cyan}hint:{cyan:#} {hint}\n"));
         }
-        say(&mut stderr, &text);
+        complain(&mut stderr, &text);
     }
 
     /// Says a page of help.
@@ -69,7 +74,36 @@ fn rendered(value: &Value) -> String {
     if std::io::stdout().is_terminal() { format!("{object:#}\n") } else { format!("{object}\n") }
 }
 
-/// Writes and forgets: a reader that has had enough, such as `head`, is no failure.
-pub(super) fn say(to: &mut impl Write, text: &str) {
+/// Writes an answer. A reader that has had enough, such as `head`, is no failure; a full disk is.
+pub(super) fn say(to: &mut impl Write, text: &str) -> Result<()> {
+    match to.write_all(text.as_bytes()).and_then(|()| to.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::internal(format!("the answer cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a message; when that fails there is nobody left to tell.
+fn complain(to: &mut impl Write, text: &str) {
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
+}
+
+/// The text with control characters spelled out, so that no note can steer a terminal.
+fn visible(text: &str) -> String {
+    let harmless = |c: char| !c.is_control() || c == '\n' || c == '\t';
+    if text.chars().all(harmless) {
+        return text.to_owned();
+    }
+    text.chars().map(|c| if harmless(c) { c.to_string() } else { c.escape_default().to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn a_note_cannot_steer_the_terminal() {
+        assert_eq!(visible("a\u{1b}]0;x\u{7}b\n\tü"), "a\\u{1b}]0;x\\u{7}b\n\tü");
+    }
 }

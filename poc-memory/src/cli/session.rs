@@ -106,10 +106,8 @@ impl Session {
     }
 
     /// Says something on standard output before the answer is complete; nothing when that is JSON.
-    pub(super) fn say(&self, text: &str) {
-        if !self.globals.json {
-            output::say(&mut std::io::stdout().lock(), text);
-        }
+    pub(super) fn say(&self, text: &str) -> Result<()> {
+        if self.globals.json { Ok(()) } else { output::say(&mut std::io::stdout().lock(), text) }
     }
 
     /// How a heading on standard output looks.

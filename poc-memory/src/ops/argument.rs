@@ -35,6 +35,14 @@ pub(super) fn text(word: &str) -> Result<String, String> {
     Ok(text)
 }
 
+/// A number. `nan` and `inf` are words a float parser takes, and no amounts of anything.
+pub(super) fn number<T: std::str::FromStr + Into<f64> + Copy>(word: &str) -> Result<T, String> {
+    match word.parse::<T>() {
+        Ok(number) if number.into().is_finite() => Ok(number),
+        _ => Err(format!("`{word}` is not a number; write for example `0.8`")),
+    }
+}
+
 /// A path, or with `-` what stands on standard input.
 pub(super) fn input(word: &str) -> Result<Input, String> {
     if word == "-" { text(word).map(Input::Text) } else { path(word).map(Input::Path) }

@@ -40,13 +40,13 @@ pub(crate) struct Insert {
     #[arg(long, value_name = "TEXT")]
     source: Option<String>,
     /// How much it moved somebody, 0 to 10 [default: 0]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f32>)]
     emotion: Option<f32>,
     /// When it leaves retrieval by itself: a date or a time in RFC 3339
     #[arg(long, value_name = "TIME", value_parser = argument::time)]
     expires: Option<Timestamp>,
     /// Weight to start with [default: 1]
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f64>)]
     weight: Option<f64>,
     /// Key or id of a note this one replaces
     #[arg(long, value_name = "NODE", conflicts_with = "update")]

@@ -17,7 +17,7 @@ pub(crate) struct Link {
     /// Key or id of the note it leads to
     to: String,
     /// Above 0, at most 1 [default: 0.8]
-    #[arg(long, value_name = "NUMBER", conflicts_with = "remove")]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "remove", value_parser = argument::number::<f64>)]
     strength: Option<f64>,
     /// What the tie means [default: link]
     #[arg(long, value_parser = argument::kind())]

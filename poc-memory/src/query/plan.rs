@@ -129,6 +129,14 @@ impl Pipeline {
         Pipeline { source: self.source.clone(), calls }
     }
 
+    /// Whether it is one pass over the columns, transforms and filters: cheap at any time. Other
+    /// generators and algorithms search an index or walk the graph.
+    pub fn is_scan(&self) -> bool {
+        let mut calls = self.calls.iter();
+        calls.next().is_some_and(|first| first.def.word == "all")
+            && calls.all(|call| matches!(call.def.kind(), Kind::Filter | Kind::Transform))
+    }
+
     /// Whether it does nothing but filter.
     pub fn only_filters(&self) -> bool {
         let mut calls = self.calls.iter();

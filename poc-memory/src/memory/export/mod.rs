@@ -38,6 +38,15 @@ pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)
             .hint("name a file in a folder that exists and is yours")
             .file(file.display().to_string())
     };
+    // A link is followed, and what is no regular file (a device, a pipe) is written to, not replaced.
+    let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    if file.metadata().is_ok_and(|found| !found.is_file()) {
+        let mut out =
+            std::io::BufWriter::new(std::fs::OpenOptions::new().write(true).open(file).map_err(wrong)?);
+        let exported = json_lines(memory, &mut out, progress)?;
+        out.flush().map_err(wrong)?;
+        return Ok(exported);
+    }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let temporary = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(wrong)?;
     let mut out = std::io::BufWriter::new(temporary);
