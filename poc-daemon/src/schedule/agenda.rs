@@ -35,9 +35,16 @@ impl Agenda {
         self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
     }
 
-    /// The agent that is due next, and when.
+    /// The agent that runs next, and when.
     pub(super) fn next(&self) -> Option<(String, Timestamp)> {
-        self.next.iter().min_by_key(|(_, next)| **next).map(|(agent, next)| (agent.clone(), *next))
+        let entry = |agent| self.catalog.as_ref()?.agents.get(agent)?.definition.as_ref();
+        // The slots of a disabled agent come too: to leave their rows.
+        let runs = |agent| entry(agent).is_some_and(|definition| definition.enabled);
+        self.next
+            .iter()
+            .filter(|(agent, _)| runs(agent.as_str()))
+            .min_by_key(|(_, next)| **next)
+            .map(|(agent, next)| (agent.clone(), *next))
     }
 
     /// Looks at the agents whose instant has come: writes the rows of what is not run and returns

@@ -2,9 +2,8 @@
 
 use super::agenda::Slot;
 use crate::shared::Shared;
-use poc_memory::agent::ledger::{self, Run, Status};
+use poc_memory::agent::ledger::{self, Reason, Run, Status};
 use poc_memory::agent::run::{self, Options, Trigger};
-use poc_memory::error::Result;
 use poc_memory::time::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -116,6 +115,14 @@ async fn work(shared: Arc<Shared>, agent: String, slot: Timestamp, options: Opti
         tracing::info!(agent, "not run: its file is gone");
         return;
     };
+    if !definition.enabled {
+        // Switched off while it waited for its place.
+        super::blocking("recording a skipped slot", move || {
+            ledger::leave(&shared.memory, &agent, slot, (Status::Skipped, Some(Reason::Disabled)), None)
+        })
+        .await;
+        return;
+    }
     let running = shared.clone();
     let ran = tokio::task::spawn_blocking(move || {
         run::run(&running.memory, &definition, Trigger::Slot(slot), &options)
@@ -124,32 +131,14 @@ async fn work(shared: Arc<Shared>, agent: String, slot: Timestamp, options: Opti
     let message = match ran {
         Ok(Ok(row)) => return tell(&row),
         Ok(Err(error)) => error.to_string(),
-        Err(error) => panic_message(error),
+        Err(error) => error.to_string(),
     };
     tracing::error!(agent, %slot, "a run failed: {message}");
-    super::blocking("recording a failed run", move || record(&shared, &agent, slot, message)).await;
-}
-
-/// Records a run that did not end its row.
-fn record(shared: &Shared, agent: &str, slot: Timestamp, message: String) -> Result<()> {
-    let its = |row: &Run| row.agent == agent && row.scheduled_at == Some(slot);
-    if ledger::abandon(&shared.memory, its, Status::Failed, &message)?.is_empty() {
-        ledger::leave(&shared.memory, agent, slot, (Status::Failed, None), Some(message))?;
-    }
-    Ok(())
-}
-
-fn panic_message(error: JoinError) -> String {
-    match error.try_into_panic() {
-        Ok(payload) => {
-            let text = payload
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| payload.downcast_ref::<String>().cloned());
-            format!("a defect ended it: {}", text.unwrap_or_default())
-        }
-        Err(error) => format!("it ended unexpectedly: {error}"),
-    }
+    // A run that got as far as its claim has ended its row itself.
+    super::blocking("recording a failed run", move || {
+        ledger::leave(&shared.memory, &agent, slot, (Status::Failed, None), Some(message))
+    })
+    .await;
 }
 
 fn tell(row: &Run) {

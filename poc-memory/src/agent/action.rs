@@ -1,12 +1,12 @@
 //! What an agent may answer: the actions, the schema that asks for them, and the same in words.
 
 use super::definition::{ActionKind, Limits};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// A tie to make.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkAdd {
     /// Why, in a sentence.
@@ -20,7 +20,7 @@ pub struct LinkAdd {
 }
 
 /// A weight to move.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weight {
     /// Why, in a sentence.
@@ -32,7 +32,7 @@ pub struct Weight {
 }
 
 /// A node to make.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Insert {
     /// Why, in a sentence.
@@ -50,7 +50,7 @@ pub struct Insert {
 }
 
 /// A node to replace.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Supersede {
     /// Why, in a sentence.
@@ -105,21 +105,6 @@ impl Action {
         })
     }
 
-    /// The entry as JSON text, with the action's name in front of its fields.
-    pub fn encode(&self) -> String {
-        let fields = match self {
-            Action::LinkAdd(action) => serde_json::to_value(action),
-            Action::Weight(action) => serde_json::to_value(action),
-            Action::Insert(action) => serde_json::to_value(action),
-            Action::Supersede(action) => serde_json::to_value(action),
-        };
-        let mut entry = Map::from_iter([("action".to_owned(), json!(self.kind().name()))]);
-        if let Ok(Value::Object(fields)) = fields {
-            entry.extend(fields);
-        }
-        Value::Object(entry).to_string()
-    }
-
     /// Why, in the model's words.
     pub fn reason(&self) -> &str {
         match self {
@@ -127,6 +112,15 @@ impl Action {
             Action::Weight(action) => &action.reason,
             Action::Insert(action) => &action.reason,
             Action::Supersede(action) => &action.reason,
+        }
+    }
+
+    pub(super) fn reason_mut(&mut self) -> &mut String {
+        match self {
+            Action::LinkAdd(action) => &mut action.reason,
+            Action::Weight(action) => &mut action.reason,
+            Action::Insert(action) => &mut action.reason,
+            Action::Supersede(action) => &mut action.reason,
         }
     }
 }

@@ -191,6 +191,13 @@ impl Definition {
     pub fn warnings(&self) -> Vec<Error> {
         let mut found = check::unpermitted(&self.prompt, &self.execution.actions);
         found.extend(self.execution.schedule.warning().map(Error::config));
+        if !self.prompt.shows_nodes() {
+            let error =
+                Error::config("the template does not show the nodes, so none of them counts as visited");
+            found.push(
+                error.hint("write `{{ NODES }}` in the template and add \"NODES\" to `prompt.placeholders`"),
+            );
+        }
         found
     }
 
@@ -215,6 +222,13 @@ impl Definition {
                 Span(if window > Span::HOUR.0 { window - window % Span::HOUR.0 } else { window })
             }),
         }
+    }
+}
+
+impl Prompt {
+    /// Whether the nodes stand in the prompt: only then they are visited.
+    pub fn shows_nodes(&self) -> bool {
+        self.placeholders.iter().any(|name| name.eq_ignore_ascii_case("NODES"))
     }
 }
 

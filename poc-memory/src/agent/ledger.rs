@@ -57,8 +57,6 @@ pub enum Reason {
 /// One action of a run and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionRow {
-    /// The action as the reply spelled it, as JSON text.
-    pub action: String,
     /// In words, with keys in place of handles.
     pub summary: String,
     /// Why, in the model's words.

@@ -7,6 +7,7 @@ pub use rejection::{Refusal, Rejection};
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition};
 use super::ledger::ActionRow;
+use super::reply::short;
 use super::selection::{Handle, Selection};
 use crate::error::Result;
 use crate::graph::NodeId;
@@ -310,8 +311,7 @@ impl ActionRow {
     /// The row of an action that was not done yet.
     pub(super) fn of(action: &Action, selection: &Selection) -> ActionRow {
         ActionRow {
-            action: action.encode(),
-            summary: summary(action, selection),
+            summary: short(&summary(action, selection)),
             why: action.reason().to_owned(),
             rejected: None,
             detail: None,
@@ -323,6 +323,6 @@ impl ActionRow {
     /// The row of an action that is not done.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         self.rejected = Some(refusal.rejection.code().to_owned());
-        self.detail = Some(refusal.detail);
+        self.detail = Some(short(&refusal.detail));
     }
 }

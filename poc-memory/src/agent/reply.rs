@@ -11,6 +11,9 @@ const MAX_ENTRIES: usize = 1000;
 /// Problems told in a correction turn; what follows is counted.
 const MAX_PROBLEMS: usize = 20;
 
+/// Characters kept of what a model says beside the notes it writes: it goes into rows and edges.
+const MAX_SAID: usize = 2000;
+
 /// A reply that validates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
@@ -28,6 +31,14 @@ pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<Answer, Vec<Strin
         return Err(vec!["the answer is not one JSON object and nothing else".to_owned()]);
     };
     validate(value, permitted)
+}
+
+/// The start of a text, if it is longer than is kept of what a model says.
+pub(super) fn short(text: &str) -> String {
+    match text.char_indices().nth(MAX_SAID) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
 }
 
 /// The JSON value of a reply. Actions are never dug out of prose.
@@ -57,7 +68,7 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<Answer, Vec<String
     let mut problems = Vec::new();
     let mut answer = Answer::default();
     match fields.remove("notes") {
-        Some(Value::String(notes)) => answer.notes = notes,
+        Some(Value::String(notes)) => answer.notes = short(&notes),
         Some(_) => problems.push("`notes` is not text".to_owned()),
         None => problems.push("`notes` is missing".to_owned()),
     }
@@ -70,7 +81,11 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<Answer, Vec<String
             Some(Value::Array(entries)) => {
                 for (index, entry) in entries.into_iter().enumerate() {
                     match Action::decode(kind, entry) {
-                        Ok(action) => answer.actions.push(action),
+                        Ok(mut action) => {
+                            let reason = action.reason_mut();
+                            *reason = short(reason);
+                            answer.actions.push(action);
+                        }
                         Err(error) => {
                             let path = error.path().to_string();
                             let path = if path == "." { String::new() } else { format!(".{path}") };
@@ -90,6 +105,7 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<Answer, Vec<String
     if problems.is_empty() {
         return Ok(answer);
     }
+    problems.iter_mut().for_each(|problem| *problem = short(problem));
     let more = problems.len().saturating_sub(MAX_PROBLEMS);
     problems.truncate(MAX_PROBLEMS);
     if more > 0 {

@@ -13,9 +13,10 @@ use super::prompt::{self, Prompt};
 use super::reply::{self, Answer};
 use super::selection::{self, Choice, Scope, Selection};
 use crate::error::{Error, Result};
-use crate::graph::{NodeId, Tenant};
-use crate::memory::Memory;
+use crate::memory::{Memory, resolve};
 use crate::time::Timestamp;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +45,8 @@ pub struct Options {
 ///
 /// # Errors
 /// `not_found` when the target does not exist, `conflict` when the slot was claimed before or the
-/// row was ended by somebody else in the meantime, and whatever the store reports: in these cases
-/// nothing was done.
+/// row was ended by somebody else in the meantime, `internal` when a defect ended the run, and
+/// whatever the store reports: in these cases nothing was done, and a claimed row has failed.
 pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &Options) -> Result<Run> {
     match model::open(&memory.config, &definition.execution.model) {
         Ok(model) => run_with(memory, definition, model.as_ref(), trigger, options),
@@ -62,7 +63,9 @@ pub fn run_with(
     options: &Options,
 ) -> Result<Run> {
     let scope = match (&options.target, options.force) {
-        (Some(target), _) => Scope::Only(find(memory, target)?),
+        (Some(target), _) => {
+            Scope::Only(resolve::find(memory, target).map_err(|error| error.field("target"))?.id)
+        }
         (None, true) => Scope::Forced,
         (None, false) => Scope::Stale,
     };
@@ -79,7 +82,22 @@ pub fn run_with(
             return Ok(row);
         }
     }
-    Attempt { memory, definition, model, scope, options }.finish(row)
+    let run = row.id;
+    let attempt = Attempt { memory, definition, model, scope, options };
+    // A row that nobody ends would keep its agent from ever running again in this process.
+    let ended = catch_unwind(AssertUnwindSafe(|| attempt.finish(row)))
+        .unwrap_or_else(|panic| Err(Error::internal(format!("a defect ended the run: {}", said(&*panic)))));
+    ended.inspect_err(|error| {
+        let left = ledger::abandon(memory, |row| row.id == run, Status::Failed, &error.line());
+        if let Err(error) = left {
+            tracing::error!(agent = definition.name, %run, "its row stays as running: {error}");
+        }
+    })
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
 }
 
 /// A model that could not be opened: calling it says why.
@@ -89,21 +107,6 @@ impl Model for Unopened {
     fn call(&self, _: &Request<'_>) -> Result<Reply, CallError> {
         Err(CallError::Setup(self.0.line()))
     }
-}
-
-fn find(memory: &Memory, target: &str) -> Result<NodeId> {
-    let found = match memory.store.find_key(Tenant::default(), target)? {
-        Some(id) => Some(id),
-        None => match target.parse() {
-            Ok(id) => memory.store.node(id)?.map(|node| node.id),
-            Err(_) => None,
-        },
-    };
-    found.ok_or_else(|| {
-        Error::not_found(format!("there is no node `{target}`"))
-            .hint(format!("`poc-memory search {target}` looks for it"))
-            .field("target")
-    })
 }
 
 /// Why a run ends without applying anything.
@@ -152,7 +155,7 @@ impl Attempt<'_> {
             Err(Ending::Nothing(reason)) => (Status::Skipped, Some(reason), None),
             Err(Ending::Failed(status, reason, message)) => (status, reason, Some(message)),
         };
-        row.message = message;
+        row.message = message.map(|message| reply::short(&message));
         row.finish(self.memory, status, reason);
         if !self.options.dry_run {
             ledger::close(self.memory, &row)?;

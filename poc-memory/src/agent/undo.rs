@@ -2,7 +2,7 @@
 
 use super::ledger::{self, Run};
 use crate::error::{Error, Result};
-use crate::graph::{Node, NodeId};
+use crate::graph::{Node, NodeId, Visit};
 use crate::memory::Memory;
 use crate::store::{Cause, Record, Table, Tx, Txn, Write};
 use std::collections::HashSet;
@@ -49,10 +49,21 @@ pub fn undo(memory: &Memory, run: &Run) -> Result<Vec<Item>> {
             // A node used since keeps its place on the ladder.
             restore(tx, std::slice::from_ref(write))?;
         }
+        row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
         tx.put(&row.key(), &row)?;
         Ok(items)
     })?;
     Ok(committed.value)
+}
+
+/// A visit of the version that the run made of a node is one of the version before it now: the next
+/// edit gets the same number again and must not count as seen.
+fn forget_version(tx: &mut Tx<'_>, agent: &str, id: NodeId) -> Result<()> {
+    let (Some(node), Some(visit)) = (tx.node(id)?, tx.visit(agent, id)?) else { return Ok(()) };
+    if visit.version <= node.version {
+        return Ok(());
+    }
+    tx.put_visit(agent, id, &Visit { version: node.version, ..visit })
 }
 
 fn writes(txn: &Txn, (from, to): (u32, u32)) -> &[Write] {

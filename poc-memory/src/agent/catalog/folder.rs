@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use crate::paths;
 use crate::similar;
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 /// Bytes an agent file or a template may have.
@@ -92,9 +93,15 @@ pub(super) fn template(folder: &Path, name: &str) -> Result<String> {
 }
 
 fn text(path: &Path) -> std::io::Result<String> {
-    let bytes = std::fs::metadata(path)?.len();
-    if bytes > MAX_BYTES {
-        return Err(std::io::Error::other(format!("it has {bytes} bytes, more than {MAX_BYTES}")));
+    let (wrong, about) = (std::io::Error::other::<String>, std::fs::metadata(path)?);
+    // Opening a pipe would wait for a writer, and a device may never end.
+    if !about.is_file() {
+        return Err(wrong("it is not a regular file".into()));
     }
-    std::fs::read_to_string(path)
+    if about.len() > MAX_BYTES {
+        return Err(wrong(format!("it has {} bytes, more than {MAX_BYTES}", about.len())));
+    }
+    let mut text = String::new();
+    File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }

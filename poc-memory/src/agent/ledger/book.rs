@@ -150,11 +150,13 @@ fn end_running(
     Ok(committed.value)
 }
 
-/// Deletes the rows of an agent beyond the number kept, with their slots.
+/// Deletes the oldest rows of an agent beyond the number kept, with their slots. One that still
+/// runs stays: it is what keeps the agent from running twice.
 pub(in crate::agent) fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
     let rows = tx.scan::<Run>(&prefix(agent))?;
     let surplus = rows.len().saturating_sub(memory.config.agents.keep_rows);
-    for (key, run) in rows.into_iter().take(surplus) {
+    let ended = rows.into_iter().filter(|(_, run)| run.status != Status::Running);
+    for (key, run) in ended.take(surplus) {
         tx.delete::<Run>(&key)?;
         if let Some(slot) = run.scheduled_at {
             tx.delete::<Occurrence>(&occurrence_key(agent, slot))?;

@@ -43,6 +43,13 @@ impl Post {
     pub(super) fn new(url: Url, headers: Vec<(HeaderName, HeaderValue)>, body: &Value) -> Post {
         Post { url, headers, body: body.to_string().into_bytes() }
     }
+
+    /// The address for messages: some gateways take their key in the query.
+    fn address(&self) -> String {
+        let mut shown = self.url.clone();
+        shown.set_query(None);
+        shown.to_string()
+    }
 }
 
 impl Http {
@@ -139,7 +146,8 @@ impl Http {
                 Ok(value) => Ok(Ok(value)),
                 Err(_) => Err(CallError::Setup(format!(
                     "`{}` answered at `{}` with something that is not JSON; check its `base-url`",
-                    self.provider, post.url
+                    self.provider,
+                    post.address()
                 ))
                 .into()),
             },
@@ -153,7 +161,7 @@ impl Http {
             .into()),
             Err(Broken::Setup(message)) => Err(CallError::Setup(message).into()),
             Err(Broken::Cut(message)) => Ok(Err(Trouble {
-                message: format!("`{}` cannot be reached at `{}`: {message}", self.provider, post.url),
+                message: format!("`{}` cannot be reached at `{}`: {message}", self.provider, post.address()),
                 retry_after: None,
             })),
         }

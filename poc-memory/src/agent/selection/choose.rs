@@ -131,6 +131,7 @@ fn build(
     pairs: &[Pair],
     now: Timestamp,
 ) -> Result<Selection> {
+    let shown = definition.prompt.shows_nodes();
     let mut names: HashMap<Ix, String> = HashMap::new();
     let mut handles: Vec<Handle> = Vec::new();
     let add =
@@ -142,7 +143,7 @@ fn build(
             // Deleted since the view was taken.
             let Some(node) = stored else { return Ok(()) };
             let name = format!("N{}", handles.len() + 1);
-            let whole = chosen && node.body.chars().count() <= definition.prompt.max_node_chars;
+            let whole = chosen && shown && node.body.chars().count() <= definition.prompt.max_node_chars;
             let weight = decay::weight_at(&view, ix, &memory.config.weight, now);
             names.insert(ix, name.clone());
             handles.push(Handle {

@@ -386,3 +386,57 @@ fn rows_and_bodies_beyond_those_kept_are_pruned() {
     let kept: Vec<bool> = runs.iter().map(|run| bodies(&world.memory, run).unwrap().is_some()).collect();
     assert_eq!(kept, [false, false, false, true, true]);
 }
+
+#[test]
+fn a_run_that_panics_fails_and_does_not_block_its_agent() {
+    let world = World::new();
+    let definition = two(&world);
+    let broken = Script::new(Vec::new()).meanwhile(|_| panic!("out of range"));
+    let error =
+        run_with(&world.memory, &definition, &broken, Trigger::Manual, &Options::default()).unwrap_err();
+    assert_eq!(error.message, "a defect ended the run: out of range");
+    let row = ledger::rows(&world.memory, Some("tester"), 1).unwrap().remove(0);
+    assert_eq!((row.status, row.message), (Status::Failed, Some(error.line())));
+    assert_eq!(world.run(&definition, &Script::nothing(&["link-add", "weight"])).status, Status::Noop);
+}
+
+#[test]
+fn a_row_that_runs_is_never_pruned() {
+    let mut world = World::new();
+    world.memory.config.agents.keep_rows = 2;
+    let running = ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "tester", None)).unwrap();
+    for hour in 1..6 {
+        let slot = world.memory.now().plus(Span(hour * Span::HOUR.0));
+        ledger::leave(&world.memory, "tester", slot, (Status::Skipped, Some(Reason::Overlap)), None).unwrap();
+    }
+    let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
+    assert_eq!((rows.len(), ledger::running(&world.memory).unwrap()), (2, vec![running]));
+}
+
+#[test]
+fn nodes_that_the_prompt_does_not_show_are_not_visited() {
+    let world = World::new();
+    two(&world);
+    let text = "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ TOPOLOGY }}\"\n\
+        placeholders = [\"TOPOLOGY\"]\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n";
+    let definition = parse(text).unwrap();
+    assert!(world.run(&definition, &Script::nothing(&["link-add"])).visited.is_empty());
+    assert_eq!(definition.warnings().len(), 1);
+}
+
+#[test]
+fn what_a_model_says_does_not_fill_the_store() {
+    let world = World::new();
+    let definition = two(&world);
+    let long = "word ".repeat(100_000);
+    let run = world.run(
+        &definition,
+        &Script::says(json!({"notes": long,
+        "link-add": [{"reason": long, "from": "N1", "to": "N2", "strength": 0.5},
+            {"reason": "", "from": long, "to": "N2", "strength": 0.5}], "weight": []})),
+    );
+    assert_eq!(run.applied().count(), 1);
+    assert!(format!("{run:?}").len() < 20_000);
+    let edges = world.memory.store.edges(id(&world, "btree-split")).unwrap();
+    assert!(edges.iter().all(|edge| edge.reason.len() < 10_000));
+}

@@ -43,7 +43,11 @@ fn a_run_undone_leaves_the_graph_as_it_was() {
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert!(row.applied().all(|action| action.undone));
     assert_eq!(undo(&world.memory, &row).unwrap_err().code, Code::Conflict);
-    assert_eq!(world.memory.store.visits(run.visited[0]).unwrap().len(), 1);
+    for &id in &run.visited {
+        let (visits, node) = (world.memory.store.visits(id).unwrap(), world.memory.store.node(id).unwrap());
+        // Of the version that is there again, so that the next edit is one.
+        assert_eq!((visits.len(), visits[0].1.version), (1, node.unwrap().version));
+    }
     // The same also of the log: reading it anew gives the same graph.
     assert_eq!(world.reopen().graph(), before);
 }

@@ -104,7 +104,8 @@ impl Op for List {
 pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
     let definition = entry.definition.as_deref();
     let newest = ledger::rows(memory, Some(name), 1)?.pop();
-    let next = definition.and_then(|definition| due::next(name, definition, memory.now(), local_zone()));
+    let enabled = definition.filter(|definition| definition.enabled);
+    let next = enabled.and_then(|definition| due::next(name, definition, memory.now(), local_zone()));
     // A list is quick: what must search or walk the graph is counted when the agent runs. A
     // pipeline may also name a node that is gone: then nobody can say.
     let cheap = definition.filter(|definition| definition.query.pipeline.is_scan());

@@ -110,7 +110,7 @@ fn broken(error: reqwest::Error) -> Broken {
     if error.is_timeout() && !error.is_connect() {
         return Broken::TimedOut;
     }
-    Broken::Cut(root(&error))
+    Broken::Cut(root(&error.without_url()))
 }
 
 /// The innermost cause: the layers around it only repeat the address.

@@ -78,14 +78,14 @@ impl Http {
             }
             404 => Err(CallError::Setup(format!(
                 "`{name}` knows no such model or address (404 at `{}`): {said}",
-                post.url
+                post.address()
             ))
             .into()),
             300..=399 => {
                 let to = answer.headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
                 Err(CallError::Setup(format!(
                     "`{name}` redirects `{}` to `{}` ({status}); redirects are not followed, set the final `base-url`",
-                    post.url,
+                    post.address(),
                     one_line(to)
                 ))
                 .into())
@@ -106,9 +106,9 @@ impl Http {
                 ),
             Err(_) => String::from_utf8_lossy(body).into_owned(),
         };
-        let text = one_line(&text);
-        let text = if text.is_empty() { "no reason given".to_owned() } else { text };
-        self.key.as_ref().map_or(text.clone(), |key| key.scrub(&text))
+        // Before it is cut: half a key is not found any more.
+        let text = one_line(&self.key.as_ref().map_or(text.clone(), |key| key.scrub(&text)));
+        if text.is_empty() { "no reason given".to_owned() } else { text }
     }
 }
 
