@@ -4,7 +4,7 @@ use crate::support::World;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A session that calls every op; `{A}`, `{B}` stand for ids the answers gave.
+/// A session that calls every op; `{run}` stands for the last run that applied something.
 const SESSION: &[&[&str]] = &[
     &[
         "insert",
@@ -74,6 +74,9 @@ const SESSION: &[&[&str]] = &[
     &["agent", "run", "linker"],
     &["agent", "run", "separator"],
     &["agent", "history", "linker"],
+    &["agent", "inspect", "{run}"],
+    &["agent", "undo", "{run}"],
+    &["agent", "undo", "{run}"],
     &["delete", "old"],
     &["delete", "old"],
     &["stats"],
@@ -88,9 +91,18 @@ fn every_op_answers_the_same_with_and_without_a_daemon() {
         world.write("broken.jsonl", "{\"title\":\"good\",\"body\":\"good line\"}\n{\"title\":\n");
     }
     served.start_daemon();
+    let (mut mine, mut theirs) = (String::new(), String::new());
     for arguments in SESSION {
-        let (left, right) =
-            (alone.run(&[&["--json"], *arguments].concat()), served.run(&[&["--json"], *arguments].concat()));
+        let [left, right] = [(&alone, &mut mine), (&served, &mut theirs)].map(|(world, run)| {
+            let arguments: Vec<&str> =
+                arguments.iter().map(|word| if *word == "{run}" { run.as_str() } else { word }).collect();
+            let ran = world.run(&[&["--json"], arguments.as_slice()].concat());
+            let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+            if answer["applied"].as_array().is_some_and(|applied| !applied.is_empty()) {
+                *run = answer["run"].as_str().unwrap().to_owned();
+            }
+            ran
+        });
         assert_eq!(left.status, right.status, "{arguments:?}\n{left:#?}\n{right:#?}");
         let answers = [(&left, &alone), (&right, &served)].map(|(ran, world)| {
             Names::default().plain(&ran.stdout.replace(world.home().to_str().unwrap(), "HOME"))
@@ -102,7 +114,16 @@ fn every_op_answers_the_same_with_and_without_a_daemon() {
             assert_eq!(alone.run(arguments).status, served.run(arguments).status, "{arguments:?}");
         }
     }
+    assert!(!mine.is_empty(), "no run applied anything");
     served.stop_daemon();
+}
+
+#[test]
+fn the_session_calls_every_op() {
+    for op in poc_memory::ops::OPS.iter().filter(|op| !op.needs_daemon) {
+        let words: Vec<&str> = op.name.split(' ').collect();
+        assert!(SESSION.iter().any(|line| line.starts_with(&words)), "`{}` is not called", op.name);
+    }
 }
 
 /// Gives ids, times and measurements names that do not depend on the run.

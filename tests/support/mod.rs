@@ -1,6 +1,6 @@
 //! What the stories share: a world of its own for each, and a reader of console transcripts.
 
-pub mod transcript;
-pub mod world;
+pub(crate) mod transcript;
+pub(crate) mod world;
 
-pub use world::{PATIENCE, World};
+pub(crate) use world::{PATIENCE, World};

@@ -15,15 +15,15 @@ use super::world::{PATIENCE, World, binary};
 
 /// One command of a page with what it must print.
 #[derive(Debug, PartialEq)]
-pub struct Step {
-    pub line: usize,
-    pub command: String,
-    pub expected: Vec<String>,
-    pub eventually: bool,
+pub(crate) struct Step {
+    pub(crate) line: usize,
+    pub(crate) command: String,
+    pub(crate) expected: Vec<String>,
+    pub(crate) eventually: bool,
 }
 
 /// The commands of a page in order.
-pub fn steps(page: &str) -> Vec<Step> {
+pub(crate) fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut lines = page.lines().enumerate();
     while let Some((_, line)) = lines.next() {
@@ -62,7 +62,7 @@ pub fn steps(page: &str) -> Vec<Step> {
 }
 
 /// Runs every command of a page in a world; what differs fails with its line.
-pub fn run(page: &Path, world: &World) {
+pub(crate) fn run(page: &Path, world: &World) {
     let text = std::fs::read_to_string(page).unwrap();
     let steps = steps(&text);
     assert!(!steps.is_empty(), "{} has no console block", page.display());

@@ -8,39 +8,33 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long a story waits for something that must happen soon.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A throw-away home and, once started, its daemon. Dropping it kills the daemon.
-pub struct World {
+pub(crate) struct World {
     home: TempDir,
     daemon: Option<Child>,
-    variables: Vec<(String, String)>,
 }
 
 /// How a command ended.
 #[derive(Debug)]
-pub struct Ran {
-    pub status: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) status: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl World {
-    pub fn new() -> World {
-        World { home: tempfile::tempdir().unwrap(), daemon: None, variables: Vec::new() }
+    pub(crate) fn new() -> World {
+        World { home: tempfile::tempdir().unwrap(), daemon: None }
     }
 
-    pub fn home(&self) -> &Path {
+    pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
 
-    /// Sets a variable for every later command and daemon.
-    pub fn set(&mut self, name: &str, value: &str) {
-        self.variables.push((name.into(), value.into()));
-    }
-
     /// Writes a file below the home, making its folder.
-    pub fn write(&self, path: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.home().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
@@ -48,12 +42,12 @@ impl World {
     }
 
     /// Runs `poc-memory` with arguments.
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         self.run_with_input(arguments, "")
     }
 
     /// Runs `poc-memory` with arguments and standard input.
-    pub fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
         let mut child = self
             .command("poc-memory")
             .args(arguments)
@@ -77,7 +71,7 @@ impl World {
 
     /// Runs `poc-memory --json` with arguments; the answer of a command that must end with `status`.
     #[track_caller]
-    pub fn json_ending(&self, arguments: &[&str], status: i32) -> Value {
+    pub(crate) fn json_ending(&self, arguments: &[&str], status: i32) -> Value {
         let ran = self.run(&[&["--json"], arguments].concat());
         assert_eq!(ran.status, status, "{arguments:?}: {}{}", ran.stdout, ran.stderr);
         let text = if ran.stdout.is_empty() { &ran.stderr } else { &ran.stdout };
@@ -86,12 +80,12 @@ impl World {
 
     /// The answer of a command that must succeed.
     #[track_caller]
-    pub fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         self.json_ending(arguments, 0)
     }
 
     /// Starts the daemon and waits until it answers.
-    pub fn start_daemon(&mut self) {
+    pub(crate) fn start_daemon(&mut self) {
         assert!(self.daemon.is_none(), "one daemon is running");
         let mut child = self
             .command("poc-daemon")
@@ -115,37 +109,42 @@ impl World {
     }
 
     /// The daemon's process id.
-    pub fn daemon_pid(&self) -> u32 {
+    pub(crate) fn daemon_pid(&self) -> u32 {
         self.daemon.as_ref().unwrap().id()
     }
 
     /// Sends the daemon a signal by name.
-    pub fn signal_daemon(&self, signal: &str) {
+    pub(crate) fn signal_daemon(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.daemon_pid().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
     /// Waits for the daemon to end.
-    pub fn wait_for_daemon(&mut self) -> ExitStatus {
+    pub(crate) fn wait_for_daemon(&mut self) -> ExitStatus {
         self.daemon.take().unwrap().wait().unwrap()
     }
 
     /// Kills the daemon as a power cut would.
-    pub fn kill_daemon(&mut self) {
+    pub(crate) fn kill_daemon(&mut self) {
         let mut child = self.daemon.take().unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
     /// Stops the daemon in good order.
-    pub fn stop_daemon(&mut self) {
+    pub(crate) fn stop_daemon(&mut self) {
         self.signal_daemon("-TERM");
         assert!(self.wait_for_daemon().success());
     }
 
     /// Asks again and again until the answer satisfies; the last answer.
     #[track_caller]
-    pub fn until(&self, within: Duration, arguments: &[&str], satisfied: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(
+        &self,
+        within: Duration,
+        arguments: &[&str],
+        satisfied: impl Fn(&Value) -> bool,
+    ) -> Value {
         let deadline = Instant::now() + within;
         loop {
             let answer = self.json(arguments);
@@ -157,14 +156,13 @@ impl World {
     }
 
     /// A command of the project that lives in this world.
-    pub fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(binary(program));
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("POC_MEMORY_HOME", self.home())
             .env("TZ", "UTC")
-            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(self.home());
         command
     }
@@ -180,7 +178,7 @@ impl Drop for World {
 }
 
 /// A binary of the workspace. Both lie in one folder; `cargo test --workspace` builds both.
-pub fn binary(program: &str) -> PathBuf {
+pub(crate) fn binary(program: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_poc-daemon")).with_file_name(program);
     assert!(path.exists(), "{} is missing: run the tests with `cargo test --workspace`", path.display());
     path

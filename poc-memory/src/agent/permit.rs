@@ -10,7 +10,7 @@ use super::ledger::ActionRow;
 use super::reply::short;
 use super::selection::{Handle, Selection};
 use crate::error::Result;
-use crate::graph::NodeId;
+use crate::graph::{NodeId, Trust};
 use crate::memory::Draft;
 use crate::memory::Memory;
 use std::collections::{HashMap, HashSet};
@@ -247,9 +247,9 @@ impl<'a> Permit<'a> {
     }
 
     /// What an agent writes is trusted no more than anything it has read.
-    fn trust(&self) -> crate::graph::Trust {
+    fn trust(&self) -> Trust {
         let read = self.selection.handles.iter().map(|handle| handle.node.trust);
-        read.fold(crate::graph::Trust::Agent, std::cmp::min)
+        read.fold(Trust::Agent.min(self.selection.template_trust), std::cmp::min)
     }
 
     fn handle(&self, name: &str) -> Verdict<&'a Handle> {

@@ -28,7 +28,8 @@ pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selectio
     let system = system(definition);
     let fence = Fence::new(memory.chance.as_ref());
     loop {
-        let text = render::render(memory, definition, selection, &fence)?;
+        let (text, template_trust) = render::render(memory, definition, selection, &fence)?;
+        selection.template_trust = template_trust;
         let tokens = tokens(&system) + tokens(&text);
         let limit = definition.prompt.max_tokens;
         if tokens <= limit {

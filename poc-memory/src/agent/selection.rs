@@ -5,7 +5,7 @@ mod choose;
 pub(super) use choose::may_be_read;
 pub use choose::{Choice, Scope, backlog, choose};
 
-use crate::graph::{Ix, Node, NodeId, View};
+use crate::graph::{Ix, Node, NodeId, Trust, View};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -48,6 +48,8 @@ pub struct Selection {
     pub handles: Vec<Handle>,
     /// Pairs, from `interference-pairs`.
     pub pairs: Vec<HandlePair>,
+    /// The least trust of notes that the template itself has asked for.
+    pub template_trust: Trust,
 }
 
 impl Selection {

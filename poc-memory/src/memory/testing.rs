@@ -10,22 +10,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An open memory in a temporary folder, with a clock that stands still.
-pub struct Scratch {
+pub(crate) struct Scratch {
     // Closed before its folder goes.
     memory: Memory,
     /// What the memory takes for now.
-    pub clock: Arc<ManualClock>,
+    pub(crate) clock: Arc<ManualClock>,
     folder: tempfile::TempDir,
 }
 
 impl Scratch {
     /// An empty memory with the default settings.
-    pub fn new() -> Scratch {
+    pub(crate) fn new() -> Scratch {
         Scratch::with(Config::defaults().unwrap())
     }
 
     /// An empty memory with these settings.
-    pub fn with(config: Config) -> Scratch {
+    pub(crate) fn with(config: Config) -> Scratch {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
         let paths = Paths::in_folder(&folder.path().join("home"));
@@ -34,17 +34,17 @@ impl Scratch {
     }
 
     /// A folder for files of the test.
-    pub fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// Stores a note of the user's.
-    pub fn insert(&self, draft: Draft) -> crate::error::Result<insert::Inserted> {
+    pub(crate) fn insert(&self, draft: Draft) -> crate::error::Result<insert::Inserted> {
         insert::insert(&self.memory, draft, self.memory.cause("manual", "insert"))
     }
 
     /// Stores a note with a key and a body; its id.
-    pub fn note(&self, key: &str, body: &str) -> NodeId {
+    pub(crate) fn note(&self, key: &str, body: &str) -> NodeId {
         self.insert(Draft { key: Some(key.into()), ..draft(body) }).unwrap().id
     }
 }
@@ -57,6 +57,6 @@ impl std::ops::Deref for Scratch {
 }
 
 /// A note of the user's with only a body.
-pub fn draft(body: &str) -> Draft {
+pub(crate) fn draft(body: &str) -> Draft {
     Draft { body: Some(body.into()), ..Draft::new("manual", Trust::User) }
 }

@@ -5,7 +5,7 @@ use crate::agent::definition::ActionKind;
 use crate::agent::selection::Selection;
 use crate::chance::SeededChance;
 use crate::config::Config;
-use crate::graph::View;
+use crate::graph::{Trust, View};
 use crate::index::TextIndex;
 use crate::time::{Span, Timestamp};
 use serde_json::{Value, json};
@@ -31,7 +31,12 @@ impl Turn {
     pub(super) fn new(agent: &str) -> Turn {
         Turn {
             agent: agent.into(),
-            selection: Selection { view: Arc::new(View::new()), handles: Vec::new(), pairs: Vec::new() },
+            selection: Selection {
+                view: Arc::new(View::new()),
+                handles: Vec::new(),
+                pairs: Vec::new(),
+                template_trust: Trust::User,
+            },
             text: TextIndex::open(Path::new("/nonexistent"), &Config::defaults().unwrap().text).unwrap(),
             actions: vec![ActionKind::LinkAdd],
             corrections: Vec::new(),

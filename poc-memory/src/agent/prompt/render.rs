@@ -6,6 +6,7 @@ use crate::agent::Definition;
 use crate::agent::selection::{Selection, may_be_read};
 use crate::agent::template;
 use crate::error::{Error, Result};
+use crate::graph::Trust;
 use crate::memory::Memory;
 use std::io::{self, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -21,12 +22,13 @@ enum Said {
     Done(Result<String, Error>),
 }
 
+/// The rendered template, and the least trust of the notes it has asked for by key.
 pub(super) fn render(
     memory: &Memory,
     definition: &Definition,
     selection: &Selection,
     fence: &Fence,
-) -> Result<String> {
+) -> Result<(String, Trust)> {
     let (say, hear) = mpsc::channel();
     let tera = engine(definition, say.clone())?;
     let mut context = Context::new();
@@ -45,12 +47,17 @@ pub(super) fn render(
         .name("render".into())
         .spawn(move || say.send(Said::Done(page.fill(&tera, &name, &context))))
         .map_err(|error| Error::unavailable(format!("no thread to render on: {error}")))?;
+    let mut least = Trust::User;
     loop {
         match hear.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(Said::Done(text)) => return text,
+            Ok(Said::Done(text)) => return text.map(|text| (text, least)),
             Ok(Said::Asked(key, answer)) => {
+                let asked = node(memory, selection, fence, &key).map(|(text, trust)| {
+                    least = least.min(trust);
+                    text
+                });
                 // A renderer that is gone needs no answer.
-                let _ = answer.send(node(memory, selection, fence, &key));
+                let _ = answer.send(asked);
             }
             Err(RecvTimeoutError::Timeout) => return Err(too_slow(definition, memory)),
             Err(RecvTimeoutError::Disconnected) => {
@@ -78,13 +85,13 @@ fn engine(definition: &Definition, say: Sender<Said>) -> Result<Tera> {
     })
 }
 
-/// The answer of the template function `node`.
-fn node(memory: &Memory, selection: &Selection, fence: &Fence, key: &str) -> Result<String, String> {
+/// The answer of the template function `node`, and how far the note is trusted.
+fn node(memory: &Memory, selection: &Selection, fence: &Fence, key: &str) -> Result<(String, Trust), String> {
     let view = &selection.view;
     let ix = view.find_key(key).filter(|&ix| may_be_read(view, ix));
     let stored = ix.and_then(|ix| view.id(ix)).map(|id| memory.store.node(id));
     match stored {
-        Some(Ok(Some(node))) => Ok(fence.around(&format!("{}\n\n{}", node.title, node.body))),
+        Some(Ok(Some(node))) => Ok((fence.around(&format!("{}\n\n{}", node.title, node.body)), node.trust)),
         Some(Err(error)) => Err(error.message),
         _ => Err(format!("there is no node `{key}` that may be read")),
     }

@@ -186,7 +186,7 @@ fn build(
             Some(HandlePair { a, b, similarity: pair.similarity })
         })
         .collect();
-    Ok(Selection { view, handles, pairs })
+    Ok(Selection { view, handles, pairs, template_trust: Trust::User })
 }
 
 /// The nodes most like one that it is not tied to yet, best first.

@@ -331,7 +331,7 @@ fn a_model_without_its_key_fails_the_run_with_the_line_that_helps() {
 
 #[test]
 fn new_text_is_trusted_no_more_than_what_was_read() {
-    let world = World::new();
+    let mut world = World::new();
     two(&world);
     world.draft(crate::memory::Draft {
         trust: Trust::External,
@@ -347,6 +347,16 @@ fn new_text_is_trusted_no_more_than_what_was_read() {
     assert_eq!((node.trust, node.provenance.as_str()), (Trust::External, "agent:tester"));
     let links = world.memory.store.edges(node.id).unwrap();
     assert_eq!(links.iter().filter(|edge| edge.kind == EdgeKind::Link).count(), 2);
+
+    // Neither than what the template asked for.
+    let mut definition = agent("\"insert\"", "");
+    definition.prompt.text.push_str("{{ node(key=\"from-outside\") }}");
+    let only = Options { target: Some("btree-merge".into()), ..Options::default() };
+    let reply = json!({"notes": "", "insert": [{"reason": "", "key": "again", "title": "Again", "body": "Once more.",
+        "keywords": [], "links": []}]});
+    world.memory.config.agents.candidates = 0;
+    run_with(&world.memory, &definition, &Script::says(reply), Trigger::Manual, &only).unwrap();
+    assert_eq!(world.memory.store.node(id(&world, "again")).unwrap().unwrap().trust, Trust::External);
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::*;
 use crate::agent::model::testing::Turn;
 use crate::agent::selection::HandlePair;
 use crate::config::Config;
-use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, View, testing};
+use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, Trust, View, testing};
 use crate::store::Follower;
 use crate::time::{Span, Timestamp};
 use proptest::prelude::*;
@@ -82,7 +82,7 @@ impl Scene {
             b: format!("N{b}"),
             similarity: *similarity,
         });
-        Selection { view: Arc::new(view), handles, pairs: pairs.collect() }
+        Selection { view: Arc::new(view), handles, pairs: pairs.collect(), template_trust: Trust::User }
     }
 
     fn answer(&self, actions: &[ActionKind]) -> Value {

@@ -209,3 +209,19 @@ fn an_address_is_checked_before_it_is_used() {
         assert!(help.contains("providers.p.base-url") && !help.contains("secret"), "{help}");
     }
 }
+
+#[test]
+fn no_message_holds_a_piece_of_the_key() {
+    // The key stands where a message is cut.
+    let quoted = Answer::error(403, "permission_error", &format!("{}sk-secret", "x".repeat(297)));
+    let said = message(quoted);
+    assert!(!said.contains("sk-") && said.ends_with("x[ke"), "{said}");
+
+    let server = MockModel::script(vec![Answer::status(404, json!({}))]);
+    let (http, _) = provider(&format!("{}?key=sk-query", server.url()));
+    let turn = Turn::new("linker");
+    let post = Post::new(http.url("ask"), Vec::new(), &json!({}));
+    let answer = http.post(&post, &turn.request(), &Deadline::after(turn.timeout));
+    let said = answer.unwrap_err().into_call("mock").to_string();
+    assert!(server.asked()[0].line.contains("?key=sk-query") && !said.contains("sk-query"), "{said}");
+}
