@@ -174,11 +174,13 @@ impl Names {
         }
     }
 
+    /// Ids, and the words of the fences around notes.
     fn word(&mut self, word: &str) -> String {
-        let (id, rest) = word.split_at(word.len().min(32));
-        if id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let id = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+        if [16, 32, 64].contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             let number = self.0.len();
-            return self.0.entry(id.to_owned()).or_insert_with(|| format!("ID{number}")).clone() + rest;
+            return self.0.entry(id.to_owned()).or_insert_with(|| format!("ID{number}")).clone()
+                + &word[id.len()..];
         }
         word.to_owned()
     }
