@@ -15,7 +15,7 @@ pub struct Timestamp(pub i64);
 impl Timestamp {
     /// Seconds from `earlier` to `self`; negative when `earlier` is later.
     pub fn seconds_since(self, earlier: Timestamp) -> f64 {
-        (self.0 - earlier.0) as f64 / 1000.0
+        self.0.saturating_sub(earlier.0) as f64 / 1000.0
     }
 
     /// The instant `span` later.

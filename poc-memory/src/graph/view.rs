@@ -21,10 +21,12 @@ use std::sync::{Arc, OnceLock};
 /// The dense index of a node within a view.
 pub type Ix = u32;
 
-/// One end of an edge as the other end sees it: target, kind and graph strength in eight bytes.
+/// One end of an edge as the other end sees it: target, kind, direction and graph strength in eight
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Neighbor {
-    // The low 28 bits are the target, the high 4 the kind.
+    // The low 28 bits are the target, the next 3 the kind; the highest is set where the edge ends,
+    // since two nodes may be tied by an edge each way.
     packed: u32,
     /// Graph strength in 0–1 ([`Edge::graph_strength`](super::Edge::graph_strength)).
     pub strength: f32,
@@ -32,9 +34,20 @@ pub struct Neighbor {
 
 impl Neighbor {
     const TARGET: u32 = (1 << 28) - 1;
+    const KIND: u32 = 0b111;
+    const INCOMING: u32 = 1 << 31;
 
-    fn new(target: Ix, kind: EdgeKind, strength: f64) -> Self {
-        Neighbor { packed: (target & Self::TARGET) | (kind as u32) << 28, strength: strength as f32 }
+    /// As the source of the edge sees it.
+    fn outgoing(target: Ix, kind: EdgeKind, strength: f64) -> Self {
+        let kind = (kind as u32 & Self::KIND) << 28;
+        Neighbor { packed: (target & Self::TARGET) | kind, strength: strength as f32 }
+    }
+
+    /// The same edge as its target sees it.
+    fn mirrored(self, source: Ix) -> Self {
+        let ends = Self::TARGET | Self::INCOMING;
+        let other_way = !self.packed & Self::INCOMING;
+        Neighbor { packed: (source & Self::TARGET) | other_way | (self.packed & !ends), ..self }
     }
 
     /// The node at the other end.
@@ -45,7 +58,8 @@ impl Neighbor {
 
     /// The kind of the edge.
     pub fn kind(self) -> EdgeKind {
-        EdgeKind::ALL.get((self.packed >> 28) as usize).copied().unwrap_or(EdgeKind::Link)
+        let number = (self.packed >> 28) & Self::KIND;
+        EdgeKind::ALL.get(number as usize).copied().unwrap_or(EdgeKind::Link)
     }
 
     fn order(self) -> (u32, u32) {
@@ -94,7 +108,7 @@ pub struct View {
     touched: Column<Timestamp>,
     replay_intervals: Column<u16>,
     replayed: Column<Option<Timestamp>>,
-    // Sorted by target, then kind; both directions of every edge of a graph kind.
+    // Sorted by target, then direction and kind; every edge of a graph kind stands at both its ends.
     adjacency: Column<Arc<[Neighbor]>>,
     // Of the simple graph of live nodes, kept up to date edge by edge.
     degrees: Column<u32>,
@@ -249,7 +263,7 @@ impl View {
         self.keyword_names.name(number)
     }
 
-    /// All edges of graph kinds at a node, to live and other nodes, by target and kind.
+    /// All edges of graph kinds at a node, either way, to live and other nodes, by target.
     pub fn edges(&self, ix: Ix) -> &[Neighbor] {
         self.adjacency.get(ix as usize).map_or(&[], |edges| edges)
     }

@@ -99,7 +99,7 @@ impl View {
         }
         let edges = self.edges(ix).to_vec();
         for edge in &edges {
-            self.drop_half(edge.target(), ix, edge.kind());
+            self.drop_half(edge.target(), edge.mirrored(ix));
         }
         self.edges -= edges.len();
         self.adjacency.set(ix as usize, Arc::new([]), Arc::new([]));
@@ -148,18 +148,20 @@ impl View {
         if new_tie && self.is_live(a) && self.is_live(b) {
             self.count_tie(a, b, 1);
         }
-        let added = self.put_half(a, Neighbor::new(b, edge.kind, edge.graph_strength()));
-        self.put_half(b, Neighbor::new(a, edge.kind, edge.graph_strength()));
+        let half = Neighbor::outgoing(b, edge.kind, edge.graph_strength());
+        let added = self.put_half(a, half);
+        self.put_half(b, half.mirrored(a));
         self.edges += usize::from(added);
         self.forget_derived();
     }
 
     fn remove_edge(&mut self, src: NodeId, kind: EdgeKind, dst: NodeId) {
         let (Some(a), Some(b)) = (self.find(src), self.find(dst)) else { return };
-        if !self.drop_half(a, b, kind) {
+        let half = Neighbor::outgoing(b, kind, 0.0);
+        if !self.drop_half(a, half) {
             return;
         }
-        self.drop_half(b, a, kind);
+        self.drop_half(b, half.mirrored(a));
         self.edges -= 1;
         if !self.are_tied(a, b) && self.is_live(a) && self.is_live(b) {
             self.count_tie(a, b, -1);
@@ -167,7 +169,7 @@ impl View {
         self.forget_derived();
     }
 
-    /// Puts one direction of an edge; whether it is new.
+    /// Puts one end of an edge; whether it is new.
     fn put_half(&mut self, at: Ix, edge: Neighbor) -> bool {
         let mut edges = self.edges(at).to_vec();
         let place = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
@@ -183,16 +185,15 @@ impl View {
         place.is_err()
     }
 
-    /// Drops one direction of an edge; whether it was there.
-    fn drop_half(&mut self, at: Ix, target: Ix, kind: EdgeKind) -> bool {
-        let mut edges = self.edges(at).to_vec();
-        let before = edges.len();
-        edges.retain(|edge| edge.target() != target || edge.kind() != kind);
-        let dropped = edges.len() < before;
-        if dropped {
+    /// Drops one end of an edge; whether it was there.
+    fn drop_half(&mut self, at: Ix, edge: Neighbor) -> bool {
+        let place = self.edges(at).binary_search_by(|other| other.order().cmp(&edge.order()));
+        if let Ok(found) = place {
+            let mut edges = self.edges(at).to_vec();
+            edges.remove(found);
             self.adjacency.set(at as usize, edges.into(), Arc::new([]));
         }
-        dropped
+        place.is_ok()
     }
 
     /// Counts one tie between two live nodes in (`sign` 1) or out (−1): both degrees, and the
@@ -275,6 +276,7 @@ mod tests {
     use super::*;
     use crate::graph::{EdgeKind, State, testing};
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     #[derive(Clone, Debug)]
     enum Step {
@@ -304,6 +306,21 @@ mod tests {
         assert_eq!((found("a"), found("b")), (Some(testing::node(2).id), Some(testing::node(1).id)));
     }
 
+    #[test]
+    fn of_two_edges_between_two_nodes_one_may_go() {
+        let mut view = View::new();
+        let there = testing::edge(1, 2, EdgeKind::Link, 0.8);
+        let back = testing::edge(2, 1, EdgeKind::Link, 0.3);
+        view.apply(1, &[1, 2].map(|number| Delta::Node(Arc::new(testing::node(number)))));
+        view.apply(2, &[Delta::Edge(there.clone()), Delta::Edge(back.clone())]);
+        assert_eq!((view.edge_count(), view.degree(0), view.ties(0).count()), (2, 1, 1));
+        view.apply(3, &[Delta::EdgeGone(there.src, there.kind, there.dst)]);
+        assert_eq!((view.edge_count(), view.degree(0)), (1, 1));
+        assert_eq!(view.ties(0).next().map(|tie| tie.strength), Some(f64::from(0.3f32)));
+        view.apply(4, &[Delta::EdgeGone(back.src, back.kind, back.dst)]);
+        assert_eq!((view.edge_count(), view.degree(0), view.ties(1).count()), (0, 0, 0));
+    }
+
     proptest! {
         /// Degrees and triangles kept edge by edge equal a count by brute force.
         #[test]
@@ -312,9 +329,20 @@ mod tests {
             for number in 0..9 {
                 view.apply(1, &[Delta::Node(Arc::new(testing::node(number)))]);
             }
+            let mut edges = BTreeSet::new();
             for (seq, step) in steps.into_iter().enumerate() {
                 let kind = |link| if link { EdgeKind::Link } else { EdgeKind::Semantic };
                 let id = |number| testing::node(u64::from(number)).id;
+                match step {
+                    Step::Edge(a, b, link) if a != b && view.find(id(a)).and(view.find(id(b))).is_some() => {
+                        edges.insert((a, b, link));
+                    }
+                    Step::NoEdge(a, b, link) => {
+                        edges.remove(&(a, b, link));
+                    }
+                    Step::Delete(gone) => edges.retain(|(a, b, _)| *a != gone && *b != gone),
+                    _ => {}
+                }
                 let delta = match step {
                     Step::Edge(a, b, link) => Delta::Edge(testing::edge(u64::from(a), u64::from(b), kind(link), 0.5)),
                     Step::NoEdge(a, b, link) => Delta::EdgeGone(id(a), kind(link), id(b)),
@@ -329,6 +357,7 @@ mod tests {
             }
             let live: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_live(ix)).collect();
             prop_assert_eq!(view.live_count(), live.len());
+            prop_assert_eq!(view.edge_count(), edges.len());
             for &ix in &live {
                 let ties: Vec<Ix> = view.ties(ix).map(|tie| tie.ix).collect();
                 prop_assert_eq!(view.degree(ix) as usize, ties.len());

@@ -144,7 +144,12 @@ fn list(value: Value) -> Result<Vec<String>> {
 /// RFC 3339, a date, a date and a time in UTC with a space between them, or seconds since 1970.
 fn time(value: Value) -> Result<Timestamp> {
     if let Some(seconds) = value.as_i64() {
-        return Ok(Timestamp(seconds.saturating_mul(1000)));
+        let at = Timestamp(seconds.saturating_mul(1000));
+        // Beyond the year 9999 it could be written out but not read again.
+        return Timestamp::parse(&at.to_string()).map_err(|_| {
+            Error::invalid(format!("{seconds} seconds since 1970 are beyond the calendar"))
+                .hint("give seconds, not milliseconds")
+        });
     }
     let text = text(value)?;
     let text = text.trim();
