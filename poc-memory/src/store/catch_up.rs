@@ -50,27 +50,34 @@ pub(super) fn view(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Vie
 }
 
 /// Brings a follower to the end of the log: from the log when it knows where it is, else from the
-/// nodes and vectors in the engine.
+/// nodes and vectors in the engine. Returns how many changes it took in.
 pub(super) fn follower(
     follower: &dyn Follower,
     engine: &dyn Engine,
     log: &Log,
     embedder: &str,
-) -> Result<()> {
+) -> Result<usize> {
+    let mut taken = 0;
     let seq = log.last();
     if follower.applied() > seq {
         follower.reset()?;
     }
     let applied = follower.applied();
     if applied > 0 {
-        return log.replay(applied + 1, seq, &mut |txn, _| {
-            follower.apply(txn.seq, &deltas(&txn.writes, embedder, engine)?)
-        });
+        log.replay(applied + 1, seq, &mut |txn, _| {
+            let deltas = deltas(&txn.writes, embedder, engine)?;
+            taken += deltas.len();
+            follower.apply(txn.seq, &deltas)
+        })?;
+        return Ok(taken);
     }
     if seq == 0 {
-        return Ok(());
+        return Ok(0);
     }
-    let mut feed = |batch: &[Delta]| follower.apply(0, batch);
+    let mut feed = |batch: &[Delta]| {
+        taken += batch.len();
+        follower.apply(0, batch)
+    };
     records(engine, &mut feed, |_, node: Node| Ok(Delta::Node(Arc::new(node))))?;
     let mut vectors = Batches::new(&mut feed);
     engine.scan(&Table::Vectors.prefix(&[]), &mut |key, bytes| {
@@ -81,7 +88,8 @@ pub(super) fn follower(
         vectors.push(Delta::Vector(id, part, vector::decode(bytes)?))
     })?;
     vectors.finish()?;
-    follower.apply(seq, &[])
+    follower.apply(seq, &[])?;
+    Ok(taken)
 }
 
 /// Feeds all records of a table as deltas, in batches.

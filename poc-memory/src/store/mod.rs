@@ -249,7 +249,8 @@ impl Store {
         self.followers.behind()
     }
 
-    /// Writes the followers' checkpoints; also done when the store is dropped.
+    /// Writes the followers' checkpoints. A store that is dropped does so too, unless there is so
+    /// little in them that the next open takes it from the log as quickly.
     pub fn checkpoint(&self) -> Result<()> {
         self.followers.checkpoint()
     }
@@ -262,7 +263,7 @@ impl Drop for Store {
             // It never panics: it catches its own.
             let _ = committer.join();
         }
-        if let Err(error) = self.checkpoint() {
+        if let Err(error) = self.followers.checkpoint_if_worth_it() {
             tracing::warn!("an index was not saved and will be caught up at the next open: {error}");
         }
         if let Err(error) = self.engine.flush() {

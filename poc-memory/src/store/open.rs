@@ -55,14 +55,15 @@ pub(super) fn open(
     let (log, mut notes) = log::recover(&log_directory, &quarantine, disk.as_ref())?;
     let log = Arc::new(log);
     let (engine, view) = open_engine(directory, &log, &parts, &quarantine, &mut notes)?;
+    let mut unsaved = 0;
     for follower in &followers {
-        catch_up::follower(follower.as_ref(), engine.as_ref(), &log, embedder)?;
+        unsaved = unsaved.max(catch_up::follower(follower.as_ref(), engine.as_ref(), &log, embedder)?);
     }
     let appender = Appender::new(log.clone(), disk, parts.limits)
         .map_err(|error| Error::internal(format!("the log cannot be opened: {error}")))?;
     let view = Arc::new(view);
     let commits = Arc::new(Commits::new(view.clone()));
-    let followers = Arc::new(Followers::new(followers));
+    let followers = Arc::new(Followers::new(followers, unsaved));
     let committer = Committer {
         commits: commits.clone(),
         appender,

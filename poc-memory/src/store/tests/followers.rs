@@ -14,6 +14,7 @@ struct Fed {
 struct Probe {
     state: Mutex<Fed>,
     resets: AtomicU64,
+    checkpoints: AtomicU64,
     fails: AtomicBool,
 }
 
@@ -55,6 +56,7 @@ impl Follower for Probe {
         Ok(())
     }
     fn checkpoint(&self) -> Result<()> {
+        self.checkpoints.fetch_add(1, Ordering::SeqCst);
         Ok(())
     }
 }
@@ -146,4 +148,28 @@ fn a_follower_that_fails_is_named_and_catches_up_at_the_next_open() {
     let store = with(&folder, &probe);
     assert!(store.behind().is_empty());
     assert_eq!((probe.applied(), probe.state.lock().bodies.len()), (3, 3));
+}
+
+/// Storing one note must not cost the writing of all indexes; opening must not cost more and more
+/// either.
+#[test]
+fn a_checkpoint_is_written_once_there_is_enough_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let saved = |probe: &Probe| probe.checkpoints.load(Ordering::SeqCst);
+    let live = Arc::new(Probe::default());
+    let store = with(&folder, &live);
+    put(&store, 1);
+    drop(store);
+    assert_eq!(saved(&live), 0);
+    let store = with(&folder, &live);
+    store.transact(cause(), |tx| (2..1000).try_for_each(|number| tx.put_node(&node(number)))).unwrap();
+    drop(store);
+    assert_eq!(saved(&live), 0, "998 changes since the open, one before");
+    let late = Arc::new(Probe::default());
+    let store = with(&folder, &late);
+    put(&store, 1000);
+    drop(store);
+    assert_eq!(saved(&late), 1, "what an open catches up with counts too");
+    drop(with(&folder, &late));
+    assert_eq!(saved(&late), 1, "nothing new");
 }
