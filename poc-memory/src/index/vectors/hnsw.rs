@@ -4,7 +4,6 @@
 //! one, rows it holds but that have changed are stale and ignored. Nothing is ever removed from
 //! the graph; when too much of it is stale it is built anew.
 
-use super::code;
 use super::rows::{NONE, Rows};
 use crate::config;
 use crate::error::{Error, Result};
@@ -56,7 +55,9 @@ impl Options {
         Index::new(&IndexOptions {
             dimensions: self.dimensions,
             metric: MetricKind::Cos,
-            quantization: ScalarKind::F16,
+            // The codes as they are: usearch without its kernels takes six times longer over half
+            // floats, and its own rounding to bytes would lose some of what the codes keep.
+            quantization: ScalarKind::I8,
             connectivity: self.connectivity,
             expansion_add: self.expansion_add,
             expansion_search: self.expansion_search,
@@ -146,7 +147,9 @@ impl Hnsw {
     }
 
     fn add(&mut self, rows: &Rows, row: u32) -> Result<()> {
-        let Some((found, _)) = rows.row(row) else { return Ok(()) };
+        if rows.row(row).is_none() {
+            return Ok(());
+        }
         let graph = match &self.graph {
             Some(graph) => graph,
             None => self.graph.insert(self.options.graph()?),
@@ -155,16 +158,15 @@ impl Hnsw {
             reserve(graph, self.members.len() * 2)?;
         }
         let key = self.members.len() as u32;
-        let vector = code::decode(rows.code(row), found.inverse);
-        graph.add(u64::from(key), &vector).map_err(|error| failed("extended", &error))?;
+        graph.add(u64::from(key), rows.code(row)).map_err(|error| failed("extended", &error))?;
         self.members.push(row);
         self.keys.insert(row, key);
         Ok(())
     }
 
-    /// Rows near the vector, about `count` of them; `None` when the graph cannot tell.
-    pub(super) fn search(&self, vector: &[f32], count: usize) -> Option<Vec<u32>> {
-        let matches = self.graph.as_ref()?.search(vector, count).ok()?;
+    /// Rows near the code, about `count` of them; `None` when the graph cannot tell.
+    pub(super) fn search(&self, code: &[i8], count: usize) -> Option<Vec<u32>> {
+        let matches = self.graph.as_ref()?.search(code, count).ok()?;
         let row =
             |key: &u64| self.members.get(usize::try_from(*key).ok()?).copied().filter(|&row| row != NONE);
         Some(matches.keys.iter().filter_map(row).collect())

@@ -129,7 +129,7 @@ impl VectorIndex {
         // `keep` may ask this index about other nodes while a writer waits.
         let state = self.state.read_recursive();
         let found = state
-            .approximate(vector, &query, k, filter)
+            .approximate(&query, k, filter)
             .unwrap_or_else(|| exact::search(&state.rows, &query, k, filter));
         Ok(found.into_iter().map(|hit| VectorHit { id: hit.id, part: hit.with, cosine: hit.score }).collect())
     }
@@ -142,20 +142,14 @@ impl State {
 
     /// The answer of the graph; `None` when it is not ready, or when so much is filtered out that
     /// the exact scan is quicker.
-    fn approximate(
-        &self,
-        vector: &[f32],
-        query: &Code,
-        k: usize,
-        filter: Filter,
-    ) -> Option<Vec<Ranked<u16>>> {
+    fn approximate(&self, query: &Code, k: usize, filter: Filter) -> Option<Vec<Ranked<u16>>> {
         if !self.hnsw.is_ready(&self.rows) {
             return None;
         }
         let mut count = k.saturating_mul(2).max(32);
         // Asking the graph for a large share of the rows costs more than comparing with all.
         while count <= self.rows.searchable() / 16 {
-            let near = self.hnsw.search(vector, count)?;
+            let near = self.hnsw.search(&query.values, count)?;
             let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
             for number in near.into_iter().chain(self.hnsw.pending()) {
                 let Some((row, owner)) = self.rows.row(number) else { continue };
