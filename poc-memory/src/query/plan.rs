@@ -31,9 +31,13 @@ pub(super) struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
-    /// Puts a remark into the report of the stage at work.
+    /// Adds a remark to the report of the stage at work.
     pub(super) fn note(&self, text: impl Into<String>) {
-        *self.note.borrow_mut() = Some(text.into());
+        let mut note = self.note.borrow_mut();
+        *note = Some(match note.take() {
+            Some(earlier) => format!("{earlier}; {}", text.into()),
+            None => text.into(),
+        });
     }
 
     /// The communities, with a remark on where they came from.

@@ -1,10 +1,11 @@
 //! `interference-pairs,min_sim=0.5`: nodes that are alike in text but live in different
 //! communities, so that finding one hides the other.
 //!
-//! Each live node asks the vector index for its nearest nodes in other communities, by the vectors
-//! of its text (of its title when it has no text: short titles are alike without meaning much).
-//! Both members of a pair come out once; a node's score is that of its best pair. The pairs travel
-//! with the set.
+//! Live nodes ask the vector index for their nearest nodes, by the vectors of their text (of their
+//! title when they have no text: short titles are alike without meaning much); of the answers those
+//! in other communities make pairs. In a large store only the nodes changed last ask, so that the
+//! time grows with the store and not with its square. Both members of a pair come out once; a
+//! node's score is that of its best pair. The pairs travel with the set.
 
 use super::{Example, StageDef, Work};
 use crate::error::Result;
@@ -15,6 +16,7 @@ use crate::query::scan::is_live_at;
 use crate::query::top::best_first;
 use crate::query::{Pair, ResultSet, Scored};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "interference-pairs",
@@ -31,7 +33,14 @@ pub(super) const STAGE: StageDef = StageDef {
             place: Place::Named,
             takes: Takes::Count(1, 100),
             absent: Absent::Default("10"),
-            doc: "nearest nodes of other communities each node is compared with",
+            doc: "nodes of other communities each node is compared with at most",
+        },
+        Param {
+            name: "probes",
+            place: Place::Named,
+            takes: Takes::Count(1, 1_000_000),
+            absent: Absent::Default("2000"),
+            doc: "nodes that are compared with all others, the last changed first",
         },
     ],
     doc: "Nodes alike in text but in different communities, in pairs, score = cosine",
@@ -40,10 +49,16 @@ pub(super) const STAGE: StageDef = StageDef {
         let least = call.number("min_sim").unwrap_or_default();
         format!("pairs of nodes alike by {least} or more in different communities")
     },
-    work: Work::Generate(|call, ctx| pairs(call.number("min_sim")?, call.count("k")?, ctx)),
+    work: Work::Generate(|call, ctx| {
+        pairs(call.number("min_sim")?, call.count("k")?, call.count("probes")?, ctx)
+    }),
 };
 
-fn pairs(least: f64, k: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
+/// Nearest nodes asked for beside each of another community that is wanted: those of the own
+/// community, which are usually the nearer ones.
+const NEIGHBORS_PER_PAIR: usize = 4;
+
+fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
     let (view, vectors) = (ctx.sources.view, ctx.sources.vectors);
     let communities = ctx.communities();
     let mut is_live = is_live_at(view, ctx.sources.now);
@@ -54,17 +69,27 @@ fn pairs(least: f64, k: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
             members.insert(id, (ix, community));
         }
     }
+    let mut asking: Vec<(NodeId, Ix, u32)> =
+        members.iter().map(|(&id, &(ix, community))| (id, ix, community)).collect();
+    asking.sort_unstable_by_key(|&(id, ix, _)| (Reverse(view.modified(ix)), id));
+    if asking.len() > probes {
+        ctx.note(format!("compared the {probes} nodes changed last with all {}", asking.len()));
+        asking.truncate(probes);
+    }
     let mut found: FxHashMap<(Ix, Ix), f64> = FxHashMap::default();
-    for (&id, &(ix, community)) in &members {
+    for (id, ix, community) in asking {
         let parts = vectors.of(id);
         let has_text = parts.iter().any(|(part, _)| *part > 0);
         for (_, vector) in parts.iter().filter(|(part, _)| !has_text || *part > 0) {
-            let elsewhere = |id| members.get(&id).is_some_and(|&(_, other)| other != community);
-            for hit in vectors.search(vector, k, &elsewhere)? {
-                if let Some(&(other, _)) = members.get(&hit.id).filter(|_| hit.cosine >= least) {
-                    let best = found.entry((ix.min(other), ix.max(other))).or_insert(hit.cosine);
-                    *best = best.max(hit.cosine);
-                }
+            let near = vectors.search(vector, k * NEIGHBORS_PER_PAIR, &|id| members.contains_key(&id))?;
+            let alike = near.into_iter().take_while(|hit| hit.cosine >= least);
+            let elsewhere = alike.filter_map(|hit| {
+                let &(other, its_community) = members.get(&hit.id)?;
+                (its_community != community).then_some((other, hit.cosine))
+            });
+            for (other, cosine) in elsewhere.take(k) {
+                let best = found.entry((ix.min(other), ix.max(other))).or_insert(cosine);
+                *best = best.max(cosine);
             }
         }
     }

@@ -39,7 +39,7 @@ fn how_each_word_is_written() {
     generator  all
     generator  match:TERMS
     generator  similar:TEXT[,k=50]
-    generator  interference-pairs[,min_sim=0.5][,k=10]
+    generator  interference-pairs[,min_sim=0.5][,k=10][,probes=2000]
     filter     type:NAME
     filter     key:GLOB
     filter     keyword:WORD

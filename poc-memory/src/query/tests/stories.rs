@@ -143,6 +143,14 @@ fn pairs_travel_with_the_set() {
     assert!(!set.pairs.is_empty());
     let communities = world.view.communities();
     assert!(set.pairs.iter().all(|pair| communities.of(pair.a) != communities.of(pair.b)));
+    // With one probe every pair has the node changed last in it.
+    let (few, explanation) = world.run("interference-pairs,min_sim=0,probes=1");
+    assert!(!few.pairs.is_empty() && few.pairs.len() < set.pairs.len());
+    let last = world.view.find_key("lsm-tree").unwrap();
+    assert!(few.pairs.iter().all(|pair| pair.a == last || pair.b == last), "{:?}", few.pairs);
+    assert!(
+        explanation.stages[0].note.as_ref().is_some_and(|note| note.contains("the 1 nodes changed last"))
+    );
 }
 
 #[test]
