@@ -23,9 +23,12 @@ deny:
 demo:
     cargo build --release && ./target/release/poc-memory demo
 
-# Speed: prints a table and writes JSON under target/bench.
-bench:
-    cargo bench --workspace
+# Speed beside peers: prints tables and writes JSON under target/bench. `just bench pipeline 1000000` runs one
+# bench at one size; without arguments all of them at 13,000 and 100,000 nodes.
+bench NAME="*" *NODES:
+    test -d target/bench/venv || (mkdir -p target/bench && python3 -m venv target/bench/venv)
+    target/bench/venv/bin/pip install -q -r bench/requirements.txt
+    cargo bench -p poc-bench --bench '{{NAME}}' -- {{NODES}}
 
 # The end-to-end test against a real OpenAI-compatible server (builds one; about 15 minutes the first time).
 live:
