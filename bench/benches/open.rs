@@ -46,7 +46,13 @@ fn open(folder: &Path) -> Memory {
 
 fn run(memory: &Memory, pipeline: &str) -> usize {
     let view = memory.store.view();
-    Pipeline::parse(pipeline).unwrap().run(&memory.sources(&view)).unwrap().0.items.len()
+    Pipeline::parse(pipeline, &memory.names.load())
+        .unwrap()
+        .run(&memory.sources(&view))
+        .unwrap()
+        .0
+        .items
+        .len()
 }
 
 /// Fills a store as imports of chunks would.

@@ -13,7 +13,7 @@ use poc_memory::config::Config;
 use poc_memory::embed::HashEmbedder;
 use poc_memory::graph::{Ix, State, View, metrics::clustering};
 use poc_memory::index::{TextIndex, VectorIndex};
-use poc_memory::query::{Pipeline, Sources};
+use poc_memory::query::{Names, Pipeline, Sources};
 use poc_memory::time::Span;
 use std::hint::black_box;
 
@@ -67,8 +67,7 @@ impl<'a> Bench<'a> {
     fn run(&self, pipeline: &Pipeline) -> Vec<Ix> {
         let sources = Sources {
             view: self.view,
-            text: &self.text,
-            vectors: &self.vectors,
+            indexes: &(&self.text, &self.vectors),
             embedder: &self.embedder,
             config: &self.config,
             now: NOW,
@@ -112,7 +111,7 @@ impl<'a> Bench<'a> {
         sql: &str,
         by_hand: &mut dyn FnMut() -> Vec<Ix>,
     ) {
-        let pipeline = Pipeline::parse(text).unwrap();
+        let pipeline = Pipeline::parse(text, &Names::of(&self.config)).unwrap();
         let answer = self.run(&pipeline);
         assert_eq!(answer, by_hand(), "`{text}` and the loop by hand");
         assert_eq!(answer, self.sqlite.ask(sql), "`{text}` and SQLite");
@@ -153,7 +152,7 @@ impl<'a> Bench<'a> {
         for (filter, condition) in filters {
             let text = format!("all | {filter}");
             let sql = format!("SELECT ix FROM nodes WHERE {LIVE} AND {condition} ORDER BY ix");
-            let pipeline = Pipeline::parse(&text).unwrap();
+            let pipeline = Pipeline::parse(&text, &Names::of(&self.config)).unwrap();
             let answer = self.run(&pipeline);
             assert_eq!(answer, self.sqlite.ask(&sql), "`{text}` and SQLite");
             assert!(!answer.is_empty(), "`{text}` keeps something");

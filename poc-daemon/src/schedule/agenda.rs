@@ -134,7 +134,7 @@ fn settle(memory: &Memory, decision: Decision) -> Option<Slot> {
 mod tests {
     use super::*;
     use poc_memory::agent::ledger::Reason;
-    use poc_memory::agent::{Definition, EntryState};
+    use poc_memory::agent::{Context, Definition, EntryState};
     use poc_memory::chance::SeededChance;
     use poc_memory::config::Config;
     use poc_memory::paths::Paths;
@@ -166,14 +166,15 @@ mod tests {
 
     /// Agents by name and schedule; a schedule may be followed by further lines of the file.
     fn catalog(memory: &Memory, agents: &[(&str, &str)]) -> Catalog {
+        let names = memory.names.load();
+        let context = Context { config: &memory.config, names: &names, template: &|_| unreachable!() };
         let entry = |(name, schedule): &(&str, &str)| {
             let text = format!(
                 "query.pipeline = \"all\"\nprompt.inline = \"{{{{ NODES }}}}\"\n\
                  prompt.placeholders = [\"NODES\"]\nexecution.model = \"default\"\n\
                  execution.actions = [\"link-add\"]\nschedule.timezone = \"UTC\"\nexecution.schedule = {schedule}\n"
             );
-            let definition =
-                Definition::parse(name, name, &text, &memory.config, &|_| unreachable!()).unwrap();
+            let definition = Definition::parse(name, name, &text, &context).unwrap();
             let definition = Some(Arc::new(definition));
             let since = memory.now();
             ((*name).to_owned(), Entry { definition, state: EntryState::Ok, errors: Vec::new(), since })

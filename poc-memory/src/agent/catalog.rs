@@ -3,8 +3,8 @@
 mod folder;
 mod memo;
 
-use super::Definition;
 use super::schedule::Schedule;
+use super::{Context, Definition};
 use crate::embedded;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
@@ -186,15 +186,16 @@ fn load(
     }
     memo.birth = birth;
     let since = memo.since;
-    let prompts = memory.paths.prompts();
+    let (prompts, names) = (memory.paths.prompts(), memory.names.load_full());
     let parsed = text.map_err(|error| vec![error]).and_then(|text| {
         let template = |template: &str| folder::template(&prompts, template);
-        Definition::parse(name, &format!("agents/{name}.toml"), &text, &memory.config, &template)
+        let context = Context { config: &memory.config, names: &names, template: &template };
+        Definition::parse(name, &format!("agents/{name}.toml"), &text, &context)
     });
     let errors = match parsed {
         Ok(definition) => {
             let before = memo.good.as_ref().filter(|good| good.source != definition.source);
-            let before = before.and_then(|good| good.parse(name, &memory.config));
+            let before = before.and_then(|good| good.parse(name, &memory.config, &names));
             if before.is_some_and(|before| timing(&before) != timing(&definition)) {
                 // Slots the new schedule would have had are not missed ones.
                 memo.since = now;
@@ -206,7 +207,7 @@ fn load(
         }
         Err(errors) => errors,
     };
-    let last_good = memo.good.as_ref().and_then(|good| good.parse(name, &memory.config));
+    let last_good = memo.good.as_ref().and_then(|good| good.parse(name, &memory.config, &names));
     let state = if last_good.is_some() { EntryState::LastGood } else { EntryState::Invalid };
     Entry { definition: last_good.map(Arc::new), state, errors, since }
 }

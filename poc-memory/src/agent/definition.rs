@@ -7,7 +7,7 @@ use super::check;
 use super::schedule::Schedule;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::query::Pipeline;
+use crate::query::{Names, Pipeline};
 use crate::time::Span;
 use std::collections::BTreeMap;
 
@@ -40,6 +40,17 @@ pub struct Definition {
     pub limits: Limits,
     /// How a failed call is repeated.
     pub retry: Retry,
+}
+
+/// What an agent file refers to beyond itself.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The settings: models.
+    pub config: &'a Config,
+    /// What its pipeline may name.
+    pub names: &'a Names,
+    /// Reads a template by file name.
+    pub template: &'a dyn Fn(&str) -> Result<String>,
 }
 
 /// What happens to an agent's actions.
@@ -175,16 +186,15 @@ pub struct Retry {
 }
 
 impl Definition {
-    /// Parses and checks an agent file. `file` names it in messages; `template` reads a template
-    /// by file name. All problems are reported together, each with file, line and column.
+    /// Parses and checks an agent file. `file` names it in messages. All problems are reported
+    /// together, each with file, line and column.
     pub fn parse(
         name: &str,
         file: &str,
         text: &str,
-        config: &Config,
-        template: &dyn Fn(&str) -> Result<String>,
+        context: &Context<'_>,
     ) -> Result<Definition, Vec<Error>> {
-        read::read(name, file, text, config, template)
+        read::read(name, file, text, context)
     }
 
     /// What is probably not meant, though nothing keeps the agent from running.

@@ -21,4 +21,4 @@ pub mod undo;
 mod tests;
 
 pub use catalog::{Catalog, Entry, EntryState};
-pub use definition::Definition;
+pub use definition::{Context, Definition};

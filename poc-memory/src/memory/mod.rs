@@ -34,9 +34,10 @@ use crate::error::Result;
 use crate::graph::{Minter, NodeId, RunId, View};
 use crate::index::{TextIndex, VectorIndex};
 use crate::paths::Paths;
-use crate::query::Sources;
+use crate::query::{Indexes, Names, Sources};
 use crate::store::{Cause, Store};
 use crate::time::{Clock, Timestamp};
+use arc_swap::ArcSwap;
 use std::sync::Arc;
 
 /// Everything an op or an agent needs.
@@ -57,6 +58,8 @@ pub struct Memory {
     pub text: Arc<TextIndex>,
     /// Vectors.
     pub vectors: Arc<VectorIndex>,
+    /// What the texts of pipelines may name.
+    pub names: ArcSwap<Names>,
     /// Names this opening of the store: one process holds it at a time, so a run that carries
     /// another name is nobody's any more.
     pub boot: String,
@@ -84,7 +87,8 @@ impl Memory {
         let store = Store::open(&directory, embedder.name(), vec![text.clone(), vectors.clone()])?;
         let boot = format!("{:016x}", chance.bits());
         let minter = Minter::default();
-        Ok(Memory { paths, config, clock, chance, embedder, store, text, vectors, boot, minter })
+        let names = ArcSwap::from_pointee(Names::of(&config));
+        Ok(Memory { paths, config, names, clock, chance, embedder, store, text, vectors, boot, minter })
     }
 
     /// Now, by the memory's clock.
@@ -111,12 +115,21 @@ impl Memory {
     pub fn sources<'a>(&'a self, view: &'a View) -> Sources<'a> {
         Sources {
             view,
-            text: &self.text,
-            vectors: &self.vectors,
+            indexes: self,
             embedder: self.embedder.as_ref(),
             config: &self.config,
             now: self.now(),
             revisit_on_change: true,
         }
+    }
+}
+
+impl Indexes for Memory {
+    fn text(&self) -> Result<&TextIndex> {
+        Ok(&self.text)
+    }
+
+    fn vectors(&self) -> Result<&VectorIndex> {
+        Ok(&self.vectors)
     }
 }

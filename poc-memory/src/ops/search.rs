@@ -111,7 +111,7 @@ impl Op for Search {
             }
             stages.push(ctx.memory.config.search.pipeline.clone());
         }
-        let pipeline = Pipeline::from_parts(&self.terms, &stages)?;
+        let pipeline = Pipeline::from_parts(&self.terms, &stages, &ctx.memory.names.load())?;
         let view = ctx.memory.store.view();
         let sources = ctx.memory.sources(&view);
         let (set, explanation) = pipeline.run(&sources)?;

@@ -7,22 +7,12 @@ use crate::error::{Error, Result};
 use crate::graph::State;
 use crate::time::Span;
 use std::fmt;
-use std::ops::Range;
 
 /// A checked pipeline. Its text (`Display`) is canonical: reading it gives the same pipeline.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
-    /// The text it was read from, for messages.
-    pub(super) source: String,
     /// The stages; the first is a generator.
     pub(super) calls: Vec<Call>,
-}
-
-/// Two pipelines are equal when they say the same, however they are written.
-impl PartialEq for Pipeline {
-    fn eq(&self, other: &Self) -> bool {
-        self.calls == other.calls
-    }
 }
 
 impl fmt::Display for Pipeline {
@@ -44,8 +34,6 @@ pub(super) struct Call {
     pub(super) negated: bool,
     /// The arguments, one per parameter; `None` where not given.
     pub(super) values: Vec<Option<Value>>,
-    /// Where it stands in the pipeline's text.
-    pub(super) span: Range<usize>,
 }
 
 impl PartialEq for Call {

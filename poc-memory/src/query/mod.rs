@@ -5,6 +5,7 @@ mod explain;
 mod field;
 mod glob;
 mod lex;
+mod names;
 mod param;
 mod parse;
 mod plan;
@@ -19,24 +20,44 @@ mod value;
 pub use ast::Pipeline;
 pub use explain::{Explanation, StageReport};
 pub use field::{FIELDS, Field, Unit};
+pub use names::Names;
 pub use param::{Absent, Param, Place, Takes};
 pub use stage::{Example, Kind, STAGES, StageDef, vocabulary};
 
 use crate::config::Config;
 use crate::embed::Embedder;
+use crate::error::Result;
 use crate::graph::{Ix, View};
 use crate::index::{TextIndex, VectorIndex};
 use crate::time::Timestamp;
+
+/// The indexes a pipeline may search. Each is asked for only when a stage needs it: those of the
+/// past are built then.
+pub trait Indexes {
+    /// Words.
+    fn text(&self) -> Result<&TextIndex>;
+    /// Vectors.
+    fn vectors(&self) -> Result<&VectorIndex>;
+}
+
+/// Indexes at hand: text and vectors.
+impl Indexes for (&TextIndex, &VectorIndex) {
+    fn text(&self) -> Result<&TextIndex> {
+        Ok(self.0)
+    }
+
+    fn vectors(&self) -> Result<&VectorIndex> {
+        Ok(self.1)
+    }
+}
 
 /// What a pipeline reads.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     /// The graph.
     pub view: &'a View,
-    /// Words.
-    pub text: &'a TextIndex,
-    /// Vectors.
-    pub vectors: &'a VectorIndex,
+    /// Words and vectors.
+    pub indexes: &'a dyn Indexes,
     /// Turns the texts of a pipeline into vectors.
     pub embedder: &'a dyn Embedder,
     /// The settings.

@@ -4,7 +4,8 @@
 use super::ast::{Call, Pipeline};
 use super::field;
 use super::lex::{self, Argument, RawStage, Word};
-use super::param::{Absent, Param, Place, unreadable};
+use super::names::Names;
+use super::param::{Absent, Param, Place, Takes, unreadable};
 use super::problem::{self, Problem};
 use super::stage::{self, Kind, StageDef};
 use super::value::{Value, quoted};
@@ -24,8 +25,8 @@ impl Pipeline {
     ///
     /// # Errors
     /// `invalid_argument` with everything that is wrong, under the pipeline.
-    pub fn parse(text: &str) -> Result<Pipeline> {
-        build(text.to_owned(), std::slice::from_ref(&(0..text.len())))
+    pub fn parse(text: &str, names: &Names) -> Result<Pipeline> {
+        build(text, std::slice::from_ref(&(0..text.len())), names)
     }
 
     /// Parses and checks the command line's form: free terms, then `-p` stages, each of which may
@@ -33,7 +34,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// As [`Pipeline::parse`].
-    pub fn from_parts(terms: &[String], stages: &[String]) -> Result<Pipeline> {
+    pub fn from_parts(terms: &[String], stages: &[String], names: &Names) -> Result<Pipeline> {
         let matching = (!terms.is_empty()).then(|| format!("match:{}", quoted(&terms.join(" "))));
         let mut text = String::new();
         let mut parts = Vec::new();
@@ -48,11 +49,11 @@ impl Pipeline {
         if parts.is_empty() {
             parts.push(0..0);
         }
-        build(text, &parts)
+        build(&text, &parts, names)
     }
 }
 
-fn build(source: String, parts: &[Range<usize>]) -> Result<Pipeline> {
+fn build(source: &str, parts: &[Range<usize>], names: &Names) -> Result<Pipeline> {
     if source.len() > MAX_BYTES {
         let message = format!("a pipeline of {} bytes is too long", source.len());
         return Err(Error::invalid(message).hint(format!("at most {MAX_BYTES} bytes are read")));
@@ -60,7 +61,7 @@ fn build(source: String, parts: &[Range<usize>]) -> Result<Pipeline> {
     let mut problems = Vec::new();
     let mut raw: Vec<RawStage> = Vec::new();
     for part in parts {
-        raw.extend(lex::stages(&source, part.clone(), &mut problems));
+        raw.extend(lex::stages(source, part.clone(), &mut problems));
     }
     if let Some(stage) = raw.get(MAX_STAGES) {
         problems.push(Problem::new(
@@ -86,19 +87,18 @@ fn build(source: String, parts: &[Range<usize>]) -> Result<Pipeline> {
             problems.push(Problem::new(not, message).hint("only a filter can be negated"));
         }
         if !misread {
-            let values =
-                Reading { stage, def, values: vec![None; def.params.len()], problems: &mut problems };
-            let values = values.read();
-            calls.push(Call { def, negated: stage.not.is_some(), values, span: stage.span.clone() });
+            let values = vec![None; def.params.len()];
+            let reading = Reading { stage, def, names, values, problems: &mut problems };
+            calls.push(Call { def, negated: stage.not.is_some(), values: reading.read() });
         }
     }
     if !problems.is_empty() {
-        return Err(problem::error(&source, problems));
+        return Err(problem::error(source, problems));
     }
     if !starts_with_generator && let Some(def) = stage::find("all") {
-        calls.insert(0, Call { def, negated: false, values: Vec::new(), span: 0..0 });
+        calls.insert(0, Call { def, negated: false, values: Vec::new() });
     }
-    Ok(Pipeline { source, calls })
+    Ok(Pipeline { calls })
 }
 
 fn within(inner: &Range<usize>, outer: &Range<usize>) -> bool {
@@ -160,6 +160,7 @@ fn short(text: &str) -> String {
 struct Reading<'a> {
     stage: &'a RawStage,
     def: &'static StageDef,
+    names: &'a Names,
     values: Vec<Option<Value>>,
     problems: &'a mut Vec<Problem>,
 }
@@ -275,6 +276,9 @@ impl Reading<'_> {
 
     fn set(&mut self, position: usize, param: &Param, text: &str, span: Range<usize>) {
         match param.takes.read(text) {
+            Ok(Value::Text(name)) if param.takes == Takes::NodeType && !self.names.has_type(&name) => {
+                self.problems.push(self.unknown_type(&name, span));
+            }
             Ok(value) => {
                 if let Some(slot) = self.values.get_mut(position) {
                     *slot = Some(value);
@@ -282,6 +286,17 @@ impl Reading<'_> {
             }
             Err(reason) => {
                 self.problems.push(unreadable(self.def.word, param, &short(text), span, reason));
+            }
+        }
+    }
+
+    fn unknown_type(&self, name: &str, span: Range<usize>) -> Problem {
+        let problem = Problem::new(span, format!("unknown node type `{}`", short(name)));
+        match similar::to(name, self.names.types()) {
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None => {
+                let known: Vec<String> = self.names.types().map(|known| format!("`{known}`")).collect();
+                problem.hint(format!("types are {}; add others under `[nodes] types`", known.join(", ")))
             }
         }
     }

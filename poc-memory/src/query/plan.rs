@@ -4,17 +4,12 @@
 
 use super::ast::{Call, Pipeline};
 use super::explain::{Explanation, StageReport};
-use super::param::Takes;
-use super::problem::{self, Problem};
 use super::scan::{Comparison, Filter, Scan, States};
 use super::stage::{Kind, Work};
-use super::value::Value;
 use super::{ResultSet, Scored, Sources, top};
-use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::Ix;
 use crate::graph::metrics::Communities;
-use crate::similar;
 use crate::time::Span;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
@@ -63,35 +58,6 @@ struct Meter {
 }
 
 impl Pipeline {
-    /// Checks what only the settings can tell: that every node type is one this store knows.
-    ///
-    /// # Errors
-    /// `invalid_argument`, in the form of [`Pipeline::parse`].
-    pub fn check(&self, config: &Config) -> Result<()> {
-        let mut problems = Vec::new();
-        for call in &self.calls {
-            for (param, value) in call.def.params.iter().zip(&call.values) {
-                let Some(Value::Text(name)) = value.as_ref().filter(|_| param.takes == Takes::NodeType)
-                else {
-                    continue;
-                };
-                if config.node_types().any(|known| known == name) {
-                    continue;
-                }
-                let problem = Problem::new(call.span.clone(), format!("unknown node type `{name}`"));
-                problems.push(problem.hint(match similar::to(name, config.node_types()) {
-                    Some(near) => format!("did you mean `{near}`?"),
-                    None => {
-                        let known: Vec<String> =
-                            config.node_types().map(|known| format!("`{known}`")).collect();
-                        format!("types are {}; add others under `[nodes] types`", known.join(", "))
-                    }
-                }));
-            }
-        }
-        if problems.is_empty() { Ok(()) } else { Err(problem::error(&self.source, problems)) }
-    }
-
     /// The duration of a `not-visited:AGENT,DURATION` stage for this agent, if it has one.
     pub fn not_visited(&self, agent: &str) -> Option<Option<Span>> {
         let call = self.calls.iter().find(|call| {
@@ -104,10 +70,9 @@ impl Pipeline {
     /// Runs it.
     ///
     /// # Errors
-    /// As [`Pipeline::check`]; `not_found` when a stage names a node that is not there.
+    /// `not_found` when a stage names a node that is not there; the indexes' own.
     pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
         let started = Instant::now();
-        self.check(sources.config)?;
         let ctx = Ctx { sources: *sources, states: self.states(), note: RefCell::default() };
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
         let (mut set, mut at) = generate(&self.calls, &ctx, &mut meters)?;
@@ -130,7 +95,7 @@ impl Pipeline {
                 && call.text("AGENT").is_ok_and(|named| named == agent)
         };
         let calls = self.calls.iter().filter(|call| !about(call)).cloned().collect();
-        Pipeline { source: self.source.clone(), calls }
+        Pipeline { calls }
     }
 
     /// Whether it is one pass over the columns, transforms and filters: cheap at any time. Other
@@ -153,7 +118,6 @@ impl Pipeline {
     /// # Errors
     /// As [`Pipeline::run`].
     pub fn passing(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
-        self.check(sources.config)?;
         let ctx = Ctx { sources: *sources, states: self.states(), note: RefCell::default() };
         let mut items: Vec<Scored> = nodes.iter().map(|&ix| Scored { ix, score: 1.0 }).collect();
         for call in self.calls.iter().filter(|call| call.def.kind() == Kind::Filter) {

@@ -1,6 +1,7 @@
 use super::*;
-use poc_memory::agent::Definition;
+use poc_memory::agent::{Context, Definition};
 use poc_memory::config::Config;
+use poc_memory::query::Names;
 use poc_memory::time::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,13 +35,15 @@ impl World {
 
     fn found(&self) -> Found {
         let config = Config::defaults().unwrap();
+        let names = Names::of(&config);
+        let context = Context { config: &config, names: &names, template: &|_| unreachable!() };
         let entry = |(name, pipeline): (&String, &String)| {
             let text = format!(
                 "[query]\npipeline = \"{pipeline}\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\n\
                  placeholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
             );
             let file = format!("agents/{name}.toml");
-            let parsed = Definition::parse(name, &file, &text, &config, &|_| unreachable!());
+            let parsed = Definition::parse(name, &file, &text, &context);
             let since = Timestamp(0);
             let (definition, state, errors) = match parsed {
                 Ok(definition) => (Some(Arc::new(definition)), EntryState::Ok, Vec::new()),

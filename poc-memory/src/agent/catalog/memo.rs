@@ -1,9 +1,10 @@
 //! What the store remembers of each agent: since when it is there and its last good version.
 
-use crate::agent::Definition;
+use crate::agent::{Context, Definition};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::query::Names;
 use crate::store::{Record, Table};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -66,12 +67,12 @@ impl Good {
     }
 
     /// The definition again; `None` when the settings have changed so that it is good no longer.
-    pub(super) fn parse(&self, name: &str, config: &Config) -> Option<Definition> {
+    pub(super) fn parse(&self, name: &str, config: &Config, names: &Names) -> Option<Definition> {
         let template = |file: &str| {
             let text = self.templates.get(file).cloned();
             text.ok_or_else(|| Error::internal(format!("the template `{file}` was not remembered")))
         };
-        Definition::parse(name, name, &self.source, config, &template).ok()
+        Definition::parse(name, name, &self.source, &Context { config, names, template: &template }).ok()
     }
 }
 

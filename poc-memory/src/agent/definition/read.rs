@@ -4,12 +4,11 @@ mod prompt;
 
 use super::file::{File, Placed, Section};
 use super::{
-    ActionKind, Definition, Execution, Freshness, Limits, Mode, Prompt, Query, Retry, ScheduleRules,
+    ActionKind, Context, Definition, Execution, Freshness, Limits, Mode, Prompt, Query, Retry, ScheduleRules,
 };
 use crate::agent::check;
 use crate::agent::schedule::Schedule;
-use crate::config::Config;
-use crate::error::{At, Code, Error, Result};
+use crate::error::{At, Code, Error};
 use crate::query::Pipeline;
 use crate::similar;
 use crate::time::Span;
@@ -20,13 +19,7 @@ const DEFAULTS: &str = include_str!("../../../../defaults/agent.toml");
 
 type Read<T> = std::result::Result<T, Vec<Error>>;
 
-pub(super) fn read(
-    name: &str,
-    file: &str,
-    text: &str,
-    config: &Config,
-    template: &dyn Fn(&str) -> Result<String>,
-) -> Read<Definition> {
+pub(super) fn read(name: &str, file: &str, text: &str, context: &Context<'_>) -> Read<Definition> {
     let defaults = tables("defaults/agent.toml", DEFAULTS)?;
     let document = tables(file, text)?;
     let file = File::new(file, text);
@@ -37,7 +30,7 @@ pub(super) fn read(
                 .hint("name the file with letters, digits, `-`, `_` and `.`"),
         );
     }
-    let definition = Reader { name, text, file: &file, config, template }.definition(&document, &defaults);
+    let definition = Reader { name, text, file: &file, context: *context }.definition(&document, &defaults);
     let problems = file.into_problems();
     match definition {
         Some(definition) if problems.is_empty() => Ok(definition),
@@ -68,8 +61,7 @@ struct Reader<'a> {
     name: &'a str,
     text: &'a str,
     file: &'a File<'a>,
-    config: &'a Config,
-    template: &'a dyn Fn(&str) -> Result<String>,
+    context: Context<'a>,
 }
 
 impl<'a> Reader<'a> {
@@ -115,8 +107,7 @@ impl<'a> Reader<'a> {
     }
 
     fn pipeline(&self, text: &Placed<String>) -> Option<Pipeline> {
-        let parsed = Pipeline::parse(&text.value);
-        match parsed.and_then(|pipeline| pipeline.check(self.config).map(|()| pipeline)) {
+        match Pipeline::parse(&text.value, self.context.names) {
             Ok(pipeline) => Some(pipeline),
             Err(error) => {
                 self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
@@ -144,7 +135,7 @@ impl<'a> Reader<'a> {
         section.refuse_unknown(&["model", "actions"]);
         let model: Option<Placed<String>> = section.required("model", "\"default\"");
         if let Some(model) = &model
-            && let Some(error) = check::model(&model.value, self.config)
+            && let Some(error) = check::model(&model.value, self.context.config)
         {
             self.file.problem(model.offset, error);
         }

@@ -1,10 +1,10 @@
 //! Runs from claim to row.
 
 use super::world::{Script, World, agent, edit, outcomes, parse};
-use crate::agent::definition::Definition;
 use crate::agent::ledger::{self, Reason, Status};
 use crate::agent::model::{CallError, Reply};
 use crate::agent::run::{Options, Trigger, bodies, run, run_with};
+use crate::agent::{Context, Definition};
 use crate::error::Code;
 use crate::graph::{EdgeKind, Tenant, Trust, VisitOutcome};
 use crate::time::Span;
@@ -318,8 +318,9 @@ fn a_model_without_its_key_fails_the_run_with_the_line_that_helps() {
         crate::config::Model { provider: "nobody".into(), ..world.memory.config.models["sonnet"].clone() };
     world.memory.config.models.insert("keyless".into(), model);
     let template = |_: &str| unreachable!();
-    let definition =
-        Definition::parse("tester", "tester.toml", text, &world.memory.config, &template).unwrap();
+    let names = world.memory.names.load_full();
+    let context = Context { config: &world.memory.config, names: &names, template: &template };
+    let definition = Definition::parse("tester", "tester.toml", text, &context).unwrap();
     let run = run(&world.memory, &definition, Trigger::Manual, &Options::default()).unwrap();
     assert_eq!((run.status, run.reason), (Status::Failed, Some(Reason::InvalidConfig)));
     assert!(

@@ -1,16 +1,17 @@
 //! A memory in a temporary folder, with a clock and chance of its own, and models that say what
 //! they are told.
 
-use crate::agent::definition::Definition;
 use crate::agent::ledger::Run;
 use crate::agent::model::{CallError, Model, Reply, Request};
 use crate::agent::run::{Options, Trigger, run_with};
+use crate::agent::{Context, Definition};
 use crate::chance::SeededChance;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, Trust};
 use crate::memory::{Draft, Memory, insert};
 use crate::paths::Paths;
+use crate::query::Names;
 use crate::time::{ManualClock, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -111,7 +112,9 @@ pub(super) fn agent(actions: &str, more: &str) -> Definition {
 
 pub(super) fn parse(text: &str) -> Result<Definition, Vec<Error>> {
     let template = |name: &str| Err(Error::config(format!("the template `{name}` is missing")));
-    Definition::parse("tester", "agents/tester.toml", text, &Config::defaults().unwrap(), &template)
+    let config = Config::defaults().unwrap();
+    let context = Context { config: &config, names: &Names::of(&config), template: &template };
+    Definition::parse("tester", "agents/tester.toml", text, &context)
 }
 
 /// A model that gives one answer after the other, and may do something meanwhile.

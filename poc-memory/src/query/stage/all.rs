@@ -15,6 +15,7 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "all",
     params: &[],
     doc: "Every live node, score 1, by id; a `state:` filter widens it to that state",
+    more: "",
     example: Example {
         pipeline: "all",
         gives: &[

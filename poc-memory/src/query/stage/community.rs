@@ -13,6 +13,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "the number of the community",
     }],
     doc: "Keeps the members of a community; 0 is the largest",
+    more: "",
     example: Example { pipeline: "community:0", gives: &["b-tree", "wal", "crash-notes"] },
     does: |call| format!("of community {}", call.count("N").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -44,6 +44,7 @@ pub(super) const STAGE: StageDef = StageDef {
         },
     ],
     doc: "Nodes alike in text but in different communities, in pairs, score = cosine",
+    more: "",
     example: Example { pipeline: "interference-pairs,min_sim=0.9", gives: &["session#1", "session#2"] },
     does: |call| {
         let least = call.number("min_sim").unwrap_or_default();
@@ -59,7 +60,7 @@ pub(super) const STAGE: StageDef = StageDef {
 const NEIGHBORS_PER_PAIR: usize = 4;
 
 fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
-    let (view, vectors) = (ctx.sources.view, ctx.sources.vectors);
+    let (view, vectors) = (ctx.sources.view, ctx.sources.indexes.vectors()?);
     let communities = ctx.communities();
     let mut is_live = is_live_at(view, ctx.sources.now);
     // One look-up table: the index asks about a node every time it meets it.

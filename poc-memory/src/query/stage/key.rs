@@ -14,6 +14,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "matched against the whole key",
     }],
     doc: "Keeps nodes whose key matches a glob",
+    more: "",
     example: Example { pipeline: "key:session#*", gives: &["session#1", "session#2"] },
     does: |call| match call.glob("GLOB") {
         Ok(glob) => format!("whose key matches `{}`", glob.text()),

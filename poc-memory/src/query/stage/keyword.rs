@@ -14,6 +14,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "one keyword",
     }],
     doc: "Keeps nodes with a keyword",
+    more: "",
     example: Example { pipeline: "keyword:Storage", gives: &["b-tree", "lsm-tree"] },
     does: |call| format!("with the keyword `{}`", call.text("WORD").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

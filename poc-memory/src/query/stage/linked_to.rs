@@ -15,6 +15,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "the key of the other node",
     }],
     doc: "Keeps nodes tied to the node with a key",
+    more: "",
     example: Example { pipeline: "linked-to:wal", gives: &["b-tree", "crash-notes"] },
     does: |call| format!("tied to `{}`", call.text("KEY").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -35,6 +35,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "words, matched in keys, else in texts",
     }],
     doc: "Nodes whose key is a term (1), has it as a component (0.5) or whose text holds it (up to 0.2)",
+    more: "",
     example: Example { pipeline: "match:\"wal tree\"", gives: &["wal", "b-tree", "lsm-tree"] },
     does: |call| format!("nodes that match {}", call.text("TERMS").unwrap_or_default()),
     work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
@@ -57,7 +58,7 @@ fn matching(terms: &str, ctx: &Ctx<'_>) -> Result<ResultSet> {
     }
     let unanswered: Vec<&str> = in_keys.iter().filter(|(_, found)| !found).map(|(term, _)| *term).collect();
     if !unanswered.is_empty() {
-        let hits = ctx.sources.text.search_all(&unanswered.join(" "), view.node_count());
+        let hits = ctx.sources.indexes.text()?.search_all(&unanswered.join(" "), view.node_count());
         let best = hits.first().map_or(1.0, |hit| hit.score);
         for hit in hits {
             if let Some(ix) = view.find(hit.id).filter(|&ix| is_live(ix)) {

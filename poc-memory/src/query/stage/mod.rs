@@ -59,6 +59,9 @@ pub struct StageDef {
     pub params: &'static [Param],
     /// What it does, in one sentence.
     pub doc: &'static str,
+    /// What the manual says beyond that, in Markdown: of an algorithm its formula and published
+    /// source; may be empty.
+    pub more: &'static str,
     /// A pipeline that uses it, and the keys that come out over the sample notes of the manual.
     pub example: Example,
     /// What one use of it does, in words. For a filter: which nodes it is about, as in `of type
@@ -150,6 +153,7 @@ fn comparison(field: &'static Field) -> Option<StageDef> {
         word: field.word,
         params: if field.unit.is_time() { DURATION } else { NUMBER },
         doc: field.doc,
+        more: "",
         example: field.filter?,
         does: |call| match call.compare("CMP") {
             Ok(compare) => format!("whose {} is {}", call.def.word, in_words(&compare)),

@@ -14,6 +14,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "a built-in type or one of `[nodes] types` in the settings",
     }],
     doc: "Keeps nodes of a type",
+    more: "",
     example: Example { pipeline: "type:episodic", gives: &["session#1", "session#2"] },
     does: |call| format!("of type `{}`", call.text("NAME").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -8,6 +8,7 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "not-visited",
     params: PARAMS,
     doc: "Keeps nodes an agent has never visited, or not within a duration",
+    more: "",
     example: Example { pipeline: "type:episodic | not-visited:linker,7d", gives: &["session#2"] },
     does: |call| format!("`{}` has not visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     work: Work::Filter(|call, ctx| {

@@ -15,6 +15,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "the whole provenance, its part before `:`, or an agent's name",
     }],
     doc: "Keeps nodes by who made them",
+    more: "",
     example: Example { pipeline: "provenance:linker", gives: &["crash-notes"] },
     does: |call| format!("made by `{}`", call.text("NAME").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -28,6 +28,7 @@ pub(super) const STAGE: StageDef = StageDef {
         },
     ],
     doc: "The nodes nearest to a text in the vector index, score = cosine",
+    more: "",
     example: Example { pipeline: "similar:\"write ahead log\",k=1", gives: &["wal"] },
     does: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
@@ -46,7 +47,8 @@ fn similar(text: &str, k: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
     let is_live = RefCell::new(is_live_at(view, ctx.sources.now));
     let hits = ctx
         .sources
-        .vectors
+        .indexes
+        .vectors()?
         .search(&vector, k, &|id| view.find(id).is_some_and(|ix| (is_live.borrow_mut())(ix)))?;
     let mut items: Vec<Scored> =
         hits.iter().filter_map(|hit| Some(Scored { ix: view.find(hit.id)?, score: hit.cosine })).collect();

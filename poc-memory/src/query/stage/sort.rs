@@ -27,6 +27,7 @@ pub(super) const STAGE: StageDef = StageDef {
         },
     ],
     doc: "Puts the set in order by a field, greatest first unless `asc` is said",
+    more: "",
     example: Example {
         pipeline: "sort:content-len asc | limit:2",
         gives: &["todo/benchmarks", "day#2026-11-21"],

@@ -39,6 +39,7 @@ pub(super) const STAGE: StageDef = StageDef {
         },
     ],
     doc: "Nodes around the set by spreading activation along ties, times their weight",
+    more: "",
     example: Example { pipeline: "match:b-tree | spread", gives: &["b-tree", "wal", "crash-notes"] },
     does: |call| {
         let hops = call.count("max_hops").unwrap_or_default();

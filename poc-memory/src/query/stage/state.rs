@@ -15,6 +15,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "the state; `all` gives nodes in it too",
     }],
     doc: "Keeps nodes in a state, and widens `all` to it",
+    more: "",
     example: Example { pipeline: "all | state:superseded", gives: &["old-tree"] },
     does: |call| match call.state("NAME") {
         Ok(state) => format!("that are {state}"),

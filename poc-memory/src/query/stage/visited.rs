@@ -33,6 +33,7 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "visited",
     params: PARAMS,
     doc: "Keeps nodes an agent has visited, ever or within a duration",
+    more: "",
     example: Example { pipeline: "visited:linker,7d", gives: &["session#1"] },
     does: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     work: Work::Filter(|call, ctx| {

@@ -1,10 +1,10 @@
 //! What people are told.
 
+use super::{from_parts, parse};
 use crate::error::Code;
-use crate::query::Pipeline;
 
 fn told(text: &str) -> String {
-    let error = Pipeline::parse(text).unwrap_err();
+    let error = parse(text).unwrap_err();
     assert_eq!(error.code, Code::InvalidArgument);
     match error.hint {
         Some(hint) => format!("{}\nhint: {hint}", error.message),
@@ -48,7 +48,9 @@ fn each_kind_of_problem() {
         "age_:>3d",
         "type",
         "type:",
-        "type:a,b",
+        "type:daily,b",
+        "type:episodc",
+        "type:saga",
         "limit:1.5",
         "limit:5,5",
         "not-visited:linker,7 days",
@@ -125,9 +127,19 @@ fn each_kind_of_problem() {
     hint: write `type:NAME`
 
     `type` takes no further `b`
-      type:a,b
-             ^
+      type:daily,b
+                 ^
     hint: write `type:NAME`
+
+    unknown node type `episodc`
+      type:episodc
+           ^^^^^^^
+    hint: did you mean `episodic`?
+
+    unknown node type `saga`
+      type:saga
+           ^^^^
+    hint: types are `episodic`, `daily`, `weekly`, `monthly`, `semantic`; add others under `[nodes] types`
 
     `limit` takes a whole number from 1, not `1.5`
       limit:1.5
@@ -293,7 +305,7 @@ fn each_kind_of_problem() {
 
 #[test]
 fn terms_and_a_generator() {
-    let error = Pipeline::from_parts(&["btree".into()], &["all".into()]).unwrap_err();
+    let error = from_parts(&["btree".into()], &["all".into()]).unwrap_err();
     insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
     `all` produces a set and can only be the first stage
       match:btree | all

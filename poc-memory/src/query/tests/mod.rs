@@ -7,3 +7,20 @@ mod robust;
 mod sample;
 mod stories;
 mod text;
+
+use super::{Names, Pipeline};
+use crate::config::Config;
+use crate::error::Result;
+use std::sync::LazyLock;
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| Names::of(&Config::defaults().unwrap()));
+
+/// A pipeline with the names of the default settings.
+fn parse(text: &str) -> Result<Pipeline> {
+    Pipeline::parse(text, &NAMES)
+}
+
+/// The same of the command line's form.
+fn from_parts(terms: &[String], stages: &[String]) -> Result<Pipeline> {
+    Pipeline::from_parts(terms, stages, &NAMES)
+}

@@ -1,7 +1,8 @@
 //! No input is too strange: it is refused or it is understood, and what is understood prints and
 //! reads back as the same.
 
-use crate::query::{Pipeline, vocabulary};
+use super::{from_parts, parse};
+use crate::query::vocabulary;
 use proptest::prelude::*;
 
 /// Pieces of the grammar, well- and ill-formed.
@@ -67,10 +68,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100_000, ..ProptestConfig::default() })]
     #[test]
     fn strange_input(text in input()) {
-        match Pipeline::parse(&text) {
+        match parse(&text) {
             Ok(pipeline) => {
                 let printed = pipeline.to_string();
-                let again = Pipeline::parse(&printed);
+                let again = parse(&printed);
                 prop_assert_eq!(again.as_ref().map(ToString::to_string), Ok(printed));
                 prop_assert_eq!(again, Ok(pipeline));
             }
@@ -84,7 +85,7 @@ proptest! {
     #[test]
     fn any_terms(terms in proptest::collection::vec("\\PC{1,8}", 1..4)) {
         prop_assume!(terms.iter().any(|term| !term.trim().is_empty()));
-        let pipeline = Pipeline::from_parts(&terms, &["limit:3".into()]).unwrap();
-        prop_assert_eq!(Pipeline::parse(&pipeline.to_string()), Ok(pipeline));
+        let pipeline = from_parts(&terms, &["limit:3".into()]).unwrap();
+        prop_assert_eq!(parse(&pipeline.to_string()), Ok(pipeline));
     }
 }

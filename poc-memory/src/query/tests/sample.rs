@@ -1,10 +1,12 @@
 //! The sample notes the examples of the manual run over, and a place to run pipelines in.
 
+use super::parse;
 use crate::config::Config;
 use crate::embed::{Embedder, HashEmbedder};
+use crate::error::Result;
 use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, State, View, Visit, VisitOutcome, testing};
 use crate::index::{TextIndex, VectorIndex, testing as indexes};
-use crate::query::{Explanation, Pipeline, ResultSet, Sources};
+use crate::query::{Explanation, Indexes, ResultSet, Sources};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -50,8 +52,7 @@ impl World {
     pub(super) fn sources(&self) -> Sources<'_> {
         Sources {
             view: &self.view,
-            text: &self.text,
-            vectors: &self.vectors,
+            indexes: self,
             embedder: &self.embedder,
             config: &self.config,
             now: self.now,
@@ -60,13 +61,22 @@ impl World {
     }
 
     pub(super) fn run(&self, pipeline: &str) -> (ResultSet, Explanation) {
-        let parsed =
-            Pipeline::parse(pipeline).unwrap_or_else(|error| panic!("{pipeline}: {}", error.message));
+        let parsed = parse(pipeline).unwrap_or_else(|error| panic!("{pipeline}: {}", error.message));
         parsed.run(&self.sources()).unwrap_or_else(|error| panic!("{pipeline}: {}", error.message))
     }
 
     pub(super) fn keys(&self, pipeline: &str) -> Vec<&str> {
         self.run(pipeline).0.items.iter().map(|item| self.view.key(item.ix)).collect()
+    }
+}
+
+impl Indexes for World {
+    fn text(&self) -> Result<&TextIndex> {
+        Ok(&self.text)
+    }
+
+    fn vectors(&self) -> Result<&VectorIndex> {
+        Ok(&self.vectors)
     }
 }
 

@@ -54,7 +54,8 @@ impl<'a> Reader<'a> {
             }
             (Some(_), None) => {
                 let name: Placed<String> = section.get("template")?;
-                match template::checked_name(&name.value).and_then(|()| (self.template)(&name.value)) {
+                match template::checked_name(&name.value).and_then(|()| (self.context.template)(&name.value))
+                {
                     Ok(text) => (Some(name.value), text, name.offset),
                     Err(error) => {
                         self.file.problem(name.offset, error);
@@ -68,7 +69,7 @@ impl<'a> Reader<'a> {
             }
         };
         let mut source = Source { file, text, offset, includes: BTreeMap::new() };
-        let found = template::includes(source.name(), &source.text, self.template);
+        let found = template::includes(source.name(), &source.text, self.context.template);
         source.includes = found.map_err(|error| self.at_template(&source, error)).ok()?;
         Some(source)
     }
