@@ -11,7 +11,7 @@ use poc_bench::measure::{Bar, Report, asked, by_turns};
 use poc_bench::sqlite::{LIVE, PRIORITY, Sqlite};
 use poc_memory::config::Config;
 use poc_memory::embed::HashEmbedder;
-use poc_memory::graph::{Ix, State, View, metrics::clustering};
+use poc_memory::graph::{Ix, State, View, clustering};
 use poc_memory::index::{TextIndex, VectorIndex};
 use poc_memory::query::{Names, Pipeline, Sources};
 use poc_memory::time::Span;
@@ -50,7 +50,7 @@ impl<'a> Bench<'a> {
         let dimensions = config.embedder.dimensions;
         let folder = tempfile::tempdir().unwrap();
         let vectors = folder.path().join("vectors");
-        let communities = view.communities();
+        let (communities, _) = view.communities();
         let community: Vec<Option<u32>> = (0..view.slots()).map(|ix| communities.of(ix)).collect();
         let displacement: Vec<f64> = (0..view.slots()).map(|ix| 1.0 - view.clustering(ix)).collect();
         Bench {

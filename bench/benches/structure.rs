@@ -7,7 +7,7 @@
 use poc_bench::graph;
 use poc_bench::measure::{Bar, Report, asked, by_turns, once};
 use poc_bench::peers::{self, Answer, Answers};
-use poc_memory::graph::metrics::Communities;
+use poc_memory::graph::Communities;
 use poc_memory::graph::{Ix, View};
 use poc_memory::rank::activation::{Spread, spread};
 use std::collections::BTreeMap;

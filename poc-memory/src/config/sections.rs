@@ -22,6 +22,8 @@ section!(
         text: Text,
         /// The vector index.
         vectors: Vectors,
+        /// What is derived from the graph as a whole.
+        structure: Structure,
         /// The op `insert`.
         insert: Insert,
         /// The op `import`.
@@ -81,6 +83,13 @@ section!(
         passage_words: usize,
         /// Words from the start of one passage to the next.
         passage_stride: usize,
+    }
+);
+section!(
+    /// What is derived from the graph as a whole.
+    Structure {
+        /// Dimensions of the spectral embedding.
+        dimensions: usize,
     }
 );
 section!(

@@ -6,8 +6,8 @@ mod column;
 mod delta;
 mod edge;
 mod id;
-pub mod metrics;
 mod node;
+mod structure;
 #[cfg(test)]
 pub mod testing;
 mod view;
@@ -18,5 +18,6 @@ pub use delta::Delta;
 pub use edge::{Edge, EdgeKind};
 pub use id::{Minter, NodeId, RunId, Tenant};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
+pub use structure::{Communities, Embedding, Outliers, Source, clustering};
 pub use view::{Ix, Neighbor, Tie, View};
 pub use visit::{Visit, VisitOutcome};

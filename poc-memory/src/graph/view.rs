@@ -10,13 +10,13 @@ mod names;
 use super::Column;
 use super::edge::EdgeKind;
 use super::id::NodeId;
-use super::metrics::{self, Communities};
 use super::node::{Category, State, Trust};
+use super::structure::{self, Structure};
 use super::visit::Visit;
 use crate::time::Timestamp;
 use names::Names;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The dense index of a node within a view.
 pub type Ix = u32;
@@ -117,7 +117,7 @@ pub struct View {
     live: usize,
     nodes: usize,
     edges: usize,
-    communities: Arc<OnceLock<Arc<Communities>>>,
+    pub(super) structure: Arc<Structure>,
 }
 
 macro_rules! read {
@@ -287,7 +287,7 @@ impl View {
 
     /// Local clustering coefficient (Watts and Strogatz 1998), 0–1; 0 below two neighbours.
     pub fn clustering(&self, ix: Ix) -> f64 {
-        metrics::clustering(self.degree(ix), self.triangles(ix))
+        structure::clustering(self.degree(ix), self.triangles(ix))
     }
 
     /// The last visit of the node by the agent.
@@ -303,15 +303,5 @@ impl View {
     /// The agents that have visited anything.
     pub fn visitors(&self) -> impl Iterator<Item = &str> {
         self.visits.keys().map(|agent| &**agent)
-    }
-
-    /// The communities of this view's graph, computed once per graph.
-    pub fn communities(&self) -> Arc<Communities> {
-        self.communities.get_or_init(|| Arc::new(Communities::compute(self))).clone()
-    }
-
-    /// Whether [`View::communities`] would answer without computing.
-    pub fn communities_ready(&self) -> bool {
-        self.communities.get().is_some()
     }
 }

@@ -4,7 +4,7 @@ use super::Scored;
 use super::plan::Ctx;
 use super::scan::Read;
 use super::stage::Example;
-use crate::graph::{Category, metrics};
+use crate::graph::{Category, clustering};
 use crate::rank::{decay, priority};
 use crate::similar;
 use crate::time::Timestamp;
@@ -67,7 +67,7 @@ pub const FIELDS: &[Field] = &[
             let now = ctx.sources.now;
             Box::new(move |item: Scored| {
                 let ix = item.ix;
-                let clustering = metrics::clustering(degrees.of(ix, 0), triangles.of(ix, 0));
+                let clustering = clustering(degrees.of(ix, 0), triangles.of(ix, 0));
                 let (interval, replayed) = (intervals.of(ix, 0), replays.of(ix, None));
                 priority::priority(clustering, interval, replayed, emotions.of(ix, 0.0), now)
             })

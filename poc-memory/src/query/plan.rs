@@ -8,8 +8,7 @@ use super::scan::{Comparison, Filter, Scan, States};
 use super::stage::{Kind, Work};
 use super::{ResultSet, Scored, Sources, top};
 use crate::error::{Error, Result};
-use crate::graph::Ix;
-use crate::graph::metrics::Communities;
+use crate::graph::{Communities, Embedding, Ix, Outliers};
 use crate::time::Span;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
@@ -37,14 +36,25 @@ impl Ctx<'_> {
 
     /// The communities, with a remark on where they came from.
     pub(super) fn communities(&self) -> Arc<Communities> {
-        if self.sources.view.communities_ready() {
-            self.note("communities reused");
-            return self.sources.view.communities();
-        }
-        let started = Instant::now();
-        let communities = self.sources.view.communities();
-        self.note(format!("communities computed now in {:.1} ms", started.elapsed().as_secs_f64() * 1e3));
+        let (communities, source) = self.sources.view.communities();
+        self.note(format!("communities {source}"));
         communities
+    }
+
+    /// The spectral embedding, with a remark on where it came from.
+    pub(super) fn embedding(&self) -> Arc<Embedding> {
+        let dimensions = self.sources.config.structure.dimensions;
+        let (embedding, source) = self.sources.view.embedding(dimensions);
+        self.note(format!("embedding {source}"));
+        embedding
+    }
+
+    /// The outlier scores, with a remark on where they came from.
+    pub(super) fn outliers(&self) -> Option<Arc<Outliers>> {
+        let dimensions = self.sources.config.structure.dimensions;
+        let (outliers, source) = self.sources.view.outliers(dimensions);
+        self.note(format!("outlier scores {source}"));
+        Some(outliers)
     }
 }
 

@@ -110,7 +110,7 @@ fn line(text: &str) -> String {
 }
 
 fn topology(view: &View, fence: &Fence) -> String {
-    let communities = view.communities();
+    let (communities, _) = view.communities();
     let sizes = communities.sizes();
     let largest: Vec<String> = sizes.iter().take(LISTED).map(usize::to_string).collect();
     format!(

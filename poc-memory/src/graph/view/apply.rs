@@ -1,9 +1,10 @@
 //! How a view follows the log: deltas in, a changed copy out.
 
 use super::{Ix, Names, Neighbor, View};
+use crate::graph::structure::Structure;
 use crate::graph::{Activity, Delta, Edge, EdgeKind, Node, NodeId, Visit};
 use std::cmp::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 impl View {
     /// Changes the view by what one transaction did. Nodes are taken first, so that an edge may
@@ -152,7 +153,7 @@ impl View {
         let added = self.put_half(a, half);
         self.put_half(b, half.mirrored(a));
         self.edges += usize::from(added);
-        self.forget_derived();
+        Structure::renew(&mut self.structure);
     }
 
     fn remove_edge(&mut self, src: NodeId, kind: EdgeKind, dst: NodeId) {
@@ -166,7 +167,7 @@ impl View {
         if !self.are_tied(a, b) && self.is_live(a) && self.is_live(b) {
             self.count_tie(a, b, -1);
         }
-        self.forget_derived();
+        Structure::renew(&mut self.structure);
     }
 
     /// Puts one end of an edge; whether it is new.
@@ -234,7 +235,7 @@ impl View {
         bump(&mut self.degrees, ix, sign * neighbors.len() as i32);
         // Each triangle was met from both of its other corners.
         bump(&mut self.triangles, ix, sign * corners / 2);
-        self.forget_derived();
+        Structure::renew(&mut self.structure);
     }
 
     /// The live nodes tied to both; by merging the two sorted lists.
@@ -253,15 +254,6 @@ impl View {
             }
         }
         shared
-    }
-
-    fn forget_derived(&mut self) {
-        if self.communities.get().is_some() {
-            self.communities = Arc::new(OnceLock::new());
-        } else if Arc::strong_count(&self.communities) > 1 {
-            // A copy may yet fill the shared cell with what holds for its own graph.
-            self.communities = Arc::default();
-        }
     }
 }
 

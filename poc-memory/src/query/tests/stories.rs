@@ -44,7 +44,7 @@ fn explain_tells_where_communities_came_from() {
     let world = notes();
     let note = || world.run("all | community:0").1.stages[1].note.clone().unwrap();
     assert!(note().starts_with("communities computed now"), "{}", note());
-    assert_eq!(note(), "communities reused");
+    assert_eq!(note(), "communities fresh");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn pairs_travel_with_the_set() {
     // b-tree and wal are of one community, whatever their texts are.
     let (set, _) = world.run("interference-pairs,min_sim=0");
     assert!(!set.pairs.is_empty());
-    let communities = world.view.communities();
+    let communities = world.view.communities().0;
     assert!(set.pairs.iter().all(|pair| communities.of(pair.a) != communities.of(pair.b)));
     // With one probe every pair has the node changed last in it.
     let (few, explanation) = world.run("interference-pairs,min_sim=0,probes=1");

@@ -1,16 +1,9 @@
-//! Structure of the whole graph.
+//! Communities by label propagation.
 
-use super::{Ix, NodeId, View};
+use super::adjacency::Adjacency;
+use super::draw::draw;
+use crate::graph::{Ix, NodeId, View};
 use std::cmp::Reverse;
-use std::hash::{Hash, Hasher};
-
-/// Local clustering coefficient (Watts and Strogatz 1998), 0–1: the share of a node's pairs of
-/// neighbours that are tied to each other; 0 below two neighbours.
-#[inline]
-pub fn clustering(degree: u32, triangles: u32) -> f64 {
-    let degree = f64::from(degree);
-    if degree < 2.0 { 0.0 } else { 2.0 * f64::from(triangles) / (degree * (degree - 1.0)) }
-}
 
 /// Which community each live node belongs to.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +38,11 @@ impl Communities {
         number(view, &graph, &labels)
     }
 
+    /// One past the greatest index it knows.
+    pub(super) fn slots(&self) -> Ix {
+        self.numbers.len() as Ix
+    }
+
     /// The community of a node; `None` when it is not live.
     pub fn of(&self, ix: Ix) -> Option<u32> {
         self.numbers.get(ix as usize).copied().filter(|&number| number != NONE)
@@ -56,38 +54,22 @@ impl Communities {
     }
 }
 
-/// The ties that count, by node: `targets[starts[ix]..starts[ix + 1]]`.
+/// The ties that count, with the ids of the live nodes.
 struct StrongTies {
     ids: Vec<Option<NodeId>>,
-    starts: Vec<usize>,
-    // Strengths as whole numbers, so that equal sums are equal in whatever order they are added.
-    targets: Vec<(Ix, u64)>,
+    adjacency: Adjacency,
 }
 
 impl StrongTies {
     fn of(view: &View) -> Self {
-        let slots = view.slots();
-        let mut ties = StrongTies {
-            ids: Vec::with_capacity(slots as usize),
-            starts: Vec::with_capacity(slots as usize + 1),
-            targets: Vec::with_capacity(2 * view.edge_count()),
-        };
-        for ix in 0..slots {
-            ties.starts.push(ties.targets.len());
-            let live = view.is_live(ix);
-            ties.ids.push(view.id(ix).filter(|_| live));
-            if live {
-                let strong = view.ties(ix).filter(|tie| tie.strength >= Communities::MIN_STRENGTH);
-                ties.targets.extend(strong.map(|tie| (tie.ix, (tie.strength * 1e6) as u64)));
-            }
-        }
-        ties.starts.push(ties.targets.len());
-        ties
+        let ids = (0..view.slots()).map(|ix| view.id(ix).filter(|_| view.is_live(ix))).collect();
+        StrongTies { ids, adjacency: Adjacency::of(view, Communities::MIN_STRENGTH) }
     }
 
-    fn at(&self, ix: Ix) -> &[(Ix, u64)] {
-        let range = self.starts.get(ix as usize).zip(self.starts.get(ix as usize + 1));
-        range.and_then(|(&start, &end)| self.targets.get(start..end)).unwrap_or(&[])
+    /// The ties of a node. Strengths are whole numbers, so that equal sums are equal in whatever
+    /// order they are added.
+    fn at(&self, ix: Ix) -> impl Iterator<Item = (Ix, u64)> {
+        self.adjacency.at(ix).iter().map(|end| (end.ix, (f64::from(end.strength) * 1e6) as u64))
     }
 
     fn id(&self, ix: Ix) -> Option<NodeId> {
@@ -102,13 +84,13 @@ impl StrongTies {
 fn propagate(graph: &StrongTies) -> Vec<u32> {
     let mut labels: Vec<u32> = (0..graph.ids.len() as u32).collect();
     let mut order: Vec<Ix> = graph.live().collect();
-    order.sort_by_cached_key(|&ix| (mixed(graph.id(ix), None), graph.id(ix)));
+    order.sort_by_cached_key(|&ix| (draw(graph.id(ix), None), graph.id(ix)));
     let mut votes: Vec<u64> = vec![0; labels.len()];
     let mut named: Vec<u32> = Vec::new();
     for _ in 0..Communities::MAX_SWEEPS {
         let mut changed = false;
         for &ix in &order {
-            for &(neighbor, strength) in graph.at(ix) {
+            for (neighbor, strength) in graph.at(ix) {
                 let Some(&label) = labels.get(neighbor as usize) else { continue };
                 let Some(sum) = votes.get_mut(label as usize) else { continue };
                 if *sum == 0 {
@@ -124,7 +106,7 @@ fn propagate(graph: &StrongTies) -> Vec<u32> {
                     .iter()
                     .copied()
                     .filter(|&label| vote(label) == most)
-                    .min_by_key(|&label| (mixed(graph.id(ix), graph.id(label)), graph.id(label)));
+                    .min_by_key(|&label| (draw(graph.id(ix), graph.id(label)), graph.id(label)));
                 if let (Some(best), Some(slot)) = (best, labels.get_mut(ix as usize)) {
                     *slot = best;
                     changed = true;
@@ -143,15 +125,6 @@ fn propagate(graph: &StrongTies) -> Vec<u32> {
     labels
 }
 
-/// A draw that depends on the two ids alone.
-fn mixed(node: Option<NodeId>, label: Option<NodeId>) -> u64 {
-    let mut hasher = rustc_hash::FxHasher::default();
-    (node, label).hash(&mut hasher);
-    // The hash of similar ids differs mostly in its high bits: fold them down and mix once more.
-    let hash = hasher.finish();
-    (hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23)
-}
-
 /// Splits labels into connected parts and numbers the parts by size.
 fn number(view: &View, graph: &StrongTies, labels: &[u32]) -> Communities {
     let mut parts: Vec<Vec<Ix>> = Vec::new();
@@ -168,7 +141,7 @@ fn number(view: &View, graph: &StrongTies, labels: &[u32]) -> Communities {
         let mut next = 0;
         while let Some(&ix) = members.get(next) {
             next += 1;
-            for &(neighbor, _) in graph.at(ix) {
+            for (neighbor, _) in graph.at(ix) {
                 let same_label = labels.get(neighbor as usize) == labels.get(seed as usize);
                 if let Some(slot) = part_of.get_mut(neighbor as usize)
                     && same_label
