@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 /// Top-level modules from the ground up. A module may use itself and what stands before it.
 const LAYERS: &[&str] = &[
     "error", "similar", "time", "chance", "paths", "graph", "config", "embedded", "rank", "embed", "store",
-    "index", "query", "memory", "agent", "ops", "wire", "client", "dispatch", "cli",
+    "index", "retrieve", "query", "memory", "agent", "ops", "wire", "client", "dispatch", "cli",
 ];
 
 /// Uses that point down and are forbidden all the same: a pipeline takes no lock and cannot write.
-const FORBIDDEN: &[(&str, &str)] = &[("query", "store"), ("rank", "store"), ("rank", "index")];
+const FORBIDDEN: &[(&str, &str)] =
+    &[("query", "store"), ("retrieve", "store"), ("rank", "store"), ("rank", "index")];
 
 #[test]
 fn imports_point_down() {

@@ -15,6 +15,7 @@ pub mod ops;
 pub mod paths;
 pub mod query;
 pub mod rank;
+pub mod retrieve;
 pub mod similar;
 pub mod store;
 pub mod time;

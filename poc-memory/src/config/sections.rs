@@ -34,6 +34,8 @@ section!(
         nodes: Nodes,
         /// The op `search`.
         search: Search,
+        /// Finding by meaning and by words together.
+        retrieve: Retrieve,
         /// Agents as a whole.
         agents: Agents,
         /// The daemon.
@@ -156,6 +158,17 @@ section!(
     Search {
         /// Stages behind the terms when none are given.
         pipeline: String,
+    }
+);
+section!(
+    /// Finding by meaning and by words together: weights of the lists that are fused, from 0.
+    Retrieve {
+        /// The nearest vectors.
+        vector_weight: f64,
+        /// BM25 of titles.
+        title_weight: f64,
+        /// BM25 of bodies.
+        body_weight: f64,
     }
 );
 section!(

@@ -6,6 +6,7 @@ mod column;
 mod delta;
 mod edge;
 mod id;
+mod likeness;
 mod node;
 mod structure;
 #[cfg(test)]
@@ -17,6 +18,7 @@ pub use column::{Column, Cursor};
 pub use delta::Delta;
 pub use edge::{Edge, EdgeKind};
 pub use id::{Minter, NodeId, RunId, Tenant};
+pub use likeness::key_like;
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use structure::{Communities, Embedding, Outliers, Source, clustering};
 pub use view::{Ix, Neighbor, Tie, View};

@@ -1,7 +1,10 @@
 //! Small hand-made nodes and edges for tests.
 
-use super::{Category, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash};
+use super::{
+    Category, Delta, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View, content_hash,
+};
 use crate::time::Timestamp;
+use std::sync::Arc;
 
 /// Node number `number`: key `n<number>`, created and changed `number` seconds after the epoch.
 pub fn node(number: u64) -> Node {
@@ -44,4 +47,13 @@ pub fn edge(src: u64, dst: u64, kind: EdgeKind, strength: f64) -> Edge {
         provenance: "manual".into(),
         reason: String::new(),
     }
+}
+
+/// A view of nodes 0 to `nodes`, whose indexes are their numbers, and links `(a, b, strength)`.
+pub fn view(nodes: u64, links: &[(u64, u64, f64)]) -> View {
+    let mut view = View::new();
+    let mut deltas: Vec<Delta> = (0..nodes).map(|number| Delta::Node(Arc::new(node(number)))).collect();
+    deltas.extend(links.iter().map(|&(a, b, strength)| Delta::Edge(edge(a, b, EdgeKind::Link, strength))));
+    view.apply(1, &deltas);
+    view
 }

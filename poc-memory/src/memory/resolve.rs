@@ -2,8 +2,7 @@
 
 use super::Memory;
 use crate::error::{Error, Result};
-use crate::graph::{Node, NodeId, Tenant, View};
-use crate::similar;
+use crate::graph::{Node, NodeId, Tenant, View, key_like};
 use crate::store::Tx;
 
 /// The node, in any state, that an id or a key names.
@@ -43,8 +42,7 @@ pub fn expect(tx: &Tx<'_>, id: NodeId) -> Result<Node> {
 
 /// The error for a name that is no node's, with the key it resembles most.
 pub fn unknown(name: &str, view: &View) -> Error {
-    let keys = (0..view.slots()).filter(|&ix| view.state(ix).is_some()).map(|ix| view.key(ix));
-    let hint = match similar::to(name, keys) {
+    let hint = match key_like(view, name) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("`poc-memory search {}` looks for it", quoted(name)),
     };

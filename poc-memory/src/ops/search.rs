@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 
 const EXAMPLES: &str = "\
 Examples:
-  poc-memory search btree journal              by words
+  poc-memory search btree journal              by meaning and by words
   poc-memory search btree journal -p spread    and what is tied to what they find
   poc-memory search -p type:episodic -p '!visited:linker' -p sort:priority -p limit:20
   poc-memory search -p 'all | age:<7d | key:session-* | weight:>0.5' --explain
@@ -48,7 +48,8 @@ fn language() -> String {
 #[serde(deny_unknown_fields)]
 #[command(after_help = EXAMPLES, after_long_help = language())]
 pub(crate) struct Search {
-    /// Words to look for; they become a `match:` in front of the pipeline
+    /// Words to look for: the text of the pipeline's first stage where it takes one, else a `match:`
+    /// in front
     #[serde(default)]
     terms: Vec<String>,
     /// A stage, or several with `|` between them; repeat it for more
@@ -132,12 +133,14 @@ impl Op for Search {
         let longest = |width: fn(&Hit) -> usize| output.results.iter().map(width).max().unwrap_or(0);
         let key = longest(|hit| hit.key.chars().count()).min(40);
         let node_type = longest(|hit| hit.node_type.chars().count());
+        // Fused ranks are small and close together.
+        let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
         let mut text = String::new();
         for hit in &output.results {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{:>7.3}  {:<key$}  {:<node_type$}  {}",
+                "{:>7.digits$}  {:<key$}  {:<node_type$}  {}",
                 hit.score, hit.key, hit.node_type, hit.title
             );
         }

@@ -222,7 +222,14 @@ fn a_search_lists_what_it_found() {
     1.000  btree    semantic  B-tree splits
     1.000  journal  episodic  The journal
     ");
-    assert_eq!(say(&memory, "search nothing like it"), "nothing found\n");
+    assert_eq!(say(&memory, "search nowhere -p match"), "nothing found\n");
+    // Plain words run the pipeline of the settings: fused ranks, told with one digit more.
+    insta::assert_snapshot!(say(&memory, "search written journal"), @r"
+    0.0492  journal  episodic  The journal
+    0.0161  btree    semantic  B-tree splits
+    ");
+    let found = json(&memory, "search journal --explain");
+    assert_eq!(found["explain"]["stages"][0]["stage"], "hybrid:journal");
     let found = json(&memory, "search journal -p spread --explain");
     let results = found["results"].as_array().unwrap();
     assert_eq!(results.len(), 2);

@@ -30,15 +30,23 @@ impl Pipeline {
     }
 
     /// Parses and checks the command line's form: free terms, then `-p` stages, each of which may
-    /// itself hold `|`. Terms become an implicit `match:` in front.
+    /// itself hold `|`. Terms become the text of a first stage that takes one and has none
+    /// (`hybrid`), else an implicit `match:` in front.
     ///
     /// # Errors
     /// As [`Pipeline::parse`].
     pub fn from_parts(terms: &[String], stages: &[String], names: &Names) -> Result<Pipeline> {
-        let matching = (!terms.is_empty()).then(|| format!("match:{}", quoted(&terms.join(" "))));
+        let mut all = stages.to_vec();
+        if !terms.is_empty() {
+            let terms = quoted(&terms.join(" "));
+            match all.first_mut().and_then(|first| Some((text_place(first)?, first))) {
+                Some((place, first)) => first.insert_str(place, &format!(":{terms}")),
+                None => all.insert(0, format!("match:{terms}")),
+            }
+        }
         let mut text = String::new();
         let mut parts = Vec::new();
-        for part in matching.iter().chain(stages) {
+        for part in &all {
             if !parts.is_empty() {
                 text.push_str(" | ");
             }
@@ -51,6 +59,16 @@ impl Pipeline {
         }
         build(&text, &parts, names)
     }
+}
+
+/// Where in a part of a pipeline the text of its first stage belongs, when that is a generator that
+/// takes a text and has none.
+fn text_place(part: &str) -> Option<usize> {
+    let stages = lex::stages(part, 0..part.len(), &mut Vec::new());
+    let first = stages.first()?;
+    let lacks_text = first.not.is_none() && first.value.is_none() && first.trailing.is_empty();
+    let takes_text = stage::find(&first.word)?.text().is_some();
+    (lacks_text && takes_text).then_some(first.word_span.end)
 }
 
 fn build(source: &str, parts: &[Range<usize>], names: &Names) -> Result<Pipeline> {
@@ -304,9 +322,13 @@ impl Reading<'_> {
     fn missing(&mut self) {
         let mut params = self.def.params.iter().zip(&self.values);
         let missing = params.find(|(param, value)| param.absent == Absent::Error && value.is_none());
-        if let Some((param, _)) = missing {
-            let message = format!("`{}` needs {}", self.def.word, param.takes.words());
-            self.problem(self.stage.word_span.clone(), message);
-        }
+        let Some((param, _)) = missing else { return };
+        let message = format!("`{}` needs {}", self.def.word, param.takes.words());
+        let problem = Problem::new(self.stage.word_span.clone(), message);
+        let signature = self.def.signature();
+        self.problems.push(match self.def.text() {
+            Some(_) => problem.hint(format!("write `{signature}`; search terms in front serve as its text")),
+            None => problem.hint(format!("write `{signature}`")),
+        });
     }
 }

@@ -8,7 +8,7 @@ use super::scan::{Comparison, Filter, Scan, States};
 use super::stage::{Kind, Work};
 use super::{ResultSet, Scored, Sources, top};
 use crate::error::{Error, Result};
-use crate::graph::{Communities, Embedding, Ix, Outliers};
+use crate::graph::{Communities, Embedding, Ix, Outliers, key_like};
 use crate::time::Span;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
@@ -32,6 +32,21 @@ impl Ctx<'_> {
             Some(earlier) => format!("{earlier}; {}", text.into()),
             None => text.into(),
         });
+    }
+
+    /// The node with a key, in any state.
+    ///
+    /// # Errors
+    /// `not_found`, naming the stage that asks.
+    pub(super) fn node(&self, stage: &str, key: &str) -> Result<Ix> {
+        let view = self.sources.view;
+        view.find_key(key).ok_or_else(|| {
+            let error = Error::not_found(format!("`{stage}` names `{key}`, which is no node's key"));
+            error.hint(match key_like(view, key) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "`poc-memory search TERMS` shows keys".into(),
+            })
+        })
     }
 
     /// The communities, with a remark on where they came from.

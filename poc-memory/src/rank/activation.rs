@@ -5,6 +5,10 @@
 //! `edge_decay` and the strength of the tie. A sum under `min_activation` is dropped: it neither
 //! counts nor goes on.
 
+//!
+//! The cost is that of the ties of the nodes reached, whatever the size of the graph.
+
+use super::sums::Sums;
 use crate::graph::{Ix, View};
 
 /// How far and how strongly activation spreads.
@@ -24,74 +28,74 @@ pub fn spread(
     view: &View,
     sources: &[(Ix, f64)],
     rules: Spread,
-    mut lets: impl FnMut(Ix) -> bool,
+    lets: impl FnMut(Ix) -> bool,
 ) -> Vec<(Ix, f64)> {
-    let slots = view.slots() as usize;
-    let mut total = vec![0.0f64; slots];
-    let mut arriving = vec![0.0f64; slots];
-    let mut reached: Vec<Ix> = Vec::new();
-    let mut front: Vec<(Ix, f64)> = Vec::with_capacity(sources.len());
-    for &(ix, activation) in sources {
-        if activation > 0.0 && lets(ix) {
-            count(&mut total, &mut reached, ix, activation);
-            front.push((ix, activation));
-        }
-    }
-    let mut touched: Vec<Ix> = Vec::new();
-    for _ in 0..rules.max_hops {
-        for &(ix, activation) in &front {
-            for tie in view.ties(ix) {
-                let passed = activation * rules.edge_decay * tie.strength;
-                if passed > 0.0 {
-                    count(&mut arriving, &mut touched, tie.ix, passed);
-                }
-            }
-        }
-        front.clear();
-        for ix in touched.drain(..) {
-            let Some(slot) = arriving.get_mut(ix as usize) else { continue };
-            let sum = std::mem::take(slot);
-            if sum >= rules.min_activation && lets(ix) {
-                count(&mut total, &mut reached, ix, sum);
-                front.push((ix, sum));
-            }
-        }
-        if front.is_empty() {
-            break;
-        }
-    }
-    reached.into_iter().map(|ix| (ix, total.get(ix as usize).copied().unwrap_or(0.0))).collect()
+    Spreading::new(view, rules, lets).from(sources).to_vec()
 }
 
-/// Adds to a node's sum and notes the node when it is the first time. Amounts are above 0.
-fn count(sums: &mut [f64], noted: &mut Vec<Ix>, ix: Ix, amount: f64) {
-    if let Some(sum) = sums.get_mut(ix as usize) {
-        if *sum == 0.0 {
-            noted.push(ix);
+/// Room to spread activation in, time and again.
+pub(super) struct Spreading<'a, L> {
+    view: &'a View,
+    rules: Spread,
+    lets: L,
+    total: Sums,
+    arriving: Sums,
+    front: Vec<(Ix, f64)>,
+}
+
+impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
+    pub(super) fn new(view: &'a View, rules: Spread, lets: L) -> Self {
+        let sums = || Sums::new(view.slots());
+        Spreading { view, rules, lets, total: sums(), arriving: sums(), front: Vec::new() }
+    }
+
+    /// As [`spread`] from these sources.
+    pub(super) fn from(&mut self, sources: &[(Ix, f64)]) -> &[(Ix, f64)] {
+        self.total.clear();
+        self.front.clear();
+        for &(ix, activation) in sources {
+            self.reach(ix, activation);
         }
-        *sum += amount;
+        for _ in 0..self.rules.max_hops {
+            for &(ix, activation) in &self.front {
+                for tie in self.view.ties(ix) {
+                    let passed = activation * self.rules.edge_decay * tie.strength;
+                    if passed > 0.0 {
+                        self.arriving.add(tie.ix, passed);
+                    }
+                }
+            }
+            self.front.clear();
+            let mut arrived = std::mem::take(&mut self.arriving);
+            for &(ix, sum) in arrived.all() {
+                if sum >= self.rules.min_activation {
+                    self.reach(ix, sum);
+                }
+            }
+            arrived.clear();
+            self.arriving = arrived;
+            if self.front.is_empty() {
+                break;
+            }
+        }
+        self.total.all()
+    }
+
+    fn reach(&mut self, ix: Ix, activation: f64) {
+        if activation > 0.0 && (self.lets)(ix) {
+            self.total.add(ix, activation);
+            self.front.push((ix, activation));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{Delta, EdgeKind, testing};
+    use crate::graph::testing::view;
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     const RULES: Spread = Spread { max_hops: 3, edge_decay: 0.5, min_activation: 0.01 };
-
-    fn view(nodes: u64, edges: &[(u64, u64, f64)]) -> View {
-        let mut view = View::new();
-        let mut deltas: Vec<Delta> =
-            (0..nodes).map(|number| Delta::Node(Arc::new(testing::node(number)))).collect();
-        deltas.extend(
-            edges.iter().map(|&(a, b, strength)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, strength))),
-        );
-        view.apply(1, &deltas);
-        view
-    }
 
     fn activations(
         nodes: usize,

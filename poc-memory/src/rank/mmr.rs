@@ -34,6 +34,16 @@ pub fn mmr(
     })
 }
 
+/// Scores of any range as relevance: the least is 0, the greatest 1; all are 1 when they are equal.
+pub fn relevance(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
+    let (least, greatest) =
+        scores.clone().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, greatest), score| {
+            (least.min(score), greatest.max(score))
+        });
+    let range = greatest - least;
+    scores.map(|score| if range > 0.0 { (score - least) / range } else { 1.0 }).collect()
+}
+
 struct Candidate {
     at: usize,
     relevance: f64,
@@ -86,6 +96,13 @@ mod tests {
             let chosen: Vec<usize> = mmr(&relevance, lambda, near).collect();
             prop_assert_eq!(chosen, naive(&relevance, lambda, near));
         }
+    }
+
+    #[test]
+    fn relevance_is_between_0_and_1() {
+        assert_eq!(relevance([-1.0, 3.0, 1.0].into_iter()), [0.0, 1.0, 0.5]);
+        assert_eq!(relevance([0.2, 0.2].into_iter()), [1.0, 1.0]);
+        assert_eq!(relevance(std::iter::empty()), [0.0; 0]);
     }
 
     #[test]

@@ -2,7 +2,11 @@
 
 pub mod activation;
 pub mod bm25;
+pub mod confluence;
 pub mod cosine;
 pub mod decay;
 pub mod mmr;
 pub mod priority;
+pub mod reach;
+pub mod rrf;
+mod sums;

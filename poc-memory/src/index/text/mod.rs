@@ -80,16 +80,24 @@ impl TextIndex {
         Ok(TextIndex { file, fingerprint, tokenizer, parameters, state: RwLock::new(state), saved })
     }
 
-    /// The best matches of any of the query's terms in one field, best first, ties by id. Words
-    /// that only ask or refer (`what did she`) are ignored unless the query has no others.
-    pub fn search(&self, query: &str, field: TextField, limit: usize) -> Vec<TextHit> {
-        self.find(query, Scope::Field(field), limit)
+    /// The best matches of any of the query's terms in one field among the nodes that `keep` lets
+    /// through, best first, ties by id. Words that only ask or refer (`what did she`) are ignored
+    /// unless the query has no others. `keep` is asked only about nodes good enough to be among
+    /// them.
+    pub fn search(
+        &self,
+        query: &str,
+        field: TextField,
+        limit: usize,
+        keep: &dyn Fn(NodeId) -> bool,
+    ) -> Vec<TextHit> {
+        self.find(query, Scope::Field(field), limit, keep)
     }
 
     /// As [`TextIndex::search`] over both fields as one document, in which a term of the title
     /// counts twice.
     pub fn search_all(&self, query: &str, limit: usize) -> Vec<TextHit> {
-        self.find(query, Scope::Both, limit)
+        self.find(query, Scope::Both, limit, &|_| true)
     }
 
     /// The terms a text is indexed under, in order, with repeats.
@@ -107,9 +115,9 @@ impl TextIndex {
         self.state.read().postings.frequency(term)
     }
 
-    fn find(&self, query: &str, scope: Scope, limit: usize) -> Vec<TextHit> {
+    fn find(&self, query: &str, scope: Scope, limit: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
         let terms = self.tokenizer.query(query);
-        let hits = self.state.read().postings.search(&terms, scope, limit, self.parameters);
+        let hits = self.state.read().postings.search(&terms, scope, limit, self.parameters, keep);
         hits.into_iter().map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
     }
 }

@@ -123,13 +123,15 @@ impl Postings {
         }
     }
 
-    /// The best documents that hold any of the terms, best first, ties by id.
+    /// The best documents that hold any of the terms and that `keep` lets through, best first, ties
+    /// by id.
     pub(super) fn search(
         &self,
         terms: &[String],
         scope: Scope,
         limit: usize,
         parameters: Parameters,
+        keep: &dyn Fn(NodeId) -> bool,
     ) -> Vec<Ranked<()>> {
         let (documents, average) = self.totals.of(scope, self.by_id.len());
         let mut scores = vec![0.0f64; self.documents.len()];
@@ -156,7 +158,11 @@ impl Postings {
         let mut top = Top::new(limit);
         for number in touched {
             if let (Some(document), Some(&score)) = (self.document(number), scores.get(number as usize)) {
-                top.offer(Ranked { score, id: document.id, with: () });
+                let found = Ranked { score, id: document.id, with: () };
+                // The filter is asked last: it may cost more than the comparison.
+                if top.takes(&found) && keep(document.id) {
+                    top.offer(found);
+                }
             }
         }
         top.into_sorted()

@@ -117,12 +117,12 @@ proptest! {
         let index = filled(&notes);
         for scope in [Scope::Field(TextField::Title), Scope::Field(TextField::Body), Scope::Both] {
             let expected = brute(&index, &notes, &query, scope);
-            let found = index.find(&query, scope, 100);
+            let found = index.find(&query, scope, 100, &|_| true);
             prop_assert_eq!(found.len(), expected.len());
             for (hit, (_, score)) in found.iter().zip(&expected) {
                 prop_assert!((hit.score - score).abs() < 1e-9, "{:?} {}", hit, score);
             }
-            prop_assert_eq!(&index.find(&query, scope, 3)[..], &found[..found.len().min(3)]);
+            prop_assert_eq!(&index.find(&query, scope, 3, &|_| true)[..], &found[..found.len().min(3)]);
         }
     }
 
@@ -180,8 +180,9 @@ fn a_title_counts_more_than_a_body() {
     let notes = [note(1, "Soup", "about the harbour"), note(2, "Harbour", "about the soup")];
     let index = filled(&notes);
     assert_eq!(ids(&index.search_all("harbour", 9)), [notes[1].id, notes[0].id]);
-    assert_eq!(ids(&index.search("harbour", TextField::Title, 9)), [notes[1].id]);
-    assert_eq!(ids(&index.search("harbour", TextField::Body, 9)), [notes[0].id]);
+    assert_eq!(ids(&index.search("harbour", TextField::Title, 9, &|_| true)), [notes[1].id]);
+    assert_eq!(ids(&index.search("harbour", TextField::Body, 9, &|_| true)), [notes[0].id]);
+    assert_eq!(ids(&index.search("harbour", TextField::Body, 9, &|id| id != notes[0].id)), []);
     assert_eq!(index.search_all("harbour", 0), []);
     assert_eq!(index.search_all("zebra", 9), []);
 }

@@ -102,13 +102,14 @@ impl VectorIndex {
         parts
     }
 
-    /// Cosine of the best pair of parts of two nodes in any state; `None` when either has no
-    /// vector.
-    pub fn cosine(&self, a: NodeId, b: NodeId) -> Option<f64> {
+    /// How alike the texts of two nodes in any state are: the cosine of the best pair of their
+    /// passages. The title stands for a node without passages, and only for such a one: short titles
+    /// are alike without meaning much. `None` when either has no vector.
+    pub fn alike(&self, a: NodeId, b: NodeId) -> Option<f64> {
         let state = self.state.read_recursive();
         let rows = &state.rows;
         let (a, b) = (rows.owner(a)?, rows.owner(b)?);
-        let pairs = rows.of(a).flat_map(|x| rows.of(b).map(move |y| (x, y)));
+        let pairs = rows.texts_of(a).flat_map(|x| rows.texts_of(b).map(move |y| (x, y)));
         pairs
             .map(|((i, x), (j, y))| code::cosine(code::dot(rows.code(i), rows.code(j)), x.inverse, y.inverse))
             .max_by(f64::total_cmp)

@@ -93,6 +93,12 @@ impl Rows {
         })
     }
 
+    /// The rows of a node's passages; of its title where it has no passage.
+    pub(super) fn texts_of(&self, owner: &Owner) -> impl Iterator<Item = (u32, Row)> {
+        let has_passages = self.of(owner).any(|(_, row)| row.part > 0);
+        self.of(owner).filter(move |(_, row)| !has_passages || row.part > 0)
+    }
+
     pub(super) fn owner(&self, id: NodeId) -> Option<&Owner> {
         self.owners.get(*self.by_id.get(&id)? as usize)?.as_ref()
     }

@@ -2,7 +2,6 @@
 //! see, in either direction.
 
 use super::{Example, StageDef, Work};
-use crate::error::Error;
 use crate::query::param::{Absent, Param, Place, Takes};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -20,11 +19,7 @@ pub(super) const STAGE: StageDef = StageDef {
     does: |call| format!("tied to `{}`", call.text("KEY").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
-        let key = call.text("KEY")?;
-        let center = view.find_key(&key).ok_or_else(|| {
-            Error::not_found(format!("`linked-to` names `{key}`, which is no node's key"))
-                .hint("`poc-memory search TERMS` shows keys")
-        })?;
+        let center = ctx.node("linked-to", &call.text("KEY")?)?;
         Ok(Box::new(move |ix| view.are_tied(center, ix)))
     }),
 };

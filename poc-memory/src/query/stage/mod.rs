@@ -3,12 +3,16 @@
 
 mod all;
 mod community;
+mod confluence;
+mod diverse;
+mod hybrid;
 mod interference_pairs;
 mod key;
 mod keyword;
 mod limit;
 mod linked_to;
 mod match_terms;
+mod neighbors;
 mod node_type;
 mod not_visited;
 mod offset;
@@ -34,6 +38,8 @@ pub const STAGES: &[StageDef] = &[
     all::STAGE,
     match_terms::STAGE,
     similar::STAGE,
+    hybrid::STAGE,
+    neighbors::STAGE,
     interference_pairs::STAGE,
     node_type::STAGE,
     key::STAGE,
@@ -47,7 +53,9 @@ pub const STAGES: &[StageDef] = &[
     sort::STAGE,
     limit::STAGE,
     offset::STAGE,
+    diverse::STAGE,
     spread::STAGE,
+    confluence::STAGE,
 ];
 
 /// A word of the language.
@@ -133,6 +141,14 @@ impl StageDef {
             Work::Order(_) | Work::Cut(_) => Kind::Transform,
             Work::Algorithm(_) => Kind::Algorithm,
         }
+    }
+
+    /// The parameter that takes a text, of a generator that has one.
+    pub(in crate::query) fn text(&self) -> Option<&Param> {
+        let mut params = self.params.iter();
+        params
+            .find(|param| param.place == Place::Colon && param.takes == Takes::Text)
+            .filter(|_| self.kind() == Kind::Generator)
     }
 
     /// How it is written, with its defaults.

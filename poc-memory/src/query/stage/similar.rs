@@ -4,10 +4,9 @@ use super::{Example, StageDef, Work};
 use crate::error::Result;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::plan::Ctx;
-use crate::query::scan::is_live_at;
+use crate::query::scan::finds_live;
 use crate::query::top::best_first;
 use crate::query::{ResultSet, Scored};
-use std::cell::RefCell;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "similar",
@@ -44,12 +43,8 @@ fn similar(text: &str, k: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
         ctx.note("the text has no content to compare");
         return Ok(ResultSet::default());
     }
-    let is_live = RefCell::new(is_live_at(view, ctx.sources.now));
-    let hits = ctx
-        .sources
-        .indexes
-        .vectors()?
-        .search(&vector, k, &|id| view.find(id).is_some_and(|ix| (is_live.borrow_mut())(ix)))?;
+    let keep = finds_live(view, ctx.sources.now);
+    let hits = ctx.sources.indexes.vectors()?.search(&vector, k, &keep)?;
     let mut items: Vec<Scored> =
         hits.iter().filter_map(|hit| Some(Scored { ix: view.find(hit.id)?, score: hit.cosine })).collect();
     best_first(view, &mut items);

@@ -5,39 +5,47 @@
 //! multiplies the final activation once. The incoming nodes are part of the answer.
 
 use super::{Example, StageDef, Work};
+use crate::error::Result;
 use crate::graph::Ix;
 use crate::query::Scored;
+use crate::query::ast::Call;
 use crate::query::field::weights;
 use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::plan::Ctx;
 use crate::query::scan::is_live_at;
 use crate::query::top::best_first;
 use crate::rank::activation::{Spread, spread};
 
+/// How far activation goes.
+pub(super) const MAX_HOPS: Param = Param {
+    name: "max_hops",
+    place: Place::Named,
+    takes: Takes::Count(1, 16),
+    absent: Absent::Default("3"),
+    doc: "how many ties activation goes along",
+};
+
+/// How much a tie passes on.
+pub(super) const EDGE_DECAY: Param = Param {
+    name: "edge_decay",
+    place: Place::Named,
+    takes: Takes::Number(0.0, 1.0),
+    absent: Absent::Default("0.3"),
+    doc: "share of the activation a tie of strength 1 passes on",
+};
+
+/// What is too little.
+pub(super) const MIN_ACTIVATION: Param = Param {
+    name: "min_activation",
+    place: Place::Named,
+    takes: Takes::Number(0.0, 1.0),
+    absent: Absent::Default("0.005"),
+    doc: "least activation that arrives; less is dropped",
+};
+
 pub(super) const STAGE: StageDef = StageDef {
     word: "spread",
-    params: &[
-        Param {
-            name: "max_hops",
-            place: Place::Named,
-            takes: Takes::Count(1, 16),
-            absent: Absent::Default("3"),
-            doc: "how far activation goes",
-        },
-        Param {
-            name: "edge_decay",
-            place: Place::Named,
-            takes: Takes::Number(0.0, 1.0),
-            absent: Absent::Default("0.3"),
-            doc: "share of the activation a tie of strength 1 passes on",
-        },
-        Param {
-            name: "min_activation",
-            place: Place::Named,
-            takes: Takes::Number(0.0, 1.0),
-            absent: Absent::Default("0.005"),
-            doc: "least activation that arrives",
-        },
-    ],
+    params: &[MAX_HOPS, EDGE_DECAY, MIN_ACTIVATION],
     doc: "Nodes around the set by spreading activation along ties, times their weight",
     more: "",
     example: Example { pipeline: "match:b-tree | spread", gives: &["b-tree", "wal", "crash-notes"] },
@@ -47,20 +55,29 @@ pub(super) const STAGE: StageDef = StageDef {
         format!("spreads activation from the set over {hops} hops, a share of {share} along each tie")
     },
     work: Work::Algorithm(|call, ctx, items| {
-        let rules = Spread {
-            max_hops: call.count("max_hops")?,
-            edge_decay: call.number("edge_decay")?,
-            min_activation: call.number("min_activation")?,
-        };
-        let view = ctx.sources.view;
+        let (view, rules) = (ctx.sources.view, rules(call)?);
         let sources: Vec<(Ix, f64)> = items.iter().map(|item| (item.ix, item.score)).collect();
-        let mut weight = weights(ctx);
-        let mut reached: Vec<Scored> = spread(view, &sources, rules, is_live_at(view, ctx.sources.now))
-            .into_iter()
-            .map(|(ix, activation)| Scored { ix, score: activation })
-            .map(|item| Scored { score: item.score * weight(item), ..item })
-            .collect();
-        best_first(view, &mut reached);
-        Ok(reached)
+        Ok(weighed(ctx, spread(view, &sources, rules, is_live_at(view, ctx.sources.now))))
     }),
 };
+
+/// What the parameters say.
+pub(super) fn rules(call: &Call) -> Result<Spread> {
+    Ok(Spread {
+        max_hops: call.count(MAX_HOPS.name)?,
+        edge_decay: call.number(EDGE_DECAY.name)?,
+        min_activation: call.number(MIN_ACTIVATION.name)?,
+    })
+}
+
+/// Activations as scores: each times the weight of its node, best first.
+pub(super) fn weighed(ctx: &Ctx<'_>, reached: Vec<(Ix, f64)>) -> Vec<Scored> {
+    let mut weight = weights(ctx);
+    let mut scored: Vec<Scored> = reached
+        .into_iter()
+        .map(|(ix, activation)| Scored { ix, score: activation })
+        .map(|item| Scored { score: item.score * weight(item), ..item })
+        .collect();
+    best_first(ctx.sources.view, &mut scored);
+    scored
+}

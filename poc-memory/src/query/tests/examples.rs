@@ -36,9 +36,12 @@ fn how_each_word_is_written() {
         .collect();
     insta::assert_snapshot!(all.join("\n"), @r"
     algorithm  spread[,max_hops=3][,edge_decay=0.3][,min_activation=0.005]
+    algorithm  confluence[,max_hops=3][,edge_decay=0.3][,min_sources=2][,min_activation=0.005]
     generator  all
     generator  match:TERMS
     generator  similar:TEXT[,k=50]
+    generator  hybrid:TEXT[,k=50]
+    generator  neighbors:KEY[,hops=1]
     generator  interference-pairs[,min_sim=0.5][,k=10][,probes=2000]
     filter     type:NAME
     filter     key:GLOB
@@ -52,6 +55,7 @@ fn how_each_word_is_written() {
     transform  sort:FIELD[ asc|desc]
     transform  limit:N
     transform  offset:N
+    transform  diverse[,lambda=0.7][,pool=1000]
     filter     weight:CMP
     filter     age:CMP
     filter     created:CMP

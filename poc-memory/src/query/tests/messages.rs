@@ -82,7 +82,22 @@ fn each_kind_of_problem() {
         "all foo",
         ":x",
         "!",
-        "hybrid:\"x\"",
+        "hybrid",
+        "hybrid:x,k=300",
+        "hybird:x",
+        "similar,k=5",
+        "neighbors",
+        "neighbors:b-tree,hops=0",
+        "neighbors:b-tree,hop=2",
+        "neighbors:a b",
+        "diverse:x",
+        "diverse,lambda=2",
+        "diverse,lamda=0.5",
+        "diverse,0.5",
+        "!diverse",
+        "confluence,min_sources=0",
+        "confluence,sources=2",
+        "all | neighbors:b-tree",
         "Type:daily",
         "!!type:daily",
     ];
@@ -286,10 +301,81 @@ fn each_kind_of_problem() {
       !
       ^
 
-    unknown stage `hybrid`
-      hybrid:"x"
+    `hybrid` needs a text
+      hybrid
       ^^^^^^
-    hint: `poc-memory search --help` lists every stage
+    hint: write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+
+    `k` of `hybrid` takes a whole number from 1 to 256, not `300`
+      hybrid:x,k=300
+               ^^^^^
+
+    unknown stage `hybird`
+      hybird:x
+      ^^^^^^
+    hint: did you mean `hybrid`?
+
+    `similar` needs a text
+      similar,k=5
+      ^^^^^^^
+    hint: write `similar:TEXT[,k=50]`; search terms in front serve as its text
+
+    `neighbors` needs a name
+      neighbors
+      ^^^^^^^^^
+    hint: write `neighbors:KEY[,hops=1]`
+
+    `hops` of `neighbors` takes a whole number from 1 to 8, not `0`
+      neighbors:b-tree,hops=0
+                       ^^^^^^
+
+    `neighbors` has no parameter `hop`
+      neighbors:b-tree,hop=2
+                       ^^^^^
+    hint: did you mean `hops`?
+
+    `b` does not belong to `neighbors`
+      neighbors:a b
+                  ^
+    hint: stages are divided by `|`; a value with spaces stands in quotes
+
+    `diverse` takes nothing behind a `:`
+      diverse:x
+             ^^
+    hint: write `diverse[,lambda=0.7][,pool=1000]`
+
+    `lambda` of `diverse` takes a number from 0 to 1, not `2`
+      diverse,lambda=2
+              ^^^^^^^^
+
+    `diverse` has no parameter `lamda`
+      diverse,lamda=0.5
+              ^^^^^^^^^
+    hint: did you mean `lambda`?
+
+    `diverse` takes no further `0.5`
+      diverse,0.5
+              ^^^
+    hint: write `diverse[,lambda=0.7][,pool=1000]`
+
+    `!` cannot stand before `diverse`, which is a transform
+      !diverse
+      ^
+    hint: only a filter can be negated
+
+    `min_sources` of `confluence` takes a whole number from 1 to 10000, not `0`
+      confluence,min_sources=0
+                 ^^^^^^^^^^^^^
+
+    `confluence` has no parameter `sources`
+      confluence,sources=2
+                 ^^^^^^^^^
+    hint: did you mean `min_sources`?
+
+    `neighbors` produces a set and can only be the first stage
+      all | neighbors:b-tree
+            ^^^^^^^^^
+    hint: put it first, or leave it out
 
     unknown stage `Type`
       Type:daily
@@ -311,6 +397,49 @@ fn terms_and_a_generator() {
       match:btree | all
                     ^^^
     search terms already are the first stage, `match:`
+    ");
+}
+
+#[test]
+fn a_text_that_neither_the_stage_nor_the_terms_give() {
+    let told = |terms: &[&str], stages: &[&str]| {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let error = from_parts(&owned(terms), &owned(stages)).unwrap_err();
+        format!("{}\n{}", error.message, error.hint.unwrap_or_default())
+    };
+    insta::assert_snapshot!(told(&[], &["hybrid | limit:20"]), @r"
+    `hybrid` needs a text
+      hybrid | limit:20
+      ^^^^^^
+    write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+    ");
+    insta::assert_snapshot!(told(&["btree"], &["hybrid:x"]), @r"
+    `hybrid` produces a set and can only be the first stage
+      match:btree | hybrid:x
+                    ^^^^^^
+    search terms already are the first stage, `match:`
+    ");
+    insta::assert_snapshot!(told(&["btree"], &["hybrid x"]), @r"
+    2 problems in this pipeline
+      match:btree | hybrid x
+                    ^^^^^^ `hybrid` produces a set and can only be the first stage; search terms already are the first stage, `match:`
+                           ^ `x` does not belong to `hybrid`; stages are divided by `|`; a value with spaces stands in quotes
+    ");
+}
+
+#[test]
+fn carets_stand_under_characters_not_bytes() {
+    insta::assert_snapshot!(told("key:\"größe 日本\" | tpe:x | key:é[a"), @r#"
+    2 problems in this pipeline
+      key:"größe 日本" | tpe:x | key:é[a
+                       ^^^ unknown stage `tpe`; did you mean `type`?
+                                   ^^^ `é[a` is not a glob for `key`: its `[` is never closed by a `]`
+    "#);
+    insta::assert_snapshot!(told("größe:日本"), @r"
+    unknown stage `größe`
+      größe:日本
+      ^^^^^
+    hint: `poc-memory search --help` lists every stage
     ");
 }
 

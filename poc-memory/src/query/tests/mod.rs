@@ -1,5 +1,7 @@
 //! Laws and stories of the language.
 
+mod algorithms;
+mod any;
 mod examples;
 mod messages;
 mod naive;

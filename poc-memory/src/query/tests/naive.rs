@@ -12,15 +12,15 @@ use std::sync::Arc;
 const NOW: Timestamp = Timestamp(1_000_000_000);
 
 #[derive(Clone, Debug)]
-struct Record {
+pub(super) struct Record {
     node: Node,
     activity: Activity,
     visit: Option<Visit>,
 }
 
 #[derive(Clone, Debug)]
-struct Graph {
-    records: Vec<Record>,
+pub(super) struct Graph {
+    pub(super) records: Vec<Record>,
     ties: Vec<(usize, usize)>,
 }
 
@@ -77,7 +77,7 @@ impl Test {
 }
 
 /// State with the date taken into account.
-fn state(record: &Record) -> State {
+pub(super) fn state(record: &Record) -> State {
     let over = record.node.expires.is_some_and(|at| at <= NOW);
     match record.node.state {
         State::Active | State::Stale if over => State::Expired,
@@ -219,7 +219,7 @@ impl Graph {
         (set, counts)
     }
 
-    fn world(&self) -> World {
+    pub(super) fn world(&self) -> World {
         let mut deltas = Vec::new();
         for record in &self.records {
             deltas.push(Delta::Node(Arc::new(record.node.clone())));
@@ -235,7 +235,7 @@ impl Graph {
                 ..testing::edge(0, 1, EdgeKind::Link, 0.5)
             }));
         }
-        World::bare(NOW, deltas)
+        World::new(NOW, deltas)
     }
 }
 
@@ -283,7 +283,7 @@ fn record() -> impl Strategy<Value = Record> {
 }
 
 /// A graph whose nodes come in the order of their ids, or not.
-fn graph(nodes: usize) -> impl Strategy<Value = Graph> {
+pub(super) fn graph(nodes: usize) -> impl Strategy<Value = Graph> {
     (1..=nodes, any::<bool>()).prop_flat_map(|(nodes, shuffled)| {
         let numbers: Vec<usize> = (0..nodes).collect();
         let order = if shuffled { Just(numbers).prop_shuffle().boxed() } else { Just(numbers).boxed() };

@@ -170,7 +170,16 @@ fn activation_is_multiplied_by_the_weight_once() {
 #[test]
 fn what_only_a_store_can_tell() {
     let world = notes();
-    let error = parse("linked-to:nowhere").unwrap().run(&world.sources()).unwrap_err();
+    let run = |text: &str| parse(text).unwrap().run(&world.sources()).unwrap_err();
+    let error = run("linked-to:btree");
+    assert_eq!(error.hint.as_deref(), Some("did you mean `b-tree`?"));
+    let error = run("neighbors:crashnotes,hops=2");
+    insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
+    `neighbors` names `crashnotes`, which is no node's key
+    did you mean `crash-notes`?
+    ");
+    assert_eq!(error.code, Code::NotFound);
+    let error = run("linked-to:nowhere");
     insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
     `linked-to` names `nowhere`, which is no node's key
     `poc-memory search TERMS` shows keys

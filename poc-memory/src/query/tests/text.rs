@@ -54,6 +54,24 @@ fn the_command_line() {
 }
 
 #[test]
+fn terms_become_the_text_of_a_stage_that_has_none() {
+    check_parts(&["btree", "journal"], &["hybrid | limit:20"], "hybrid:\"btree journal\" | limit:20");
+    check_parts(&["btree"], &["similar"], "similar:btree");
+    check_parts(
+        &["how", "trees", "split"],
+        &["hybrid,k=10", "limit:5"],
+        "hybrid:\"how trees split\",k=10 | limit:5",
+    );
+    check_parts(&["it's", "a|b,c"], &[" hybrid |limit:5"], "hybrid:\"it's a|b,c\" | limit:5");
+    check_parts(&["b"], &["match"], "match:b");
+    // Not the first stage, no text to take, or a text of its own: terms are a `match:` in front.
+    check_parts(&["b"], &["limit:5"], "match:b | limit:5");
+    check_parts(&["b"], &["confluence,min_sources=1"], "match:b | confluence,min_sources=1");
+    // A text of its own stays.
+    check_parts(&[], &["hybrid:x"], "hybrid:x");
+}
+
+#[test]
 fn the_visits_an_agent_asks_about() {
     let of =
         |text: &str| parse(text).unwrap().not_visited("linker").map(|span| span.map(|span| span.to_string()));

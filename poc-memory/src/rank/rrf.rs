@@ -1,0 +1,74 @@
+//! Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009): one ranking out of several whose
+//! scores cannot be compared.
+
+use rustc_hash::FxHashMap;
+use std::hash::Hash;
+
+/// The constant of the paper: how slowly the worth of a rank falls.
+pub const K: f64 = 60.0;
+
+/// Fuses ranked lists, each with its weight: an item is worth the sum over the lists that hold it
+/// of `weight / (K + rank)`, ranks counted from 1. Best first, ties by item. Of three lists of
+/// weight 1 nothing is worth more than 3/61. No list holds an item twice; a list of weight 0 plays
+/// no part.
+pub fn rrf<T: Copy + Eq + Hash + Ord>(lists: &[(f64, &[T])]) -> Vec<(T, f64)> {
+    let mut worth: FxHashMap<T, f64> = FxHashMap::default();
+    for &(weight, list) in lists.iter().filter(|(weight, _)| *weight > 0.0) {
+        for (before, &item) in list.iter().enumerate() {
+            *worth.entry(item).or_default() += weight / (K + 1.0 + before as f64);
+        }
+    }
+    let mut fused: Vec<(T, f64)> = worth.into_iter().collect();
+    fused.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    fused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn by_hand() {
+        let fused = rrf(&[(1.0, &["a", "b"]), (1.0, &["c", "b"]), (0.5, &["d"]), (0.0, &["e"])]);
+        let expected = [("b", 2.0 / 62.0), ("a", 1.0 / 61.0), ("c", 1.0 / 61.0), ("d", 0.5 / 61.0)];
+        assert_eq!(fused, expected);
+    }
+
+    /// Three rankings of items below 12, each of some of them.
+    fn lists() -> impl Strategy<Value = Vec<Vec<u8>>> {
+        let list = Just((0u8..12).collect::<Vec<u8>>()).prop_shuffle();
+        proptest::collection::vec((list, 0usize..12), 3).prop_map(|lists| {
+            lists.into_iter().map(|(list, length)| list.into_iter().take(length).collect()).collect()
+        })
+    }
+
+    proptest! {
+        /// It is the sum it is said to be, bounded by what the first of all lists gets.
+        #[test]
+        fn it_is_its_definition_and_at_most_three_sixty_firsts(lists in lists()) {
+            let fused = rrf(&lists.iter().map(|list| (1.0, list.as_slice())).collect::<Vec<_>>());
+            prop_assert!(fused.iter().all(|(_, worth)| *worth > 0.0 && *worth <= 3.0 / 61.0));
+            prop_assert!(fused.windows(2).all(|pair| pair[0].1 > pair[1].1 || (pair[0].1 == pair[1].1 && pair[0].0 < pair[1].0)));
+            for item in 0u8..12 {
+                let ranks = lists.iter().filter_map(|list| list.iter().position(|other| *other == item));
+                let expected: f64 = ranks.map(|before| 1.0 / (61.0 + before as f64)).sum();
+                let found = fused.iter().find(|(other, _)| *other == item).map_or(0.0, |(_, worth)| *worth);
+                prop_assert!((found - expected).abs() < 1e-12);
+            }
+        }
+
+        /// Coming first in one more list never moves an item back.
+        #[test]
+        fn a_better_rank_never_hurts(lists in lists(), item in 0u8..12) {
+            let place = |lists: &[Vec<u8>]| {
+                let fused = rrf(&lists.iter().map(|list| (1.0, list.as_slice())).collect::<Vec<_>>());
+                fused.iter().position(|(other, _)| *other == item).unwrap_or(usize::MAX)
+            };
+            let mut better = lists.clone();
+            better[1].retain(|other| *other != item);
+            better[1].insert(0, item);
+            prop_assert!(place(&better) <= place(&lists));
+        }
+    }
+}
