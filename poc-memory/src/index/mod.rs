@@ -5,7 +5,6 @@ mod sealed;
 #[cfg(test)]
 pub mod testing;
 mod text;
-mod top;
 mod vectors;
 
 pub use passages::passages;

@@ -2,8 +2,8 @@
 
 use super::TextField;
 use crate::graph::NodeId;
-use crate::index::top::{Ranked, Top};
 use crate::rank::bm25;
+use crate::rank::top::{Ranked, Top};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

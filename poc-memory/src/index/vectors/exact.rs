@@ -3,7 +3,7 @@
 use super::code::{self, Code};
 use super::rows::{Owner, Row, Rows};
 use crate::graph::NodeId;
-use crate::index::top::{Ranked, Top};
+use crate::rank::top::{Ranked, Top};
 
 /// Which vectors of which nodes a search may return.
 #[derive(Clone, Copy)]

@@ -8,10 +8,10 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use super::top::{Ranked, Top};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Delta, NodeId};
+use crate::rank::top::{Ranked, Top};
 use crate::store::Follower;
 use code::Code;
 use exact::Filter;

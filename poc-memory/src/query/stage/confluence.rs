@@ -1,12 +1,11 @@
 //! `confluence,max_hops=3,edge_decay=0.3,min_sources=2,min_activation=0.005`: what several nodes of the
 //! incoming set reach together (`rank::confluence`).
 
+use super::seeds::best;
 use super::spread::{EDGE_DECAY, MAX_HOPS, MIN_ACTIVATION, rules, weighed};
 use super::{Example, StageDef, Work};
-use crate::graph::Ix;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::scan::is_live_at;
-use crate::query::top::best_first;
 use crate::rank::confluence::confluence;
 
 /// Nodes activation spreads from one by one, the best of the set.
@@ -51,16 +50,10 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Algorithm(|call, ctx, items| {
         let (view, rules) = (ctx.sources.view, rules(call)?);
         let min_sources = call.count("min_sources")?;
-        let mut seeds = items.to_vec();
-        best_first(view, &mut seeds);
-        if seeds.len() > MOST_SOURCES {
-            ctx.note(format!("spread from the {MOST_SOURCES} best of {}", seeds.len()));
-            seeds.truncate(MOST_SOURCES);
+        let sources = best(ctx, items, MOST_SOURCES);
+        if sources.len() < min_sources {
+            ctx.note(format!("{} in the set, {min_sources} must reach a node", sources.len()));
         }
-        if seeds.len() < min_sources {
-            ctx.note(format!("{} in the set, {min_sources} must reach a node", seeds.len()));
-        }
-        let sources: Vec<(Ix, f64)> = seeds.iter().map(|item| (item.ix, item.score)).collect();
         let is_live = is_live_at(view, ctx.sources.now);
         Ok(weighed(ctx, confluence(view, &sources, rules, min_sources, is_live)))
     }),

@@ -5,20 +5,24 @@ mod all;
 mod community;
 mod confluence;
 mod diverse;
+mod geodesic;
 mod hybrid;
 mod interference_pairs;
 mod key;
 mod keyword;
 mod limit;
 mod linked_to;
+mod manifold;
 mod match_terms;
 mod neighbors;
 mod node_type;
 mod not_visited;
 mod offset;
 mod provenance;
+mod seeds;
 mod similar;
 mod sort;
+mod spectral;
 mod spread;
 mod state;
 mod visited;
@@ -56,6 +60,9 @@ pub const STAGES: &[StageDef] = &[
     diverse::STAGE,
     spread::STAGE,
     confluence::STAGE,
+    spectral::STAGE,
+    geodesic::STAGE,
+    manifold::STAGE,
 ];
 
 /// A word of the language.

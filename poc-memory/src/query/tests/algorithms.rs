@@ -127,6 +127,89 @@ fn hybrid_is_bounded_and_says_what_each_list_gave() {
     assert!(["crash-notes", "past", "old-tree"].iter().all(|key| !keys.contains(key)), "{keys:?}");
 }
 
+/// The volume of the triangle is 4.2. From wal to b-tree lead 0.8 directly and 0.7, 0.6 in a row, to
+/// crash-notes 0.7 and 0.8, 0.6; a distance is √(volume × resistance), times 1 / strength.
+#[test]
+fn spectral_neighbours_of_a_triangle() {
+    let world = notes();
+    let distance = |direct: f64, a: f64, b: f64| (4.2 / (direct + a * b / (a + b))).sqrt() / direct;
+    let score = |distance: f64| 1.0 / (1.0 + distance);
+    close(
+        &scored(&world, "match:wal | spectral"),
+        &[("b-tree", score(distance(0.8, 0.7, 0.6))), ("crash-notes", score(distance(0.7, 0.8, 0.6)))],
+    );
+    assert_eq!(world.keys("match:wal | spectral,k=1"), ["b-tree"]);
+    // The set itself does not come out, and notes without ties have no neighbours.
+    assert_eq!(world.keys("match:\"wal b-tree lsm-tree\" | spectral"), ["crash-notes"]);
+    let note = note(&world, "match:\"wal b-tree lsm-tree\" | spectral", 1);
+    insta::assert_snapshot!(note.split_once("; ").unwrap().1, @"2 of 3 in the set have ties and a score above 0");
+    assert_eq!(world.keys("match:lsm-tree | spectral"), [""; 0]);
+}
+
+#[test]
+fn geodesic_counts_the_walks_over_a_note() {
+    let world = longer();
+    // session#1 hangs on crash-notes: the ways to wal and b-tree lead over it, that between those two
+    // is their tie. Six ways; crash-notes is on four, each end on four.
+    let pipeline = "match:\"wal b-tree session#1\" | geodesic";
+    let share = 4.0 / 6.0;
+    let expected = [("b-tree", share), ("wal", share), ("session#1", share), ("crash-notes", share)];
+    close(&scored(&world, pipeline), &expected);
+    let told = note(&world, pipeline, 1);
+    assert!(told.ends_with("; 6 of 6 walks arrive"), "{told}");
+    // One tie is too few for the ways to session#1.
+    close(&scored(&world, &format!("{pipeline},max_path=1")), &[("b-tree", 1.0), ("wal", 1.0)]);
+    assert_eq!(world.keys(&format!("{pipeline},k=1")), ["b-tree"]);
+    assert_eq!(world.keys("match:wal | geodesic"), [""; 0]);
+    assert_eq!(world.keys("match:\"wal lsm-tree\" | geodesic"), [""; 0]);
+}
+
+#[test]
+fn manifold_leads_towards_the_first_of_the_set() {
+    // A path: b-tree, wal, crash-notes and session#1 in a row.
+    let mut world = longer();
+    let cut = Delta::EdgeGone(testing::node(0).id, EdgeKind::Link, testing::node(6).id);
+    world.view.apply(4, &[cut]);
+    let along = |first: &str| {
+        let sorted = format!("match:\"wal crash-notes\" | sort:created {first} | manifold");
+        scored(&world, &sorted)
+    };
+    // wal is the older of the two: with it first, the line leads away from session#1.
+    let (to_wal, to_crash) = (along("asc"), along("desc"));
+    assert_eq!(to_wal.iter().map(|found| found.0).collect::<Vec<_>>(), ["b-tree", "session#1"]);
+    assert_eq!(to_crash.iter().map(|found| found.0).collect::<Vec<_>>(), ["session#1", "b-tree"]);
+    // At right angles in a tree: half the tie between the two along or back, the next tie beside.
+    let volume: f64 = 2.0 * (0.8 + 0.7 + 0.5);
+    let long = |strength: f64| (volume / strength).sqrt();
+    let half = long(0.7) / 2.0;
+    close(&to_wal, &[("b-tree", half - long(0.8)), ("session#1", -half - long(0.5))]);
+    let alone = note(&world, "match:wal | manifold", 1);
+    assert!(alone.ends_with("; one place gives no direction: the nearest are best"), "{alone}");
+    assert_eq!(world.keys("match:wal | manifold"), ["b-tree", "crash-notes", "session#1"]);
+}
+
+#[test]
+fn a_note_past_its_date_is_in_no_answer_and_on_no_way() {
+    let mut world = longer();
+    let mut crash = testing::node(6);
+    (crash.key, crash.expires) = ("crash-notes".into(), Some(world.now));
+    world.view.apply(4, &[Delta::Node(Arc::new(crash))]);
+    for pipeline in [
+        "match:wal | spread",
+        "match:wal | confluence,min_sources=1",
+        "match:wal | spectral",
+        "match:\"wal b-tree\" | manifold",
+        "neighbors:wal,hops=3",
+        "hybrid:\"what recovery has to replay\"",
+    ] {
+        let keys = world.keys(pipeline);
+        assert!(!keys.contains(&"crash-notes"), "{pipeline}: {keys:?}");
+        assert!(pipeline.contains("manifold") || !keys.is_empty(), "{pipeline}");
+    }
+    // The only way leads over it.
+    assert_eq!(world.keys("match:\"wal session#1\" | geodesic"), [""; 0]);
+}
+
 #[test]
 fn nothing_comes_of_nothing() {
     let world = notes();

@@ -37,6 +37,9 @@ fn how_each_word_is_written() {
     insta::assert_snapshot!(all.join("\n"), @r"
     algorithm  spread[,max_hops=3][,edge_decay=0.3][,min_activation=0.005]
     algorithm  confluence[,max_hops=3][,edge_decay=0.3][,min_sources=2][,min_activation=0.005]
+    algorithm  spectral[,k=20]
+    algorithm  geodesic[,max_path=6][,k=20]
+    algorithm  manifold[,k=20]
     generator  all
     generator  match:TERMS
     generator  similar:TEXT[,k=50]
