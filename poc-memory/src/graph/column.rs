@@ -1,26 +1,29 @@
-//! A column that is cheap to copy and to change: chunks shared between the copies.
+//! A column that is cheap to copy and to change: one value per node.
 
+use super::pages::Pages;
 use std::sync::Arc;
 
 /// One value per node, in chunks of [`Column::CHUNK`] that are shared until written to.
 ///
-/// A clone costs one pointer a chunk; a write copies the one chunk it falls in, if shared. That is
-/// what makes a new [`View`](super::View) per commit affordable.
+/// A clone costs one pointer per 65,536 values; a write copies the one chunk it falls in, if
+/// shared. That is what makes a new [`View`](super::View) per commit affordable.
 #[derive(Clone, Debug)]
 pub struct Column<T> {
-    chunks: Vec<Arc<Vec<T>>>,
+    chunks: Pages<[T; CHUNK]>,
     len: usize,
 }
 
+const CHUNK: usize = 1024;
+
 impl<T> Default for Column<T> {
     fn default() -> Self {
-        Column { chunks: Vec::new(), len: 0 }
+        Column { chunks: Pages::default(), len: 0 }
     }
 }
 
-impl<T: Clone> Column<T> {
+impl<T: Copy> Column<T> {
     /// Values a chunk holds.
-    pub const CHUNK: usize = 1024;
+    pub const CHUNK: usize = CHUNK;
 
     /// How many values there are.
     pub fn len(&self) -> usize {
@@ -35,32 +38,50 @@ impl<T: Clone> Column<T> {
     /// The value at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        self.chunks.get(index / Self::CHUNK)?.get(index % Self::CHUNK)
+        // Behind the last value a chunk holds any.
+        if index < self.len { self.chunks.get(index / CHUNK)?.get(index % CHUNK) } else { None }
     }
 
     /// Appends a value.
     pub fn push(&mut self, value: T) {
-        if self.len.is_multiple_of(Self::CHUNK) {
-            self.chunks.push(Arc::new(Vec::with_capacity(Self::CHUNK)));
-        }
-        if let Some(chunk) = self.chunks.last_mut() {
-            Arc::make_mut(chunk).push(value);
-            self.len += 1;
+        self.len += 1;
+        if self.chunks.len() * CHUNK < self.len {
+            self.chunks.push(Arc::new([value; CHUNK]));
+        } else if let Some(last) = self.get_mut(self.len - 1) {
+            *last = value;
         }
     }
 
     /// The value at `index`, to change; copies its chunk when it is shared.
+    #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        Arc::make_mut(self.chunks.get_mut(index / Self::CHUNK)?).get_mut(index % Self::CHUNK)
+        if index < self.len { self.chunks.get_mut(index / CHUNK)?.get_mut(index % CHUNK) } else { None }
     }
 
     /// Sets the value at `index`; growing the column with `fill` when it is too short.
     pub fn set(&mut self, index: usize, value: T, fill: T) {
-        while self.len <= index {
-            self.push(fill.clone());
-        }
-        if let Some(slot) = self.get_mut(index) {
+        if index >= self.len {
+            self.grow(index, fill);
+            self.push(value);
+        } else if let Some(slot) = self.get_mut(index) {
             *slot = value;
+        }
+    }
+
+    /// Fills up to `len` values. Whole chunks of `fill` are one and the same.
+    fn grow(&mut self, len: usize, fill: T) {
+        while self.len < len && !self.len.is_multiple_of(CHUNK) {
+            self.push(fill);
+        }
+        if self.len + CHUNK <= len {
+            let chunk = Arc::new([fill; CHUNK]);
+            while self.len + CHUNK <= len {
+                self.chunks.push(chunk.clone());
+                self.len += CHUNK;
+            }
+        }
+        while self.len < len {
+            self.push(fill);
         }
     }
 
@@ -71,12 +92,17 @@ impl<T: Clone> Column<T> {
 
     /// All values in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.chunks.iter().flat_map(|chunk| chunk.iter())
+        self.chunks().flatten()
     }
 
     /// The chunks in order; every one but the last holds [`Column::CHUNK`] values.
     pub fn chunks(&self) -> impl Iterator<Item = &[T]> {
-        self.chunks.iter().map(|chunk| chunk.as_slice())
+        let mut left = self.len;
+        self.chunks.iter().map(move |chunk| {
+            let (values, _) = chunk.split_at_checked(left).unwrap_or((chunk, &[]));
+            left -= values.len();
+            values
+        })
     }
 }
 
@@ -89,7 +115,7 @@ pub struct Cursor<'a, T> {
     chunk: &'a [T],
 }
 
-impl<'a, T: Clone> Cursor<'a, T> {
+impl<'a, T: Copy> Cursor<'a, T> {
     /// The value at `index`.
     #[inline]
     pub fn get(&mut self, index: usize) -> Option<&'a T> {
@@ -101,9 +127,11 @@ impl<'a, T: Clone> Cursor<'a, T> {
 
     #[inline(never)]
     fn seek(&mut self, index: usize) -> Option<&'a T> {
-        self.chunk = self.column.chunks.get(index / Column::<T>::CHUNK)?;
-        self.start = index - index % Column::<T>::CHUNK;
-        self.chunk.get(index - self.start)
+        let start = index - index % CHUNK;
+        let values = self.column.len.checked_sub(start)?.min(CHUNK);
+        self.chunk = self.column.chunks.get(index / CHUNK)?.get(..values)?;
+        self.start = start;
+        self.chunk.get(index - start)
     }
 }
 
@@ -111,25 +139,45 @@ impl<'a, T: Clone> Cursor<'a, T> {
 mod tests {
     use super::*;
 
+    fn counting(len: i32) -> Column<i32> {
+        let mut column = Column::default();
+        (0..len).for_each(|value| column.push(value));
+        column
+    }
+
     #[test]
     fn a_cursor_reads_in_any_order() {
-        let mut column = Column::default();
-        (0..3000).for_each(|value| column.push(value));
+        let column = counting(3000);
         let mut cursor = column.cursor();
         for index in [0, 1, 2999, 1023, 1024, 1025, 3000, 5, 9999, 2048] {
             assert_eq!(cursor.get(index), column.get(index), "at {index}");
+            assert_eq!(column.get(index).is_some(), index < 3000);
         }
     }
 
     #[test]
     fn a_copy_does_not_see_later_writes() {
-        let mut column = Column::default();
-        (0..3000).for_each(|value| column.push(value));
+        let mut column = counting(3000);
         let copy = column.clone();
         column.set(1500, -1, 0);
         column.push(7);
         assert_eq!((copy.len(), copy.get(1500)), (3000, Some(&1500)));
         assert_eq!((column.len(), column.get(1500), column.get(3000)), (3001, Some(&-1), Some(&7)));
         assert_eq!(copy.iter().copied().collect::<Vec<_>>(), (0..3000).collect::<Vec<_>>());
+        assert_eq!(copy.chunks().map(<[i32]>::len).collect::<Vec<_>>(), [1024, 1024, 952]);
+    }
+
+    #[test]
+    fn a_column_grows_to_the_value_that_is_set() {
+        for start in [0, 5, 1024] {
+            for index in [start, 1023, 1024, 1025, 5000] {
+                let mut column = counting(start as i32);
+                column.set(index, -1, -2);
+                let mut expected: Vec<i32> = (0..start as i32).collect();
+                expected.resize(expected.len().max(index + 1), -2);
+                expected[index] = -1;
+                assert_eq!(column.iter().copied().collect::<Vec<_>>(), expected, "{start} {index}");
+            }
+        }
     }
 }

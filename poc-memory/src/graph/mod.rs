@@ -7,7 +7,9 @@ mod delta;
 mod edge;
 mod id;
 mod likeness;
+mod lists;
 mod node;
+mod pages;
 mod structure;
 #[cfg(test)]
 pub mod testing;
@@ -21,5 +23,5 @@ pub use id::{Minter, NodeId, RunId, Tenant};
 pub use likeness::key_like;
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use structure::{Communities, Embedding, Outliers, Source, clustering};
-pub use view::{Ix, Neighbor, Tie, View};
+pub use view::{Builder, Ix, MomentCursor, Neighbor, Tie, View};
 pub use visit::{Visit, VisitOutcome};

@@ -5,7 +5,7 @@ use super::engine::{Applier, Engine, Mark};
 use super::log::Log;
 use super::{Follower, Record, Table, keys, vector};
 use crate::error::{Error, Result};
-use crate::graph::{Activity, Delta, Edge, Node, View, Visit};
+use crate::graph::{Activity, Builder, Delta, Edge, Node, View, Visit};
 use std::sync::Arc;
 
 /// Records between two signs of life, and deltas in one batch for a follower.
@@ -32,21 +32,31 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
 
 /// The view of everything in the engine.
 pub(super) fn view(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<View> {
-    let mut view = View::new();
-    let mut feed = |batch: &[Delta]| {
-        beat();
-        view.apply(seq, batch);
-        Ok(())
-    };
-    records(engine, &mut feed, |_, node: Node| Ok(Delta::Node(Arc::new(node))))?;
-    records(engine, &mut feed, |key, activity: Activity| Ok(Delta::Activity(keys::read_id(key)?, activity)))?;
-    records(engine, &mut feed, |_, edge: Edge| Ok(Delta::Edge(edge)))?;
-    records(engine, &mut feed, |key, visit: Visit| {
+    let mut view = Builder::new();
+    each(engine, beat, |_, node: Node| Ok(view.node(&node)))?;
+    each(engine, beat, |key, activity: Activity| Ok(view.activity(keys::read_id(key)?, &activity)))?;
+    each(engine, beat, |_, edge: Edge| Ok(view.edge(&edge)))?;
+    each(engine, beat, |key, visit: Visit| {
         let (id, agent) = keys::read_visit(key)?;
-        Ok(Delta::Visit(agent.into(), id, visit))
+        Ok(view.visit(agent, id, visit))
     })?;
-    view.seq = seq;
-    Ok(view)
+    Ok(view.finish(seq))
+}
+
+/// Calls `take` with the key and value of every record of a table, by key.
+fn each<R: Record>(
+    engine: &dyn Engine,
+    beat: &dyn Fn(),
+    mut take: impl FnMut(&[u8], R) -> Result<()>,
+) -> Result<()> {
+    let mut since = 0;
+    engine.scan(&R::TABLE.prefix(&[]), &mut |key, bytes| {
+        since = (since + 1) % BATCH;
+        if since == 0 {
+            beat();
+        }
+        take(key.get(1..).unwrap_or_default(), R::decode(bytes)?)
+    })
 }
 
 /// Brings a follower to the end of the log: from the log when it knows where it is, else from the
@@ -78,7 +88,9 @@ pub(super) fn follower(
         taken += batch.len();
         follower.apply(0, batch)
     };
-    records(engine, &mut feed, |_, node: Node| Ok(Delta::Node(Arc::new(node))))?;
+    let mut nodes = Batches::new(&mut feed);
+    each(engine, &|| {}, |_, node: Node| nodes.push(Delta::Node(Arc::new(node))))?;
+    nodes.finish()?;
     let mut vectors = Batches::new(&mut feed);
     engine.scan(&Table::Vectors.prefix(&[]), &mut |key, bytes| {
         let (id, part, of) = keys::read_vector(key.get(1..).unwrap_or_default())?;
@@ -90,19 +102,6 @@ pub(super) fn follower(
     vectors.finish()?;
     follower.apply(seq, &[])?;
     Ok(taken)
-}
-
-/// Feeds all records of a table as deltas, in batches.
-fn records<R: Record>(
-    engine: &dyn Engine,
-    feed: &mut dyn FnMut(&[Delta]) -> Result<()>,
-    delta: impl Fn(&[u8], R) -> Result<Delta>,
-) -> Result<()> {
-    let mut batches = Batches::new(feed);
-    engine.scan(&R::TABLE.prefix(&[]), &mut |key, bytes| {
-        batches.push(delta(key.get(1..).unwrap_or_default(), R::decode(bytes)?)?)
-    })?;
-    batches.finish()
 }
 
 struct Batches<'a> {

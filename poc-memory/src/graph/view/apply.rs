@@ -1,9 +1,10 @@
 //! How a view follows the log: deltas in, a changed copy out.
 
-use super::{Ix, Names, Neighbor, View};
+use super::lookup::hash;
+use super::triangles::common;
+use super::{Ix, Neighbor, View};
 use crate::graph::structure::Structure;
 use crate::graph::{Activity, Delta, Edge, EdgeKind, Node, NodeId, Visit};
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 impl View {
@@ -30,16 +31,9 @@ impl View {
         }
     }
 
-    fn put_node(&mut self, node: &Node) {
+    pub(super) fn put_node(&mut self, node: &Node) {
         let ix = match self.find(node.id) {
-            Some(ix) => {
-                // Unless another node took the key earlier in this transaction.
-                let key = self.key(ix).to_owned();
-                if key != node.key && self.find_key(&key) == Some(ix) {
-                    self.by_key.remove(key.as_str());
-                }
-                ix
-            }
+            Some(ix) => ix,
             None => self.add_slot(node),
         };
         let at = ix as usize;
@@ -48,25 +42,21 @@ impl View {
         if was_live && !lives {
             self.leave_graph(ix);
         }
-        let key: Arc<str> = node.key.as_str().into();
-        self.by_key.insert(key.clone(), ix);
-        let keywords: Arc<[u32]> =
-            node.keywords.iter().map(|word| Names::intern(&mut self.keyword_names, word)).collect();
-        let node_type = Names::intern(&mut self.type_names, &node.node_type.0) as u16;
-        let provenance = Names::intern(&mut self.provenance_names, &node.provenance);
-        self.key_lens.set(at, key.chars().count() as u32, 0);
-        self.keys.set(at, key, "".into());
+        self.set_key(ix, &node.key);
+        let keywords: Vec<u32> = node.keywords.iter().map(|word| self.keyword_names.intern(word)).collect();
+        let node_type = self.type_names.intern(&node.node_type.0) as u16;
+        let provenance = self.provenance_names.intern(&node.provenance);
         self.body_lens.set(at, node.body.chars().count() as u32, 0);
         self.types.set(at, node_type, 0);
         self.provenances.set(at, provenance, 0);
-        self.keywords.set(at, keywords, Arc::new([]));
+        self.keywords.set(at, &keywords);
         self.states.set(at, Some(node.state), None);
         self.categories.set(at, node.category, node.category);
         self.trusts.set(at, node.trust, node.trust);
         self.emotions.set(at, node.emotion, 0.0);
         self.created.set(at, node.created, node.created);
         self.modified.set(at, node.modified, node.modified);
-        self.expires.set(at, node.expires, None);
+        self.expires.set(at, node.expires.into(), None.into());
         self.versions.set(at, node.version, 0);
         if lives && !was_live {
             self.join_graph(ix);
@@ -79,18 +69,33 @@ impl View {
             self.ids_ascend = false;
         }
         self.ids.push(node.id);
-        self.by_id.insert(node.id, ix);
-        self.adjacency.push(Arc::new([]));
+        let ids = &self.ids;
+        let hash_of = |ix: Ix| ids.get(ix as usize).map_or(0, hash);
+        self.by_id.insert(hash(node.id), ix, |_| false, hash_of);
+        self.adjacency.push(&[]);
         self.degrees.push(0);
         self.triangles.push(0);
         let newborn = Activity::born(node.created, 1.0);
         self.weights.push(newborn.weight);
         self.touched.push(newborn.touched);
         self.replay_intervals.push(newborn.replay_interval);
-        self.replayed.push(newborn.replayed);
+        self.replayed.push(newborn.replayed.into());
         self.states.push(None);
         self.nodes += 1;
         ix
+    }
+
+    fn set_key(&mut self, ix: Ix, key: &str) {
+        let before = self.key(ix);
+        if before != key {
+            // Another node may have taken the old key earlier in this transaction: that one stays.
+            self.by_key.remove(hash(before), ix);
+            self.keys.set(ix as usize, key);
+        }
+        let keys = &self.keys;
+        let key_of = |ix: Ix| keys.get(ix as usize).unwrap_or_default();
+        self.by_key.insert(hash(key), ix, |other| key_of(other) == key, |ix| hash(key_of(ix)));
+        self.key_lens.set(ix as usize, key.chars().count() as u32, 0);
     }
 
     fn remove_node(&mut self, id: NodeId) {
@@ -103,13 +108,12 @@ impl View {
             self.drop_half(edge.target(), edge.mirrored(ix));
         }
         self.edges -= edges.len();
-        self.adjacency.set(ix as usize, Arc::new([]), Arc::new([]));
+        self.adjacency.set(ix as usize, &[]);
         self.states.set(ix as usize, None, None);
-        self.by_id.remove(&id);
-        let key = self.key(ix).to_owned();
-        if self.find_key(&key) == Some(ix) {
-            self.by_key.remove(key.as_str());
-        }
+        self.by_id.remove(hash(id), ix);
+        self.by_key.remove(hash(self.key(ix)), ix);
+        self.keys.set(ix as usize, "");
+        self.keywords.set(ix as usize, &[]);
         let agents: Vec<Arc<str>> = self.visits.keys().cloned().collect();
         for agent in agents {
             self.set_visit(&agent, ix, None);
@@ -117,16 +121,16 @@ impl View {
         self.nodes -= 1;
     }
 
-    fn put_activity(&mut self, id: NodeId, activity: &Activity) {
+    pub(super) fn put_activity(&mut self, id: NodeId, activity: &Activity) {
         let Some(ix) = self.find(id) else { return };
         let at = ix as usize;
         self.weights.set(at, activity.weight, 0.0);
         self.touched.set(at, activity.touched, activity.touched);
         self.replay_intervals.set(at, activity.replay_interval, 0);
-        self.replayed.set(at, activity.replayed, None);
+        self.replayed.set(at, activity.replayed.into(), None.into());
     }
 
-    fn put_visit(&mut self, agent: &Arc<str>, id: NodeId, visit: Option<Visit>) {
+    pub(super) fn put_visit(&mut self, agent: &Arc<str>, id: NodeId, visit: Option<Visit>) {
         if let Some(ix) = self.find(id) {
             self.set_visit(agent, ix, visit);
         }
@@ -182,7 +186,7 @@ impl View {
             }
             Err(before) => edges.insert(before, edge),
         }
-        self.adjacency.set(at as usize, edges.into(), Arc::new([]));
+        self.adjacency.set(at as usize, &edges);
         place.is_err()
     }
 
@@ -192,7 +196,7 @@ impl View {
         if let Ok(found) = place {
             let mut edges = self.edges(at).to_vec();
             edges.remove(found);
-            self.adjacency.set(at as usize, edges.into(), Arc::new([]));
+            self.adjacency.set(at as usize, &edges);
         }
         place.is_ok()
     }
@@ -238,21 +242,11 @@ impl View {
         Structure::renew(&mut self.structure);
     }
 
-    /// The live nodes tied to both; by merging the two sorted lists.
+    /// The live nodes tied to both.
     fn shared_neighbors(&self, a: Ix, b: Ix) -> Vec<Ix> {
-        let (mut left, mut right) = (self.ties(a).peekable(), self.ties(b).peekable());
         let mut shared = Vec::new();
-        while let (Some(x), Some(y)) = (left.peek(), right.peek()) {
-            match x.ix.cmp(&y.ix) {
-                Ordering::Less => drop(left.next()),
-                Ordering::Greater => drop(right.next()),
-                Ordering::Equal => {
-                    shared.push(x.ix);
-                    left.next();
-                    right.next();
-                }
-            }
-        }
+        let ties = |ix| self.ties(ix).map(|tie| tie.ix);
+        common(ties(a), ties(b), |ix| shared.push(ix));
         shared
     }
 }

@@ -1,6 +1,6 @@
 //! Cursors over the columns a scan reads, one per field.
 
-use super::{Ix, View};
+use super::{Ix, MomentCursor, View};
 use crate::graph::{Category, Cursor, State};
 use crate::time::Timestamp;
 
@@ -30,8 +30,6 @@ cursors! {
     creations: created -> Timestamp;
     /// [`View::modified`] of many nodes.
     modifications: modified -> Timestamp;
-    /// [`View::expires`] of many nodes.
-    expiries: expires -> Option<Timestamp>;
     /// [`View::version`] of many nodes.
     versions: versions -> u32;
     /// [`View::stored_weight`] of many nodes.
@@ -40,8 +38,6 @@ cursors! {
     touches: touched -> Timestamp;
     /// [`View::replay_interval`] of many nodes.
     replay_intervals: replay_intervals -> u16;
-    /// [`View::replayed`] of many nodes.
-    replays: replayed -> Option<Timestamp>;
     /// [`View::degree`] of many nodes.
     degrees: degrees -> u32;
     /// [`View::triangles`] of many nodes.
@@ -50,6 +46,18 @@ cursors! {
     node_types: types -> u16;
     /// [`View::provenance`] of many nodes.
     provenance_numbers: provenances -> u32;
+}
+
+impl View {
+    /// [`View::expires`] of many nodes.
+    pub fn expiries(&self) -> MomentCursor<'_> {
+        MomentCursor(self.expires.cursor())
+    }
+
+    /// [`View::replayed`] of many nodes.
+    pub fn replays(&self) -> MomentCursor<'_> {
+        MomentCursor(self.replayed.cursor())
+    }
 }
 
 impl<T: Copy> Cursor<'_, T> {

@@ -1,0 +1,163 @@
+//! Rows of different lengths, cheap to copy and to change.
+
+use super::pages::Pages;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows that share a page: few, since a change of one row copies them all.
+const ROWS: usize = 64;
+
+/// What rows are pieces of: items (`Vec`) or text (`String`).
+pub(super) trait Items: Clone + Debug + Default {
+    /// A row.
+    type Row: ?Sized;
+
+    /// The piece at `range`.
+    fn piece(&self, range: Range<usize>) -> Option<&Self::Row>;
+
+    /// Puts `row` in place of the piece at `range` and takes no more memory than that needs;
+    /// returns its length.
+    fn replace(&mut self, range: Range<usize>, row: &Self::Row) -> usize;
+}
+
+impl<T: Copy + Debug> Items for Vec<T> {
+    type Row = [T];
+
+    #[inline]
+    fn piece(&self, range: Range<usize>) -> Option<&[T]> {
+        self.get(range)
+    }
+
+    fn replace(&mut self, range: Range<usize>, row: &[T]) -> usize {
+        self.reserve_exact(row.len().saturating_sub(range.len()));
+        self.splice(range, row.iter().copied());
+        row.len()
+    }
+}
+
+impl Items for String {
+    type Row = str;
+
+    #[inline]
+    fn piece(&self, range: Range<usize>) -> Option<&str> {
+        self.get(range)
+    }
+
+    fn replace(&mut self, range: Range<usize>, row: &str) -> usize {
+        self.reserve_exact(row.len().saturating_sub(range.len()));
+        self.replace_range(range, row);
+        row.len()
+    }
+}
+
+/// One row per node, of any length, 64 rows to a page. A row costs its items and about five bytes;
+/// a clone costs one pointer per 4,096 rows, and a write copies the page it falls in, if shared.
+#[derive(Clone, Debug)]
+pub(super) struct Lists<S> {
+    pages: Pages<Page<S>>,
+    len: usize,
+}
+
+/// Texts by number.
+pub(super) type Texts = Lists<String>;
+
+#[derive(Clone, Debug)]
+struct Page<S> {
+    /// Where each row starts; the last is where all end.
+    starts: [u32; ROWS + 1],
+    items: S,
+}
+
+impl<S: Items> Page<S> {
+    #[inline]
+    fn range(&self, row: usize) -> Option<Range<usize>> {
+        Some(*self.starts.get(row)? as usize..*self.starts.get(row + 1)? as usize)
+    }
+
+    fn set(&mut self, row: usize, items: &S::Row) {
+        let Some(range) = self.range(row) else { return };
+        let before = range.len();
+        let length = self.items.replace(range, items);
+        for start in self.starts.iter_mut().skip(row + 1) {
+            *start = (*start as usize - before + length) as u32;
+        }
+    }
+}
+
+impl<S> Default for Lists<S> {
+    fn default() -> Self {
+        Lists { pages: Pages::default(), len: 0 }
+    }
+}
+
+impl<S: Items> Lists<S> {
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The row at `index`.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&S::Row> {
+        if index >= self.len {
+            return None;
+        }
+        let page = self.pages.get(index / ROWS)?;
+        page.items.piece(page.range(index % ROWS)?)
+    }
+
+    /// Sets the row at `index`; growing with empty rows when there are too few.
+    pub(super) fn set(&mut self, index: usize, row: &S::Row) {
+        self.len = self.len.max(index + 1);
+        while self.pages.len() * ROWS < self.len {
+            self.pages.push(Arc::new(Page { starts: [0; ROWS + 1], items: S::default() }));
+        }
+        if let Some(page) = self.pages.get_mut(index / ROWS) {
+            page.set(index % ROWS, row);
+        }
+    }
+
+    /// Appends a row.
+    pub(super) fn push(&mut self, row: &S::Row) {
+        self.set(self.len, row);
+    }
+
+    /// All rows in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &S::Row> {
+        (0..self.len).filter_map(|index| self.get(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Rows are what a list of lists would hold, and copies keep what they had.
+        #[test]
+        fn rows_equal_a_list_of_lists(
+            steps in proptest::collection::vec((0usize..200, proptest::collection::vec(any::<u16>(), 0..9)), 0..60),
+        ) {
+            let mut lists: Lists<Vec<u16>> = Lists::default();
+            let mut texts = Texts::default();
+            let mut model: Vec<Vec<u16>> = Vec::new();
+            let mut copies = Vec::new();
+            let text = |row: &[u16]| row.iter().map(|&number| char::from_u32(u32::from(number)).unwrap_or('ß')).collect::<String>();
+            for (index, row) in steps {
+                copies.push((lists.clone(), texts.clone(), model.clone()));
+                lists.set(index, &row);
+                texts.set(index, &text(&row));
+                model.resize(model.len().max(index + 1), Vec::new());
+                model[index] = row;
+            }
+            copies.push((lists, texts, model));
+            for (lists, texts, model) in copies {
+                prop_assert_eq!(lists.iter().collect::<Vec<_>>(), model.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                prop_assert_eq!(texts.iter().collect::<Vec<_>>(), model.iter().map(|row| text(row)).collect::<Vec<_>>());
+                prop_assert_eq!(lists.get(model.len()), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! A long list that is cheap to copy and to change: two levels of shared pointers.
+
+use std::sync::Arc;
+
+/// Pages under one branch.
+const FAN: usize = 64;
+
+/// Pages in order, shared between the copies until written to.
+///
+/// A clone costs one pointer per [`FAN`] pages. A write copies the page it falls in and the branch
+/// above it, unless nobody else has them.
+#[derive(Clone, Debug)]
+pub(super) struct Pages<P> {
+    branches: Vec<Arc<[Arc<P>]>>,
+    len: usize,
+}
+
+impl<P> Default for Pages<P> {
+    fn default() -> Self {
+        Pages { branches: Vec::new(), len: 0 }
+    }
+}
+
+impl<P> Pages<P> {
+    /// How many pages there are.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The page at `index`.
+    #[inline]
+    pub(super) fn get(&self, index: usize) -> Option<&P> {
+        self.branches.get(index / FAN)?.get(index % FAN).map(|page| &**page)
+    }
+
+    /// Appends a page, which others may hold too.
+    pub(super) fn push(&mut self, page: Arc<P>) {
+        match self.branches.last_mut() {
+            Some(branch) if branch.len() < FAN => {
+                *branch = branch.iter().cloned().chain(std::iter::once(page)).collect();
+            }
+            _ => self.branches.push(Arc::new([page])),
+        }
+        self.len += 1;
+    }
+
+    /// All pages in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &P> {
+        self.branches.iter().flat_map(|branch| branch.iter()).map(|page| &**page)
+    }
+}
+
+impl<P: Clone> Pages<P> {
+    /// The page at `index`, to change.
+    #[inline]
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut P> {
+        let branch = Arc::make_mut(self.branches.get_mut(index / FAN)?);
+        Some(Arc::make_mut(branch.get_mut(index % FAN)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_keeps_its_pages_and_shares_the_others() {
+        let mut pages = Pages::default();
+        (0..200).for_each(|number| pages.push(Arc::new(number)));
+        let copy = pages.clone();
+        *pages.get_mut(70).unwrap() = -1;
+        pages.push(Arc::new(200));
+        assert_eq!((copy.len(), copy.get(70), copy.get(200)), (200, Some(&70), None));
+        assert_eq!((pages.len(), pages.get(70), pages.get(200)), (201, Some(&-1), Some(&200)));
+        assert_eq!(copy.iter().copied().collect::<Vec<_>>(), (0..200).collect::<Vec<_>>());
+        let shared = (0..200).filter(|&at| std::ptr::eq(copy.get(at).unwrap(), pages.get(at).unwrap()));
+        assert_eq!(shared.count(), 199);
+    }
+}
