@@ -129,6 +129,22 @@ impl<S: Items> Lists<S> {
     }
 }
 
+impl<T: Copy + Debug> Lists<Vec<T>> {
+    /// The rows `items[starts[row]..starts[row + 1]]`, which must ascend.
+    pub(super) fn from_rows(starts: &[usize], items: &[T]) -> Self {
+        let mut lists = Lists { pages: Pages::default(), len: starts.len().saturating_sub(1) };
+        for first in (0..lists.len).step_by(ROWS) {
+            let start = |row: usize| starts.get(row.min(lists.len)).copied().unwrap_or(0);
+            let range = start(first)..start(first + ROWS);
+            lists.pages.push(Arc::new(Page {
+                starts: std::array::from_fn(|row| (start(first + row) - range.start) as u32),
+                items: items.get(range).unwrap_or_default().to_vec(),
+            }));
+        }
+        lists
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +170,10 @@ mod tests {
             }
             copies.push((lists, texts, model));
             for (lists, texts, model) in copies {
+                let mut starts = vec![0];
+                starts.extend(model.iter().scan(0, |end, row| { *end += row.len(); Some(*end) }));
+                let again = Lists::from_rows(&starts, &model.concat());
+                prop_assert_eq!(again.iter().collect::<Vec<_>>(), lists.iter().collect::<Vec<_>>());
                 prop_assert_eq!(lists.iter().collect::<Vec<_>>(), model.iter().map(Vec::as_slice).collect::<Vec<_>>());
                 prop_assert_eq!(texts.iter().collect::<Vec<_>>(), model.iter().map(|row| text(row)).collect::<Vec<_>>());
                 prop_assert_eq!(lists.get(model.len()), None);

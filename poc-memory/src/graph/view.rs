@@ -89,10 +89,10 @@ pub struct Tie {
 
 /// The immutable snapshot.
 ///
-/// A node costs about 100 bytes beside its key and four for each keyword: 175 to 195 bytes with a
-/// key of 30 bytes and five keywords. An edge costs 16, eight at each end. A visit costs 16 bytes,
-/// and as much for every node older than the first 1,024 of those the agent has visited. A copy
-/// shares all of it and costs one pointer per some thousand nodes and column.
+/// In memory a node costs about 140 bytes, its key and four for each keyword: 190 with a key of 30
+/// bytes and five keywords. An edge costs 16, eight at each end. A visit costs 16 bytes, and so does
+/// every other node in the same chunk of 1,024. A copy shares all of it and costs one pointer per
+/// some thousand nodes and column.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The sequence number of the last transaction it contains; 0 for an empty store.
@@ -124,6 +124,7 @@ pub struct View {
     replay_intervals: Column<u16>,
     replayed: Column<Moment>,
     // Sorted by target, then direction and kind; every edge of a graph kind stands at both its ends.
+    // May be shorter than the others: later nodes have no edges.
     adjacency: Lists<Vec<Neighbor>>,
     // Of the simple graph of live nodes, kept up to date edge by edge.
     degrees: Column<u32>,

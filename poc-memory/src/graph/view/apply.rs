@@ -1,7 +1,7 @@
 //! How a view follows the log: deltas in, a changed copy out.
 
 use super::lookup::hash;
-use super::triangles::common;
+use super::triangles::{bump, common};
 use super::{Ix, Neighbor, View};
 use crate::graph::structure::Structure;
 use crate::graph::{Activity, Delta, Edge, EdgeKind, Node, NodeId, Visit};
@@ -72,7 +72,6 @@ impl View {
         let ids = &self.ids;
         let hash_of = |ix: Ix| ids.get(ix as usize).map_or(0, hash);
         self.by_id.insert(hash(node.id), ix, |_| false, hash_of);
-        self.adjacency.push(&[]);
         self.degrees.push(0);
         self.triangles.push(0);
         let newborn = Activity::born(node.created, 1.0);
@@ -108,7 +107,9 @@ impl View {
             self.drop_half(edge.target(), edge.mirrored(ix));
         }
         self.edges -= edges.len();
-        self.adjacency.set(ix as usize, &[]);
+        if !edges.is_empty() {
+            self.adjacency.set(ix as usize, &[]);
+        }
         self.states.set(ix as usize, None, None);
         self.by_id.remove(hash(id), ix);
         self.by_key.remove(hash(self.key(ix)), ix);
@@ -248,12 +249,6 @@ impl View {
         let ties = |ix| self.ties(ix).map(|tie| tie.ix);
         common(ties(a), ties(b), |ix| shared.push(ix));
         shared
-    }
-}
-
-fn bump(column: &mut crate::graph::Column<u32>, ix: Ix, by: i32) {
-    if let Some(value) = column.get_mut(ix as usize) {
-        *value = value.saturating_add_signed(by);
     }
 }
 

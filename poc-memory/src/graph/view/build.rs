@@ -2,8 +2,8 @@
 //! costs a fraction of taking them in one by one.
 
 use super::{Ix, Neighbor, View};
+use crate::graph::lists::Lists;
 use crate::graph::{Activity, Edge, Node, NodeId, Visit};
-use std::sync::Arc;
 
 /// Gathers a store's records. Nodes come first: what belongs to a node that is not there yet is
 /// left out.
@@ -56,17 +56,12 @@ impl Builder {
     /// The view of everything taken, as of transaction `seq`.
     pub fn finish(self, seq: u64) -> View {
         let Builder { mut view, edges, .. } = self;
-        let (starts, halves) = rows(view.slots(), &edges);
+        let (mut starts, mut halves) = rows(view.slots(), &edges);
         drop(edges);
+        distinct(&mut starts, &mut halves);
         view.seq = seq;
-        let ends = starts.iter().skip(1);
-        for (ix, (&start, &end)) in starts.iter().zip(ends).enumerate() {
-            let row = distinct(halves.get(start..end).unwrap_or_default());
-            view.edges += row.len();
-            view.adjacency.set(ix, &row);
-        }
-        // Each was met at both its ends.
-        view.edges /= 2;
+        view.edges = halves.len() / 2;
+        view.adjacency = Lists::from_rows(&starts, &halves);
         view.count_ties();
         view
     }
@@ -99,14 +94,22 @@ fn rows(slots: Ix, edges: &[(Ix, Neighbor)]) -> (Vec<usize>, Vec<Neighbor>) {
     (starts, halves)
 }
 
-/// A node's edges in order; of an edge taken more than once the last.
-fn distinct(edges: &[Neighbor]) -> Vec<Neighbor> {
-    let mut row = edges.to_vec();
-    row.sort_by_key(|edge| edge.order());
-    row.reverse();
-    row.dedup_by_key(|edge| edge.order());
-    row.reverse();
-    row
+/// Puts every row in order and leaves of an edge taken more than once the last.
+fn distinct(starts: &mut [usize], halves: &mut Vec<Neighbor>) {
+    let mut row: Vec<Neighbor> = Vec::new();
+    let (mut first, mut kept) = (0, 0);
+    for start in starts.iter_mut().skip(1) {
+        row.clear();
+        row.extend(halves.get(first..*start).unwrap_or_default());
+        row.sort_by_key(|edge| edge.order());
+        row.reverse();
+        row.dedup_by_key(|edge| edge.order());
+        let room = halves.get_mut(kept..).unwrap_or_default().iter_mut();
+        room.zip(row.iter().rev()).for_each(|(slot, edge)| *slot = *edge);
+        kept += row.len();
+        first = std::mem::replace(start, kept);
+    }
+    halves.truncate(kept);
 }
 
 #[cfg(test)]
@@ -115,6 +118,7 @@ mod tests {
     use crate::graph::{Delta, EdgeKind, State, VisitOutcome, testing};
     use crate::time::Timestamp;
     use proptest::prelude::*;
+    use std::sync::Arc;
 
     /// Everything a view tells about its nodes and edges, by index.
     fn told(view: &View) -> Vec<String> {

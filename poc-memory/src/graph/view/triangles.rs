@@ -2,6 +2,7 @@
 
 use super::{Ix, View};
 use crate::graph::Column;
+use crate::graph::lists::Lists;
 use std::cmp::Ordering;
 
 impl View {
@@ -12,41 +13,43 @@ impl View {
     /// √(2 · ties) outgoing ones and every triangle is met once, as two ends of a tie that have a
     /// successor in common. Time is in the number of ties to the power of 1.5.
     pub(super) fn count_ties(&mut self) {
-        let slots = self.slots();
-        let mut degrees = vec![0u32; slots as usize];
-        let live = || (0..slots).filter(|&ix| self.is_live(ix));
-        for ix in live() {
-            put(&mut degrees, ix, self.ties(ix).count() as u32);
+        for ix in 0..self.slots() {
+            let degree = if self.is_live(ix) { self.ties(ix).count() as u32 } else { 0 };
+            self.degrees.set(ix as usize, degree, 0);
+            self.triangles.set(ix as usize, 0, 0);
         }
-        let rank = |ix: Ix| (degrees.get(ix as usize).copied().unwrap_or(0), ix);
-        let mut starts = Vec::with_capacity(slots as usize + 1);
-        let mut successors: Vec<Ix> = Vec::with_capacity(self.edge_count());
-        for ix in 0..slots {
-            starts.push(successors.len());
-            if self.is_live(ix) {
-                let own = rank(ix);
-                successors.extend(self.ties(ix).map(|tie| tie.ix).filter(|&other| rank(other) > own));
-            }
-        }
-        starts.push(successors.len());
-        let after = |ix: Ix| {
-            let range = starts.get(ix as usize).zip(starts.get(ix as usize + 1));
-            range.and_then(|(&start, &end)| successors.get(start..end)).unwrap_or_default()
-        };
-        let mut triangles = vec![0u32; slots as usize];
-        for a in live() {
-            for &b in after(a) {
-                common(after(a).iter().copied(), after(b).iter().copied(), |c| {
+        let successors = self.successors();
+        let after = |ix: Ix| successors.get(ix as usize).unwrap_or_default().iter().copied();
+        for a in 0..self.slots() {
+            for b in after(a) {
+                common(after(a), after(b), |c| {
                     for corner in [a, b, c] {
-                        if let Some(count) = triangles.get_mut(corner as usize) {
-                            *count += 1;
-                        }
+                        bump(&mut self.triangles, corner, 1);
                     }
                 });
             }
         }
-        self.degrees = collected(degrees);
-        self.triangles = collected(triangles);
+    }
+
+    /// For every live node the live neighbours with more ties; among equals, those behind it.
+    fn successors(&self) -> Lists<Vec<Ix>> {
+        let rank = |ix: Ix| (self.degree(ix), ix);
+        let mut starts = vec![0];
+        let mut successors = Vec::with_capacity(self.edge_count());
+        for ix in 0..self.slots() {
+            if self.is_live(ix) {
+                successors.extend(self.ties(ix).map(|tie| tie.ix).filter(|&other| rank(other) > rank(ix)));
+            }
+            starts.push(successors.len());
+        }
+        Lists::from_rows(&starts, &successors)
+    }
+}
+
+/// Adds to a count of a node.
+pub(super) fn bump(column: &mut Column<u32>, ix: Ix, by: i32) {
+    if let Some(value) = column.get_mut(ix as usize) {
+        *value = value.saturating_add_signed(by);
     }
 }
 
@@ -68,16 +71,4 @@ pub(super) fn common(
             }
         }
     }
-}
-
-fn put(values: &mut [u32], ix: Ix, value: u32) {
-    if let Some(slot) = values.get_mut(ix as usize) {
-        *slot = value;
-    }
-}
-
-fn collected(values: Vec<u32>) -> Column<u32> {
-    let mut column = Column::default();
-    values.into_iter().for_each(|value| column.push(value));
-    column
 }
