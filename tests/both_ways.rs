@@ -57,6 +57,15 @@ const SESSION: &[&[&str]] = &[
     &["search", "-p", "all | tpye:semantic"],
     &["search", "-p", "state:superseded"],
     &["search", "-p", "interference-pairs,min_sim=0.1"],
+    &["search", "-p", "@kept | limit:5", "--explain"],
+    &["search", "journal", "-p", "@broken"],
+    &["search", "-p", "@kpt"],
+    &["pipeline", "list"],
+    &["pipeline", "check"],
+    &["pipeline", "check", "@kept", "all | tpye:semantic"],
+    &["pipeline", "explain", "@kept | spread"],
+    &["pipeline", "explain", "@kept", "match:journal", "--run"],
+    &["pipeline", "explain", "@broken"],
     &["stats"],
     &["history", "btree"],
     &["history", "old"],
@@ -88,6 +97,7 @@ fn every_op_answers_the_same_with_and_without_a_daemon() {
     for world in [&alone, &served] {
         world.write("notes/one.md", "---\ntype: episodic\nkeywords: [storage]\n---\n# One\n\nSee [[two]].\n");
         world.write("notes/two.md", "# Two\n\nA note about page splits in a B-tree.\n");
+        world.write("config.toml", "[pipelines]\nkept = \"type:semantic\"\nbroken = \"tpye:x\"\n");
         world.write("broken.jsonl", "{\"title\":\"good\",\"body\":\"good line\"}\n{\"title\":\n");
     }
     served.start_daemon();

@@ -114,3 +114,26 @@ fn a_folder_that_vanishes_changes_nothing() {
     fs::write(agents.join("new.toml"), GOOD.replace("new here", "back again")).unwrap();
     world.until(PROMPT, &["agent", "show", "new"], |agent| agent.to_string().contains("back again"));
 }
+
+/// Pipelines are saved in the settings and take effect like agents: at once, and in them too.
+#[test]
+fn a_saved_pipeline_takes_effect_within_three_seconds() {
+    let mut world = World::new();
+    world.run(&["init"]);
+    world.write("agents/new.toml", &GOOD.replace("all | type:episodic", "@episodes"));
+    world.start_daemon();
+    assert_eq!(state(&world.json(&["agent", "list"]), "new"), "invalid");
+    assert_eq!(world.json_ending(&["search", "-p", "@episodes"], 2)["error"]["code"], "invalid_argument");
+    world.write("config.toml", "[pipelines]\nepisodes = \"type:episodic\"\n");
+    world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "on-demand");
+    world.json(&["search", "-p", "@episodes"]);
+
+    // A broken one is told, and takes nothing else along.
+    world.write("config.toml", "[pipelines]\nepisodes = \"tpye:episodic\"\nrecent = \"age:<7d\"\n");
+    let list = world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "last-good");
+    let error = agent(&list, "new").unwrap()["error"].to_string();
+    assert!(error.contains("in the saved pipeline `@episodes`: unknown stage `tpye`"), "{error}");
+    world.json(&["search", "-p", "@recent"]);
+    let problems = world.json(&["daemon", "status"])["problems"].to_string();
+    assert!(problems.contains("config.toml:2:1") && !problems.contains("restart"), "{problems}");
+}

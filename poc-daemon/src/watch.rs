@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 use places::Places;
 use poc_memory::agent::Catalog;
 use poc_memory::config::Config;
-use poc_memory::error::Result;
+use poc_memory::error::{Error, Result};
+use poc_memory::query::Names;
 use settle::{Found, News, Settled};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -112,10 +113,12 @@ impl Watching {
 /// Reads everything and shows what it comes to.
 fn look(shared: &Shared, sure: bool) -> Result<(Open, Arc<Catalog>)> {
     let mut settling = shared.settling.lock();
+    // First: agents may name the pipelines saved there.
+    let settings = settings(shared);
     let found = Found {
         catalog: Catalog::load(&shared.memory)?,
         folder: shared.memory.paths.agents().is_dir(),
-        settings: settings(shared),
+        settings,
     };
     let shown = shared.catalog.load_full();
     let Settled { catalog, news, open } = settling.settle(&shown, found, sure, Instant::now());
@@ -132,13 +135,26 @@ fn look(shared: &Shared, sure: bool) -> Result<(Open, Arc<Catalog>)> {
     Ok((open, catalog))
 }
 
-/// What is wrong with the settings as they stand in the file now.
-fn settings(shared: &Shared) -> Option<String> {
-    match Config::load(&shared.memory.paths.config_file()) {
-        Ok(config) if config == shared.memory.config => None,
-        Ok(_) => Some("`config.toml` has changed: restart the daemon for it to take effect".into()),
-        Err(error) => Some(format!("the settings are broken, those at the start go on: {}", error.line())),
+/// Takes over the saved pipelines of the settings as they stand in the file now; says what else
+/// differs from those the daemon goes by, and what is wrong.
+fn settings(shared: &Shared) -> Vec<String> {
+    let memory = &shared.memory;
+    let config = match Config::load(&memory.paths.config_file()) {
+        Ok(config) => config,
+        Err(error) => {
+            let line = error.line();
+            return vec![format!("the settings are broken, those the daemon goes by stay: {line}")];
+        }
+    };
+    let names = Names::of(&Config { pipelines: config.pipelines.clone(), ..memory.config.clone() });
+    if names != **memory.names.load() {
+        memory.names.store(Arc::new(names));
     }
+    let mut problems: Vec<String> = memory.names.load().problems().iter().map(Error::line).collect();
+    if memory.config != (Config { pipelines: memory.config.pipelines.clone(), ..config }) {
+        problems.push("`config.toml` has changed: restart the daemon for it to take effect".into());
+    }
+    problems
 }
 
 fn tell(news: &News) {

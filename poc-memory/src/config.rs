@@ -9,8 +9,9 @@ mod sections;
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use sections::*;
 
-use crate::error::{Error, Result};
-use layer::{deserialize, merge, parse, put, read, scalar, variable_path, variables};
+use crate::error::{At, Error, Result};
+use layer::{deserialize, merge, parse, placed, put, read, scalar, variable_path, variables};
+use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Table;
 
@@ -36,19 +37,31 @@ impl Config {
         variables: impl Iterator<Item = (String, String)>,
     ) -> Result<Config> {
         let mut merged: Table = parse("defaults/config.toml", DEFAULTS)?;
+        // Where the pipelines are saved: known per layer, told to the settings at the end.
+        let mut places: BTreeMap<String, At> = BTreeMap::new();
         if let Some((name, text)) = file {
             let layer: Table = parse(name, text)?;
             merge(&mut merged, layer);
-            deserialize(merged.clone()).map_err(|problem| problem.place(name, text))?;
+            let config = deserialize(merged.clone()).map_err(|problem| problem.place(name, text))?;
+            let place = |saved: &String| (saved.clone(), placed(name, text, &["pipelines", saved]));
+            places.extend(config.pipelines.keys().map(place));
         }
         for (variable, value) in variables {
             if let Some(path) = variable_path(&variable) {
                 put(&mut merged, &path, scalar(&value));
                 deserialize(merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
+                if let [section, name] = path.as_slice()
+                    && section == "pipelines"
+                {
+                    places.insert(name.clone(), At { field: Some(variable), ..At::default() });
+                }
             }
         }
-        let config =
+        let mut config =
             deserialize(merged).map_err(|problem| problem.place("defaults/config.toml", DEFAULTS))?;
+        for (name, saved) in &mut config.pipelines {
+            saved.at = places.remove(name).unwrap_or_default();
+        }
         config.check()?;
         Ok(config)
     }

@@ -4,6 +4,7 @@
 //! [`Error`] by `From`, next to the enum. A message says what is wrong; the hint says what would
 //! be right. Names stand in backticks and neither ends with a full stop.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -101,6 +102,35 @@ pub struct At {
     /// Column in characters, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
+    /// The pipelines that are wrong, with every problem at its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pipelines: Vec<Faulty>,
+}
+
+/// A pipeline with what is wrong in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Faulty {
+    /// Its text.
+    pub text: String,
+    /// The name it is saved under, when it is a saved one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<String>,
+    /// What is wrong, in the order it stands.
+    pub problems: Vec<Fault>,
+}
+
+/// One thing that is wrong in a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fault {
+    /// Where it begins, in characters from 0.
+    pub offset: usize,
+    /// How many characters it covers; 0 where something is missing.
+    pub length: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
 }
 
 impl At {
@@ -150,7 +180,7 @@ pub struct Error {
     pub hint: Option<String>,
     /// Where it is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<At>,
+    pub at: Option<Box<At>>,
 }
 
 /// The result of everything that can fail at the boundary.
@@ -213,25 +243,35 @@ impl Error {
         self
     }
 
-    /// Place, message and hint in one line.
+    /// Place, message and hint in one line; of a drawn message what it says, without the drawing.
     pub fn line(&self) -> String {
+        let text = self.to_string();
+        let mut lines = text.lines();
+        let mut line = lines.next().unwrap_or_default().to_owned();
+        let faults = self.at.iter().flat_map(|at| &at.pipelines).flat_map(|pipeline| &pipeline.problems);
+        let faults: Vec<&str> = faults.map(|fault| fault.message.as_str()).collect();
+        if let [_, _, ..] = faults.as_slice() {
+            line = format!("{line}: {}", faults.join("; "));
+        }
         match &self.hint {
-            Some(hint) => format!("{self}; {hint}"),
-            None => self.to_string(),
+            Some(hint) => format!("{line}; {hint}"),
+            None => line,
         }
     }
 
-    /// The same error with a place.
+    /// The same error with a place. The pipelines of an earlier one stay.
     #[must_use]
     pub fn at(mut self, at: At) -> Self {
-        self.at = Some(at);
+        let pipelines = self.at.take().map(|at| at.pipelines).unwrap_or_default();
+        self.at = Some(Box::new(At { pipelines: [at.pipelines, pipelines].concat(), ..at }));
         self
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(at) = self.at.as_ref().filter(|at| **at != At::default()) {
+        let at = self.at.as_ref().map(ToString::to_string).unwrap_or_default();
+        if !at.is_empty() {
             write!(f, "{at}: ")?;
         }
         f.write_str(&self.message)

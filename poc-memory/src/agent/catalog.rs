@@ -195,19 +195,19 @@ fn load(
     let errors = match parsed {
         Ok(definition) => {
             let before = memo.good.as_ref().filter(|good| good.source != definition.source);
-            let before = before.and_then(|good| good.parse(name, &memory.config, &names));
+            let before = before.and_then(|good| good.parse(name, &memory.config));
             if before.is_some_and(|before| timing(&before) != timing(&definition)) {
                 // Slots the new schedule would have had are not missed ones.
                 memo.since = now;
             }
             let since = memo.since;
-            memo.good = Some(Good::of(&definition));
+            memo.good = Some(Good::of(&definition, &names));
             let definition = Some(Arc::new(definition));
             return Entry { definition, state: EntryState::Ok, errors: Vec::new(), since };
         }
         Err(errors) => errors,
     };
-    let last_good = memo.good.as_ref().and_then(|good| good.parse(name, &memory.config, &names));
+    let last_good = memo.good.as_ref().and_then(|good| good.parse(name, &memory.config));
     let state = if last_good.is_some() { EntryState::LastGood } else { EntryState::Invalid };
     Entry { definition: last_good.map(Arc::new), state, errors, since }
 }

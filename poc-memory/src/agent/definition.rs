@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 pub struct Definition {
     /// The file's stem.
     pub name: String,
-    /// BLAKE3 of the agent file and its templates, hex: tells whether two loads are the same agent.
+    /// BLAKE3 of the agent file, its templates and the saved pipelines it uses, hex: tells whether
+    /// two loads are the same agent.
     pub fingerprint: String,
     /// The file's text, kept as the last good version.
     pub source: String,
@@ -209,6 +210,11 @@ impl Definition {
             );
         }
         found
+    }
+
+    /// The saved pipelines its own are made of.
+    pub fn saved(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.query.pipeline).chain(&self.limits.protect).flat_map(Pipeline::saved)
     }
 
     /// The provenance of everything it writes.

@@ -120,7 +120,7 @@ pub(super) fn errors(error: &tera::Error) -> Vec<Error> {
                 file: Some(report.filename().to_owned()),
                 line: u32::try_from(span.start_line).ok(),
                 column: u32::try_from(span.start_col + 1).ok(),
-                field: None,
+                ..At::default()
             };
             vec![Error::config(sentence(report.message())).at(at)]
         }
@@ -142,7 +142,7 @@ fn report(text: &str) -> Error {
             file: Some(file.to_owned()),
             line: line.parse().ok(),
             column: column.parse().ok(),
-            field: None,
+            ..At::default()
         })
     };
     let mut place = place;

@@ -11,6 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
 pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("agent", "Look at agents, run them, and look at what they did"),
     ("config", "Look at the settings"),
+    ("pipeline", "Check and explain pipelines, and list the saved ones"),
     ("daemon", "Look at the daemon of this memory, and stop it"),
 ];
 

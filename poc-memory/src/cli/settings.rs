@@ -3,7 +3,8 @@
 use super::local::Local;
 use super::session::Session;
 use crate::config::{self, Setting};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::query::Names;
 use serde::Serialize;
 
 /// Show every setting in force and where its value comes from
@@ -24,6 +25,8 @@ pub(super) struct Settings {
     file: String,
     /// By name.
     settings: Vec<Setting>,
+    /// What is wrong with saved pipelines: they cannot be used until it is mended.
+    problems: Vec<Error>,
 }
 
 impl Local for Show {
@@ -34,14 +37,20 @@ impl Local for Show {
         let file = session.paths.config_file();
         let mut settings = config::settings(&file)?;
         settings.retain(|setting| !self.changed || setting.origin != config::DEFAULT_ORIGIN);
-        Ok(Settings { file: file.display().to_string(), settings })
+        let problems = Names::of(&session.config()?).problems();
+        Ok(Settings { file: file.display().to_string(), settings, problems })
     }
 
     fn show(shown: &Settings) -> String {
-        shown
+        let mut text: String = shown
             .settings
             .iter()
             .map(|Setting { key, value, origin }| format!("{:<44} # {origin}\n", format!("{key} = {value}")))
-            .collect()
+            .collect();
+        for problem in &shown.problems {
+            let hint = problem.hint.as_ref().map_or_else(String::new, |hint| format!("hint: {hint}\n"));
+            text.push_str(&format!("\n{problem}\n{hint}"));
+        }
+        text
     }
 }

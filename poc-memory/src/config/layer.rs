@@ -17,8 +17,9 @@ pub(super) struct Problem {
 impl Problem {
     /// The error, placed at the key in the text of the file.
     pub(super) fn place(self, name: &str, text: &str) -> Error {
-        let at = locate(text, &self.path).map_or_else(At::default, |offset| At::offset(text, offset));
-        Error::config(self.message).at(At { file: Some(name.into()), field: Some(self.path), ..at })
+        let path: Vec<&str> = self.path.split('.').collect();
+        let at = placed(name, text, &path);
+        Error::config(self.message).at(At { field: Some(self.path), ..at })
     }
 
     pub(super) fn in_variable(self, variable: &str) -> Error {
@@ -70,13 +71,19 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> 
     })
 }
 
-/// The byte offset of the key with a dotted path.
-fn locate(text: &str, path: &str) -> Option<usize> {
+/// Where the key with a path stands in the text of a file; the file alone when it is not there.
+pub(super) fn placed(name: &str, text: &str, path: &[&str]) -> At {
+    let at = locate(text, path).map_or_else(At::default, |offset| At::offset(text, offset));
+    At { file: Some(name.into()), ..at }
+}
+
+/// The byte offset of the key with a path.
+fn locate(text: &str, path: &[&str]) -> Option<usize> {
     let document = toml::de::DeTable::parse(text).ok()?;
     let mut table = document.get_ref();
     let mut offset = None;
-    for part in path.split('.') {
-        let (key, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == part)?;
+    for part in path {
+        let (key, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == *part)?;
         offset = Some(key.span().start);
         match value.get_ref() {
             toml::de::DeValue::Table(inner) => table = inner,

@@ -1,5 +1,6 @@
 //! The sections of the settings, field by field.
 
+use crate::error::At;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ section!(
         search: Search,
         /// Finding by meaning and by words together.
         retrieve: Retrieve,
+        /// Pipelines by the names they are used under: `@NAME`.
+        pipelines: BTreeMap<String, SavedPipeline>,
         /// Agents as a whole.
         agents: Agents,
         /// The daemon.
@@ -261,6 +264,29 @@ section!(
         weight_step: f64,
     }
 );
+
+/// A pipeline with a name. Whether its text is one is not checked here: a mistake in it must not
+/// keep the program from anything else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct SavedPipeline {
+    /// Its text.
+    pub text: String,
+    /// Where it is saved.
+    pub at: At,
+}
+
+impl From<String> for SavedPipeline {
+    fn from(text: String) -> Self {
+        SavedPipeline { text, at: At::default() }
+    }
+}
+
+impl From<SavedPipeline> for String {
+    fn from(saved: SavedPipeline) -> Self {
+        saved.text
+    }
+}
 
 /// A model an agent may name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

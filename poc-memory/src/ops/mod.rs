@@ -12,11 +12,13 @@ mod host;
 mod import;
 mod insert;
 mod link;
+mod pipeline;
 mod search;
 mod stats;
 mod supersede;
 #[cfg(test)]
 mod tests;
+mod text;
 mod visit;
 mod weight;
 
@@ -49,6 +51,9 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<visit::Visit>(),
     OpDef::of::<history::History>(),
     OpDef::of::<stats::Stats>(),
+    OpDef::of::<pipeline::Check>(),
+    OpDef::of::<pipeline::Explain>(),
+    OpDef::of::<pipeline::List>(),
     OpDef::of::<agent::List>(),
     OpDef::of::<agent::Show>(),
     OpDef::of::<agent::Check>(),

@@ -1,18 +1,36 @@
 //! A checked pipeline as a value, and as text.
 
 use super::param::{Absent, Place};
-use super::stage::StageDef;
+use super::stage::{Kind, StageDef};
 use super::value::{Compare, Direction, Value};
 use crate::error::{Error, Result};
 use crate::graph::State;
 use crate::time::Span;
+use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 /// A checked pipeline. Its text (`Display`) is canonical: reading it gives the same pipeline.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Pipeline {
     /// The stages; the first is a generator.
     pub(super) calls: Vec<Call>,
+    /// The saved pipelines its text uses, directly or by each other.
+    pub(super) used: BTreeSet<Arc<str>>,
+}
+
+/// Two pipelines are equal when they say the same, however they are written.
+impl PartialEq for Pipeline {
+    fn eq(&self, other: &Self) -> bool {
+        self.calls == other.calls
+    }
+}
+
+impl Pipeline {
+    /// The saved pipelines it is made of, without their `@`.
+    pub fn saved(&self) -> impl Iterator<Item = &str> {
+        self.used.iter().map(|name| &**name)
+    }
 }
 
 impl fmt::Display for Pipeline {
@@ -34,6 +52,8 @@ pub(super) struct Call {
     pub(super) negated: bool,
     /// The arguments, one per parameter; `None` where not given.
     pub(super) values: Vec<Option<Value>>,
+    /// The saved pipeline in whose text it stands.
+    pub(super) saved: Option<Arc<str>>,
 }
 
 impl PartialEq for Call {
@@ -93,6 +113,16 @@ arguments! {
 }
 
 impl Call {
+    /// What it does, in words.
+    pub(super) fn does(&self) -> String {
+        let about = (self.def.does)(self);
+        match (self.def.kind(), self.negated) {
+            (Kind::Filter, false) => format!("keeps nodes {about}"),
+            (Kind::Filter, true) => format!("drops nodes {about}"),
+            _ => about,
+        }
+    }
+
     /// The duration of a parameter that may be absent.
     pub(super) fn duration(&self, name: &str) -> Option<Span> {
         match self.argument(name) {
@@ -102,7 +132,7 @@ impl Call {
     }
 
     /// What was given for a parameter, else its default.
-    fn argument(&self, name: &str) -> Result<Option<Value>> {
+    pub(super) fn argument(&self, name: &str) -> Result<Option<Value>> {
         let mut params = self.def.params.iter().zip(&self.values);
         let Some((param, given)) = params.find(|(param, _)| param.name == name) else { return Ok(None) };
         match (given, param.absent) {

@@ -24,6 +24,9 @@ pub struct StageReport {
     /// Whether derived structure was fresh or computed now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// The saved pipeline it stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<String>,
 }
 
 /// What a whole pipeline did. `Display` is a table for the terminal, with a line for the total.
@@ -42,9 +45,11 @@ impl fmt::Display for Explanation {
         };
         let mut rows = vec![row("stage", "kind", "in", "out", "time", "what it does")];
         for stage in &self.stages {
-            let does = match &stage.note {
-                Some(note) => format!("{} ({note})", stage.does),
-                None => stage.does.clone(),
+            let saved = stage.saved.as_ref().map(|name| format!("from `@{name}`"));
+            let remarks: Vec<String> = saved.into_iter().chain(stage.note.clone()).collect();
+            let does = match remarks.is_empty() {
+                true => stage.does.clone(),
+                false => format!("{} ({})", stage.does, remarks.join("; ")),
             };
             let taken = if stage.kind == "generator" { "–".to_owned() } else { stage.taken.to_string() };
             let (given, time) = (stage.given.to_string(), time(stage.micros));
@@ -91,6 +96,7 @@ mod tests {
                 given,
                 micros,
                 note: note.map(str::to_owned),
+                saved: None,
             };
         let explanation = Explanation {
             stages: vec![

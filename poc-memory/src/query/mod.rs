@@ -1,11 +1,13 @@
 //! The pipeline language. It sees a [`View`] and the indexes, takes no lock and cannot write.
 
+mod arguments;
 mod ast;
 mod explain;
 mod field;
 mod glob;
 mod lex;
 mod names;
+mod outline;
 mod param;
 mod parse;
 mod plan;
@@ -21,6 +23,7 @@ pub use ast::Pipeline;
 pub use explain::{Explanation, StageReport};
 pub use field::{FIELDS, Field, Unit};
 pub use names::Names;
+pub use outline::{Argument, Outline};
 pub use param::{Absent, Param, Place, Takes};
 pub use stage::{Example, Kind, STAGES, StageDef, vocabulary};
 

@@ -1,17 +1,55 @@
 //! What the texts of pipelines may name besides the words of the language.
 
-use crate::config::Config;
+use super::Pipeline;
+use super::problem::{Problem, short};
+use crate::config::{Config, SavedPipeline};
+use crate::error::{Code, Error, Result};
+use crate::similar;
+use std::collections::BTreeMap;
 
-/// The names a pipeline may use: node types.
+/// The names a pipeline may use: node types, and saved pipelines behind an `@`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names {
     types: Vec<String>,
+    saved: BTreeMap<String, SavedPipeline>,
 }
 
 impl Names {
     /// The names the settings know.
     pub fn of(config: &Config) -> Names {
-        Names { types: config.node_types().map(str::to_owned).collect() }
+        Names { types: config.node_types().map(str::to_owned).collect(), saved: config.pipelines.clone() }
+    }
+
+    /// The same with other saved pipelines.
+    #[must_use]
+    pub fn with_saved(self, saved: BTreeMap<String, SavedPipeline>) -> Names {
+        Names { saved, ..self }
+    }
+
+    /// The saved pipelines by name.
+    pub fn all_saved(&self) -> &BTreeMap<String, SavedPipeline> {
+        &self.saved
+    }
+
+    /// Reads and checks a saved pipeline.
+    ///
+    /// # Errors
+    /// `invalid_config` with everything that is wrong, placed where it is saved.
+    pub fn check(&self, name: &str) -> Result<Pipeline> {
+        let saved = self.saved.get(name).ok_or_else(|| {
+            let unknown = self.unknown(name, |message| Problem::new(0..0, message));
+            Error { hint: unknown.hint, ..Error::not_found(unknown.message) }
+        })?;
+        let checked = match is_name(name) {
+            true => Pipeline::parse(&format!("@{name}"), self),
+            false => Err(Error::invalid(no_name(name)).hint(NAMING)),
+        };
+        checked.map_err(|error| Error { code: Code::InvalidConfig, ..error.at(saved.at.clone()) })
+    }
+
+    /// What is wrong with the saved pipelines.
+    pub fn problems(&self) -> Vec<Error> {
+        self.saved.keys().filter_map(|name| self.check(name).err()).collect()
     }
 
     /// Whether it is a node type.
@@ -23,4 +61,47 @@ impl Names {
     pub(super) fn types(&self) -> impl Iterator<Item = &str> {
         self.types.iter().map(String::as_str)
     }
+
+    /// Name and text of a saved pipeline.
+    pub(super) fn saved(&self, name: &str) -> Option<(&str, &str)> {
+        let (name, saved) = self.saved.get_key_value(name).filter(|(name, _)| is_name(name))?;
+        Some((name, &saved.text))
+    }
+
+    /// The problem of a name under which nothing is saved.
+    pub(super) fn unknown(&self, name: &str, problem: impl Fn(String) -> Problem) -> Problem {
+        if name.is_empty() {
+            return problem("a name is missing behind this `@`".into())
+                .hint("`@NAME` stands for the pipeline saved as NAME");
+        }
+        if self.saved.contains_key(name) {
+            return problem(no_name(name)).hint(NAMING);
+        }
+        let problem = problem(format!("there is no saved pipeline `@{}`", short(name)));
+        let names = || self.saved.keys().map(String::as_str).filter(|name| is_name(name));
+        if let Some(near) = similar::to(name, names()) {
+            return problem.hint(format!("did you mean `@{near}`?"));
+        }
+        let known: Vec<String> = names().take(10).map(|name| format!("`@{name}`")).collect();
+        let known =
+            if known.is_empty() { String::new() } else { format!("saved are {}; ", known.join(", ")) };
+        problem.hint(format!(
+            "{known}save one in config.toml under `[pipelines]`: `recent = \"age:<7d | limit:20\"`"
+        ))
+    }
+}
+
+/// What a name should look like.
+const NAMING: &str = "write lower-case words with `-` between them: `recent-sessions`";
+
+fn no_name(name: &str) -> String {
+    format!("`{}` is no name for a saved pipeline", short(name))
+}
+
+/// Whether a pipeline can be saved under a name: lower-case kebab.
+fn is_name(name: &str) -> bool {
+    let part = |part: &str| {
+        !part.is_empty() && part.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit())
+    };
+    name.starts_with(|char: char| char.is_ascii_lowercase()) && name.split('-').all(part)
 }

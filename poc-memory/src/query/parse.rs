@@ -2,22 +2,26 @@
 //! looking at a store is found here, and all of it is reported together.
 
 use super::ast::{Call, Pipeline};
-use super::field;
-use super::lex::{self, Argument, RawStage, Word};
+use super::lex::{self, RawStage};
 use super::names::Names;
-use super::param::{Absent, Param, Place, Takes, unreadable};
-use super::problem::{self, Problem};
+use super::problem::{self, Flawed, Problem, short};
 use super::stage::{self, Kind, StageDef};
-use super::value::{Value, quoted};
+use super::value::quoted;
+use super::{arguments, field};
 use crate::error::{Error, Result};
 use crate::similar;
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes a pipeline may have.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// Stages a pipeline may have.
+/// Stages a pipeline may have, those of its saved pipelines included.
 const MAX_STAGES: usize = 64;
+
+/// Saved pipelines that may stand within each other.
+const MAX_DEPTH: usize = 16;
 
 impl Pipeline {
     /// Parses and checks a pipeline as written in an agent file. A pipeline that does not start
@@ -72,51 +76,143 @@ fn text_place(part: &str) -> Option<usize> {
 }
 
 fn build(source: &str, parts: &[Range<usize>], names: &Names) -> Result<Pipeline> {
-    if source.len() > MAX_BYTES {
-        let message = format!("a pipeline of {} bytes is too long", source.len());
+    let mut builder = Builder {
+        names,
+        calls: Vec::new(),
+        used: BTreeSet::new(),
+        flawed: Vec::new(),
+        broken: BTreeSet::new(),
+    };
+    builder.text(source, parts, &mut Vec::new());
+    let starts = builder.calls.first().is_some_and(|call| call.def.kind() == Kind::Generator);
+    if !starts && let Some(def) = stage::find("all") {
+        let implied = Call { def, negated: false, values: Vec::new(), saved: None };
+        builder.calls.insert(0, implied);
+    }
+    if !builder.flawed.is_empty() {
+        return Err(problem::error(builder.flawed));
+    }
+    let pipeline = Pipeline { calls: builder.calls, used: builder.used };
+    let written_out = "with what its saved pipelines and the `all` in front of it add, ";
+    if pipeline.calls.len() > MAX_STAGES {
+        let message = format!("{written_out}this pipeline has more than {MAX_STAGES} stages");
+        return Err(Error::invalid(message).hint("take stages out of it"));
+    }
+    let bytes = pipeline.to_string().len();
+    if bytes > MAX_BYTES {
+        let message = format!("written out, a pipeline of {bytes} bytes is too long");
         return Err(Error::invalid(message).hint(format!("at most {MAX_BYTES} bytes are read")));
     }
-    let mut problems = Vec::new();
-    let mut raw: Vec<RawStage> = Vec::new();
-    for part in parts {
-        raw.extend(lex::stages(source, part.clone(), &mut problems));
-    }
-    if let Some(stage) = raw.get(MAX_STAGES) {
-        problems.push(Problem::new(
-            stage.span.start..source.len(),
-            format!("a pipeline has at most {MAX_STAGES} stages, this one has {}", raw.len()),
-        ));
-    }
-    let mut calls = Vec::new();
-    let mut starts_with_generator = false;
-    for (position, stage) in raw.iter().enumerate().take(MAX_STAGES) {
-        // A quote in the wrong place makes everything behind it look wrong: one problem is enough.
-        let misread = problems.iter().any(|problem| within(&problem.span, &stage.span));
-        let Some(def) = look_up(stage, raw.len() == 1, &mut problems) else { continue };
-        if def.kind() == Kind::Generator {
-            starts_with_generator |= position == 0;
-            if position > 0 {
+    Ok(pipeline)
+}
+
+/// Stages of one text after the other, saved pipelines in the place of their names.
+struct Builder<'a> {
+    names: &'a Names,
+    calls: Vec<Call>,
+    /// The saved pipelines used, directly or by each other.
+    used: BTreeSet<Arc<str>>,
+    /// The texts in which something is wrong: that of the pipeline itself first.
+    flawed: Vec<Flawed>,
+    /// The saved pipelines that have led to them.
+    broken: BTreeSet<&'a str>,
+}
+
+impl<'a> Builder<'a> {
+    /// Adds the stages of a text. `chain` are the saved pipelines it stands in; the last is its own
+    /// name.
+    fn text(&mut self, source: &str, parts: &[Range<usize>], chain: &mut Vec<&'a str>) {
+        let mut problems = Vec::new();
+        if source.len() > MAX_BYTES {
+            let message = format!("a pipeline of {} bytes is too long", source.len());
+            let problem = Problem::new(0..0, message).hint(format!("at most {MAX_BYTES} bytes are read"));
+            return self.flawed.push(Flawed::new(chain.last(), "", vec![problem]));
+        }
+        let mut raw: Vec<RawStage> = Vec::new();
+        for part in parts {
+            raw.extend(lex::stages(source, part.clone(), &mut problems));
+        }
+        if let Some(stage) = raw.get(MAX_STAGES) {
+            problems.push(Problem::new(
+                stage.span.start..source.len(),
+                format!("a pipeline has at most {MAX_STAGES} stages, this one has {}", raw.len()),
+            ));
+        }
+        for (position, stage) in raw.iter().enumerate().take(MAX_STAGES) {
+            let before = self.calls.len();
+            match stage.word.strip_prefix('@') {
+                Some(name) => self.saved(stage, name, chain, &mut problems),
+                None => self.stage(stage, raw.len() == 1, chain, &mut problems),
+            }
+            let begins = self.calls.get(before).map(|call| call.def);
+            if let Some(def) = begins.filter(|def| position > 0 && def.kind() == Kind::Generator) {
                 problems.push(not_first(stage, def, raw.first()));
             }
         }
+        if !problems.is_empty() {
+            let flawed = Flawed::new(chain.last(), source, problems);
+            let at = if chain.is_empty() { 0 } else { self.flawed.len() };
+            self.flawed.insert(at, flawed);
+        }
+    }
+
+    /// Adds one stage of the language.
+    fn stage(&mut self, stage: &RawStage, alone: bool, chain: &[&str], problems: &mut Vec<Problem>) {
+        // A quote in the wrong place makes everything behind it look wrong: one problem is enough.
+        let misread = problems.iter().any(|problem| within(&problem.span, &stage.span));
+        let Some(def) = look_up(stage, alone, self.names, problems) else { return };
         if let Some(not) = stage.not.clone().filter(|_| def.kind() != Kind::Filter) {
             let message =
                 format!("`!` cannot stand before `{}`, which is {}", def.word, with_article(def.kind()));
             problems.push(Problem::new(not, message).hint("only a filter can be negated"));
         }
-        if !misread {
-            let values = vec![None; def.params.len()];
-            let reading = Reading { stage, def, names, values, problems: &mut problems };
-            calls.push(Call { def, negated: stage.not.is_some(), values: reading.read() });
+        let values = match misread {
+            true => vec![None; def.params.len()],
+            false => arguments::read(stage, def, self.names, problems),
+        };
+        let saved = chain.last().map(|&name| name.into());
+        self.calls.push(Call { def, negated: stage.not.is_some(), values, saved });
+    }
+
+    /// Adds the stages of the saved pipeline that `stage` names.
+    fn saved(&mut self, stage: &RawStage, name: &str, chain: &mut Vec<&'a str>, problems: &mut Vec<Problem>) {
+        let problem = |message: String| Problem::new(stage.word_span.clone(), message);
+        let Some((name, text)) = self.names.saved(name) else {
+            return problems.push(self.names.unknown(name, problem));
+        };
+        if let Some(not) = stage.not.clone() {
+            let message = format!("`!` cannot stand before `@{name}`, a saved pipeline");
+            problems.push(Problem::new(not, message).hint("only a filter can be negated"));
+        }
+        if stage.span.end > stage.word_span.end {
+            let rest = stage.word_span.end..stage.span.end;
+            let message = format!("`@{name}` takes nothing behind its name");
+            problems.push(Problem::new(rest, message).hint("further stages stand behind a `|`"));
+        }
+        if let Some(from) = chain.iter().position(|link| *link == name) {
+            let mut circle: Vec<String> =
+                chain.get(from..).unwrap_or(&[]).iter().map(|link| format!("`@{link}`")).collect();
+            circle.push(format!("`@{name}`"));
+            let message = format!("`@{name}` leads back to itself: {}", circle.join(" → "));
+            return problems.push(problem(message).hint("take one of them out of the other"));
+        }
+        if chain.len() == MAX_DEPTH {
+            let message = format!("saved pipelines stand more than {MAX_DEPTH} deep in each other");
+            return problems.push(problem(message).hint("write some of them out"));
+        }
+        self.used.insert(name.into());
+        // What is broken is told once, and what is too long need not become longer.
+        if self.broken.contains(name) || self.calls.len() > MAX_STAGES {
+            return;
+        }
+        let before = (self.flawed.len(), self.calls.len());
+        chain.push(name);
+        self.text(text, std::slice::from_ref(&(0..text.len())), chain);
+        chain.pop();
+        if self.flawed.len() > before.0 || self.calls.len() == before.1 {
+            self.broken.insert(name);
         }
     }
-    if !problems.is_empty() {
-        return Err(problem::error(source, problems));
-    }
-    if !starts_with_generator && let Some(def) = stage::find("all") {
-        calls.insert(0, Call { def, negated: false, values: Vec::new() });
-    }
-    Ok(Pipeline { calls })
 }
 
 fn within(inner: &Range<usize>, outer: &Range<usize>) -> bool {
@@ -128,7 +224,12 @@ fn with_article(kind: Kind) -> String {
     format!("{article} {}", kind.name())
 }
 
-fn look_up(stage: &RawStage, alone: bool, problems: &mut Vec<Problem>) -> Option<&'static StageDef> {
+fn look_up(
+    stage: &RawStage,
+    alone: bool,
+    names: &Names,
+    problems: &mut Vec<Problem>,
+) -> Option<&'static StageDef> {
     let word = stage.word.as_str();
     if word.is_empty() {
         let nothing = stage.value.is_none() && stage.arguments.is_empty() && stage.not.is_none();
@@ -147,6 +248,7 @@ fn look_up(stage: &RawStage, alone: bool, problems: &mut Vec<Problem>) -> Option
         let sorts = field::FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
         let near = similar::to(word, stage::vocabulary().iter().map(|stage| stage.word));
         problems.push(match (sorts, near) {
+            _ if names.saved(word).is_some() => problem.hint(format!("the saved pipeline is `@{word}`")),
             (Some(sort), _) => problem.hint(format!("it is a field to sort by: `sort:{sort}`")),
             (None, Some(near)) => problem.hint(format!("did you mean `{near}`?")),
             (None, None) => problem.hint("`poc-memory search --help` lists every stage"),
@@ -156,179 +258,13 @@ fn look_up(stage: &RawStage, alone: bool, problems: &mut Vec<Problem>) -> Option
 }
 
 fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> Problem {
-    let problem = Problem::new(
-        stage.word_span.clone(),
-        format!("`{}` produces a set and can only be the first stage", def.word),
-    );
+    let message = match stage.word.starts_with('@') {
+        true => format!("`{}` starts with `{}` and can only be the first stage", stage.word, def.word),
+        false => format!("`{}` produces a set and can only be the first stage", def.word),
+    };
+    let problem = Problem::new(stage.word_span.clone(), message);
     match first.filter(|first| first.word == "match") {
         Some(_) => problem.hint("search terms already are the first stage, `match:`"),
         None => problem.hint("put it first, or leave it out"),
-    }
-}
-
-/// At most 40 characters of a word that may be anything.
-fn short(text: &str) -> String {
-    match text.char_indices().nth(40) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or("")),
-        None => text.to_owned(),
-    }
-}
-
-/// Reads the arguments of one stage.
-struct Reading<'a> {
-    stage: &'a RawStage,
-    def: &'static StageDef,
-    names: &'a Names,
-    values: Vec<Option<Value>>,
-    problems: &'a mut Vec<Problem>,
-}
-
-impl Reading<'_> {
-    fn read(mut self) -> Vec<Option<Value>> {
-        let before = self.problems.len();
-        self.colon();
-        for argument in &self.stage.arguments {
-            self.comma(argument);
-        }
-        self.words(&self.stage.trailing);
-        if self.problems.len() == before {
-            self.missing();
-        }
-        self.values
-    }
-
-    fn problem(&mut self, span: Range<usize>, message: String) {
-        let signature = self.def.signature();
-        self.problems.push(Problem::new(span, message).hint(format!("write `{signature}`")));
-    }
-
-    fn colon(&mut self) {
-        let Some(argument) = &self.stage.value else { return };
-        match self.free(Place::Colon) {
-            Some(position) => self.argument(position, argument),
-            None => {
-                let span = argument.mark.start..argument.end();
-                self.problem(span, format!("`{}` takes nothing behind a `:`", self.def.word));
-            }
-        }
-    }
-
-    fn comma(&mut self, argument: &Argument) {
-        let Some(first) = argument.words.first() else {
-            let message = format!("a parameter of `{}` is missing behind this `,`", self.def.word);
-            return self.problem(argument.mark.clone(), message);
-        };
-        if let Some((name, value)) = first.equals.and_then(|at| first.text.split_at_checked(at)) {
-            return self.named(name, value, argument, first);
-        }
-        match self.free(Place::Comma) {
-            Some(position) => self.argument(position, argument),
-            None => {
-                let span = first.span.start..argument.end();
-                self.problem(span, format!("`{}` takes no further `{}`", self.def.word, short(&first.text)));
-            }
-        }
-    }
-
-    fn named(&mut self, name: &str, value: &str, argument: &Argument, first: &Word) {
-        let named = || self.def.params.iter().enumerate().filter(|(_, param)| param.place == Place::Named);
-        let Some((position, param)) = named().find(|(_, param)| param.name == name) else {
-            let near = similar::to(name, named().map(|(_, param)| param.name));
-            let message = format!("`{}` has no parameter `{}`", self.def.word, short(name));
-            match near {
-                Some(near) => {
-                    let hint = format!("did you mean `{near}`?");
-                    self.problems.push(Problem::new(first.span.clone(), message).hint(hint));
-                }
-                None => self.problem(first.span.clone(), message),
-            }
-            return;
-        };
-        if self.values.get(position).is_some_and(Option::is_some) {
-            let message = format!("`{name}` of `{}` is given twice", self.def.word);
-            return self.problem(first.span.clone(), message);
-        }
-        let text = value.get(1..).unwrap_or("");
-        self.set(position, param, text, first.span.clone());
-        self.words(argument.words.get(1..).unwrap_or(&[]));
-    }
-
-    /// The first parameter at a place that has no value yet.
-    fn free(&self, place: Place) -> Option<usize> {
-        let mut params = self.def.params.iter().zip(&self.values);
-        params.position(|(param, value)| param.place == place && value.is_none())
-    }
-
-    fn argument(&mut self, position: usize, argument: &Argument) {
-        let Some(param) = self.def.params.get(position) else { return };
-        let Some((first, others)) = argument.words.split_first() else {
-            let message = format!("`{}` needs {}", self.def.word, param.takes.words());
-            return self.problem(argument.mark.clone(), message);
-        };
-        match param.takes.joins() {
-            Some(joint) => {
-                let texts: Vec<&str> = argument.words.iter().map(|word| word.text.as_str()).collect();
-                self.set(position, param, &texts.join(joint), first.span.start..argument.end());
-            }
-            None => {
-                self.set(position, param, &first.text, first.span.clone());
-                self.words(others);
-            }
-        }
-    }
-
-    /// Words behind a value: for the parameters that stand behind a space.
-    fn words(&mut self, words: &[Word]) {
-        for word in words {
-            match self.free(Place::Space).and_then(|at| Some((at, self.def.params.get(at)?))) {
-                Some((position, param)) => self.set(position, param, &word.text, word.span.clone()),
-                None => {
-                    let message = format!("`{}` does not belong to `{}`", short(&word.text), self.def.word);
-                    let hint = "stages are divided by `|`; a value with spaces stands in quotes";
-                    self.problems.push(Problem::new(word.span.clone(), message).hint(hint));
-                    return;
-                }
-            }
-        }
-    }
-
-    fn set(&mut self, position: usize, param: &Param, text: &str, span: Range<usize>) {
-        match param.takes.read(text) {
-            Ok(Value::Text(name)) if param.takes == Takes::NodeType && !self.names.has_type(&name) => {
-                self.problems.push(self.unknown_type(&name, span));
-            }
-            Ok(value) => {
-                if let Some(slot) = self.values.get_mut(position) {
-                    *slot = Some(value);
-                }
-            }
-            Err(reason) => {
-                self.problems.push(unreadable(self.def.word, param, &short(text), span, reason));
-            }
-        }
-    }
-
-    fn unknown_type(&self, name: &str, span: Range<usize>) -> Problem {
-        let problem = Problem::new(span, format!("unknown node type `{}`", short(name)));
-        match similar::to(name, self.names.types()) {
-            Some(near) => problem.hint(format!("did you mean `{near}`?")),
-            None => {
-                let known: Vec<String> = self.names.types().map(|known| format!("`{known}`")).collect();
-                problem.hint(format!("types are {}; add others under `[nodes] types`", known.join(", ")))
-            }
-        }
-    }
-
-    fn missing(&mut self) {
-        let mut params = self.def.params.iter().zip(&self.values);
-        let missing = params.find(|(param, value)| param.absent == Absent::Error && value.is_none());
-        let Some((param, _)) = missing else { return };
-        let message = format!("`{}` needs {}", self.def.word, param.takes.words());
-        let problem = Problem::new(self.stage.word_span.clone(), message);
-        let signature = self.def.signature();
-        self.problems.push(match self.def.text() {
-            Some(_) => problem.hint(format!("write `{signature}`; search terms in front serve as its text")),
-            None => problem.hint(format!("write `{signature}`")),
-        });
     }
 }

@@ -120,7 +120,7 @@ impl Pipeline {
                 && call.text("AGENT").is_ok_and(|named| named == agent)
         };
         let calls = self.calls.iter().filter(|call| !about(call)).cloned().collect();
-        Pipeline { calls }
+        Pipeline { calls, used: self.used.clone() }
     }
 
     /// Whether it is one pass over the columns, transforms and filters: cheap at any time. Other
@@ -301,20 +301,15 @@ fn keep_whole_pairs(set: &mut ResultSet) {
 }
 
 fn report(call: &Call, meter: Meter) -> StageReport {
-    let about = (call.def.does)(call);
-    let does = match (call.def.kind(), call.negated) {
-        (Kind::Filter, false) => format!("keeps nodes {about}"),
-        (Kind::Filter, true) => format!("drops nodes {about}"),
-        _ => about,
-    };
     StageReport {
         stage: call.to_string(),
         kind: call.def.kind().name().into(),
-        does,
+        does: call.does(),
         taken: meter.taken,
         given: meter.given,
         micros: micros(meter.elapsed),
         note: meter.note,
+        saved: call.saved.as_deref().map(str::to_owned),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Everything that is wrong with one pipeline, shown under the pipeline.
 
-use crate::error::Error;
+use crate::error::{At, Error, Fault, Faulty};
 use std::fmt::Write;
 use std::ops::Range;
 
@@ -26,45 +26,112 @@ impl Problem {
     }
 }
 
-/// Problems shown of one pipeline; what follows is counted.
+/// A text in which something is wrong.
+#[derive(Clone, Debug)]
+pub(super) struct Flawed {
+    /// The name it is saved under; of the pipeline itself none.
+    pub(super) saved: Option<String>,
+    text: String,
+    problems: Vec<Problem>,
+}
+
+impl Flawed {
+    pub(super) fn new(saved: Option<&&str>, text: &str, mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
+        Flawed { saved: saved.map(|name| (*name).to_owned()), text: text.to_owned(), problems }
+    }
+
+    fn name(&self) -> Option<String> {
+        self.saved.as_ref().map(|name| format!("the saved pipeline `@{name}`"))
+    }
+}
+
+/// Problems shown of one text; what follows is counted.
 const MOST: usize = 10;
 
 /// Longer lines are shown in part, around the problem.
 const WIDEST: usize = 160;
 
-/// The problems of a pipeline as one error. One problem: its message, then the pipeline with
-/// carets. Several: the pipeline once, then carets and message of each.
-pub(super) fn error(text: &str, mut problems: Vec<Problem>) -> Error {
-    problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
-    if let [problem] = problems.as_slice() {
-        let mut message = problem.message.clone();
-        let line = Line::of(text, problem.span.start).around(&problem.span);
-        if !text.trim().is_empty() {
+/// The problems of a pipeline as one error. One problem: its message, then the text with carets.
+/// Several: each text once, then carets and message of each. As data they stand in the error's
+/// place.
+pub(super) fn error(texts: Vec<Flawed>) -> Error {
+    let error = match texts.as_slice() {
+        [text] if text.problems.len() == 1 => single(text),
+        _ => several(&texts),
+    };
+    error.at(At { pipelines: texts.into_iter().map(faulty).collect(), ..At::default() })
+}
+
+fn single(text: &Flawed) -> Error {
+    let mut message = String::new();
+    let mut hint = None;
+    for problem in &text.problems {
+        if let Some(name) = text.name() {
+            let _ = write!(message, "in {name}: ");
+        }
+        message.push_str(&problem.message);
+        let line = Line::of(&text.text, problem.span.start).around(&problem.span);
+        if !text.text.trim().is_empty() {
             let _ = write!(message, "\n  {}\n  {}", line.shown(), line.carets(&problem.span));
         }
-        let error = Error::invalid(message);
-        return match &problem.hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        };
+        hint.clone_from(&problem.hint);
     }
-    let mut message = format!("{} problems in this pipeline", problems.len());
-    let mut shown: Option<Line<'_>> = None;
-    for problem in problems.iter().take(MOST) {
-        let line = Line::of(text, problem.span.start).around(&problem.span);
-        if shown.as_ref() != Some(&line) {
-            let _ = write!(message, "\n  {}", line.shown());
-        }
-        let _ = write!(message, "\n  {} {}", line.carets(&problem.span), problem.message);
-        if let Some(hint) = &problem.hint {
-            let _ = write!(message, "; {hint}");
-        }
-        shown = Some(line);
+    let error = Error::invalid(message);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
     }
-    if problems.len() > MOST {
-        let _ = write!(message, "\n  … and {} more", problems.len() - MOST);
+}
+
+fn several(texts: &[Flawed]) -> Error {
+    let count: usize = texts.iter().map(|text| text.problems.len()).sum();
+    let place = match texts {
+        [text] => text.name().unwrap_or_else(|| "this pipeline".into()),
+        _ => "this pipeline".into(),
+    };
+    let mut message = format!("{count} problems in {place}");
+    for text in texts {
+        if let Some(name) = text.name().filter(|_| texts.len() > 1) {
+            let _ = write!(message, "\n  in {name}:");
+        }
+        let mut shown: Option<Line<'_>> = None;
+        for problem in text.problems.iter().take(MOST) {
+            let line = Line::of(&text.text, problem.span.start).around(&problem.span);
+            if shown.as_ref() != Some(&line) {
+                let _ = write!(message, "\n  {}", line.shown());
+            }
+            let _ = write!(message, "\n  {} {}", line.carets(&problem.span), problem.message);
+            if let Some(hint) = &problem.hint {
+                let _ = write!(message, "; {hint}");
+            }
+            shown = Some(line);
+        }
+        if text.problems.len() > MOST {
+            let _ = write!(message, "\n  … and {} more", text.problems.len() - MOST);
+        }
     }
     Error::invalid(message)
+}
+
+/// A text and its problems as data: places in characters.
+fn faulty(text: Flawed) -> Faulty {
+    let characters = |bytes: usize| text.text.char_indices().take_while(|(at, _)| *at < bytes).count();
+    let faults = text.problems.iter().take(MOST).map(|problem| {
+        let offset = characters(problem.span.start);
+        let length = characters(problem.span.end).saturating_sub(offset);
+        Fault { offset, length, message: problem.message.clone(), hint: problem.hint.clone() }
+    });
+    let problems = faults.collect();
+    Faulty { problems, text: text.text, saved: text.saved }
+}
+
+/// At most 40 characters of a word that may be anything.
+pub(super) fn short(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or("")),
+        None => text.to_owned(),
+    }
 }
 
 /// A line of the pipeline, or a part of one.

@@ -1,7 +1,7 @@
 //! What the store remembers of each agent: since when it is there and its last good version.
 
 use crate::agent::{Context, Definition};
-use crate::config::Config;
+use crate::config::{Config, SavedPipeline};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::query::Names;
@@ -37,8 +37,13 @@ pub(super) struct Memo {
 pub(super) struct Good {
     /// The agent file.
     pub(super) source: String,
-    templates: BTreeMap<String, String>,
+    /// What it refers to: templates by file name, saved pipelines behind [`SAVED`].
+    texts: BTreeMap<String, String>,
 }
+
+/// Stands in front of the name of a saved pipeline. No template is named so: its name is a path
+/// within the folder of prompts.
+const SAVED: &str = "/@";
 
 impl Record for Memo {
     const TABLE: Table = Table::Agents;
@@ -57,22 +62,29 @@ impl Memo {
 }
 
 impl Good {
-    pub(super) fn of(definition: &Definition) -> Good {
+    pub(super) fn of(definition: &Definition, names: &Names) -> Good {
         let prompt = &definition.prompt;
-        let mut templates = prompt.includes.clone();
+        let mut texts = prompt.includes.clone();
         if let Some(name) = &prompt.template {
-            templates.insert(name.clone(), prompt.text.clone());
+            texts.insert(name.clone(), prompt.text.clone());
         }
-        Good { source: definition.source.clone(), templates }
+        let saved = definition.saved().filter_map(|name| Some((name, names.all_saved().get(name)?)));
+        texts.extend(saved.map(|(name, saved)| (format!("{SAVED}{name}"), saved.text.clone())));
+        Good { source: definition.source.clone(), texts }
     }
 
     /// The definition again; `None` when the settings have changed so that it is good no longer.
-    pub(super) fn parse(&self, name: &str, config: &Config, names: &Names) -> Option<Definition> {
+    pub(super) fn parse(&self, name: &str, config: &Config) -> Option<Definition> {
         let template = |file: &str| {
-            let text = self.templates.get(file).cloned();
+            let text = self.texts.get(file).cloned();
             text.ok_or_else(|| Error::internal(format!("the template `{file}` was not remembered")))
         };
-        Definition::parse(name, name, &self.source, &Context { config, names, template: &template }).ok()
+        let saved = self.texts.iter().filter_map(|(name, text)| {
+            Some((name.strip_prefix(SAVED)?.to_owned(), SavedPipeline::from(text.clone())))
+        });
+        let names = Names::of(config).with_saved(saved.collect());
+        let context = Context { config, names: &names, template: &template };
+        Definition::parse(name, name, &self.source, &context).ok()
     }
 }
 

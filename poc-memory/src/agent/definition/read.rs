@@ -78,19 +78,22 @@ impl<'a> Reader<'a> {
         let limits = self.limits(&root.section("limits"), actions);
         let retry = self.retry(&root.section("retry"));
         let prompt = prompt?;
+        let (description, enabled) = (root.get("description")?.value, root.get("enabled")?.value);
+        let mode = root.one_of("mode", &[("apply", Mode::Apply), ("observe", Mode::Observe)])?;
+        let (query, limits) = (query?, limits?);
         Some(Definition {
             name: self.name.to_owned(),
-            fingerprint: fingerprint(self.text, &prompt),
+            fingerprint: fingerprint(self.text, &prompt, &written_out(&query, &limits)),
             source: self.text.to_owned(),
-            description: root.get("description")?.value,
-            enabled: root.get("enabled")?.value,
-            mode: root.one_of("mode", &[("apply", Mode::Apply), ("observe", Mode::Observe)])?,
-            query: query?,
+            description,
+            enabled,
+            mode,
+            query,
             freshness: freshness?,
             prompt,
             execution: execution?,
             schedule: schedule?,
-            limits: limits?,
+            limits,
             retry: retry?,
         })
     }
@@ -284,9 +287,15 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn fingerprint(text: &str, prompt: &Prompt) -> String {
+/// The pipelines that are made of saved ones, as those are now.
+fn written_out(query: &Query, limits: &Limits) -> Vec<String> {
+    let pipelines = std::iter::once(&query.pipeline).chain(&limits.protect);
+    pipelines.filter(|pipeline| pipeline.saved().next().is_some()).map(ToString::to_string).collect()
+}
+
+fn fingerprint(text: &str, prompt: &Prompt, pipelines: &[String]) -> String {
     let mut hasher = blake3::Hasher::new();
-    let included = prompt.includes.values().map(String::as_str);
+    let included = prompt.includes.values().chain(pipelines).map(String::as_str);
     for part in [text, prompt.text.as_str()].into_iter().chain(included) {
         hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
     }

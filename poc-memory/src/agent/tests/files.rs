@@ -1,10 +1,14 @@
 //! Broken files and what is said about them.
 
 use super::world::{World, parse};
-use crate::agent::{Catalog, EntryState};
+use crate::agent::{Catalog, Entry, EntryState};
+use crate::config::SavedPipeline;
 use crate::embedded;
 use crate::error::Error;
+use crate::query::Names;
 use crate::time::Span;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The seed's file, as it was written before there was any code.
 const SEED: &str = r#"# agents/linker.toml            (this file, unchanged, must work: it is the seed's)
@@ -226,6 +230,48 @@ fn a_broken_file_keeps_its_last_good_version_also_across_a_restart() {
     let seq = world.memory.store.view().seq;
     Catalog::load(&world.memory).unwrap();
     assert_eq!(world.memory.store.view().seq, seq);
+}
+
+#[test]
+fn a_saved_pipeline_belongs_to_the_agents_that_name_it() {
+    let world = World::new();
+    let save = |due: &str| {
+        let saved = BTreeMap::from([("due".to_owned(), SavedPipeline::from(due.to_owned()))]);
+        let names = Names::clone(&world.memory.names.load()).with_saved(saved);
+        world.memory.names.store(Arc::new(names));
+    };
+    let load = || Catalog::load(&world.memory).unwrap().agents.remove("mine").unwrap();
+    let pipeline = |entry: &Entry| entry.definition.as_ref().unwrap().query.pipeline.to_string();
+    let fingerprint = |entry: &Entry| entry.definition.as_ref().unwrap().fingerprint.clone();
+    world.file("agents/mine.toml", &SEED.replace("all | type:episodic | not-visited:linker,7d", "@due"));
+    save("type:episodic | not-visited:mine,3d");
+    let first = load();
+    assert_eq!(pipeline(&first), "all | type:episodic | not-visited:mine,3d | sort:priority | limit:20");
+    let window = first.definition.as_ref().unwrap().window();
+    assert_eq!(window.map(|window| window.to_string()), Some("3d".into()));
+
+    // Another text makes another agent of it.
+    save("type:daily");
+    let second = load();
+    assert_eq!(
+        (second.state, pipeline(&second)),
+        (EntryState::Ok, "all | type:daily | sort:priority | limit:20".into())
+    );
+    assert_ne!(fingerprint(&first), fingerprint(&second));
+
+    // A broken one keeps its last good version, text included.
+    save("tpye:daily");
+    let broken = load();
+    assert_eq!((broken.state, pipeline(&broken)), (EntryState::LastGood, pipeline(&second)));
+    insta::assert_snapshot!(told(&broken.errors), @r"
+    agents/mine.toml:3:12: in the saved pipeline `@due`: unknown stage `tpye`
+      tpye:daily
+      ^^^^
+      did you mean `type`?
+    ");
+    world.memory.names.store(Arc::new(Names::of(&world.memory.config)));
+    let gone = load();
+    assert_eq!((gone.state, fingerprint(&gone)), (EntryState::LastGood, fingerprint(&second)));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `agent check`
 
-use super::text::{Problem, problem};
 use crate::agent::{Catalog, model};
 use crate::error::{Error, Exit, Result};
+use crate::ops::text::{Problem, problem};
 use crate::ops::{Access, Ctx, Op};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,9 @@ pub(crate) struct Report {
     agents: Vec<Checked>,
     /// What is wrong with the folder of agents as a whole.
     problems: Vec<String>,
+    /// What is wrong with saved pipelines, whether an agent uses them or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pipelines: Vec<Problem>,
 }
 
 /// One agent.
@@ -53,7 +56,11 @@ impl Op for Check {
             let errors = entry.errors.iter().map(Problem::from).collect();
             Checked { name: name.clone(), errors, warnings }
         });
-        Ok(Report { agents: agents.collect(), problems: catalog.problems.clone() })
+        Ok(Report {
+            agents: agents.collect(),
+            problems: catalog.problems.clone(),
+            pipelines: ctx.memory.names.load().problems().iter().map(Problem::from).collect(),
+        })
     }
 
     fn show(output: &Report) -> String {
@@ -66,6 +73,7 @@ impl Op for Check {
             text.extend(agent.warnings.iter().map(|warning| format!("{}: warning: {warning}\n", agent.name)));
         }
         text.extend(output.problems.iter().map(|problem| format!("{problem}\n")));
+        text.extend(output.pipelines.iter().map(problem));
         text
     }
 

@@ -1,9 +1,9 @@
 //! `agent history`
 
-use super::text::{minute, table};
 use crate::agent::ledger::{self, Run};
 use crate::error::Result;
 use crate::graph::RunId;
+use crate::ops::text::{minute, table};
 use crate::ops::{Access, Ctx, Op};
 use crate::time::Timestamp;
 use schemars::JsonSchema;

@@ -1,11 +1,11 @@
 //! `agent list`
 
-use super::text::{Problem, minute, problem, table};
 use crate::agent::schedule::local_zone;
 use crate::agent::{Entry, due, ledger, model, selection};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::memory::freshness::{self, AsOf, Freshness};
+use crate::ops::text::{Problem, minute, problem, table};
 use crate::ops::{Access, Ctx, Op};
 use crate::time::Timestamp;
 use schemars::JsonSchema;

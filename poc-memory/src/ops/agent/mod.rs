@@ -7,7 +7,6 @@ mod list;
 mod outcome;
 mod run;
 mod show;
-mod text;
 mod undo;
 
 pub(crate) use check::Check;

@@ -1,9 +1,9 @@
 //! A run as answers show it.
 
-use super::text::minute;
 use crate::agent::ledger::{ActionRow, Run};
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
+use crate::ops::text::minute;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

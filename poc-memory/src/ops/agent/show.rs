@@ -1,9 +1,9 @@
 //! `agent show`
 
 use super::list::{self, Row};
-use super::text::{minute, problem};
 use crate::agent::definition::{ActionKind, Mode};
 use crate::error::Result;
+use crate::ops::text::{minute, problem};
 use crate::ops::{Access, Ctx, Op};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

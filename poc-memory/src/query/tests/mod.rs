@@ -7,6 +7,7 @@ mod messages;
 mod naive;
 mod robust;
 mod sample;
+mod saved;
 mod stories;
 mod text;
 

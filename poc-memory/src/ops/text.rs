@@ -1,27 +1,30 @@
-//! How answers about agents look to a person.
+//! How parts of answers look to a person.
 
-use crate::error::Error;
+use crate::error::{Error, Faulty};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A problem of an agent file.
+/// A problem of an agent file or of a pipeline.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub(super) struct Problem {
+pub(in crate::ops) struct Problem {
     /// What is wrong.
-    pub(super) message: String,
+    pub(in crate::ops) message: String,
     /// What would be right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) hint: Option<String>,
+    pub(in crate::ops) hint: Option<String>,
     /// The file it stands in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) file: Option<String>,
+    pub(in crate::ops) file: Option<String>,
     /// Line, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) line: Option<u32>,
+    pub(in crate::ops) line: Option<u32>,
     /// Column in characters, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) column: Option<u32>,
+    pub(in crate::ops) column: Option<u32>,
+    /// The pipelines that are wrong, with every problem at its place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::ops) pipelines: Vec<Faulty>,
 }
 
 impl From<&Error> for Problem {
@@ -33,12 +36,13 @@ impl From<&Error> for Problem {
             file: at.file,
             line: at.line,
             column: at.column,
+            pipelines: at.pipelines,
         }
     }
 }
 
 /// `FILE:LINE:COLUMN: MESSAGE`, then the hint on a line of its own.
-pub(super) fn problem(problem: &Problem) -> String {
+pub(in crate::ops) fn problem(problem: &Problem) -> String {
     let place: Vec<String> = [
         problem.file.clone(),
         problem.line.map(|line| line.to_string()),
@@ -53,7 +57,7 @@ pub(super) fn problem(problem: &Problem) -> String {
 }
 
 /// An instant to the minute, in UTC; `-` for none.
-pub(super) fn minute(at: Option<Timestamp>) -> String {
+pub(in crate::ops) fn minute(at: Option<Timestamp>) -> String {
     match at.and_then(Timestamp::utc) {
         Some(at) => at.format("%Y-%m-%d %H:%MZ").to_string(),
         None => "-".to_owned(),
@@ -61,7 +65,7 @@ pub(super) fn minute(at: Option<Timestamp>) -> String {
 }
 
 /// Rows with their columns below each other.
-pub(super) fn table(rows: &[Vec<String>]) -> String {
+pub(in crate::ops) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -1,0 +1,95 @@
+//! `pipeline explain`
+
+use crate::error::Result;
+use crate::memory::freshness::{self, AsOf};
+use crate::ops::{Access, Ctx, Op};
+use crate::query::{Explanation, Outline, Pipeline};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// Say what every stage of a pipeline does, with its arguments and defaults; with `--run` also how
+/// many notes it takes and gives, and how long it needs.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Explain {
+    /// Pipelines, each in quotes; `@NAME` for a saved one
+    #[arg(value_name = "PIPELINE", required = true)]
+    pipelines: Vec<String>,
+    /// Run them too
+    #[arg(long)]
+    #[serde(default)]
+    run: bool,
+}
+
+/// What pipelines do.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Explained {
+    pipelines: Vec<One>,
+    /// What was read, when they were run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    as_of: Option<AsOf>,
+    /// Transactions the slowest index was behind, when they were run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lag: Option<u64>,
+    /// What made the answers poorer than they should be, when they were run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    degraded: Option<Vec<String>>,
+}
+
+/// What one pipeline does.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct One {
+    /// In its canonical form, saved pipelines written out.
+    pipeline: String,
+    stages: Vec<Outline>,
+    /// What it did, when it was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ran: Option<Explanation>,
+}
+
+impl Op for Explain {
+    const NAME: &'static str = "pipeline explain";
+    const ACCESS: Access = Access::Read;
+    type Output = Explained;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Explained> {
+        let names = ctx.memory.names.load();
+        let parsed = self.pipelines.iter().map(|text| Pipeline::parse(text, &names));
+        let parsed: Vec<Pipeline> = parsed.collect::<Result<_>>()?;
+        let view = ctx.memory.store.view();
+        let freshness = self.run.then(|| freshness::of(ctx.memory, &view));
+        let one = |pipeline: Pipeline| -> Result<One> {
+            let ran = match self.run {
+                true => Some(pipeline.run(&ctx.memory.sources(&view))?.1),
+                false => None,
+            };
+            Ok(One { pipeline: pipeline.to_string(), stages: pipeline.outline(), ran })
+        };
+        Ok(Explained {
+            pipelines: parsed.into_iter().map(one).collect::<Result<_>>()?,
+            as_of: freshness.as_ref().map(|freshness| freshness.as_of),
+            lag: freshness.as_ref().map(|freshness| freshness.lag),
+            degraded: freshness.map(|freshness| freshness.degraded),
+        })
+    }
+
+    fn show(output: &Explained) -> String {
+        let mut text = String::new();
+        for one in &output.pipelines {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}\n", one.pipeline);
+            text.extend(one.stages.iter().map(ToString::to_string));
+            if let Some(ran) = &one.ran {
+                let _ = write!(text, "\n{ran}");
+            }
+        }
+        for problem in output.degraded.iter().flatten() {
+            let _ = writeln!(text, "degraded: {problem}");
+        }
+        text
+    }
+}

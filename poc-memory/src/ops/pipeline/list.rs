@@ -1,0 +1,81 @@
+//! `pipeline list`
+
+use crate::error::Result;
+use crate::ops::text::{Problem, problem, table};
+use crate::ops::{Access, Ctx, Op};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// List the saved pipelines: those of `[pipelines]` in config.toml.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct List {}
+
+/// The saved pipelines.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Listed {
+    /// By name.
+    pipelines: Vec<Row>,
+}
+
+/// One of them.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Row {
+    /// Without its `@`.
+    name: String,
+    /// As saved.
+    text: String,
+    /// Whether it can be used.
+    sound: bool,
+    /// A sound one in its canonical form, saved pipelines written out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pipeline: Option<String>,
+    /// What is wrong with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    problem: Option<Problem>,
+}
+
+impl Op for List {
+    const NAME: &'static str = "pipeline list";
+    const ACCESS: Access = Access::Read;
+    type Output = Listed;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Listed> {
+        let names = ctx.memory.names.load();
+        let row = |(name, text): (&String, &str)| {
+            let checked = names.check(name);
+            Row {
+                name: name.clone(),
+                text: text.to_owned(),
+                sound: checked.is_ok(),
+                pipeline: checked.as_ref().ok().map(ToString::to_string),
+                problem: checked.as_ref().err().map(Problem::from),
+            }
+        };
+        let saved = names.all_saved().iter().map(|(name, saved)| (name, saved.text.as_str()));
+        Ok(Listed { pipelines: saved.map(row).collect() })
+    }
+
+    fn show(output: &Listed) -> String {
+        if output.pipelines.is_empty() {
+            return "no pipelines are saved; save one in config.toml:\n\n  [pipelines]\n  recent = \"age:<7d | limit:20\"\n\n\
+                    and use it as `poc-memory search -p @recent`\n"
+                .to_owned();
+        }
+        let rows: Vec<Vec<String>> = output
+            .pipelines
+            .iter()
+            .map(|row| {
+                let state = if row.sound { "ok" } else { "broken" };
+                let words: Vec<&str> = row.text.split_whitespace().collect();
+                vec![format!("@{}", row.name), state.to_owned(), words.join(" ")]
+            })
+            .collect();
+        let mut text = table(&rows);
+        for wrong in output.pipelines.iter().filter_map(|row| row.problem.as_ref()) {
+            text.push('\n');
+            text.push_str(&problem(wrong));
+        }
+        text
+    }
+}

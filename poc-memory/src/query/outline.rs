@@ -1,0 +1,78 @@
+//! What a pipeline will do, stage by stage, without running it.
+
+use super::Pipeline;
+use super::ast::Call;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What one stage will do. `Display` is one line for each of its arguments below its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outline {
+    /// The stage as written.
+    pub stage: String,
+    /// `generator`, `filter`, `transform` or `algorithm`.
+    pub kind: String,
+    /// What it does, in words.
+    pub does: String,
+    /// Its arguments, defaults filled in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<Argument>,
+    /// The saved pipeline it stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<String>,
+}
+
+/// An argument of a stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Argument {
+    /// The parameter.
+    pub name: String,
+    /// What it says; absent where nothing is given and nothing stands in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Whether the pipeline says so, or the default.
+    pub given: bool,
+    /// What the parameter means.
+    pub meaning: String,
+}
+
+impl Pipeline {
+    /// What every stage will do.
+    pub fn outline(&self) -> Vec<Outline> {
+        self.calls.iter().map(outline).collect()
+    }
+}
+
+fn outline(call: &Call) -> Outline {
+    let arguments = call.def.params.iter().zip(&call.values).map(|(param, given)| Argument {
+        name: param.name.to_owned(),
+        // A default that could not be read would fail a test.
+        value: call.argument(param.name).ok().flatten().map(|value| value.to_string()),
+        given: given.is_some(),
+        meaning: param.doc.to_owned(),
+    });
+    Outline {
+        stage: call.to_string(),
+        kind: call.def.kind().name().into(),
+        does: call.does(),
+        arguments: arguments.collect(),
+        saved: call.saved.as_deref().map(str::to_owned),
+    }
+}
+
+impl fmt::Display for Outline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let saved = self.saved.as_ref().map_or_else(String::new, |name| format!(" (from `@{name}`)"));
+        writeln!(f, "{}\n  {}: {}{saved}", self.stage, self.kind, self.does)?;
+        for Argument { name, value, given, meaning } in &self.arguments {
+            let said = match (value, given) {
+                (Some(value), true) => format!("{name} = {value}"),
+                (Some(value), false) => format!("{name} = {value} (default)"),
+                (None, _) => format!("{name} is not given"),
+            };
+            writeln!(f, "    {said:<32}  {meaning}")?;
+        }
+        Ok(())
+    }
+}
