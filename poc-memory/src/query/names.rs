@@ -31,7 +31,7 @@ impl Names {
         &self.saved
     }
 
-    /// Reads and checks a saved pipeline.
+    /// Reads and checks a saved pipeline, by itself or for search terms ([`Pipeline::template`]).
     ///
     /// # Errors
     /// `invalid_config` with everything that is wrong, placed where it is saved.
@@ -41,7 +41,7 @@ impl Names {
             Error { hint: unknown.hint, ..Error::not_found(unknown.message) }
         })?;
         let checked = match is_name(name) {
-            true => Pipeline::parse(&format!("@{name}"), self),
+            true => Pipeline::template(&format!("@{name}"), self),
             false => Err(Error::invalid(no_name(name)).hint(NAMING)),
         };
         checked.map_err(|error| Error { code: Code::InvalidConfig, ..error.at(saved.at.clone()) })

@@ -2,7 +2,7 @@
 //! looking at a store is found here, and all of it is reported together.
 
 use super::ast::{Call, Pipeline};
-use super::lex::{self, RawStage};
+use super::lex::{self, Argument, RawStage, Word};
 use super::names::Names;
 use super::problem::{self, Flawed, Problem, short};
 use super::stage::{self, Kind, StageDef};
@@ -30,22 +30,37 @@ impl Pipeline {
     /// # Errors
     /// `invalid_argument` with everything that is wrong, under the pipeline.
     pub fn parse(text: &str, names: &Names) -> Result<Pipeline> {
-        build(text, std::slice::from_ref(&(0..text.len())), names)
+        build(text, std::slice::from_ref(&(0..text.len())), names, None)
+    }
+
+    /// As [`Pipeline::parse`] for a pipeline that search terms may complete: where its first stage
+    /// takes a text and has none, `TERMS` stands in.
+    ///
+    /// # Errors
+    /// As [`Pipeline::parse`].
+    pub fn template(text: &str, names: &Names) -> Result<Pipeline> {
+        match lacking(text, names, 0) {
+            Some(_) => Pipeline::from_parts(&["TERMS".into()], &[text.to_owned()], names),
+            None => Pipeline::parse(text, names),
+        }
     }
 
     /// Parses and checks the command line's form: free terms, then `-p` stages, each of which may
     /// itself hold `|`. Terms become the text of a first stage that takes one and has none
-    /// (`hybrid`), else an implicit `match:` in front.
+    /// (`hybrid`), also where it is the first of a saved pipeline; else an implicit `match:` in
+    /// front.
     ///
     /// # Errors
     /// As [`Pipeline::parse`].
     pub fn from_parts(terms: &[String], stages: &[String], names: &Names) -> Result<Pipeline> {
         let mut all = stages.to_vec();
+        let mut waiting = None;
         if !terms.is_empty() {
-            let terms = quoted(&terms.join(" "));
-            match all.first_mut().and_then(|first| Some((text_place(first)?, first))) {
-                Some((place, first)) => first.insert_str(place, &format!(":{terms}")),
-                None => all.insert(0, format!("match:{terms}")),
+            let terms = terms.join(" ");
+            match all.first_mut().and_then(|first| Some((lacking(first, names, 0)?, first))) {
+                Some((Lacks::Here(place), first)) => first.insert_str(place, &format!(":{}", quoted(&terms))),
+                Some((Lacks::Saved, _)) => waiting = Some(terms),
+                None => all.insert(0, format!("match:{}", quoted(&terms))),
             }
         }
         let mut text = String::new();
@@ -61,23 +76,43 @@ impl Pipeline {
         if parts.is_empty() {
             parts.push(0..0);
         }
-        build(&text, &parts, names)
+        build(&text, &parts, names, waiting)
     }
 }
 
-/// Where in a part of a pipeline the text of its first stage belongs, when that is a generator that
-/// takes a text and has none.
-fn text_place(part: &str) -> Option<usize> {
-    let stages = lex::stages(part, 0..part.len(), &mut Vec::new());
-    let first = stages.first()?;
-    let lacks_text = first.not.is_none() && first.value.is_none() && first.trailing.is_empty();
-    let takes_text = stage::find(&first.word)?.text().is_some();
-    (lacks_text && takes_text).then_some(first.word_span.end)
+/// Where the text of a first stage is missing.
+enum Lacks {
+    /// At this byte.
+    Here(usize),
+    /// In the saved pipeline it names.
+    Saved,
 }
 
-fn build(source: &str, parts: &[Range<usize>], names: &Names) -> Result<Pipeline> {
+/// Where a pipeline lacks the text of its first stage, a generator that takes one.
+fn lacking(text: &str, names: &Names, depth: usize) -> Option<Lacks> {
+    let stages = lex::stages(text, 0..text.len(), &mut Vec::new());
+    let first = stages.first().filter(|first| first.not.is_none() && lacks_text(first))?;
+    match first.word.strip_prefix('@') {
+        Some(name) if depth < MAX_DEPTH => {
+            lacking(names.saved(name)?.1, names, depth + 1).map(|_| Lacks::Saved)
+        }
+        Some(_) => None,
+        None => {
+            stage::find(&first.word)?.text()?;
+            Some(Lacks::Here(first.word_span.end))
+        }
+    }
+}
+
+fn lacks_text(stage: &RawStage) -> bool {
+    stage.value.is_none() && stage.trailing.is_empty()
+}
+
+/// `terms` are the text of the first stage, when that is in a saved pipeline and lacks one.
+fn build(source: &str, parts: &[Range<usize>], names: &Names, terms: Option<String>) -> Result<Pipeline> {
     let mut builder = Builder {
         names,
+        terms,
         calls: Vec::new(),
         used: BTreeSet::new(),
         flawed: Vec::new(),
@@ -109,6 +144,8 @@ fn build(source: &str, parts: &[Range<usize>], names: &Names) -> Result<Pipeline
 /// Stages of one text after the other, saved pipelines in the place of their names.
 struct Builder<'a> {
     names: &'a Names,
+    /// The text of the first stage.
+    terms: Option<String>,
     calls: Vec<Call>,
     /// The saved pipelines used, directly or by each other.
     used: BTreeSet<Arc<str>>,
@@ -166,9 +203,16 @@ impl<'a> Builder<'a> {
                 format!("`!` cannot stand before `{}`, which is {}", def.word, with_article(def.kind()));
             problems.push(Problem::new(not, message).hint("only a filter can be negated"));
         }
+        let mut stage = stage.clone();
+        if lacks_text(&stage) && def.text().is_some() && self.calls.is_empty() {
+            let end = stage.word_span.end..stage.word_span.end;
+            let word = |text| Word { text, span: end.clone(), equals: None };
+            stage.value =
+                self.terms.take().map(|terms| Argument { words: vec![word(terms)], mark: end.clone() });
+        }
         let values = match misread {
             true => vec![None; def.params.len()],
-            false => arguments::read(stage, def, self.names, problems),
+            false => arguments::read(&stage, def, self.names, problems),
         };
         let saved = chain.last().map(|&name| name.into());
         self.calls.push(Call { def, negated: stage.not.is_some(), values, saved });

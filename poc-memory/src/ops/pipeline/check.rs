@@ -34,7 +34,8 @@ struct Checked {
     saved: Option<String>,
     /// Whether it can be used.
     sound: bool,
-    /// A sound one in its canonical form, saved pipelines written out.
+    /// A sound one in its canonical form, saved pipelines written out; `TERMS` stands where search
+    /// terms belong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pipeline: Option<String>,
     /// What is wrong.
@@ -64,7 +65,7 @@ impl Op for Check {
         let mut pipelines: Vec<Checked> = self
             .pipelines
             .iter()
-            .map(|text| Checked::of(text, None, Pipeline::parse(text, &names)))
+            .map(|text| Checked::of(text, None, Pipeline::template(text, &names)))
             .collect();
         if pipelines.is_empty() {
             let saved = names.all_saved().iter();

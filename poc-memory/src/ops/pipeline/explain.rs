@@ -40,7 +40,8 @@ pub(crate) struct Explained {
 /// What one pipeline does.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct One {
-    /// In its canonical form, saved pipelines written out.
+    /// In its canonical form, saved pipelines written out; `TERMS` stands where search terms
+    /// belong.
     pipeline: String,
     stages: Vec<Outline>,
     /// What it did, when it was run.
@@ -55,7 +56,10 @@ impl Op for Explain {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Explained> {
         let names = ctx.memory.names.load();
-        let parsed = self.pipelines.iter().map(|text| Pipeline::parse(text, &names));
+        let parsed = self.pipelines.iter().map(|text| match self.run {
+            true => Pipeline::parse(text, &names),
+            false => Pipeline::template(text, &names),
+        });
         let parsed: Vec<Pipeline> = parsed.collect::<Result<_>>()?;
         let view = ctx.memory.store.view();
         let freshness = self.run.then(|| freshness::of(ctx.memory, &view));

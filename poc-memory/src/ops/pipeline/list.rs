@@ -27,7 +27,8 @@ struct Row {
     text: String,
     /// Whether it can be used.
     sound: bool,
-    /// A sound one in its canonical form, saved pipelines written out.
+    /// A sound one in its canonical form, saved pipelines written out; `TERMS` stands where search
+    /// terms belong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pipeline: Option<String>,
     /// What is wrong with it.

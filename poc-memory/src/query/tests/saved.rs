@@ -84,6 +84,34 @@ fn a_saved_pipeline_behaves_as_if_its_text_stood_there() {
 }
 
 #[test]
+fn search_terms_complete_a_saved_pipeline() {
+    let names =
+        saved(&[("deep", "hybrid,k=100 | spread"), ("deeper", "@deep | limit:3"), ("due", "age:<7d")]);
+    let with = |terms: &[&str], stages: &[&str]| {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        Pipeline::from_parts(&owned(terms), &owned(stages), &names).map(|pipeline| pipeline.to_string())
+    };
+    let deeper = Ok("hybrid:\"a | b\",k=100 | spread | limit:3 | age:<7d".to_owned());
+    assert_eq!(with(&["a", "|", "b"], &["@deeper | @due"]), deeper);
+    assert_eq!(with(&["a"], &["@due"]), Ok("match:a | age:<7d".into()));
+    assert_eq!(names.check("deeper").unwrap().to_string(), "hybrid:TERMS,k=100 | spread | limit:3");
+    insta::assert_snapshot!(told(&Pipeline::parse("@deeper", &names).unwrap_err()), @r"
+    in the saved pipeline `@deep`: `hybrid` needs a text
+      hybrid,k=100 | spread
+      ^^^^^^
+    hint: write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+    ");
+    insta::assert_snapshot!(told(&with(&["a"], &["limit:3 | @deep"]).unwrap_err()), @r"
+    2 problems in this pipeline
+      match:a | limit:3 | @deep
+                          ^^^^^ `@deep` starts with `hybrid` and can only be the first stage; search terms already are the first stage, `match:`
+      in the saved pipeline `@deep`:
+      hybrid,k=100 | spread
+      ^^^^^^ `hybrid` needs a text; write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+    ");
+}
+
+#[test]
 fn each_kind_of_problem() {
     let names = saved(&[
         ("episodes", "type:episodic"),
