@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use places::Places;
 use poc_memory::agent::Catalog;
 use poc_memory::config::Config;
-use poc_memory::error::{Error, Result};
+use poc_memory::error::Result;
 use poc_memory::query::Names;
 use settle::{Found, News, Settled};
 use std::collections::BTreeSet;
@@ -135,26 +135,20 @@ fn look(shared: &Shared, sure: bool) -> Result<(Open, Arc<Catalog>)> {
     Ok((open, catalog))
 }
 
-/// Takes over the saved pipelines of the settings as they stand in the file now; says what else
-/// differs from those the daemon goes by, and what is wrong.
-fn settings(shared: &Shared) -> Vec<String> {
+/// Takes over the saved pipelines of the settings as they stand in the file now; says what is
+/// wrong with the settings otherwise.
+fn settings(shared: &Shared) -> Option<String> {
     let memory = &shared.memory;
     let config = match Config::load(&memory.paths.config_file()) {
         Ok(config) => config,
-        Err(error) => {
-            let line = error.line();
-            return vec![format!("the settings are broken, those the daemon goes by stay: {line}")];
-        }
+        Err(error) => return Some(format!("the settings are broken, those before go on: {}", error.line())),
     };
     let names = Names::of(&Config { pipelines: config.pipelines.clone(), ..memory.config.clone() });
     if names != **memory.names.load() {
         memory.names.store(Arc::new(names));
     }
-    let mut problems: Vec<String> = memory.names.load().problems().iter().map(Error::line).collect();
-    if memory.config != (Config { pipelines: memory.config.pipelines.clone(), ..config }) {
-        problems.push("`config.toml` has changed: restart the daemon for it to take effect".into());
-    }
-    problems
+    let same = memory.config == (Config { pipelines: memory.config.pipelines.clone(), ..config });
+    (!same).then(|| "`config.toml` has changed: restart the daemon for it to take effect".into())
 }
 
 fn tell(news: &News) {

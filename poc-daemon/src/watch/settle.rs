@@ -22,7 +22,7 @@ pub(crate) struct Found {
     /// Whether the folder of the agents is there; without it nothing is known about them.
     pub(crate) folder: bool,
     /// What is wrong with the settings.
-    pub(crate) settings: Vec<String>,
+    pub(crate) settings: Option<String>,
 }
 
 /// What is to be shown from now on.

@@ -59,7 +59,7 @@ impl Entry {
 pub struct Catalog {
     /// By name.
     pub agents: BTreeMap<String, Entry>,
-    /// What is wrong with the folder as a whole.
+    /// What is wrong with the folder as a whole, and with saved pipelines.
     pub problems: Vec<String>,
 }
 
@@ -87,6 +87,12 @@ impl Catalog {
     }
 
     fn from(memory: &Memory, memos: &mut BTreeMap<String, Memo>) -> Catalog {
+        let mut catalog = Catalog::from_folder(memory, memos);
+        catalog.problems.extend(memory.names.load().problems().iter().map(Error::line));
+        catalog
+    }
+
+    fn from_folder(memory: &Memory, memos: &mut BTreeMap<String, Memo>) -> Catalog {
         match folder::read(&memory.paths.agents()) {
             Folder::Read(files) => from_files(memory, memos, files),
             Folder::Missing if !memos.values().any(Memo::is_present_file) => {

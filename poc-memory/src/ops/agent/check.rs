@@ -19,11 +19,8 @@ pub(crate) struct Check {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Report {
     agents: Vec<Checked>,
-    /// What is wrong with the folder of agents as a whole.
+    /// What is wrong with the folder of agents and the saved pipelines.
     problems: Vec<String>,
-    /// What is wrong with saved pipelines, whether an agent uses them or not.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pipelines: Vec<Problem>,
 }
 
 /// One agent.
@@ -56,11 +53,7 @@ impl Op for Check {
             let errors = entry.errors.iter().map(Problem::from).collect();
             Checked { name: name.clone(), errors, warnings }
         });
-        Ok(Report {
-            agents: agents.collect(),
-            problems: catalog.problems.clone(),
-            pipelines: ctx.memory.names.load().problems().iter().map(Problem::from).collect(),
-        })
+        Ok(Report { agents: agents.collect(), problems: catalog.problems.clone() })
     }
 
     fn show(output: &Report) -> String {
@@ -73,7 +66,6 @@ impl Op for Check {
             text.extend(agent.warnings.iter().map(|warning| format!("{}: warning: {warning}\n", agent.name)));
         }
         text.extend(output.problems.iter().map(|problem| format!("{problem}\n")));
-        text.extend(output.pipelines.iter().map(problem));
         text
     }
 
