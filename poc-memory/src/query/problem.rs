@@ -3,6 +3,7 @@
 use crate::error::{At, Error, Fault, Faulty};
 use std::fmt::Write;
 use std::ops::Range;
+use unicode_width::UnicodeWidthChar;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -174,9 +175,13 @@ impl<'a> Line<'a> {
         cut(self.cut.0).chain(flat).chain(cut(self.cut.1)).collect::<String>().trim_end().to_owned()
     }
 
+    /// Carets under the span, column for column of a terminal: some characters take two, some none.
     fn carets(&self, span: &Range<usize>) -> String {
-        let place =
-            |offset: usize| self.text.char_indices().take_while(|(at, _)| self.start + at < offset).count();
+        let place = |offset: usize| {
+            let before = self.text.char_indices().take_while(|(at, _)| self.start + at < offset);
+            // What is shown as a space has the width of one.
+            before.map(|(_, char)| char.width().unwrap_or(1)).sum::<usize>()
+        };
         let (from, to) = (place(span.start), place(span.end));
         let indent = from + usize::from(self.cut.0);
         format!("{:indent$}{}", "", "^".repeat((to - from).max(1)))

@@ -1,6 +1,4 @@
-//! `all`: every live node (active or stale, not past its date), score 1, by id.
-//!
-//! A `state:NAME` filter anywhere in the pipeline widens it to the nodes in that state.
+//! `all`: every live node, by id.
 
 use super::{Example, StageDef, Work};
 use crate::graph::Ix;
@@ -15,7 +13,9 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "all",
     params: &[],
     doc: "Every live node, score 1, by id; a `state:` filter widens it to that state",
-    more: "",
+    more: "A pipeline that starts with no generator starts with `all`. Live is what is active or stale \
+           and not past its date. A `state:NAME` anywhere in the pipeline (but not `!state:NAME`) lets \
+           the nodes in that state in.",
     example: Example {
         pipeline: "all",
         gives: &[

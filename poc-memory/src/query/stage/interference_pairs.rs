@@ -1,11 +1,4 @@
-//! `interference-pairs,min_sim=0.5`: nodes that are alike in text but live in different
-//! communities, so that finding one hides the other.
-//!
-//! Live nodes ask the vector index for their nearest nodes, by the vectors of their text (of their
-//! title when they have no text: short titles are alike without meaning much); of the answers those
-//! in other communities make pairs. In a large store only the nodes changed last ask, so that the
-//! time grows with the store and not with its square. Both members of a pair come out once; a
-//! node's score is that of its best pair. The pairs travel with the set.
+//! `interference-pairs,min_sim=0.5`: nodes that are alike in text but live in different communities.
 
 use super::{Example, StageDef, Work};
 use crate::error::Result;
@@ -39,12 +32,20 @@ pub(super) const STAGE: StageDef = StageDef {
             name: "probes",
             place: Place::Named,
             takes: Takes::Count(1, 1_000_000),
-            absent: Absent::Default("2000"),
+            absent: Absent::Default("5000"),
             doc: "nodes that are compared with all others, the last changed first",
         },
     ],
     doc: "Nodes alike in text but in different communities, in pairs, score = cosine",
-    more: "",
+    more: "Two notes that say nearly the same and live apart get in each other's way: finding one hides \
+           the other. Each node asks the vector index for its nearest, by its passages (by its title \
+           when it has no text: short titles are alike without meaning much); of the answers those in \
+           other communities make pairs. Both members come out, a node's score is that of its best \
+           pair. The pairs travel with the set: a template prints them with `PAIRS` as long as both \
+           members are in it.\n\n\
+           Up to `probes` nodes the answer is complete. In a larger store only those changed last ask, \
+           so that the time grows with the store and not with its square; an asked node finds its \
+           partners among all.",
     example: Example { pipeline: "interference-pairs,min_sim=0.9", gives: &["session#1", "session#2"] },
     does: |call| {
         let least = call.number("min_sim").unwrap_or_default();

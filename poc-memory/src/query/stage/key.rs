@@ -1,5 +1,4 @@
-//! `key:GLOB`: nodes whose whole key matches: `*` any run of characters, `?` one, `[…]` one of a
-//! set.
+//! `key:GLOB`: nodes whose whole key matches.
 
 use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
@@ -14,7 +13,8 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "matched against the whole key",
     }],
     doc: "Keeps nodes whose key matches a glob",
-    more: "",
+    more: "`*` stands for any run of characters, `?` for one, `[abc]`, `[a-z]` and `[!a]` for one of a \
+           set. Letter case counts. A key with `|`, `,` or spaces stands in quotes.",
     example: Example { pipeline: "key:session#*", gives: &["session#1", "session#2"] },
     does: |call| match call.glob("GLOB") {
         Ok(glob) => format!("whose key matches `{}`", glob.text()),

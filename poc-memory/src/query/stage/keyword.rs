@@ -1,4 +1,4 @@
-//! `keyword:WORD`: nodes with a keyword. Letter case and the form of accents do not matter.
+//! `keyword:WORD`: nodes with a keyword.
 
 use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
@@ -14,7 +14,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "one keyword",
     }],
     doc: "Keeps nodes with a keyword",
-    more: "",
+    more: "Keywords are compared as `insert` stores them: trimmed, in lower case, accents in one form.",
     example: Example { pipeline: "keyword:Storage", gives: &["b-tree", "lsm-tree"] },
     does: |call| format!("with the keyword `{}`", call.text("WORD").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -13,7 +13,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "how many stay",
     }],
     doc: "Keeps the first N",
-    more: "",
+    more: "The order is that of the stage before.",
     example: Example { pipeline: "all | limit:2", gives: &["b-tree", "wal"] },
     does: |call| format!("the first {}", call.count("N").unwrap_or_default()),
     work: Work::Cut(|call, len| 0..call.count("N").unwrap_or(len).min(len)),

@@ -1,5 +1,4 @@
-//! `linked-to:KEY`: nodes tied to the node with the key, by an edge of any kind that graph stages
-//! see, in either direction.
+//! `linked-to:KEY`: nodes tied to the node with the key.
 
 use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
@@ -14,7 +13,8 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "the key of the other node",
     }],
     doc: "Keeps nodes tied to the node with a key",
-    more: "",
+    more: "By an edge of any kind that graph stages see (`link`, `keyword`, `semantic` and the \
+           associative ones), in either direction. The node with the key may be in any state.",
     example: Example { pipeline: "linked-to:wal", gives: &["b-tree", "crash-notes"] },
     does: |call| format!("tied to `{}`", call.text("KEY").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -1,9 +1,4 @@
 //! `match:TERMS`: nodes that hold the terms, in three tiers.
-//!
-//! Per term: a node whose key is the term scores 1, one whose key has the term as a component
-//! (keys split at `-`, `_`, `/`, `.` and `#`) scores 0.5; letter case does not matter. Terms that
-//! no key answers are looked for in titles and bodies together: 0.2 × the BM25 score divided by
-//! the best one. What a node gets from several terms adds up.
 
 use super::{Example, StageDef, Work};
 use crate::error::Result;
@@ -35,7 +30,11 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "words, matched in keys, else in texts",
     }],
     doc: "Nodes whose key is a term (1), has it as a component (0.5) or whose text holds it (up to 0.2)",
-    more: "",
+    more: "Terms are divided by spaces. Each term looks in the keys first, letter case aside: a node \
+           whose key is the term gets 1, one with the term as a component (keys are split at `-`, `_`, \
+           `/`, `.` and `#`) gets 0.5. Only terms that no key answers are looked for in titles and \
+           texts: 0.2 · BM25 / best BM25 (Robertson and Zaragoza 2009; a term of the title counts \
+           twice). What a node gets from several terms adds up. Best first, ties by id.",
     example: Example { pipeline: "match:\"wal tree\"", gives: &["wal", "b-tree", "lsm-tree"] },
     does: |call| format!("nodes that match {}", call.text("TERMS").unwrap_or_default()),
     work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),

@@ -1,5 +1,4 @@
-//! `type:NAME`: nodes of a type: `episodic` (a session), `daily`, `weekly`, `monthly`, `semantic`,
-//! or one the settings declare.
+//! `type:NAME`: nodes of a type.
 
 use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
@@ -14,7 +13,8 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "a built-in type or one of `[nodes] types` in the settings",
     }],
     doc: "Keeps nodes of a type",
-    more: "",
+    more: "Built in are `episodic` (a session), `daily`, `weekly`, `monthly` and `semantic`; `[nodes] \
+           types` in the settings adds others.",
     example: Example { pipeline: "type:episodic", gives: &["session#1", "session#2"] },
     does: |call| format!("of type `{}`", call.text("NAME").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -1,5 +1,4 @@
-//! `not-visited:AGENT[,DURATION]`: nodes the agent has never visited, or not within the duration;
-//! the same as `!visited:AGENT[,DURATION]`.
+//! `not-visited:AGENT[,DURATION]`: nodes the agent has never visited, or not within the duration.
 
 use super::visited::{PARAMS, visited, within};
 use super::{Example, StageDef, Work};
@@ -8,7 +7,7 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "not-visited",
     params: PARAMS,
     doc: "Keeps nodes an agent has never visited, or not within a duration",
-    more: "",
+    more: "The same as `!visited:AGENT[,DURATION]`.",
     example: Example { pipeline: "type:episodic | not-visited:linker,7d", gives: &["session#2"] },
     does: |call| format!("`{}` has not visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     work: Work::Filter(|call, ctx| {

@@ -13,7 +13,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "how many are left out",
     }],
     doc: "Leaves out the first N",
-    more: "",
+    more: "With `limit:N` behind it, a page of an answer.",
     example: Example { pipeline: "all | offset:1 | limit:2", gives: &["wal", "session#1"] },
     does: |call| format!("all but the first {}", call.count("N").unwrap_or_default()),
     work: Work::Cut(|call, len| call.count("N").unwrap_or(0).min(len)..len),

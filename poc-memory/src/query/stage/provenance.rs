@@ -1,6 +1,4 @@
-//! `provenance:NAME`: nodes by who made them. A provenance such as `import:notes.md` goes by its
-//! whole text and by its part before the `:`; one of an agent, `agent:linker`, also by the agent's
-//! name.
+//! `provenance:NAME`: nodes by who made them.
 
 use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
@@ -15,7 +13,8 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "the whole provenance, its part before `:`, or an agent's name",
     }],
     doc: "Keeps nodes by who made them",
-    more: "",
+    more: "`import:notes.md` goes by `import:notes.md` and by `import`; `agent:linker` by \
+           `agent:linker`, `agent` and `linker`.",
     example: Example { pipeline: "provenance:linker", gives: &["crash-notes"] },
     does: |call| format!("made by `{}`", call.text("NAME").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

@@ -27,7 +27,10 @@ pub(super) const STAGE: StageDef = StageDef {
         },
     ],
     doc: "The nodes nearest to a text in the vector index, score = cosine",
-    more: "",
+    more: "The text becomes a vector as the texts of notes do. A node has a vector for its title and \
+           one for each passage of its text; the nearest of them counts. Below `[vectors] exact-below` \
+           vectors all are compared, above an HNSW graph is asked (Malkov and Yashunin 2018). Best \
+           first, ties by id.",
     example: Example { pipeline: "similar:\"write ahead log\",k=1", gives: &["wal"] },
     does: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());

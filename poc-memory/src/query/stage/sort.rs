@@ -1,5 +1,4 @@
-//! `sort:FIELD [asc|desc]`: puts the set in order, greatest first unless `asc` is said; ties by id.
-//! The fields are those of the table of fields that sort.
+//! `sort:FIELD [asc|desc]`: puts the set in order. The fields are those of the table of fields.
 
 use super::{Example, StageDef, Work};
 use crate::error::Error;
@@ -27,7 +26,8 @@ pub(super) const STAGE: StageDef = StageDef {
         },
     ],
     doc: "Puts the set in order by a field, greatest first unless `asc` is said",
-    more: "",
+    more: "Ties go by id, so the order is always the same. `visited:AGENT` counts a node never visited \
+           as visited before all others. With `limit:N` behind it only the first N are put in order.",
     example: Example {
         pipeline: "sort:content-len asc | limit:2",
         gives: &["todo/benchmarks", "day#2026-11-21"],

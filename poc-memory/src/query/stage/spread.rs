@@ -1,8 +1,5 @@
-//! `spread,max_hops=3,edge_decay=0.3,min_activation=0.005`: spreading activation from the incoming
-//! set, which emits its scores all at once.
-//!
-//! The formula is that of `rank::activation`. A node's weight does not gate the spread; it
-//! multiplies the final activation once. The incoming nodes are part of the answer.
+//! `spread,max_hops=3,edge_decay=0.3,min_activation=0.005`: spreading activation from the incoming set
+//! (`rank::activation`).
 
 use super::{Example, StageDef, Work};
 use crate::error::Result;
@@ -47,7 +44,14 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "spread",
     params: &[MAX_HOPS, EDGE_DECAY, MIN_ACTIVATION],
     doc: "Nodes around the set by spreading activation along ties, times their weight",
-    more: "",
+    more: "All nodes of the set emit their score at once. Per hop, what arrives at a node from all \
+           sides is summed; a sum under `min_activation` is dropped, any other counts and goes on along \
+           every tie, times `edge_decay · strength`. A node scores `weight · Σ of what arrived in all \
+           hops`, the set what it emitted as well; the weight does not gate the spread. Spreading \
+           activation after Collins and Loftus (1975), the summing of sources after Anderson (1983).\n\n\
+           By hand: a — b of strength 1 and b — c of 0.5, `edge_decay=0.5`, from a with score 1. First \
+           hop: b gets 0.5. Second: a gets 0.25 back, c gets 0.125. Third: b gets 0.125 + 0.03125. In \
+           all a 1.25, b 0.65625, c 0.125.",
     example: Example { pipeline: "match:b-tree | spread", gives: &["b-tree", "wal", "crash-notes"] },
     does: |call| {
         let hops = call.count("max_hops").unwrap_or_default();

@@ -1,5 +1,4 @@
-//! `state:NAME`: nodes in a state: `active`, `stale`, `superseded` or `expired`. It widens `all`
-//! to that state. A live node past its date counts as expired.
+//! `state:NAME`: nodes in a state.
 
 use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
@@ -15,7 +14,9 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "the state; `all` gives nodes in it too",
     }],
     doc: "Keeps nodes in a state, and widens `all` to it",
-    more: "",
+    more: "`active`, `stale`, `superseded` or `expired`. A live node past its date counts as expired \
+           before any housekeeping has written so. Without `!`, it widens `all` to that state, wherever \
+           in the pipeline it stands.",
     example: Example { pipeline: "all | state:superseded", gives: &["old-tree"] },
     does: |call| match call.state("NAME") {
         Ok(state) => format!("that are {state}"),

@@ -1,7 +1,4 @@
 //! `visited:AGENT[,DURATION]`: nodes the agent has visited, ever or within the duration.
-//!
-//! Where a run asks for it, a visit counts only for the version it saw: a node edited since counts
-//! as not visited.
 
 use super::{Example, StageDef, Work};
 use crate::graph::Ix;
@@ -33,7 +30,8 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "visited",
     params: PARAMS,
     doc: "Keeps nodes an agent has visited, ever or within a duration",
-    more: "",
+    more: "A duration counts back from now. A visit counts only for the version it saw: a node edited \
+           since counts as not visited, unless the agent's file says otherwise.",
     example: Example { pipeline: "visited:linker,7d", gives: &["session#1"] },
     does: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     work: Work::Filter(|call, ctx| {
@@ -50,6 +48,9 @@ pub(super) fn within(call: &Call) -> String {
 pub(super) fn visited<'a>(agent: &str, within: Option<Span>, ctx: &Ctx<'a>) -> impl FnMut(Ix) -> bool + 'a {
     let view = ctx.sources.view;
     let mut visits = view.visits_of(agent).map(|column| column.cursor());
+    if visits.is_none() {
+        ctx.note(format!("`{agent}` has visited nothing"));
+    }
     let mut versions = view.versions();
     let after = within.map(|span| ctx.sources.now.minus(span));
     let by_version = ctx.sources.revisit_on_change;

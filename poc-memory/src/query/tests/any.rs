@@ -4,7 +4,7 @@
 use super::naive::{Graph, graph, state};
 use super::parse;
 use crate::error::Code;
-use crate::graph::State;
+use crate::graph::{Ix, State};
 use crate::query::{Absent, Kind, Param, Place, StageDef, Takes, vocabulary};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -52,6 +52,13 @@ fn stage(def: &'static StageDef) -> BoxedStrategy<String> {
             })
             .boxed()
     })
+}
+
+/// A filter without `!`. `state:` is none of these: it widens `all`.
+fn filter() -> impl Strategy<Value = String> {
+    let filters = vocabulary().iter().filter(|def| def.kind() == Kind::Filter && def.word != "state");
+    let plain = select(filters.collect::<Vec<_>>()).prop_flat_map(stage);
+    plain.prop_map(|text| text.trim_start_matches('!').to_owned())
 }
 
 fn pipeline() -> impl Strategy<Value = String> {
@@ -109,6 +116,32 @@ fn check(graph: &Graph, text: &str) -> Result<(), TestCaseError> {
     prop_assert_eq!(again.items, set.items);
     prop_assert_eq!(again.pairs, set.pairs);
     Ok(())
+}
+
+proptest! {
+    /// What a filter keeps and what it keeps with a `!` in front are the set, each in its order.
+    #[test]
+    fn a_filter_and_its_negation_part_the_set(
+        graph in graph(14), filters in proptest::collection::vec(filter(), 6),
+    ) {
+        let world = graph.world();
+        let run = |text: &str| -> Option<Vec<Ix>> {
+            let (set, _) = parse(text).unwrap().run(&world.sources()).ok()?;
+            Some(set.items.iter().map(|item| item.ix).collect())
+        };
+        for filter in filters {
+            let halves = [run(&format!("all | {filter}")), run(&format!("all | !{filter}"))];
+            // Both find no node with the key that is asked for, or neither.
+            let [Some(kept), Some(left)] = halves else {
+                prop_assert_eq!(halves, [None, None], "{}", filter);
+                continue;
+            };
+            let all = run("all").unwrap();
+            let of = |half: &[Ix]| all.iter().copied().filter(|ix| half.contains(ix)).collect::<Vec<_>>();
+            prop_assert_eq!((of(&kept), of(&left)), (kept.clone(), left.clone()), "{}", filter);
+            prop_assert_eq!(kept.len() + left.len(), all.len(), "{}", filter);
+        }
+    }
 }
 
 proptest! {

@@ -432,8 +432,8 @@ fn carets_stand_under_characters_not_bytes() {
     insta::assert_snapshot!(told("key:\"größe 日本\" | tpe:x | key:é[a"), @r#"
     2 problems in this pipeline
       key:"größe 日本" | tpe:x | key:é[a
-                       ^^^ unknown stage `tpe`; did you mean `type`?
-                                   ^^^ `é[a` is not a glob for `key`: its `[` is never closed by a `]`
+                         ^^^ unknown stage `tpe`; did you mean `type`?
+                                     ^^^ `é[a` is not a glob for `key`: its `[` is never closed by a `]`
     "#);
     insta::assert_snapshot!(told("größe:日本"), @r"
     unknown stage `größe`

@@ -32,6 +32,14 @@ fn canonical_text() {
     );
     check("similar:how trees split,k=5", "similar:\"how trees split\",k=5");
     check("visited:linker,336h|not-visited:x", "all | visited:linker,14d | not-visited:x");
+    check("age:>2w | created:<45s | visited:a,90", "all | age:>14d | created:<45s | visited:a,90s");
+    check(
+        "!visited:a,2w | !degree:>3 | !linked-to:'a b'",
+        "all | !visited:a,14d | !degree:>3 | !linked-to:\"a b\"",
+    );
+    check("hybrid:\"a, b\",k=5|diverse", "hybrid:\"a, b\",k=5 | diverse");
+    check("neighbors:'journal#1|2',hops=2", "neighbors:\"journal#1|2\",hops=2");
+    check("spectral|geodesic,k=5,max_path=3|manifold", "all | spectral | geodesic,max_path=3,k=5 | manifold");
 }
 
 #[test]
