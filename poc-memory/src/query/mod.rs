@@ -84,7 +84,7 @@ pub struct Scored {
 /// Two nodes that are alike in text but live in different communities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
-    /// The node with the smaller index.
+    /// The node with the smaller id.
     pub a: Ix,
     /// The other.
     pub b: Ix,

@@ -123,12 +123,14 @@ impl Pipeline {
         Pipeline { calls, used: self.used.clone() }
     }
 
-    /// Whether it is one pass over the columns, transforms and filters: cheap at any time. Other
-    /// generators and algorithms search an index or walk the graph.
+    /// Whether it is one pass over the columns, sorts, cuts and filters: cheap at any time. Other
+    /// generators and algorithms search an index or walk the graph; `diverse` compares vectors.
     pub fn is_scan(&self) -> bool {
         let mut calls = self.calls.iter();
         calls.next().is_some_and(|first| first.def.word == "all")
-            && calls.all(|call| matches!(call.def.kind(), Kind::Filter | Kind::Transform))
+            && calls.all(|call| {
+                matches!(call.def.kind(), Kind::Filter | Kind::Transform) && call.def.word != "diverse"
+            })
     }
 
     /// Whether it does nothing but filter.

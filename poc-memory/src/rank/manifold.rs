@@ -68,7 +68,8 @@ impl Line {
         let along: f64 = from_center().zip(&self.axis).map(|(value, axis)| value * axis).sum();
         let axis = self.axis.iter().copied().chain(std::iter::repeat(0.0));
         let square: f64 = from_center().zip(axis).map(|(value, axis)| (value - along * axis).powi(2)).sum();
-        along - square.sqrt()
+        // Nothing along and nothing beside is 0, not the negative zero of an empty sum.
+        along - square.sqrt() + 0.0
     }
 
     /// The `k` nodes of its component that score best, best first, ties by id, among those that

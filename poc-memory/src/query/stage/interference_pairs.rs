@@ -3,6 +3,7 @@
 use super::{Example, StageDef, Work};
 use crate::error::Result;
 use crate::graph::{Ix, NodeId};
+use crate::index::{VectorHit, VectorIndex};
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::plan::Ctx;
 use crate::query::scan::is_live_at;
@@ -56,8 +57,8 @@ pub(super) const STAGE: StageDef = StageDef {
     }),
 };
 
-/// Nearest nodes asked for beside each of another community that is wanted: those of the own
-/// community, which are usually the nearer ones.
+/// Nearest nodes asked for at first for each of another community that is wanted: those of the own
+/// community are usually the nearer ones.
 const NEIGHBORS_PER_PAIR: usize = 4;
 
 fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
@@ -83,14 +84,9 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet
         let parts = vectors.of(id);
         let has_text = parts.iter().any(|(part, _)| *part > 0);
         for (_, vector) in parts.iter().filter(|(part, _)| !has_text || *part > 0) {
-            let near = vectors.search(vector, k * NEIGHBORS_PER_PAIR, &|id| members.contains_key(&id))?;
-            let alike = near.into_iter().take_while(|hit| hit.cosine >= least);
-            let elsewhere = alike.filter_map(|hit| {
-                let &(other, its_community) = members.get(&hit.id)?;
-                (its_community != community).then_some((other, hit.cosine))
-            });
-            for (other, cosine) in elsewhere.take(k) {
-                let best = found.entry((ix.min(other), ix.max(other))).or_insert(cosine);
+            for (other, cosine) in elsewhere(vectors, vector, community, &members, k, least)? {
+                let pair = if view.id(ix) < view.id(other) { (ix, other) } else { (other, ix) };
+                let best = found.entry(pair).or_insert(cosine);
                 *best = best.max(cosine);
             }
         }
@@ -98,7 +94,8 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet
     let mut pairs: Vec<Pair> =
         found.into_iter().map(|((a, b), similarity)| Pair { a, b, similarity }).collect();
     pairs.sort_unstable_by(|x, y| {
-        y.similarity.total_cmp(&x.similarity).then_with(|| (x.a, x.b).cmp(&(y.a, y.b)))
+        let ids = |pair: &Pair| (view.id(pair.a), view.id(pair.b));
+        y.similarity.total_cmp(&x.similarity).then_with(|| ids(x).cmp(&ids(y)))
     });
     let mut scores: FxHashMap<Ix, f64> = FxHashMap::default();
     for pair in &pairs {
@@ -110,4 +107,29 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet
     let mut items: Vec<Scored> = scores.into_iter().map(|(ix, score)| Scored { ix, score }).collect();
     best_first(view, &mut items);
     Ok(ResultSet { items, pairs })
+}
+
+/// The `k` nodes of other communities that are most like a vector, `least` or more.
+fn elsewhere(
+    vectors: &VectorIndex,
+    vector: &[f32],
+    community: u32,
+    members: &FxHashMap<NodeId, (Ix, u32)>,
+    k: usize,
+    least: f64,
+) -> Result<Vec<(Ix, f64)>> {
+    let other = |id: NodeId| members.get(&id).filter(|(_, its)| *its != community).map(|(ix, _)| *ix);
+    let count = k * NEIGHBORS_PER_PAIR;
+    let near = vectors.search(vector, count, &|id| members.contains_key(&id))?;
+    let cut = near.len() == count && near.last().is_some_and(|last| last.cosine >= least);
+    let alike = |hits: Vec<VectorHit>| -> Vec<(Ix, f64)> {
+        let alike = hits.into_iter().take_while(|hit| hit.cosine >= least);
+        alike.filter_map(|hit| Some((other(hit.id)?, hit.cosine))).take(k).collect()
+    };
+    let found = alike(near);
+    // The own community took the places: ask past it, which is dearer.
+    if cut && found.len() < k {
+        return Ok(alike(vectors.search(vector, k, &|id| other(id).is_some())?));
+    }
+    Ok(found)
 }

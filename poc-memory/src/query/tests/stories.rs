@@ -3,7 +3,7 @@
 use super::parse;
 use super::sample::{NOW, World, notes};
 use crate::error::Code;
-use crate::graph::{Activity, Delta, Ix, Node, State, Visit, VisitOutcome, testing};
+use crate::graph::{Activity, Delta, EdgeKind, Ix, Node, State, Visit, VisitOutcome, testing};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
 
@@ -151,6 +151,21 @@ fn pairs_travel_with_the_set() {
     assert!(
         explanation.stages[0].note.as_ref().is_some_and(|note| note.contains("the 1 nodes changed last"))
     );
+}
+
+/// Fifty notes of one community say what the asking one says, and one of another does too.
+#[test]
+fn a_pair_is_found_past_a_community_that_says_the_same() {
+    let says = |number: u64, body: &str| Node { body: body.into(), ..testing::node(number) };
+    let mut deltas: Vec<Delta> =
+        (0..50).map(|number| Delta::Node(Arc::new(says(number, "the slow query")))).collect();
+    deltas.push(Delta::Node(Arc::new(says(50, "the slow query of Monday"))));
+    deltas.extend((1..50).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
+    let world = World::new(NOW, deltas);
+    let (set, _) = world.run("interference-pairs,min_sim=0.5,k=1");
+    assert_eq!(set.items.len(), 51);
+    assert!(set.pairs.iter().all(|pair| world.view.key(pair.b) == "n50"));
+    assert_eq!(world.run("interference-pairs,min_sim=0.999").0.pairs, []);
 }
 
 #[test]
