@@ -1,4 +1,5 @@
-//! What walks the ties: `spread`, communities, beside networkx, scipy and igraph on the same ties.
+//! What walks the ties: `spread`, communities and the spectral embedding, beside networkx, scipy and
+//! igraph on the same ties.
 //!
 //! `cargo bench -p poc-bench --bench structure [-- NODES …]`
 
@@ -7,13 +8,13 @@
 use poc_bench::graph;
 use poc_bench::measure::{Bar, Report, asked, by_turns, once};
 use poc_bench::peers::{self, Answer, Answers};
-use poc_memory::graph::Communities;
-use poc_memory::graph::{Ix, View};
+use poc_memory::graph::{Communities, Embedding, Ix, View};
 use poc_memory::rank::activation::{Spread, spread};
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
 const SEED: u64 = 7;
+const DIMENSIONS: usize = 16;
 const RULES: Spread = Spread { max_hops: 3, edge_decay: 0.3, min_activation: 0.005 };
 
 fn main() {
@@ -25,6 +26,7 @@ fn main() {
         let view = graph::view(&shape, SEED);
         spreading(&view, &seeds, &answers, &mut report);
         communities(&view, &answers, &mut report);
+        embedding(&view, &answers, &mut report);
     }
     report.save();
 }
@@ -68,6 +70,22 @@ fn communities(view: &View, answers: &Answers, report: &mut Report) {
         let theirs = answer.map(|answer| answer.seconds);
         report.add("communities", nodes, seconds, "s", peer, theirs, Bar::Faster(bar), note);
     }
+}
+
+fn embedding(view: &View, answers: &Answers, report: &mut Report) {
+    let (seconds, found) = once(|| Embedding::compute(view, DIMENSIONS));
+    let ours = found.eigenvalues(0);
+    let answer = answers.get("embedding/scipy");
+    if let Some(answer) = answer {
+        // An eigenvalue that occurs several times and does not fit whole is left out here.
+        for (ours, theirs) in ours.iter().zip(&answer.values) {
+            assert!((ours - theirs).abs() < 1e-3, "eigenvalue {theirs} of scipy, here {ours}");
+        }
+    }
+    let note = format!("{} eigenvalues from {:.3}", ours.len(), ours.first().unwrap_or(&0.0));
+    let theirs = answer.map(|answer| answer.seconds);
+    let work = format!("spectral embedding, {DIMENSIONS} dimensions");
+    report.add(&work, view.live_count(), seconds, "s", "scipy eigsh", theirs, Bar::Faster(1.0), note);
 }
 
 /// Newman's modularity over the ties that hold communities together.
