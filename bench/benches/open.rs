@@ -5,17 +5,12 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
-use poc_bench::graph::{self, NOW};
+use poc_bench::graph;
 use poc_bench::measure::{Bar, Report, asked, once};
-use poc_memory::chance::SeededChance;
-use poc_memory::config::Config;
+use poc_bench::memory;
 use poc_memory::graph::{Delta, Trust};
 use poc_memory::memory::{Draft, Memory, insert};
-use poc_memory::paths::Paths;
 use poc_memory::query::Pipeline;
-use poc_memory::time::ManualClock;
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const SEED: u64 = 7;
@@ -25,8 +20,8 @@ fn main() {
     let mut report = Report::new("open");
     for nodes in asked().sizes {
         let folder = tempfile::tempdir().unwrap();
-        fill(&open(folder.path()), nodes);
-        let (seconds, memory) = once(|| open(folder.path()));
+        fill(&memory::open(folder.path()), nodes);
+        let (seconds, memory) = once(|| memory::open(folder.path()));
         report.time("open a store", nodes, seconds, "–", None, Bar::Absolute(1.0));
         for pipeline in [LINKER, "match:'ba fabo' | limit:10", "similar:'ba fabo' | limit:10"] {
             let (seconds, found) = once(|| run(&memory, pipeline));
@@ -36,12 +31,6 @@ fn main() {
         answers_during_import(&memory, nodes, &mut report);
     }
     report.save();
-}
-
-fn open(folder: &Path) -> Memory {
-    let paths = Paths::in_folder(folder);
-    let clock = Arc::new(ManualClock::new(NOW));
-    Memory::open(paths, Config::defaults().unwrap(), clock, Arc::new(SeededChance::new(SEED))).unwrap()
 }
 
 fn run(memory: &Memory, pipeline: &str) -> usize {

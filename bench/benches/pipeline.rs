@@ -8,12 +8,11 @@
 
 use poc_bench::graph::{self, NOW};
 use poc_bench::measure::{Bar, Report, asked, by_turns};
+use poc_bench::memory;
 use poc_bench::sqlite::{LIVE, PRIORITY, Sqlite};
-use poc_memory::config::Config;
-use poc_memory::embed::HashEmbedder;
 use poc_memory::graph::{Ix, State, View, clustering};
-use poc_memory::index::{TextIndex, VectorIndex};
-use poc_memory::query::{Names, Pipeline, Sources};
+use poc_memory::memory::Memory;
+use poc_memory::query::Pipeline;
 use poc_memory::time::Span;
 use std::hint::black_box;
 
@@ -36,44 +35,25 @@ fn main() {
 
 struct Bench<'a> {
     view: &'a View,
-    config: Config,
-    embedder: HashEmbedder,
-    text: TextIndex,
-    vectors: VectorIndex,
+    // Settings and indexes; its own store is empty.
+    memory: Memory,
     sqlite: Sqlite,
     _folder: tempfile::TempDir,
 }
 
 impl<'a> Bench<'a> {
     fn over(view: &'a View) -> Bench<'a> {
-        let config = Config::defaults().unwrap();
-        let dimensions = config.embedder.dimensions;
         let folder = tempfile::tempdir().unwrap();
-        let vectors = folder.path().join("vectors");
+        let memory = memory::open(folder.path());
         let (communities, _) = view.communities();
         let community: Vec<Option<u32>> = (0..view.slots()).map(|ix| communities.of(ix)).collect();
         let displacement: Vec<f64> = (0..view.slots()).map(|ix| 1.0 - view.clustering(ix)).collect();
-        Bench {
-            view,
-            embedder: HashEmbedder::new(dimensions).unwrap(),
-            text: TextIndex::open(&folder.path().join("text"), &config.text).unwrap(),
-            vectors: VectorIndex::open(&vectors, &config.vectors, "hash", dimensions).unwrap(),
-            sqlite: Sqlite::of(view, &config, &displacement, &community),
-            config,
-            _folder: folder,
-        }
+        let sqlite = Sqlite::of(view, &memory.config, &displacement, &community);
+        Bench { view, memory, sqlite, _folder: folder }
     }
 
     fn run(&self, pipeline: &Pipeline) -> Vec<Ix> {
-        let sources = Sources {
-            view: self.view,
-            indexes: &(&self.text, &self.vectors),
-            embedder: &self.embedder,
-            config: &self.config,
-            now: NOW,
-            revisit_on_change: true,
-        };
-        let (set, _) = pipeline.run(&sources).unwrap();
+        let (set, _) = pipeline.run(&self.memory.sources(self.view)).unwrap();
         set.items.iter().map(|item| item.ix).collect()
     }
 
@@ -111,7 +91,7 @@ impl<'a> Bench<'a> {
         sql: &str,
         by_hand: &mut dyn FnMut() -> Vec<Ix>,
     ) {
-        let pipeline = Pipeline::parse(text, &Names::of(&self.config)).unwrap();
+        let pipeline = Pipeline::parse(text, &self.memory.names.load()).unwrap();
         let answer = self.run(&pipeline);
         assert_eq!(answer, by_hand(), "`{text}` and the loop by hand");
         assert_eq!(answer, self.sqlite.ask(sql), "`{text}` and SQLite");
@@ -152,7 +132,7 @@ impl<'a> Bench<'a> {
         for (filter, condition) in filters {
             let text = format!("all | {filter}");
             let sql = format!("SELECT ix FROM nodes WHERE {LIVE} AND {condition} ORDER BY ix");
-            let pipeline = Pipeline::parse(&text, &Names::of(&self.config)).unwrap();
+            let pipeline = Pipeline::parse(&text, &self.memory.names.load()).unwrap();
             let answer = self.run(&pipeline);
             assert_eq!(answer, self.sqlite.ask(&sql), "`{text}` and SQLite");
             assert!(!answer.is_empty(), "`{text}` keeps something");

@@ -7,8 +7,8 @@
 
 use poc_memory::chance::{Chance, SeededChance};
 use poc_memory::graph::{
-    Activity, Category, Delta, Edge, EdgeKind, Minter, Node, NodeId, NodeType, Origin, State, Tenant, Trust,
-    View, Visit, VisitOutcome,
+    Activity, Builder, Category, Delta, Edge, EdgeKind, Minter, Node, NodeId, NodeType, Origin, State,
+    Tenant, Trust, View, Visit, VisitOutcome,
 };
 use poc_memory::time::{Span, Timestamp};
 use std::sync::Arc;
@@ -193,13 +193,17 @@ pub fn edges<'a>(shape: &'a Shape, ids: &'a [NodeId]) -> impl Iterator<Item = Ed
 /// The view of all that.
 pub fn view(shape: &Shape, seed: u64) -> View {
     let ids = ids(shape.nodes, seed);
-    let mut view = View::new();
-    for deltas in fields(shape, &ids, seed) {
-        view.apply(1, &deltas);
+    let mut builder = Builder::new();
+    for delta in fields(shape, &ids, seed).flatten() {
+        match delta {
+            Delta::Node(node) => builder.node(&node),
+            Delta::Activity(id, activity) => builder.activity(id, &activity),
+            Delta::Visit(agent, id, visit) => builder.visit(&agent, id, visit),
+            _ => unreachable!("fields of nodes only"),
+        }
     }
-    let edges: Vec<Delta> = edges(shape, &ids).map(Delta::Edge).collect();
-    view.apply(2, &edges);
-    view
+    edges(shape, &ids).for_each(|edge| builder.edge(&edge));
+    builder.finish(1)
 }
 
 /// Ten minutes between two notes.

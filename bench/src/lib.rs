@@ -15,5 +15,6 @@
 
 pub mod graph;
 pub mod measure;
+pub mod memory;
 pub mod peers;
 pub mod sqlite;

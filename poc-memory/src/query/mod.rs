@@ -10,6 +10,7 @@ mod names;
 mod outline;
 mod param;
 mod parse;
+mod pass;
 mod plan;
 mod problem;
 mod scan;

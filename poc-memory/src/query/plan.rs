@@ -1,10 +1,11 @@
-//! Running a checked pipeline. Stages run in the order written; filters right behind a scan join
-//! its pass, and a sort gives only what the cuts right behind it leave. Neither can be observed:
-//! every stage reports the counts it would have alone.
+//! Running a checked pipeline. Stages run in the order written; filters right behind a scan, and a
+//! sort behind those, join its pass, and a sort gives only what the cuts right behind it leave.
+//! Neither can be observed: every stage reports the counts it would have alone.
 
 use super::ast::{Call, Pipeline};
 use super::explain::{Explanation, StageReport};
-use super::scan::{Comparison, Filter, Scan, States};
+use super::pass::{Meter, Pass};
+use super::scan::{Comparison, Filter, States};
 use super::stage::{Kind, Work};
 use super::{ResultSet, Scored, Sources, top};
 use crate::error::{Error, Result};
@@ -73,15 +74,6 @@ impl Ctx<'_> {
     }
 }
 
-/// What one stage took, gave and needed.
-#[derive(Default)]
-struct Meter {
-    taken: usize,
-    given: usize,
-    elapsed: Duration,
-    note: Option<String>,
-}
-
 impl Pipeline {
     /// The duration of a `not-visited:AGENT,DURATION` stage for this agent, if it has one.
     pub fn not_visited(&self, agent: &str) -> Option<Option<Span>> {
@@ -100,8 +92,7 @@ impl Pipeline {
         let started = Instant::now();
         let ctx = Ctx { sources: *sources, states: self.states(), note: RefCell::default() };
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
-        let (mut set, mut at) = generate(&self.calls, &ctx, &mut meters)?;
-        let mut len = set.items.len();
+        let Front { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
             let behind = self.calls.get(at + 1..).unwrap_or(&[]);
             step(call, behind, &ctx, &mut set, &mut len, meter)?;
@@ -162,12 +153,21 @@ impl Pipeline {
     }
 }
 
-/// Runs the generator, with the filters right behind it where it can be scanned. Returns the set
-/// and how many stages are done.
-fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<(ResultSet, usize)> {
+/// What the stages at the front of a pipeline gave together.
+struct Front {
+    set: ResultSet,
+    /// How many items there are as far as the language is concerned.
+    len: usize,
+    /// How many stages are done.
+    done: usize,
+}
+
+/// Runs the generator, with what can join its pass where it can be scanned: the filters right
+/// behind it, and a sort behind those when cuts leave only its first few.
+fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<Front> {
     let (Some((call, behind)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut())
     else {
-        return Ok((ResultSet::default(), 0));
+        return Ok(Front { set: ResultSet::default(), len: 0, done: 0 });
     };
     let started = Instant::now();
     match call.def.work {
@@ -176,57 +176,35 @@ fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<(Resu
             meter.given = set.items.len();
             meter.note = ctx.note.take();
             meter.elapsed = started.elapsed();
-            Ok((set, 1))
+            Ok(Front { len: set.items.len(), set, done: 1 })
         }
         Work::Scan(scan) => {
-            let mut scan = scan(ctx);
+            let mut pass = Pass::new(scan(ctx), ctx.sources.view);
             meter.note = ctx.note.take();
-            let mut filters = Vec::new();
-            for (call, meter) in behind.iter().zip(meters.iter_mut()) {
+            for (at, (call, meter)) in behind.iter().zip(meters.iter_mut()).enumerate() {
                 let resolving = Instant::now();
-                let Some(filter) = filter(call, ctx)? else { break };
+                if let Some(filter) = filter(call, ctx)? {
+                    pass.filter(filter, !call.negated);
+                } else if let Work::Sort(sort) = call.def.work
+                    && let cuts = behind.get(at + 1..).unwrap_or(&[])
+                    && let wanted = left_by_cuts(cuts, usize::MAX)
+                    && wanted < usize::MAX
+                {
+                    // What follows is a cut, which ends the loop.
+                    pass.sort(sort(call, ctx)?, wanted);
+                } else {
+                    break;
+                }
                 meter.note = ctx.note.take();
                 meter.elapsed = resolving.elapsed();
-                filters.push((filter, !call.negated));
             }
-            let mut items = pass(scan.as_mut(), &mut filters, meter, meters);
-            if !ctx.sources.view.ids_ascend() {
-                let sorting = Instant::now();
-                items.sort_unstable_by(|a, b| top::by_id(ctx.sources.view, *a, *b));
-                meter.elapsed += sorting.elapsed();
-            }
-            Ok((ResultSet { items, pairs: Vec::new() }, 1 + filters.len()))
+            let done = 1 + pass.joined();
+            let items = pass.run(meter, meters);
+            let len = meters.get(..done - 1).and_then(<[Meter]>::last).unwrap_or(meter).given;
+            Ok(Front { set: ResultSet { items, pairs: Vec::new() }, len, done })
         }
         _ => Err(Error::internal(format!("`{}` cannot start a pipeline", call.def.word))),
     }
-}
-
-/// One pass: each block goes through all filters while it is in the processor's cache.
-fn pass(
-    scan: &mut dyn Scan,
-    filters: &mut [(Box<dyn Filter + '_>, bool)],
-    scanned: &mut Meter,
-    filtered: &mut [Meter],
-) -> Vec<Scored> {
-    let mut items = Vec::new();
-    let mut block = Vec::new();
-    let mut last = Instant::now();
-    let mut lap = || {
-        let now = Instant::now();
-        now.duration_since(std::mem::replace(&mut last, now))
-    };
-    while scan.next(&mut block) {
-        scanned.given += block.len();
-        scanned.elapsed += lap();
-        for ((filter, wanted), meter) in filters.iter_mut().zip(filtered.iter_mut()) {
-            meter.taken += block.len();
-            filter.retain(&mut block, *wanted);
-            meter.given += block.len();
-            meter.elapsed += lap();
-        }
-        items.extend_from_slice(&block);
-    }
-    items
 }
 
 /// Resolves a filter; `None` when the stage is not one.
@@ -256,6 +234,13 @@ fn step(
     let started = Instant::now();
     meter.taken = *len;
     match call.def.work {
+        Work::Sort(sort) => {
+            let (mut field, direction) = sort(call, ctx)?;
+            let mut values = Vec::with_capacity(set.items.len());
+            field.read(&set.items, &mut values);
+            let wanted = left_by_cuts(behind, *len);
+            top::order(ctx.sources.view, &mut set.items, &values, direction, wanted);
+        }
         Work::Order(order) => order(call, ctx, &mut set.items, left_by_cuts(behind, *len))?,
         Work::Cut(cut) => {
             let range = cut(call, *len);

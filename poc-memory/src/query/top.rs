@@ -41,6 +41,49 @@ pub(super) fn by_id(view: &View, a: Scored, b: Scored) -> Ordering {
     if view.ids_ascend() { a.ix.cmp(&b.ix) } else { view.id(a.ix).cmp(&view.id(b.ix)) }
 }
 
+/// What a value counts in a direction: ranks ascend. Adding zero makes the negative zero a plain one.
+fn rank(value: f64, direction: Direction) -> f64 {
+    match direction {
+        Direction::Asc => value + 0.0,
+        Direction::Desc => -value + 0.0,
+    }
+}
+
+/// The first few of the items offered, in the order of their values, ties by id.
+pub(super) struct First<'a> {
+    // Its greatest is the worst of the first so far.
+    heap: BinaryHeap<Ranked<'a>>,
+    wanted: usize,
+    direction: Direction,
+    view: &'a View,
+}
+
+impl<'a> First<'a> {
+    /// Keeps so many.
+    pub(super) fn new(view: &'a View, direction: Direction, wanted: usize) -> Self {
+        First { heap: BinaryHeap::new(), wanted, direction, view }
+    }
+
+    /// Takes in items with their values.
+    pub(super) fn offer(&mut self, items: &[Scored], values: &[f64]) {
+        for (&item, &value) in items.iter().zip(values) {
+            let ranked = Ranked { rank: rank(value, self.direction), item, view: self.view };
+            if self.heap.len() < self.wanted {
+                self.heap.push(ranked);
+            } else if let Some(mut worst) = self.heap.peek_mut()
+                && ranked < *worst
+            {
+                *worst = ranked;
+            }
+        }
+    }
+
+    /// The items that are kept, in order.
+    pub(super) fn finish(self) -> Vec<Scored> {
+        self.heap.into_sorted_vec().into_iter().map(|ranked| ranked.item).collect()
+    }
+}
+
 /// Puts the items in the order of their values, ties by id; keeps the first `wanted` only.
 pub(super) fn order(
     view: &View,
@@ -49,30 +92,16 @@ pub(super) fn order(
     direction: Direction,
     wanted: usize,
 ) {
-    // Ranks ascend. Adding zero makes the negative zero a plain one.
-    let rank = |value: f64| match direction {
-        Direction::Asc => value + 0.0,
-        Direction::Desc => -value + 0.0,
-    };
-    let ranked = items.iter().zip(values).map(|(&item, &value)| Ranked { rank: rank(value), item, view });
-    if wanted >= items.len() {
-        let mut all: Vec<Ranked<'_>> = ranked.collect();
-        all.sort_unstable();
-        *items = all.into_iter().map(|ranked| ranked.item).collect();
+    if wanted < items.len() {
+        let mut first = First::new(view, direction, wanted);
+        first.offer(items, values);
+        *items = first.finish();
         return;
     }
-    // The heap's greatest is the worst of the best so far.
-    let mut best: BinaryHeap<Ranked<'_>> = BinaryHeap::with_capacity(wanted);
-    for ranked in ranked {
-        if best.len() < wanted {
-            best.push(ranked);
-        } else if let Some(mut worst) = best.peek_mut()
-            && ranked < *worst
-        {
-            *worst = ranked;
-        }
-    }
-    *items = best.into_sorted_vec().into_iter().map(|ranked| ranked.item).collect();
+    let ranked = |(&item, &value)| Ranked { rank: rank(value, direction), item, view };
+    let mut all: Vec<Ranked<'_>> = items.iter().zip(values).map(ranked).collect();
+    all.sort_unstable();
+    *items = all.into_iter().map(|ranked| ranked.item).collect();
 }
 
 /// Puts scored items best first, ties by id.

@@ -31,7 +31,8 @@ use super::ast::Call;
 use super::field::{self, Field};
 use super::param::{Absent, Param, Place, Takes, signature};
 use super::plan::Ctx;
-use super::scan::{Filter, Scan};
+use super::scan::{Filter, Read, Scan};
+use super::value::Direction;
 use super::{ResultSet, Scored};
 use crate::error::Result;
 use std::ops::Range;
@@ -131,6 +132,8 @@ pub(super) enum Work {
     Filter(for<'a> fn(&'a Call, &'a Ctx<'a>) -> Result<Box<dyn Filter + 'a>>),
     /// Compares a field.
     Compare(&'static Field),
+    /// Finds what the items are ordered by, and which way.
+    Sort(for<'a> fn(&'a Call, &'a Ctx<'a>) -> Result<(Box<dyn Read + 'a>, Direction)>),
     /// Puts the items in order. Only the first `wanted` matter: it may drop the others.
     Order(fn(&Call, &Ctx<'_>, &mut Vec<Scored>, wanted: usize) -> Result<()>),
     /// Which of so many items stay.
@@ -145,7 +148,7 @@ impl StageDef {
         match self.work {
             Work::Scan(_) | Work::Generate(_) => Kind::Generator,
             Work::Filter(_) | Work::Compare(_) => Kind::Filter,
-            Work::Order(_) | Work::Cut(_) => Kind::Transform,
+            Work::Sort(_) | Work::Order(_) | Work::Cut(_) => Kind::Transform,
             Work::Algorithm(_) => Kind::Algorithm,
         }
     }

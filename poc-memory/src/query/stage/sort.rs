@@ -4,7 +4,6 @@ use super::{Example, StageDef, Work};
 use crate::error::Error;
 use crate::query::field::sorted_by;
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::top::order;
 use crate::query::value::Direction;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -39,12 +38,9 @@ pub(super) const STAGE: StageDef = StageDef {
         };
         format!("orders by {}, {first} first", call.text("FIELD").unwrap_or_default())
     },
-    work: Work::Order(|call, ctx, items, wanted| {
+    work: Work::Sort(|call, ctx| {
         let text = call.text("FIELD")?;
         let (field, argument) = sorted_by(&text).map_err(Error::internal)?;
-        let mut values = Vec::with_capacity(items.len());
-        (field.read)(ctx, argument).read(items, &mut values);
-        order(ctx.sources.view, items, &values, call.direction("DIRECTION")?, wanted);
-        Ok(())
+        Ok(((field.read)(ctx, argument), call.direction("DIRECTION")?))
     }),
 };
