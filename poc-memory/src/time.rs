@@ -1,5 +1,9 @@
 //! Time as an argument: instants, durations as people write them, and the clock.
 
+mod moment;
+
+pub use moment::Moment;
+
 use crate::error::{Error, Result};
 use chrono::{DateTime, SecondsFormat, Utc};
 use parking_lot::Mutex;

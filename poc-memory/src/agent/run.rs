@@ -13,7 +13,7 @@ use super::prompt::{self, Prompt};
 use super::reply::{self, Answer};
 use super::selection::{self, Choice, Scope, Selection};
 use crate::error::{Error, Result};
-use crate::memory::{Memory, resolve};
+use crate::memory::Memory;
 use crate::time::Timestamp;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -63,9 +63,7 @@ pub fn run_with(
     options: &Options,
 ) -> Result<Run> {
     let scope = match (&options.target, options.force) {
-        (Some(target), _) => {
-            Scope::Only(resolve::find(memory, target).map_err(|error| error.field("target"))?.id)
-        }
+        (Some(target), _) => Scope::Only(memory.find(target).map_err(|error| error.field("target"))?.id),
         (None, true) => Scope::Forced,
         (None, false) => Scope::Stale,
     };

@@ -1,7 +1,8 @@
 //! Small hand-made nodes and edges for tests.
 
 use super::{
-    Category, Delta, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View, content_hash,
+    Category, Delta, Edge, EdgeKind, Ix, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View,
+    content_hash,
 };
 use crate::time::Timestamp;
 use std::sync::Arc;
@@ -56,4 +57,53 @@ pub fn view(nodes: u64, links: &[(u64, u64, f64)]) -> View {
     deltas.extend(links.iter().map(|&(a, b, strength)| Delta::Edge(edge(a, b, EdgeKind::Link, strength))));
     view.apply(1, &deltas);
     view
+}
+
+/// Everything a view tells about its nodes, edges and visits, by id: indexes play no part.
+pub fn told(view: &View) -> Vec<String> {
+    let about = |ix: Ix| {
+        let words: Vec<&str> = view.keywords(ix).iter().map(|&word| view.keyword_name(word)).collect();
+        let mut edges: Vec<_> = view
+            .edges(ix)
+            .iter()
+            .map(|edge| (view.id(edge.target()), edge.kind(), edge.strength.to_bits()))
+            .collect();
+        edges.sort();
+        let mut ties: Vec<_> = view.ties(ix).map(|tie| (view.id(tie.ix), tie.strength.to_bits())).collect();
+        ties.sort();
+        let visits: Vec<_> =
+            view.visitors().filter_map(|agent| Some((agent, view.visit(agent, ix)?))).collect();
+        let node = format!(
+            "{:?} {} {} {} {:?} {:?} {:?} {} {:?} {:?} {:?} {}",
+            view.id(ix),
+            view.key(ix),
+            view.key_len(ix),
+            view.body_len(ix),
+            view.state(ix),
+            view.category(ix),
+            view.trust(ix),
+            view.emotion(ix),
+            view.created(ix),
+            view.modified(ix),
+            view.expires(ix),
+            view.version(ix),
+        );
+        let rest = format!(
+            "{} {:?} {} {:?} {} {} {} {} {words:?} {edges:?} {ties:?} {visits:?} {}",
+            view.stored_weight(ix),
+            view.touched(ix),
+            view.replay_interval(ix),
+            view.replayed(ix),
+            view.degree(ix),
+            view.triangles(ix),
+            view.type_name(ix),
+            view.provenance_name(ix),
+            view.find_key(view.key(ix)) == Some(ix) && view.id(ix).and_then(|id| view.find(id)) == Some(ix),
+        );
+        (view.id(ix), format!("{node} {rest}"))
+    };
+    let mut nodes: Vec<_> = (0..view.slots()).filter(|&ix| view.state(ix).is_some()).map(about).collect();
+    nodes.sort();
+    let sums = (view.seq, view.node_count(), view.live_count(), view.edge_count());
+    std::iter::once(format!("{sums:?}")).chain(nodes.into_iter().map(|(_, told)| told)).collect()
 }

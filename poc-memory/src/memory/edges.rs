@@ -1,8 +1,8 @@
 //! The edges of a node as seen from it.
 
-use super::Memory;
 use crate::error::Result;
 use crate::graph::{EdgeKind, NodeId};
+use crate::store::Records;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,13 +41,13 @@ pub struct End {
 }
 
 /// The edges of a node by kind; the strongest first, then by key.
-pub fn of(memory: &Memory, id: NodeId) -> Result<BTreeMap<EdgeKind, Vec<End>>> {
+pub fn of<R: Records + ?Sized>(records: &R, id: NodeId) -> Result<BTreeMap<EdgeKind, Vec<End>>> {
     let mut edges: BTreeMap<EdgeKind, Vec<End>> = BTreeMap::new();
-    for edge in memory.store.edges(id)? {
+    for edge in records.edges(id)? {
         let (direction, other) =
             if edge.src == id { (Direction::Out, edge.dst) } else { (Direction::In, edge.src) };
         // Gone since the edges were read.
-        let Some(node) = memory.store.node(other)? else { continue };
+        let Some(node) = records.node(other)? else { continue };
         edges.entry(edge.kind).or_default().push(End {
             direction,
             id: other,

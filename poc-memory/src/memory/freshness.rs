@@ -6,14 +6,21 @@ use crate::store::Follower;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Which state of the store an answer shows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AsOf {
     /// Sequence number of the last transaction in it.
     pub seq: u64,
-    /// When it was read.
+    /// When it was read; of the past, the instant that was asked for.
     pub at: Timestamp,
+}
+
+impl fmt::Display for AsOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, after change {}", self.at, self.seq)
+    }
 }
 
 /// How complete an answer is.

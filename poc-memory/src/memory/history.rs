@@ -1,7 +1,7 @@
 //! What happened to a node.
 
+use super::Memory;
 use super::diff::{self, FieldChange};
-use super::{Memory, resolve};
 use crate::error::Result;
 use crate::graph::NodeId;
 use crate::store::{Cause, Change};
@@ -56,7 +56,7 @@ impl Did {
 
 /// The history of the node that an id or a key names; of a deleted node only by its id.
 pub fn find(memory: &Memory, name: &str) -> Result<History> {
-    match resolve::find(memory, name) {
+    match memory.find(name) {
         Ok(node) => Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id)? }),
         Err(unknown) => {
             let Ok(id) = name.parse::<NodeId>() else { return Err(unknown) };

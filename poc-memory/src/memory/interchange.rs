@@ -1,13 +1,14 @@
 //! A node with everything that belongs to it, as export writes it and import reads it back.
 
 use super::draft::{self, EMOTION_MAX};
-use super::{Memory, key};
+use super::key;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{
     Activity, Category, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View, Visit,
     VisitOutcome, content_hash,
 };
+use crate::store::Records;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -119,12 +120,11 @@ pub struct NoteVisit {
 
 impl Note {
     /// The note of a stored node; edges to nodes that `view` does not have are left out.
-    pub fn read(memory: &Memory, view: &View, id: NodeId) -> Result<Option<Note>> {
-        let Some(node) = memory.store.node(id)? else { return Ok(None) };
+    pub fn read<R: Records + ?Sized>(records: &R, view: &View, id: NodeId) -> Result<Option<Note>> {
+        let Some(node) = records.node(id)? else { return Ok(None) };
         let born = || Activity::born(node.created, 1.0);
-        let activity = memory.store.activity(id)?.unwrap_or_else(born);
-        let mut edges: Vec<NoteEdge> = memory
-            .store
+        let activity = records.activity(id)?.unwrap_or_else(born);
+        let mut edges: Vec<NoteEdge> = records
             .edges(id)?
             .into_iter()
             .filter(|edge| edge.src == id && view.find(edge.dst).is_some())
@@ -139,8 +139,7 @@ impl Note {
             })
             .collect();
         edges.sort_by_key(|edge| (edge.kind, edge.to));
-        let mut visits: Vec<NoteVisit> = memory
-            .store
+        let mut visits: Vec<NoteVisit> = records
             .visits(id)?
             .into_iter()
             .map(|(agent, visit)| NoteVisit {

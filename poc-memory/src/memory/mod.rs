@@ -13,7 +13,9 @@ pub mod interchange;
 mod key;
 pub mod link;
 pub mod markdown;
+mod past;
 mod plan;
+mod reading;
 pub mod resolve;
 pub mod stats;
 pub mod supersede;
@@ -26,18 +28,21 @@ pub mod visit;
 pub mod weigh;
 
 pub use draft::{Draft, EMOTION_MAX};
+pub use past::Past;
+pub use reading::Reading;
 
 use crate::chance::Chance;
 use crate::config::Config;
 use crate::embed::{self, Embedder};
 use crate::error::Result;
-use crate::graph::{Minter, NodeId, RunId, View};
+use crate::graph::{Minter, Node, NodeId, RunId, View};
 use crate::index::{TextIndex, VectorIndex};
 use crate::paths::Paths;
 use crate::query::{Indexes, Names, Sources};
 use crate::store::{Cause, Store};
 use crate::time::{Clock, Timestamp};
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Everything an op or an agent needs.
@@ -64,6 +69,8 @@ pub struct Memory {
     /// another name is nobody's any more.
     pub boot: String,
     minter: Minter,
+    // The past state that was asked for last.
+    past: Mutex<Option<Arc<Past>>>,
 }
 
 impl Memory {
@@ -88,12 +95,18 @@ impl Memory {
         let boot = format!("{:016x}", chance.bits());
         let minter = Minter::default();
         let names = ArcSwap::from_pointee(Names::of(&config));
-        Ok(Memory { paths, config, names, clock, chance, embedder, store, text, vectors, boot, minter })
+        let past = Mutex::default();
+        Ok(Memory { paths, config, names, clock, chance, embedder, store, text, vectors, boot, minter, past })
     }
 
     /// Now, by the memory's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The node, in any state, that an id or a key names.
+    pub fn find(&self, name: &str) -> Result<Node> {
+        resolve::find(&self.store, &self.store.view(), name)
     }
 
     /// A fresh node id.

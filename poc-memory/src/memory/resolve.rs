@@ -1,38 +1,24 @@
 //! What a person writes for a node: its id or its key.
 
-use super::Memory;
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId, Tenant, View, key_like};
-use crate::store::Tx;
+use crate::store::{Records, Tx};
 
-/// The node, in any state, that an id or a key names.
-pub fn find(memory: &Memory, name: &str) -> Result<Node> {
+/// The node, in any state, that an id or a key names among `records`. `view` is asked for a name
+/// like it when there is none.
+pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result<Node> {
     let by_id = match name.parse::<NodeId>() {
-        Ok(id) => memory.store.node(id)?,
+        Ok(id) => records.node(id)?,
         Err(_) => None,
     };
-    if let Some(node) = by_id {
-        return Ok(node);
-    }
-    match memory.store.find_key(Tenant::default(), name)? {
-        Some(id) => memory.store.node(id)?.ok_or_else(|| unknown(name, &memory.store.view())),
-        None => Err(unknown(name, &memory.store.view())),
-    }
-}
-
-/// As [`find`], within a transaction and with its own writes.
-pub fn find_in(tx: &Tx<'_>, name: &str) -> Result<Node> {
-    let by_id = match name.parse::<NodeId>() {
-        Ok(id) => tx.node(id)?,
-        Err(_) => None,
+    let found = match by_id {
+        Some(node) => Some(node),
+        None => match records.find_key(Tenant::default(), name)? {
+            Some(id) => records.node(id)?,
+            None => None,
+        },
     };
-    if let Some(node) = by_id {
-        return Ok(node);
-    }
-    match tx.find_key(Tenant::default(), name)? {
-        Some(id) => tx.node(id)?.ok_or_else(|| unknown(name, tx.view())),
-        None => Err(unknown(name, tx.view())),
-    }
+    found.ok_or_else(|| unknown(name, view))
 }
 
 /// The node with an id, or that there is none.

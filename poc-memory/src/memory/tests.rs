@@ -3,7 +3,7 @@
 use super::link::{self, Link, Linked};
 use super::testing::{Scratch, draft};
 use super::weigh::{self, Change};
-use super::{Draft, delete, history, insert, resolve, supersede, visit};
+use super::{Draft, delete, history, insert, supersede, visit};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome};
@@ -276,7 +276,7 @@ fn a_note_may_take_the_key_and_even_the_text_of_the_one_it_supersedes() {
         .unwrap();
     assert_eq!((new.duplicate, new.key.as_str()), (false, "journal"));
     assert_eq!(node(&memory, old).key, "journal-old");
-    assert_eq!(resolve::find(&memory, "journal").unwrap().id, new.id);
+    assert_eq!(memory.find("journal").unwrap().id, new.id);
     assert_eq!(
         memory.store.view().find_key("journal").and_then(|ix| memory.store.view().id(ix)),
         Some(new.id)
@@ -363,16 +363,16 @@ fn a_deleted_note_is_gone_with_everything_but_its_history() {
 fn a_wrong_name_is_answered_with_the_right_one() {
     let memory = Scratch::new();
     memory.note("journal-replay", "one");
-    insta::assert_snapshot!(said(resolve::find(&memory, "jurnal-replay").unwrap_err()), @r"
+    insta::assert_snapshot!(said(memory.find("jurnal-replay").unwrap_err()), @r"
     not_found: there is no node `jurnal-replay`
     did you mean `journal-replay`?
     ");
-    insta::assert_snapshot!(said(resolve::find(&memory, "what's this").unwrap_err()), @r"
+    insta::assert_snapshot!(said(memory.find("what's this").unwrap_err()), @r"
     not_found: there is no node `what's this`
     `poc-memory search 'what'\''s this'` looks for it
     ");
-    let id = resolve::find(&memory, "journal-replay").unwrap().id;
-    assert_eq!(resolve::find(&memory, &id.to_string()).unwrap().id, id);
+    let id = memory.find("journal-replay").unwrap().id;
+    assert_eq!(memory.find(&id.to_string()).unwrap().id, id);
 }
 
 #[test]

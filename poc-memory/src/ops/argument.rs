@@ -6,7 +6,7 @@
 use crate::error::Error;
 use crate::graph::{Category, EdgeKind, VisitOutcome};
 use crate::memory::weigh::Change;
-use crate::time::Timestamp;
+use crate::time::{Moment, Timestamp};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,11 @@ pub(super) fn path(word: &str) -> Result<PathBuf, String> {
 /// A time.
 pub(super) fn time(word: &str) -> Result<Timestamp, String> {
     Timestamp::parse(word).map_err(said)
+}
+
+/// A moment.
+pub(super) fn moment(word: &str) -> Result<Moment, String> {
+    Moment::parse(word).map_err(said)
 }
 
 /// A change of a weight.

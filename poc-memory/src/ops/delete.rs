@@ -31,7 +31,7 @@ impl Op for Delete {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Deleted> {
         let deleted = ctx.memory.store.transact(ctx.memory.cause("manual", Self::NAME), |tx| {
-            let node = resolve::find_in(tx, &self.node)?;
+            let node = resolve::find(tx, tx.view(), &self.node)?;
             delete::apply(tx, node.id)
         })?;
         let delete::Deleted { node, edges } = deleted.value;

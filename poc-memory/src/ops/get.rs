@@ -1,15 +1,16 @@
 //! `get`
 
 use super::history::{self, Entry};
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, argument};
 use crate::error::Result;
 use crate::graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
+use crate::memory::Reading;
 use crate::memory::edges::{self, Direction, End};
-use crate::memory::freshness::{self, AsOf};
+use crate::memory::freshness::AsOf;
 use crate::memory::interchange::Note;
-use crate::memory::{history as changes, markdown, resolve, weigh};
+use crate::memory::{markdown, resolve, weigh};
 use crate::rank::decay::lambda;
-use crate::time::Timestamp;
+use crate::time::{Moment, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -25,6 +26,10 @@ pub(crate) struct Get {
     #[arg(long)]
     #[serde(default)]
     markdown: bool,
+    /// Show it as it was then: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for a week ago
+    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[serde(default)]
+    at: Option<Moment>,
 }
 
 /// A note with everything known about it.
@@ -64,6 +69,9 @@ pub(crate) struct Shown {
     /// The note as a Markdown file, when asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     markdown: Option<String>,
+    /// Whether the answer is of the past.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    past: bool,
     as_of: AsOf,
     /// Transactions the slowest index is behind.
     lag: u64,
@@ -87,10 +95,11 @@ impl Op for Get {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Shown> {
         let memory = ctx.memory;
-        let view = memory.store.view();
-        let node = resolve::find(memory, &self.node)?;
-        let freshness = freshness::of(memory, &view);
-        let note = Note::read(memory, &view, node.id)?.ok_or_else(|| resolve::unknown(&self.node, &view))?;
+        let reading = Reading::of(memory, self.at)?;
+        let node = reading.find(&self.node)?;
+        let freshness = reading.freshness();
+        let view = reading.view();
+        let note = Note::read(&reading, view, node.id)?.ok_or_else(|| resolve::unknown(&self.node, view))?;
         let (activity, now) = (note.activity(), freshness.as_of.at);
         let lambda = lambda(&memory.config.weight, node.category);
         Ok(Shown {
@@ -98,7 +107,7 @@ impl Op for Get {
             accesses: activity.accesses,
             replayed: activity.replayed,
             replay_interval: activity.replay_interval,
-            edges: edges::of(memory, node.id)?,
+            edges: edges::of(&reading, node.id)?,
             visits: note
                 .visits()
                 .map(|(agent, visit)| Seen {
@@ -108,8 +117,9 @@ impl Op for Get {
                     version: visit.version,
                 })
                 .collect(),
-            history: changes::entries(memory, node.id)?.into_iter().map(Entry::from).collect(),
+            history: reading.history(node.id)?.into_iter().map(Entry::from).collect(),
             markdown: self.markdown.then(|| markdown::write(&note)).transpose()?,
+            past: reading.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -175,6 +185,9 @@ impl Op for Get {
         }
         text.push_str("\nhistory\n");
         text.extend(output.history.iter().map(history::line));
+        if output.past {
+            let _ = writeln!(text, "\nas of {}", output.as_of);
+        }
         text
     }
 }

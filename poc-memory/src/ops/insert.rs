@@ -3,7 +3,7 @@
 use super::{Access, Ctx, Op, argument};
 use crate::error::Result;
 use crate::graph::{Category, NodeId, Trust};
-use crate::memory::{Draft, insert, resolve};
+use crate::memory::{Draft, insert};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,7 +76,7 @@ impl Op for Insert {
     type Output = Inserted;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Inserted> {
-        let old = self.supersedes.map(|name| resolve::find(ctx.memory, &name)).transpose()?;
+        let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose()?;
         let draft = Draft {
             title: self.title,
             body: self.body,

@@ -65,7 +65,8 @@ impl Op for Link {
         let kind = self.kind.unwrap_or(EdgeKind::Link);
         let strength = self.strength.unwrap_or(link::STRENGTH);
         let done = ctx.memory.store.transact(cause, |tx| {
-            let (from, to) = (resolve::find_in(tx, &self.from)?, resolve::find_in(tx, &self.to)?);
+            let (from, to) =
+                (resolve::find(tx, tx.view(), &self.from)?, resolve::find(tx, tx.view(), &self.to)?);
             let (status, strength) = if self.remove {
                 let removed = link::remove(tx, from.id, kind, to.id)?;
                 (if removed { Status::Removed } else { Status::NotPresent }, None)

@@ -1,12 +1,14 @@
 //! `search`
 
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, argument};
 use crate::error::{Error, Result};
 use crate::graph::{Ix, NodeId, View};
-use crate::memory::freshness::{self, AsOf};
+use crate::memory::Reading;
+use crate::memory::freshness::AsOf;
 use crate::query::{Explanation, FIELDS, Kind, Pair, Pipeline, Scored, vocabulary};
 use crate::rank::decay::weight_at;
-use crate::time::Timestamp;
+use crate::store::Records;
+use crate::time::{Moment, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -60,6 +62,10 @@ pub(crate) struct Search {
     #[arg(long)]
     #[serde(default)]
     explain: bool,
+    /// Ask the memory as it was then: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for a week ago
+    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[serde(default)]
+    at: Option<Moment>,
 }
 
 /// What was found.
@@ -71,6 +77,9 @@ pub(crate) struct Found {
     pairs: Vec<Alike>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     explain: Option<Explanation>,
+    /// Whether the answer is of the past.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    past: bool,
     as_of: AsOf,
     /// Transactions the slowest index is behind.
     lag: u64,
@@ -113,16 +122,15 @@ impl Op for Search {
             stages.push(ctx.memory.config.search.pipeline.clone());
         }
         let pipeline = Pipeline::from_parts(&self.terms, &stages, &ctx.memory.names.load())?;
-        let view = ctx.memory.store.view();
-        let sources = ctx.memory.sources(&view);
-        let (set, explanation) = pipeline.run(&sources)?;
-        let results =
-            set.items.iter().map(|item| hit(ctx, &view, *item, sources.now)).collect::<Result<_>>()?;
-        let freshness = freshness::of(ctx.memory, &view);
+        let reading = Reading::of(ctx.memory, self.at)?;
+        let (set, explanation) = pipeline.run(&reading.sources())?;
+        let results = set.items.iter().map(|item| hit(ctx, &reading, *item)).collect::<Result<_>>()?;
+        let freshness = reading.freshness();
         Ok(Found {
             results,
-            pairs: set.pairs.iter().map(|pair| alike(&view, *pair)).collect(),
+            pairs: set.pairs.iter().map(|pair| alike(reading.view(), *pair)).collect(),
             explain: self.explain.then_some(explanation),
+            past: reading.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -153,6 +161,9 @@ impl Op for Search {
         if let Some(explanation) = &output.explain {
             let _ = write!(text, "\n{explanation}");
         }
+        if output.past {
+            let _ = writeln!(text, "as of {}", output.as_of);
+        }
         for problem in &output.degraded {
             let _ = writeln!(text, "degraded: {problem}");
         }
@@ -160,17 +171,17 @@ impl Op for Search {
     }
 }
 
-fn hit(ctx: &Ctx<'_>, view: &View, item: Scored, now: Timestamp) -> Result<Hit> {
-    let ix = item.ix;
+fn hit(ctx: &Ctx<'_>, reading: &Reading<'_>, item: Scored) -> Result<Hit> {
+    let (view, ix) = (reading.view(), item.ix);
     let id = view.id(ix).ok_or_else(|| Error::internal("a pipeline found a note that is not there"))?;
     Ok(Hit {
         id,
         key: view.key(ix).to_owned(),
         // Deleted since the view was taken: it was there as of the view, but its title is gone.
-        title: ctx.memory.store.node(id)?.map(|node| node.title).unwrap_or_default(),
+        title: reading.node(id)?.map(|node| node.title).unwrap_or_default(),
         node_type: view.type_name(ix).to_owned(),
         score: item.score,
-        weight: weight_at(view, ix, &ctx.memory.config.weight, now),
+        weight: weight_at(view, ix, &ctx.memory.config.weight, reading.now()),
         modified: view.modified(ix),
     })
 }

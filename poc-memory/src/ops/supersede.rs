@@ -41,7 +41,8 @@ impl Op for Supersede {
         let now = cause.at;
         let reason = self.reason.as_deref().unwrap_or_default();
         let done = ctx.memory.store.transact(cause, |tx| {
-            let (old, new) = (resolve::find_in(tx, &self.old)?, resolve::find_in(tx, &self.new)?);
+            let (old, new) =
+                (resolve::find(tx, tx.view(), &self.old)?, resolve::find(tx, tx.view(), &self.new)?);
             let done = supersede::apply(tx, old.id, new.id, "manual", reason, now)?;
             Ok(Superseded { old: old.key, new: new.key, links: done.links })
         })?;

@@ -1,5 +1,7 @@
 //! Every verb of the graph through the table: words in, words and values out.
 
+mod past;
+
 use super::*;
 use crate::agent::Catalog;
 use crate::agent::model::Stop;

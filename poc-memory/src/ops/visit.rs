@@ -42,7 +42,7 @@ impl Op for Visit {
         let done = ctx.memory.store.transact(cause, |tx| {
             let mut keys = Vec::with_capacity(self.nodes.len());
             for name in &self.nodes {
-                let node = resolve::find_in(tx, name)?;
+                let node = resolve::find(tx, tx.view(), name)?;
                 visit::record(tx, &self.agent, node.id, outcome, now)?;
                 keys.push(node.key);
             }

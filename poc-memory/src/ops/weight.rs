@@ -36,7 +36,7 @@ impl Op for Weight {
         let cause = ctx.memory.cause("manual", Self::NAME);
         let now = cause.at;
         let done = ctx.memory.store.transact(cause, |tx| {
-            let node = resolve::find_in(tx, &self.node)?;
+            let node = resolve::find(tx, tx.view(), &self.node)?;
             let weighed = weigh::change(tx, node.id, self.value, &ctx.memory.config.weight, now)?;
             Ok(Weighed { key: node.key, before: weighed.before, weight: weighed.after })
         })?;

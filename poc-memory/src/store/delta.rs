@@ -1,19 +1,27 @@
 //! From physical writes to what they mean for the view and the indexes.
 
-use super::read::Read;
+use super::records::Records;
 use super::{Record, Table, Write, keys, vector};
 use crate::error::Result;
-use crate::graph::{Activity, Delta, Edge, Node, Visit};
+use crate::graph::{Activity, Delta, Edge, Node, NodeId, Visit};
 use std::sync::Arc;
 
 /// What writes did, in their order. Vectors of other embedders than the one in use are left out.
 ///
-/// A node that is live again brings its vectors along, from `records`: an index of live nodes has
-/// dropped them, and no write names them.
-pub(super) fn deltas<R: Read + ?Sized>(writes: &[Write], embedder: &str, records: &R) -> Result<Vec<Delta>> {
+/// `records` are those after the writes. From them a node that is live again brings its vectors
+/// along: an index of live nodes has dropped them, and no write names them. And a node that has
+/// lost the record of its activity is as at birth again.
+pub(super) fn deltas<R: Records + ?Sized>(
+    writes: &[Write],
+    embedder: &str,
+    records: &R,
+) -> Result<Vec<Delta>> {
     let mut deltas = Vec::new();
     for write in writes {
-        let delta = delta(write, embedder)?;
+        let delta = match (write.table, &write.after) {
+            (Table::Activity, None) => at_birth(keys::read_id(&write.key)?, records)?,
+            _ => delta(write, embedder)?,
+        };
         let revived = match &delta {
             Some(Delta::Node(node)) if node.state.is_live() => was_resting(write)?.then_some(node.id),
             _ => None,
@@ -26,6 +34,12 @@ pub(super) fn deltas<R: Read + ?Sized>(writes: &[Write], embedder: &str, records
         }
     }
     Ok(deltas)
+}
+
+/// The activity of a node that has no record of it; `None` when the node is gone too.
+fn at_birth<R: Records + ?Sized>(id: NodeId, records: &R) -> Result<Option<Delta>> {
+    let node = records.node(id)?;
+    Ok(node.map(|node| Delta::Activity(id, Activity::born(node.created, 1.0))))
 }
 
 /// Whether the write's node was there before and not live.
@@ -42,7 +56,6 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
             Some(bytes) => Delta::Node(Arc::new(Node::decode(bytes)?)),
             None => Delta::NodeGone(keys::read_id(key)?),
         }),
-        // Activity goes only together with its node.
         Table::Activity => match after {
             Some(bytes) => Some(Delta::Activity(keys::read_id(key)?, Activity::decode(bytes)?)),
             None => None,

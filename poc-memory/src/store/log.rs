@@ -73,6 +73,11 @@ impl Log {
         self.index.read().last
     }
 
+    /// Sequence number of the first record it holds; 0 when there is none.
+    pub(super) fn first(&self) -> u64 {
+        self.index.read().places.first().map_or(0, |place| place.seq)
+    }
+
     /// Bytes on disk.
     pub(super) fn bytes(&self) -> u64 {
         self.index.read().bytes
@@ -134,6 +139,18 @@ impl Log {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+impl Log {
+    /// Forgets the segments in front of the one that holds a record, as if they had been dropped.
+    pub(super) fn forget_before(&self, seq: u64) {
+        let mut index = self.index.write();
+        let kept = index.segments.partition_point(|&first| first <= seq).saturating_sub(1);
+        index.segments.drain(..kept);
+        let first = index.segments.first().copied().unwrap_or(0);
+        index.places.retain(|place| place.segment >= first);
     }
 }
 

@@ -15,9 +15,10 @@ mod lock;
 mod log;
 mod open;
 mod overlay;
+mod past;
 mod quarantine;
-mod read;
 mod record;
+mod records;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,20 +27,22 @@ mod txn;
 mod vector;
 mod watchdog;
 
+pub use past::Past;
 pub use record::Record;
+pub use records::Records;
 pub use table::Table;
 pub use tx::Tx;
 pub use txn::{Cause, Txn, Write};
 
 use crate::error::{Error, Result};
 use crate::graph::{Activity, Delta, Edge, Node, NodeId, Tenant, View, Visit};
+use crate::time::Timestamp;
 use commit::{Commits, Followers, Pending};
 use engine::Engine;
 use lock::Lock;
 use log::{Log, MAX_RECORD};
 use overlay::Overlay;
 use parking_lot::Mutex;
-use read::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -233,6 +236,14 @@ impl Store {
         Ok(changes)
     }
 
+    /// The state after the last transaction whose time is not after `at`.
+    ///
+    /// # Errors
+    /// `not_found` when there is none, or when the log does not reach back to it.
+    pub fn past(&self, at: Timestamp) -> Result<Past> {
+        Past::open(self.engine.clone(), self.log.clone(), &self.view(), &self.embedder, at)
+    }
+
     /// A past transaction.
     pub fn txn(&self, seq: u64) -> Result<Option<Txn>> {
         Ok(self.log.read(seq)?.map(|(txn, _)| txn))
@@ -253,6 +264,16 @@ impl Store {
     /// little in them that the next open takes it from the log as quickly.
     pub fn checkpoint(&self) -> Result<()> {
         self.followers.checkpoint()
+    }
+}
+
+impl Records for Store {
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.engine.raw(table, key)
+    }
+
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        self.engine.raw_range(table, prefix)
     }
 }
 

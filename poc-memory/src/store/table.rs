@@ -57,6 +57,12 @@ impl Table {
         Table::Changes,
     ];
 
+    /// The table and the key of a full key.
+    pub(super) fn split(full: &[u8]) -> Option<(Table, &[u8])> {
+        let (&number, key) = full.split_first()?;
+        Some((Table::try_from(number).ok()?, key))
+    }
+
     /// The record engine has one keyspace: a table is the first byte of its keys.
     pub(super) fn prefix(self, key: &[u8]) -> Vec<u8> {
         let mut full = Vec::with_capacity(1 + key.len());

@@ -19,6 +19,7 @@ use tempfile::TempDir;
 mod damage;
 mod equivalence;
 mod followers;
+mod past;
 mod power_cut;
 mod sharing;
 mod transactions;

@@ -3,7 +3,7 @@
 
 use super::engine::Engine;
 use super::overlay::Overlay;
-use super::read::Read;
+use super::records::Records;
 use super::{Record, Table, Write, keys, vector};
 use crate::error::{Error, Result};
 use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId, Tenant, View, Visit};
@@ -94,17 +94,17 @@ impl<'a> Tx<'a> {
 
     /// The node with this id, in any state.
     pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
-        Read::node(self, id)
+        Records::node(self, id)
     }
 
     /// The node with this key.
     pub fn find_key(&self, tenant: Tenant, key: &str) -> Result<Option<NodeId>> {
-        Read::find_key(self, tenant, key)
+        Records::find_key(self, tenant, key)
     }
 
     /// The live node with this content hash; the one with the smallest id when there are several.
     pub fn find_hash(&self, tenant: Tenant, hash: &[u8; 32]) -> Result<Option<NodeId>> {
-        Read::find_hash(self, tenant, hash)
+        Records::find_hash(self, tenant, hash)
     }
 
     /// The live nodes with a keyword.
@@ -160,7 +160,7 @@ impl<'a> Tx<'a> {
 
     /// The activity of a node.
     pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
-        Read::activity(self, id)
+        Records::activity(self, id)
     }
 
     /// Puts the activity of a node, which must exist.
@@ -171,12 +171,12 @@ impl<'a> Tx<'a> {
 
     /// One edge.
     pub fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
-        Read::edge(self, src, kind, dst)
+        Records::edge(self, src, kind, dst)
     }
 
     /// Every edge of a node, outgoing first.
     pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
-        Read::edges(self, id)
+        Records::edges(self, id)
     }
 
     /// Puts an edge and its mirror. Both nodes must exist.
@@ -232,7 +232,7 @@ impl<'a> Tx<'a> {
     }
 }
 
-impl Read for Tx<'_> {
+impl Records for Tx<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let full = table.prefix(key);
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get(at)) {

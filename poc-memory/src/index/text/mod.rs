@@ -16,6 +16,7 @@ use crate::store::Follower;
 use parking_lot::RwLock;
 use postings::{Parameters, Postings, Scope};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokens::Tokenizer;
 
@@ -39,9 +40,10 @@ pub struct TextHit {
 
 /// The text index of live nodes.
 pub struct TextIndex {
-    file: PathBuf,
+    // A fork has none: it is never saved.
+    file: Option<PathBuf>,
     fingerprint: Fingerprint,
-    tokenizer: Tokenizer,
+    tokenizer: Arc<Tokenizer>,
     parameters: Parameters,
     state: RwLock<State>,
     // `State::changes` as of the saved snapshot.
@@ -67,7 +69,7 @@ impl TextIndex {
     /// empty ([`Follower::applied`] is 0) and waits to be fed. Settings out of range are refused.
     pub fn open(directory: &Path, config: &config::Text) -> Result<TextIndex> {
         let parameters = parameters(config)?;
-        let tokenizer = Tokenizer::new(&config.language)?;
+        let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
         let file = directory.join("snapshot");
         // Another token chain gives other terms: count its revision up when it changes.
         let fingerprint = Fingerprint::of(&format!("text index 1, tokens 1, {}", config.language));
@@ -77,7 +79,24 @@ impl TextIndex {
             })
             .unwrap_or_default();
         let saved = AtomicU64::new(0);
-        Ok(TextIndex { file, fingerprint, tokenizer, parameters, state: RwLock::new(state), saved })
+        let state = RwLock::new(state);
+        Ok(TextIndex { file: Some(file), fingerprint, tokenizer, parameters, state, saved })
+    }
+
+    /// A copy in memory alone, as it is now, which goes its own way.
+    pub fn fork(&self) -> TextIndex {
+        let state = {
+            let state = self.state.read();
+            State { postings: state.postings.clone(), applied: state.applied, changes: 0 }
+        };
+        TextIndex {
+            file: None,
+            fingerprint: self.fingerprint,
+            tokenizer: self.tokenizer.clone(),
+            parameters: self.parameters,
+            state: RwLock::new(state),
+            saved: AtomicU64::new(0),
+        }
     }
 
     /// The best matches of any of the query's terms in one field among the nodes that `keep` lets
@@ -179,6 +198,7 @@ impl Follower for TextIndex {
     }
 
     fn checkpoint(&self) -> Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
         let (bytes, applied, changes) = {
             let state = self.state.read();
             if state.changes == self.saved.load(Ordering::Acquire) {
@@ -186,7 +206,7 @@ impl Follower for TextIndex {
             }
             (snapshot::encode(&state.postings)?, state.applied, state.changes)
         };
-        sealed::write(&self.file, self.fingerprint, applied, &[&bytes])?;
+        sealed::write(file, self.fingerprint, applied, &[&bytes])?;
         self.saved.store(changes, Ordering::Release);
         Ok(())
     }

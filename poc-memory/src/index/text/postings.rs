@@ -36,7 +36,7 @@ pub(super) struct Posting {
 }
 
 /// A term's postings, by document.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Term {
     pub(super) name: Arc<str>,
     pub(super) postings: Vec<Posting>,
@@ -52,7 +52,7 @@ pub(super) struct Lengths {
     pub(super) body: u32,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Document {
     id: NodeId,
     lengths: Lengths,
@@ -70,7 +70,7 @@ struct Totals {
 }
 
 /// The inverted index. Slots of removed documents and terms are used again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Postings {
     numbers: FxHashMap<Arc<str>, u32>,
     terms: Vec<Option<Term>>,

@@ -39,7 +39,8 @@ pub struct VectorHit {
 /// within about 0.002 of the exact ones.
 pub struct VectorIndex {
     options: Options,
-    files: Files,
+    // A fork has none: it is never saved.
+    files: Option<Files>,
     state: RwLock<State>,
     // `State::changes` as of the saved files.
     saved: AtomicU64,
@@ -68,7 +69,22 @@ impl VectorIndex {
         let (rows, hnsw, applied) =
             files.read(options).unwrap_or_else(|| (Rows::new(dimensions), Hnsw::new(options), 0));
         let state = State { rows, hnsw, applied, changes: 0 };
+        let files = Some(files);
         Ok(VectorIndex { options, files, state: RwLock::new(state), saved: AtomicU64::new(0) })
+    }
+
+    /// A copy in memory alone, as it is now, which goes its own way and is searched exactly.
+    pub fn fork(&self) -> VectorIndex {
+        let state = {
+            let state = self.state.read();
+            State { rows: state.rows.clone(), applied: state.applied, ..State::empty(self.options) }
+        };
+        VectorIndex {
+            options: self.options,
+            files: None,
+            state: RwLock::new(state),
+            saved: AtomicU64::new(0),
+        }
     }
 
     /// The `k` nearest nodes that `keep` lets through, best part each, best first, ties by id.
@@ -272,6 +288,7 @@ impl Follower for VectorIndex {
     }
 
     fn checkpoint(&self) -> Result<()> {
+        let Some(files) = &self.files else { return Ok(()) };
         let (image, changes) = {
             let state = self.state.read();
             if state.changes == self.saved.load(Ordering::Acquire) {
@@ -279,7 +296,7 @@ impl Follower for VectorIndex {
             }
             (Image::of(&state.rows, &state.hnsw, state.applied)?, state.changes)
         };
-        self.files.write(&image)?;
+        files.write(&image)?;
         self.saved.store(changes, Ordering::Release);
         Ok(())
     }

@@ -29,7 +29,7 @@ pub(super) struct Owner {
 
 /// Vectors of live nodes, and, unsearchable, those of nodes that are not live or not known yet:
 /// a node may come back to life, and a vector may arrive before its node.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     dimensions: usize,
     codes: Vec<i8>,

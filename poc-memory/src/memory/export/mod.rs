@@ -68,7 +68,7 @@ fn each(
     let mut exported = Exported::default();
     for id in &ids {
         // A node that was deleted since the view was taken is left out.
-        if let Some(note) = Note::read(memory, &view, *id)? {
+        if let Some(note) = Note::read(&memory.store, &view, *id)? {
             take(&note)?;
             exported.nodes += 1;
             exported.edges += note.edges.len() as u64;

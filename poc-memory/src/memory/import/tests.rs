@@ -31,7 +31,7 @@ fn failures(report: &Report) -> String {
 }
 
 fn find(memory: &Scratch, key: &str) -> Node {
-    crate::memory::resolve::find(memory, key).unwrap()
+    memory.find(key).unwrap()
 }
 
 fn exported(memory: &Scratch) -> String {

@@ -240,3 +240,18 @@ fn ties_and_activity_need_their_nodes() {
     assert!(store.transact(cause(), |tx| tx.put_activity(node(2).id, &activity)).is_err());
     assert!(store.transact(cause(), |tx| tx.put_vectors(node(2).id, EMBEDDER, &[])).is_err());
 }
+
+#[test]
+fn a_node_without_a_record_of_its_activity_is_as_at_birth() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    let told = || crate::graph::testing::told(&store.view())[1..].to_vec();
+    let at_birth = told();
+    let id = node(1).id;
+    store.transact(cause(), |tx| tx.put_activity(id, &Activity::born(Timestamp(9), 3.0))).unwrap();
+    assert_ne!(told(), at_birth);
+    // As undo does.
+    store.transact(cause(), |tx| tx.put_raw(Table::Activity, id.as_bytes(), None)).unwrap();
+    assert_eq!(told(), at_birth);
+}

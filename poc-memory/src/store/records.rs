@@ -1,50 +1,58 @@
-//! Reading the graph's records, the same way over the engine and inside a transaction.
+//! Reading the graph's records, the same way over the store, inside a transaction and in the past.
 
 use super::engine::Engine;
 use super::{Record, Table, keys};
 use crate::error::Result;
 use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId, Tenant, Visit};
 
-/// A source of raw records.
-pub(super) trait Read {
+/// A source of records.
+pub trait Records {
     /// The bytes of a record.
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>>;
 
     /// The records of a table whose key starts with `prefix`, by key.
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>>;
 
+    /// A record.
     fn record<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
         self.raw(R::TABLE, key)?.map(|bytes| R::decode(&bytes)).transpose()
     }
 
+    /// The records whose key starts with `prefix`, by key.
     fn range<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
         let records = self.raw_range(R::TABLE, prefix)?;
         records.into_iter().map(|(key, bytes)| Ok((key, R::decode(&bytes)?))).collect()
     }
 
+    /// The node with an id, in any state.
     fn node(&self, id: NodeId) -> Result<Option<Node>> {
         self.record(id.as_bytes())
     }
 
+    /// The activity of a node; `None` while it is as at birth.
     fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
         self.record(id.as_bytes())
     }
 
+    /// The node with a key, in any state.
     fn find_key(&self, tenant: Tenant, key: &str) -> Result<Option<NodeId>> {
         let id = self.raw(Table::Keys, &keys::name(tenant, key))?;
         id.map(|id| keys::read_id(&id)).transpose()
     }
 
+    /// The live node with a content hash; the one with the smallest id when there are several.
     fn find_hash(&self, tenant: Tenant, hash: &[u8; 32]) -> Result<Option<NodeId>> {
         let prefix = keys::hash_prefix(tenant, hash);
         let found = self.raw_range(Table::Hashes, &prefix)?;
         Ok(found.iter().find_map(|(key, _)| keys::read_id_after(prefix.len(), key)))
     }
 
+    /// One edge.
     fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
         self.record(&keys::edge(src, kind, dst))
     }
 
+    /// Every edge of a node, of all kinds, outgoing first.
     fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
         let outgoing: Vec<(_, Edge)> = self.range(id.as_bytes())?;
         let mut edges: Vec<Edge> = outgoing.into_iter().map(|(_, edge)| edge).collect();
@@ -58,13 +66,14 @@ pub(super) trait Read {
         Ok(edges)
     }
 
+    /// The last visit of a node by each agent.
     fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
         let visits: Vec<(_, Visit)> = self.range(id.as_bytes())?;
         visits.into_iter().map(|(key, visit)| Ok((keys::read_visit(&key)?.1.to_owned(), visit))).collect()
     }
 }
 
-impl Read for dyn Engine + '_ {
+impl Records for dyn Engine + '_ {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.get(&table.prefix(key))
     }

@@ -1,0 +1,89 @@
+//! A past state with the indexes of then, which are built when a question needs them.
+
+use super::Memory;
+use crate::error::{Error, Result};
+use crate::index::{TextIndex, VectorIndex};
+use crate::query::Indexes;
+use crate::store::{self, Follower};
+use crate::time::Timestamp;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+
+/// The memory as it was after one of its changes.
+pub struct Past {
+    /// The records and the graph of then.
+    pub store: store::Past,
+    text: Rewound<TextIndex>,
+    vectors: Rewound<VectorIndex>,
+}
+
+/// An index of now, and what it was.
+struct Rewound<I> {
+    now: Arc<I>,
+    then: OnceLock<I>,
+    // Held while it is built, so that it is built once.
+    building: Mutex<()>,
+}
+
+impl<I: Follower> Rewound<I> {
+    fn of(now: &Arc<I>) -> Self {
+        Rewound { now: now.clone(), then: OnceLock::new(), building: Mutex::default() }
+    }
+
+    /// A copy of the index, taken back by what has changed since.
+    fn get(&self, past: &store::Past, fork: fn(&I) -> I) -> Result<&I> {
+        if let Some(then) = self.then.get() {
+            return Ok(then);
+        }
+        let _building = self.building.lock();
+        if self.then.get().is_none() {
+            // First copied, then asked what has changed: that includes all the copy has seen.
+            let copy = fork(&self.now);
+            copy.apply(0, &past.deltas()?)?;
+            let _ = self.then.set(copy);
+        }
+        self.then.get().ok_or_else(|| Error::internal("an index of the past was not kept"))
+    }
+}
+
+impl Indexes for Past {
+    fn text(&self) -> Result<&TextIndex> {
+        self.text.get(&self.store, TextIndex::fork)
+    }
+
+    fn vectors(&self) -> Result<&VectorIndex> {
+        self.vectors.get(&self.store, VectorIndex::fork)
+    }
+}
+
+impl Memory {
+    /// The state after the last change that was made at `at` or before. The one asked for last is
+    /// kept, since questions about a past come in rows.
+    ///
+    /// # Errors
+    /// `invalid_argument` when `at` lies in the future; `not_found` when nothing was stored yet, or
+    /// the log does not reach back.
+    pub fn past(&self, at: Timestamp) -> Result<Arc<Past>> {
+        let now = self.now();
+        if at > now {
+            return Err(Error::invalid(format!("{at} lies in the future"))
+                .hint(format!("it is {now}; without a time the newest state is shown"))
+                .field("at"));
+        }
+        let mut kept = self.past.lock();
+        if let Some(past) = &*kept
+            && past.store.is_as_of(at)?
+        {
+            return Ok(past.clone());
+        }
+        // What is kept need not stay in memory beside the next.
+        *kept = None;
+        let past = Arc::new(Past {
+            store: self.store.past(at).map_err(|error| error.field("at"))?,
+            text: Rewound::of(&self.text),
+            vectors: Rewound::of(&self.vectors),
+        });
+        *kept = Some(past.clone());
+        Ok(past)
+    }
+}

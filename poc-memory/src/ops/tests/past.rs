@@ -1,0 +1,188 @@
+//! `--at`: what the past answers.
+
+use super::*;
+use crate::time::Timestamp;
+use proptest::prelude::*;
+
+/// Questions of every kind: columns, ties, visits, texts, vectors, structure.
+const QUESTIONS: &[&str] = &[
+    "search -p all",
+    "search -p 'all | weight:>0.5 | sort:weight'",
+    "search -p 'not-visited:linker,2h | sort:visited:replay asc'",
+    "search -p 'age:<3h | sort:timestamp asc'",
+    "search -p 'state:superseded'",
+    "search -p 'keyword:storage | sort:degree'",
+    "search -p 'sort:priority | limit:3'",
+    "search -p 'match:journal | spread'",
+    "search -p 'match:writes'",
+    "search -p 'similar:\"the journal is written first\",k=4'",
+    "search -p 'hybrid:\"page splits\",k=4'",
+    "search -p 'interference-pairs,min_sim=0.2'",
+    "search -p 'community:0'",
+    "search -p 'match:a | spectral,k=3'",
+    "get a",
+    "get b",
+    "get c",
+    "get d",
+];
+
+const TEXTS: &[&str] = &[
+    "A split writes two pages.",
+    "Page splits are written to the journal.",
+    "The journal is written first, and pages later.",
+    "Recovery reads the journal after a crash.",
+    "Lentil soup with lemon and bread.",
+];
+
+/// A command that changes the memory.
+fn change() -> impl Strategy<Value = String> {
+    let key = || proptest::sample::select(vec!["a", "b", "c", "d", "e"]);
+    let text = || proptest::sample::select(TEXTS);
+    let word = proptest::sample::select(vec!["storage", "soup"]);
+    let agent = proptest::sample::select(vec!["linker", "replay"]);
+    prop_oneof![
+        4 => (key(), text(), word).prop_map(|(key, text, word)| format!("insert --key {key} -b '{key}: {text}' -k {word}")),
+        2 => (key(), text()).prop_map(|(key, text)| format!("insert --update --key {key} -b 'changed: {text}'")),
+        3 => (key(), key()).prop_map(|(a, b)| format!("link {a} {b} --reason because")),
+        2 => (key(), 1u8..40).prop_map(|(key, tenths)| format!("weight {key} {}", f64::from(tenths) / 10.0)),
+        1 => (key(), key()).prop_map(|(a, b)| format!("supersede {a} {b}")),
+        2 => (agent, key()).prop_map(|(agent, key)| format!("visit {agent} {key}")),
+        1 => key().prop_map(|key| format!("delete {key}")),
+    ]
+}
+
+/// The answer to a question, errors included, without what says that it is of the past.
+fn answer(memory: &Scratch, question: &str) -> Result<Value, String> {
+    let mut answer = call(memory, question).map_err(|error| error.to_string())?.1;
+    answer.as_object_mut().unwrap().remove("past");
+    Ok(answer)
+}
+
+proptest! {
+    // Each case opens a store and asks every question of every state.
+    #![proptest_config(ProptestConfig::with_cases(8))]
+
+    /// What `--at` answers is what was answered then.
+    #[test]
+    fn the_past_answers_as_it_did_then(changes in proptest::collection::vec((change(), 1i64..200), 1..16)) {
+        let memory = Scratch::new();
+        let ask = |at: &str| -> Vec<Result<Value, String>> {
+            QUESTIONS.iter().map(|question| answer(&memory, &format!("{question}{at}"))).collect()
+        };
+        let mut answers: Vec<(Timestamp, Vec<_>)> = Vec::new();
+        for (line, minutes) in &changes {
+            memory.clock.advance(Span(minutes * Span::MINUTE.0));
+            // What cannot be done is refused, and changes nothing.
+            let _ = call(&memory, line);
+            if memory.store.view().seq > 0 {
+                answers.push((memory.now(), ask("")));
+            }
+        }
+        memory.clock.advance(Span::WEEK);
+        call(&memory, "insert --key z -t Last -b 'The last one.'").unwrap();
+        for (at, then) in answers {
+            let now = ask(&format!(" --at {at}"));
+            for ((question, then), now) in QUESTIONS.iter().zip(then).zip(now) {
+                prop_assert_eq!(now, then, "{} --at {}", question, at);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_deleted_note_is_there_in_the_past() {
+    let memory = filled();
+    json(&memory, "visit linker btree");
+    memory.clock.advance(Span::DAY);
+    json(&memory, "delete btree");
+    json(&memory, "insert --key btree -t 'Another note' -b 'Under the same key.'");
+    insta::assert_snapshot!(say(&memory, "search -p 'all | sort:created asc' --at 1h"), @r"
+      1.000  btree    semantic  B-tree splits
+      1.000  journal  episodic  The journal
+    as of 2026-11-22T08:00:00.000Z, after change 4
+    ");
+    insta::assert_snapshot!(say(&memory, "get btree --at 2026-11-21T10:00:00Z"), @r"
+    B-tree splits
+
+    key        btree
+    id         ID
+    type       semantic, general, active
+    keywords   storage
+    weight     0.999
+    created    2026-11-21T08:00:00.000Z
+    modified   2026-11-21T08:00:00.000Z, version 1
+    provenance manual, trust user
+
+    A split writes two pages.
+
+    link
+      → 0.80  journal  The journal
+
+    keyword
+      ← 0.62  journal  The journal
+
+    semantic
+      ← 0.62  journal  The journal
+
+    visits
+      2026-11-21T09:00:00.000Z  v1  processed by linker
+
+    history
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert)
+
+    as of 2026-11-21T10:00:00.000Z, after change 4
+    ");
+    assert_eq!(json(&memory, "get btree")["title"], "Another note");
+    let found = json(&memory, "search -p hybrid:splits --at 2026-11-21T08:30:00Z");
+    assert_eq!((&found["past"], &found["as_of"]["at"]), (&true.into(), &"2026-11-21T08:30:00.000Z".into()));
+    assert_eq!(json(&memory, "search -p hybrid:splits").get("past"), None);
+    // Weights as decayed to then.
+    let weight =
+        |at: &str| json(&memory, &format!("search -p key:journal{at}"))["results"][0]["weight"].clone();
+    assert!(weight(" --at 2026-11-21T08:00:00Z").as_f64() > weight("").as_f64());
+}
+
+#[test]
+fn times_that_have_no_past() {
+    let memory = filled();
+    let said: Vec<String> = ["2026-11-20", "2030-01-01", "1d", "yesterday", "7"]
+        .iter()
+        .map(|time| say(&memory, &format!("search btree --at {time}")))
+        .collect();
+    insta::assert_snapshot!(said.join("\n\n"), @r"
+    not_found: `at`: nothing was stored yet at 2026-11-20T00:00:00.000Z
+    the first change is of 2026-11-21T08:00:00.000Z
+
+    invalid_argument: `at`: 2030-01-01T00:00:00.000Z lies in the future
+    it is 2026-11-21T09:00:00.000Z; without a time the newest state is shown
+
+    not_found: `at`: nothing was stored yet at 2026-11-20T09:00:00.000Z
+    the first change is of 2026-11-21T08:00:00.000Z
+
+    invalid_argument: error: invalid value 'yesterday' for '--at <TIME>': `yesterday` is not a time; write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`
+
+    For more information, try '--help'.
+
+
+
+    invalid_argument: error: invalid value '7' for '--at <TIME>': `7` is not a time; write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long ago: `7d`, `24h`, `30m`
+
+    For more information, try '--help'.
+    ");
+    insta::assert_snapshot!(say(&memory, "get jurnal --at 30m"), @r"
+    not_found: there is no node `jurnal`
+    did you mean `journal`?
+    ");
+}
+
+#[test]
+fn the_past_asked_for_last_is_kept() {
+    let memory = filled();
+    let at = |text: &str| Timestamp::parse(text).unwrap();
+    let first = memory.past(at("2026-11-21T08:30:00Z")).unwrap();
+    json(&memory, "weight btree 3");
+    // The same state by another instant, whatever has happened since.
+    assert!(Arc::ptr_eq(&first, &memory.past(at("2026-11-21T08:59:00Z")).unwrap()));
+    let second = memory.past(at("2026-11-21T09:00:00Z")).unwrap();
+    assert!(!Arc::ptr_eq(&first, &second) && second.store.seq() > first.store.seq());
+}
