@@ -62,7 +62,7 @@ const SESSION: &[&[&str]] = &[
     &["search", "-p", "@kpt"],
     &["search", "journal", "--at", "0s"],
     &["get", "btree", "--at", "0s"],
-    &["search", "journal", "--at", "2999-01-01"],
+    &["get", "jurnal", "--at", "0s"],
     &["pipeline", "list"],
     &["pipeline", "check"],
     &["pipeline", "check", "@kept", "all | tpye:semantic"],
