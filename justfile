@@ -34,6 +34,10 @@ bench NAME="*" *NODES:
 live:
     bash tests/live/run.sh
 
-# Rewrite inline snapshots after a wanted change of output (needs `cargo install cargo-insta`).
+# Write REFERENCE.md and the tables of ARCHITECTURE.md anew after a change of the language.
 bless:
+    POC_MEMORY_BLESS=1 cargo test --release -p poc-memory --lib query::tests::generated
+
+# Rewrite inline snapshots after a wanted change of output (needs `cargo install cargo-insta`).
+snapshots:
     cargo insta test --accept --release --workspace

@@ -11,7 +11,6 @@
 mod agents;
 mod both_ways;
 mod documents;
-mod generated;
 mod kill;
 mod reload;
 mod schedule;

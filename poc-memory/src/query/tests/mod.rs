@@ -3,8 +3,10 @@
 mod algorithms;
 mod any;
 mod examples;
+mod generated;
 mod messages;
 mod naive;
+mod reference;
 mod robust;
 mod sample;
 mod saved;

@@ -16,6 +16,8 @@ pub(super) struct World {
     pub(super) config: Config,
     pub(super) now: Timestamp,
     pub(super) revisit_on_change: bool,
+    /// The nodes as stored, by index.
+    pub(super) nodes: Vec<Arc<Node>>,
     embedder: HashEmbedder,
     text: TextIndex,
     vectors: VectorIndex,
@@ -46,7 +48,9 @@ impl World {
         let mut view = View::new();
         view.apply(1, &deltas);
         let (folder, text, vectors) = indexes::fed(&config, &embedder, &deltas);
-        World { view, config, now, revisit_on_change: true, embedder, text, vectors, _folder: folder }
+        let node = |delta: &Delta| if let Delta::Node(node) = delta { Some(node.clone()) } else { None };
+        let nodes = deltas.iter().filter_map(node).collect();
+        World { view, config, now, revisit_on_change: true, nodes, embedder, text, vectors, _folder: folder }
     }
 
     pub(super) fn sources(&self) -> Sources<'_> {

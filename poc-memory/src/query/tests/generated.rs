@@ -1,0 +1,51 @@
+//! What stands in the documents and follows from the tables of the language.
+//!
+//! With `POC_MEMORY_BLESS=1` in the environment they are written anew instead of compared.
+
+use super::reference;
+use crate::query::vocabulary;
+use std::path::{Path, PathBuf};
+
+fn document(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
+}
+
+/// Compares a document with what it shall be, or makes it so.
+#[track_caller]
+fn fresh(name: &str, wanted: &str) {
+    let path = document(name);
+    if std::env::var_os("POC_MEMORY_BLESS").is_some() {
+        std::fs::write(&path, wanted).unwrap();
+        return;
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    let line = found.lines().zip(wanted.lines()).position(|(found, wanted)| found != wanted);
+    let line = line.unwrap_or_else(|| found.lines().count().min(wanted.lines().count()));
+    assert!(
+        found == wanted,
+        "{name} is not what the tables say from line {} on, where it shall say\n{}\n`just bless` writes it anew",
+        line + 1,
+        wanted.lines().skip(line).take(3).collect::<Vec<_>>().join("\n"),
+    );
+}
+
+/// REFERENCE.md is the manual of the language.
+#[test]
+fn the_reference_is_fresh() {
+    fresh("REFERENCE.md", &reference::page());
+}
+
+/// ARCHITECTURE.md opens with the words of the language.
+#[test]
+fn the_stage_table_of_the_architecture_is_fresh() {
+    let page = std::fs::read_to_string(document("ARCHITECTURE.md")).unwrap();
+    let head = "| stage | kind | what it does |\n|---|---|---|\n";
+    let (before, rest) = page.split_once(head).expect("ARCHITECTURE.md has a table of stages");
+    let (_, behind) = rest.split_once("\n\n").expect("something follows the table");
+    let rows = vocabulary().iter().map(|stage| {
+        let signature = reference::cell(&stage.signature());
+        format!("| `{signature}` | {} | {} |", stage.kind().name(), reference::cell(stage.doc))
+    });
+    let rows: Vec<String> = rows.collect();
+    fresh("ARCHITECTURE.md", &format!("{before}{head}{}\n\n{behind}", rows.join("\n")));
+}
