@@ -95,6 +95,9 @@ section!(
     Structure {
         /// Dimensions of the spectral embedding.
         dimensions: usize,
+        /// Live nodes and edges together up to which derived structure is computed when it is asked
+        /// for.
+        exact_below: usize,
     }
 );
 section!(

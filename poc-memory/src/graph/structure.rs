@@ -8,11 +8,13 @@ mod communities;
 mod components;
 mod draw;
 mod embedding;
+mod health;
 mod outliers;
 
 pub use clustering::clustering;
 pub use communities::Communities;
 pub use embedding::Embedding;
+pub use health::{Health, PowerLaw};
 pub use outliers::Outliers;
 
 use super::View;
@@ -44,13 +46,15 @@ pub(super) struct Structure {
     communities: OnceLock<Arc<Communities>>,
     embedding: OnceLock<Arc<Embedding>>,
     outliers: OnceLock<Arc<Outliers>>,
+    health: OnceLock<Arc<Health>>,
 }
 
 impl Structure {
     /// Leaves the cell to the other views: the graph is about to be another one.
     pub(super) fn renew(this: &mut Arc<Structure>) {
         // Nobody else may fill an empty cell that is not shared.
-        let empty = this.communities.get().is_none() && this.embedding.get().is_none();
+        let empty =
+            this.communities.get().is_none() && this.embedding.get().is_none() && this.health.get().is_none();
         if !empty || Arc::strong_count(this) > 1 {
             *this = Arc::default();
         }
@@ -76,6 +80,18 @@ impl View {
             let (communities, embedding) = parts();
             Outliers::compute(&communities, &embedding)
         })
+    }
+}
+
+impl View {
+    /// The figures that tell about the graph's health.
+    pub fn health(&self) -> (Arc<Health>, Source) {
+        part(&self.structure.health, || Health::compute(self))
+    }
+
+    /// Whether [`View::health`] would answer without computing.
+    pub fn health_ready(&self) -> bool {
+        self.structure.health.get().is_some()
     }
 }
 

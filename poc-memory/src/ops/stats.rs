@@ -2,12 +2,14 @@
 
 use super::{Access, Ctx, Op};
 use crate::error::Result;
+use crate::graph::{Health, Source};
 use crate::memory::freshness::{self, AsOf};
 use crate::memory::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// Count notes, edges and keywords, and say how much room they take.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -35,11 +37,82 @@ pub(crate) struct Counts {
     record_bytes: u64,
     /// Size of the saved indexes on disk, in bytes.
     index_bytes: u64,
+    graph: Shape,
     as_of: AsOf,
     /// Transactions the slowest index is behind.
     lag: u64,
     /// What is not as it should be.
     degraded: Vec<String>,
+}
+
+/// The shape of the graph of live notes. Figures that have no meaning for it, as in a graph without
+/// ties, are null; so are all of a large graph that has just changed.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct Shape {
+    /// `fresh`, `computed now in … ms` or `not computed yet`.
+    source: String,
+    /// Connected components, notes without ties included.
+    components: Option<usize>,
+    /// Notes of the largest component.
+    largest: Option<usize>,
+    /// Notes without ties.
+    isolated: Option<usize>,
+    /// Mean local clustering coefficient, 0–1.
+    clustering: Option<f64>,
+    /// Mean number of ties between two notes of the largest component.
+    path_length: Option<f64>,
+    /// Small-world σ of the largest component; above 1 it is a small world.
+    small_world: Option<f64>,
+    /// Gini coefficient of the degrees: 0 when all are alike, 1 when one note has all ties.
+    degree_gini: Option<f64>,
+    /// Exponent of the power law the degrees follow …
+    power_law_alpha: Option<f64>,
+    /// … from this degree on.
+    power_law_least: Option<u32>,
+}
+
+impl Shape {
+    fn of(found: Option<(Arc<Health>, Source)>) -> Shape {
+        let Some((health, source)) = found else {
+            return Shape { source: "not computed yet".into(), ..Shape::default() };
+        };
+        Shape {
+            source: source.to_string(),
+            components: Some(health.components),
+            largest: Some(health.largest),
+            isolated: Some(health.isolated),
+            clustering: health.clustering,
+            path_length: health.path_length,
+            small_world: health.small_world,
+            degree_gini: health.gini,
+            power_law_alpha: health.power_law.map(|law| law.alpha),
+            power_law_least: health.power_law.map(|law| law.least),
+        }
+    }
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Some(components), Some(largest), Some(isolated)) =
+            (self.components, self.largest, self.isolated)
+        else {
+            return f.write_str(&self.source);
+        };
+        let parts = if components == 1 { "component" } else { "components" };
+        write!(f, "{components} {parts}, the largest of {largest}; {isolated} without ties")?;
+        for (name, figure) in [
+            ("clustering", self.clustering),
+            ("path length", self.path_length),
+            ("small-world σ", self.small_world),
+            ("degree Gini", self.degree_gini),
+            ("power-law α", self.power_law_alpha),
+        ] {
+            if let Some(figure) = figure {
+                write!(f, ", {name} {figure:.2}")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Op for Stats {
@@ -63,6 +136,7 @@ impl Op for Stats {
             log_bytes: counted.log_bytes,
             record_bytes: counted.record_bytes,
             index_bytes: counted.index_bytes,
+            graph: Shape::of(stats::health(ctx.memory, &view)),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -83,6 +157,7 @@ impl Op for Stats {
         line("notes", format!("{}{}", output.nodes, by(&output.by_type)));
         line("states", by(&output.by_state).trim_matches([' ', '(', ')']).to_owned());
         line("edges", format!("{}{}", output.edges, by(&output.by_edge_kind)));
+        line("graph", output.graph.to_string());
         line("keywords", output.keywords.to_string());
         line("weight", format!("{:.3} on average", output.average_weight));
         line(

@@ -5,7 +5,8 @@ use super::plan::Ctx;
 use super::scan::Read;
 use super::stage::Example;
 use crate::graph::{Category, clustering};
-use crate::rank::{decay, priority};
+use crate::rank::decay;
+use crate::rank::priority::{displacement, priority};
 use crate::similar;
 use crate::time::Timestamp;
 
@@ -56,7 +57,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "priority",
         unit: Unit::Number,
-        doc: "How much a node would gain from being replayed now, 0 to 10",
+        doc: "How much a node would gain from being replayed now, 0 to 30",
         filter: None,
         sort: Some("priority"),
         read: |ctx, _| {
@@ -64,12 +65,14 @@ pub const FIELDS: &[Field] = &[
             let (mut degrees, mut triangles) = (view.degrees(), view.triangle_counts());
             let (mut intervals, mut replays) = (view.replay_intervals(), view.replays());
             let mut emotions = view.emotions();
-            let now = ctx.sources.now;
+            let (outliers, now) = (ctx.outliers(), ctx.sources.now);
             Box::new(move |item: Scored| {
                 let ix = item.ix;
+                let outlier = outliers.as_ref().and_then(|outliers| outliers.of(ix));
                 let clustering = clustering(degrees.of(ix, 0), triangles.of(ix, 0));
+                let displacement = displacement(outlier, clustering);
                 let (interval, replayed) = (intervals.of(ix, 0), replays.of(ix, None));
-                priority::priority(clustering, interval, replayed, emotions.of(ix, 0.0), now)
+                priority(displacement, interval, replayed, emotions.of(ix, 0.0), now)
             })
         },
     },
