@@ -31,11 +31,21 @@ pub enum Source {
     Computed(Duration),
 }
 
+impl Source {
+    /// Its name, without figures.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Fresh => "fresh",
+            Source::Computed(_) => "computed now",
+        }
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Fresh => f.write_str("fresh"),
-            Source::Computed(time) => write!(f, "computed now in {:.1} ms", time.as_secs_f64() * 1e3),
+            Source::Fresh => f.write_str(self.name()),
+            Source::Computed(time) => write!(f, "{} in {:.1} ms", self.name(), time.as_secs_f64() * 1e3),
         }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct Counts {
 /// ties, are null; so are all of a large graph that has just changed.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 struct Shape {
-    /// `fresh`, `computed now in … ms` or `not computed yet`.
+    /// `fresh`, `computed now` or `not computed yet`.
     source: String,
     /// Connected components, notes without ties included.
     components: Option<usize>,
@@ -77,7 +77,7 @@ impl Shape {
             return Shape { source: "not computed yet".into(), ..Shape::default() };
         };
         Shape {
-            source: source.to_string(),
+            source: source.name().into(),
             components: Some(health.components),
             largest: Some(health.largest),
             isolated: Some(health.isolated),

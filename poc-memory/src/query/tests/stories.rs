@@ -89,8 +89,9 @@ fn sorting_by_visits_takes_the_least_recent_first_by_asc() {
 #[test]
 fn priority_puts_what_is_overdue_and_loose_first() {
     let mut world = notes();
-    // Never replayed: 3. b-tree, wal and crash-notes know each other: 0. session#1 was replayed two
-    // days ago with an interval of one: 2. lsm-tree matters: 3 × 1.5.
+    // Never replayed: 3. session#1 was replayed two days ago with an interval of one: 2. lsm-tree
+    // matters: 3 × 1.5. b-tree, wal and crash-notes are a community; from its middle, where a usual
+    // distance counts a third, crash-notes is the farthest: its ties are the weakest.
     let replayed = Activity {
         replay_interval: 1,
         replayed: Some(Timestamp(NOW.0 - 2 * Span::DAY.0)),
@@ -104,9 +105,9 @@ fn priority_puts_what_is_overdue_and_loose_first() {
         "day#2026-11-21",
         "todo/benchmarks",
         "session#1",
+        "crash-notes",
         "b-tree",
         "wal",
-        "crash-notes",
     ];
     assert_eq!(world.keys("sort:priority"), order);
     assert_eq!(world.keys("sort:priority | limit:3"), order[..3]);
