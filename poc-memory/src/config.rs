@@ -5,6 +5,7 @@
 mod layer;
 mod origin;
 mod sections;
+mod wording;
 
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use sections::*;
@@ -111,6 +112,60 @@ mod tests {
         let at = error.at.clone().unwrap();
         assert_eq!((at.line, at.column, at.file.as_deref()), (Some(3), Some(1), Some("config.toml")));
         assert!(error.message.contains("langauge"), "{error}");
+    }
+
+    #[test]
+    fn problems_are_told_in_words_of_the_file() {
+        let files = [
+            "text.langauge = \"german\"",
+            "txt.k1 = 1",
+            "text.k1 = \"high\"",
+            "vectors.exact-below = -1",
+            "vectors.exact-below = 1.5",
+            "daemon.heartbeat = \"soon\"",
+            "daemon.heartbeat = 5",
+            "providers.x.kind = \"openia\"",
+            "[models.x]\nprovider = \"heuristic\"",
+            "text = 5",
+            "pipelines.a = 5",
+            "nodes.types = \"saga\"",
+            "nodes.types = [true]",
+        ];
+        let told = |error: Error| format!("{error}\n  {}", error.hint.as_deref().unwrap_or_default());
+        let all: Vec<String> = files.iter().map(|file| told(with(file).unwrap_err())).collect();
+        insta::assert_snapshot!(all.join("\n"), @r#"
+        config.toml:1:6: `text.langauge`: unknown key `langauge`
+          did you mean `language`?
+        config.toml:1:1: `txt`: unknown key `txt`
+          did you mean `text`?
+        config.toml:1:6: `text.k1`: cannot be the text "high"
+          give a number
+        config.toml:1:9: `vectors.exact-below`: cannot be the number `-1`
+          give a whole number from 0 up
+        config.toml:1:9: `vectors.exact-below`: cannot be the number `1.5`
+          give a whole number from 0 up
+        config.toml:1:8: `daemon.heartbeat`: `soon` is not a duration
+          write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
+        config.toml:1:8: `daemon.heartbeat`: cannot be the number `5`
+          give text in quotes
+        config.toml:1:13: `providers.x.kind`: unknown value `openia`
+          did you mean `openai`?
+        config.toml:1:9: `models.x`: `id` is missing here
+          add a line `id = …`
+        config.toml:1:1: `text`: cannot be the number `5`
+          give a table: a line `[…]` and keys below it
+        config.toml:1:11: `pipelines.a`: cannot be the number `5`
+          give text in quotes
+        config.toml:1:7: `nodes.types`: cannot be the text "saga"
+          give a list, such as ["…"]
+        config.toml:`nodes.types[0]`: cannot be `true`
+          give text in quotes
+        "#);
+        let variables = [("POC_MEMORY__TEXT__K1".to_owned(), "high".to_owned())];
+        insta::assert_snapshot!(told(Config::layered(None, variables.into_iter()).unwrap_err()), @r#"
+        `POC_MEMORY__TEXT__K1`: cannot be the text "high"
+          give a number
+        "#);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Layers of TOML: one over the other, and problems placed where they stand.
 
 use super::Config;
+use super::wording::worded;
 use crate::error::{At, Error, Result};
 use std::path::Path;
 use toml::{Table, Value};
@@ -19,11 +20,16 @@ impl Problem {
     pub(super) fn place(self, name: &str, text: &str) -> Error {
         let path: Vec<&str> = self.path.split('.').collect();
         let at = placed(name, text, &path);
-        Error::config(self.message).at(At { field: Some(self.path), ..at })
+        self.error().at(At { field: Some(self.path), ..at })
     }
 
     pub(super) fn in_variable(self, variable: &str) -> Error {
-        Error::config(self.message).field(variable)
+        self.error().field(variable)
+    }
+
+    fn error(&self) -> Error {
+        let (message, hint) = worded(&self.message);
+        Error { hint, ..Error::config(message) }
     }
 }
 
