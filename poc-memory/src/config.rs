@@ -158,7 +158,7 @@ mod tests {
           give text in quotes
         config.toml:1:7: `nodes.types`: cannot be the text "saga"
           give a list, such as ["…"]
-        config.toml:`nodes.types[0]`: cannot be `true`
+        config.toml:1:7: `nodes.types[0]`: cannot be `true`
           give text in quotes
         "#);
         let variables = [("POC_MEMORY__TEXT__K1".to_owned(), "high".to_owned())];

@@ -18,7 +18,8 @@ pub(super) struct Problem {
 impl Problem {
     /// The error, placed at the key in the text of the file.
     pub(super) fn place(self, name: &str, text: &str) -> Error {
-        let path: Vec<&str> = self.path.split('.').collect();
+        // A place within a list is that of the list.
+        let path: Vec<&str> = self.path.split('.').filter_map(|part| part.split('[').next()).collect();
         let at = placed(name, text, &path);
         self.error().at(At { field: Some(self.path), ..at })
     }

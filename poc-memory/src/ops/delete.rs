@@ -1,5 +1,6 @@
 //! `delete`
 
+use super::text::counted;
 use super::{Access, Ctx, Op};
 use crate::error::Result;
 use crate::graph::NodeId;
@@ -39,6 +40,6 @@ impl Op for Delete {
     }
 
     fn show(output: &Deleted) -> String {
-        format!("deleted `{}` and {} edges\n", output.key, output.edges)
+        format!("deleted `{}` and {}\n", output.key, counted(output.edges as u64, "edge"))
     }
 }

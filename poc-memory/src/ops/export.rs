@@ -1,5 +1,6 @@
 //! `export`
 
+use super::text::counted;
 use super::{Access, Ctx, Op, Progress, argument};
 use crate::error::{Error, Result};
 use crate::memory::export;
@@ -66,7 +67,8 @@ impl Op for Export {
         match (&output.lines, &output.path) {
             (Some(lines), _) => lines.clone(),
             (None, Some(path)) => {
-                format!("{} notes and {} edges in {}\n", output.nodes, output.edges, path.display())
+                let (notes, edges) = (counted(output.nodes, "note"), counted(output.edges, "edge"));
+                format!("{notes} and {edges} in {}\n", path.display())
             }
             (None, None) => String::new(),
         }

@@ -1,6 +1,7 @@
 //! `import`
 
 use super::argument::{self, Input};
+use super::text::counted;
 use super::{Access, Ctx, Op, Progress};
 use crate::error::{Error, Exit, Result};
 use crate::memory::import::{self, Options, Place, Source};
@@ -102,8 +103,10 @@ impl Op for Import {
     fn show(output: &Imported) -> String {
         let Imported { inserted, updated, duplicates, edges, failed, unresolved, ignored } = output;
         let mut text = format!(
-            "{inserted} inserted, {updated} updated, {duplicates} duplicates, {} failed, {edges} edges\n",
-            failed.len()
+            "{inserted} inserted, {updated} updated, {}, {} failed, {}\n",
+            counted(*duplicates, "duplicate"),
+            failed.len(),
+            counted(*edges, "edge"),
         );
         // Writing to a string cannot fail.
         for Failed { line, file, error } in failed.iter().take(SHOWN) {

@@ -1,5 +1,6 @@
 //! `insert`
 
+use super::text::counted;
 use super::{Access, Ctx, Op, argument};
 use crate::error::Result;
 use crate::graph::{Category, NodeId, Trust};
@@ -110,6 +111,8 @@ impl Op for Insert {
             return format!("known already as `{key}`\n");
         }
         let done = if *updated { "updated" } else { "inserted" };
-        format!("{done} `{key}` ({keyword_edges} keyword edges, {semantic_edges} semantic edges)\n")
+        let edges = [(*keyword_edges, "keyword edge"), (*semantic_edges, "semantic edge")];
+        let [keyword, semantic] = edges.map(|(count, one)| counted(count as u64, one));
+        format!("{done} `{key}` ({keyword}, {semantic})\n")
     }
 }

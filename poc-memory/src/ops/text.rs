@@ -83,3 +83,8 @@ pub(in crate::ops) fn table(rows: &[Vec<String>]) -> String {
     }
     text
 }
+
+/// `1 edge`, `2 edges`.
+pub(in crate::ops) fn counted(count: u64, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
