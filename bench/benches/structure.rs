@@ -62,7 +62,7 @@ fn communities(view: &View, answers: &Answers, report: &mut Report) {
         let note = answer.map_or(String::new(), |answer| {
             format!(
                 "modularity {ours:.3} in {}, there {:.3} in {}",
-                found.sizes().len(),
+                found.count(),
                 answer.values[0],
                 answer.values[1]
             )
@@ -92,7 +92,7 @@ fn embedding(view: &View, answers: &Answers, report: &mut Report) {
 fn modularity(view: &View, communities: &Communities) -> f64 {
     let mut within = 0.0;
     let mut total = 0.0;
-    let mut sums = vec![0.0; communities.sizes().len()];
+    let mut sums = vec![0.0; communities.count()];
     for ix in 0..view.slots() {
         let Some(community) = communities.of(ix) else { continue };
         for tie in view.ties(ix).filter(|tie| tie.strength >= Communities::MIN_STRENGTH) {

@@ -5,11 +5,11 @@
 mod adjacency;
 mod clustering;
 mod communities;
-mod components;
 mod draw;
 mod embedding;
 mod health;
 mod outliers;
+mod parts;
 
 pub use clustering::clustering;
 pub use communities::Communities;

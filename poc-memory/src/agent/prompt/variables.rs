@@ -111,13 +111,12 @@ fn line(text: &str) -> String {
 
 fn topology(view: &View, fence: &Fence) -> String {
     let (communities, _) = view.communities();
-    let sizes = communities.sizes();
-    let largest: Vec<String> = sizes.iter().take(LISTED).map(usize::to_string).collect();
+    let largest: Vec<String> = communities.sizes().take(LISTED).map(|size| size.to_string()).collect();
     format!(
         "notes in use: {}; edges: {}\ncommunities: {}; notes in the largest: {}\n{}\nmost linked:\n{}",
         view.live_count(),
         view.edge_count(),
-        sizes.len(),
+        communities.count(),
         if largest.is_empty() { "none".to_owned() } else { largest.join(", ") },
         health(view),
         hubs(view, fence),

@@ -2,17 +2,14 @@
 
 use super::adjacency::Adjacency;
 use super::draw::draw;
+use super::parts::Parts;
 use crate::graph::{Ix, NodeId, View};
-use std::cmp::Reverse;
 
 /// Which community each live node belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct Communities {
-    numbers: Vec<u32>,
-    sizes: Vec<usize>,
+    parts: Parts,
 }
-
-const NONE: u32 = u32::MAX;
 
 impl Communities {
     /// Ties weaker than this do not hold a community together.
@@ -33,83 +30,79 @@ impl Communities {
     ///
     /// Community 0 is the largest; ties by the smallest id among the members.
     pub fn compute(view: &View) -> Self {
-        let graph = StrongTies::of(view);
-        let labels = propagate(&graph);
-        number(view, &graph, &labels)
+        let strong = Adjacency::of(view, Self::MIN_STRENGTH);
+        // Numbered in the order of the visits, so that a sweep goes through memory once.
+        let mut order: Vec<(u64, NodeId, Ix)> = (0..strong.rows())
+            .filter(|&ix| view.is_live(ix))
+            .filter_map(|ix| view.id(ix).map(|id| (draw(Some(id), None), id, ix)))
+            .collect();
+        order.sort_unstable();
+        let (ids, order): (Vec<NodeId>, Vec<Ix>) = order.into_iter().map(|(_, id, ix)| (id, ix)).unzip();
+        let mut places = Vec::new();
+        let labels = propagate(&strong.part(&order, &mut places), &ids);
+        let label = |ix: Ix| places.get(ix as usize).and_then(|&place| labels.get(place as usize));
+        let parts = Parts::of(view, &strong, |ix| view.is_live(ix), |a, b| label(a) == label(b));
+        Communities { parts }
     }
 
-    /// One past the greatest index it knows.
-    pub(super) fn slots(&self) -> Ix {
-        self.numbers.len() as Ix
-    }
-
-    /// The community of a node; `None` when it is not live.
+    /// The community of a node; `None` when it was not live.
+    #[inline]
     pub fn of(&self, ix: Ix) -> Option<u32> {
-        self.numbers.get(ix as usize).copied().filter(|&number| number != NONE)
+        self.parts.number(ix)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The members of a community, ascending.
+    pub fn members(&self, community: u32) -> &[Ix] {
+        self.parts.members(community)
     }
 
     /// Members of each community, greatest first.
-    pub fn sizes(&self) -> &[usize] {
-        &self.sizes
+    pub fn sizes(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.parts.sizes()
+    }
+
+    /// One past the greatest index of a node it knows.
+    pub(super) fn slots(&self) -> usize {
+        self.parts.slots()
     }
 }
 
-/// The ties that count, with the ids of the live nodes.
-struct StrongTies {
-    ids: Vec<Option<NodeId>>,
-    adjacency: Adjacency,
-}
-
-impl StrongTies {
-    fn of(view: &View) -> Self {
-        let ids = (0..view.slots()).map(|ix| view.id(ix).filter(|_| view.is_live(ix))).collect();
-        StrongTies { ids, adjacency: Adjacency::of(view, Communities::MIN_STRENGTH) }
-    }
-
-    /// The ties of a node. Strengths are whole numbers, so that equal sums are equal in whatever
-    /// order they are added.
-    fn at(&self, ix: Ix) -> impl Iterator<Item = (Ix, u64)> {
-        self.adjacency.at(ix).iter().map(|end| (end.ix, (f64::from(end.strength) * 1e6) as u64))
-    }
-
-    fn id(&self, ix: Ix) -> Option<NodeId> {
-        self.ids.get(ix as usize).copied().flatten()
-    }
-
-    fn live(&self) -> impl Iterator<Item = Ix> {
-        (0..self.ids.len() as Ix).filter(|&ix| self.id(ix).is_some())
-    }
-}
-
-fn propagate(graph: &StrongTies) -> Vec<u32> {
-    let mut labels: Vec<u32> = (0..graph.ids.len() as u32).collect();
-    let mut order: Vec<Ix> = graph.live().collect();
-    order.sort_by_cached_key(|&ix| (draw(graph.id(ix), None), graph.id(ix)));
+/// Sweeps over the nodes until no label changes; a label is the place of the node that had it first.
+/// A node is looked at again only when a label next to it has changed, since it would decide the
+/// same way.
+fn propagate(graph: &Adjacency, ids: &[NodeId]) -> Vec<u32> {
+    let mut labels: Vec<u32> = (0..graph.rows()).collect();
+    let mut stirred = vec![true; labels.len()];
     let mut votes: Vec<u64> = vec![0; labels.len()];
     let mut named: Vec<u32> = Vec::new();
     for _ in 0..Communities::MAX_SWEEPS {
         let mut changed = false;
-        for &ix in &order {
-            for (neighbor, strength) in graph.at(ix) {
-                let Some(&label) = labels.get(neighbor as usize) else { continue };
+        for node in 0..graph.rows() {
+            if !stirred.get_mut(node as usize).is_some_and(std::mem::take) {
+                continue;
+            }
+            for end in graph.row(node) {
+                let Some(&label) = labels.get(end.ix as usize) else { continue };
                 let Some(sum) = votes.get_mut(label as usize) else { continue };
                 if *sum == 0 {
                     named.push(label);
                 }
-                *sum += strength;
+                // Whole numbers, so that equal sums are equal in whatever order they are added.
+                *sum += (f64::from(end.strength) * 1e6) as u64;
             }
-            let vote = |label: u32| votes.get(label as usize).copied().unwrap_or(0);
-            let own = labels.get(ix as usize).copied().unwrap_or(ix);
-            let most = named.iter().map(|&label| vote(label)).max().unwrap_or(0);
-            if vote(own) < most {
-                let best = named
-                    .iter()
-                    .copied()
-                    .filter(|&label| vote(label) == most)
-                    .min_by_key(|&label| (draw(graph.id(ix), graph.id(label)), graph.id(label)));
-                if let (Some(best), Some(slot)) = (best, labels.get_mut(ix as usize)) {
-                    *slot = best;
-                    changed = true;
+            let Some(own) = labels.get_mut(node as usize) else { continue };
+            if let Some(best) = elected(node, *own, &named, &votes, ids) {
+                *own = best;
+                changed = true;
+                for end in graph.row(node) {
+                    if let Some(stirred) = stirred.get_mut(end.ix as usize) {
+                        *stirred = true;
+                    }
                 }
             }
             for label in named.drain(..) {
@@ -125,47 +118,19 @@ fn propagate(graph: &StrongTies) -> Vec<u32> {
     labels
 }
 
-/// Splits labels into connected parts and numbers the parts by size.
-fn number(view: &View, graph: &StrongTies, labels: &[u32]) -> Communities {
-    let mut parts: Vec<Vec<Ix>> = Vec::new();
-    let mut part_of = vec![NONE; labels.len()];
-    for seed in graph.live() {
-        if part_of.get(seed as usize) != Some(&NONE) {
-            continue;
-        }
-        let part = parts.len() as u32;
-        let mut members = vec![seed];
-        if let Some(slot) = part_of.get_mut(seed as usize) {
-            *slot = part;
-        }
-        let mut next = 0;
-        while let Some(&ix) = members.get(next) {
-            next += 1;
-            for (neighbor, _) in graph.at(ix) {
-                let same_label = labels.get(neighbor as usize) == labels.get(seed as usize);
-                if let Some(slot) = part_of.get_mut(neighbor as usize)
-                    && same_label
-                    && *slot == NONE
-                {
-                    *slot = part;
-                    members.push(neighbor);
-                }
-            }
-        }
-        parts.push(members);
+/// The label with most votes; `None` when the node's own has as many.
+fn elected(node: u32, own: u32, named: &[u32], votes: &[u64], ids: &[NodeId]) -> Option<u32> {
+    let vote = |label: u32| votes.get(label as usize).copied().unwrap_or(0);
+    let most = named.iter().map(|&label| vote(label)).max()?;
+    if vote(own) == most {
+        return None;
     }
-    let first = |part: &Vec<Ix>| part.iter().filter_map(|&ix| view.id(ix)).min();
-    parts.sort_by_cached_key(|part| (Reverse(part.len()), first(part)));
-    let mut communities = Communities { numbers: vec![NONE; labels.len()], sizes: Vec::new() };
-    for (number, part) in parts.iter().enumerate() {
-        communities.sizes.push(part.len());
-        for &ix in part {
-            if let Some(slot) = communities.numbers.get_mut(ix as usize) {
-                *slot = number as u32;
-            }
-        }
-    }
-    communities
+    let id = |node: u32| ids.get(node as usize).copied();
+    let mut best = named.iter().copied().filter(|&label| vote(label) == most);
+    let first = best.next()?;
+    // The dice are thrown only when there is a choice.
+    let drawn = |label: u32| (draw(id(node), id(label)), id(label));
+    Some(best.fold(first, |best, other| if drawn(other) < drawn(best) { other } else { best }))
 }
 
 #[cfg(test)]
@@ -198,7 +163,7 @@ mod tests {
         }
         let mut all: Vec<Vec<u64>> = members.into_values().collect();
         all.iter_mut().for_each(|numbers| numbers.sort_unstable());
-        assert_eq!(communities.sizes(), all.iter().map(Vec::len).collect::<Vec<_>>());
+        assert!(communities.sizes().eq(all.iter().map(Vec::len)));
         all
     }
 

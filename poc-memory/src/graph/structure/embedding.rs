@@ -18,14 +18,18 @@
 //! Example: the path 0 — 1 — 2 with ties of strength 1. vol = 1 + 2 + 1 = 4, the resistance from 0
 //! to 1 is 1 and from 0 to 2 is 2, so the distances are √4 = 2 and √8.
 
+mod basis;
+mod dense;
+mod filter;
+mod krylov;
 mod spectrum;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 use super::adjacency::Adjacency;
-use super::components::Components;
 use super::draw::signed;
+use super::parts::Parts;
 use crate::graph::{Ix, View};
 use spectrum::{Pair, Spectrum};
 use walk::Walk;
@@ -33,8 +37,8 @@ use walk::Walk;
 /// The coordinates of all nodes that have ties.
 #[derive(Clone, Debug, Default)]
 pub struct Embedding {
-    components: Components,
-    // By node: its place among the members of all components.
+    components: Parts,
+    // By node: its place among the members of its component.
     places: Vec<u32>,
     // By component.
     parts: Vec<Part>,
@@ -58,29 +62,21 @@ impl Embedding {
     /// A component of up to 64 nodes keeps all its eigenvectors. Of an eigenvalue that occurs
     /// several times either all eigenvectors are kept or none, since a part of them depends on
     /// chance; when the smallest eigenvalue alone occurs more than `dimensions` times, all of
-    /// them are kept in components of up to 512 nodes, and in larger ones as many as are found.
+    /// them are kept in components of up to 320 nodes, and in larger ones as many as are found.
     pub fn compute(view: &View, dimensions: usize) -> Embedding {
         let adjacency = Adjacency::of(view, 0.0);
-        let components = Components::of(view, &adjacency);
-        let mut places = vec![0; adjacency.slots() as usize];
+        let components = Parts::of(view, &adjacency, |ix| !adjacency.row(ix).is_empty(), |_, _| true);
+        let mut places = Vec::new();
         let mut parts = Vec::with_capacity(components.len());
         let mut coordinates = Vec::new();
         for number in 0..components.len() as u32 {
             let members = components.members(number);
-            for (place, &ix) in components.range(number).zip(members) {
-                if let Some(slot) = places.get_mut(ix as usize) {
-                    *slot = place as u32;
-                }
-            }
-            let local = |ix: Ix| {
-                let place = places.get(ix as usize).copied().unwrap_or(0);
-                place - components.range(number).start as u32
-            };
-            let walk = Walk::of(&adjacency, members, local);
-            let chance: Vec<f64> = members.iter().map(|&ix| signed(view.id(ix))).collect();
+            let walk = Walk::new(adjacency.part(members, &mut places));
+            let chance =
+                |turn: u64| -> Vec<f64> { members.iter().map(|&ix| signed(view.id(ix), turn)).collect() };
             let Spectrum { pairs, converged } = spectrum::smallest(&walk, &chance, dimensions);
             let start = coordinates.len();
-            write(&walk, &chance, &pairs, &mut coordinates);
+            write(&walk, &chance(0), &pairs, &mut coordinates);
             let eigenvalues = pairs.iter().map(|pair| pair.value).collect();
             parts.push(Part { eigenvalues, start, converged });
         }
@@ -122,7 +118,7 @@ impl Embedding {
         let part = self.parts.get(component as usize)?;
         let place = *self.places.get(ix as usize)? as usize;
         let dimensions = part.eigenvalues.len();
-        let start = part.start + (place - self.components.range(component).start) * dimensions;
+        let start = part.start + place * dimensions;
         self.coordinates.get(start..start + dimensions)
     }
 
@@ -143,12 +139,11 @@ pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
 /// Writes the coordinates of a component, node by node. An eigenvector may point either way: here
 /// it points the way `chance` does.
 fn write(walk: &Walk, chance: &[f64], pairs: &[Pair], coordinates: &mut Vec<f32>) {
-    let volume: f64 = walk.degrees().iter().sum();
     let scales: Vec<f64> = pairs
         .iter()
         .map(|pair| {
             let along: f64 = pair.vector.iter().zip(chance).map(|(v, c)| v * c).sum();
-            (volume / pair.value).sqrt().copysign(along)
+            (walk.volume() / pair.value).sqrt().copysign(along)
         })
         .collect();
     coordinates.reserve(walk.len() * pairs.len());

@@ -25,15 +25,13 @@ pub struct Outliers {
 impl Outliers {
     /// Scores from communities and coordinates of the same graph.
     pub fn compute(communities: &Communities, embedding: &Embedding) -> Outliers {
-        let mut members: Vec<Vec<Ix>> = vec![Vec::new(); communities.sizes().len()];
-        for ix in 0..communities.slots() {
-            let community = communities.of(ix).filter(|_| !embedding.coordinates(ix).is_empty());
-            if let Some(list) = community.and_then(|number| members.get_mut(number as usize)) {
-                list.push(ix);
+        let mut scores = vec![f32::NAN; communities.slots()];
+        for number in 0..communities.count() as u32 {
+            let members = communities.members(number);
+            if members.len() < FEWEST {
+                // Those that follow are no larger.
+                break;
             }
-        }
-        let mut scores = vec![f32::NAN; communities.slots() as usize];
-        for members in members.iter().filter(|members| members.len() >= FEWEST) {
             let center = center(embedding, members);
             let from_center = |&ix: &Ix| distance(embedding.coordinates(ix), &center);
             let distances: Vec<f64> = members.iter().map(from_center).collect();

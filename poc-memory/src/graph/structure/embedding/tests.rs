@@ -1,36 +1,221 @@
 use super::*;
-use crate::graph::{Delta, EdgeKind, testing};
-use std::sync::Arc;
+use crate::graph::testing::view;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::f64::consts::{PI, TAU};
 
-fn view(nodes: u64, edges: &[(u64, u64, f64)]) -> View {
-    let mut view = View::new();
-    let mut deltas: Vec<Delta> =
-        (0..nodes).map(|number| Delta::Node(Arc::new(testing::node(number)))).collect();
-    deltas.extend(
-        edges.iter().map(|&(a, b, strength)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, strength))),
-    );
-    view.apply(1, &deltas);
-    view
+type Ties = Vec<(u64, u64, f64)>;
+
+fn embed(nodes: u64, ties: &[(u64, u64, f64)]) -> Embedding {
+    Embedding::compute(&view(nodes, ties), 16)
+}
+
+fn close(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len(), "{found:?} {expected:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() <= 1e-6 * expected.max(1e-3), "{found} instead of {expected}");
+    }
+}
+
+fn path(nodes: u64) -> Ties {
+    (1..nodes).map(|b| (b - 1, b, 1.0)).collect()
+}
+
+fn ring(nodes: u64) -> Ties {
+    (0..nodes).map(|a| (a, (a + 1) % nodes, 1.0)).collect()
+}
+
+fn star(leaves: u64) -> Ties {
+    (1..=leaves).map(|leaf| (0, leaf, 0.7)).collect()
+}
+
+fn clique(nodes: u64) -> Ties {
+    (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b, 0.5))).collect()
+}
+
+/// The effective resistance between two nodes when every tie conducts as much as it is strong: the
+/// potential that drives one unit of current, from Kirchhoff's laws by Gaussian elimination.
+fn resistance(nodes: u64, ties: &[(u64, u64, f64)], from: usize, to: usize) -> f64 {
+    let size = nodes as usize;
+    let mut rows = vec![vec![0.0; size + 1]; size];
+    for &(a, b, strength) in ties {
+        let (a, b, strength) = (a as usize, b as usize, f64::from(strength as f32));
+        for (a, b) in [(a, b), (b, a)] {
+            rows[a][a] += strength;
+            rows[a][b] -= strength;
+        }
+    }
+    (rows[from][size], rows[to][size]) = (1.0, -1.0);
+    // The potential of `to` is 0; a node elsewhere without a path to it stays at 0, too.
+    rows[to] = (0..=size).map(|column| f64::from(u8::from(column == to))).collect();
+    for column in 0..size {
+        let pivot = (column..size).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()));
+        rows.swap(column, pivot.unwrap());
+        if rows[column][column].abs() < 1e-12 {
+            continue;
+        }
+        let above = rows[column].clone();
+        for row in (0..size).filter(|&row| row != column) {
+            let times = rows[row][column] / above[column];
+            rows[row].iter_mut().zip(&above).for_each(|(entry, above)| *entry -= times * above);
+        }
+    }
+    rows[from][size] / rows[from][from]
 }
 
 #[test]
 fn the_path_of_three_by_hand() {
-    let embedding = Embedding::compute(&view(3, &[(0, 1, 1.0), (1, 2, 1.0)]), 16);
-    let distance = |a, b| embedding.distance(a, b).unwrap();
-    assert!((distance(0, 1) - 2.0).abs() < 1e-6, "{}", distance(0, 1));
-    assert!((distance(0, 2) - 8f64.sqrt()).abs() < 1e-6, "{}", distance(0, 2));
+    let embedding = embed(3, &path(3));
+    assert!((embedding.distance(0, 1).unwrap() - 2.0).abs() < 1e-6);
+    assert!((embedding.distance(0, 2).unwrap() - 8f64.sqrt()).abs() < 1e-6);
     assert_eq!(embedding.members(0), [0, 1, 2]);
+    assert_eq!(embedding.distance(0, 3), None);
 }
 
-/// A ring of 400: commute time d·(400 − d)/400 · 800 summed over all pairs of eigenvectors.
 #[test]
-fn a_ring_over_the_dense_bound() {
-    let edges: Vec<_> = (0..400).map(|a| (a, (a + 1) % 400, 1.0)).collect();
-    let embedding = Embedding::compute(&view(400, &edges), 16);
-    let values: Vec<f64> =
-        (1..=8).flat_map(|j| [1.0 - (std::f64::consts::TAU * f64::from(j) / 400.0).cos(); 2]).collect();
-    for (found, expected) in embedding.eigenvalues(0).iter().zip(&values) {
-        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+fn known_spectra() {
+    // Chung 1997, "Spectral graph theory", examples 1.2 to 1.5.
+    close(embed(9, &star(8)).eigenvalues(0), &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
+    close(embed(6, &clique(6)).eigenvalues(0), &[1.2; 5]);
+    let of_path =
+        |nodes: u32| (1..nodes).map(move |j| 1.0 - (PI * f64::from(j) / f64::from(nodes - 1)).cos());
+    close(embed(20, &path(20)).eigenvalues(0), &of_path(20).collect::<Vec<_>>());
+    close(embed(200, &path(200)).eigenvalues(0), &of_path(200).take(16).collect::<Vec<_>>());
+}
+
+/// The same beyond what is solved as a dense matrix.
+#[test]
+fn known_spectra_of_large_components() {
+    let of_path: Vec<f64> = (1..=16).map(|j| 1.0 - (PI * f64::from(j) / 599.0).cos()).collect();
+    close(embed(600, &path(600)).eigenvalues(0), &of_path);
+    // Each eigenvalue of a ring occurs twice.
+    let of_ring: Vec<f64> = (1..=8).flat_map(|j| [1.0 - (TAU * f64::from(j) / 400.0).cos(); 2]).collect();
+    close(embed(400, &ring(400)).eigenvalues(0), &of_ring);
+    // The first eigenvalue alone fills all dimensions.
+    close(embed(401, &star(400)).eigenvalues(0), &[1.0; 16]);
+    close(embed(330, &clique(330)).eigenvalues(0), &[330.0 / 329.0; 16]);
+}
+
+/// An odd number of dimensions cuts a pair of the ring in two: neither is kept.
+#[test]
+fn no_eigenvalue_is_kept_by_half() {
+    for nodes in [100, 400] {
+        let view = view(nodes, &ring(nodes));
+        assert_eq!(Embedding::compute(&view, 15).eigenvalues(0).len(), 14);
+        assert_eq!(Embedding::compute(&view, 16).eigenvalues(0).len(), 16);
     }
-    assert_eq!(embedding.eigenvalues(0).len(), 16);
+    // But the only one is kept whole where that is possible.
+    assert_eq!(embed(101, &star(100)).eigenvalues(0).len(), 99);
+}
+
+/// Groups of 20 in a ring, each member tied to seven of its group, the groups by two ties.
+fn groups() -> Ties {
+    let group = |group: u64| {
+        let node = move |place: u64| 20 * group + place;
+        let inside =
+            (0..20).flat_map(move |a| (1..=7).map(move |step| (node(a), node((a * step + step) % 20))));
+        let outside = [(node(0), 20 * ((group + 1) % 30) + 5), (node(7), 20 * ((group * 7 + 3) % 30) + 11)];
+        inside.chain(outside)
+    };
+    let pairs: BTreeMap<(u64, u64), f64> = (0..30)
+        .flat_map(group)
+        .filter(|(a, b)| a != b)
+        .map(|(a, b)| ((a.min(b), a.max(b)), 0.3 + ((a * 31 + b * 17) % 70) as f64 / 100.0))
+        .collect();
+    pairs.into_iter().map(|((a, b), strength)| (a, b, strength)).collect()
+}
+
+/// What the search finds in a component of 600 nodes is what the dense solution has, and every pair
+/// fulfils its equation.
+#[test]
+fn the_search_finds_what_the_whole_solution_has() {
+    let ties = groups();
+    let view = view(600, &ties);
+    let adjacency = Adjacency::of(&view, 0.0);
+    let members: Vec<Ix> = (0..600).collect();
+    let walk = Walk::new(adjacency.part(&members, &mut Vec::new()));
+    let chance = |turn| (0..600).map(|ix| signed(view.id(ix), turn)).collect();
+    let found = spectrum::smallest(&walk, &chance, 16);
+    assert!(found.converged);
+    let found = found.pairs;
+    let whole = dense::all(&walk);
+    assert_eq!(found.len(), 16);
+    for (found, whole) in found.iter().zip(&whole) {
+        assert!((found.value - whole.value).abs() < 1e-9, "{} instead of {}", found.value, whole.value);
+        let mut image = vec![0.0; 600];
+        filter::multiply(&walk, &found.vector, &mut image);
+        let residual = image.iter().zip(&found.vector).map(|(n, v)| (v - n - found.value * v).powi(2));
+        assert!(residual.sum::<f64>().sqrt() < 1e-6);
+        // Of an eigenvalue that occurs once: the same vector, either way around.
+        assert!((filter::dot(&found.vector, &whole.vector).abs() - 1.0).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn components_have_spaces_of_their_own() {
+    let mut ties: Ties = path(4).into_iter().map(|(a, b, s)| (a + 3, b + 3, s)).collect();
+    ties.push((0, 2, 0.4));
+    let embedding = embed(8, &ties);
+    assert_eq!(embedding.component_count(), 2);
+    assert_eq!((embedding.members(0), embedding.members(1)), (&[3, 4, 5, 6][..], &[0, 2][..]));
+    assert_eq!((embedding.component(1), embedding.coordinates(1)), (None, &[][..]));
+    assert_eq!((embedding.distance(0, 3), embedding.distance(1, 1)), (None, None));
+    // Volume 0.8, resistance 1 / 0.4.
+    assert!((embedding.distance(0, 2).unwrap() - 2f64.sqrt()).abs() < 1e-6);
+    assert_eq!(embed(0, &[]).component_count(), 0);
+    assert_eq!(embed(2, &[]).component_count(), 0);
+}
+
+/// Connected: each node is tied to an earlier one, and then some more.
+fn connected() -> impl Strategy<Value = (u64, Ties)> {
+    (2u64..12).prop_flat_map(|nodes| {
+        let trunk = proptest::collection::vec((0.0f64..1.0, 0.05f64..1.0), nodes as usize - 1);
+        let more = proptest::collection::vec((0..nodes, 0..nodes, 0.05f64..1.0), 0..15);
+        (trunk, more).prop_map(move |(trunk, more)| {
+            let mut ties: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+            for (b, (at, strength)) in (1..nodes).zip(trunk) {
+                ties.insert(((at * b as f64) as u64, b), strength);
+            }
+            ties.extend(more.into_iter().filter(|(a, b, _)| a < b).map(|(a, b, s)| ((a, b), s)));
+            (nodes, ties.into_iter().map(|((a, b), s)| (a, b, s)).collect())
+        })
+    })
+}
+
+proptest! {
+    /// The square of a distance is the commute time: volume times effective resistance.
+    #[test]
+    fn a_distance_is_the_root_of_the_commute_time((nodes, ties) in connected(), a: prop::sample::Index, b: prop::sample::Index) {
+        let (a, b) = (a.index(nodes as usize), b.index(nodes as usize));
+        let volume: f64 = ties.iter().map(|(_, _, strength)| 2.0 * f64::from(*strength as f32)).sum();
+        let expected = if a == b { 0.0 } else { volume * resistance(nodes, &ties, a, b) };
+        let found = embed(nodes, &ties).distance(a as Ix, b as Ix).unwrap().powi(2);
+        prop_assert!((found - expected).abs() <= 1e-4 * (1.0 + expected), "{found} instead of {expected}");
+    }
+
+    /// Distances do not depend on the order in which the nodes came, nor on their ids.
+    #[test]
+    fn distances_follow_the_nodes((nodes, ties) in connected(), turn in 1u64..12) {
+        let number = |node: u64| (node + turn) % nodes;
+        let turned: Ties = ties.iter().map(|&(a, b, strength)| (number(a), number(b), strength)).collect();
+        let (one, two) = (embed(nodes, &ties), embed(nodes, &turned));
+        for a in 0..nodes {
+            let found = two.distance(number(0) as Ix, number(a) as Ix).unwrap();
+            let expected = one.distance(0, a as Ix).unwrap();
+            prop_assert!((found - expected).abs() <= 1e-4 * (1.0 + expected), "{found} instead of {expected}");
+        }
+    }
+}
+
+/// Beyond the whole solution, too: here the nodes come in another order.
+#[test]
+fn large_components_do_not_depend_on_the_order() {
+    let ties = groups();
+    let turned: Ties = ties.iter().map(|&(a, b, s)| ((a * 7 + 3) % 600, (b * 7 + 3) % 600, s)).collect();
+    let (one, two) = (embed(600, &ties), embed(600, &turned));
+    for a in (1..600).step_by(37) {
+        let expected = one.distance(0, a).unwrap();
+        let found = two.distance(3, (a * 7 + 3) % 600).unwrap();
+        assert!((found - expected).abs() < 1e-3 * expected, "{found} instead of {expected}");
+    }
 }

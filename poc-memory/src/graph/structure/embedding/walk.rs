@@ -1,37 +1,29 @@
-//! One component as a matrix: the normalised adjacency N = D^-1/2 A D^-1/2, never written out.
+//! One component as a matrix that is never written out: the normalised adjacency
+//! N = D^-1/2 A D^-1/2, and the random walk D^-1 A that has the same eigenvalues.
 
 use super::super::adjacency::{Adjacency, End};
-use crate::graph::Ix;
+use std::ops::Range;
 
-/// The ties of a component, its nodes numbered from 0.
+/// Ends of ties from which on a step is taken by two threads; below, starting one costs as much.
+const SHARED: usize = 400_000;
+
+/// The ties of a component.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
-    starts: Vec<usize>,
-    ends: Vec<End>,
+    ties: Adjacency,
     degrees: Vec<f64>,
-    // D^-1/2
-    scales: Vec<f64>,
+    roots: Vec<f64>,
+    volume: f64,
 }
 
 impl Walk {
-    /// Of the component with these members; `local` numbers them.
-    pub(super) fn of(adjacency: &Adjacency, members: &[Ix], local: impl Fn(Ix) -> u32) -> Walk {
-        let mut walk = Walk {
-            starts: Vec::with_capacity(members.len() + 1),
-            ends: Vec::with_capacity(members.iter().map(|&ix| adjacency.at(ix).len()).sum()),
-            degrees: Vec::with_capacity(members.len()),
-            scales: Vec::with_capacity(members.len()),
-        };
-        for &ix in members {
-            let ends = adjacency.at(ix);
-            let degree: f64 = ends.iter().map(|end| f64::from(end.strength)).sum();
-            walk.starts.push(walk.ends.len());
-            walk.ends.extend(ends.iter().map(|end| End { ix: local(end.ix), ..*end }));
-            walk.degrees.push(degree);
-            walk.scales.push(degree.sqrt().recip());
-        }
-        walk.starts.push(walk.ends.len());
-        walk
+    /// Over these ties; every node must have one.
+    pub(super) fn new(ties: Adjacency) -> Walk {
+        let rows = ties.rows_in(0..ties.rows() as usize);
+        let degrees: Vec<f64> = rows.map(|row| row.iter().map(|end| f64::from(end.strength)).sum()).collect();
+        let roots = degrees.iter().map(|degree| degree.sqrt()).collect();
+        let volume = degrees.iter().sum();
+        Walk { ties, degrees, roots, volume }
     }
 
     /// How many nodes there are.
@@ -39,35 +31,67 @@ impl Walk {
         self.degrees.len()
     }
 
+    /// How many ends of ties there are: the work of one step.
+    pub(super) fn work(&self) -> usize {
+        self.ties.ends()
+    }
+
     /// The sum of strengths at each node.
     pub(super) fn degrees(&self) -> &[f64] {
         &self.degrees
     }
 
+    /// The sum of all degrees.
+    pub(super) fn volume(&self) -> f64 {
+        self.volume
+    }
+
     /// The ties of each node.
     pub(super) fn rows(&self) -> impl Iterator<Item = &[End]> {
-        let ranges = self.starts.iter().zip(self.starts.iter().skip(1));
-        ranges.map(|(&start, &end)| self.ends.get(start..end).unwrap_or(&[]))
+        self.ties.rows_in(0..self.len())
     }
 
     /// An entry of N, given the two ends and the strength of the tie.
     pub(super) fn entry(&self, a: usize, end: End) -> f64 {
-        let scale = |at: usize| self.scales.get(at).copied().unwrap_or(0.0);
-        f64::from(end.strength) * scale(a) * scale(end.ix as usize)
+        let root = |at: usize| self.roots.get(at).copied().unwrap_or(1.0);
+        f64::from(end.strength) / (root(a) * root(end.ix as usize))
     }
 
-    /// The eigenvector of N with the eigenvalue 1, of unit length: √d.
-    pub(super) fn ground(&self) -> Vec<f64> {
-        let volume: f64 = self.degrees.iter().sum();
-        self.degrees.iter().map(|degree| (degree / volume).sqrt()).collect()
+    /// From a vector N acts on to one the random walk acts on: D^-1/2 `x`.
+    pub(super) fn to_walk(&self, x: &mut [f64]) {
+        x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x /= root);
     }
 
-    /// `out` = N `x`.
-    pub(super) fn step(&self, x: &[f64], out: &mut [f64]) {
-        let scaled: Vec<f64> = x.iter().zip(&self.scales).map(|(x, scale)| x * scale).collect();
-        for ((row, out), scale) in self.rows().zip(out).zip(&self.scales) {
-            let at = |end: &End| scaled.get(end.ix as usize).copied().unwrap_or(0.0);
-            *out = scale * row.iter().map(|end| f64::from(end.strength) * at(end)).sum::<f64>();
+    /// And back: D^1/2 `x`.
+    pub(super) fn from_walk(&self, x: &mut [f64]) {
+        x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x *= root);
+    }
+
+    /// Takes the eigenvector of N with the eigenvalue 1, √d, out of a vector N acts on.
+    pub(super) fn leave_ground(&self, x: &mut [f64]) {
+        let along = x.iter().zip(&self.roots).map(|(x, root)| x * root).sum::<f64>() / self.volume;
+        x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x -= along * root);
+    }
+
+    /// One step of the random walk: `out` = `put`(D^-1 A `x`, `x`, `out`), node by node.
+    pub(super) fn step(&self, x: &[f64], out: &mut [f64], put: impl Fn(f64, f64, f64) -> f64 + Sync) {
+        let part = |nodes: Range<usize>, out: &mut [f64]| {
+            let degrees = self.degrees.get(nodes.clone()).unwrap_or(&[]);
+            let own = x.get(nodes.clone()).unwrap_or(&[]);
+            for (((row, degree), own), out) in self.ties.rows_in(nodes).zip(degrees).zip(own).zip(out) {
+                let at = |end: &End| x.get(end.ix as usize).copied().unwrap_or(0.0);
+                let sum: f64 = row.iter().map(|end| f64::from(end.strength) * at(end)).sum();
+                *out = put(sum / degree, *own, *out);
+            }
+        };
+        if self.work() < SHARED {
+            return part(0..self.len(), out);
         }
+        let middle = self.ties.middle();
+        let (low, high) = out.split_at_mut(middle);
+        std::thread::scope(|scope| {
+            scope.spawn(|| part(0..middle, low));
+            part(middle..self.len(), high);
+        });
     }
 }

@@ -1,0 +1,152 @@
+//! The Chebyshev filter: a polynomial of N that keeps the order of its large eigenvalues, spreads
+//! them far apart and pushes all others together.
+//!
+//! With T the Chebyshev polynomial of some degree and the interval from −1 to `cut` mapped onto
+//! −1 to 1, T(N) has eigenvalues in −1 to 1 where N has them below the cut, and above it they grow
+//! exponentially with the degree (Saad 1984; Zhou, Saad, Tiago and Chelikowsky 2006). A search in
+//! the filtered matrix needs as many steps of the walk, but far fewer vectors to be kept and made
+//! orthogonal.
+
+use super::walk::Walk;
+use faer::{Mat, Side};
+
+/// Steps of the look at the whole spectrum.
+const LOOK: usize = 80;
+
+/// By how much the smallest wanted eigenvalue is to grow: cosh of this.
+const GROWTH: f64 = 1.0;
+
+/// By how much any may grow: cosh of this, 33 million.
+const MOST_GROWTH: f64 = 18.0;
+
+/// Eigenvalues of N from the top, roughly: each with how many there are down to it.
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    values: Vec<(f64, f64)>,
+}
+
+impl Look {
+    /// A look by the Lanczos process from one vector: its Ritz values are the nodes of a quadrature
+    /// of the spectral density, the squares of first components the weights (Golub and Meurant
+    /// 2010; Lin, Saad and Yang 2016).
+    pub(super) fn at(walk: &Walk, chance: &[f64]) -> Look {
+        let mut now = chance.to_vec();
+        walk.leave_ground(&mut now);
+        normalise(&mut now);
+        let mut before = vec![0.0; now.len()];
+        let mut next = vec![0.0; now.len()];
+        let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
+        let mut last = 0.0;
+        for _ in 0..LOOK {
+            multiply(walk, &now, &mut next);
+            next.iter_mut().zip(&before).for_each(|(next, before)| *next -= last * before);
+            walk.leave_ground(&mut next);
+            let along = dot(&next, &now);
+            next.iter_mut().zip(&now).for_each(|(next, now)| *next -= along * now);
+            diagonal.push(along);
+            last = normalise(&mut next);
+            if last < 1e-10 {
+                break;
+            }
+            beside.push(last);
+            std::mem::swap(&mut before, &mut now);
+            std::mem::swap(&mut now, &mut next);
+        }
+        let size = diagonal.len();
+        let entry = |row: usize, column: usize| match row.abs_diff(column) {
+            0 => diagonal.get(row).copied().unwrap_or(0.0),
+            1 => beside.get(row.min(column)).copied().unwrap_or(0.0),
+            _ => 0.0,
+        };
+        let mut values = Vec::new();
+        if let Ok(found) = Mat::from_fn(size, size, entry).self_adjoint_eigen(Side::Lower) {
+            let mut count = 0.0;
+            let firsts: Vec<f64> = found.U().row(0).iter().copied().collect();
+            let ritz: Vec<f64> = found.S().column_vector().iter().copied().collect();
+            for (value, first) in ritz.into_iter().zip(firsts).rev() {
+                count += first * first * walk.len() as f64;
+                values.push((value, count));
+            }
+        }
+        Look { values }
+    }
+
+    /// A value with about `count` eigenvalues above it; −1 when there are not as many.
+    fn below(&self, count: f64) -> f64 {
+        self.values.iter().find(|(_, above)| *above >= count).map_or(-1.0, |(value, _)| *value)
+    }
+
+    /// A value under all that `below` gives for that count.
+    fn under(&self, value: f64) -> f64 {
+        let next = self.values.iter().map(|(value, _)| *value).find(|other| *other < value - 1e-6);
+        next.map_or(-1.0, |next| (value + next) / 2.0)
+    }
+}
+
+/// The polynomial.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Filter {
+    middle: f64,
+    half: f64,
+    degree: usize,
+}
+
+impl Filter {
+    /// For so many eigenvalues from the top, with room for `room` times as many above the cut.
+    pub(super) fn new(look: &Look, wanted: usize, room: f64) -> Filter {
+        let smallest = look.below(wanted as f64);
+        let cut = look.below(wanted as f64 * room).min(look.under(smallest)).max(-0.9);
+        let (middle, half) = ((cut - 1.0) / 2.0, (cut + 1.0) / 2.0);
+        let rate = |value: f64| ((value - middle) / half).max(1.0).acosh();
+        let most = MOST_GROWTH / rate(1.0);
+        let degree = (GROWTH / rate(smallest).max(1e-9)).min(most).max(1.0);
+        Filter { middle, half, degree: degree as usize }
+    }
+
+    /// Values above it are spread.
+    pub(super) fn cut(&self) -> f64 {
+        self.middle + self.half
+    }
+
+    /// Steps of the walk it takes.
+    pub(super) fn degree(&self) -> usize {
+        self.degree
+    }
+
+    /// T(N) `x` for `x` without ground.
+    pub(super) fn apply(&self, walk: &Walk, x: &[f64]) -> Vec<f64> {
+        let (middle, half) = (self.middle, self.half);
+        let mut before = x.to_vec();
+        walk.to_walk(&mut before);
+        let mut now = vec![0.0; x.len()];
+        walk.step(&before, &mut now, |step, own, _| (step - middle * own) / half);
+        for _ in 1..self.degree {
+            walk.step(&now, &mut before, |step, own, before| 2.0 * (step - middle * own) / half - before);
+            std::mem::swap(&mut before, &mut now);
+        }
+        walk.from_walk(&mut now);
+        walk.leave_ground(&mut now);
+        now
+    }
+}
+
+/// `out` = N `x`.
+pub(super) fn multiply(walk: &Walk, x: &[f64], out: &mut [f64]) {
+    let mut scaled = x.to_vec();
+    walk.to_walk(&mut scaled);
+    walk.step(&scaled, out, |step, _, _| step);
+    walk.from_walk(out);
+}
+
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Makes a vector one of unit length; returns its length.
+pub(super) fn normalise(x: &mut [f64]) -> f64 {
+    let length = dot(x, x).sqrt();
+    if length > 0.0 {
+        x.iter_mut().for_each(|x| *x /= length);
+    }
+    length
+}
