@@ -38,9 +38,10 @@ pub fn nearest(
             // Most nodes are left aside after a few coordinates, since they are too far already.
             let mut distance = top.least().map_or(f64::INFINITY, |worst| -worst.score);
             let mut found = false;
+            let place = embedding.coordinates(ix);
             let ties = tied.get(&ix).map_or(&[][..], Vec::as_slice);
             for seed in &seeds {
-                let Some(seen) = seed.sees(embedding.coordinates(ix), distance) else { continue };
+                let Some(seen) = seed.sees(place, distance) else { continue };
                 let tie = ties.iter().find(|(other, _)| *other == seed.ix);
                 let seen = tie.map_or(seen, |(_, strength)| seen / strength);
                 if seen <= distance {

@@ -19,7 +19,8 @@ pub(super) struct Sums {
 #[derive(Debug)]
 enum Places {
     Few(FxHashMap<Ix, u32>),
-    /// By index; [`NOWHERE`] for a node that has not come.
+    /// By index, counted from 1; 0 for a node that has not come, so that an array of so many costs
+    /// nothing before it is touched.
     Many(Vec<u32>),
 }
 
@@ -28,8 +29,6 @@ impl Default for Places {
         Places::Few(FxHashMap::default())
     }
 }
-
-const NOWHERE: u32 = u32::MAX;
 
 /// Of so many nodes of the graph one has to come before the array is laid out: by then the map
 /// costs more than clearing the array does.
@@ -48,10 +47,10 @@ impl Sums {
             Places::Few(places) => *places.entry(ix).or_insert(next),
             Places::Many(places) => {
                 let Some(place) = places.get_mut(ix as usize) else { return };
-                if *place == NOWHERE {
-                    *place = next;
+                if *place == 0 {
+                    *place = next + 1;
                 }
-                *place
+                *place - 1
             }
         };
         match self.all.get_mut(place as usize) {
@@ -75,7 +74,7 @@ impl Sums {
             Places::Many(places) => {
                 for &(ix, _) in &self.all {
                     if let Some(place) = places.get_mut(ix as usize) {
-                        *place = NOWHERE;
+                        *place = 0;
                     }
                 }
             }
@@ -88,8 +87,8 @@ impl Sums {
         if self.all.len() <= self.many || matches!(self.places, Places::Many(_)) {
             return;
         }
-        let mut places = vec![NOWHERE; self.slots];
-        for (number, &(ix, _)) in (0u32..).zip(&self.all) {
+        let mut places = vec![0; self.slots];
+        for (number, &(ix, _)) in (1u32..).zip(&self.all) {
             if let Some(place) = places.get_mut(ix as usize) {
                 *place = number;
             }
