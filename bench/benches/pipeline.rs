@@ -45,7 +45,7 @@ impl<'a> Bench<'a> {
     fn over(view: &'a View) -> Bench<'a> {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory::open(folder.path());
-        let (communities, _) = view.communities();
+        let (communities, _) = view.communities(&memory.config.structure.rules());
         let community: Vec<Option<u32>> = (0..view.slots()).map(|ix| communities.of(ix)).collect();
         let displacement: Vec<f64> = (0..view.slots()).map(|ix| 1.0 - view.clustering(ix)).collect();
         let sqlite = Sqlite::of(view, &memory.config, &displacement, &community);

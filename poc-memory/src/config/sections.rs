@@ -1,6 +1,7 @@
 //! The sections of the settings, field by field.
 
 use crate::error::At;
+use crate::graph::Rules;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -98,8 +99,21 @@ section!(
         /// Live nodes and edges together up to which derived structure is computed when it is asked
         /// for.
         exact_below: usize,
+        /// Share of the edges that may have changed since a larger graph was computed, 0–1.
+        max_drift: f64,
+        /// How long the graph must not have changed before the daemon computes it anew.
+        refresh_quiet: Span,
     }
 );
+
+impl Structure {
+    /// What decides whether something is computed.
+    pub fn rules(&self) -> Rules {
+        let Structure { dimensions, exact_below, max_drift, .. } = *self;
+        Rules { dimensions, exact_below, max_drift }
+    }
+}
+
 section!(
     /// The op `insert`.
     Insert {

@@ -1,8 +1,11 @@
-//! What is derived from the graph as a whole: communities, the spectral embedding, outlier scores.
+//! What is derived from the graph as a whole: communities, the spectral embedding, outlier scores,
+//! figures about its health.
 //!
-//! Each part is computed once for a state of the graph, however many ask.
+//! Each is computed once for a state of the graph, however many ask; a large graph that has changed
+//! little is answered with what was computed before.
 
 mod adjacency;
+mod cell;
 mod clustering;
 mod communities;
 mod draw;
@@ -10,109 +13,101 @@ mod embedding;
 mod health;
 mod outliers;
 mod parts;
+mod policy;
+#[cfg(test)]
+mod tests;
 
+pub(in crate::graph) use cell::Structure;
+
+pub use cell::Source;
 pub use clustering::clustering;
 pub use communities::Communities;
 pub use embedding::Embedding;
 pub use health::{Health, PowerLaw};
 pub use outliers::Outliers;
+pub use policy::Rules;
 
 use super::View;
-use std::fmt;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
-
-/// Where an answer about the whole graph came from.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Source {
-    /// It was there for exactly this graph.
-    Fresh,
-    /// It was computed for the asker.
-    Computed(Duration),
-}
-
-impl Source {
-    /// Its name, without figures.
-    pub fn name(self) -> &'static str {
-        match self {
-            Source::Fresh => "fresh",
-            Source::Computed(_) => "computed now",
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Fresh => f.write_str(self.name()),
-            Source::Computed(time) => write!(f, "{} in {:.1} ms", self.name(), time.as_secs_f64() * 1e3),
-        }
-    }
-}
-
-/// The cell of one state of the graph, shared by the views that show it.
-#[derive(Debug, Default)]
-pub(super) struct Structure {
-    communities: OnceLock<Arc<Communities>>,
-    embedding: OnceLock<Arc<Embedding>>,
-    outliers: OnceLock<Arc<Outliers>>,
-    health: OnceLock<Arc<Health>>,
-}
-
-impl Structure {
-    /// Leaves the cell to the other views: the graph is about to be another one.
-    pub(super) fn renew(this: &mut Arc<Structure>) {
-        // Nobody else may fill an empty cell that is not shared.
-        let empty =
-            this.communities.get().is_none() && this.embedding.get().is_none() && this.health.get().is_none();
-        if !empty || Arc::strong_count(this) > 1 {
-            *this = Arc::default();
-        }
-    }
-}
+use std::sync::Arc;
 
 impl View {
     /// The communities of the graph.
-    pub fn communities(&self) -> (Arc<Communities>, Source) {
-        part(&self.structure.communities, || Communities::compute(self))
+    pub fn communities(&self, rules: &Rules) -> (Arc<Communities>, Source) {
+        let part = &self.structure.communities;
+        let found = part.get(self.generation(), self.size(), rules, true, || Communities::compute(self));
+        found.unwrap_or_else(|| self.fresh_communities())
     }
 
-    /// The spectral embedding of the graph in so many dimensions. All who ask give the same
-    /// number; the first one counts.
-    pub fn embedding(&self, dimensions: usize) -> (Arc<Embedding>, Source) {
-        part(&self.structure.embedding, || Embedding::compute(self, dimensions))
+    /// The spectral embedding of the graph. All who ask give the same dimensions; the first one
+    /// counts.
+    pub fn embedding(&self, rules: &Rules) -> (Arc<Embedding>, Source) {
+        let compute = || Embedding::compute(self, rules.dimensions);
+        let found = self.structure.embedding.get(self.generation(), self.size(), rules, true, compute);
+        found.unwrap_or_else(|| self.fresh_embedding(rules))
     }
 
-    /// The outlier scores that belong to the two.
-    pub fn outliers(&self, dimensions: usize) -> (Arc<Outliers>, Source) {
-        let parts = || (self.communities().0, self.embedding(dimensions).0);
-        part(&self.structure.outliers, || {
-            let (communities, embedding) = parts();
-            Outliers::compute(&communities, &embedding)
-        })
-    }
-}
-
-impl View {
-    /// The figures that tell about the graph's health.
-    pub fn health(&self) -> (Arc<Health>, Source) {
-        part(&self.structure.health, || Health::compute(self))
+    /// The outlier scores of the nodes; `None` when it would take more than a moment to compute
+    /// them. Nodes made since they were computed have none.
+    pub fn outliers(&self, rules: &Rules) -> Option<(Arc<Outliers>, Source)> {
+        let compute = || self.compute_outliers(rules);
+        self.structure.outliers.get(self.generation(), self.size(), rules, false, compute)
     }
 
-    /// Whether [`View::health`] would answer without computing.
-    pub fn health_ready(&self) -> bool {
-        self.structure.health.get().is_some()
+    /// The figures that tell about the graph's health; `None` when it would take more than a moment
+    /// to compute them.
+    pub fn health(&self, rules: &Rules) -> Option<(Arc<Health>, Source)> {
+        let part = &self.structure.health;
+        part.get(self.generation(), self.size(), rules, false, || Health::compute(self))
     }
-}
 
-/// What is in the cell; computed when it is empty, by one of all who ask.
-fn part<T>(cell: &OnceLock<Arc<T>>, compute: impl FnOnce() -> T) -> (Arc<T>, Source) {
-    let mut source = Source::Fresh;
-    let value = cell.get_or_init(|| {
-        let started = Instant::now();
-        let value = Arc::new(compute());
-        source = Source::Computed(started.elapsed());
-        value
-    });
-    (value.clone(), source)
+    /// Computes all of it for exactly this graph, where it is not there yet.
+    pub fn refresh(&self, rules: &Rules) {
+        self.fresh_communities();
+        self.fresh_embedding(rules);
+        self.structure.outliers.fresh(self.generation(), || self.compute_outliers(rules));
+        self.structure.health.fresh(self.generation(), || Health::compute(self));
+    }
+
+    /// How many changes of the graph ago the oldest of what is derived was computed; `None` when
+    /// some of it never was.
+    pub fn drift(&self) -> Option<u64> {
+        let (structure, now) = (&self.structure, self.generation());
+        let changes = [
+            structure.communities.changes(now),
+            structure.embedding.changes(now),
+            structure.outliers.changes(now),
+            structure.health.changes(now),
+        ];
+        changes.into_iter().try_fold(0, |oldest, changes| Some(changes?.max(oldest)))
+    }
+
+    /// A number that goes up with every change of the graph.
+    pub fn generation(&self) -> i64 {
+        self.structure.generation()
+    }
+
+    /// A copy that will be changed in another way than this view and those after it: for each way
+    /// what is derived is kept apart.
+    pub fn branch(&self) -> View {
+        let mut view = self.clone();
+        view.structure = Arc::new(self.structure.branch());
+        view
+    }
+
+    fn fresh_communities(&self) -> (Arc<Communities>, Source) {
+        self.structure.communities.fresh(self.generation(), || Communities::compute(self))
+    }
+
+    fn fresh_embedding(&self, rules: &Rules) -> (Arc<Embedding>, Source) {
+        let compute = || Embedding::compute(self, rules.dimensions);
+        self.structure.embedding.fresh(self.generation(), compute)
+    }
+
+    fn compute_outliers(&self, rules: &Rules) -> Outliers {
+        Outliers::compute(&self.fresh_communities().0, &self.fresh_embedding(rules).0)
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (self.live_count(), self.edge_count())
+    }
 }

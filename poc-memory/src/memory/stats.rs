@@ -2,11 +2,10 @@
 
 use super::Memory;
 use crate::error::{Error, Result};
-use crate::graph::{Edge, Health, Source, View};
+use crate::graph::{Edge, View};
 use crate::rank::decay::weight_at;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 
 /// Counts and sizes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -64,13 +63,6 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     let store = memory.paths.store();
     stats.index_bytes = size(&store.join("text"))? + size(&store.join("vectors"))?;
     Ok(stats)
-}
-
-/// The figures about the graph, with where they came from. `None` when the graph is so large that
-/// nobody should wait for them here, and they are not there yet.
-pub fn health(memory: &Memory, view: &View) -> Option<(Arc<Health>, Source)> {
-    let small = view.live_count() + view.edge_count() <= memory.config.structure.exact_below;
-    (small || view.health_ready()).then(|| view.health())
 }
 
 /// Bytes of the files below a folder; 0 when it is not there.

@@ -136,7 +136,7 @@ impl Op for Stats {
             log_bytes: counted.log_bytes,
             record_bytes: counted.record_bytes,
             index_bytes: counted.index_bytes,
-            graph: Shape::of(stats::health(ctx.memory, &view)),
+            graph: Shape::of(view.health(&ctx.memory.config.structure.rules())),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,

@@ -9,7 +9,7 @@ use super::scan::{Comparison, Filter, States};
 use super::stage::{Kind, Work};
 use super::{ResultSet, Scored, Sources, top};
 use crate::error::{Error, Result};
-use crate::graph::{Communities, Embedding, Ix, Outliers, key_like};
+use crate::graph::{Communities, Embedding, Ix, Outliers, Rules, key_like};
 use crate::time::Span;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
@@ -52,25 +52,36 @@ impl Ctx<'_> {
 
     /// The communities, with a remark on where they came from.
     pub(super) fn communities(&self) -> Arc<Communities> {
-        let (communities, source) = self.sources.view.communities();
+        let (communities, source) = self.sources.view.communities(&self.rules());
         self.note(format!("communities {source}"));
         communities
     }
 
     /// The spectral embedding, with a remark on where it came from.
     pub(super) fn embedding(&self) -> Arc<Embedding> {
-        let dimensions = self.sources.config.structure.dimensions;
-        let (embedding, source) = self.sources.view.embedding(dimensions);
+        let (embedding, source) = self.sources.view.embedding(&self.rules());
         self.note(format!("embedding {source}"));
+        match embedding.unfinished() {
+            0 => {}
+            1 => self.note("one component was not finished: it has fewer dimensions"),
+            more => self.note(format!("{more} components were not finished: they have fewer dimensions")),
+        }
         embedding
     }
 
-    /// The outlier scores, with a remark on where they came from.
+    /// The outlier scores, with a remark on where they came from; `None` in a large graph in which
+    /// nobody has computed them.
     pub(super) fn outliers(&self) -> Option<Arc<Outliers>> {
-        let dimensions = self.sources.config.structure.dimensions;
-        let (outliers, source) = self.sources.view.outliers(dimensions);
+        let Some((outliers, source)) = self.sources.view.outliers(&self.rules()) else {
+            self.note("outlier scores not computed yet: displacement is from clustering");
+            return None;
+        };
         self.note(format!("outlier scores {source}"));
         Some(outliers)
+    }
+
+    fn rules(&self) -> Rules {
+        self.sources.config.structure.rules()
     }
 }
 

@@ -96,7 +96,7 @@ impl Past {
             later: Mutex::new(later),
         };
         // The view holds nothing that was not looked at: it is published after it is logged.
-        let mut view = newest.clone();
+        let mut view = newest.branch();
         view.apply(seq, &past.deltas()?);
         Ok(Past { view: Arc::new(view), ..past })
     }

@@ -23,7 +23,7 @@ pub(super) fn value(
     let view = &selection.view;
     Some(match name {
         "NODES" => nodes(memory, definition, selection, fence),
-        "TOPOLOGY" => topology(view, fence),
+        "TOPOLOGY" => topology(view, memory, fence),
         "PAIRS" => pairs(selection),
         "HUBS" => hubs(view, fence),
         "SIBLINGS" => siblings(selection, fence),
@@ -109,8 +109,8 @@ fn line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 
-fn topology(view: &View, fence: &Fence) -> String {
-    let (communities, _) = view.communities();
+fn topology(view: &View, memory: &Memory, fence: &Fence) -> String {
+    let (communities, _) = view.communities(&memory.config.structure.rules());
     let largest: Vec<String> = communities.sizes().take(LISTED).map(|size| size.to_string()).collect();
     format!(
         "notes in use: {}; edges: {}\ncommunities: {}; notes in the largest: {}\n{}\nmost linked:\n{}",

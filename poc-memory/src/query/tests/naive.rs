@@ -350,7 +350,7 @@ fn check(graph: &Graph, pipelines: &[Vec<Step>], by_version: bool) -> Result<(),
     let mut world = graph.world();
     world.revisit_on_change = by_version;
     // Their own tests hold them; here it matters that the priority reads them.
-    let (outliers, _) = world.view.outliers(world.config.structure.dimensions);
+    let (outliers, _) = world.view.outliers(&world.config.structure.rules()).unwrap();
     for steps in pipelines {
         let text: Vec<String> =
             std::iter::once("all".to_owned()).chain(steps.iter().map(Step::text)).collect();

@@ -142,7 +142,7 @@ fn pairs_travel_with_the_set() {
     // b-tree and wal are of one community, whatever their texts are.
     let (set, _) = world.run("interference-pairs,min_sim=0");
     assert!(!set.pairs.is_empty());
-    let communities = world.view.communities().0;
+    let communities = world.view.communities(&world.config.structure.rules()).0;
     assert!(set.pairs.iter().all(|pair| communities.of(pair.a) != communities.of(pair.b)));
     // With one probe every pair has the node changed last in it.
     let (few, explanation) = world.run("interference-pairs,min_sim=0,probes=1");
