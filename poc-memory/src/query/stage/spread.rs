@@ -48,7 +48,9 @@ pub(super) const STAGE: StageDef = StageDef {
            sides is summed; a sum under `min_activation` is dropped, any other counts and goes on along \
            every tie, times `edge_decay · strength`. A node scores `weight · Σ of what arrived in all \
            hops`, the set what it emitted as well; the weight does not gate the spread. Spreading \
-           activation after Collins and Loftus (1975), the summing of sources after Anderson (1983).\n\n\
+           activation after Collins and Loftus (1975), the summing of sources after Anderson (1983). \
+           Activation counts as it is: behind `hybrid`, whose scores are small, take a smaller \
+           `min_activation`.\n\n\
            By hand: a — b of strength 1 and b — c of 0.5, `edge_decay=0.5`, from a with score 1. First \
            hop: b gets 0.5. Second: a gets 0.25 back, c gets 0.125. Third: b gets 0.125 + 0.03125. In \
            all a 1.25, b 0.65625, c 0.125.",

@@ -98,6 +98,13 @@ fn each_kind_of_problem() {
         "confluence,min_sources=0",
         "confluence,sources=2",
         "all | neighbors:b-tree",
+        "spectral,k=0",
+        "spectral,n=5",
+        "spectrl",
+        "geodesic,max_path=99",
+        "geodesic,max_hops=3",
+        "manifold:x",
+        "!manifold",
         "Type:daily",
         "!!type:daily",
     ];
@@ -376,6 +383,39 @@ fn each_kind_of_problem() {
       all | neighbors:b-tree
             ^^^^^^^^^
     hint: put it first, or leave it out
+
+    `k` of `spectral` takes a whole number from 1 to 10000, not `0`
+      spectral,k=0
+               ^^^
+
+    `spectral` has no parameter `n`
+      spectral,n=5
+               ^^^
+    hint: write `spectral[,k=20]`
+
+    unknown stage `spectrl`
+      spectrl
+      ^^^^^^^
+    hint: did you mean `spectral`?
+
+    `max_path` of `geodesic` takes a whole number from 1 to 64, not `99`
+      geodesic,max_path=99
+               ^^^^^^^^^^^
+
+    `geodesic` has no parameter `max_hops`
+      geodesic,max_hops=3
+               ^^^^^^^^^^
+    hint: write `geodesic[,max_path=6][,k=20]`
+
+    `manifold` takes nothing behind a `:`
+      manifold:x
+              ^^
+    hint: write `manifold[,k=20]`
+
+    `!` cannot stand before `manifold`, which is an algorithm
+      !manifold
+      ^
+    hint: only a filter can be negated
 
     unknown stage `Type`
       Type:daily
