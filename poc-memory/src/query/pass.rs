@@ -10,6 +10,9 @@ use super::value::Direction;
 use crate::graph::View;
 use std::time::{Duration, Instant};
 
+/// What a set is ordered by, and which way.
+pub(super) type Order<'a> = (Box<dyn Read + 'a>, Direction);
+
 /// What one stage took, gave and needed.
 #[derive(Default)]
 pub(super) struct Meter {
@@ -39,7 +42,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Ends with a sort of which the first `wanted` are kept.
-    pub(super) fn sort(&mut self, (field, direction): (Box<dyn Read + 'a>, Direction), wanted: usize) {
+    pub(super) fn sort(&mut self, (field, direction): Order<'a>, wanted: usize) {
         self.sort = Some((field, First::new(self.view, direction, wanted)));
     }
 

@@ -33,12 +33,22 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
 /// The view of everything in the engine.
 pub(super) fn view(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<View> {
     let mut view = Builder::new();
-    each(engine, beat, |_, node: Node| Ok(view.node(&node)))?;
-    each(engine, beat, |key, activity: Activity| Ok(view.activity(keys::read_id(key)?, &activity)))?;
-    each(engine, beat, |_, edge: Edge| Ok(view.edge(&edge)))?;
+    each(engine, beat, |_, node: Node| {
+        view.node(&node);
+        Ok(())
+    })?;
+    each(engine, beat, |key, activity: Activity| {
+        view.activity(keys::read_id(key)?, &activity);
+        Ok(())
+    })?;
+    each(engine, beat, |_, edge: Edge| {
+        view.edge(&edge);
+        Ok(())
+    })?;
     each(engine, beat, |key, visit: Visit| {
         let (id, agent) = keys::read_visit(key)?;
-        Ok(view.visit(agent, id, visit))
+        view.visit(agent, id, visit);
+        Ok(())
     })?;
     Ok(view.finish(seq))
 }

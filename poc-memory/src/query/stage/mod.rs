@@ -30,9 +30,9 @@ mod visited;
 use super::ast::Call;
 use super::field::{self, Field};
 use super::param::{Absent, Param, Place, Takes, signature};
+use super::pass::Order;
 use super::plan::Ctx;
-use super::scan::{Filter, Read, Scan};
-use super::value::Direction;
+use super::scan::{Filter, Scan};
 use super::{ResultSet, Scored};
 use crate::error::Result;
 use std::ops::Range;
@@ -133,7 +133,7 @@ pub(super) enum Work {
     /// Compares a field.
     Compare(&'static Field),
     /// Finds what the items are ordered by, and which way.
-    Sort(for<'a> fn(&'a Call, &'a Ctx<'a>) -> Result<(Box<dyn Read + 'a>, Direction)>),
+    Sort(for<'a> fn(&'a Call, &'a Ctx<'a>) -> Result<Order<'a>>),
     /// Puts the items in order. Only the first `wanted` matter: it may drop the others.
     Order(fn(&Call, &Ctx<'_>, &mut Vec<Scored>, wanted: usize) -> Result<()>),
     /// Which of so many items stay.

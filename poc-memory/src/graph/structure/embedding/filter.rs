@@ -124,7 +124,7 @@ impl Filter {
             walk.step(&now, &mut before, |step, own, before| 2.0 * (step - middle * own) / half - before);
             std::mem::swap(&mut before, &mut now);
         }
-        walk.from_walk(&mut now);
+        walk.leave_walk(&mut now);
         walk.leave_ground(&mut now);
         now
     }
@@ -135,7 +135,7 @@ pub(super) fn multiply(walk: &Walk, x: &[f64], out: &mut [f64]) {
     let mut scaled = x.to_vec();
     walk.to_walk(&mut scaled);
     walk.step(&scaled, out, |step, _, _| step);
-    walk.from_walk(out);
+    walk.leave_walk(out);
 }
 
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {

@@ -71,7 +71,7 @@ impl<'a> Search<'a> {
             let beyond = dot(&next, &next).sqrt();
             let closed = beyond < CLOSED;
             let full = size == most;
-            if !closed && !full && (size < wanted || size % STRIDE != 0) {
+            if !closed && !full && (size < wanted || !size.is_multiple_of(STRIDE)) {
                 continue;
             }
             let Ok(ritz) = seen.submatrix(0, 0, size, size).self_adjoint_eigen(Side::Lower) else { break };

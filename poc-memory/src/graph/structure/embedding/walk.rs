@@ -63,7 +63,7 @@ impl Walk {
     }
 
     /// And back: D^1/2 `x`.
-    pub(super) fn from_walk(&self, x: &mut [f64]) {
+    pub(super) fn leave_walk(&self, x: &mut [f64]) {
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x *= root);
     }
 
