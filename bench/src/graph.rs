@@ -239,7 +239,7 @@ mod tests {
         assert_ne!(one.ties, shape(3000, 8).ties);
         let view = view(&one, 7);
         assert_eq!((view.live_count(), view.edge_count()), (3000, one.ties.len()));
-        assert!(one.ties.len() > 3000 * 7, "nearly {TIES_PER_NODE} ties a node");
+        assert!(one.ties.len() > 3000 * 6, "{} ties, nearly {TIES_PER_NODE} a node", one.ties.len());
         let greatest = (0..view.slots()).map(|ix| view.degree(ix)).max().unwrap();
         assert!(greatest > 100, "the greatest hub has {greatest} neighbours");
         let clustering = (0..view.slots()).map(|ix| view.clustering(ix)).sum::<f64>() / 3000.0;

@@ -4,6 +4,7 @@ mod arguments;
 mod host;
 mod lifecycle;
 mod log;
+mod refresh;
 mod schedule;
 mod serve;
 mod shared;
