@@ -41,10 +41,14 @@ pub(crate) fn remove(paths: &Paths) -> Result<()> {
 pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<UnixStream> {
     let room = Arc::new(Semaphore::new(shared.memory.config.daemon.max_connections));
     let mut conversations = JoinSet::new();
+    let mut open = Vec::new();
     loop {
         tokio::select! {
             () = shared.stopped() => break,
-            Some(_) = conversations.join_next(), if !conversations.is_empty() => {}
+            // One that has seen the wish to stop before this loop has leaves its connection open.
+            Some(ended) = conversations.join_next(), if !conversations.is_empty() => {
+                open.extend(ended.ok().flatten());
+            }
             stream = accept(&listener, &room) => {
                 let Some((stream, room)) = stream else { continue };
                 let shared = shared.clone();
@@ -58,7 +62,8 @@ pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<Unix
     }
     // Nobody can connect any more; who is connected gets the answers to what was asked.
     drop(listener);
-    conversations.join_all().await.into_iter().flatten().collect()
+    open.extend(conversations.join_all().await.into_iter().flatten());
+    open
 }
 
 /// The next connection from the daemon's own user, once there is room for it.
