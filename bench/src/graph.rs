@@ -2,8 +2,8 @@
 //!
 //! Ties follow Holme and Kim 2002 (preferential attachment with triangle steps: degrees follow a
 //! power law, neighbours know each other), within topics whose sizes follow a power law themselves.
-//! Every node but the first few makes [`TIES_PER_NODE`] ties. Lengths, types, visits and replays are
-//! spread as in a store of a few years.
+//! There are [`TIES_PER_NODE`] ties for every node. Lengths, types, visits and replays are spread as
+//! in a store of a few years.
 
 use poc_memory::chance::{Chance, SeededChance};
 use poc_memory::graph::{
@@ -16,7 +16,8 @@ use std::sync::Arc;
 /// The instant the graph is looked at.
 pub const NOW: Timestamp = Timestamp(1_795_348_800_000);
 
-/// Ties every new node makes.
+/// Ties there are for every node: each makes that many to nodes before it, and those at the start,
+/// which find too few, leave the rest to the next ones. From 17 nodes on it is exactly so many.
 pub const TIES_PER_NODE: usize = 8;
 
 /// Of a hundred ties: those that close a triangle, and those to any topic. The others stay within
@@ -24,7 +25,12 @@ pub const TIES_PER_NODE: usize = 8;
 const CLOSING: u64 = 20;
 const ANYWHERE: u64 = 10;
 
+/// Draws that hit a neighbour again before a tie goes to any topic, and before it goes to the first
+/// node that is none.
+const PATIENCE: usize = 8;
+
 /// Nodes and ties of a graph, by number from 0.
+#[derive(Debug)]
 pub struct Shape {
     /// How many nodes.
     pub nodes: usize,
@@ -38,48 +44,88 @@ pub struct Shape {
 pub fn shape(nodes: usize, seed: u64) -> Shape {
     let dice = Dice(SeededChance::new(seed));
     let topics = topics(nodes, &dice);
-    let count = topics.iter().max().map_or(0, |&last| last as usize + 1);
-    // Each node stands here once for itself and once for each of its ties, so that a draw from it is
-    // a draw by degree.
-    let mut anywhere: Vec<u32> = Vec::with_capacity(nodes * (TIES_PER_NODE + 1));
-    let mut within: Vec<Vec<u32>> = vec![Vec::new(); count];
-    let mut neighbors: Vec<Vec<u32>> = vec![Vec::new(); nodes];
-    let mut ties = Vec::with_capacity(nodes * TIES_PER_NODE);
-    for node in 0..nodes as u32 {
-        let topic = topics[node as usize] as usize;
-        let mut last: Option<u32> = None;
-        for _ in 0..TIES_PER_NODE {
-            let kind = dice.below(100);
-            let known = last.map(|last| &neighbors[last as usize]).filter(|known| !known.is_empty());
-            let other = match known {
-                Some(known) if kind < CLOSING => Some(*dice.pick(known)),
-                _ if kind >= CLOSING + ANYWHERE && !within[topic].is_empty() => {
-                    Some(*dice.pick(&within[topic]))
-                }
-                _ if !anywhere.is_empty() => Some(*dice.pick(&anywhere)),
-                _ => None,
-            };
-            let Some(other) = other.filter(|&other| other != node) else { continue };
-            if neighbors[node as usize].contains(&other) {
-                continue;
-            }
-            let near = topics[other as usize] as usize == topic;
-            let least = if near { 300 } else { 100 };
-            let strength = (least + dice.below(1000 - least)) as f32 / 1000.0;
-            ties.push((node, other, strength));
-            for (a, b) in [(node, other), (other, node)] {
-                neighbors[a as usize].push(b);
-                if near {
-                    within[topic].push(a);
-                }
-            }
-            anywhere.push(other);
+    let mut growth = Growth::new(&topics, dice);
+    (0..nodes as u32).for_each(|node| growth.add(node));
+    let ties = growth.ties;
+    Shape { nodes, ties, topics }
+}
+
+/// A graph that grows node by node.
+struct Growth<'a> {
+    topics: &'a [u32],
+    dice: Dice,
+    ties: Vec<(u32, u32, f32)>,
+    neighbors: Vec<Vec<u32>>,
+    // A node stands here once for itself and once for each tie that later nodes have made to it, so
+    // that a draw favours those that are known (Dorogovtsev, Mendes and Samukhin 2000).
+    anywhere: Vec<u32>,
+    // The same by topic, with the ties the node itself has made there.
+    within: Vec<Vec<u32>>,
+}
+
+impl<'a> Growth<'a> {
+    fn new(topics: &'a [u32], dice: Dice) -> Growth<'a> {
+        let nodes = topics.len();
+        let count = topics.iter().max().map_or(0, |&last| last as usize + 1);
+        Growth {
+            topics,
+            dice,
+            ties: Vec::with_capacity(nodes * TIES_PER_NODE),
+            neighbors: vec![Vec::new(); nodes],
+            anywhere: Vec::with_capacity(nodes * (TIES_PER_NODE + 1)),
+            within: vec![Vec::new(); count],
+        }
+    }
+
+    /// Adds a node with the ties that are due by now, as far as there are nodes before it.
+    fn add(&mut self, node: u32) {
+        let due = (node as usize + 1) * TIES_PER_NODE - self.ties.len();
+        let mut last = None;
+        for _ in 0..due.min(node as usize) {
+            let other = self.other(node, last);
+            self.tie(node, other);
             last = Some(other);
         }
-        anywhere.push(node);
-        within[topic].push(node);
+        self.anywhere.push(node);
+        self.within[self.topics[node as usize] as usize].push(node);
     }
-    Shape { nodes, ties, topics }
+
+    /// A node before this one that is not its neighbour yet; there is one.
+    fn other(&self, node: u32, last: Option<u32>) -> u32 {
+        let own = &self.neighbors[node as usize];
+        let free = |other: &u32| *other != node && !own.contains(other);
+        let near = (0..PATIENCE).filter_map(|_| self.draw(node, last));
+        let any = (0..PATIENCE).map(|_| *self.dice.pick(&self.anywhere));
+        near.chain(any).find(free).unwrap_or_else(|| {
+            let from = self.dice.below(u64::from(node)) as u32;
+            (from..node).chain(0..from).find(free).expect("fewer neighbours than nodes before it")
+        })
+    }
+
+    fn draw(&self, node: u32, last: Option<u32>) -> Option<u32> {
+        let kind = self.dice.below(100);
+        let within = &self.within[self.topics[node as usize] as usize];
+        match last {
+            Some(last) if kind < CLOSING => Some(*self.dice.pick(&self.neighbors[last as usize])),
+            _ if kind < CLOSING + ANYWHERE => Some(*self.dice.pick(&self.anywhere)),
+            _ if within.is_empty() => None,
+            _ => Some(*self.dice.pick(within)),
+        }
+    }
+
+    fn tie(&mut self, node: u32, other: u32) {
+        let topic = self.topics[node as usize];
+        let near = self.topics[other as usize] == topic;
+        let least = if near { 300 } else { 100 };
+        let strength = (least + self.dice.below(1000 - least)) as f32 / 1000.0;
+        self.ties.push((node, other, strength));
+        self.neighbors[node as usize].push(other);
+        self.neighbors[other as usize].push(node);
+        if near {
+            self.within[topic as usize].extend([node, other]);
+        }
+        self.anywhere.push(other);
+    }
 }
 
 /// Topics of 20 notes and more; sizes follow a power law, and no topic has more than a twentieth of
@@ -193,8 +239,15 @@ pub fn edges<'a>(shape: &'a Shape, ids: &'a [NodeId]) -> impl Iterator<Item = Ed
 /// The view of all that.
 pub fn view(shape: &Shape, seed: u64) -> View {
     let ids = ids(shape.nodes, seed);
+    let mut builder = nodes(shape, &ids, seed);
+    edges(shape, &ids).for_each(|edge| builder.edge(&edge));
+    builder.finish(1)
+}
+
+/// The same without the ties.
+pub fn nodes(shape: &Shape, ids: &[NodeId], seed: u64) -> Builder {
     let mut builder = Builder::new();
-    for delta in fields(shape, &ids, seed).flatten() {
+    for delta in fields(shape, ids, seed).flatten() {
         match delta {
             Delta::Node(node) => builder.node(&node),
             Delta::Activity(id, activity) => builder.activity(id, &activity),
@@ -202,8 +255,7 @@ pub fn view(shape: &Shape, seed: u64) -> View {
             _ => unreachable!("fields of nodes only"),
         }
     }
-    edges(shape, &ids).for_each(|edge| builder.edge(&edge));
-    builder.finish(1)
+    builder
 }
 
 /// Ten minutes between two notes.
@@ -231,18 +283,52 @@ impl Dice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use poc_memory::graph::PowerLaw;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn a_seed_gives_one_graph_with_hubs_and_triangles() {
+    fn a_seed_gives_one_graph() {
         let (one, two) = (shape(3000, 7), shape(3000, 7));
-        assert_eq!(one.ties, two.ties);
+        assert_eq!((&one.ties, &one.topics), (&two.ties, &two.topics));
         assert_ne!(one.ties, shape(3000, 8).ties);
-        let view = view(&one, 7);
-        assert_eq!((view.live_count(), view.edge_count()), (3000, one.ties.len()));
-        assert!(one.ties.len() > 3000 * 6, "{} ties, nearly {TIES_PER_NODE} a node", one.ties.len());
-        let greatest = (0..view.slots()).map(|ix| view.degree(ix)).max().unwrap();
-        assert!(greatest > 100, "the greatest hub has {greatest} neighbours");
-        let clustering = (0..view.slots()).map(|ix| view.clustering(ix)).sum::<f64>() / 3000.0;
+    }
+
+    /// As many as there are for every node, none twice, none from a node to itself.
+    #[test]
+    fn ties_are_as_many_as_they_should_be() {
+        for nodes in [0, 1, 2, 16, 17, 40, 3000] {
+            let shape = shape(nodes, 7);
+            let pairs = nodes * nodes.saturating_sub(1) / 2;
+            assert_eq!(shape.ties.len(), (nodes * TIES_PER_NODE).min(pairs), "{nodes} nodes");
+            let distinct: BTreeSet<_> = shape.ties.iter().map(|&(a, b, _)| (a.min(b), a.max(b))).collect();
+            assert_eq!(distinct.len(), shape.ties.len());
+            assert!(shape.ties.iter().all(|&(a, b, strength)| a != b && (0.1..1.0).contains(&strength)));
+        }
+    }
+
+    #[test]
+    fn degrees_have_a_tail_and_neighbors_know_each_other() {
+        let shape = shape(20_000, 7);
+        let view = view(&shape, 7);
+        assert_eq!((view.live_count(), view.edge_count()), (20_000, 160_000));
+        let mut degrees: Vec<u32> = (0..view.slots()).map(|ix| view.degree(ix)).collect();
+        degrees.sort_unstable();
+        let law = PowerLaw::fit(&degrees).expect("a tail");
+        assert!((2.0..3.5).contains(&law.alpha), "α {}", law.alpha);
+        assert!(degrees[10_000] < 16 && degrees[19_999] > 400, "{} {}", degrees[10_000], degrees[19_999]);
+        let clustering = (0..view.slots()).map(|ix| view.clustering(ix)).sum::<f64>() / 20_000.0;
         assert!(clustering > 0.05, "a mean clustering of {clustering}");
+    }
+
+    /// Most ties stay within a topic, and no topic has them all.
+    #[test]
+    fn topics_hold_together() {
+        let shape = shape(20_000, 7);
+        let near =
+            shape.ties.iter().filter(|(a, b, _)| shape.topics[*a as usize] == shape.topics[*b as usize]);
+        let share = near.count() as f64 / shape.ties.len() as f64;
+        assert!(share > 0.6, "a share of {share}");
+        let largest = shape.topics.iter().filter(|&&topic| topic == shape.topics[0]).count();
+        assert!(largest <= 20_000 / 20 + 20);
     }
 }

@@ -1,10 +1,13 @@
-//! The peers that live in Python (networkx, scipy, igraph): the same ties, handed over in a file.
+//! The peers that live in Python (networkx, scipy, numpy, igraph): the same ties, handed over in
+//! files, and with them our own answers where the peer is to judge or to use them.
 
 use crate::graph::Shape;
 use crate::measure::folder;
+use poc_memory::graph::{Communities, Embedding, Ix};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Result, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,22 +16,36 @@ use std::process::Command;
 pub struct Answer {
     /// Seconds it took.
     pub seconds: f64,
-    /// What it found, to compare.
+    /// What it found, to compare; `peers.py` says what that is.
     pub values: Vec<f64>,
 }
 
 /// Answers by the name of the work and the peer, as `spread/scipy`.
 pub type Answers = BTreeMap<String, Answer>;
 
+/// What the peers are told.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// The ties.
+    pub shape: &'a Shape,
+    /// Where activation and the search for what is near start.
+    pub seeds: &'a [Ix],
+    /// Communities, to be judged.
+    pub communities: &'a Communities,
+    /// The embedding, to search in and to be judged. It has one component, all nodes.
+    pub embedding: &'a Embedding,
+    /// Nodes whose distances are compared.
+    pub pairs: &'a [(Ix, Ix)],
+}
+
 /// Asks all peers about a graph. `None`, with a word to the user, when Python or the libraries are
 /// not there.
-pub fn ask(shape: &Shape, seeds: &[u32]) -> Option<Answers> {
+pub fn ask(told: Told<'_>) -> Option<Answers> {
     let python = python()?;
-    let path = folder().join(format!("ties-{}.bin", shape.nodes));
-    write(shape, seeds, &path).unwrap();
+    let columns = tempfile::tempdir_in(folder()).unwrap();
+    write(told, columns.path()).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers.py");
-    let output = Command::new(python).arg(script).arg(&path).output().unwrap();
-    std::fs::remove_file(&path).unwrap();
+    let output = Command::new(python).arg(script).arg(columns.path()).output().unwrap();
     assert!(output.status.success(), "peers.py failed:\n{}", String::from_utf8_lossy(&output.stderr));
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
@@ -37,30 +54,32 @@ pub fn ask(shape: &Shape, seeds: &[u32]) -> Option<Answers> {
 fn python() -> Option<PathBuf> {
     let python = folder().join("venv/bin/python");
     if !python.exists() {
-        println!("networkx, scipy and igraph are left out: `just bench` installs them first");
+        println!("networkx, scipy, numpy and igraph are left out: `just bench` installs them first");
         return None;
     }
     Some(python)
 }
 
-/// Little-endian: how many nodes, ties and seeds (u32 each); the seeds; then the ties, column by
-/// column.
-fn write(shape: &Shape, seeds: &[u32], path: &Path) -> std::io::Result<()> {
-    let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
-    for number in [shape.nodes, shape.ties.len(), seeds.len()] {
-        file.write_all(&(number as u32).to_le_bytes())?;
-    }
-    for seed in seeds {
-        file.write_all(&seed.to_le_bytes())?;
-    }
-    for tie in &shape.ties {
-        file.write_all(&tie.0.to_le_bytes())?;
-    }
-    for tie in &shape.ties {
-        file.write_all(&tie.1.to_le_bytes())?;
-    }
-    for tie in &shape.ties {
-        file.write_all(&tie.2.to_le_bytes())?;
+/// A file for each column, little-endian, named after its type.
+fn write(told: Told<'_>, folder: &Path) -> Result<()> {
+    let Told { shape, seeds, communities, embedding, pairs } = told;
+    let nodes = 0..shape.nodes as Ix;
+    column(folder, "a.u4", shape.ties.iter().map(|tie| tie.0.to_le_bytes()))?;
+    column(folder, "b.u4", shape.ties.iter().map(|tie| tie.1.to_le_bytes()))?;
+    column(folder, "strengths.f4", shape.ties.iter().map(|tie| tie.2.to_le_bytes()))?;
+    column(folder, "seeds.u4", seeds.iter().map(|seed| seed.to_le_bytes()))?;
+    let label = |ix| communities.of(ix).unwrap().to_le_bytes();
+    column(folder, "communities.u4", nodes.clone().map(label))?;
+    column(folder, "eigenvalues.f8", embedding.eigenvalues(0).iter().map(|value| value.to_le_bytes()))?;
+    let coordinates = nodes.flat_map(|ix| embedding.coordinates(ix)).map(|value| value.to_le_bytes());
+    column(folder, "coordinates.f4", coordinates)?;
+    column(folder, "pairs.u4", pairs.iter().flat_map(|&(a, b)| [a.to_le_bytes(), b.to_le_bytes()]))
+}
+
+fn column<const N: usize>(folder: &Path, name: &str, values: impl Iterator<Item = [u8; N]>) -> Result<()> {
+    let mut file = BufWriter::new(File::create(folder.join(name))?);
+    for value in values {
+        file.write_all(&value)?;
     }
     file.flush()
 }

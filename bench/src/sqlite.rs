@@ -1,10 +1,10 @@
 //! SQLite as a peer: the same nodes in a table in memory, with an index on every column a filter
-//! reads. What the view derives (degrees, clustering, weights as decayed to the instant of the graph)
-//! is a column like any other, so that SQLite does not have to compute it.
+//! reads. What is derived (degrees, clustering, communities, outlier scores, weights as decayed to the
+//! instant of the graph) is a column like any other, so that SQLite does not have to compute it.
 
 use crate::graph::NOW;
 use poc_memory::config::Config;
-use poc_memory::graph::{State, View};
+use poc_memory::graph::{Communities, Outliers, State, View};
 use poc_memory::rank::decay;
 use rusqlite::{Connection, params};
 
@@ -15,7 +15,7 @@ const SCHEMA: &str = "
 CREATE TABLE nodes (
     ix INTEGER PRIMARY KEY, key TEXT, key_len INT, body_len INT, type TEXT, provenance TEXT, live INT,
     state TEXT, expires INT, weight REAL, created INT, modified INT, version INT,
-    emotion REAL, interval INT, replayed INT, degree INT, displacement REAL, community INT
+    emotion REAL, interval INT, replayed INT, degree INT, clustering REAL, outlier REAL, community INT
 );
 CREATE TABLE visits (agent TEXT, node INT, at INT, version INT, PRIMARY KEY (agent, node)) WITHOUT ROWID;
 CREATE TABLE keywords (word TEXT, node INT, PRIMARY KEY (word, node)) WITHOUT ROWID;
@@ -40,19 +40,21 @@ ANALYZE;
 /// Live and not past its date.
 pub const LIVE: &str = "live AND (expires IS NULL OR expires > :now)";
 
-/// The priority of the language's `sort:priority`; a displacement is a column.
-pub const PRIORITY: &str = "displacement * (1 + emotion / 10) * CASE WHEN replayed IS NULL THEN 3.0 \
-     ELSE MAX(0.0, MIN(5.0, (:now - replayed) / 86400000.0 / MAX(interval, 1))) END";
+/// The priority of the language's `sort:priority`, its factors in the same order.
+pub const PRIORITY: &str = "CASE WHEN outlier IS NULL THEN 1.0 - clustering ELSE MIN(outlier / 3.0, 3.0) END \
+     * CASE WHEN replayed IS NULL THEN 3.0 \
+     ELSE MAX(0.0, MIN(5.0, (:now - replayed) / 1000.0 / 86400.0 / MAX(interval, 1))) END \
+     * (1.0 + emotion / 10.0)";
 
 impl Sqlite {
-    /// Fills a database. `displacements` and `communities` are by index.
-    pub fn of(view: &View, config: &Config, displacements: &[f64], communities: &[Option<u32>]) -> Sqlite {
+    /// Fills a database.
+    pub fn of(view: &View, config: &Config, communities: &Communities, outliers: &Outliers) -> Sqlite {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(SCHEMA).unwrap();
         let transaction = connection.transaction().unwrap();
         {
             let mut node = transaction
-                .prepare("INSERT INTO nodes VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+                .prepare("INSERT INTO nodes VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
                 .unwrap();
             let mut visit = transaction.prepare("INSERT INTO visits VALUES ('linker', ?, ?, ?)").unwrap();
             let mut word = transaction.prepare("INSERT OR IGNORE INTO keywords VALUES (?, ?)").unwrap();
@@ -77,8 +79,9 @@ impl Sqlite {
                     view.replay_interval(ix),
                     view.replayed(ix).map(|at| at.0),
                     view.degree(ix),
-                    displacements[ix as usize],
-                    communities[ix as usize],
+                    view.clustering(ix),
+                    outliers.of(ix),
+                    communities.of(ix),
                 ])
                 .unwrap();
                 if let Some(seen) = view.visit("linker", ix) {

@@ -1,0 +1,38 @@
+//! What the view of a graph takes in memory, by node and by edge, counted by the allocator.
+//!
+//! `cargo bench -p poc-bench --bench memory [-- NODES …]`
+
+#![allow(missing_docs, reason = "a bench")]
+
+use peak_alloc::PeakAlloc;
+use poc_bench::graph;
+use poc_bench::measure::{Line, Report, asked};
+
+const SEED: u64 = 7;
+
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+fn main() {
+    let mut report = Report::new("memory");
+    for nodes in asked().sizes {
+        let shape = graph::shape(nodes, SEED);
+        let ids = graph::ids(nodes, SEED);
+        let (bare, bare_view) = taken(|| graph::nodes(&shape, &ids, SEED).finish(1));
+        drop(bare_view);
+        let (whole, view) = taken(|| graph::view(&shape, SEED));
+        let per_node = Line::amount("the view, by node", nodes, bare / nodes as f64, "B");
+        report.add(per_node.within(200.0).note("keys of 18 bytes, five keywords, a third visited"));
+        let edges = view.edge_count() as f64;
+        report.add(Line::amount("the view, by edge", nodes, (whole - bare) / edges, "B").within(16.0));
+        report.add(Line::amount("the view in all", nodes, whole / 1e6, "MB"));
+    }
+    report.save();
+}
+
+/// The bytes of what `work` gives.
+fn taken<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let before = ALLOCATED.current_usage();
+    let value = work();
+    ((ALLOCATED.current_usage() - before) as f64, value)
+}

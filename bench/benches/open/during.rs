@@ -1,0 +1,83 @@
+//! How long an answer takes while an import is running: the same searches again and again, alone and
+//! then beside another thread that imports JSON Lines, as in the daemon.
+
+use super::found;
+use poc_bench::measure::{Line, Report, median, once, percentile};
+use poc_bench::memory;
+use poc_memory::memory::Memory;
+use poc_memory::memory::import::{Options, Source, import};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+const SEARCHES: [(&str, &str); 2] = [
+    ("linker", "all | type:episodic | not-visited:linker,7d | sort:priority | limit:20"),
+    ("hybrid", "hybrid:'ba fabo gelo' | limit:10"),
+];
+
+/// Answers of each search: as many as fit in the time, and enough for a percentile.
+const TIME: Duration = Duration::from_secs(20);
+const FEWEST: usize = 200;
+const MOST: usize = 2000;
+
+/// Notes an import brings.
+const IMPORTED: usize = 400;
+
+pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
+    let memory = memory::open(folder);
+    let alone = answers(&memory);
+    let done = AtomicBool::new(false);
+    let (during, imported) = std::thread::scope(|scope| {
+        let importing = scope.spawn(|| {
+            let started = Instant::now();
+            let mut imported = 0;
+            while !done.load(Ordering::Relaxed) {
+                imported += bring(&memory, imported);
+            }
+            (imported, imported as f64 / started.elapsed().as_secs_f64())
+        });
+        // Until the import is under way.
+        while memory.store.view().node_count() <= nodes {
+            std::thread::yield_now();
+        }
+        let during = answers(&memory);
+        done.store(true, Ordering::Relaxed);
+        (during, importing.join().unwrap())
+    });
+    let note = format!("{} notes imported meanwhile, {:.0} a second", imported.0, imported.1);
+    for (((name, _), alone), during) in SEARCHES.iter().zip(alone).zip(during) {
+        let line = Line::time(format!("{name} during an import, p50"), nodes, median(during.clone()));
+        report.add(line.beside("p50 alone", Some(median(alone.clone()))).note(&note));
+        let line = Line::time(format!("{name} during an import, p99"), nodes, percentile(during, 0.99));
+        report.add(line.beside("p99 alone", Some(percentile(alone, 0.99))));
+    }
+}
+
+/// Seconds of many answers, search by search.
+fn answers(memory: &Memory) -> [Vec<f64>; 2] {
+    let mut times: [Vec<f64>; 2] = std::array::from_fn(|_| Vec::new());
+    let started = Instant::now();
+    for round in 0..MOST {
+        if round >= FEWEST && started.elapsed() > TIME {
+            break;
+        }
+        for ((_, pipeline), times) in SEARCHES.iter().zip(&mut times) {
+            let (seconds, found) = once(|| found(memory, pipeline));
+            assert!(found > 0, "`{pipeline}` finds something");
+            times.push(seconds);
+        }
+    }
+    times
+}
+
+/// Imports notes that nobody has seen.
+fn bring(memory: &Memory, before: usize) -> usize {
+    let note = |number: usize| {
+        let text = format!("Imported note {number}: ba fabo gelo {} {}", number * 31, number * 17);
+        serde_json::json!({ "key": format!("imported/{number}"), "text": text }).to_string() + "\n"
+    };
+    let notes: String = (before..before + IMPORTED).map(note).collect();
+    let report = import(memory, &Source::Text(notes), &Options::default(), &|_, _| {}).unwrap();
+    assert_eq!(report.inserted as usize, IMPORTED, "{:?}", report.failed.first());
+    IMPORTED
+}

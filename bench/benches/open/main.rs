@@ -1,0 +1,42 @@
+//! Opening a store of notes with texts, vectors and ties, the first answers from it, and how long an
+//! answer takes while an import is running.
+//!
+//! `cargo bench -p poc-bench --bench open [-- NODES …]`
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a bench"
+)]
+
+mod during;
+mod opening;
+mod store;
+
+use poc_bench::measure::{Report, asked};
+use poc_memory::memory::Memory;
+use poc_memory::query::Pipeline;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some(opening::CHILD) {
+        return opening::child(arguments.next().unwrap().as_ref());
+    }
+    let mut report = Report::new("open");
+    for nodes in asked().sizes {
+        let folder = tempfile::tempdir_in(poc_bench::measure::folder()).unwrap();
+        store::fill(folder.path(), nodes);
+        opening::measure(folder.path(), nodes, &mut report);
+        during::measure(folder.path(), nodes, &mut report);
+    }
+    report.save();
+}
+
+/// How many notes a pipeline finds: the parsing is part of it, as it is for a user.
+fn found(memory: &Memory, pipeline: &str) -> usize {
+    let view = memory.store.view();
+    let pipeline = Pipeline::parse(pipeline, &memory.names.load()).unwrap();
+    pipeline.run(&memory.sources(&view)).unwrap().0.items.len()
+}

@@ -1,0 +1,71 @@
+//! A store of notes, and its files.
+
+use poc_bench::{graph, memory};
+use poc_memory::graph::Delta;
+use rustix::fs::{Advice, fadvise};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+const SEED: u64 = 7;
+
+/// Fills a store as imports of chunks would.
+pub(super) fn fill(folder: &Path, nodes: usize) {
+    let memory = memory::open(folder);
+    let shape = graph::shape(nodes, SEED);
+    let ids = graph::ids(nodes, SEED);
+    let cause = || memory.cause("manual", "import");
+    for chunk in chunks(graph::fields(&shape, &ids, SEED), 1000) {
+        let written = memory.store.transact(cause(), |tx| {
+            for delta in chunk.iter().flatten() {
+                match delta {
+                    Delta::Node(node) => {
+                        let vector = memory.embedder.embed_one(&node.body)?;
+                        tx.put_node(node)?;
+                        tx.put_vectors(node.id, memory.embedder.name(), &[vector])?;
+                    }
+                    Delta::Activity(id, activity) => tx.put_activity(*id, activity)?,
+                    Delta::Visit(agent, id, visit) => tx.put_visit(agent, *id, visit)?,
+                    _ => {}
+                }
+            }
+            Ok(())
+        });
+        written.unwrap();
+    }
+    for chunk in chunks(graph::edges(&shape, &ids), 10_000) {
+        let written =
+            memory.store.transact(cause(), |tx| chunk.iter().try_for_each(|edge| tx.put_edge(edge)));
+        written.unwrap();
+    }
+}
+
+fn chunks<T>(mut items: impl Iterator<Item = T>, size: usize) -> impl Iterator<Item = Vec<T>> {
+    std::iter::from_fn(move || {
+        let chunk: Vec<T> = items.by_ref().take(size).collect();
+        (!chunk.is_empty()).then_some(chunk)
+    })
+}
+
+/// All files of a folder.
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in folder.read_dir().unwrap() {
+        let entry = entry.unwrap();
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => files.extend(self::files(&entry.path())),
+            kind if kind.is_file() => files.push(entry.path()),
+            _ => {}
+        }
+    }
+    files
+}
+
+/// Leaves nothing of the files in the page cache.
+pub(super) fn cool(folder: &Path) {
+    for path in files(folder) {
+        let file = File::open(path).unwrap();
+        // What is not written yet would stay.
+        file.sync_all().unwrap();
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    }
+}
