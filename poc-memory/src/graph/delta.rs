@@ -15,6 +15,8 @@ pub enum Delta {
     NodeGone(NodeId),
     /// The node's activity is now this.
     Activity(NodeId, Activity),
+    /// The node's activity is that at birth again.
+    ActivityGone(NodeId),
     /// The edge is now this.
     Edge(Edge),
     /// The edge is gone: source, kind, target.

@@ -6,9 +6,11 @@
 mod apply;
 mod build;
 mod cursors;
+mod fields;
 mod lookup;
 mod moment;
 mod names;
+mod snapshot;
 mod triangles;
 
 pub use build::Builder;
@@ -25,6 +27,7 @@ use crate::time::Timestamp;
 use lookup::{Lookup, hash};
 use moment::Moment;
 use names::Names;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,7 +36,7 @@ pub type Ix = u32;
 
 /// One end of an edge as the other end sees it: target, kind, direction and graph strength in eight
 /// bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Neighbor {
     // The low 28 bits are the target, the next 3 the kind; the highest is set where the edge ends,
     // since two nodes may be tied by an edge each way.
@@ -58,6 +61,11 @@ impl Neighbor {
         let ends = Self::TARGET | Self::INCOMING;
         let other_way = !self.packed & Self::INCOMING;
         Neighbor { packed: (source & Self::TARGET) | other_way | (self.packed & !ends), ..self }
+    }
+
+    /// The same edge to another node.
+    fn with_target(self, target: Ix) -> Self {
+        Neighbor { packed: (target & Self::TARGET) | (self.packed & !Self::TARGET), ..self }
     }
 
     /// The node at the other end.

@@ -1,7 +1,7 @@
 //! Indexes derived from the log: text and vectors.
 
+mod gate;
 mod passages;
-mod sealed;
 #[cfg(test)]
 pub mod testing;
 mod text;

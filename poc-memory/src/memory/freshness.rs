@@ -2,7 +2,6 @@
 
 use super::Memory;
 use crate::graph::View;
-use crate::store::Follower;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,12 +35,7 @@ pub struct Freshness {
 
 /// The freshness of an answer that `view` and the indexes give now.
 pub fn of(memory: &Memory, view: &View) -> Freshness {
-    let indexed = memory.text.applied().min(memory.vectors.applied());
     let degraded =
         memory.store.behind().into_iter().map(|(name, error)| format!("{name}: {error}")).collect();
-    Freshness {
-        as_of: AsOf { seq: view.seq, at: memory.now() },
-        lag: view.seq.saturating_sub(indexed),
-        degraded,
-    }
+    Freshness { as_of: AsOf { seq: view.seq, at: memory.now() }, lag: memory.store.lag(view.seq), degraded }
 }

@@ -84,8 +84,8 @@ impl Memory {
         paths.create()?;
         let embedder = embed::open(&config.embedder)?;
         let directory = paths.store();
-        let text = Arc::new(TextIndex::open(&directory.join("text"), &config.text)?);
-        let vectors = Arc::new(VectorIndex::open(
+        let text = Arc::new(TextIndex::closed(&directory.join("text"), &config.text)?);
+        let vectors = Arc::new(VectorIndex::closed(
             &directory.join("vectors"),
             &config.vectors,
             embedder.name(),

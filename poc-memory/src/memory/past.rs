@@ -76,6 +76,8 @@ impl Memory {
         {
             return Ok(past.clone());
         }
+        // An index goes back from all there is, not from a part.
+        self.store.settle();
         // What is kept need not stay in memory beside the next.
         *kept = None;
         let past = Arc::new(Past {

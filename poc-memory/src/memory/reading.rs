@@ -16,6 +16,8 @@ pub struct Reading<'a> {
     memory: &'a Memory,
     state: State,
     now: Timestamp,
+    // Indexes completed when it began.
+    completed: usize,
 }
 
 enum State {
@@ -29,10 +31,10 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// As [`Memory::past`].
     pub fn of(memory: &'a Memory, moment: Option<Moment>) -> Result<Reading<'a>> {
-        let now = memory.now();
+        let (now, completed) = (memory.now(), memory.store.completed());
         Ok(match moment.map(|moment| moment.from(now)) {
-            None => Reading { memory, state: State::Newest(memory.store.view()), now },
-            Some(at) => Reading { memory, state: State::Past(memory.past(at)?), now: at },
+            None => Reading { memory, state: State::Newest(memory.store.view()), now, completed },
+            Some(at) => Reading { memory, state: State::Past(memory.past(at)?), now: at, completed },
         })
     }
 
@@ -77,11 +79,16 @@ impl<'a> Reading<'a> {
         Ok(entries)
     }
 
-    /// Which state it is, and how completely it can be read.
+    /// Which state it is, and how completely it was read up to here.
     pub fn freshness(&self) -> Freshness {
-        let newest = freshness::of(self.memory, self.view());
+        let mut newest = freshness::of(self.memory, self.view());
         match &self.state {
-            State::Newest(_) => newest,
+            State::Newest(_) => {
+                if self.memory.store.completed() != self.completed {
+                    newest.degraded.push("an index was completed only while this was answered".into());
+                }
+                newest
+            }
             // Its indexes are made for it.
             State::Past(past) => {
                 Freshness { as_of: AsOf { seq: past.store.seq(), at: self.now }, lag: 0, ..newest }

@@ -112,6 +112,8 @@ fn nearest<'a>(
     mates: impl Iterator<Item = &'a Mate>,
 ) -> Result<Vec<Candidate>> {
     let mut found = nearest_mates(note, k, mates);
+    // Ties are made once: not from an index that is still being built.
+    memory.store.settle();
     for part in directed(&note.parts) {
         for hit in memory.vectors.search(part, k, keep)? {
             match found.iter_mut().find(|candidate| candidate.id == hit.id) {

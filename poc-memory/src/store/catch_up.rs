@@ -3,6 +3,7 @@
 use super::delta::deltas;
 use super::engine::{Applier, Engine, Mark};
 use super::log::Log;
+use super::records::Records;
 use super::{Follower, Record, Table, keys, vector};
 use crate::error::{Error, Result};
 use crate::graph::{Activity, Builder, Delta, Edge, Node, View, Visit};
@@ -28,6 +29,32 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
         applier.take(&txn, checksum)
     })?;
     applier.finish()
+}
+
+/// Brings a saved view to the end of the log; how many changes that took.
+pub(super) fn saved_view(view: &mut View, log: &Log) -> Result<usize> {
+    let mut taken = 0;
+    log.replay(view.seq + 1, log.last(), &mut |txn, _| {
+        // Vectors are nothing to a view.
+        let deltas = deltas(&txn.writes, "", &NoRecords)?;
+        taken += deltas.len();
+        view.apply(txn.seq, &deltas);
+        Ok(())
+    })?;
+    Ok(taken)
+}
+
+/// Where there is nothing to look up.
+struct NoRecords;
+
+impl Records for NoRecords {
+    fn raw(&self, _: Table, _: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn raw_range(&self, _: Table, _: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        Ok(Vec::new())
+    }
 }
 
 /// The view of everything in the engine.
@@ -69,30 +96,42 @@ fn each<R: Record>(
     })
 }
 
-/// Brings a follower to the end of the log: from the log when it knows where it is, else from the
-/// nodes and vectors in the engine. Returns how many changes it took in.
-pub(super) fn follower(
-    follower: &dyn Follower,
-    engine: &dyn Engine,
-    log: &Log,
-    embedder: &str,
-) -> Result<usize> {
-    let mut taken = 0;
-    let seq = log.last();
-    if follower.applied() > seq {
-        follower.reset()?;
+/// What a follower is brought up to date from.
+pub(super) struct Sources {
+    pub(super) log: Arc<Log>,
+    pub(super) engine: Arc<dyn Engine>,
+    /// The embedder whose vectors are fed.
+    pub(super) embedder: String,
+    /// Nodes there were at the open.
+    pub(super) nodes: usize,
+}
+
+/// Nodes and bytes of log that are read so quickly that it is better to wait.
+const QUICK_NODES: usize = 5_000;
+const QUICK_BYTES: u64 = 8 << 20;
+
+/// Whether bringing a follower to the end of the log takes longer than readers should wait.
+pub(super) fn is_long(follower: &dyn Follower, sources: &Sources) -> bool {
+    match follower.applied() {
+        0 => sources.nodes > QUICK_NODES,
+        applied => sources.log.bytes_after(applied) > QUICK_BYTES,
     }
+}
+
+/// Brings a follower to transaction `target`, which is in the engine: from the log when it knows
+/// where it is, else from the nodes and vectors in the engine. Returns how many changes it took in.
+pub(super) fn follower(follower: &dyn Follower, sources: &Sources, target: u64) -> Result<usize> {
+    let Sources { log, engine, embedder, .. } = sources;
+    let engine = engine.as_ref();
+    let mut taken = 0;
     let applied = follower.applied();
-    if applied > 0 {
-        log.replay(applied + 1, seq, &mut |txn, _| {
+    if applied > 0 || target == 0 {
+        log.replay(applied + 1, target, &mut |txn, _| {
             let deltas = deltas(&txn.writes, embedder, engine)?;
             taken += deltas.len();
             follower.apply(txn.seq, &deltas)
         })?;
         return Ok(taken);
-    }
-    if seq == 0 {
-        return Ok(0);
     }
     let mut feed = |batch: &[Delta]| {
         taken += batch.len();
@@ -110,7 +149,8 @@ pub(super) fn follower(
         vectors.push(Delta::Vector(id, part, vector::decode(bytes)?))
     })?;
     vectors.finish()?;
-    follower.apply(seq, &[])?;
+    // Transactions go on meanwhile: of what is newer than this, what was found comes again.
+    follower.apply(target, &[])?;
     Ok(taken)
 }
 

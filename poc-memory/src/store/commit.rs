@@ -5,15 +5,15 @@
 //! sync, and what is published is what is durable.
 
 use super::engine::{Applier, Engine};
+use super::followers::Followers;
 use super::log::Appender;
-use super::{Follower, Txn, watchdog};
+use super::{Txn, watchdog};
 use crate::error::{Code, Error, Result};
 use crate::graph::{Delta, View};
 use arc_swap::ArcSwap;
 use parking_lot::{Condvar, Mutex};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A built transaction on its way to the log.
 pub(super) struct Pending {
@@ -136,6 +136,7 @@ impl Committer {
     pub(super) fn run(mut self) {
         let commits = self.commits.clone();
         let work = AssertUnwindSafe(|| -> Result<(), String> {
+            self.followers.wait_loaded();
             loop {
                 let batch = commits.take();
                 if batch.is_empty() {
@@ -167,63 +168,5 @@ impl Committer {
             self.commits.publish(newest.view);
         }
         Ok(())
-    }
-}
-
-/// Changes that the next open takes from the log as quickly as from a checkpoint. Without it every
-/// command that stores one note would write whole indexes.
-const WORTH_A_CHECKPOINT: usize = 1000;
-
-/// The followers, and which of them have fallen behind.
-pub(super) struct Followers {
-    all: Vec<Arc<dyn Follower>>,
-    // Why a follower no longer follows, beside its name.
-    behind: Mutex<Vec<(&'static str, Error)>>,
-    // Changes taken in since the last checkpoint.
-    unsaved: AtomicUsize,
-}
-
-impl Followers {
-    /// Followers at the end of the log, which have taken in so many changes since their last
-    /// checkpoint.
-    pub(super) fn new(all: Vec<Arc<dyn Follower>>, unsaved: usize) -> Self {
-        Followers { all, behind: Mutex::default(), unsaved: AtomicUsize::new(unsaved) }
-    }
-
-    /// The followers that fell behind, and why.
-    pub(super) fn behind(&self) -> Vec<(&'static str, Error)> {
-        self.behind.lock().clone()
-    }
-
-    /// Feeds all that keep up. One that fails gets no more, so that it has no gap; it catches up at
-    /// the next open.
-    fn apply(&self, seq: u64, deltas: &[Delta]) {
-        self.unsaved.fetch_add(deltas.len(), Ordering::Relaxed);
-        for follower in &self.all {
-            if self.behind.lock().iter().any(|(name, _)| *name == follower.name()) {
-                continue;
-            }
-            let applied = catch_unwind(AssertUnwindSafe(|| follower.apply(seq, deltas)));
-            let applied = applied.unwrap_or_else(|panic| {
-                Err(Error::internal(format!("panic: {}", watchdog::message(&*panic))))
-            });
-            if let Err(error) = applied {
-                tracing::error!("the index `{}` fell behind at transaction {seq}: {error}", follower.name());
-                self.behind.lock().push((follower.name(), error));
-            }
-        }
-    }
-
-    /// Writes what the followers hold to disk if that saves the next open any time.
-    pub(super) fn checkpoint_if_worth_it(&self) -> Result<()> {
-        let worth_it = self.unsaved.load(Ordering::Relaxed) >= WORTH_A_CHECKPOINT;
-        if worth_it { self.checkpoint() } else { Ok(()) }
-    }
-
-    /// Writes what the followers hold to disk.
-    pub(super) fn checkpoint(&self) -> Result<()> {
-        self.unsaved.store(0, Ordering::Relaxed);
-        let results: Vec<_> = self.all.iter().map(|follower| follower.checkpoint()).collect();
-        results.into_iter().collect()
     }
 }

@@ -3,14 +3,13 @@
 use super::records::Records;
 use super::{Record, Table, Write, keys, vector};
 use crate::error::Result;
-use crate::graph::{Activity, Delta, Edge, Node, NodeId, Visit};
+use crate::graph::{Activity, Delta, Edge, Node, Visit};
 use std::sync::Arc;
 
 /// What writes did, in their order. Vectors of other embedders than the one in use are left out.
 ///
 /// `records` are those after the writes. From them a node that is live again brings its vectors
-/// along: an index of live nodes has dropped them, and no write names them. And a node that has
-/// lost the record of its activity is as at birth again.
+/// along: an index of live nodes has dropped them, and no write names them.
 pub(super) fn deltas<R: Records + ?Sized>(
     writes: &[Write],
     embedder: &str,
@@ -18,10 +17,7 @@ pub(super) fn deltas<R: Records + ?Sized>(
 ) -> Result<Vec<Delta>> {
     let mut deltas = Vec::new();
     for write in writes {
-        let delta = match (write.table, &write.after) {
-            (Table::Activity, None) => at_birth(keys::read_id(&write.key)?, records)?,
-            _ => delta(write, embedder)?,
-        };
+        let delta = delta(write, embedder)?;
         let revived = match &delta {
             Some(Delta::Node(node)) if node.state.is_live() => was_resting(write)?.then_some(node.id),
             _ => None,
@@ -34,12 +30,6 @@ pub(super) fn deltas<R: Records + ?Sized>(
         }
     }
     Ok(deltas)
-}
-
-/// The activity of a node that has no record of it; `None` when the node is gone too.
-fn at_birth<R: Records + ?Sized>(id: NodeId, records: &R) -> Result<Option<Delta>> {
-    let node = records.node(id)?;
-    Ok(node.map(|node| Delta::Activity(id, Activity::born(node.created, 1.0))))
 }
 
 /// Whether the write's node was there before and not live.
@@ -56,10 +46,10 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
             Some(bytes) => Delta::Node(Arc::new(Node::decode(bytes)?)),
             None => Delta::NodeGone(keys::read_id(key)?),
         }),
-        Table::Activity => match after {
-            Some(bytes) => Some(Delta::Activity(keys::read_id(key)?, Activity::decode(bytes)?)),
-            None => None,
-        },
+        Table::Activity => Some(match after {
+            Some(bytes) => Delta::Activity(keys::read_id(key)?, Activity::decode(bytes)?),
+            None => Delta::ActivityGone(keys::read_id(key)?),
+        }),
         Table::Edges => Some(match after {
             Some(bytes) => Delta::Edge(Edge::decode(bytes)?),
             None => {

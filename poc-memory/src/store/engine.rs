@@ -4,6 +4,7 @@
 
 #[cfg(test)]
 pub(super) mod memory;
+pub(super) mod opening;
 pub(super) mod sled;
 
 use super::{Table, Txn, keys};

@@ -7,6 +7,7 @@
 //! in memory and brings protobuf and prometheus along. What is left to write is this folder.
 
 mod append;
+mod checked;
 mod recover;
 mod segment;
 
@@ -19,6 +20,7 @@ use crate::error::{Error, Result};
 use parking_lot::RwLock;
 use segment::{Next, SegmentReader};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// Records from one remembered place to the next.
 const STRIDE: u64 = 64;
@@ -36,19 +38,36 @@ struct Place {
 /// What is known about the log without reading it: where every [`STRIDE`]th record is.
 #[derive(Clone, Debug, Default)]
 struct Index {
-    /// First sequence numbers of the segments, ascending.
-    segments: Vec<u64>,
+    /// Ascending.
+    segments: Vec<Segment>,
     places: Vec<Place>,
     /// Sequence number of the last record; 0 when there is none.
     last: u64,
-    /// Bytes of all segments.
+    /// Whether a segment that is complete is not yet written down as checked.
+    unchecked: bool,
+}
+
+/// A segment.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// First sequence number, which names the file.
+    first: u64,
     bytes: u64,
+    /// When the file of a complete segment was last changed, if that is known.
+    changed: Option<SystemTime>,
 }
 
 impl Index {
     fn started_segment(&mut self, first: u64) {
-        self.segments.push(first);
-        self.bytes += segment::HEADER as u64;
+        self.segments.push(Segment { first, bytes: segment::HEADER as u64, changed: None });
+    }
+
+    /// The last segment is complete: its file was last changed at a time.
+    fn completed_segment(&mut self, changed: Option<SystemTime>) {
+        if let Some(segment) = self.segments.last_mut() {
+            segment.changed = changed;
+            self.unchecked = true;
+        }
     }
 
     fn added(&mut self, place: Place, length: u64) {
@@ -57,7 +76,15 @@ impl Index {
             self.places.push(place);
         }
         self.last = place.seq;
-        self.bytes += length;
+        if let Some(segment) = self.segments.last_mut() {
+            segment.bytes += length;
+        }
+    }
+
+    /// The last known place in front of a record or at it.
+    fn place(&self, seq: u64) -> Option<Place> {
+        let found = self.places.partition_point(|place| place.seq <= seq);
+        found.checked_sub(1).and_then(|at| self.places.get(at)).copied()
     }
 }
 
@@ -80,7 +107,29 @@ impl Log {
 
     /// Bytes on disk.
     pub(super) fn bytes(&self) -> u64 {
-        self.index.read().bytes
+        self.index.read().segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// About how many bytes the records behind one take.
+    pub(super) fn bytes_after(&self, seq: u64) -> u64 {
+        let index = self.index.read();
+        let Some(place) = index.place(seq) else { return 0 };
+        let behind = index.segments.iter().filter(|segment| segment.first >= place.segment);
+        behind.map(|segment| segment.bytes).sum::<u64>().saturating_sub(place.offset)
+    }
+
+    /// Writes down which segments need not be read at the next open, if that has changed.
+    pub(super) fn save_checked(&self) -> Result<()> {
+        let index = {
+            let mut index = self.index.write();
+            if !std::mem::take(&mut index.unchecked) {
+                return Ok(());
+            }
+            index.clone()
+        };
+        let written = checked::write(&self.directory, &index);
+        self.index.write().unchecked |= written.is_err();
+        written
     }
 
     /// One transaction and the checksum of its record; `None` when the log does not hold it.
@@ -103,12 +152,9 @@ impl Log {
     ) -> Result<()> {
         let (start, later, last) = {
             let index = self.index.read();
-            let found = index.places.partition_point(|place| place.seq <= first.max(1));
-            let Some(start) = found.checked_sub(1).and_then(|at| index.places.get(at)).copied() else {
-                return Ok(());
-            };
-            let later: Vec<u64> =
-                index.segments.iter().copied().filter(|&segment| segment > start.segment).collect();
+            let Some(start) = index.place(first.max(1)) else { return Ok(()) };
+            let numbers = index.segments.iter().map(|segment| segment.first);
+            let later: Vec<u64> = numbers.filter(|&segment| segment > start.segment).collect();
             (start, later, last.min(index.last))
         };
         let mut expected = start.seq;
@@ -127,18 +173,25 @@ impl Log {
                         if seq >= first {
                             let txn = Txn::decode(&payload)?;
                             if txn.seq != seq {
-                                return Err(damaged(&path, offset));
+                                return Err(self.damaged(&path, offset));
                             }
                             each(txn, checksum)?;
                         }
                         expected += 1;
                     }
                     Next::End => break,
-                    Next::Record { .. } | Next::Damaged => return Err(damaged(&path, offset)),
+                    Next::Record { .. } | Next::Damaged => return Err(self.damaged(&path, offset)),
                 }
             }
         }
         Ok(())
+    }
+
+    /// What to say when a record cannot be read. The next open reads all and keeps what is whole.
+    fn damaged(&self, path: &Path, offset: u64) -> Error {
+        checked::forget(&self.directory);
+        Error::internal(format!("the log's segment `{}` is damaged at byte {offset}", path.display()))
+            .hint("open the store again: what is whole is kept, the rest is put into `quarantine/`")
     }
 }
 
@@ -147,11 +200,16 @@ impl Log {
     /// Forgets the segments in front of the one that holds a record, as if they had been dropped.
     pub(super) fn forget_before(&self, seq: u64) {
         let mut index = self.index.write();
-        let kept = index.segments.partition_point(|&first| first <= seq).saturating_sub(1);
+        let kept = index.segments.partition_point(|segment| segment.first <= seq).saturating_sub(1);
         index.segments.drain(..kept);
-        let first = index.segments.first().copied().unwrap_or(0);
+        let first = index.segments.first().map_or(0, |segment| segment.first);
         index.places.retain(|place| place.segment >= first);
     }
+}
+
+/// When a file was last changed; `None` when that cannot be told.
+fn changed(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|found| found.modified()).ok()
 }
 
 fn segment_path(directory: &Path, first: u64) -> PathBuf {
@@ -160,9 +218,4 @@ fn segment_path(directory: &Path, first: u64) -> PathBuf {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Error {
     Error::internal(format!("the log's segment `{}` cannot be read: {error}", path.display()))
-}
-
-fn damaged(path: &Path, offset: u64) -> Error {
-    Error::internal(format!("the log's segment `{}` is damaged at byte {offset}", path.display()))
-        .hint("open the store again: what is whole is kept, the rest is put into `quarantine/`")
 }

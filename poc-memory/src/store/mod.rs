@@ -10,6 +10,7 @@ mod commit;
 mod delta;
 mod disk;
 mod engine;
+mod followers;
 mod keys;
 mod lock;
 mod log;
@@ -19,12 +20,14 @@ mod past;
 mod quarantine;
 mod record;
 mod records;
+pub(crate) mod sealed;
 mod table;
 #[cfg(test)]
 mod tests;
 mod tx;
 mod txn;
 mod vector;
+mod view_file;
 mod watchdog;
 
 pub use past::Past;
@@ -37,14 +40,16 @@ pub use txn::{Cause, Txn, Write};
 use crate::error::{Error, Result};
 use crate::graph::{Activity, Delta, Edge, Node, NodeId, Tenant, View, Visit};
 use crate::time::Timestamp;
-use commit::{Commits, Followers, Pending};
+use commit::{Commits, Pending};
 use engine::Engine;
+use engine::opening::{Opener, Opening};
+use followers::Followers;
 use lock::Lock;
 use log::{Log, MAX_RECORD};
 use overlay::Overlay;
 use parking_lot::Mutex;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 /// Something derived from the log that follows it: an index.
@@ -53,7 +58,15 @@ pub trait Follower: Send + Sync {
     fn name(&self) -> &'static str;
     /// The sequence number it reflects; 0 when it must be fed everything.
     fn applied(&self) -> u64;
-    /// Throws away what it holds, so that `applied` is 0: it reflects a log that is not this one.
+    /// Reads back what it has saved, before anything else is asked of it.
+    fn load(&self) -> Result<()> {
+        Ok(())
+    }
+    /// Answers readers from now on. Until then they wait: it is quick to get ready, or else it is let
+    /// go with less than everything.
+    fn release(&self) {}
+    /// Throws away what it holds and has saved, so that `applied` is 0 also at the next open: it
+    /// reflects a log that is not this one.
     fn reset(&self) -> Result<()>;
     /// Takes in what a transaction did. While it is fed everything, `seq` is 0; the last batch
     /// carries the number it reflects then.
@@ -96,11 +109,17 @@ pub struct Store {
     building: Mutex<Building>,
     commits: Arc<Commits>,
     committer: Option<JoinHandle<()>>,
-    engine: Arc<dyn Engine>,
+    engine: Arc<Opening>,
     log: Arc<Log>,
     followers: Arc<Followers>,
     embedder: String,
-    recovery: Recovery,
+    directory: PathBuf,
+    // What was found in the log.
+    notes: Vec<String>,
+    recovery: OnceLock<Recovery>,
+    // Held while a checkpoint is written: one at a time.
+    saving: Mutex<()>,
+    _opener: Opener,
     // Last, so that it is given up when everything else is closed.
     _lock: Lock,
 }
@@ -112,15 +131,20 @@ struct Building {
 }
 
 impl Store {
-    /// Opens the store in a directory, making it when it is missing. `followers` are caught up;
-    /// they are fed the vectors of `embedder`.
+    /// Opens the store in a directory, making it when it is missing. The view is there at once. The
+    /// records are opened and the `followers` caught up meanwhile: whoever needs them waits. They are
+    /// fed the vectors of `embedder`.
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
         open::open(directory, embedder, followers, open::Parts::default())
     }
 
-    /// What recovery found at open.
+    /// What recovery found at open; waits for the records.
     pub fn recovery(&self) -> &Recovery {
-        &self.recovery
+        self.recovery.get_or_init(|| {
+            let found = self.engine.opened().map(|opened| opened.notes.clone());
+            // Whoever reads a record is told why there is none.
+            Recovery { notes: self.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
+        })
     }
 
     /// The newest published view: everything acknowledged and nothing else.
@@ -254,16 +278,37 @@ impl Store {
         Ok((self.log.bytes(), self.engine.size()?))
     }
 
-    /// The followers that fell behind by a failure of their own, and why. They catch up at the next
-    /// open; until then what they answer is older than the view.
+    /// The followers whose answers are older than the view, and why: they are being built, or fell
+    /// behind by a failure of their own and catch up at the next open.
     pub fn behind(&self) -> Vec<(&'static str, Error)> {
         self.followers.behind()
     }
 
-    /// Writes the followers' checkpoints. A store that is dropped does so too, unless there is so
-    /// little in them that the next open takes it from the log as quickly.
+    /// How many transactions up to `seq` the answers of the slowest follower do not know.
+    pub fn lag(&self, seq: u64) -> u64 {
+        self.followers.lag(seq)
+    }
+
+    /// How many followers have answered with less than everything since the open and caught up: while
+    /// this stays the same, [`Store::behind`] names all whose answers are poorer.
+    pub fn completed(&self) -> usize {
+        self.followers.completed()
+    }
+
+    /// Waits until every follower has caught up or failed: for what must not be decided on less.
+    pub fn settle(&self) {
+        self.followers.settle();
+    }
+
+    /// Saves the view and the followers, so that the next open is quick. A store that is dropped
+    /// does so too, unless there is so little in them that the next open takes it from the log as
+    /// quickly.
     pub fn checkpoint(&self) -> Result<()> {
-        self.followers.checkpoint()
+        let _saving = self.saving.lock();
+        let followers = self.followers.checkpoint();
+        let view = self.view();
+        let saved = if view.seq > 0 { view_file::write(&self.directory, &view, &self.log) } else { Ok(()) };
+        followers.and(saved).and(self.log.save_checked())
     }
 }
 
@@ -284,8 +329,11 @@ impl Drop for Store {
             // It never panics: it catches its own.
             let _ = committer.join();
         }
-        if let Err(error) = self.followers.checkpoint_if_worth_it() {
-            tracing::warn!("an index was not saved and will be caught up at the next open: {error}");
+        self.followers.finish();
+        let worth = self.followers.worth_a_checkpoint();
+        let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
+        if let Err(error) = saved {
+            tracing::warn!("not everything was saved; the next open takes longer: {error}");
         }
         if let Err(error) = self.engine.flush() {
             tracing::warn!("the record engine was not saved and will be caught up at the next open: {error}");

@@ -1,22 +1,24 @@
-//! Opening a store: the lock, the log, the engine, the view, the followers, in this order.
+//! Opening a store: the lock, the log and the view; the records and the followers get ready behind
+//! it, and whoever needs them waits for them.
 
-use super::commit::{Commits, Committer, Followers};
+mod records;
+
+use super::catch_up::Sources;
+use super::commit::{Commits, Committer};
 use super::disk::{Disk, SystemDisk};
-use super::engine::Engine;
+use super::engine::opening::Opener;
 use super::engine::sled::SledEngine;
-use super::log::{self, Appender, Limits, Log};
+use super::followers::Followers;
+use super::log::{self, Appender, Limits};
 use super::overlay::Overlay;
 use super::quarantine::Quarantine;
-use super::watchdog::guarded;
-use super::{Building, Follower, Lock, Recovery, Store, catch_up};
+use super::{Building, Follower, Lock, Store, view_file, watchdog};
 use crate::error::{Error, Result};
-use crate::graph::View;
 use parking_lot::Mutex;
+use records::{OpenEngine, RecordFolder};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
-
-type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
 
 /// What tests replace.
 pub(super) struct Parts {
@@ -47,34 +49,60 @@ pub(super) fn open(
 ) -> Result<Store> {
     let log_directory = directory.join("log");
     log::check_format(&log_directory)?;
-    let disk = parts.disk.clone();
+    let Parts { disk, limits, engine, patience } = parts;
     let made = std::fs::create_dir_all(&log_directory).and_then(|()| disk.sync_directory(directory));
     made.map_err(|error| Error::internal(format!("`{}` cannot be made: {error}", directory.display())))?;
     let lock = Lock::take(&directory.join("lock"))?;
+    let saved = watchdog::thread("view", {
+        let directory = directory.to_owned();
+        move || {
+            watchdog::caught(|| Ok(view_file::read(&directory))).unwrap_or_else(|error| {
+                tracing::error!("the saved view cannot be read: {error}");
+                None
+            })
+        }
+    })?;
     let quarantine = Quarantine::of(directory, disk.clone());
-    let (log, mut notes) = log::recover(&log_directory, &quarantine, disk.as_ref())?;
+    let folder = directory.join("records");
+    // A log that the records must be rebuilt from is read anyway: then all of it is checked.
+    let (log, notes) = log::recover(&log_directory, !folder.exists(), &quarantine, disk.as_ref())?;
     let log = Arc::new(log);
-    let (engine, view) = open_engine(directory, &log, &parts, &quarantine, &mut notes)?;
-    let mut unsaved = 0;
-    for follower in &followers {
-        unsaved = unsaved.max(catch_up::follower(follower.as_ref(), engine.as_ref(), &log, embedder)?);
-    }
-    let appender = Appender::new(log.clone(), disk, parts.limits)
+    let records = RecordFolder { folder, log: log.clone(), engine, patience };
+    let (wish, wanted) = mpsc::channel();
+    // When nobody says what is wanted any more the open has failed.
+    let opener = Opener::start(move || records.open(&quarantine, || wanted.recv().unwrap_or(false)))?;
+    // From here on dropped in front of the opener, which waits for its thread.
+    let wish = wish;
+    let engine = opener.engine();
+    // It catches its own panics.
+    let saved = saved.join().ok().flatten().and_then(|saved| saved.caught_up(&log));
+    let _ = wish.send(saved.is_none());
+    let (view, unsaved) = match saved {
+        Some(saved) => saved,
+        None => {
+            let view = engine.opened()?.view.lock().take();
+            let view = view.ok_or_else(|| Error::internal("the view was not read"))?;
+            let unsaved = view.node_count() + view.edge_count();
+            (view, unsaved)
+        }
+    };
+    let appender = Appender::new(log.clone(), disk, limits)
         .map_err(|error| Error::internal(format!("the log cannot be opened: {error}")))?;
+    let nodes = view.node_count();
     let view = Arc::new(view);
     let commits = Arc::new(Commits::new(view.clone()));
-    let followers = Arc::new(Followers::new(followers, unsaved));
+    let sources =
+        Arc::new(Sources { log: log.clone(), engine: engine.clone(), embedder: embedder.to_owned(), nodes });
+    let followers = Arc::new(Followers::start(followers, &sources, view.seq, unsaved)?);
     let committer = Committer {
         commits: commits.clone(),
         appender,
         engine: engine.clone(),
         followers: followers.clone(),
     };
-    let committer = std::thread::Builder::new()
-        .name("committer".into())
-        .spawn(|| committer.run())
-        .map_err(|error| Error::internal(format!("the committer cannot be started: {error}")))?;
+    let committer = watchdog::thread("committer", || committer.run())?;
     Ok(Store {
+        directory: directory.to_owned(),
         building: Mutex::new(Building { view, overlay: Overlay::default() }),
         commits,
         committer: Some(committer),
@@ -82,43 +110,10 @@ pub(super) fn open(
         log,
         followers,
         embedder: embedder.to_owned(),
-        recovery: Recovery { notes },
+        notes,
+        recovery: OnceLock::new(),
+        saving: Mutex::default(),
+        _opener: opener,
         _lock: lock,
     })
-}
-
-/// Opens the engine, catches it up and reads the view out of it. Whatever goes wrong, a panic or a
-/// hang included, its files are put away and it is rebuilt from the log, once.
-fn open_engine(
-    directory: &Path,
-    log: &Arc<Log>,
-    parts: &Parts,
-    quarantine: &Quarantine,
-    notes: &mut Vec<String>,
-) -> Result<(Arc<dyn Engine>, View)> {
-    let records = directory.join("records");
-    let attempt = || {
-        let (records, log, engine) = (records.clone(), log.clone(), parts.engine);
-        guarded(parts.patience, move |pulse| {
-            let beat = || pulse.beat();
-            let engine = engine(&records)?;
-            catch_up::engine(engine.as_ref(), &log, &beat)?;
-            let view = catch_up::view(engine.as_ref(), log.last(), &beat)?;
-            Ok((engine, view))
-        })
-    };
-    let error = match attempt() {
-        Ok(opened) => return Ok(opened),
-        Err(error) => error,
-    };
-    if records.exists() {
-        let name = quarantine
-            .put_away(&records)
-            .map_err(|error| Error::internal(format!("`records` cannot be put away: {error}")))?;
-        notes.push(format!(
-            "the record engine could not be used ({error}): it was moved to `quarantine/{name}` and rebuilt \
-             from the log"
-        ));
-    }
-    attempt()
 }

@@ -73,7 +73,7 @@ pub trait Records {
     }
 }
 
-impl Records for dyn Engine + '_ {
+impl<E: Engine + ?Sized> Records for E {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.get(&table.prefix(key))
     }

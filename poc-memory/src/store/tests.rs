@@ -73,6 +73,7 @@ fn contents(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
 fn segment_files(folder: &TempDir) -> Vec<PathBuf> {
     let mut files: Vec<_> =
         fs::read_dir(folder.path().join("log")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
     files.sort();
     files
 }

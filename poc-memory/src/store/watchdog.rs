@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How guarded work shows that it is still going on.
@@ -23,17 +24,12 @@ pub(super) fn guarded<T: Send + 'static>(
     work: impl FnOnce(&Pulse<T>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
-    std::thread::Builder::new()
-        .name("store-open".into())
-        .spawn(move || {
-            let pulse = Pulse(sender);
-            let result = catch_unwind(AssertUnwindSafe(|| work(&pulse)));
-            let result =
-                result.unwrap_or_else(|panic| Err(Error::internal(format!("panic: {}", message(&*panic)))));
-            // Nobody listens any more when patience ran out.
-            let _ = pulse.0.send(Some(result));
-        })
-        .map_err(|error| Error::internal(format!("no thread can be started: {error}")))?;
+    thread("store-open", move || {
+        let pulse = Pulse(sender);
+        let result = caught(|| work(&pulse));
+        // Nobody listens any more when patience ran out.
+        let _ = pulse.0.send(Some(result));
+    })?;
     loop {
         match receiver.recv_timeout(patience) {
             Ok(None) => {}
@@ -44,6 +40,21 @@ pub(super) fn guarded<T: Send + 'static>(
             Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("its thread is gone")),
         }
     }
+}
+
+/// Runs `work` on a thread of its own.
+pub(super) fn thread<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>> {
+    let spawned = std::thread::Builder::new().name(name.into()).spawn(work);
+    spawned.map_err(|error| Error::internal(format!("the thread `{name}` cannot be started: {error}")))
+}
+
+/// Runs `work`; a panic is its error.
+pub(super) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work))
+        .unwrap_or_else(|panic| Err(Error::internal(format!("panic: {}", message(&*panic)))))
 }
 
 /// What a panic said.

@@ -37,6 +37,8 @@ pub enum Scope {
 
 /// Chooses the nodes of a run.
 pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<Choice> {
+    // A run is not spent on what an index that is still being built gives.
+    memory.store.settle();
     let view = memory.store.view();
     let now = memory.now();
     let set = match scope {

@@ -1,10 +1,12 @@
 //! How a view follows the log: deltas in, a changed copy out.
 
+use super::fields::Fields;
 use super::lookup::hash;
 use super::triangles::{bump, common};
 use super::{Ix, Neighbor, View};
 use crate::graph::structure::Structure;
 use crate::graph::{Activity, Delta, Edge, EdgeKind, Node, NodeId, Visit};
+use crate::time::Timestamp;
 use std::sync::Arc;
 
 impl View {
@@ -22,6 +24,7 @@ impl View {
         for delta in deltas {
             match delta {
                 Delta::Activity(id, activity) => self.put_activity(*id, activity),
+                Delta::ActivityGone(id) => self.forget_activity(*id),
                 Delta::Edge(edge) => self.put_edge(edge),
                 Delta::EdgeGone(src, kind, dst) => self.remove_edge(*src, *kind, *dst),
                 Delta::Visit(agent, id, visit) => self.put_visit(agent, *id, Some(*visit)),
@@ -34,47 +37,48 @@ impl View {
     pub(super) fn put_node(&mut self, node: &Node) {
         let ix = match self.find(node.id) {
             Some(ix) => ix,
-            None => self.add_slot(node),
+            None => self.add_slot(node.id, node.created),
         };
-        let at = ix as usize;
         let was_live = self.is_live(ix);
         let lives = node.state.is_live();
         if was_live && !lives {
             self.leave_graph(ix);
         }
-        self.set_key(ix, &node.key);
         let keywords: Vec<u32> = node.keywords.iter().map(|word| self.keyword_names.intern(word)).collect();
-        let node_type = self.type_names.intern(&node.node_type.0) as u16;
-        let provenance = self.provenance_names.intern(&node.provenance);
-        self.body_lens.set(at, node.body.chars().count() as u32, 0);
-        self.types.set(at, node_type, 0);
-        self.provenances.set(at, provenance, 0);
-        self.keywords.set(at, &keywords);
-        self.states.set(at, Some(node.state), None);
-        self.categories.set(at, node.category, node.category);
-        self.trusts.set(at, node.trust, node.trust);
-        self.emotions.set(at, node.emotion, 0.0);
-        self.created.set(at, node.created, node.created);
-        self.modified.set(at, node.modified, node.modified);
-        self.expires.set(at, node.expires.into(), None.into());
-        self.versions.set(at, node.version, 0);
+        self.keywords.set(ix as usize, &keywords);
+        let fields = Fields {
+            key: &node.key,
+            body_len: node.body.chars().count() as u32,
+            node_type: self.type_names.intern(&node.node_type.0) as u16,
+            provenance: self.provenance_names.intern(&node.provenance),
+            state: node.state,
+            category: node.category,
+            trust: node.trust,
+            emotion: node.emotion,
+            created: node.created,
+            modified: node.modified,
+            expires: node.expires,
+            version: node.version,
+        };
+        self.set_fields(ix, &fields);
         if lives && !was_live {
             self.join_graph(ix);
         }
     }
 
-    fn add_slot(&mut self, node: &Node) -> Ix {
+    /// An index for a node that has none; its activity is that of one born at `created`.
+    pub(super) fn add_slot(&mut self, id: NodeId, created: Timestamp) -> Ix {
         let ix = self.slots();
-        if ix > 0 && self.id(ix - 1).is_some_and(|last| last > node.id) {
+        if ix > 0 && self.id(ix - 1).is_some_and(|last| last > id) {
             self.ids_ascend = false;
         }
-        self.ids.push(node.id);
+        self.ids.push(id);
         let ids = &self.ids;
         let hash_of = |ix: Ix| ids.get(ix as usize).map_or(0, hash);
-        self.by_id.insert(hash(node.id), ix, |_| false, hash_of);
+        self.by_id.insert(hash(id), ix, |_| false, hash_of);
         self.degrees.push(0);
         self.triangles.push(0);
-        let newborn = Activity::born(node.created, 1.0);
+        let newborn = Activity::born(created, 1.0);
         self.weights.push(newborn.weight);
         self.touched.push(newborn.touched);
         self.replay_intervals.push(newborn.replay_interval);
@@ -84,7 +88,7 @@ impl View {
         ix
     }
 
-    fn set_key(&mut self, ix: Ix, key: &str) {
+    pub(super) fn set_key(&mut self, ix: Ix, key: &str) {
         let before = self.key(ix);
         if before != key {
             // Another node may have taken the old key earlier in this transaction: that one stays.
@@ -123,12 +127,15 @@ impl View {
     }
 
     pub(super) fn put_activity(&mut self, id: NodeId, activity: &Activity) {
-        let Some(ix) = self.find(id) else { return };
-        let at = ix as usize;
-        self.weights.set(at, activity.weight, 0.0);
-        self.touched.set(at, activity.touched, activity.touched);
-        self.replay_intervals.set(at, activity.replay_interval, 0);
-        self.replayed.set(at, activity.replayed.into(), None.into());
+        if let Some(ix) = self.find(id) {
+            self.put_activity_at(ix, activity);
+        }
+    }
+
+    fn forget_activity(&mut self, id: NodeId) {
+        if let Some(ix) = self.find(id) {
+            self.put_activity_at(ix, &Activity::born(self.created(ix), 1.0));
+        }
     }
 
     pub(super) fn put_visit(&mut self, agent: &Arc<str>, id: NodeId, visit: Option<Visit>) {
@@ -137,7 +144,7 @@ impl View {
         }
     }
 
-    fn set_visit(&mut self, agent: &Arc<str>, ix: Ix, visit: Option<Visit>) {
+    pub(super) fn set_visit(&mut self, agent: &Arc<str>, ix: Ix, visit: Option<Visit>) {
         if visit.is_none() && self.visit(agent, ix).is_none() {
             return;
         }

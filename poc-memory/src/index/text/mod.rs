@@ -8,12 +8,13 @@ mod stop;
 mod tests;
 mod tokens;
 
-use super::sealed::{self, Fingerprint};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Delta, NodeId};
+use crate::index::gate::Gate;
 use crate::store::Follower;
-use parking_lot::RwLock;
+use crate::store::sealed::{self, Fingerprint};
+use parking_lot::{RwLock, RwLockReadGuard};
 use postings::{Parameters, Postings, Scope};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,6 +47,7 @@ pub struct TextIndex {
     tokenizer: Arc<Tokenizer>,
     parameters: Parameters,
     state: RwLock<State>,
+    gate: Gate,
     // `State::changes` as of the saved snapshot.
     saved: AtomicU64,
 }
@@ -68,33 +70,39 @@ impl TextIndex {
     /// Opens the saved snapshot in a directory when it is whole and fits the settings; else starts
     /// empty ([`Follower::applied`] is 0) and waits to be fed. Settings out of range are refused.
     pub fn open(directory: &Path, config: &config::Text) -> Result<TextIndex> {
+        let index = TextIndex::closed(directory, config)?;
+        index.load()?;
+        index.release();
+        Ok(index)
+    }
+
+    /// As [`TextIndex::open`], but nothing is read before [`Follower::load`], and whoever asks waits
+    /// for [`Follower::release`].
+    pub fn closed(directory: &Path, config: &config::Text) -> Result<TextIndex> {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
         let file = directory.join("snapshot");
         // Another token chain gives other terms: count its revision up when it changes.
         let fingerprint = Fingerprint::of(&format!("text index 1, tokens 1, {}", config.language));
-        let state = sealed::read(&file, fingerprint)
-            .and_then(|(applied, bytes)| {
-                Some(State { postings: snapshot::decode(&bytes)?, applied, changes: 0 })
-            })
-            .unwrap_or_default();
-        let saved = AtomicU64::new(0);
-        let state = RwLock::new(state);
-        Ok(TextIndex { file: Some(file), fingerprint, tokenizer, parameters, state, saved })
+        let (state, gate, saved) = Default::default();
+        Ok(TextIndex { file: Some(file), fingerprint, tokenizer, parameters, state, gate, saved })
     }
 
     /// A copy in memory alone, as it is now, which goes its own way.
     pub fn fork(&self) -> TextIndex {
         let state = {
-            let state = self.state.read();
+            let state = self.read();
             State { postings: state.postings.clone(), applied: state.applied, changes: 0 }
         };
+        let gate = Gate::default();
+        gate.open();
         TextIndex {
             file: None,
             fingerprint: self.fingerprint,
             tokenizer: self.tokenizer.clone(),
             parameters: self.parameters,
             state: RwLock::new(state),
+            gate,
             saved: AtomicU64::new(0),
         }
     }
@@ -131,12 +139,18 @@ impl TextIndex {
 
     /// How many live notes have a term in title or body.
     pub fn frequency(&self, term: &str) -> usize {
-        self.state.read().postings.frequency(term)
+        self.read().postings.frequency(term)
+    }
+
+    /// The state, once readers may see it.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.gate.pass();
+        self.state.read()
     }
 
     fn find(&self, query: &str, scope: Scope, limit: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
         let terms = self.tokenizer.query(query);
-        let hits = self.state.read().postings.search(&terms, scope, limit, self.parameters, keep);
+        let hits = self.read().postings.search(&terms, scope, limit, self.parameters, keep);
         hits.into_iter().map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
     }
 }
@@ -160,11 +174,27 @@ impl Follower for TextIndex {
         "text"
     }
 
+    fn load(&self) -> Result<()> {
+        let saved = self.file.as_ref().and_then(|file| sealed::read(file, self.fingerprint));
+        let state = saved.and_then(|(applied, bytes)| {
+            Some(State { postings: snapshot::decode(&bytes)?, applied, changes: 0 })
+        });
+        if let Some(state) = state {
+            *self.state.write() = state;
+        }
+        Ok(())
+    }
+
+    fn release(&self) {
+        self.gate.open();
+    }
+
     fn applied(&self) -> u64 {
         self.state.read().applied
     }
 
     fn reset(&self) -> Result<()> {
+        self.file.as_deref().map_or(Ok(()), sealed::remove)?;
         let mut state = self.state.write();
         *state = State { changes: state.changes + 1, ..State::default() };
         Ok(())

@@ -5,7 +5,7 @@ use super::hnsw::{Hnsw, Options};
 use super::rows::{NONE, Rows};
 use crate::error::{Error, Result};
 use crate::graph::NodeId;
-use crate::index::sealed::{self, Fingerprint};
+use crate::store::sealed::{self, Fingerprint};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -121,6 +121,11 @@ impl Files {
         };
         let hnsw = Hnsw::restore(options, &rows, graph)?;
         Some((rows, hnsw, applied))
+    }
+
+    /// Forgets what is saved.
+    pub(super) fn remove(&self) -> Result<()> {
+        sealed::remove(&self.manifest())
     }
 
     fn manifest(&self) -> PathBuf {

@@ -11,13 +11,14 @@ mod tests;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Delta, NodeId};
+use crate::index::gate::Gate;
 use crate::rank::top::{Ranked, Top};
 use crate::store::Follower;
 use code::Code;
 use exact::Filter;
 use files::{Files, Image};
 use hnsw::{Hnsw, Options};
-use parking_lot::RwLock;
+use parking_lot::{RwLock, RwLockReadGuard};
 use rows::Rows;
 use rustc_hash::FxHashMap;
 use std::path::Path;
@@ -42,6 +43,7 @@ pub struct VectorIndex {
     // A fork has none: it is never saved.
     files: Option<Files>,
     state: RwLock<State>,
+    gate: Gate,
     // `State::changes` as of the saved files.
     saved: AtomicU64,
 }
@@ -63,26 +65,47 @@ impl VectorIndex {
         embedder: &str,
         dimensions: usize,
     ) -> Result<VectorIndex> {
+        let index = VectorIndex::closed(directory, config, embedder, dimensions)?;
+        index.load()?;
+        index.release();
+        Ok(index)
+    }
+
+    /// As [`VectorIndex::open`], but nothing is read before [`Follower::load`], and whoever asks
+    /// waits for [`Follower::release`].
+    pub fn closed(
+        directory: &Path,
+        config: &config::Vectors,
+        embedder: &str,
+        dimensions: usize,
+    ) -> Result<VectorIndex> {
         check(config)?;
         let options = Options::new(config, dimensions);
         let files = Files::new(directory, embedder, &options);
-        let (rows, hnsw, applied) =
-            files.read(options).unwrap_or_else(|| (Rows::new(dimensions), Hnsw::new(options), 0));
-        let state = State { rows, hnsw, applied, changes: 0 };
+        let state = RwLock::new(State::empty(options));
         let files = Some(files);
-        Ok(VectorIndex { options, files, state: RwLock::new(state), saved: AtomicU64::new(0) })
+        Ok(VectorIndex { options, files, state, gate: Gate::default(), saved: AtomicU64::new(0) })
+    }
+
+    /// The state, once readers may see it. They may ask again while they hold it and a writer waits.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.gate.pass();
+        self.state.read_recursive()
     }
 
     /// A copy in memory alone, as it is now, which goes its own way and is searched exactly.
     pub fn fork(&self) -> VectorIndex {
         let state = {
-            let state = self.state.read();
+            let state = self.read();
             State { rows: state.rows.clone(), applied: state.applied, ..State::empty(self.options) }
         };
+        let gate = Gate::default();
+        gate.open();
         VectorIndex {
             options: self.options,
             files: None,
             state: RwLock::new(state),
+            gate,
             saved: AtomicU64::new(0),
         }
     }
@@ -107,7 +130,7 @@ impl VectorIndex {
 
     /// The unit vectors of a node in any state, by part; parts without any content have none.
     pub fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)> {
-        let state = self.state.read_recursive();
+        let state = self.read();
         let rows = &state.rows;
         let Some(owner) = rows.owner(id) else { return Vec::new() };
         let mut parts: Vec<(u16, Arc<[f32]>)> = rows
@@ -122,7 +145,7 @@ impl VectorIndex {
     /// passages. The title stands for a node without passages, and only for such a one: short titles
     /// are alike without meaning much. `None` when either has no vector.
     pub fn alike(&self, a: NodeId, b: NodeId) -> Option<f64> {
-        let state = self.state.read_recursive();
+        let state = self.read();
         let rows = &state.rows;
         let (a, b) = (rows.owner(a)?, rows.owner(b)?);
         let pairs = rows.texts_of(a).flat_map(|x| rows.texts_of(b).map(move |y| (x, y)));
@@ -143,8 +166,7 @@ impl VectorIndex {
             return Err(Error::invalid("a vector with values that are not finite cannot be compared"));
         }
         let Some(query) = Code::of(vector).filter(|_| k > 0) else { return Ok(Vec::new()) };
-        // `keep` may ask this index about other nodes while a writer waits.
-        let state = self.state.read_recursive();
+        let state = self.read();
         let found = state
             .approximate(&query, k, filter)
             .unwrap_or_else(|| exact::search(&state.rows, &query, k, filter));
@@ -260,11 +282,23 @@ impl Follower for VectorIndex {
         "vectors"
     }
 
+    fn load(&self) -> Result<()> {
+        if let Some((rows, hnsw, applied)) = self.files.as_ref().and_then(|files| files.read(self.options)) {
+            *self.state.write() = State { rows, hnsw, applied, changes: 0 };
+        }
+        Ok(())
+    }
+
+    fn release(&self) {
+        self.gate.open();
+    }
+
     fn applied(&self) -> u64 {
         self.state.read().applied
     }
 
     fn reset(&self) -> Result<()> {
+        self.files.as_ref().map_or(Ok(()), Files::remove)?;
         let mut state = self.state.write();
         *state = State { changes: state.changes + 1, ..State::empty(self.options) };
         Ok(())

@@ -1,7 +1,8 @@
 //! `pipeline explain`
 
 use crate::error::Result;
-use crate::memory::freshness::{self, AsOf};
+use crate::memory::Reading;
+use crate::memory::freshness::AsOf;
 use crate::ops::{Access, Ctx, Op};
 use crate::query::{Explanation, Outline, Pipeline};
 use schemars::JsonSchema;
@@ -61,17 +62,18 @@ impl Op for Explain {
             false => Pipeline::template(text, &names),
         });
         let parsed: Vec<Pipeline> = parsed.collect::<Result<_>>()?;
-        let view = ctx.memory.store.view();
-        let freshness = self.run.then(|| freshness::of(ctx.memory, &view));
+        let reading = Reading::of(ctx.memory, None)?;
         let one = |pipeline: Pipeline| -> Result<One> {
             let ran = match self.run {
-                true => Some(pipeline.run(&ctx.memory.sources(&view))?.1),
+                true => Some(pipeline.run(&reading.sources())?.1),
                 false => None,
             };
             Ok(One { pipeline: pipeline.to_string(), stages: pipeline.outline(), ran })
         };
+        let pipelines = parsed.into_iter().map(one).collect::<Result<_>>()?;
+        let freshness = self.run.then(|| reading.freshness());
         Ok(Explained {
-            pipelines: parsed.into_iter().map(one).collect::<Result<_>>()?,
+            pipelines,
             as_of: freshness.as_ref().map(|freshness| freshness.as_of),
             lag: freshness.as_ref().map(|freshness| freshness.lag),
             degraded: freshness.map(|freshness| freshness.degraded),

@@ -6,40 +6,71 @@ mod session;
 
 use super::{Engine, Mark, Put, Visitor};
 use crate::error::{Error, Result};
+use crate::store::watchdog;
 use session::Session;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 /// Where the mark is kept: table 0 does not exist, so no record has this key.
 const MARK_KEY: &[u8] = b"\0mark";
 /// Bytes sled may keep in memory; the view and the indexes hold what is read often.
 const CACHE_BYTES: u64 = 64 << 20;
 
+/// Tells the next open, by being in the directory, that it cannot be trusted.
+const DAMAGED: &str = "damaged";
+
 /// An open sled directory.
 pub(in crate::store) struct SledEngine {
     db: sled::Db,
+    directory: PathBuf,
     // Last, so that it is dropped when sled is closed.
     _session: Session,
 }
 
 impl SledEngine {
     /// Opens a directory, making it when it is missing. sled may panic or hang here when the files
-    /// are damaged: see [`super::super::watchdog`].
+    /// are damaged: see [`watchdog`].
     pub(in crate::store) fn open(directory: &Path) -> Result<SledEngine> {
+        if directory.join(DAMAGED).exists() {
+            return Err(Error::internal("it was found damaged when it was used last"));
+        }
         let session = Session::start(directory)
             .map_err(|error| Error::internal(format!("`{}`: {error}", directory.display())))?;
         let db = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).open().map_err(failed)?;
-        Ok(SledEngine { db, _session: session })
+        Ok(SledEngine { db, directory: directory.to_owned(), _session: session })
+    }
+
+    /// Lets sled work. What is damaged may come to light only when it is read, as an error or a
+    /// panic: then the next open rebuilds the records.
+    fn guarded<T>(&self, work: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {
+        let worked = watchdog::caught(|| Ok(work(&self.db)));
+        let damaged = match &worked {
+            Ok(Ok(_)) => false,
+            Ok(Err(error)) => matches!(error, sled::Error::Corruption { .. } | sled::Error::ReportableBug(_)),
+            Err(_) => true,
+        };
+        let result = worked.and_then(|worked| worked.map_err(failed));
+        if !damaged {
+            return result;
+        }
+        if let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all()) {
+            tracing::error!("it cannot be noted that the records are damaged: {error}");
+        }
+        result.map_err(|error| {
+            Error::internal(format!("the records are damaged: {}", error.message))
+                .hint("open the store again: they are rebuilt from the log, nothing is lost")
+        })
     }
 }
 
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.db.get(key).map_err(failed)?.map(|value| value.to_vec()))
+        Ok(self.guarded(|db| db.get(key))?.map(|value| value.to_vec()))
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        for entry in self.db.scan_prefix(prefix) {
-            let (key, value) = entry.map_err(failed)?;
+        let mut entries = self.guarded(|db| Ok(db.scan_prefix(prefix)))?;
+        while let Some((key, value)) = self.guarded(|_| entries.next().transpose())? {
             each(&key, &value)?;
         }
         Ok(())
@@ -57,7 +88,7 @@ impl Engine for SledEngine {
             let value = [mark.seq.to_be_bytes().as_slice(), &mark.checksum.to_be_bytes()].concat();
             changes.insert(MARK_KEY, value);
         }
-        self.db.apply_batch(changes).map_err(failed)
+        self.guarded(|db| db.apply_batch(changes))
     }
 
     fn mark(&self) -> Result<Mark> {
@@ -71,11 +102,11 @@ impl Engine for SledEngine {
     }
 
     fn size(&self) -> Result<u64> {
-        self.db.size_on_disk().map_err(failed)
+        self.guarded(sled::Db::size_on_disk)
     }
 
     fn flush(&self) -> Result<()> {
-        self.db.flush().map(drop).map_err(failed)
+        self.guarded(|db| db.flush().map(drop))
     }
 }
 

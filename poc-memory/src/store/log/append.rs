@@ -1,7 +1,7 @@
 //! The writing side of the log.
 
 use super::segment::{HEADER, Header};
-use super::{Log, Place, segment_path};
+use super::{Log, Place, changed, segment_path};
 use crate::store::disk::{AppendFile, Disk};
 use std::io;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ struct Open {
 impl Appender {
     /// Goes on behind the last record of the log.
     pub(in crate::store) fn new(log: Arc<Log>, disk: Arc<dyn Disk>, limits: Limits) -> io::Result<Self> {
-        let last = log.index.read().segments.last().copied();
+        let last = log.index.read().segments.last().map(|segment| segment.first);
         let open = match last {
             Some(first) => {
                 let path = segment_path(&log.directory, first);
@@ -79,7 +79,11 @@ impl Appender {
         file.write_all(&Header::new(first).encode())?;
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
-        self.log.index.write().started_segment(first);
+        let before =
+            self.open.as_ref().and_then(|open| changed(&segment_path(&self.log.directory, open.first)));
+        let mut index = self.log.index.write();
+        index.completed_segment(before);
+        index.started_segment(first);
         Ok(Open { file, first, length: HEADER as u64 })
     }
 }

@@ -1,8 +1,9 @@
-//! Opening the log: every record is checked, the longest valid prefix is kept, and whatever stands
-//! behind it is put aside and counted, never guessed over.
+//! Opening the log: every record is checked, but those of segments that an earlier open has checked;
+//! the longest valid prefix is kept, and whatever stands behind it is put aside and counted, never
+//! guessed over.
 
 use super::segment::{FORMAT, HEADER, Header, Next, SegmentReader, count_records};
-use super::{Index, Log, Place, segment_path, unreadable};
+use super::{Index, Log, Place, changed, checked, segment_path, unreadable};
 use crate::error::{Error, Result};
 use crate::store::disk::Disk;
 use crate::store::quarantine::Quarantine;
@@ -27,17 +28,27 @@ pub(in crate::store) fn check_format(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens the log of a directory, with a note for people on everything it had to cut off.
+/// Opens the log of a directory, with a note for people on everything it had to cut off. `all`
+/// records are checked, or those that no earlier open has checked.
 pub(in crate::store) fn recover(
     directory: &Path,
+    all: bool,
     quarantine: &Quarantine,
     disk: &dyn Disk,
 ) -> Result<(Log, Vec<String>)> {
     let numbers = segments(directory)?;
+    let mut checked = if all { Default::default() } else { checked::read(directory) };
     let mut index = Index::default();
     let mut notes = Vec::new();
     for (at, &number) in numbers.iter().enumerate() {
         let path = segment_path(directory, number);
+        let is_last = at + 1 == numbers.len();
+        if let Some(checked) = checked.remove(&number).filter(|_| !is_last && number == index.last + 1) {
+            checked.enter(&mut index);
+            continue;
+        }
+        // As it is in front of the reading: what changes it meanwhile is seen next time.
+        let changed = changed(&path);
         let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, &error))?;
         if let Some(offset) = valid {
             let later = numbers.get(at + 1..).unwrap_or_default();
@@ -47,6 +58,9 @@ pub(in crate::store) fn recover(
                 .map_err(|error| Error::internal(format!("the damaged log cannot be cut: {error}")))?;
             notes.push(note);
             break;
+        }
+        if !is_last {
+            index.completed_segment(changed);
         }
     }
     Ok((Log { directory: directory.to_owned(), index: RwLock::new(index) }, notes))

@@ -70,7 +70,9 @@ fn gone(delta: &Delta) -> NodeId {
 }
 
 fn with(folder: &TempDir, probe: &Arc<Probe>) -> Store {
-    open(folder.path(), EMBEDDER, vec![probe.clone()], in_memory()).unwrap()
+    let store = open(folder.path(), EMBEDDER, vec![probe.clone()], in_memory()).unwrap();
+    store.settle();
+    store
 }
 
 fn change_things(store: &Store, from: u64) {

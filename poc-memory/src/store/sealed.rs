@@ -14,16 +14,16 @@ const HEADER: usize = 8 + 32 + 8 + 8 + 32;
 
 /// What decides whether a file still fits: kind, format and settings, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fingerprint([u8; 32]);
+pub(crate) struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    pub(super) fn of(description: &str) -> Self {
+    pub(crate) fn of(description: &str) -> Self {
         Fingerprint(*blake3::hash(description.as_bytes()).as_bytes())
     }
 }
 
 /// Writes `parts`, one after another, as the payload of the file.
-pub(super) fn write(path: &Path, fingerprint: Fingerprint, seq: u64, parts: &[&[u8]]) -> Result<()> {
+pub(crate) fn write(path: &Path, fingerprint: Fingerprint, seq: u64, parts: &[&[u8]]) -> Result<()> {
     let length: usize = parts.iter().map(|part| part.len()).sum();
     let mut header = Vec::with_capacity(HEADER);
     header.extend_from_slice(MAGIC);
@@ -37,26 +37,36 @@ pub(super) fn write(path: &Path, fingerprint: Fingerprint, seq: u64, parts: &[&[
 }
 
 /// Writes `parts` and nothing else, all or nothing: for a file whose checksum is kept elsewhere.
-pub(super) fn write_plain(path: &Path, parts: &[&[u8]]) -> Result<()> {
-    replace(path, parts).map_err(|error| {
-        Error::internal(format!("the index file `{}` cannot be written: {error}", path.display()))
-    })
+pub(crate) fn write_plain(path: &Path, parts: &[&[u8]]) -> Result<()> {
+    replace(path, parts)
+        .map_err(|error| Error::internal(format!("the file `{}` cannot be written: {error}", path.display())))
+}
+
+/// Removes the file, for good.
+pub(crate) fn remove(path: &Path) -> Result<()> {
+    let removed = match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => File::open(path.parent().unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all()),
+    };
+    removed
+        .map_err(|error| Error::internal(format!("the file `{}` cannot be removed: {error}", path.display())))
 }
 
 /// Sequence number and payload of the file; `None` when it is missing, damaged or another's.
-pub(super) fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
+pub(crate) fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
     let mut bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
             if error.kind() != ErrorKind::NotFound {
-                tracing::warn!("the index file `{}` cannot be read: {error}", path.display());
+                tracing::warn!("the file `{}` cannot be read: {error}", path.display());
             }
             return None;
         }
     };
     let found = check(&bytes, fingerprint);
     if found.is_none() {
-        tracing::info!("the index file `{}` does not fit and is built again", path.display());
+        tracing::info!("the file `{}` does not fit and is built again", path.display());
     }
     let seq = found?;
     bytes.drain(..HEADER);
@@ -87,12 +97,14 @@ fn checksum(fields: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 fn replace(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
-    let mut file = tempfile::NamedTempFile::new_in(directory)?;
+    // Always the same: what a killed process leaves behind is written over.
+    let partial = path.with_extension("partial");
+    let mut file = File::create(&partial)?;
     for part in parts {
         file.write_all(part)?;
     }
-    file.as_file().sync_all()?;
-    file.persist(path)?;
+    file.sync_all()?;
+    fs::rename(&partial, path)?;
     File::open(directory)?.sync_all()
 }
 

@@ -1,0 +1,96 @@
+//! An engine that is being opened on a thread of its own: whoever needs it waits, all others go on.
+
+use super::{Engine, Mark, Put, Visitor};
+use crate::error::{Error, Result};
+use crate::graph::View;
+use crate::store::watchdog;
+use parking_lot::Mutex;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+/// What opening an engine gives.
+pub(in crate::store) struct Opened {
+    pub(in crate::store) engine: Arc<dyn Engine>,
+    /// The view of its records, when that was wanted; for whoever wanted it.
+    pub(in crate::store) view: Mutex<Option<View>>,
+    /// What people should know.
+    pub(in crate::store) notes: Vec<String>,
+}
+
+/// Stands for the engine until it is there, and then passes everything on to it.
+#[derive(Default)]
+pub(in crate::store) struct Opening(OnceLock<Result<Opened>>);
+
+/// The thread that opens an engine. Dropping it waits until the thread has let go of it.
+pub(in crate::store) struct Opener {
+    opening: Arc<Opening>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Opener {
+    /// Starts to open an engine.
+    pub(in crate::store) fn start(open: impl FnOnce() -> Result<Opened> + Send + 'static) -> Result<Opener> {
+        let opening = Arc::new(Opening::default());
+        let opened = opening.clone();
+        let thread = watchdog::thread("records", move || {
+            let result = watchdog::caught(open).map_err(|error| {
+                let message = format!("the records cannot be opened: {}", error.message);
+                Error { message, ..error }
+            });
+            // Nobody else sets it.
+            let _ = opened.0.set(result);
+        })?;
+        Ok(Opener { opening, thread: Some(thread) })
+    }
+
+    /// The engine, there or not.
+    pub(in crate::store) fn engine(&self) -> Arc<Opening> {
+        self.opening.clone()
+    }
+}
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // It catches its own panics.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Opening {
+    /// The engine once it is open, or why it is not.
+    pub(in crate::store) fn opened(&self) -> Result<&Opened> {
+        self.0.wait().as_ref().map_err(Clone::clone)
+    }
+
+    fn engine(&self) -> Result<&dyn Engine> {
+        Ok(self.opened()?.engine.as_ref())
+    }
+}
+
+impl Engine for Opening {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.engine()?.get(key)
+    }
+
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        self.engine()?.scan(prefix, each)
+    }
+
+    fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()> {
+        self.engine()?.apply(batch, mark)
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        self.engine()?.mark()
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.engine()?.size()
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.engine()?.flush()
+    }
+}

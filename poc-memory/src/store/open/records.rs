@@ -1,0 +1,67 @@
+//! Opening the records: the engine at the end of the log, and the view of everything in it.
+
+use crate::error::{Error, Result};
+use crate::graph::View;
+use crate::store::catch_up;
+use crate::store::engine::Engine;
+use crate::store::engine::opening::Opened;
+use crate::store::log::Log;
+use crate::store::quarantine::Quarantine;
+use crate::store::watchdog::guarded;
+use parking_lot::Mutex;
+use std::cell::{Cell, OnceCell};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(in crate::store) type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
+
+/// The folder of the records and what it follows.
+pub(super) struct RecordFolder {
+    pub(super) folder: PathBuf,
+    pub(super) log: Arc<Log>,
+    pub(super) engine: OpenEngine,
+    /// How long the engine may give no sign of life.
+    pub(super) patience: Duration,
+}
+
+impl RecordFolder {
+    /// Opens the engine and catches it up; reads the view out of it if that turns out to be
+    /// `wanted`. Whatever goes wrong, a panic or a hang included, its files are put away and it is
+    /// rebuilt from the log, once.
+    pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl FnOnce() -> bool) -> Result<Opened> {
+        let (known, wanted) = (OnceCell::new(), Cell::new(Some(wanted)));
+        let wanted = || *known.get_or_init(|| wanted.take().is_some_and(|wanted| wanted()));
+        let error = match self.attempt(wanted) {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error,
+        };
+        let mut notes = Vec::new();
+        if self.folder.exists() {
+            let name = quarantine
+                .put_away(&self.folder)
+                .map_err(|error| Error::internal(format!("`records` cannot be put away: {error}")))?;
+            notes.push(format!(
+                "the record engine could not be used ({error}): it was moved to `quarantine/{name}` and \
+                 rebuilt from the log"
+            ));
+        }
+        Ok(Opened { notes, ..self.attempt(wanted)? })
+    }
+
+    fn attempt(&self, wanted: impl Fn() -> bool) -> Result<Opened> {
+        let (folder, log, engine) = (self.folder.clone(), self.log.clone(), self.engine);
+        let engine = guarded(self.patience, move |pulse| {
+            let engine = engine(&folder)?;
+            catch_up::engine(engine.as_ref(), &log, &|| pulse.beat())?;
+            Ok(engine)
+        })?;
+        let view = if wanted() { Some(self.view(engine.clone())?) } else { None };
+        Ok(Opened { engine, view: Mutex::new(view), notes: Vec::new() })
+    }
+
+    fn view(&self, engine: Arc<dyn Engine>) -> Result<View> {
+        let seq = self.log.last();
+        guarded(self.patience, move |pulse| catch_up::view(engine.as_ref(), seq, &|| pulse.beat()))
+    }
+}
