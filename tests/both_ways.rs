@@ -158,6 +158,10 @@ impl Names {
             Value::String(lines) if key == "lines" => {
                 *lines = lines.lines().map(|line| self.plain(line)).collect();
             }
+            // The daemon computes in the background what a command computes when it is asked.
+            Value::String(text) if key == "source" && ["fresh", "computed now"].contains(&text.as_str()) => {
+                *text = "SOURCE".into();
+            }
             Value::String(text) => {
                 *text = text
                     .split_inclusive(|c: char| !c.is_alphanumeric())

@@ -3,10 +3,13 @@
 //!
 //! The graph is looked at now and then, which costs nothing. When it has changed and then been
 //! quiet, or has changed so much that old answers no longer serve, everything is computed anew
-//! beside the requests. What is computed is for the graph as it was at the start.
+//! beside the requests. What is computed is for the graph as it was at the start. That of a large
+//! graph is kept in the store, so that the next start has it.
 
 use crate::shared::Shared;
 use poc_memory::graph::{Rules, View};
+use poc_memory::memory::structure;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +23,12 @@ const LOOKS: u32 = 4;
 pub(crate) async fn run(shared: Arc<Shared>) {
     let settings = &shared.memory.config.structure;
     let (quiet, rules) = (settings.refresh_quiet.std(), settings.rules());
+    let directory = shared.memory.paths.structure();
+    // Reads what was kept before somebody waits for it.
+    let view = shared.memory.store.view();
+    if let Err(error) = tokio::task::spawn_blocking(move || view.recall(&rules)).await {
+        tracing::error!("the structure of the graph was not read: {error}");
+    }
     let mut pace = Pace::new(quiet, Instant::now());
     // An interval that is over at once would leave no time for anything else.
     let every = (quiet / LOOKS).max(Duration::from_millis(10));
@@ -33,9 +42,10 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             continue;
         }
         // Without `shared`, which would keep the store open when the daemon is to stop.
-        let computing = tokio::task::spawn_blocking(move || refresh(&view, &rules));
+        let directory = directory.clone();
+        let computing = tokio::task::spawn_blocking(move || refresh(&view, &rules, &directory));
         tokio::select! {
-            // Whoever is still computing when the process ends leaves nothing behind.
+            // Whoever is still at it when the process ends leaves what was kept before.
             () = shared.stopped() => return,
             ended = computing => if let Err(error) = ended {
                 tracing::error!("the structure of the graph was not computed: {error}");
@@ -45,9 +55,11 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-fn refresh(view: &View, rules: &Rules) {
+fn refresh(view: &View, rules: &Rules, directory: &Path) {
     let started = Instant::now();
-    view.refresh(rules);
+    if let Err(error) = structure::refresh(view, rules, directory) {
+        tracing::warn!("the structure of the graph was not kept: {error}");
+    }
     let (communities, _) = view.communities(rules);
     let (embedding, _) = view.embedding(rules);
     tracing::info!(

@@ -91,6 +91,11 @@ impl Paths {
         self.data.join("store")
     }
 
+    /// What is derived from a large graph, in the store.
+    pub fn structure(&self) -> PathBuf {
+        self.store().join("structure")
+    }
+
     /// Prompts and replies of past runs.
     pub fn runs(&self) -> PathBuf {
         self.data.join("runs")

@@ -22,6 +22,6 @@ pub use edge::{Edge, EdgeKind};
 pub use id::{Minter, NodeId, RunId, Tenant};
 pub use likeness::key_like;
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
-pub use structure::{Communities, Embedding, Health, Outliers, PowerLaw, Rules, Source, clustering};
+pub use structure::{Communities, Embedding, Health, Outliers, PowerLaw, Rules, Saved, Source, clustering};
 pub use view::{Builder, Ix, MomentCursor, Neighbor, Tie, View};
 pub use visit::{Visit, VisitOutcome};

@@ -14,6 +14,7 @@ mod health;
 mod outliers;
 mod parts;
 mod policy;
+mod saved;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ pub use embedding::Embedding;
 pub use health::{Health, PowerLaw};
 pub use outliers::Outliers;
 pub use policy::Rules;
+pub use saved::Saved;
 
 use super::View;
 use std::sync::Arc;
@@ -33,6 +35,7 @@ use std::sync::Arc;
 impl View {
     /// The communities of the graph.
     pub fn communities(&self, rules: &Rules) -> (Arc<Communities>, Source) {
+        self.recall(rules);
         let part = &self.structure.communities;
         let found = part.get(self.generation(), self.size(), rules, true, || Communities::compute(self));
         found.unwrap_or_else(|| self.fresh_communities())
@@ -41,6 +44,7 @@ impl View {
     /// The spectral embedding of the graph. All who ask give the same dimensions; the first one
     /// counts.
     pub fn embedding(&self, rules: &Rules) -> (Arc<Embedding>, Source) {
+        self.recall(rules);
         let compute = || Embedding::compute(self, rules.dimensions);
         let found = self.structure.embedding.get(self.generation(), self.size(), rules, true, compute);
         found.unwrap_or_else(|| self.fresh_embedding(rules))
@@ -49,6 +53,7 @@ impl View {
     /// The outlier scores of the nodes; `None` when it would take more than a moment to compute
     /// them. Nodes made since they were computed have none.
     pub fn outliers(&self, rules: &Rules) -> Option<(Arc<Outliers>, Source)> {
+        self.recall(rules);
         let compute = || self.compute_outliers(rules);
         self.structure.outliers.get(self.generation(), self.size(), rules, false, compute)
     }
@@ -56,8 +61,16 @@ impl View {
     /// The figures that tell about the graph's health; `None` when it would take more than a moment
     /// to compute them.
     pub fn health(&self, rules: &Rules) -> Option<(Arc<Health>, Source)> {
+        self.recall(rules);
         let part = &self.structure.health;
         part.get(self.generation(), self.size(), rules, false, || Health::compute(self))
+    }
+
+    /// Finds what was saved when the graph is so large that it matters, and nothing is there.
+    pub fn recall(&self, rules: &Rules) {
+        if self.is_large(rules) && self.drift().is_none() {
+            self.structure.recall(|saved| self.take_back(saved));
+        }
     }
 
     /// Computes all of it for exactly this graph, where it is not there yet.
@@ -79,6 +92,11 @@ impl View {
             structure.health.changes(now),
         ];
         changes.into_iter().try_fold(0, |oldest, changes| Some(changes?.max(oldest)))
+    }
+
+    /// Whether computing takes more than a moment.
+    pub fn is_large(&self, rules: &Rules) -> bool {
+        self.live_count() + self.edge_count() > rules.exact_below
     }
 
     /// A number that goes up with every change of the graph.

@@ -2,6 +2,7 @@
 
 mod gate;
 mod passages;
+pub mod structure;
 #[cfg(test)]
 pub mod testing;
 mod text;

@@ -18,6 +18,7 @@ mod plan;
 mod reading;
 pub mod resolve;
 pub mod stats;
+pub mod structure;
 pub mod supersede;
 #[cfg(test)]
 pub mod testing;
@@ -92,6 +93,7 @@ impl Memory {
             embedder.dimensions(),
         )?);
         let store = Store::open(&directory, embedder.name(), vec![text.clone(), vectors.clone()])?;
+        structure::remember(&store.view(), &paths.structure(), config.structure.rules());
         let boot = format!("{:016x}", chance.bits());
         let minter = Minter::default();
         let names = ArcSwap::from_pointee(Names::of(&config));

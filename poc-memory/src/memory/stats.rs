@@ -61,7 +61,8 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     }
     (stats.log_bytes, stats.record_bytes) = memory.store.sizes()?;
     let store = memory.paths.store();
-    stats.index_bytes = size(&store.join("text"))? + size(&store.join("vectors"))?;
+    stats.index_bytes =
+        size(&store.join("text"))? + size(&store.join("vectors"))? + size(&memory.paths.structure())?;
     Ok(stats)
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct Counts {
 /// ties, are null; so are all of a large graph that has just changed.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 struct Shape {
-    /// `fresh`, `computed now` or `not computed yet`.
+    /// `fresh`, `reused` from before the latest changes, `computed now` or `not computed yet`.
     source: String,
     /// Connected components, notes without ties included.
     components: Option<usize>,

@@ -2,6 +2,7 @@
 //! latest that was computed for any.
 
 use super::policy::{Plan, Rules, Standing, plan};
+use super::saved::{Recall, Saved};
 use super::{Communities, Embedding, Health, Outliers};
 use arc_swap::ArcSwapOption;
 use std::fmt;
@@ -50,6 +51,20 @@ pub(in crate::graph) struct Structure {
     pub(super) embedding: Part<Embedding>,
     pub(super) outliers: Part<Outliers>,
     pub(super) health: Part<Health>,
+    saved: Arc<Memory>,
+}
+
+/// What was computed before the store was opened, until it is asked for.
+#[derive(Default)]
+struct Memory {
+    recall: Arc<OnceLock<Recall>>,
+    asked: OnceLock<()>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").field("asked", &self.asked).finish_non_exhaustive()
+    }
 }
 
 impl Structure {
@@ -66,6 +81,7 @@ impl Structure {
                     embedding: this.embedding.next(),
                     outliers: this.outliers.next(),
                     health: this.health.next(),
+                    saved: this.saved.clone(),
                 });
             }
         }
@@ -80,7 +96,22 @@ impl Structure {
             embedding: self.embedding.branch(),
             outliers: self.outliers.branch(),
             health: self.health.branch(),
+            saved: Arc::new(Memory { recall: self.saved.recall.clone(), asked: OnceLock::new() }),
         }
+    }
+
+    /// Says what brings back what was saved. Only the first word counts.
+    pub(super) fn remember(&self, recall: Recall) {
+        let _ = self.saved.recall.set(recall);
+    }
+
+    /// Hands over what was saved, the first time it is asked for.
+    pub(super) fn recall(&self, take: impl FnOnce(Saved)) {
+        self.saved.asked.get_or_init(|| {
+            if let Some(saved) = self.saved.recall.get().and_then(|recall| recall()) {
+                take(saved);
+            }
+        });
     }
 
     fn is_empty(&self) -> bool {
@@ -173,8 +204,16 @@ impl<T> Part<T> {
         (value.clone(), source)
     }
 
+    /// Takes a value that was computed for the generation `then`.
+    pub(super) fn put(&self, generation: i64, then: i64, value: Arc<T>) {
+        if then == generation {
+            let _ = self.here.set(value.clone());
+        }
+        self.publish(then, value);
+    }
+
     /// Makes a value the latest, unless there is a later one.
-    pub(super) fn publish(&self, generation: i64, value: Arc<T>) {
+    fn publish(&self, generation: i64, value: Arc<T>) {
         let dated = Arc::new(Dated { generation, value });
         self.latest.rcu(|latest| match latest {
             Some(latest) if latest.generation > generation => Some(latest.clone()),

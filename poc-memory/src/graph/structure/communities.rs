@@ -45,6 +45,11 @@ impl Communities {
         Communities { parts }
     }
 
+    /// With these numbers by node, `u32::MAX` for none.
+    pub(super) fn numbered(numbers: Vec<u32>) -> Self {
+        Communities { parts: Parts::numbered(numbers) }
+    }
+
     /// The community of a node; `None` when it was not live.
     #[inline]
     pub fn of(&self, ix: Ix) -> Option<u32> {

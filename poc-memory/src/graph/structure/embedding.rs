@@ -30,6 +30,7 @@ mod walk;
 use super::adjacency::Adjacency;
 use super::draw::signed;
 use super::parts::Parts;
+use super::saved::Space;
 use crate::graph::{Ix, View};
 use spectrum::{Pair, Spectrum};
 use walk::Walk;
@@ -41,19 +42,11 @@ pub struct Embedding {
     // By node: its place among the members of its component.
     places: Vec<u32>,
     // By component.
-    parts: Vec<Part>,
+    spaces: Vec<Space>,
+    // Where the coordinates of each begin.
+    starts: Vec<usize>,
     // Component by component, node by node.
     coordinates: Vec<f32>,
-}
-
-#[derive(Clone, Debug)]
-struct Part {
-    /// The eigenvalues that are kept, ascending.
-    eigenvalues: Vec<f64>,
-    /// Where its coordinates begin.
-    start: usize,
-    /// Whether all eigenvectors asked for were found.
-    converged: bool,
 }
 
 impl Embedding {
@@ -67,7 +60,8 @@ impl Embedding {
         let adjacency = Adjacency::of(view, 0.0);
         let components = Parts::of(view, &adjacency, |ix| !adjacency.row(ix).is_empty(), |_, _| true);
         let mut places = Vec::new();
-        let mut parts = Vec::with_capacity(components.len());
+        let mut spaces = Vec::with_capacity(components.len());
+        let mut starts = Vec::with_capacity(components.len());
         let mut coordinates = Vec::new();
         for number in 0..components.len() as u32 {
             let members = components.members(number);
@@ -75,17 +69,38 @@ impl Embedding {
             let chance =
                 |turn: u64| -> Vec<f64> { members.iter().map(|&ix| signed(view.id(ix), turn)).collect() };
             let Spectrum { pairs, converged } = spectrum::smallest(&walk, &chance, dimensions);
-            let start = coordinates.len();
+            starts.push(coordinates.len());
             write(&walk, &chance(0), &pairs, &mut coordinates);
-            let eigenvalues = pairs.iter().map(|pair| pair.value).collect();
-            parts.push(Part { eigenvalues, start, converged });
+            spaces.push(Space { eigenvalues: pairs.iter().map(|pair| pair.value).collect(), converged });
         }
-        Embedding { components, places, parts, coordinates }
+        Embedding { components, places, spaces, starts, coordinates }
+    }
+
+    /// With these components by node, `u32::MAX` for none, their spaces, and the coordinates a node
+    /// has in that of its own.
+    pub(super) fn numbered<'a>(
+        numbers: Vec<u32>,
+        spaces: Vec<Space>,
+        row: impl Fn(Ix) -> &'a [f32],
+    ) -> Embedding {
+        let mut places = vec![0; numbers.len()];
+        let components = Parts::numbered(numbers);
+        let (mut starts, mut coordinates) = (Vec::with_capacity(spaces.len()), Vec::new());
+        for component in 0..spaces.len() as u32 {
+            starts.push(coordinates.len());
+            for (place, &ix) in (0..).zip(components.members(component)) {
+                coordinates.extend_from_slice(row(ix));
+                if let Some(slot) = places.get_mut(ix as usize) {
+                    *slot = place;
+                }
+            }
+        }
+        Embedding { components, places, spaces, starts, coordinates }
     }
 
     /// How many components of two nodes or more there are. Component 0 is the largest.
     pub fn component_count(&self) -> usize {
-        self.parts.len()
+        self.spaces.len()
     }
 
     /// The component of a node; `None` when it was not live or had no ties.
@@ -100,13 +115,13 @@ impl Embedding {
 
     /// The eigenvalues behind the coordinates of a component, ascending: above 0, at most 2.
     pub fn eigenvalues(&self, component: u32) -> &[f64] {
-        self.parts.get(component as usize).map_or(&[], |part| &part.eigenvalues)
+        self.spaces.get(component as usize).map_or(&[], |space| &space.eigenvalues)
     }
 
     /// How many components were given fewer dimensions than asked for, because the computation
     /// did not come to an end.
     pub fn unfinished(&self) -> usize {
-        self.parts.iter().filter(|part| !part.converged).count()
+        self.spaces.iter().filter(|space| !space.converged).count()
     }
 
     /// The coordinates of a node in the space of its component; empty if it has none.
@@ -115,11 +130,16 @@ impl Embedding {
     }
 
     fn row(&self, component: u32, ix: Ix) -> Option<&[f32]> {
-        let part = self.parts.get(component as usize)?;
+        let dimensions = self.eigenvalues(component).len();
         let place = *self.places.get(ix as usize)? as usize;
-        let dimensions = part.eigenvalues.len();
-        let start = part.start + place * dimensions;
+        let start = self.starts.get(component as usize)? + place * dimensions;
         self.coordinates.get(start..start + dimensions)
+    }
+
+    /// The space of a component.
+    pub(super) fn space(&self, component: u32) -> Space {
+        let unknown = Space { eigenvalues: Vec::new(), converged: false };
+        self.spaces.get(component as usize).cloned().unwrap_or(unknown)
     }
 
     /// The distance of two nodes; `None` across components and where there are no coordinates.

@@ -9,9 +9,10 @@ mod power_law;
 pub use power_law::PowerLaw;
 
 use crate::graph::{Ix, View};
+use serde::{Deserialize, Serialize};
 
 /// Figures about the graph. `None` where a figure has no meaning: no ties, or too few nodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Health {
     /// Connected components, nodes without ties included.
     pub components: usize,

@@ -45,6 +45,11 @@ impl Outliers {
         Outliers { scores }
     }
 
+    /// With these scores by node, NaN for none.
+    pub(super) fn scored(scores: Vec<f32>) -> Outliers {
+        Outliers { scores }
+    }
+
     /// The score of a node, 0 or more; `None` when it has none.
     #[inline]
     pub fn of(&self, ix: Ix) -> Option<f64> {

@@ -51,33 +51,44 @@ impl Parts {
             found.push((Reverse(next - first), least, part));
         }
         found.sort_unstable();
-        Parts::numbered(numbers, &found, queue.len())
-    }
-
-    /// Gives the parts their numbers by their places in the list, and lists the members.
-    fn numbered(mut numbers: Vec<u32>, found: &[(Reverse<usize>, Option<NodeId>, u32)], all: usize) -> Self {
         let mut places = vec![NONE; found.len()];
-        let mut starts = Vec::with_capacity(found.len() + 1);
-        let mut next = 0;
-        for (place, (Reverse(size), _, part)) in found.iter().enumerate() {
+        for (place, (_, _, part)) in found.iter().enumerate() {
             if let Some(slot) = places.get_mut(*part as usize) {
                 *slot = place as u32;
             }
-            starts.push(next);
-            next += size;
+        }
+        for number in numbers.iter_mut() {
+            *number = places.get(*number as usize).copied().unwrap_or(NONE);
+        }
+        Parts::numbered(numbers)
+    }
+
+    /// With these numbers by node, `u32::MAX` for none.
+    pub(super) fn numbered(numbers: Vec<u32>) -> Self {
+        let member_of = || numbers.iter().filter(|number| **number != NONE);
+        let count = member_of().max().map_or(0, |last| *last as usize + 1);
+        // Where each part ends among the members, then where its next free place is.
+        let mut starts = vec![0; count + 1];
+        for number in member_of() {
+            if let Some(size) = starts.get_mut(*number as usize + 1) {
+                *size += 1;
+            }
+        }
+        let mut all = 0;
+        for start in &mut starts {
+            all += *start;
+            *start = all;
         }
         let mut members = vec![0; all];
         let mut free = starts.clone();
-        for (ix, number) in numbers.iter_mut().enumerate().filter(|(_, number)| **number != NONE) {
-            *number = places.get(*number as usize).copied().unwrap_or(NONE);
+        for (ix, number) in (0..).zip(&numbers).filter(|(_, number)| **number != NONE) {
             if let Some(place) = free.get_mut(*number as usize) {
                 if let Some(slot) = members.get_mut(*place) {
-                    *slot = ix as Ix;
+                    *slot = ix;
                 }
                 *place += 1;
             }
         }
-        starts.push(next);
         Parts { numbers, members, starts }
     }
 

@@ -1,5 +1,6 @@
 use super::*;
-use crate::graph::{Delta, EdgeKind, State, testing};
+use crate::graph::{Delta, EdgeKind, Node, State, testing};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const EXACT: Rules = Rules { dimensions: 16, exact_below: 1000, max_drift: 0.5 };
 const LARGE: Rules = Rules { exact_below: 0, ..EXACT };
@@ -115,4 +116,109 @@ fn another_way_is_kept_apart() {
     assert_eq!((view.drift(), other.drift()), (Some(0), Some(0)));
     let far = |view: &View| view.embedding(&LARGE).0.distance(0, 4).unwrap();
     assert_ne!(far(&view), far(&other));
+}
+
+/// A view of the same store as it is when it is opened again: other indexes, no cell.
+fn opened_again(ties: &[(u64, u64)]) -> View {
+    let mut view = View::new();
+    let nodes = (0..8).rev().map(|number| Delta::Node(Arc::new(testing::node(number))));
+    let ties = ties.iter().map(|&(a, b)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5)));
+    view.apply(1, &nodes.chain(ties).collect::<Vec<_>>());
+    view
+}
+
+fn saved() -> Saved {
+    let view = ring();
+    assert!(Saved::of(&view, &LARGE).is_none(), "nothing is there yet");
+    view.refresh(&LARGE);
+    Saved::of(&view, &LARGE).unwrap()
+}
+
+#[test]
+fn what_was_saved_is_found_again() {
+    let (old, view) = (ring(), opened_again(&around()));
+    let saved = saved();
+    view.remember(move || Some(saved.clone()));
+    let (embedding, source) = view.embedding(&LARGE);
+    assert_eq!((source, view.drift()), (Source::Fresh, Some(0)));
+    let (before, _) = old.embedding(&LARGE);
+    let (scores, _) = view.outliers(&LARGE).unwrap();
+    old.refresh(&LARGE);
+    for a in 0..8 {
+        for b in 0..8 {
+            assert_eq!(embedding.distance(7 - a, 7 - b), before.distance(a, b));
+        }
+        assert_eq!(scores.of(7 - a), old.outliers(&LARGE).unwrap().0.of(a));
+        assert_eq!(view.communities(&LARGE).0.of(7 - a), old.communities(&LARGE).0.of(a));
+    }
+    assert_eq!(view.health(&LARGE).unwrap().0, old.health(&LARGE).unwrap().0);
+    assert_eq!(embedding.members(0), [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// Ties of the ring.
+fn around() -> Vec<(u64, u64)> {
+    (0..8).map(|a| (a, (a + 1) % 8)).collect()
+}
+
+/// What becomes of what was saved of the ring in a store with these ties.
+fn recalled(ties: &[(u64, u64)]) -> Source {
+    let (view, saved) = (opened_again(ties), saved());
+    view.remember(move || Some(saved.clone()));
+    view.embedding(&LARGE).1
+}
+
+#[test]
+fn what_was_saved_is_as_old_as_the_graph_has_changed() {
+    let ring = around();
+    assert_eq!(recalled(&ring), Source::Fresh);
+    assert_eq!(recalled(&[ring.as_slice(), &[(0, 4), (1, 4)]].concat()), Source::Reused(2));
+    // As after a log that has lost its end.
+    assert_eq!(recalled(&ring[1..]), Source::Reused(1));
+    // One for another.
+    assert_eq!(recalled(&[&ring[1..], &[(0, 4)]].concat()), Source::Reused(1));
+    // Without most of its ties nothing that was computed for the graph serves.
+    assert!(computed(recalled(&ring[..3])));
+    // Another strength is a change; so are a note that is gone, and one that came.
+    let saved = saved();
+    let after = |delta| {
+        let (mut view, saved) = (opened_again(&around()), saved.clone());
+        view.apply(2, &[delta]);
+        view.remember(move || Some(saved.clone()));
+        view.embedding(&LARGE).1
+    };
+    assert_eq!(after(Delta::Edge(testing::edge(0, 1, EdgeKind::Link, 0.25))), Source::Reused(1));
+    assert_eq!(after(Delta::Node(Arc::new(testing::node(8)))), Source::Reused(1));
+    let gone = Node { state: State::Superseded, ..testing::node(3) };
+    assert_eq!(after(Delta::Node(Arc::new(gone))), Source::Reused(3));
+}
+
+#[test]
+fn what_was_saved_of_another_store_serves_nobody() {
+    let saved = saved();
+    let numbers: Vec<(u64, u64, f64)> = around().iter().map(|&(a, b)| (a + 8, b + 8, 0.5)).collect();
+    let mut view = testing::view(16, &numbers);
+    for number in 0..8 {
+        let gone = Node { state: State::Superseded, ..testing::node(number) };
+        view.apply(2, &[Delta::Node(Arc::new(gone))]);
+    }
+    view.remember(move || Some(saved.clone()));
+    assert!(view.outliers(&LARGE).is_none());
+    assert!(computed(view.embedding(&LARGE).1));
+}
+
+#[test]
+fn what_was_saved_is_read_once_and_only_where_it_matters() {
+    let view = opened_again(&around());
+    view.remember(|| panic!("nobody wants it"));
+    assert!(computed(view.embedding(&EXACT).1), "a small graph does not ask");
+    let view = opened_again(&around());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = asked.clone();
+    view.remember(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        None
+    });
+    assert!(view.health(&LARGE).is_none() && view.outliers(&LARGE).is_none());
+    assert!(computed(view.communities(&LARGE).1));
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
 }

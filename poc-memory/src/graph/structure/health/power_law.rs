@@ -4,8 +4,10 @@
 //! Review): α is the approximate maximum-likelihood estimate for whole numbers, their equation 3.7,
 //! and the least degree is the one from which on data and law differ least (Kolmogorov and Smirnov).
 
+use serde::{Deserialize, Serialize};
+
 /// A fitted power law.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PowerLaw {
     /// The exponent α, above 1. Networks that grow around hubs have 2 to 3.
     pub alpha: f64,

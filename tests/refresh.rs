@@ -1,0 +1,53 @@
+//! What is derived from the whole graph, kept up to date by the daemon.
+
+use crate::support::{PATIENCE, World};
+use serde_json::Value;
+
+/// Nobody may compute it for the asker, so what is there is the daemon's work.
+fn config(world: &World, quiet: &str) {
+    world.write("config.toml", &format!("[structure]\nexact-below = 0\nrefresh-quiet = \"{quiet}\"\n"));
+}
+
+fn link(world: &World, from: &str, to: &str) {
+    assert_eq!(world.run(&["link", from, to, "--strength", "0.8"]).status, 0);
+}
+
+fn graph(stats: &Value) -> (&str, Option<u64>) {
+    (stats["graph"]["source"].as_str().unwrap(), stats["graph"]["largest"].as_u64())
+}
+
+#[test]
+fn the_daemon_computes_the_graph_when_it_is_quiet_and_finds_it_again() {
+    let mut world = World::new();
+    config(&world, "200ms");
+    let file = world.home().join("store/structure/latest");
+    let kept = || std::fs::read(&file).ok();
+    for key in ["a", "b", "c", "d"] {
+        world.run(&["insert", "--title", key, "--body", key, "--key", key]);
+    }
+    link(&world, "a", "b");
+    link(&world, "b", "c");
+    assert_eq!(graph(&world.json(&["stats"])), ("not computed yet", None));
+    assert_eq!(kept(), None);
+    world.start_daemon();
+    world.until(PATIENCE, &["stats"], |stats| graph(stats) == ("fresh", Some(3)) && kept().is_some());
+    let before = kept();
+    link(&world, "c", "d");
+    world.until(PATIENCE, &["stats"], |stats| graph(stats) == ("fresh", Some(4)) && kept() != before);
+    world.stop_daemon();
+    // Whoever opens the store next has it: a command, and a daemon that computes nothing itself.
+    assert_eq!(graph(&world.json(&["stats"])), ("fresh", Some(4)));
+    config(&world, "1h");
+    world.start_daemon();
+    assert_eq!(graph(&world.json(&["stats"])), ("fresh", Some(4)));
+    world.stop_daemon();
+    // Unless it is damaged …
+    let whole = kept().unwrap();
+    std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    assert_eq!(graph(&world.json(&["stats"])), ("not computed yet", None));
+    std::fs::write(&file, &whole).unwrap();
+    assert_eq!(graph(&world.json(&["stats"])), ("fresh", Some(4)));
+    // … or the graph is another one.
+    link(&world, "a", "d");
+    assert_eq!(graph(&world.json(&["stats"])), ("not computed yet", None));
+}
