@@ -152,14 +152,17 @@ impl Names {
 
     fn rename(&mut self, key: &str, value: &mut Value) {
         match value {
+            // The daemon derives in the background what a command derives when it is asked.
+            Value::Object(ages) if key == "ages" => ages.clear(),
             Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| self.rename(key, value)),
             Value::Array(items) => items.iter_mut().for_each(|item| self.rename(key, item)),
             // An export within an answer: one object a line.
             Value::String(lines) if key == "lines" => {
                 *lines = lines.lines().map(|line| self.plain(line)).collect();
             }
-            // The daemon computes in the background what a command computes when it is asked.
-            Value::String(text) if key == "source" && ["fresh", "computed now"].contains(&text.as_str()) => {
+            Value::String(text)
+                if key == "source" && (text == "fresh" || text.starts_with("computed now")) =>
+            {
                 *text = "SOURCE".into();
             }
             Value::String(text) => {

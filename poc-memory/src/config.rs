@@ -83,7 +83,7 @@ impl Config {
                 .field(format!("models.{name}.provider")));
             }
         }
-        Ok(())
+        self.structure.check()
     }
 }
 

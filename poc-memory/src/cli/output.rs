@@ -46,9 +46,9 @@ impl Output {
             if self.globals.colors(&stderr) { color.on_default().bold() } else { Style::new() }
         };
         let (red, cyan) = (style(AnsiColor::Red), style(AnsiColor::Cyan));
-        let mut text = format!("{red}error:{red:#} {error}\n");
+        let mut text = format!("{red}error:{red:#} {}\n", visible(&error.to_string()));
         if let Some(hint) = &error.hint {
-            text.push_str(&format!("{cyan}hint:{cyan:#} {hint}\n"));
+            text.push_str(&format!("{cyan}hint:{cyan:#} {}\n", visible(hint)));
         }
         complain(&mut stderr, &text);
     }
@@ -89,9 +89,11 @@ fn complain(to: &mut impl Write, text: &str) {
     let _ = to.write_all(text.as_bytes()).and_then(|()| to.flush());
 }
 
-/// The text with control characters spelled out, so that no note can steer a terminal.
+/// The text with control characters and marks of writing direction spelled out, so that no note can
+/// steer a terminal or turn a line round.
 fn visible(text: &str) -> String {
-    let harmless = |c: char| !c.is_control() || c == '\n' || c == '\t';
+    let turns = |c: char| matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    let harmless = |c: char| !c.is_control() && !turns(c) || c == '\n' || c == '\t';
     if text.chars().all(harmless) {
         return text.to_owned();
     }

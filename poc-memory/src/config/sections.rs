@@ -1,6 +1,6 @@
 //! The sections of the settings, field by field.
 
-use crate::error::At;
+use crate::error::{At, Error, Result};
 use crate::graph::Rules;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -94,7 +94,7 @@ section!(
 section!(
     /// What is derived from the graph as a whole.
     Structure {
-        /// Dimensions of the spectral embedding.
+        /// Dimensions of the spectral embedding, 1–64.
         dimensions: usize,
         /// Live nodes and edges together up to which derived structure is computed when it is asked
         /// for.
@@ -106,7 +106,25 @@ section!(
     }
 );
 
+/// Beyond it, coordinates tell apart what no note needs told apart, and cost time.
+const MAX_DIMENSIONS: usize = 64;
+
 impl Structure {
+    pub(super) fn check(&self) -> Result<()> {
+        let wrong = |name: &str, value: String, hint: &str| {
+            Err(Error::config(format!("`{name}` cannot be {value}"))
+                .hint(hint)
+                .field(format!("structure.{name}")))
+        };
+        if !(1..=MAX_DIMENSIONS).contains(&self.dimensions) {
+            return wrong("dimensions", self.dimensions.to_string(), "a number from 1 to 64; 16 is usual");
+        }
+        if !(0.0..=1.0).contains(&self.max_drift) {
+            return wrong("max-drift", self.max_drift.to_string(), "a share from 0 to 1; 0.05 is usual");
+        }
+        Ok(())
+    }
+
     /// What decides whether something is computed.
     pub fn rules(&self) -> Rules {
         let Structure { dimensions, exact_below, max_drift, .. } = *self;

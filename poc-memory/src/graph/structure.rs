@@ -84,14 +84,19 @@ impl View {
     /// How many changes of the graph ago the oldest of what is derived was computed; `None` when
     /// some of it never was.
     pub fn drift(&self) -> Option<u64> {
+        self.ages().into_iter().try_fold(0, |oldest, (_, changes)| Some(changes?.max(oldest)))
+    }
+
+    /// How many changes of the graph ago each of what is derived was computed, by name; `None` for
+    /// what never was. Computes nothing.
+    pub fn ages(&self) -> [(&'static str, Option<u64>); 4] {
         let (structure, now) = (&self.structure, self.generation());
-        let changes = [
-            structure.communities.changes(now),
-            structure.embedding.changes(now),
-            structure.outliers.changes(now),
-            structure.health.changes(now),
-        ];
-        changes.into_iter().try_fold(0, |oldest, changes| Some(changes?.max(oldest)))
+        [
+            ("communities", structure.communities.changes(now)),
+            ("embedding", structure.embedding.changes(now)),
+            ("outliers", structure.outliers.changes(now)),
+            ("health", structure.health.changes(now)),
+        ]
     }
 
     /// Whether computing takes more than a moment.

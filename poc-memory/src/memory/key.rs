@@ -1,6 +1,7 @@
 //! Keys: what people call a node.
 
 use crate::error::{Error, Result};
+use crate::graph::normal_key;
 use unicode_normalization::UnicodeNormalization;
 
 /// Bytes a key may have.
@@ -11,7 +12,7 @@ const SLUG_CHARS: usize = 48;
 
 /// The key in the form it is stored in (trimmed, NFC), or what is wrong with it.
 pub(super) fn checked(key: &str) -> Result<String> {
-    let key: String = key.trim().nfc().collect();
+    let key = normal_key(key).into_owned();
     let wrong = if key.is_empty() {
         "the key is empty".to_owned()
     } else if key.len() > KEY_MAX_BYTES {

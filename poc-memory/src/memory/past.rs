@@ -70,22 +70,21 @@ impl Memory {
                 .hint(format!("it is {now}; without a time the newest state is shown"))
                 .field("at"));
         }
-        let mut kept = self.past.lock();
-        if let Some(past) = &*kept
+        let kept = self.past.lock().clone();
+        if let Some(past) = kept
             && past.store.is_as_of(at)?
         {
-            return Ok(past.clone());
+            return Ok(past);
         }
-        // An index goes back from all there is, not from a part.
+        // Not under the lock: a long way back must not hold up who asks for another instant. An index
+        // goes back from all there is, not from a part.
         self.store.settle();
-        // What is kept need not stay in memory beside the next.
-        *kept = None;
         let past = Arc::new(Past {
             store: self.store.past(at).map_err(|error| error.field("at"))?,
             text: Rewound::of(&self.text),
             vectors: Rewound::of(&self.vectors),
         });
-        *kept = Some(past.clone());
+        *self.past.lock() = Some(past.clone());
         Ok(past)
     }
 }

@@ -31,9 +31,12 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// As [`Memory::past`].
     pub fn of(memory: &'a Memory, moment: Option<Moment>) -> Result<Reading<'a>> {
-        let (now, completed) = (memory.now(), memory.store.completed());
+        let completed = memory.store.completed();
+        // The view before the time: `--at` the time that is told then shows no less than the answer.
+        let view = memory.store.view();
+        let now = memory.now();
         Ok(match moment.map(|moment| moment.from(now)) {
-            None => Reading { memory, state: State::Newest(memory.store.view()), now, completed },
+            None => Reading { memory, state: State::Newest(view), now, completed },
             Some(at) => Reading { memory, state: State::Past(memory.past(at)?), now: at, completed },
         })
     }
@@ -82,6 +85,7 @@ impl<'a> Reading<'a> {
     /// Which state it is, and how completely it was read up to here.
     pub fn freshness(&self) -> Freshness {
         let mut newest = freshness::of(self.memory, self.view());
+        newest.as_of.at = self.now;
         match &self.state {
             State::Newest(_) => {
                 if self.memory.store.completed() != self.completed {
@@ -91,7 +95,7 @@ impl<'a> Reading<'a> {
             }
             // Its indexes are made for it.
             State::Past(past) => {
-                Freshness { as_of: AsOf { seq: past.store.seq(), at: self.now }, lag: 0, ..newest }
+                Freshness { as_of: AsOf { seq: past.store.seq(), ..newest.as_of }, lag: 0, ..newest }
             }
         }
     }

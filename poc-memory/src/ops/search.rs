@@ -129,11 +129,11 @@ impl Op for Search {
         Ok(Found {
             results,
             pairs: set.pairs.iter().map(|pair| alike(reading.view(), *pair)).collect(),
+            degraded: freshness.degraded.into_iter().chain(explanation.reused.clone()).collect(),
             explain: self.explain.then_some(explanation),
             past: reading.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
-            degraded: freshness.degraded,
         })
     }
 

@@ -2,14 +2,13 @@
 
 use super::{Access, Ctx, Op};
 use crate::error::Result;
-use crate::graph::{Health, Source};
+use crate::graph::{Rules, View};
 use crate::memory::freshness::{self, AsOf};
 use crate::memory::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
 
 /// Count notes, edges and keywords, and say how much room they take.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -49,7 +48,8 @@ pub(crate) struct Counts {
 /// ties, are null; so are all of a large graph that has just changed.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 struct Shape {
-    /// `fresh`, `reused` from before the latest changes, `computed now` or `not computed yet`.
+    /// Where the figures come from: `fresh`, `reused, N changes old`, `computed now in N ms` or `not
+    /// computed yet`.
     source: String,
     /// Connected components, notes without ties included.
     components: Option<usize>,
@@ -65,6 +65,9 @@ struct Shape {
     small_world: Option<f64>,
     /// Gini coefficient of the degrees: 0 when all are alike, 1 when one note has all ties.
     degree_gini: Option<f64>,
+    /// How many changes of the graph ago each of what is derived from all of it was computed: 0 is
+    /// up to date, null is not computed yet.
+    ages: BTreeMap<String, Option<u64>>,
     /// Exponent of the power law the degrees follow …
     power_law_alpha: Option<f64>,
     /// … from this degree on.
@@ -72,12 +75,15 @@ struct Shape {
 }
 
 impl Shape {
-    fn of(found: Option<(Arc<Health>, Source)>) -> Shape {
+    fn of(view: &View, rules: &Rules) -> Shape {
+        let found = view.health(rules);
+        let ages = view.ages().into_iter().map(|(name, age)| (name.to_owned(), age)).collect();
         let Some((health, source)) = found else {
-            return Shape { source: "not computed yet".into(), ..Shape::default() };
+            return Shape { source: "not computed yet".into(), ages, ..Shape::default() };
         };
         Shape {
-            source: source.name().into(),
+            source: source.to_string(),
+            ages,
             components: Some(health.components),
             largest: Some(health.largest),
             isolated: Some(health.isolated),
@@ -111,7 +117,7 @@ impl std::fmt::Display for Shape {
                 write!(f, ", {name} {figure:.2}")?;
             }
         }
-        Ok(())
+        write!(f, " ({})", self.source)
     }
 }
 
@@ -136,7 +142,7 @@ impl Op for Stats {
             log_bytes: counted.log_bytes,
             record_bytes: counted.record_bytes,
             index_bytes: counted.index_bytes,
-            graph: Shape::of(view.health(&ctx.memory.config.structure.rules())),
+            graph: Shape::of(&view, &ctx.memory.config.structure.rules()),
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,

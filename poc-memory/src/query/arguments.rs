@@ -5,7 +5,7 @@ use super::names::Names;
 use super::param::{Absent, Param, Place, Takes, unreadable};
 use super::problem::{Problem, short};
 use super::stage::StageDef;
-use super::value::Value;
+use super::value::{Relation, Value};
 use crate::similar;
 use std::ops::Range;
 
@@ -17,7 +17,8 @@ pub(super) fn read(
     names: &Names,
     problems: &mut Vec<Problem>,
 ) -> Vec<Option<Value>> {
-    Reading { stage, def, names, values: vec![None; def.params.len()], problems }.read()
+    let count = def.params.len();
+    Reading { stage, def, names, values: vec![None; count], written: vec![false; count], problems }.read()
 }
 
 struct Reading<'a> {
@@ -25,18 +26,21 @@ struct Reading<'a> {
     def: &'static StageDef,
     names: &'a Names,
     values: Vec<Option<Value>>,
+    // Whether something stands at the place of a parameter, be it wrong.
+    written: Vec<bool>,
     problems: &'a mut Vec<Problem>,
 }
 
 impl Reading<'_> {
     fn read(mut self) -> Vec<Option<Value>> {
-        let before = self.problems.len();
         self.colon();
         for argument in &self.stage.arguments {
             self.comma(argument);
         }
+        let before = self.problems.len();
         self.words(&self.stage.trailing);
-        if self.problems.len() == before {
+        // A stray word is probably the text that is missing.
+        if self.problems.len() == before || self.def.text().is_none() {
             self.missing();
         }
         self.values
@@ -106,14 +110,23 @@ impl Reading<'_> {
 
     fn argument(&mut self, position: usize, argument: &Argument) {
         let Some(param) = self.def.params.get(position) else { return };
+        self.write(position);
         let Some((first, others)) = argument.words.split_first() else {
             let message = format!("`{}` needs {}", self.def.word, param.takes.words());
             return self.problem(argument.mark.clone(), message);
         };
         match param.takes.joins() {
             Some(joint) => {
-                let texts: Vec<&str> = argument.words.iter().map(|word| word.text.as_str()).collect();
-                self.set(position, param, &texts.join(joint), first.span.start..argument.end());
+                // Of a comparison only the sign may stand apart.
+                let count = match param.takes {
+                    Takes::Text => argument.words.len(),
+                    _ => 1 + usize::from(Relation::SIGNS.iter().any(|(sign, _)| *sign == first.text)),
+                };
+                let (joined, others) = argument.words.split_at(count.min(argument.words.len()));
+                let texts: Vec<&str> = joined.iter().map(|word| word.text.as_str()).collect();
+                let end = joined.last().map_or(first.span.end, |word| word.span.end);
+                self.set(position, param, &texts.join(joint), first.span.start..end);
+                self.words(others);
             }
             None => {
                 self.set(position, param, &first.text, first.span.clone());
@@ -137,7 +150,14 @@ impl Reading<'_> {
         }
     }
 
+    fn write(&mut self, position: usize) {
+        if let Some(written) = self.written.get_mut(position) {
+            *written = true;
+        }
+    }
+
     fn set(&mut self, position: usize, param: &Param, text: &str, span: Range<usize>) {
+        self.write(position);
         match param.takes.read(text) {
             Ok(Value::Text(name)) if param.takes == Takes::NodeType && !self.names.has_type(&name) => {
                 self.problems.push(self.unknown_type(&name, span));
@@ -165,8 +185,8 @@ impl Reading<'_> {
     }
 
     fn missing(&mut self) {
-        let mut params = self.def.params.iter().zip(&self.values);
-        let missing = params.find(|(param, value)| param.absent == Absent::Error && value.is_none());
+        let mut params = self.def.params.iter().zip(&self.written);
+        let missing = params.find(|(param, written)| param.absent == Absent::Error && !**written);
         let Some((param, _)) = missing else { return };
         let message = format!("`{}` needs {}", self.def.word, param.takes.words());
         let problem = Problem::new(self.stage.word_span.clone(), message);

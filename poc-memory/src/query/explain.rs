@@ -21,7 +21,7 @@ pub struct StageReport {
     pub given: usize,
     /// Time in microseconds.
     pub micros: f64,
-    /// Whether derived structure was fresh or computed now.
+    /// A remark: where derived structure came from, what was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The saved pipeline it stands in.
@@ -36,6 +36,9 @@ pub struct Explanation {
     pub stages: Vec<StageReport>,
     /// Time in microseconds.
     pub total_micros: f64,
+    /// What was derived from the whole graph before its latest changes.
+    #[serde(skip)]
+    pub reused: Vec<String>,
 }
 
 impl fmt::Display for Explanation {
@@ -112,6 +115,7 @@ mod tests {
                 ),
             ],
             total_micros: 12345.0,
+            reused: Vec::new(),
         };
         insta::assert_snapshot!(explanation, @r"
         stage        kind          in    out     time  what it does

@@ -18,6 +18,8 @@ pub struct Field {
     pub unit: Unit,
     /// What it is.
     pub doc: &'static str,
+    /// Formula, ranges and sources, as paragraphs; may be empty.
+    pub more: &'static str,
     /// For a field that filters: a pipeline that does.
     pub filter: Option<Example>,
     /// For a field that sorts: how it is written.
@@ -58,6 +60,16 @@ pub const FIELDS: &[Field] = &[
         word: "priority",
         unit: Unit::Number,
         doc: "How much a node would gain from being replayed now, 0 to 30",
+        more: "Displacement × overdue × emotion, each with its bounds:\n\n\
+               - displacement, 0–3: `min(outlier / 3, 3)` where the node has an outlier score (in communities of three and more: its distance \
+               to the centre of its community in the spectral embedding, divided by the community's median \
+               distance), else `1 − clustering coefficient`;\n\
+               - overdue, 0–5: `min(days since the last replay / interval, 5)`, the interval being the \
+               node's place on the ladder 1, 3, 7, 14, 30 days (none yet counts as 1); a node that was \
+               never replayed counts as 3;\n\
+               - emotion, 1–2: `1 + emotion / 10`.\n\n\
+               By hand: a note with clustering 0.25, an emotion of 5 and an interval of 3 days, last \
+               replayed 6 days ago, has a priority of 0.75 · 2 · 1.5 = 2.25.",
         filter: None,
         sort: Some("priority"),
         read: |ctx, _| {
@@ -80,6 +92,8 @@ pub const FIELDS: &[Field] = &[
         word: "weight",
         unit: Unit::Number,
         doc: "The weight as decayed to now",
+        more: "`max(floor, w · exp(−λ · seconds since it was written))`, 0.01 to 100; `[weight]` in the settings \
+               has λ, floor and cap. Nothing is written.",
         filter: Some(Example { pipeline: "weight:>1", gives: &["b-tree", "wal"] }),
         sort: Some("weight"),
         read: |ctx, _| Box::new(weights(ctx)),
@@ -88,6 +102,7 @@ pub const FIELDS: &[Field] = &[
         word: "age",
         unit: Unit::Instant,
         doc: "The time since the last change",
+        more: "Exact to the millisecond, so `age:7d` finds next to nothing; write `age:>=7d`.",
         filter: Some(Example { pipeline: "age:<2d", gives: &["lsm-tree", "day#2026-11-21"] }),
         sort: None,
         read: |ctx, _| {
@@ -99,6 +114,7 @@ pub const FIELDS: &[Field] = &[
         word: "timestamp",
         unit: Unit::Instant,
         doc: "The last change",
+        more: "",
         filter: None,
         sort: Some("timestamp"),
         read: |ctx, _| {
@@ -110,6 +126,7 @@ pub const FIELDS: &[Field] = &[
         word: "created",
         unit: Unit::Instant,
         doc: "The time since the node was first stored; a sort takes the instant itself",
+        more: "",
         filter: Some(Example { pipeline: "created:<=1d", gives: &["day#2026-11-21"] }),
         sort: Some("created"),
         read: |ctx, _| {
@@ -121,6 +138,8 @@ pub const FIELDS: &[Field] = &[
         word: "degree",
         unit: Unit::Neighbors,
         doc: "How many live nodes the node is tied to",
+        more: "All edges between two nodes count as one tie. A node past its date counts until housekeeping has \
+               written down that it has expired.",
         filter: Some(Example { pipeline: "degree:>=2", gives: &["b-tree", "wal", "crash-notes"] }),
         sort: Some("degree"),
         read: |ctx, _| {
@@ -132,6 +151,7 @@ pub const FIELDS: &[Field] = &[
         word: "content-len",
         unit: Unit::Characters,
         doc: "The length of the text in characters",
+        more: "Of the body alone; the title does not count.",
         filter: Some(Example { pipeline: "content-len:<30", gives: &["todo/benchmarks"] }),
         sort: Some("content-len"),
         read: |ctx, _| {
@@ -143,6 +163,7 @@ pub const FIELDS: &[Field] = &[
         word: "key-len",
         unit: Unit::Characters,
         doc: "The length of the key in characters",
+        more: "",
         filter: Some(Example { pipeline: "key-len:<5", gives: &["wal"] }),
         sort: Some("key-len"),
         read: |ctx, _| {
@@ -154,6 +175,7 @@ pub const FIELDS: &[Field] = &[
         word: "score",
         unit: Unit::Number,
         doc: "The score in the set",
+        more: "",
         filter: None,
         sort: Some("score"),
         read: |_, _| Box::new(|item: Scored| item.score),
@@ -162,6 +184,7 @@ pub const FIELDS: &[Field] = &[
         word: "visited",
         unit: Unit::Instant,
         doc: "The last visit by the agent; never comes before any other",
+        more: "",
         filter: None,
         sort: Some("visited:AGENT"),
         read: |ctx, agent| {

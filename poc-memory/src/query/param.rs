@@ -4,7 +4,7 @@ use super::field;
 use super::glob::Glob;
 use super::problem::Problem;
 use super::value::{Compare, Direction, Quantity, Relation, Value};
-use crate::graph::State;
+use crate::graph::{State, normal_key};
 use crate::similar;
 use crate::time::Span;
 use std::fmt::Write;
@@ -55,6 +55,8 @@ pub enum Takes {
     Text,
     /// One word.
     Name,
+    /// The key of a node.
+    Key,
     /// One word that must be the name of a node type; checked against the settings.
     NodeType,
     /// One word that must be a field that sorts.
@@ -92,6 +94,7 @@ impl Takes {
         match self {
             Takes::Text => "a text".into(),
             Takes::Name => "a name".into(),
+            Takes::Key => "a key".into(),
             Takes::NodeType => "a node type".into(),
             Takes::SortField => "a field".into(),
             Takes::Direction => "`asc` or `desc`".into(),
@@ -114,11 +117,11 @@ impl Takes {
         let plain = |value: Option<Value>| value.ok_or(None);
         match self {
             Takes::Text if text.trim().is_empty() => Err(None),
-            Takes::Name | Takes::NodeType | Takes::Glob if text.is_empty() => Err(None),
-            Takes::Text | Takes::Name | Takes::NodeType => Ok(Value::Text(text.to_owned())),
+            Takes::Name | Takes::Key | Takes::NodeType | Takes::Glob if text.is_empty() => Err(None),
+            Takes::Text | Takes::Name | Takes::Key | Takes::NodeType => Ok(Value::Text(text.to_owned())),
             Takes::SortField => field::sorted_by(text).map(|_| Value::Text(text.to_owned())).map_err(Some),
             Takes::Direction => plain(Direction::parse(text).map(Value::Direction)),
-            Takes::Glob => Glob::parse(text).map(Value::Glob).map_err(Some),
+            Takes::Glob => Glob::parse(&normal_key(text)).map(Value::Glob).map_err(Some),
             Takes::State => State::parse(text).map(Value::State).ok_or_else(|| {
                 similar::to(text, State::ALL.iter().map(|state| state.name()))
                     .map(|near| format!("did you mean `{near}`?"))

@@ -9,7 +9,7 @@ use super::scan::{Comparison, Filter, States};
 use super::stage::{Kind, Work};
 use super::{ResultSet, Scored, Sources, top};
 use crate::error::{Error, Result};
-use crate::graph::{Communities, Embedding, Ix, Outliers, Rules, key_like};
+use crate::graph::{Communities, Embedding, Ix, Outliers, Rules, Source, key_like, normal_key};
 use crate::time::Span;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
@@ -23,9 +23,23 @@ pub(super) struct Ctx<'a> {
     /// The states `all` gives.
     pub(super) states: States,
     note: RefCell<Option<String>>,
+    // What was answered from before the latest changes.
+    reused: RefCell<Vec<String>>,
 }
 
-impl Ctx<'_> {
+impl<'a> Ctx<'a> {
+    fn new(sources: &Sources<'a>, states: States) -> Self {
+        Ctx { sources: *sources, states, note: RefCell::default(), reused: RefCell::default() }
+    }
+
+    /// Adds a remark on where something derived from the whole graph came from.
+    fn derived(&self, what: &str, source: Source) {
+        self.note(format!("{what} {source}"));
+        if let Source::Reused(_) = source {
+            self.reused.borrow_mut().push(format!("{what} {source}"));
+        }
+    }
+
     /// Adds a remark to the report of the stage at work.
     pub(super) fn note(&self, text: impl Into<String>) {
         let mut note = self.note.borrow_mut();
@@ -41,7 +55,7 @@ impl Ctx<'_> {
     /// `not_found`, naming the stage that asks.
     pub(super) fn node(&self, stage: &str, key: &str) -> Result<Ix> {
         let view = self.sources.view;
-        view.find_key(key).ok_or_else(|| {
+        view.find_key(&normal_key(key)).ok_or_else(|| {
             let error = Error::not_found(format!("`{stage}` names `{key}`, which is no node's key"));
             error.hint(match key_like(view, key) {
                 Some(near) => format!("did you mean `{near}`?"),
@@ -53,14 +67,14 @@ impl Ctx<'_> {
     /// The communities, with a remark on where they came from.
     pub(super) fn communities(&self) -> Arc<Communities> {
         let (communities, source) = self.sources.view.communities(&self.rules());
-        self.note(format!("communities {source}"));
+        self.derived("communities", source);
         communities
     }
 
     /// The spectral embedding, with a remark on where it came from.
     pub(super) fn embedding(&self) -> Arc<Embedding> {
         let (embedding, source) = self.sources.view.embedding(&self.rules());
-        self.note(format!("embedding {source}"));
+        self.derived("embedding", source);
         match embedding.unfinished() {
             0 => {}
             1 => self.note("one component was not finished: it has fewer dimensions"),
@@ -76,7 +90,7 @@ impl Ctx<'_> {
             self.note("outlier scores not computed yet: displacement is from clustering");
             return None;
         };
-        self.note(format!("outlier scores {source}"));
+        self.derived("outlier scores", source);
         Some(outliers)
     }
 
@@ -101,7 +115,7 @@ impl Pipeline {
     /// `not_found` when a stage names a node that is not there; the indexes' own.
     pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
         let started = Instant::now();
-        let ctx = Ctx { sources: *sources, states: self.states(), note: RefCell::default() };
+        let ctx = Ctx::new(sources, self.states());
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
         let Front { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
@@ -112,7 +126,9 @@ impl Pipeline {
         keep_whole_pairs(&mut set);
         let total = started.elapsed();
         let stages = self.calls.iter().zip(meters).map(|(call, meter)| report(call, meter)).collect();
-        Ok((set, Explanation { stages, total_micros: micros(total) }))
+        let mut reused = ctx.reused.into_inner();
+        reused.dedup();
+        Ok((set, Explanation { stages, total_micros: micros(total), reused }))
     }
 
     /// The same pipeline without what it says about an agent's visits.
@@ -126,12 +142,14 @@ impl Pipeline {
     }
 
     /// Whether it is one pass over the columns, sorts, cuts and filters: cheap at any time. Other
-    /// generators and algorithms search an index or walk the graph; `diverse` compares vectors.
+    /// generators and algorithms search an index or walk the graph; `diverse` compares vectors,
+    /// `community` may have to compute the communities.
     pub fn is_scan(&self) -> bool {
         let mut calls = self.calls.iter();
         calls.next().is_some_and(|first| first.def.word == "all")
             && calls.all(|call| {
-                matches!(call.def.kind(), Kind::Filter | Kind::Transform) && call.def.word != "diverse"
+                matches!(call.def.kind(), Kind::Filter | Kind::Transform)
+                    && !matches!(call.def.word, "diverse" | "community")
             })
     }
 
@@ -147,7 +165,7 @@ impl Pipeline {
     /// # Errors
     /// As [`Pipeline::run`].
     pub fn passing(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
-        let ctx = Ctx { sources: *sources, states: self.states(), note: RefCell::default() };
+        let ctx = Ctx::new(sources, self.states());
         let mut items: Vec<Scored> = nodes.iter().map(|&ix| Scored { ix, score: 1.0 }).collect();
         for call in self.calls.iter().filter(|call| call.def.kind() == Kind::Filter) {
             if let Some(mut filter) = filter(call, &ctx)? {

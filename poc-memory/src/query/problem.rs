@@ -118,7 +118,7 @@ fn several(texts: &[Flawed]) -> Error {
 /// A text and its problems as data: places in characters.
 fn faulty(text: Flawed) -> Faulty {
     let characters = |bytes: usize| text.text.char_indices().take_while(|(at, _)| *at < bytes).count();
-    let faults = text.problems.iter().take(MOST).map(|problem| {
+    let faults = text.problems.iter().map(|problem| {
         let offset = characters(problem.span.start);
         let length = characters(problem.span.end).saturating_sub(offset);
         Fault { offset, length, message: problem.message.clone(), hint: problem.hint.clone() }

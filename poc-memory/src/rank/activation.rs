@@ -41,18 +41,20 @@ pub(super) struct Spreading<'a, L> {
     total: Sums,
     arriving: Sums,
     front: Vec<(Ix, f64)>,
+    arrivals: usize,
 }
 
 impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
     pub(super) fn new(view: &'a View, rules: Spread, lets: L) -> Self {
         let sums = || Sums::new(view.slots());
-        Spreading { view, rules, lets, total: sums(), arriving: sums(), front: Vec::new() }
+        Spreading { view, rules, lets, total: sums(), arriving: sums(), front: Vec::new(), arrivals: 0 }
     }
 
     /// As [`spread`] from these sources.
     pub(super) fn from(&mut self, sources: &[(Ix, f64)]) -> &[(Ix, f64)] {
         self.total.clear();
         self.front.clear();
+        self.arrivals = 0;
         for &(ix, activation) in sources {
             self.reach(ix, activation);
         }
@@ -64,6 +66,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
                         self.arriving.add(tie.ix, passed);
                     }
                 }
+                self.arrivals += self.view.degree(ix) as usize;
             }
             self.front.clear();
             let mut arrived = std::mem::take(&mut self.arriving);
@@ -79,6 +82,11 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
             }
         }
         self.total.all()
+    }
+
+    /// How often activation went along a tie from the last sources.
+    pub(super) fn arrivals(&self) -> usize {
+        self.arrivals
     }
 
     fn reach(&mut self, ix: Ix, activation: f64) {

@@ -10,28 +10,38 @@ use super::activation::{Spread, Spreading};
 use super::sums::Sums;
 use crate::graph::{Ix, View};
 
+/// Arrivals after which no further source starts: a few seconds.
+pub const MOST_ARRIVALS: usize = 100_000_000;
+
 /// The summed activation of every node reached from at least `min_sources` of the sources, in no
 /// useful order; each node once. Only nodes that `lets` accepts are reached or emit. `sources` holds
-/// no node twice.
+/// no node twice; the second figure says how many of them started before [`MOST_ARRIVALS`].
 pub fn confluence(
     view: &View,
     sources: &[(Ix, f64)],
     rules: Spread,
     min_sources: usize,
     lets: impl FnMut(Ix) -> bool,
-) -> Vec<(Ix, f64)> {
+) -> (Vec<(Ix, f64)>, usize) {
     let mut spreading = Spreading::new(view, rules, lets);
     let mut total = Sums::new(view.slots());
     let mut reaching = Sums::new(view.slots());
+    let (mut arrivals, mut started) = (0, 0);
     for &source in sources {
+        if arrivals > MOST_ARRIVALS {
+            break;
+        }
+        started += 1;
         for &(ix, activation) in spreading.from(&[source]) {
             total.add(ix, activation);
             reaching.add(ix, 1.0);
         }
+        arrivals += spreading.arrivals();
     }
     // Both hold the same nodes in the same order.
     let both = total.all().iter().zip(reaching.all());
-    both.filter(|(_, (_, from))| *from >= min_sources as f64).map(|(&found, _)| found).collect()
+    let found = both.filter(|(_, (_, from))| *from >= min_sources as f64).map(|(&found, _)| found);
+    (found.collect(), started)
 }
 
 #[cfg(test)]
@@ -45,7 +55,7 @@ mod tests {
     const RULES: Spread = Spread { max_hops: 3, edge_decay: 0.5, min_activation: 0.01 };
 
     fn found(view: &View, sources: &[(Ix, f64)], rules: Spread, min_sources: usize) -> BTreeMap<Ix, f64> {
-        confluence(view, sources, rules, min_sources, |_| true).into_iter().collect()
+        confluence(view, sources, rules, min_sources, |_| true).0.into_iter().collect()
     }
 
     /// 0 —1.0— 1 —0.5— 2 with sources at both ends, two hops.

@@ -10,8 +10,8 @@ use crate::graph::NodeId;
 use crate::index::{TextField, TextIndex, VectorIndex};
 use crate::rank::rrf::rrf;
 
-/// Nodes each list names.
-pub const DEPTH: usize = 50;
+/// Nodes each list names; more when more are wanted.
+const DEPTH: usize = 50;
 
 /// Nodes an answer may have.
 pub const MOST: usize = 256;
@@ -53,8 +53,8 @@ pub struct Retrieved {
 }
 
 impl Retriever<'_> {
-    /// The best `wanted` nodes that `keep` lets through for a text: the [`DEPTH`] nearest by their
-    /// best vector, the best as many by BM25 of the title and by BM25 of the body, fused by
+    /// The best `wanted` nodes that `keep` lets through for a text: the nearest by their
+    /// best vector, 50 or as many as are wanted, the best as many by BM25 of the title and by BM25 of the body, fused by
     /// reciprocal rank ([`crate::rank::rrf`]).
     ///
     /// # Errors
@@ -62,9 +62,10 @@ impl Retriever<'_> {
     pub fn find(&self, text: &str, wanted: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Retrieved> {
         let weights = self.weights()?;
         let vector = self.embedder.embed_one(text)?;
-        let near = self.vectors.search(&vector, DEPTH, keep)?;
+        let depth = wanted.max(DEPTH);
+        let near = self.vectors.search(&vector, depth, keep)?;
         let by_field = |field| -> Vec<NodeId> {
-            self.text.search(text, field, DEPTH, keep).into_iter().map(|hit| hit.id).collect()
+            self.text.search(text, field, depth, keep).into_iter().map(|hit| hit.id).collect()
         };
         let lists = [
             near.into_iter().map(|hit| hit.id).collect(),

@@ -77,7 +77,8 @@ fn a_node_kept_out_takes_no_place_in_any_list() {
     assert_eq!((found.named, found.hits.len()), ([30, 30, 30], 30));
     assert!(found.hits.iter().all(|hit| number(hit) % 2 == 1));
     let all = world.find("harbour", MOST).unwrap();
-    assert_eq!(all.named, [DEPTH; 3]);
+    assert_eq!(all.named, [60; 3]);
+    assert_eq!(world.find("harbour", 7).unwrap().named, [DEPTH; 3]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(super) fn value(
         "PAIRS" => pairs(selection),
         "HUBS" => hubs(view, fence),
         "SIBLINGS" => siblings(selection, fence),
-        "HEALTH" => health(view),
+        "HEALTH" => health(view, memory),
         "AGENT" => match definition.description.as_str() {
             "" => definition.name.clone(),
             says => format!("{}: {says}", definition.name),
@@ -118,24 +118,31 @@ fn topology(view: &View, memory: &Memory, fence: &Fence) -> String {
         view.edge_count(),
         communities.count(),
         if largest.is_empty() { "none".to_owned() } else { largest.join(", ") },
-        health(view),
+        health(view, memory),
         hubs(view, fence),
     )
 }
 
-fn health(view: &View) -> String {
-    let (mut alone, mut ties, mut clustering) = (0usize, 0f64, 0f64);
-    for ix in live(view) {
-        alone += usize::from(view.degree(ix) == 0);
-        ties += f64::from(view.degree(ix));
-        clustering += view.clustering(ix);
+fn health(view: &View, memory: &Memory) -> String {
+    let Some((health, _)) = view.health(&memory.config.structure.rules()) else {
+        return "the shape of the graph: not computed yet".to_owned();
+    };
+    let mut text = format!(
+        "components: {}; notes in the largest: {}; notes that stand alone: {}",
+        health.components, health.largest, health.isolated
+    );
+    for (name, figure) in [
+        ("mean clustering", health.clustering),
+        ("mean path length", health.path_length),
+        ("small-world sigma", health.small_world),
+        ("Gini of the degrees", health.gini),
+        ("power-law alpha of the degrees", health.power_law.map(|law| law.alpha)),
+    ] {
+        if let Some(figure) = figure {
+            let _ = write!(text, "; {name}: {figure:.2}");
+        }
     }
-    let count = view.live_count().max(1) as f64;
-    format!(
-        "notes that stand alone: {alone}; links of a note on average: {:.1}; mean clustering: {:.2}",
-        ties / count,
-        clustering / count
-    )
+    text
 }
 
 /// The most linked nodes. Their keys are text of notes, so they stand in a fence.

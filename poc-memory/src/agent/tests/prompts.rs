@@ -56,7 +56,7 @@ fn the_prompt_reads_well() {
     tester
     notes in use: 2; edges: 1
     communities: 1; notes in the largest: 2
-    notes that stand alone: 0; links of a note on average: 1.0; mean clustering: 0.00
+    components: 1; notes in the largest: 2; notes that stand alone: 0; mean clustering: 0.00; mean path length: 1.00; Gini of the degrees: 0.00
     most linked:
     <<<data 73d33b666a1e21da
     btree-split (1 links)

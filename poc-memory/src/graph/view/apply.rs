@@ -157,11 +157,14 @@ impl View {
             return;
         }
         let (Some(a), Some(b)) = (self.find(edge.src), self.find(edge.dst)) else { return };
+        let half = Neighbor::outgoing(b, edge.kind, edge.graph_strength());
+        if self.edges(a).contains(&half) {
+            return;
+        }
         let new_tie = !self.are_tied(a, b);
         if new_tie && self.is_live(a) && self.is_live(b) {
             self.count_tie(a, b, 1);
         }
-        let half = Neighbor::outgoing(b, edge.kind, edge.graph_strength());
         let added = self.put_half(a, half);
         self.put_half(b, half.mirrored(a));
         self.edges += usize::from(added);

@@ -11,10 +11,18 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
+/// Rows added at once: a few milliseconds.
+const STEP: usize = 16;
+
 /// Rows added per change beside twice as many as the change brought, and the most it may bring:
 /// the graph catches up without holding up the writer for long.
-const STEP: usize = 64;
+const MORE: usize = 64;
 const MOST: usize = 512;
+
+/// Steps to make after a change that brought so many rows.
+pub(super) fn steps(brought: usize) -> usize {
+    (brought.min(MOST) * 2 + MORE).div_ceil(STEP)
+}
 
 /// Least rows room is made for.
 const ROOM: usize = 1024;
@@ -110,26 +118,26 @@ impl Hnsw {
         self.pending.iter().copied()
     }
 
-    /// Takes in pending rows after a change that brought so many.
-    pub(super) fn advance(&mut self, rows: &Rows, brought: usize) -> Result<()> {
+    /// Takes in some pending rows; whether more are left.
+    pub(super) fn advance(&mut self, rows: &Rows) -> Result<bool> {
         if rows.searchable() < self.options.from {
             // Half-way down it is not worth its memory.
             if rows.searchable() < self.options.from / 2 {
                 self.clear(rows);
             }
-            return Ok(());
+            return Ok(false);
         }
         if self.stale() > ROOM && self.stale() > self.keys.len() / 2 {
             self.clear(rows);
         }
-        for _ in 0..brought.min(MOST) * 2 + STEP {
-            let Some(row) = self.pending.pop_first() else { break };
+        for _ in 0..STEP {
+            let Some(row) = self.pending.pop_first() else { return Ok(false) };
             if let Err(error) = self.add(rows, row) {
                 self.pending.insert(row);
                 return Err(error);
             }
         }
-        Ok(())
+        Ok(!self.pending.is_empty())
     }
 
     /// Members of the graph that are no longer rows.

@@ -174,6 +174,24 @@ impl VectorIndex {
     }
 }
 
+impl VectorIndex {
+    /// Brings the graph on after a change of so many rows, in steps that searches get in between.
+    fn advance(&self, brought: usize) {
+        for _ in 0..hnsw::steps(brought) {
+            let mut state = self.state.write();
+            let state = &mut *state;
+            match state.hnsw.advance(&state.rows) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::warn!("{error}; vectors are compared one by one");
+                    break;
+                }
+            }
+        }
+    }
+}
+
 impl State {
     fn empty(options: Options) -> Self {
         State { rows: Rows::new(options.dimensions), hnsw: Hnsw::new(options), applied: 0, changes: 0 }
@@ -308,15 +326,13 @@ impl Follower for VectorIndex {
     /// counts as having no vector.
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
         let mut state = self.state.write();
-        let state = &mut *state;
         let brought = deltas.iter().map(|delta| state.take(delta, self.options.dimensions)).sum();
         state.applied = state.applied.max(seq);
         state.changes += 1;
+        drop(state);
         // Not while it is fed everything: that would hold up the open, and the scan serves.
-        if seq > 0
-            && let Err(error) = state.hnsw.advance(&state.rows, brought)
-        {
-            tracing::warn!("{error}; vectors are compared one by one");
+        if seq > 0 {
+            self.advance(brought);
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "pool",
             place: Place::Named,
-            takes: Takes::Count(1, 100_000),
+            takes: Takes::Count(1, 10_000),
             absent: Absent::Default("1000"),
             doc: "nodes that are chosen from, the best by score; the others follow by score",
         },

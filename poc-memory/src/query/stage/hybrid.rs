@@ -26,10 +26,11 @@ pub(super) const STAGE: StageDef = StageDef {
         },
     ],
     doc: "What meaning and words find together: nearest vectors, titles and texts, fused by their ranks",
-    more: "Three lists of at most 50 nodes are fused by reciprocal rank (Cormack, Clarke and Büttcher \
+    more: "Three lists of at most 50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
            2009, SIGIR): the nearest by their best vector, the best by BM25 of the title, the best by \
            BM25 of the text. A node is worth `1 / (60 + rank)` in each list that holds it, ranks from \
-           1, so nothing scores more than 3/61 ≈ 0.049. `[retrieve]` in the settings weighs the lists.",
+           1, so nothing scores more than 3/61 ≈ 0.049, unless `[retrieve]` in the settings weighs the \
+           lists otherwise.",
     example: Example { pipeline: "hybrid:\"slow query\",k=2", gives: &["session#1", "session#2"] },
     does: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());

@@ -27,7 +27,7 @@ pub(super) const STAGE: StageDef = StageDef {
             place: Place::Named,
             takes: Takes::Count(1, 100),
             absent: Absent::Default("10"),
-            doc: "nodes of other communities each node is compared with at most",
+            doc: "nodes of other communities each passage of a node is paired with at most",
         },
         Param {
             name: "probes",
@@ -44,9 +44,10 @@ pub(super) const STAGE: StageDef = StageDef {
            other communities make pairs. Both members come out, a node's score is that of its best \
            pair. The pairs travel with the set: a template prints them with `PAIRS` as long as both \
            members are in it.\n\n\
-           Up to `probes` nodes the answer is complete. In a larger store only those changed last ask, \
-           so that the time grows with the store and not with its square; an asked node finds its \
-           partners among all.",
+           Each passage names the `k` nodes of other communities that are most like it, so of a crowd \
+           of notes all alike not every pair is named. Up to `probes` nodes all ask. In a larger store \
+           only those changed last do, so that the time grows with the store and not with its square; \
+           an asked node finds its partners among all.",
     example: Example { pipeline: "interference-pairs,min_sim=0.9", gives: &["session#1", "session#2"] },
     does: |call| {
         let least = call.number("min_sim").unwrap_or_default();

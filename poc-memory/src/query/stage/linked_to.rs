@@ -8,7 +8,7 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[Param {
         name: "KEY",
         place: Place::Colon,
-        takes: Takes::Name,
+        takes: Takes::Key,
         absent: Absent::Error,
         doc: "the key of the other node",
     }],

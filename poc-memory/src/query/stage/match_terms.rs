@@ -2,7 +2,7 @@
 
 use super::{Example, StageDef, Work};
 use crate::error::Result;
-use crate::graph::Ix;
+use crate::graph::{Ix, normal_key};
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::plan::Ctx;
 use crate::query::scan::is_live_at;
@@ -30,7 +30,7 @@ pub(super) const STAGE: StageDef = StageDef {
         doc: "words, matched in keys, else in texts",
     }],
     doc: "Nodes whose key is a term (1), has it as a component (0.5) or whose text holds it (up to 0.2)",
-    more: "Terms are divided by spaces. Each term looks in the keys first, letter case aside: a node \
+    more: "Terms are divided by spaces; one that is said twice counts once. Each term looks in the keys first, letter case aside: a node \
            whose key is the term gets 1, one with the term as a component (keys are split at `-`, `_`, \
            `/`, `.` and `#`) gets 0.5. Only terms that no key answers are looked for in titles and \
            texts: 0.2 · BM25 / best BM25 (Robertson and Zaragoza 2009; a term of the title counts \
@@ -44,18 +44,14 @@ fn matching(terms: &str, ctx: &Ctx<'_>) -> Result<ResultSet> {
     let view = ctx.sources.view;
     let mut is_live = is_live_at(view, ctx.sources.now);
     let mut scores: FxHashMap<Ix, f64> = FxHashMap::default();
-    let mut in_keys: Vec<(&str, bool)> = terms.split_whitespace().map(|term| (term, false)).collect();
+    let mut terms = Terms::of(terms);
     for ix in 0..view.slots() {
-        let key = view.key(ix);
-        for (term, found) in &mut in_keys {
-            let score = key_score(key, term);
-            if score > 0.0 && is_live(ix) {
-                *scores.entry(ix).or_default() += score;
-                *found = true;
-            }
+        let score = terms.score(view.key(ix), || is_live(ix));
+        if score > 0.0 {
+            scores.insert(ix, score);
         }
     }
-    let unanswered: Vec<&str> = in_keys.iter().filter(|(_, found)| !found).map(|(term, _)| *term).collect();
+    let unanswered = terms.unanswered();
     if !unanswered.is_empty() {
         let hits = ctx.sources.indexes.text()?.search_all(&unanswered.join(" "), view.node_count());
         let best = hits.first().map_or(1.0, |hit| hit.score);
@@ -70,23 +66,78 @@ fn matching(terms: &str, ctx: &Ctx<'_>) -> Result<ResultSet> {
     Ok(ResultSet { items, pairs: Vec::new() })
 }
 
-/// What a key is worth to a term.
-fn key_score(key: &str, term: &str) -> f64 {
-    if same(key, term) {
-        KEY
-    } else if key.len() > term.len() && key.split(SEPARATORS).any(|component| same(component, term)) {
-        COMPONENT
-    } else {
-        0.0
+/// The terms of a query, each once, and which of them a key has answered. A key costs a few look-ups,
+/// however many terms there are.
+struct Terms {
+    // As written.
+    words: Vec<String>,
+    // Folded, with the place among the words.
+    places: FxHashMap<String, usize>,
+    answered: Vec<bool>,
+    // Bit n is set when a term has n bytes, the last when one has more.
+    lengths: u64,
+    // Room for a folded key.
+    folded: String,
+}
+
+impl Terms {
+    fn of(text: &str) -> Terms {
+        let (mut words, mut places, mut lengths) = (Vec::new(), FxHashMap::default(), 0);
+        for word in normal_key(text).split_whitespace() {
+            let folded: String = fold(word).collect();
+            lengths |= length(&folded);
+            places.entry(folded).or_insert_with(|| {
+                words.push(word.to_owned());
+                words.len() - 1
+            });
+        }
+        Terms { answered: vec![false; words.len()], words, places, lengths, folded: String::new() }
+    }
+
+    /// What a key is worth to all terms together. `counts` is asked only about a key that is worth
+    /// something.
+    fn score(&mut self, key: &str, counts: impl FnOnce() -> bool) -> f64 {
+        let is_folded = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
+        let key = if key.bytes().all(is_folded) {
+            key
+        } else {
+            self.folded.clear();
+            self.folded.extend(fold(key));
+            &self.folded
+        };
+        let place = |text: &str| {
+            if self.lengths & length(text) == 0 { None } else { self.places.get(text).copied() }
+        };
+        let whole = place(key);
+        let mut found: Vec<usize> = key.split(SEPARATORS).filter_map(place).collect();
+        found.retain(|place| whole != Some(*place));
+        found.sort_unstable();
+        found.dedup();
+        if whole.is_none() && found.is_empty() || !counts() {
+            return 0.0;
+        }
+        for place in whole.iter().chain(&found) {
+            if let Some(answered) = self.answered.get_mut(*place) {
+                *answered = true;
+            }
+        }
+        whole.map_or(0.0, |_| KEY) + COMPONENT * found.len() as f64
+    }
+
+    /// The terms that no key has answered.
+    fn unanswered(self) -> Vec<String> {
+        let open = self.words.into_iter().zip(self.answered).filter(|(_, answered)| !answered);
+        open.map(|(word, _)| word).collect()
     }
 }
 
-/// Equal up to letter case.
-fn same(text: &str, term: &str) -> bool {
-    if text.is_ascii() || term.is_ascii() {
-        return text.eq_ignore_ascii_case(term);
-    }
-    text.chars().flat_map(char::to_lowercase).eq(term.chars().flat_map(char::to_lowercase))
+/// A text without regard to letter case.
+fn fold(text: &str) -> impl Iterator<Item = char> {
+    text.chars().flat_map(char::to_lowercase)
+}
+
+fn length(text: &str) -> u64 {
+    1 << text.len().min(63)
 }
 
 #[cfg(test)]
@@ -95,7 +146,9 @@ mod tests {
 
     #[test]
     fn tiers_of_keys() {
-        let check = |key, term, expected| assert_eq!(key_score(key, term), expected, "{key} {term}");
+        let check = |key: &str, terms: &str, expected| {
+            assert_eq!(Terms::of(terms).score(key, || true), expected, "{key} {terms}");
+        };
         check("b-tree", "b-tree", 1.0);
         check("B-Tree", "b-tree", 1.0);
         check("b-tree", "tree", 0.5);
@@ -104,5 +157,19 @@ mod tests {
         check("b-trees", "tree", 0.0);
         check("über-uns", "ÜBER", 0.5);
         check("tree", "b-tree", 0.0);
+        // Several terms add up; one that is said or found twice counts once.
+        check("b-tree", "b tree b-tree", 2.0);
+        check("tree-of-trees/tree", "tree Tree", 0.5);
+        // However an accent is typed.
+        check("caf\u{e9}-notes", "cafe\u{301}", 0.5);
+        check(&"x".repeat(80), &"x".repeat(80), 1.0);
+    }
+
+    #[test]
+    fn what_no_key_answers_is_looked_for_in_texts() {
+        let mut terms = Terms::of("wal Soup tree soup");
+        terms.score("b-tree", || true);
+        terms.score("wal", || false);
+        assert_eq!(terms.unanswered(), ["wal", "Soup"]);
     }
 }

@@ -13,7 +13,7 @@ pub(super) const STAGE: StageDef = StageDef {
         Param {
             name: "KEY",
             place: Place::Colon,
-            takes: Takes::Name,
+            takes: Takes::Key,
             absent: Absent::Error,
             doc: "the key of the node in the middle",
         },

@@ -7,9 +7,13 @@ use crate::query::scan::is_live_at;
 use crate::query::top::best_first;
 use rustc_hash::FxHashSet;
 
-/// The best `most` of the set, best first, ties by id; a remark where there are more.
+/// The best `most` of the set with a score above 0, best first, ties by id; a remark where others are
+/// left out.
 pub(super) fn best(ctx: &Ctx<'_>, items: &[Scored], most: usize) -> Vec<(Ix, f64)> {
-    let mut seeds = items.to_vec();
+    let mut seeds: Vec<Scored> = items.iter().filter(|item| item.score > 0.0).copied().collect();
+    if seeds.len() < items.len() {
+        ctx.note(format!("{} of {} in the set have a score above 0", seeds.len(), items.len()));
+    }
     best_first(ctx.sources.view, &mut seeds);
     if seeds.len() > most {
         ctx.note(format!("from the {most} best of {}", seeds.len()));

@@ -1,6 +1,7 @@
 //! `spread,max_hops=3,edge_decay=0.3,min_activation=0.005`: spreading activation from the incoming set
 //! (`rank::activation`).
 
+use super::seeds::best;
 use super::{Example, StageDef, Work};
 use crate::error::Result;
 use crate::graph::Ix;
@@ -47,7 +48,8 @@ pub(super) const STAGE: StageDef = StageDef {
     more: "All nodes of the set emit their score at once. Per hop, what arrives at a node from all \
            sides is summed; a sum under `min_activation` is dropped, any other counts and goes on along \
            every tie, times `edge_decay · strength`. A node scores `weight · Σ of what arrived in all \
-           hops`, the set what it emitted as well; the weight does not gate the spread. Spreading \
+           hops`, the set what it emitted as well; the weight does not gate the spread. Nodes of the \
+           set that are not live, or score 0 or less, emit nothing. Spreading \
            activation after Collins and Loftus (1975), the summing of sources after Anderson (1983). \
            Activation counts as it is: behind `hybrid`, whose scores are small, take a smaller \
            `min_activation`.\n\n\
@@ -62,7 +64,7 @@ pub(super) const STAGE: StageDef = StageDef {
     },
     work: Work::Algorithm(|call, ctx, items| {
         let (view, rules) = (ctx.sources.view, rules(call)?);
-        let sources: Vec<(Ix, f64)> = items.iter().map(|item| (item.ix, item.score)).collect();
+        let sources = best(ctx, items, usize::MAX);
         Ok(weighed(ctx, spread(view, &sources, rules, is_live_at(view, ctx.sources.now))))
     }),
 };

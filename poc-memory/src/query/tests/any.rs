@@ -14,7 +14,7 @@ fn value(param: &'static Param) -> BoxedStrategy<String> {
     let words = |list: &[&'static str]| select(list.to_vec()).prop_map(str::to_owned).boxed();
     match param.takes {
         Takes::Text => words(&["title", "body 3", "\"n1 title 2\"", "word", "éé"]),
-        Takes::Name if param.name == "KEY" => words(&["n0", "n1", "n3", "n7", "n99"]),
+        Takes::Key => words(&["n0", "n1", "n3", "n7", "n99"]),
         Takes::Name => words(&["linker", "manual", "import", "nobody"]),
         Takes::NodeType => words(&["episodic", "daily", "weekly"]),
         Takes::SortField => words(&["priority", "weight", "score", "degree", "created", "visited:linker"]),
@@ -22,7 +22,8 @@ fn value(param: &'static Param) -> BoxedStrategy<String> {
         Takes::Glob => words(&["n*", "n?", "n[0-4]", "*"]),
         Takes::State => words(&["active", "stale", "superseded", "expired"]),
         Takes::Count(least, most) => {
-            (least..=most.min(least + 12)).prop_map(|count| count.to_string()).boxed()
+            let near = least..=most.min(least + 12);
+            prop_oneof![12 => near, 1 => Just(most)].prop_map(|count| count.to_string()).boxed()
         }
         Takes::Number(least, most) => (0u32..=10)
             .prop_map(move |tenths| (least + (most - least) * f64::from(tenths) / 10.0).to_string())

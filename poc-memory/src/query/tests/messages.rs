@@ -327,7 +327,7 @@ fn each_kind_of_problem() {
       ^^^^^^^
     hint: write `similar:TEXT[,k=50]`; search terms in front serve as its text
 
-    `neighbors` needs a name
+    `neighbors` needs a key
       neighbors
       ^^^^^^^^^
     hint: write `neighbors:KEY[,hops=1]`

@@ -35,7 +35,7 @@ const LEXICAL: &str = "\
 ## How it is written
 
 - Words are lower case with `-`. Spaces and line breaks around `|` and `,`, and behind `:` and `!`, do not matter.
-- A value stands in `\"…\"` or `'…'` when it holds `|`, `,` or starts with a quote; the quote itself is written twice.
+- A value stands in `\"…\"` or `'…'` when it holds `|`, `,` or spaces (a text may hold spaces without) or starts with a quote; the quote itself is written twice.
 - Durations: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds.
 - Comparisons (`CMP`): `>`, `>=`, `<`, `<=`, `=`; a bare value is `=`.
 - Globs: `*` any characters, `?` one, `[a-z]` one of these, `[!a-z]` one of the others.
@@ -69,7 +69,7 @@ characters, what is wrong and what would be right. The exit status is 2.
 const EXPLAIN: &str = "\
 ## Seeing what a pipeline does
 
-`poc-memory search … --explain` tells of every stage what it does, how many notes went in and came \
+`poc-memory search … --explain` adds to the answer what every stage does, how many notes went in and came \
 out, how long it took, and where derived structure came from. `poc-memory pipeline explain` tells \
 it without running, with all parameters; `pipeline check` says whether pipelines are sound, and \
 `pipeline list` shows the saved ones.
@@ -265,7 +265,10 @@ fn fields(world: &World) -> String {
             cell(field.doc)
         );
     }
-    text.push('\n');
+    for field in FIELDS.iter().filter(|field| !field.more.is_empty()) {
+        let _ = write!(text, "\n### {}\n\n{}\n", field.word, field.more);
+    }
+    text.push_str("\n### In order\n\n");
     for field in FIELDS {
         if let Some(sort) = field.sort {
             let first = if field.word == "score" { "match:\"wal tree\" | " } else { "" };
@@ -341,7 +344,7 @@ fn explained(world: &World) -> String {
     let outline = Pipeline::parse("match:b-tree | spread,max_hops=2", &NAMES).unwrap().outline();
     let outline: String = outline.iter().map(ToString::to_string).collect();
     format!(
-        "{EXPLAIN}\n```text\n$ poc-memory search -p '{pipeline}' --explain\n{explanation}\
-         $ poc-memory pipeline explain 'match:b-tree | spread,max_hops=2'\n{outline}```\n\n"
+        "{EXPLAIN}\nOf `{pipeline}`, with the times left out:\n\n```text\n{explanation}```\n\n\
+         And what `pipeline explain` says of `match:b-tree | spread,max_hops=2`:\n\n```text\n{outline}```\n\n"
     )
 }

@@ -35,7 +35,6 @@ fn explain_tells_every_stage() {
     offset:1 [transform] 4 → 3: all but the first 1
     limit:2 [transform] 3 → 2: the first 2
     ");
-    assert!(explanation.stages.iter().all(|stage| stage.micros >= 0.0));
     assert!(explanation.total_micros >= explanation.stages.iter().map(|stage| stage.micros).sum());
 }
 
