@@ -43,7 +43,7 @@ pub const LIVE: &str = "live AND (expires IS NULL OR expires > :now)";
 /// The priority of the language's `sort:priority`, its factors in the same order.
 pub const PRIORITY: &str = "CASE WHEN outlier IS NULL THEN 1.0 - clustering ELSE MIN(outlier / 3.0, 3.0) END \
      * CASE WHEN replayed IS NULL THEN 3.0 \
-     ELSE MAX(0.0, MIN(5.0, (:now - replayed) / 1000.0 / 86400.0 / MAX(interval, 1))) END \
+     ELSE MAX(0.0, MIN(5.0, (:now - replayed) / (86400000.0 * MAX(interval, 1)))) END \
      * (1.0 + emotion / 10.0)";
 
 impl Sqlite {

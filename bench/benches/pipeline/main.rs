@@ -142,8 +142,8 @@ fn best_by_hand(view: &View, outliers: &Outliers, mut wanted: impl FnMut(Ix) -> 
         let overdue = match replays.of(ix, None) {
             None => 3.0,
             Some(at) => {
-                let days = NOW.seconds_since(at) / 86_400.0;
-                (days / f64::from(intervals.of(ix, 0).max(1))).clamp(0.0, 5.0)
+                let interval = f64::from(intervals.of(ix, 0).max(1)) * Span::DAY.0 as f64;
+                ((NOW.0 - at.0) as f64 / interval).clamp(0.0, 5.0)
             }
         };
         let priority = displacement * overdue * (1.0 + f64::from(emotions.of(ix, 0.0)) / 10.0);

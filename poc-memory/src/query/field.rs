@@ -81,8 +81,8 @@ pub const FIELDS: &[Field] = &[
             Box::new(move |item: Scored| {
                 let ix = item.ix;
                 let outlier = outliers.as_ref().and_then(|outliers| outliers.of(ix));
-                let clustering = clustering(degrees.of(ix, 0), triangles.of(ix, 0));
-                let displacement = displacement(outlier, clustering);
+                let displacement =
+                    displacement(outlier, || clustering(degrees.of(ix, 0), triangles.of(ix, 0)));
                 let (interval, replayed) = (intervals.of(ix, 0), replays.of(ix, None));
                 priority(displacement, interval, replayed, emotions.of(ix, 0.0), now)
             })

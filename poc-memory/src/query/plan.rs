@@ -244,7 +244,8 @@ fn filter<'a>(call: &'a Call, ctx: &'a Ctx<'a>) -> Result<Option<Box<dyn Filter 
             let compare = call.compare("CMP")?;
             let until = field.unit.is_time().then_some(ctx.sources.now);
             let field = (field.read)(ctx, "");
-            Some(Box::new(Comparison { field, compare, until, values: Vec::new() }))
+            let (relation, bound) = (compare.relation, compare.quantity.amount());
+            Some(Box::new(Comparison { field, relation, bound, until, values: Vec::new() }))
         }
         _ => None,
     })

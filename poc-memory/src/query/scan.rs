@@ -4,6 +4,7 @@
 //! inlined into the loop over the block, so a node costs what a hand-written loop would pay.
 
 use super::Scored;
+use super::value::Relation;
 use crate::graph::{Ix, NodeId, State, View};
 use crate::time::Timestamp;
 use std::cell::{Cell, RefCell};
@@ -43,8 +44,10 @@ impl<F: FnMut(Scored) -> f64> Read for F {
 pub(super) struct Comparison<'a> {
     /// What is compared.
     pub(super) field: Box<dyn Read + 'a>,
-    /// With what.
-    pub(super) compare: super::value::Compare,
+    /// How.
+    pub(super) relation: Relation,
+    /// With what: a number, or milliseconds for a field that is an instant.
+    pub(super) bound: f64,
     /// For a field that is an instant: the one the time passed is counted to.
     pub(super) until: Option<Timestamp>,
     /// Room for the values of a block.
@@ -56,11 +59,24 @@ impl Filter for Comparison<'_> {
         self.values.clear();
         self.field.read(items, &mut self.values);
         if let Some(until) = self.until {
-            self.values.iter_mut().for_each(|millis| *millis = (until.0 as f64 - *millis) / 1000.0);
+            self.values.iter_mut().for_each(|instant| *instant = until.0 as f64 - *instant);
         }
-        let mut values = self.values.iter();
-        compact(items, |_| values.next().is_some_and(|&value| self.compare.holds(value) == wanted));
+        let (values, bound) = (self.values.as_slice(), self.bound);
+        // A loop for each: in one loop for all every item would pay for the choice.
+        match self.relation {
+            Relation::Greater => compact_by(items, values, |value| (value > bound) == wanted),
+            Relation::GreaterEqual => compact_by(items, values, |value| (value >= bound) == wanted),
+            Relation::Less => compact_by(items, values, |value| (value < bound) == wanted),
+            Relation::LessEqual => compact_by(items, values, |value| (value <= bound) == wanted),
+            Relation::Equal => compact_by(items, values, |value| (value == bound) == wanted),
+        }
     }
+}
+
+/// Keeps the items whose value passes; there is one for each.
+fn compact_by(items: &mut Vec<Scored>, values: &[f64], keep: impl Fn(f64) -> bool) {
+    let mut values = values.iter();
+    compact(items, |_| values.next().is_some_and(|&value| keep(value)));
 }
 
 /// As `Vec::retain`, without a branch on the test: over a column its outcome is hard to predict.

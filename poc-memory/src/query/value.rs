@@ -114,20 +114,12 @@ impl Relation {
     ];
 }
 
-impl Compare {
-    /// Whether `value` (a number, or seconds) stands in the relation to the quantity.
-    #[inline]
-    pub(super) fn holds(&self, value: f64) -> bool {
-        let bound = match self.quantity {
+impl Quantity {
+    /// The number, or milliseconds.
+    pub(super) fn amount(self) -> f64 {
+        match self {
             Quantity::Number(number) => number,
-            Quantity::Span(span) => span.seconds(),
-        };
-        match self.relation {
-            Relation::Greater => value > bound,
-            Relation::GreaterEqual => value >= bound,
-            Relation::Less => value < bound,
-            Relation::LessEqual => value <= bound,
-            Relation::Equal => value == bound,
+            Quantity::Span(span) => span.0 as f64,
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Example, StageDef, Work};
 use crate::graph::Ix;
 use crate::query::Scored;
 use crate::query::plan::Ctx;
-use crate::query::scan::{Scan, States, compact, state_at};
+use crate::query::scan::{Scan, States, state_at};
 
 /// Nodes a block holds: those of one chunk of the columns.
 const BLOCK: Ix = crate::graph::Column::<u8>::CHUNK as Ix;
@@ -58,9 +58,16 @@ impl<F: FnMut(Ix) -> bool> Scan for All<F> {
         if self.next >= end {
             return false;
         }
-        block.clear();
-        block.extend((self.next..end).map(|ix| Scored { ix, score: 1.0 }));
-        compact(block, |item| (self.admits)(item.ix));
+        // What is not admitted is written over by the next: a branch would be hard to predict.
+        block.resize((end - self.next) as usize, Scored { ix: 0, score: 1.0 });
+        let mut kept = 0;
+        for ix in self.next..end {
+            if let Some(slot) = block.get_mut(kept) {
+                *slot = Scored { ix, score: 1.0 };
+            }
+            kept += usize::from((self.admits)(ix));
+        }
+        block.truncate(kept);
         self.next = end;
         true
     }

@@ -142,8 +142,8 @@ impl Graph {
                 let clustering = if possible == 0 { 0.0 } else { joined as f64 / possible as f64 };
                 let interval = f64::from(record.activity.replay_interval.max(1));
                 let overdue = record.activity.replayed.map_or(3.0, |at| {
-                    let days = (NOW.0 - at.0) as f64 / 86_400_000.0;
-                    (days / interval).clamp(0.0, 5.0)
+                    // One division: equal shares of different intervals tie.
+                    ((NOW.0 - at.0) as f64 / (86_400_000.0 * interval)).clamp(0.0, 5.0)
                 });
                 let displacement = match outliers.of(at as u32) {
                     Some(score) => (score / 3.0).min(3.0),
