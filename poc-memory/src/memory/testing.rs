@@ -3,8 +3,9 @@
 use super::{Draft, Memory, insert};
 use crate::chance::SeededChance;
 use crate::config::Config;
-use crate::graph::{NodeId, Trust};
+use crate::graph::{NodeId, Trust, testing};
 use crate::paths::Paths;
+use crate::store::{Follower, Store, Tx};
 use crate::time::{ManualClock, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
@@ -31,6 +32,20 @@ impl Scratch {
         let paths = Paths::in_folder(&folder.path().join("home"));
         let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededChance::new(7))).unwrap();
         Scratch { memory, clock, folder }
+    }
+
+    /// A memory whose store holds so many notes and is also followed by another index than its own.
+    pub(crate) fn followed_by(follower: Arc<dyn Follower>, notes: u64) -> Scratch {
+        let mut scratch = Scratch::new();
+        let directory = scratch.folder.path().join("followed");
+        let embedder = scratch.embedder.name();
+        let store = Store::open(&directory, embedder, Vec::new()).unwrap();
+        let fill = |tx: &mut Tx<'_>| (1..=notes).try_for_each(|number| tx.put_node(&testing::node(number)));
+        store.transact(scratch.cause("manual", "import"), fill).unwrap();
+        store.checkpoint().unwrap();
+        drop(store);
+        scratch.memory.store = Store::open(&directory, scratch.embedder.name(), vec![follower]).unwrap();
+        scratch
     }
 
     /// A folder for files of the test.

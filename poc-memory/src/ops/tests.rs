@@ -1,5 +1,6 @@
 //! Every verb of the graph through the table: words in, words and values out.
 
+mod fresh;
 mod past;
 
 use super::*;

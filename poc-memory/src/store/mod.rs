@@ -23,6 +23,8 @@ mod records;
 pub(crate) mod sealed;
 mod table;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod tx;
 mod txn;

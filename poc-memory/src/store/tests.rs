@@ -16,13 +16,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use tempfile::TempDir;
 
+mod changes;
+mod checked;
 mod damage;
 mod equivalence;
 mod followers;
+mod opening;
 mod past;
 mod power_cut;
 mod sharing;
 mod transactions;
+mod view_file;
 
 /// The embedder of all tests.
 const EMBEDDER: &str = "test";

@@ -230,6 +230,16 @@ fn damaged_snapshots_are_noticed() {
 }
 
 #[test]
+fn what_was_reset_stays_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = open(directory.path());
+    index.apply(5, &[put(&note(1, "Harbour", ""))]).unwrap();
+    index.checkpoint().unwrap();
+    index.reset().unwrap();
+    assert_eq!((index.applied(), open(directory.path()).applied()), (0, 0));
+}
+
+#[test]
 fn settings_out_of_range_are_refused() {
     let check = |text: config::Text| TextIndex::open(Path::new("/nonexistent"), &text).err().unwrap();
     insta::assert_snapshot!(check(config::Text { k1: -1.0, ..config() }), @"`text.k1`: k1 of BM25 cannot be -1");

@@ -365,6 +365,8 @@ fn files_of_another_embedder_are_not_used() {
     let other = VectorIndex::open(directory.path(), &config(1000), "test-2", 2).unwrap();
     assert_eq!(other.applied(), 0);
     assert_eq!(open(directory.path(), 1000, 3).applied(), 0);
+    index.reset().unwrap();
+    assert_eq!(open(directory.path(), 1000, 2).applied(), 0, "what was reset stays away");
 }
 
 #[test]

@@ -21,12 +21,13 @@ impl Engine for MemoryEngine {
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        let state = self.0.read();
-        let range = state.records.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));
-        for (key, value) in range {
-            each(key, value)?;
-        }
-        Ok(())
+        // As in sled, a batch need not wait for whoever scans.
+        let found: Vec<_> = {
+            let records = &self.0.read().records;
+            let range = records.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));
+            range.map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
+        found.iter().try_for_each(|(key, value)| each(key, value))
     }
 
     fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()> {

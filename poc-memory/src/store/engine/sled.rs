@@ -113,3 +113,46 @@ impl Engine for SledEngine {
 fn failed(error: sled::Error) -> Error {
     Error::internal(format!("the record engine failed: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn engine(folder: &tempfile::TempDir) -> Result<SledEngine> {
+        SledEngine::open(folder.path())
+    }
+
+    #[test]
+    fn damage_that_comes_to_light_is_told_and_noted_for_the_next_open() {
+        let corruption =
+            |_: &sled::Db| -> sled::Result<()> { Err(sled::Error::Corruption { at: None, bt: () }) };
+        let panic = |_: &sled::Db| -> sled::Result<()> { panic!("boom") };
+        for (harm, told) in [
+            (
+                corruption as fn(&sled::Db) -> sled::Result<()>,
+                "the record engine failed: Read corrupted data at file offset None backtrace ()",
+            ),
+            (panic, "panic: boom"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let damaged = engine(&folder).unwrap();
+            let error = damaged.guarded(harm).unwrap_err();
+            assert_eq!(error.message, format!("the records are damaged: {told}"));
+            assert!(error.hint.is_some());
+            drop(damaged);
+            let error = engine(&folder).err().unwrap();
+            insta::allow_duplicates! { insta::assert_snapshot!(error, @"it was found damaged when it was used last"); }
+        }
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_no_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let failing = engine(&folder).unwrap();
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = failing.guarded(|_| -> sled::Result<()> { Err(sled::Error::Io(full)) }).unwrap_err();
+        assert!(error.message.starts_with("the record engine failed: "), "{error}");
+        drop(failing);
+        assert!(engine(&folder).is_ok());
+    }
+}

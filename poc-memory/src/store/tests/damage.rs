@@ -232,3 +232,9 @@ fn a_record_engine_ahead_of_the_log_is_rebuilt() {
     assert_eq!(numbers(&store), [1, 2]);
     insta::assert_snapshot!(store.recovery().notes[1], @"the record engine could not be used (it is ahead of the log): it was moved to `quarantine/records` and rebuilt from the log");
 }
+
+/// Nobody reads all records when the view is saved: damage comes to light when they are used.
+#[test]
+fn a_record_engine_that_was_found_damaged_is_rebuilt() {
+    survives(|records| fs::write(records.join("damaged"), "").unwrap(), Some(true));
+}

@@ -1,0 +1,45 @@
+//! An answer says when an index could not give everything.
+
+use super::*;
+use crate::memory::Reading;
+use crate::store::testing::{Release, Slow, Stop};
+
+/// A memory beside whose indexes one is being built that has much to take in.
+fn being_built() -> (Scratch, Arc<Slow>, Release) {
+    let slow = Arc::new(Slow::at(Stop::Feed));
+    let memory = Scratch::followed_by(slow.clone(), 5001);
+    while memory.store.behind().is_empty() {
+        std::thread::yield_now();
+    }
+    (memory, slow.clone(), Release(slow))
+}
+
+#[test]
+fn answers_are_degraded_while_an_index_is_being_built() {
+    let (memory, slow, _release) = being_built();
+    let told = |line| {
+        let answer = json(&memory, line);
+        (answer["as_of"]["seq"].clone(), answer["lag"].clone(), answer["degraded"].clone())
+    };
+    let told = || ["search -p all|limit:1", "get n7", "stats"].map(told);
+    let poorer = serde_json::json!(["slow: it is being built and does not have everything yet"]);
+    assert_eq!(told(), [(); 3].map(|()| (1.into(), 1.into(), poorer.clone())));
+    insta::assert_snapshot!(say(&memory, "search -p all|key:n7|limit:1"), @r"
+      1.000  n7  semantic  Title 7
+    degraded: slow: it is being built and does not have everything yet
+    ");
+    slow.go();
+    memory.store.settle();
+    assert_eq!(told(), [(); 3].map(|()| (1.into(), 0.into(), serde_json::json!([]))));
+}
+
+/// Whether it was asked before or after it had everything cannot be told.
+#[test]
+fn an_answer_during_which_an_index_was_completed_is_degraded() {
+    let (memory, slow, _release) = being_built();
+    let reading = Reading::of(&memory, None).unwrap();
+    slow.go();
+    memory.store.settle();
+    assert_eq!(reading.freshness().degraded, ["an index was completed only while this was answered"]);
+    assert!(Reading::of(&memory, None).unwrap().freshness().degraded.is_empty());
+}
