@@ -4,24 +4,17 @@
 
 use memchr::memmem::Finder;
 
-/// A compiled glob: most keys are told by the bytes it begins or ends with.
+/// A compiled glob: most keys are told by bytes they lack.
 #[derive(Clone, Debug)]
 pub(super) struct Glob {
     text: String,
+    // The characters it begins and those it ends with.
     head: String,
-    middle: Middle,
     tail: String,
-}
-
-/// What stands between the characters a glob begins and those it ends with.
-#[derive(Clone, Debug)]
-enum Middle {
-    /// Nothing.
-    Empty,
-    /// These in their order, with any runs around them.
-    Apart(Vec<Finder<'static>>),
-    /// Anything. All that match hold the needle.
-    Tokens { needle: Finder<'static>, tokens: Vec<Token> },
+    // The other characters, in pieces that stand next to each other, in their order.
+    pieces: Vec<Finder<'static>>,
+    // What stands between head and tail, where runs around the pieces are not all of it.
+    middle: Option<Vec<Token>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +39,12 @@ impl Glob {
         let tail = tokens.drain(from..).filter_map(|token| token.char()).collect();
         let until = tokens.iter().position(|token| token.char().is_none()).unwrap_or(0);
         let head = tokens.drain(..until).filter_map(|token| token.char()).collect();
-        Ok(Glob { text: text.to_owned(), head, middle: Middle::of(tokens), tail })
+        let pieces = tokens.split(|token| token.char().is_none()).filter(|piece| !piece.is_empty());
+        let piece = |piece: &[Token]| piece.iter().filter_map(Token::char).collect::<String>();
+        let pieces = pieces.map(|tokens| Finder::new(&piece(tokens)).into_owned()).collect();
+        let told = |token: &Token| *token == Token::AnyRun || token.char().is_some();
+        let middle = (tokens.is_empty() || !tokens.iter().all(told)).then_some(tokens);
+        Ok(Glob { text: text.to_owned(), head, tail, pieces, middle })
     }
 
     /// The glob as written.
@@ -57,51 +55,23 @@ impl Glob {
     /// Whether it matches the whole of `text`.
     pub(super) fn matches(&self, text: &str) -> bool {
         let Some(rest) = self.between(text) else { return false };
-        match &self.middle {
-            Middle::Empty => rest.is_empty(),
-            Middle::Apart(finders) => {
-                let mut rest = rest.as_bytes();
-                // The first place is as good as any: it leaves the most for the others.
-                finders.iter().all(|finder| match finder.find(rest) {
-                    Some(at) => {
-                        rest = rest.get(at + finder.needle().len()..).unwrap_or_default();
-                        true
-                    }
-                    None => false,
-                })
+        let mut open = rest.as_bytes();
+        // The first place is as good as any: it leaves the most for the others.
+        let holds_pieces = self.pieces.iter().all(|piece| match piece.find(open) {
+            Some(at) => {
+                open = open.get(at + piece.needle().len()..).unwrap_or_default();
+                true
             }
-            Middle::Tokens { needle, tokens } => {
-                needle.find(rest.as_bytes()).is_some() && matches(tokens, rest)
-            }
-        }
+            None => false,
+        });
+        holds_pieces && self.middle.as_ref().is_none_or(|tokens| matches(tokens, rest))
     }
-}
 
-impl Glob {
     /// What stands between head and tail; `None` when they are not there.
     fn between<'t>(&self, text: &'t str) -> Option<&'t str> {
         // An empty `String` points nowhere, where a comparison of nothing is slow on some processors.
         let rest = if self.head.is_empty() { text } else { text.strip_prefix(self.head.as_str())? };
         if self.tail.is_empty() { Some(rest) } else { rest.strip_suffix(self.tail.as_str()) }
-    }
-}
-
-impl Middle {
-    /// Of tokens that neither begin nor end with a character.
-    fn of(tokens: Vec<Token>) -> Middle {
-        if tokens.is_empty() {
-            return Middle::Empty;
-        }
-        let finder = |piece: &[Token]| {
-            let text: String = piece.iter().filter_map(Token::char).collect();
-            Finder::new(&text).into_owned()
-        };
-        let pieces = tokens.split(|token| token.char().is_none()).filter(|piece| !piece.is_empty());
-        if tokens.iter().all(|token| *token == Token::AnyRun || token.char().is_some()) {
-            return Middle::Apart(pieces.map(finder).collect());
-        }
-        let needle = finder(pieces.max_by_key(|piece| piece.len()).unwrap_or_default());
-        Middle::Tokens { needle, tokens }
     }
 }
 
