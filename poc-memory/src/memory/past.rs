@@ -70,6 +70,9 @@ impl Memory {
                 .hint(format!("it is {now}; without a time the newest state is shown"))
                 .field("at"));
         }
+        if at.utc().is_none() {
+            return Err(Error::not_found("nothing was stored as long ago as that").field("at"));
+        }
         let kept = self.past.lock().clone();
         if let Some(past) = kept
             && past.store.is_as_of(at)?
