@@ -38,6 +38,10 @@ section!(
         search: Search,
         /// Finding by meaning and by words together.
         retrieve: Retrieve,
+        /// The op `query`.
+        query: Query,
+        /// The op `explore`.
+        explore: Explore,
         /// Pipelines by the names they are used under: `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
         /// Agents as a whole.
@@ -199,7 +203,8 @@ section!(
     }
 );
 section!(
-    /// Finding by meaning and by words together: weights of the lists that are fused, from 0.
+    /// Finding by meaning and by words together: weights of the lists that are fused, from 0, and how
+    /// many notes are wanted.
     Retrieve {
         /// The nearest vectors.
         vector_weight: f64,
@@ -207,6 +212,85 @@ section!(
         title_weight: f64,
         /// BM25 of bodies.
         body_weight: f64,
+        /// Notes an answer of `retrieve` has when the request does not say.
+        top_k: usize,
+    }
+);
+section!(
+    /// The op `query`.
+    Query {
+        /// Notes with the nearest titles that are looked at.
+        pool: usize,
+        /// Notes named when nothing is known.
+        fallback: usize,
+        /// Whether one fused number decides, instead of the two-way gate.
+        use_fused_gate: bool,
+        /// The fused gate.
+        fused: FusedGate,
+        /// The two-way gate by kind of embedder, which its cosines belong to; `default` is for all
+        /// others.
+        gates: BTreeMap<String, Gate>,
+    }
+);
+
+impl Query {
+    /// The gate for a kind of embedder.
+    pub fn gate(&self, embedder: &str) -> Option<&Gate> {
+        self.gates.get(embedder).or_else(|| self.gates.get("default"))
+    }
+}
+
+section!(
+    /// The gate by one number: weights of the signals, and what is enough.
+    FusedGate {
+        /// Of the cosine.
+        vec_weight: f64,
+        /// Of the trigrams.
+        lex_weight: f64,
+        /// Of the cross-encoder.
+        ce_weight: f64,
+        /// Enough for STRONG.
+        strong: f64,
+        /// Enough for WEAK.
+        weak: f64,
+    }
+);
+section!(
+    /// The two-way gate: least values of the signals, each 0–1.
+    Gate {
+        /// A title below this cosine is not looked at.
+        least_vec: f64,
+        /// Trigrams for STRONG by text …
+        strong_text_lex: f64,
+        /// … and the cosine with them.
+        strong_text_vec: f64,
+        /// Cosine for STRONG by meaning.
+        strong_meaning_vec: f64,
+        /// Trigrams without which nothing passes …
+        least_lex: f64,
+        /// … and by how much they must be more for STRONG by meaning.
+        meaning_margin: f64,
+        /// Cosine for WEAK.
+        weak_vec: f64,
+        /// What a cross-encoder must say for STRONG.
+        strong_ce: f64,
+    }
+);
+section!(
+    /// The op `explore`.
+    Explore {
+        /// Hops.
+        depth: usize,
+        /// Ways that go on after each hop.
+        beam: usize,
+        /// Notes after which no further hop is made.
+        target_count: usize,
+        /// Weight of meaning beside the strength of an edge.
+        alpha: f64,
+        /// What a hop leaves of a score, 0–1.
+        gamma: f64,
+        /// MMR's λ, and how much likeness to the way so far counts against a step, 0–1.
+        mmr_lambda: f64,
     }
 );
 section!(

@@ -223,6 +223,17 @@ impl View {
         self.state(ix).is_some_and(State::is_live)
     }
 
+    /// Whether searches see the node at `now`: one past its date has expired, even before that is
+    /// written down.
+    pub fn is_found_at(&self, ix: Ix, now: Timestamp) -> bool {
+        self.is_live(ix) && self.expires(ix).is_none_or(|at| at > now)
+    }
+
+    /// The nodes by id that searches see at `now`.
+    pub fn found_at(&self, now: Timestamp) -> impl Fn(NodeId) -> bool {
+        move |id| self.find(id).is_some_and(|ix| self.is_found_at(ix, now))
+    }
+
     /// Whether indexes ascend with ids, so that a scan in index order is a scan in id order.
     pub fn ids_ascend(&self) -> bool {
         self.ids_ascend

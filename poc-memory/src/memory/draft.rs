@@ -1,12 +1,11 @@
 //! A note as somebody wants it stored, and what is checked before anything else happens.
 
-use super::key;
+use super::{key, keywords};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{Category, NodeId, Trust};
 use crate::similar;
 use crate::time::Timestamp;
-use unicode_normalization::UnicodeNormalization;
 
 /// Greatest emotion of a node.
 pub const EMOTION_MAX: f32 = 10.0;
@@ -84,7 +83,7 @@ impl Draft {
         self.author = filled(self.author.map(|author| one_line(&author)));
         self.source = filled(self.source.map(|source| one_line(&source)));
         self.key = self.key.map(|given| key::checked(&given)).transpose()?;
-        self.keywords = self.keywords.map(|words| normalized(&words)).transpose()?;
+        self.keywords = self.keywords.map(|words| keywords::normalized(&words)).transpose()?;
         if let Some(name) = &self.node_type {
             known_type(name, config)?;
         }
@@ -177,28 +176,6 @@ pub(super) fn known_type(name: &str, config: &Config) -> Result<()> {
     Err(Error::invalid(format!("unknown type `{name}`")).hint(hint).field("type"))
 }
 
-/// Keywords trimmed, in lower case and in Unicode's NFC, each once, in order.
-pub(super) fn normalized(words: &[String]) -> Result<Vec<String>> {
-    let mut kept: Vec<String> = Vec::with_capacity(words.len());
-    for word in words {
-        let normal: String = word.trim().to_lowercase().nfc().collect();
-        let wrong = if normal.is_empty() {
-            "a keyword is empty".to_owned()
-        } else if normal.contains(',') {
-            format!("the keyword `{normal}` has a comma in it")
-        } else if normal.contains(char::is_control) {
-            format!("the keyword {normal:?} has a control character in it")
-        } else {
-            if !kept.contains(&normal) {
-                kept.push(normal);
-            }
-            continue;
-        };
-        return Err(Error::invalid(wrong).hint("give each keyword by itself").field("keywords"));
-    }
-    Ok(kept)
-}
-
 fn list(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
@@ -274,7 +251,7 @@ mod tests {
     #[test]
     fn keywords_are_normalised() {
         let words = ["  B-Tree ", "b-tree", "Cafe\u{301}"].map(String::from);
-        assert_eq!(normalized(&words).unwrap(), ["b-tree", "café"]);
+        assert_eq!(keywords::normalized(&words).unwrap(), ["b-tree", "café"]);
     }
 
     #[test]

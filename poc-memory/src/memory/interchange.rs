@@ -1,7 +1,7 @@
 //! A node with everything that belongs to it, as export writes it and import reads it back.
 
 use super::draft::{self, EMOTION_MAX};
-use super::key;
+use super::{key, keywords};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{
@@ -234,7 +234,7 @@ impl Note {
         if key::checked(&self.key)? != self.key {
             return wrong("key", format!("the key {:?} is not trimmed and in NFC", self.key));
         }
-        if draft::normalized(&self.keywords)? != self.keywords {
+        if keywords::normalized(&self.keywords)? != self.keywords {
             return wrong("keywords", "the keywords are not normalised".into());
         }
         if self.title.is_empty() || self.title.contains('\n') {

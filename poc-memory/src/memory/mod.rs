@@ -1,5 +1,6 @@
 //! The open memory: store, indexes, embedder and settings together, and what can be done to notes.
 
+pub mod classify;
 pub mod delete;
 pub mod diff;
 mod draft;
@@ -11,11 +12,13 @@ pub mod import;
 pub mod insert;
 pub mod interchange;
 mod key;
+pub mod keywords;
 pub mod link;
 pub mod markdown;
 mod past;
 mod plan;
 mod reading;
+pub mod recognize;
 pub mod resolve;
 pub mod stats;
 pub mod structure;
@@ -40,6 +43,7 @@ use crate::graph::{Minter, Node, NodeId, RunId, View};
 use crate::index::{TextIndex, VectorIndex};
 use crate::paths::Paths;
 use crate::query::{Indexes, Names, Sources};
+use crate::retrieve::Retriever;
 use crate::store::{Cause, Store};
 use crate::time::{Clock, Timestamp};
 use arc_swap::ArcSwap;
@@ -124,6 +128,16 @@ impl Memory {
     /// The cause of a transaction a person's op makes.
     pub fn cause(&self, actor: &str, op: &str) -> Cause {
         Cause { at: self.now(), actor: actor.into(), run: None, op: op.into() }
+    }
+
+    /// What finds by meaning and by words together.
+    pub fn retriever(&self) -> Retriever<'_> {
+        Retriever {
+            text: &self.text,
+            vectors: &self.vectors,
+            embedder: self.embedder.as_ref(),
+            config: &self.config.retrieve,
+        }
     }
 
     /// What a pipeline reads, over `view`.

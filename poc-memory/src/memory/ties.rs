@@ -6,9 +6,9 @@ use crate::error::Result;
 use crate::graph::{Edge, EdgeKind, NodeId, View};
 use crate::rank::cosine::cosine;
 use crate::rank::mmr::mmr;
+use crate::retrieve::nearest::{self, Near};
 use crate::store::Tx;
 use crate::time::Timestamp;
-use std::sync::Arc;
 
 /// A note that is being prepared, as others of its batch see it.
 pub(super) struct Mate {
@@ -34,13 +34,6 @@ pub(super) struct Tie {
 pub(super) struct Made {
     pub keyword: usize,
     pub semantic: usize,
-}
-
-/// A note that may become the end of an edge, standing for itself by its part that matched.
-struct Candidate {
-    id: NodeId,
-    cosine: f64,
-    vector: Arc<[f32]>,
 }
 
 /// The ties of a note: to what the index holds, and to the `mates` prepared before it.
@@ -110,25 +103,16 @@ fn nearest<'a>(
     k: usize,
     keep: &dyn Fn(NodeId) -> bool,
     mates: impl Iterator<Item = &'a Mate>,
-) -> Result<Vec<Candidate>> {
+) -> Result<Vec<Near>> {
     let mut found = nearest_mates(note, k, mates);
     // Ties are made once: not from an index that is still being built.
     memory.store.settle();
     for part in directed(&note.parts) {
-        for hit in memory.vectors.search(part, k, keep)? {
-            match found.iter_mut().find(|candidate| candidate.id == hit.id) {
-                Some(candidate) if candidate.cosine >= hit.cosine => {}
-                there => {
-                    let parts = memory.vectors.of(hit.id);
-                    let Some((_, vector)) = parts.into_iter().find(|(part, _)| *part == hit.part) else {
-                        continue;
-                    };
-                    let better = Candidate { id: hit.id, cosine: hit.cosine, vector };
-                    match there {
-                        Some(candidate) => *candidate = better,
-                        None => found.push(better),
-                    }
-                }
+        for near in nearest::nearest(&memory.vectors, part, k, keep)? {
+            match found.iter_mut().find(|other| other.id == near.id) {
+                Some(other) if other.cosine >= near.cosine => {}
+                Some(other) => *other = near,
+                None => found.push(near),
             }
         }
     }
@@ -136,21 +120,21 @@ fn nearest<'a>(
     Ok(found)
 }
 
-fn nearest_mates<'a>(note: &Mate, k: usize, mates: impl Iterator<Item = &'a Mate>) -> Vec<Candidate> {
-    let mut found: Vec<Candidate> = mates
+fn nearest_mates<'a>(note: &Mate, k: usize, mates: impl Iterator<Item = &'a Mate>) -> Vec<Near> {
+    let mut found: Vec<Near> = mates
         .filter(|mate| mate.id != note.id)
         .filter_map(|mate| {
             let pairs = directed(&note.parts)
                 .flat_map(|own| directed(&mate.parts).map(move |other| (cosine(own, other), other)));
             let (cosine, vector) = pairs.max_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some(Candidate { id: mate.id, cosine, vector: vector.into() })
+            Some(Near { id: mate.id, cosine, vector: vector.into() })
         })
         .collect();
     best(&mut found, k);
     found
 }
 
-fn best(found: &mut Vec<Candidate>, k: usize) {
+fn best(found: &mut Vec<Near>, k: usize) {
     found.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
     found.truncate(k);
 }

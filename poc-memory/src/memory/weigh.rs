@@ -44,9 +44,8 @@ pub fn change(
     config: &config::Weight,
     now: Timestamp,
 ) -> Result<Weighed> {
-    let node = resolve::expect(tx, id)?;
-    let activity = tx.activity(id)?.unwrap_or_else(|| Activity::born(node.created, 1.0));
-    let before = current(&activity, lambda(config, node.category), config, now);
+    let activity = at(tx, id, config, now)?;
+    let before = activity.weight;
     let wanted = match change {
         Change::To(weight) => weight,
         Change::By(delta) => before + delta,
@@ -55,8 +54,22 @@ pub fn change(
         return Err(Error::invalid(format!("a weight cannot become {wanted}")).field("value"));
     }
     let after = wanted.clamp(config.floor, config.cap);
-    tx.put_activity(id, &Activity { weight: after, touched: now, ..activity })?;
+    tx.put_activity(id, &Activity { weight: after, ..activity })?;
     Ok(Weighed { before, after })
+}
+
+/// Counts a use of a node. Its weight is as decayed to `now` and nothing else.
+pub fn touch(tx: &mut Tx<'_>, id: NodeId, config: &config::Weight, now: Timestamp) -> Result<()> {
+    let activity = at(tx, id, config, now)?;
+    tx.put_activity(id, &Activity { accesses: activity.accesses.saturating_add(1), ..activity })
+}
+
+/// The activity of a node with its weight as decayed to `now`.
+fn at(tx: &Tx<'_>, id: NodeId, config: &config::Weight, now: Timestamp) -> Result<Activity> {
+    let node = resolve::expect(tx, id)?;
+    let activity = tx.activity(id)?.unwrap_or_else(|| Activity::born(node.created, 1.0));
+    let weight = current(&activity, lambda(config, node.category), config, now);
+    Ok(Activity { weight, touched: now, ..activity })
 }
 
 impl FromStr for Change {

@@ -11,6 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::Read as _;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// A file or folder, or the text of one.
@@ -61,6 +62,28 @@ pub(super) fn time(word: &str) -> Result<Timestamp, String> {
 /// A moment.
 pub(super) fn moment(word: &str) -> Result<Moment, String> {
     Moment::parse(word).map_err(said)
+}
+
+/// A text of a request that must say something.
+pub(super) fn filled<'a>(text: &'a str, field: &str) -> crate::error::Result<&'a str> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid("the text is empty").hint("give words or a sentence").field(field));
+    }
+    Ok(text)
+}
+
+/// A count of a request that must be within bounds.
+pub(super) fn within(
+    field: &str,
+    count: usize,
+    bounds: RangeInclusive<usize>,
+) -> crate::error::Result<usize> {
+    if !bounds.contains(&count) {
+        return Err(Error::invalid(format!("{count} is out of range"))
+            .hint(format!("give a number from {} to {}", bounds.start(), bounds.end()))
+            .field(field));
+    }
+    Ok(count)
 }
 
 /// A change of a weight.

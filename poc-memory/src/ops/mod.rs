@@ -2,9 +2,11 @@
 
 mod agent;
 mod argument;
+mod classify;
 mod daemon;
 mod def;
 mod delete;
+mod explore;
 mod export;
 mod get;
 mod history;
@@ -13,6 +15,8 @@ mod import;
 mod insert;
 mod link;
 mod pipeline;
+mod query;
+mod retrieve;
 mod search;
 mod stats;
 mod supersede;
@@ -43,6 +47,10 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<import::Import>(),
     OpDef::of::<export::Export>(),
     OpDef::of::<search::Search>(),
+    OpDef::of::<query::Query>(),
+    OpDef::of::<retrieve::Retrieve>(),
+    OpDef::of::<explore::Explore>(),
+    OpDef::of::<classify::Classify>(),
     OpDef::of::<get::Get>(),
     OpDef::of::<link::Link>(),
     OpDef::of::<weight::Weight>(),

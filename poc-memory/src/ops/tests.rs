@@ -318,3 +318,47 @@ fn a_wrong_request_names_its_field() {
         "out of range",
     );
 }
+
+#[test]
+fn whether_something_is_known() {
+    let memory = filled();
+    let known = json(&memory, "query 'b-tree splits'");
+    assert_eq!((&known["hit"], &known["key"]), (&"STRONG".into(), &"btree".into()));
+    assert_eq!(known["body"], "A split writes two pages.");
+    assert_eq!(json(&memory, "get btree")["accesses"], 1);
+    // Only judged.
+    json(&memory, "query 'b-tree splits' --signals-only");
+    assert_eq!(json(&memory, "get btree")["accesses"], 1);
+    let unknown = json(&memory, "query 'quantum chromodynamics'");
+    assert_eq!(unknown["hit"], "MISS");
+    assert_eq!(unknown["id"], Value::Null);
+    assert_eq!(unknown["fallback"].as_array().unwrap().len(), 2);
+    let judged = json(&memory, "query 'quantum chromodynamics' --signals-only");
+    assert_eq!(judged["fallback"], Value::Null);
+    insta::assert_snapshot!(say(&memory, "query ' '"), @r"
+    invalid_argument: `query`: the text is empty
+    give words or a sentence
+    ");
+}
+
+#[test]
+fn words_and_meaning_find_and_the_graph_leads_on() {
+    let memory = filled();
+    let found = json(&memory, "retrieve journal");
+    assert_eq!(found["results"][0]["key"], "journal");
+    assert_eq!(found["results"][0]["ranks"], serde_json::json!({"meaning": 1, "text": 1, "title": 1}));
+    assert_eq!(json(&memory, "retrieve journal -k 1")["results"].as_array().unwrap().len(), 1);
+    insta::assert_snapshot!(say(&memory, "retrieve journal -k 257"), @r"
+    invalid_argument: `top_k`: 257 is out of range
+    give a number from 1 to 256
+    ");
+    let explored = json(&memory, "explore journal --beam 1");
+    assert_eq!(explored["results"][0]["key"], "journal");
+    assert_eq!(explored["results"][1]["hop"], 1);
+    insta::assert_snapshot!(say(&memory, "explore journal --depth 9"), @r"
+    invalid_argument: `depth`: 9 is out of range
+    give a number from 1 to 8
+    ");
+    insta::assert_snapshot!(say(&memory, "classify 'split pages'"), @"storage  1 edge");
+    assert_eq!(say(&Scratch::new(), "classify soup"), "no keyword fits\n");
+}

@@ -1,11 +1,14 @@
 //! Formulas, one a file, each with its law and its source.
 
 pub mod activation;
+pub mod beam;
 pub mod bm25;
 pub mod confluence;
 pub mod cosine;
 pub mod decay;
+pub mod gate;
 pub mod geodesic;
+pub mod jaccard;
 pub mod manifold;
 pub mod mmr;
 pub mod priority;

@@ -1,5 +1,7 @@
 //! Finding by meaning and by words together: three ranked lists, fused by their ranks.
 
+pub mod explore;
+pub mod nearest;
 #[cfg(test)]
 mod tests;
 

@@ -1,0 +1,72 @@
+//! Is this known? The note that says what was asked, when one passes the gate.
+
+use super::{Memory, weigh};
+use crate::config;
+use crate::error::{Error, Result};
+use crate::graph::{Node, NodeId, View};
+use crate::rank::gate::{Signals, Verdict};
+use crate::rank::jaccard;
+use crate::retrieve::Hit;
+use crate::time::Timestamp;
+
+/// What is known of a question.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// How sure it is.
+    pub verdict: Verdict,
+    /// The best candidate with its signals; of a miss the one that came nearest.
+    pub best: Option<(Node, Signals)>,
+}
+
+/// Judges the notes with the titles nearest to a text, and tells the best.
+///
+/// # Errors
+/// What the embedder fails with.
+pub fn recognize(memory: &Memory, view: &View, text: &str, now: Timestamp) -> Result<Known> {
+    let config = &memory.config.query;
+    let gate = gate(memory)?;
+    let vector = memory.embedder.embed_one(text)?;
+    let near = memory.vectors.search_titles(&vector, config.pool, &view.found_at(now))?;
+    let mut best: Option<(f64, Verdict, Node, Signals)> = None;
+    for hit in near.into_iter().filter(|hit| hit.cosine >= gate.least_vec) {
+        let Some(node) = memory.store.node(hit.id)? else { continue };
+        let signals = Signals {
+            vec: hit.cosine.clamp(0.0, 1.0),
+            lex: jaccard::spelling(text, &node.title),
+            jaccard: jaccard::words(text, &node.title),
+            ce: None,
+        };
+        let verdict =
+            if config.use_fused_gate { signals.judge_fused(&config.fused) } else { signals.judge(gate) };
+        let merit = signals.merit(verdict);
+        if best.as_ref().is_none_or(|(greatest, ..)| merit > *greatest) {
+            best = Some((merit, verdict, node, signals));
+        }
+    }
+    Ok(match best {
+        Some((_, verdict, node, signals)) => Known { verdict, best: Some((node, signals)) },
+        None => Known { verdict: Verdict::Miss, best: None },
+    })
+}
+
+fn gate(memory: &Memory) -> Result<&config::Gate> {
+    let kind = &memory.config.embedder.kind;
+    memory.config.query.gate(kind).ok_or_else(|| {
+        Error::config(format!("there is no gate for the embedder `{kind}`"))
+            .hint("add a section `[query.gates.default]`")
+            .field("query.gates")
+    })
+}
+
+/// The notes nearest to what is not known.
+pub fn fallback(memory: &Memory, view: &View, text: &str, now: Timestamp) -> Result<Vec<Hit>> {
+    Ok(memory.retriever().find(text, memory.config.query.fallback, &view.found_at(now))?.hits)
+}
+
+/// Counts that a note was used.
+pub fn touch(memory: &Memory, id: NodeId, op: &str) -> Result<()> {
+    let cause = memory.cause("manual", op);
+    let now = cause.at;
+    memory.store.transact(cause, |tx| weigh::touch(tx, id, &memory.config.weight, now))?;
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! `explore`
+
+use super::{Access, Ctx, Op, argument};
+use crate::error::{Error, Result};
+use crate::graph::{EdgeKind, NodeId};
+use crate::memory::freshness::{self, AsOf};
+use crate::memory::keywords;
+use crate::retrieve::explore::{self, Wish};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Hops a walk may have.
+const MAX_DEPTH: usize = 8;
+/// Ways a walk may follow at once.
+const MAX_BEAM: usize = 32;
+/// Notes an answer may have.
+const MAX_COUNT: usize = 256;
+
+/// Wander from the notes nearest to a text along keyword and semantic edges, and tell the notes on
+/// the way with the edges that lead to them.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Explore {
+    /// Where to start: words or a sentence
+    #[arg(value_parser = argument::text)]
+    text: String,
+    /// A keyword the starts should have; repeat it for more
+    #[arg(long = "keyword", short = 'k', value_name = "WORD")]
+    #[serde(default)]
+    keywords: Vec<String>,
+    /// Hops, 1 to 8 [default: 3]
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 8))]
+    depth: Option<usize>,
+    /// Ways that go on after each hop, 1 to 32 [default: 4]
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 32))]
+    beam: Option<usize>,
+    /// Notes that are enough, 1 to 256 [default: 12]
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 256))]
+    target_count: Option<usize>,
+}
+
+/// The notes on the way, best first.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Explored {
+    results: Vec<Visited>,
+    /// The edges between them that were walked.
+    edges: Vec<Walked>,
+    as_of: AsOf,
+    /// Transactions the slowest index is behind.
+    lag: u64,
+    /// What makes this answer poorer than it should be.
+    degraded: Vec<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Visited {
+    id: NodeId,
+    key: String,
+    title: String,
+    /// The best score it was reached with; a start's is its cosine.
+    score: f64,
+    /// With the text, −1 to 1.
+    cosine: f64,
+    /// Hops from a start.
+    hop: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Walked {
+    from: NodeId,
+    to: NodeId,
+    kind: EdgeKind,
+    strength: f64,
+}
+
+impl Op for Explore {
+    const NAME: &'static str = "explore";
+    const ACCESS: Access = Access::Read;
+    type Output = Explored;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Explored> {
+        let memory = ctx.memory;
+        let config = &memory.config.explore;
+        let text = argument::filled(&self.text, "text")?;
+        let keywords = keywords::normalized(&self.keywords)?;
+        let wish = Wish {
+            keywords: &keywords,
+            depth: argument::within("depth", self.depth.unwrap_or(config.depth), 1..=MAX_DEPTH)?,
+            beam: argument::within("beam", self.beam.unwrap_or(config.beam), 1..=MAX_BEAM)?,
+            target_count: argument::within(
+                "target_count",
+                self.target_count.unwrap_or(config.target_count),
+                1..=MAX_COUNT,
+            )?,
+            vector: &memory.embedder.embed_one(text)?,
+        };
+        let view = memory.store.view();
+        let found = explore::explore(&wish, &memory.vectors, &view, config, &view.found_at(memory.now()))?;
+        let freshness = freshness::of(memory, &view);
+        let visited = |node: explore::Visited| {
+            let ix = view
+                .find(node.id)
+                .ok_or_else(|| Error::internal("a walk led to a note that is not there"))?;
+            Ok(Visited {
+                id: node.id,
+                key: view.key(ix).to_owned(),
+                title: memory.store.node(node.id)?.map(|node| node.title).unwrap_or_default(),
+                score: node.score,
+                cosine: node.cosine,
+                hop: node.hop,
+            })
+        };
+        Ok(Explored {
+            results: found.nodes.into_iter().map(visited).collect::<Result<_>>()?,
+            edges: found
+                .edges
+                .into_iter()
+                .map(|explore::Walked { from, to, kind, strength }| Walked { from, to, kind, strength })
+                .collect(),
+            as_of: freshness.as_of,
+            lag: freshness.lag,
+            degraded: freshness.degraded,
+        })
+    }
+
+    fn show(output: &Explored) -> String {
+        if output.results.is_empty() {
+            return "nothing found\n".to_owned();
+        }
+        let key = |id| output.results.iter().find(|node| node.id == id).map_or("", |node| &node.key);
+        let rows: Vec<Vec<String>> = output
+            .results
+            .iter()
+            .map(|node| {
+                let through = output.edges.iter().find(|edge| edge.to == node.id && node.hop > 0);
+                let through = through
+                    .map_or_else(String::new, |edge| format!("by {} from {}", edge.kind, key(edge.from)));
+                vec![
+                    format!("{:>7.3}", node.score),
+                    format!("hop {}", node.hop),
+                    node.key.clone(),
+                    node.title.clone(),
+                    through,
+                ]
+            })
+            .collect();
+        super::text::table(&rows)
+    }
+}

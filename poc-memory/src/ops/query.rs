@@ -1,0 +1,118 @@
+//! `query`
+
+use super::retrieve::{self, Found};
+use super::{Access, Ctx, Op, argument};
+use crate::error::Result;
+use crate::graph::NodeId;
+use crate::memory::freshness::{self, AsOf};
+use crate::memory::recognize;
+use crate::rank::gate::{Signals, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Is this known? Answers with the one note that says it when the match is certain, with a
+/// candidate to verify when it is likely, and with what is nearest when nothing is known.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Query {
+    /// What may be known, in words like a title's
+    #[arg(value_parser = argument::text)]
+    query: String,
+    /// Only judge: no fallback, and the note does not count as used
+    #[arg(long)]
+    #[serde(default)]
+    signals_only: bool,
+}
+
+/// What is known.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Answer {
+    /// How sure it is.
+    hit: Verdict,
+    /// The note; absent of a miss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<NodeId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// Its text; absent unless the match is certain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<String>,
+    /// How the question and the best candidate agree; of a miss the one that came nearest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    signals: Option<Signals>,
+    /// Of a miss: what is nearest, unverified.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    fallback: Vec<Found>,
+    as_of: AsOf,
+    /// Transactions the slowest index is behind.
+    lag: u64,
+    /// What makes this answer poorer than it should be.
+    degraded: Vec<String>,
+}
+
+impl Op for Query {
+    const NAME: &'static str = "query";
+    const ACCESS: Access = Access::Read;
+    type Output = Answer;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
+        let text = argument::filled(&self.query, "query")?;
+        let (memory, now) = (ctx.memory, ctx.memory.now());
+        let view = memory.store.view();
+        let known = recognize::recognize(memory, &view, text, now)?;
+        let mut freshness = freshness::of(memory, &view);
+        let fallback = match known.verdict {
+            Verdict::Miss if !self.signals_only => {
+                retrieve::found(ctx, &view, recognize::fallback(memory, &view, text, now)?)?
+            }
+            _ => Vec::new(),
+        };
+        let (node, signals) = known.best.unzip();
+        let node = node.filter(|_| known.verdict > Verdict::Miss);
+        if let (Verdict::Strong, Some(node), false) = (known.verdict, &node, self.signals_only)
+            && let Err(error) = recognize::touch(memory, node.id, Self::NAME)
+        {
+            freshness.degraded.push(format!("the use of `{}` was not counted: {error}", node.key));
+        }
+        Ok(Answer {
+            hit: known.verdict,
+            id: node.as_ref().map(|node| node.id),
+            key: node.as_ref().map(|node| node.key.clone()),
+            title: node.as_ref().map(|node| node.title.clone()),
+            body: node.filter(|_| known.verdict == Verdict::Strong).map(|node| node.body),
+            signals,
+            fallback,
+            as_of: freshness.as_of,
+            lag: freshness.lag,
+            degraded: freshness.degraded,
+        })
+    }
+
+    fn show(output: &Answer) -> String {
+        let title = output.title.as_deref().unwrap_or_default();
+        let key = output.key.as_deref().unwrap_or_default();
+        let mut text = match output.hit {
+            Verdict::Strong => format!("STRONG  {key}  {title}\n"),
+            Verdict::Weak => format!(
+                "WEAK  {key}  {title}\nunverified: `poc-memory get {key}` shows whether it is what you mean\n"
+            ),
+            Verdict::Miss => "MISS\n".to_owned(),
+        };
+        if let Some(body) = output.body.as_ref().filter(|body| !body.is_empty()) {
+            text.push_str(&format!("\n{body}\n\n"));
+        }
+        if let Some(Signals { vec, lex, jaccard, ce }) = output.signals {
+            let ce = ce.map_or_else(String::new, |ce| format!(", cross-encoder {ce:.3}"));
+            text.push_str(&format!("meaning {vec:.3}, spelling {lex:.3}, words {jaccard:.3}{ce}\n"));
+        }
+        if !output.fallback.is_empty() {
+            text.push_str(&format!("\nnearest, unverified\n{}", retrieve::lines(&output.fallback)));
+        }
+        for problem in &output.degraded {
+            text.push_str(&format!("degraded: {problem}\n"));
+        }
+        text
+    }
+}
