@@ -12,6 +12,7 @@ mod agents;
 mod both_ways;
 mod documents;
 mod kill;
+mod opening;
 mod refresh;
 mod reload;
 mod schedule;

@@ -3,7 +3,7 @@
 use crate::arguments::Arguments;
 use crate::serve::socket;
 use crate::shared::Shared;
-use crate::{log, refresh, schedule, watch};
+use crate::{checkpoint, log, refresh, schedule, watch};
 use poc_memory::agent::Catalog;
 use poc_memory::chance::SystemChance;
 use poc_memory::config::Config;
@@ -79,13 +79,14 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     );
     let signals = tokio::spawn(obey(shared.clone(), signals));
     let work = async {
-        let (scheduled, watched, refreshed, connections) = tokio::join!(
+        let (scheduled, watched, refreshed, saved, connections) = tokio::join!(
             part(&shared, "schedule", schedule::run(shared.clone())),
             part(&shared, "watch", watch::run(shared.clone())),
             part(&shared, "refresh", refresh::run(shared.clone())),
+            part(&shared, "checkpoint", checkpoint::run(shared.clone())),
             part(&shared, "socket", socket::run(shared.clone(), listener)),
         );
-        scheduled.and(watched).and(refreshed).and(connections)
+        scheduled.and(watched).and(refreshed).and(saved).and(connections)
     };
     let grace = shared.memory.config.daemon.shutdown_grace;
     let too_late = async {

@@ -1,9 +1,11 @@
 //! poc-daemon: owns a memory, runs its agents on time and answers on a socket.
 
 mod arguments;
+mod checkpoint;
 mod host;
 mod lifecycle;
 mod log;
+mod pace;
 mod refresh;
 mod schedule;
 mod serve;

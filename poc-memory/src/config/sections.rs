@@ -327,6 +327,9 @@ section!(
         handshake_timeout: Span,
         /// How long running work may go on at shutdown.
         shutdown_grace: Span,
+        /// How long nothing must have been written before the daemon saves what the next start would
+        /// have to take from the log.
+        checkpoint_quiet: Span,
         /// Quiet time after a file event before a reload.
         reload_quiet: Span,
         /// A reload starts at most this long after the first event.

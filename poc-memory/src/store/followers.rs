@@ -10,10 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-/// Changes that the next open takes from the log as quickly as from a checkpoint. Without it every
-/// command that stores one note would write whole indexes.
-const WORTH_A_CHECKPOINT: usize = 1000;
-
 /// A follower and how far it is.
 struct Followed {
     follower: Arc<dyn Follower>,
@@ -43,6 +39,12 @@ enum Phase {
     Current,
     /// It has failed and is fed no more, so that it has no gap.
     Failed(Error),
+}
+
+impl Phase {
+    fn is_settled(&self) -> bool {
+        matches!(self, Phase::Current | Phase::Failed(_))
+    }
 }
 
 /// All followers of a store.
@@ -121,7 +123,7 @@ impl Followers {
 
     /// Waits until every follower has caught up or failed.
     pub(super) fn settle(&self) {
-        self.wait_while(|phase| matches!(phase, Phase::Loading | Phase::Opening | Phase::Behind));
+        self.wait_while(|phase| !phase.is_settled());
     }
 
     fn wait_while(&self, unready: impl Fn(&Phase) -> bool) {
@@ -132,28 +134,38 @@ impl Followers {
 
     /// Feeds all that keep up. The records hold the transaction.
     pub(super) fn apply(&self, seq: u64, deltas: &[Delta]) {
-        self.unsaved.fetch_add(deltas.len(), Ordering::Relaxed);
+        self.add_unsaved(deltas.len());
         for followed in &self.all {
             followed.offer(seq, deltas);
         }
     }
 
-    /// Whether a checkpoint would save the next open any time.
-    pub(super) fn worth_a_checkpoint(&self) -> bool {
-        self.unsaved.load(Ordering::Relaxed) >= WORTH_A_CHECKPOINT
+    /// Changes since the last checkpoint.
+    pub(super) fn unsaved(&self) -> usize {
+        self.unsaved.load(Ordering::Relaxed)
+    }
+
+    /// As [`Followers::unsaved`]; from now on there are none.
+    pub(super) fn take_unsaved(&self) -> usize {
+        self.unsaved.swap(0, Ordering::Relaxed)
+    }
+
+    /// Changes that are in no checkpoint after all.
+    pub(super) fn add_unsaved(&self, changes: usize) {
+        self.unsaved.fetch_add(changes, Ordering::Relaxed);
+    }
+
+    /// Whether every follower has caught up or failed.
+    pub(super) fn is_settled(&self) -> bool {
+        self.all.iter().all(|followed| followed.progress.lock().phase.is_settled())
     }
 
     /// Writes what the followers hold to disk; one that is not current keeps what it saved last.
     pub(super) fn checkpoint(&self) -> Result<()> {
-        let unsaved = self.unsaved.swap(0, Ordering::Relaxed);
         let is_current = |followed: &&Arc<Followed>| matches!(followed.progress.lock().phase, Phase::Current);
         let current: Vec<_> = self.all.iter().filter(is_current).collect();
         let results: Vec<_> = current.iter().map(|followed| followed.follower.checkpoint()).collect();
-        let result: Result<()> = results.into_iter().collect();
-        if result.is_err() || current.len() < self.all.len() {
-            self.unsaved.fetch_add(unsaved, Ordering::Relaxed);
-        }
-        result
+        results.into_iter().collect()
     }
 
     /// Waits until nobody is catching up any more: what was begun is finished, so that the next

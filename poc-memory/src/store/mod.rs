@@ -54,6 +54,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
+/// Fewer changes than this the next open takes from the log as quickly as from a checkpoint. Without
+/// it every command that stores one note would write whole indexes.
+pub const WORTH_A_CHECKPOINT: usize = 1000;
+
 /// Something derived from the log that follows it: an index.
 pub trait Follower: Send + Sync {
     /// Its name in messages.
@@ -302,11 +306,29 @@ impl Store {
         self.followers.settle();
     }
 
+    /// Whether every follower has caught up or failed.
+    pub fn is_settled(&self) -> bool {
+        self.followers.is_settled()
+    }
+
+    /// Changes since the last checkpoint, which the next open would take from the log.
+    pub fn unsaved(&self) -> usize {
+        self.followers.unsaved()
+    }
+
     /// Saves the view and the followers, so that the next open is quick. A store that is dropped
-    /// does so too, unless there is so little in them that the next open takes it from the log as
-    /// quickly.
+    /// does so too, unless less than [`WORTH_A_CHECKPOINT`] has changed.
     pub fn checkpoint(&self) -> Result<()> {
         let _saving = self.saving.lock();
+        let unsaved = self.followers.take_unsaved();
+        let saved = self.save();
+        if saved.is_err() {
+            self.followers.add_unsaved(unsaved);
+        }
+        saved
+    }
+
+    fn save(&self) -> Result<()> {
         let followers = self.followers.checkpoint();
         let view = self.view();
         let saved = if view.seq > 0 { view_file::write(&self.directory, &view, &self.log) } else { Ok(()) };
@@ -332,7 +354,7 @@ impl Drop for Store {
             let _ = committer.join();
         }
         self.followers.finish();
-        let worth = self.followers.worth_a_checkpoint();
+        let worth = self.unsaved() >= WORTH_A_CHECKPOINT;
         let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
         if let Err(error) = saved {
             tracing::warn!("not everything was saved; the next open takes longer: {error}");

@@ -1,0 +1,36 @@
+//! A start is quick also after a kill: what the daemon saved when it was quiet is used.
+
+use crate::support::{PATIENCE, World};
+
+fn hits(answer: &serde_json::Value) -> usize {
+    answer["results"].as_array().unwrap().len()
+}
+
+#[test]
+fn a_quiet_daemon_saves_what_a_start_after_a_kill_uses() {
+    let mut world = World::new();
+    world.write("config.toml", "[daemon]\ncheckpoint-quiet = \"200ms\"\n");
+    let line = |number: usize| {
+        format!("{{\"key\":\"line-{number}\",\"title\":\"Line {number}\",\"body\":\"Harbour {number}\"}}\n")
+    };
+    world.write("lines.jsonl", &(0..600).map(line).collect::<String>());
+    world.start_daemon();
+    let saved = world.home().join("store/view");
+    assert_eq!(world.run(&["import", "lines.jsonl"]).status, 0);
+    world.until(PATIENCE, &["search", "-p", "all"], |answer| hits(answer) == 600 && saved.exists());
+    // Too little for another checkpoint: it is in the log alone.
+    let inserted = world.run(&["insert", "--key", "late", "--title", "Late", "--body", "A late harbour"]);
+    assert_eq!(inserted.status, 0);
+    world.kill_daemon();
+    let before = std::fs::read(&saved).unwrap();
+    world.start_daemon();
+    let search = |pipeline: &str| hits(&world.json(&["search", "-p", pipeline]));
+    assert_eq!((search("all"), search("key:late | limit:5"), search("match:late")), (601, 1, 1));
+    // Whatever becomes of the file, the answers are the same.
+    world.kill_daemon();
+    std::fs::write(&saved, &before[..before.len() / 2]).unwrap();
+    world.start_daemon();
+    assert_eq!(hits(&world.json(&["search", "-p", "all"])), 601);
+    world.stop_daemon();
+    assert!(std::fs::read(&saved).unwrap().len() > before.len());
+}
