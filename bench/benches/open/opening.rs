@@ -1,7 +1,8 @@
 //! How long it takes to open a store, and until the first answers are there. Each opening is that
 //! of a process of its own, as a command without a daemon opens it.
 
-use super::{found, store};
+use super::found;
+use super::store::{self, Cache};
 use poc_bench::measure::{Line, Report, median, once};
 use poc_bench::memory;
 use std::path::Path;
@@ -37,22 +38,21 @@ pub(super) fn child(folder: &Path) {
 pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
     // The first opening after the notes were made may have more to do.
     opened(folder);
-    let (mut warm, mut cold) = (Vec::new(), Vec::new());
-    let (mut warm_reads, mut cold_reads) = (Vec::new(), Vec::new());
+    let caches = [("cold", Cache::Cold), ("warm", Cache::Warm)];
+    let (mut openings, mut readings) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
     for _ in 0..ROUNDS {
-        store::cool(folder);
-        cold.push(opened(folder));
-        read(folder);
-        warm.push(opened(folder));
-        warm_reads.push(once(|| read(folder)).0);
-        store::cool(folder);
-        cold_reads.push(once(|| read(folder)).0);
+        for (at, (_, cache)) in caches.into_iter().enumerate() {
+            store::settle(folder, cache);
+            openings[at].push(opened(folder));
+            store::settle(folder, cache);
+            readings[at].push(once(|| read(folder)).0);
+        }
     }
     let megabytes = store::files(folder).iter().map(|path| path.metadata().unwrap().len()).sum::<u64>() >> 20;
     let size = format!("{megabytes} MB of files");
-    for (kind, rounds, reads) in [("cold", cold, cold_reads), ("warm", warm, warm_reads)] {
+    for (((kind, _), rounds), reads) in caches.iter().zip(openings).zip(readings) {
         for (at, (moment, _)) in MOMENTS.iter().enumerate() {
-            let seconds = median(rounds.iter().map(|times| times[at]).collect());
+            let seconds = median(rounds.iter().map(|times: &Vec<f64>| times[at]).collect());
             let line = Line::time(format!("{kind}: {moment}"), nodes, seconds);
             let line = line.beside("reading the files", Some(median(reads.clone())));
             // The promise is made for 100,000 notes.

@@ -60,12 +60,24 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Leaves nothing of the files in the page cache.
-pub(super) fn cool(folder: &Path) {
+/// Where the files are when the store is opened.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Cache {
+    /// On disk.
+    Cold,
+    /// In the page cache.
+    Warm,
+}
+
+/// Puts the files there. What the last opening wrote is on disk in either case, so that the next one
+/// does not wait for it.
+pub(super) fn settle(folder: &Path, cache: Cache) {
     for path in files(folder) {
-        let file = File::open(path).unwrap();
-        // What is not written yet would stay.
+        let mut file = File::open(path).unwrap();
         file.sync_all().unwrap();
-        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+        match cache {
+            Cache::Cold => fadvise(&file, 0, None, Advice::DontNeed).unwrap(),
+            Cache::Warm => drop(std::io::copy(&mut file, &mut std::io::sink()).unwrap()),
+        }
     }
 }
