@@ -1,7 +1,7 @@
 //! `classify`
 
 use super::text::counted;
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
 use crate::memory::classify;
 use crate::memory::freshness::{self, AsOf};
@@ -39,6 +39,8 @@ struct Counted {
 impl Op for Classify {
     const NAME: &'static str = "classify";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/classify");
+    const TOOL: Option<&'static str> = Some("graft_classify");
     type Output = Classified;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Classified> {

@@ -14,8 +14,55 @@ pub enum Access {
     Read,
     /// Changes the store.
     Write,
+    /// Takes from the store for good: over REST and MCP off until it is switched on.
+    Destroy,
     /// Changes what only a person may decide: never offered to a model.
     Person,
+}
+
+/// How REST calls an op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The method: with [`Method::Get`] the fields of the request stand in the query, else in a JSON
+    /// body.
+    pub method: Method,
+    /// The path; `{field}` stands for a field of the request.
+    pub path: &'static str,
+    /// The status of success. With 204 there is no body.
+    pub status: u16,
+}
+
+/// The method of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Changes nothing.
+    Get,
+    /// Does something.
+    Post,
+    /// Takes something away.
+    Delete,
+}
+
+impl Route {
+    /// Asks.
+    pub const fn get(path: &'static str) -> Option<Route> {
+        Some(Route { method: Method::Get, path, status: 200 })
+    }
+
+    /// Does.
+    pub const fn post(path: &'static str) -> Option<Route> {
+        Some(Route { method: Method::Post, path, status: 200 })
+    }
+
+    /// Makes something new.
+    pub const fn create(path: &'static str) -> Option<Route> {
+        Some(Route { method: Method::Post, path, status: 201 })
+    }
+
+    /// Deletes.
+    pub const fn delete(path: &'static str) -> Option<Route> {
+        Some(Route { method: Method::Delete, path, status: 204 })
+    }
 }
 
 /// An op: the request struct itself. Its doc comment is the help text and the schema's
@@ -27,6 +74,10 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     const ACCESS: Access;
     /// Whether only a daemon can do it: without one it is refused, and no store is opened for it.
     const NEEDS_DAEMON: bool = false;
+    /// How REST calls it; `None` keeps it off REST.
+    const ROUTE: Option<Route> = None;
+    /// What it is called as a tool of a model, over MCP; `None` keeps it away from models.
+    const TOOL: Option<&'static str> = None;
     /// What it answers.
     type Output: Serialize + DeserializeOwned + JsonSchema;
 
@@ -50,6 +101,10 @@ pub struct OpDef {
     pub access: Access,
     /// Whether only a daemon can do it.
     pub needs_daemon: bool,
+    /// How REST calls it.
+    pub route: Option<Route>,
+    /// What it is called as a tool of a model.
+    pub tool: Option<&'static str>,
     /// Adds its arguments and its help to a command.
     pub augment: fn(clap::Command) -> clap::Command,
     /// The request a parsed command line spells.
@@ -73,6 +128,8 @@ impl OpDef {
             name: O::NAME,
             access: O::ACCESS,
             needs_daemon: O::NEEDS_DAEMON,
+            route: O::ROUTE,
+            tool: O::TOOL,
             augment: |command| O::augment_args(command),
             parse: |matches| {
                 let request =

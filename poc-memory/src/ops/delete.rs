@@ -1,7 +1,7 @@
 //! `delete`
 
 use super::text::counted;
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, Route};
 use crate::error::Result;
 use crate::graph::NodeId;
 use crate::memory::{delete, resolve};
@@ -27,7 +27,9 @@ pub(crate) struct Deleted {
 
 impl Op for Delete {
     const NAME: &'static str = "delete";
-    const ACCESS: Access = Access::Write;
+    const ACCESS: Access = Access::Destroy;
+    const ROUTE: Option<Route> = Route::delete("/v1/nodes/{node}");
+    const TOOL: Option<&'static str> = Some("graft_delete");
     type Output = Deleted;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Deleted> {

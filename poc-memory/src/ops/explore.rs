@@ -1,6 +1,6 @@
 //! `explore`
 
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeKind, NodeId};
 use crate::memory::freshness::{self, AsOf};
@@ -82,6 +82,8 @@ struct Walked {
 impl Op for Explore {
     const NAME: &'static str = "explore";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/explore");
+    const TOOL: Option<&'static str> = Some("graft_explore");
     type Output = Explored;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Explored> {

@@ -1,7 +1,7 @@
 //! `get`
 
 use super::history::{self, Entry};
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
 use crate::graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
 use crate::memory::Reading;
@@ -91,6 +91,8 @@ struct Seen {
 impl Op for Get {
     const NAME: &'static str = "get";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/nodes/{node}");
+    const TOOL: Option<&'static str> = Some("graft_get");
     type Output = Shown;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Shown> {

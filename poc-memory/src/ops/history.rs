@@ -1,6 +1,6 @@
 //! `history`
 
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, Route};
 use crate::error::Result;
 use crate::graph::{NodeId, RunId};
 use crate::memory::diff::FieldChange;
@@ -67,6 +67,8 @@ impl From<history::Entry> for Entry {
 impl Op for History {
     const NAME: &'static str = "history";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::post("/v1/history");
+    const TOOL: Option<&'static str> = Some("memory_history");
     type Output = Changes;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Changes> {

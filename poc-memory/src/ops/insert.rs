@@ -1,7 +1,7 @@
 //! `insert`
 
 use super::text::counted;
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
 use crate::graph::{Category, NodeId, Trust};
 use crate::memory::{Draft, insert};
@@ -74,6 +74,8 @@ pub(crate) struct Inserted {
 impl Op for Insert {
     const NAME: &'static str = "insert";
     const ACCESS: Access = Access::Write;
+    const ROUTE: Option<Route> = Route::create("/v1/insert");
+    const TOOL: Option<&'static str> = Some("graft_insert");
     type Output = Inserted;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Inserted> {

@@ -1,6 +1,6 @@
 //! `link`
 
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
 use crate::graph::EdgeKind;
 use crate::memory::link::{self, Linked};
@@ -57,6 +57,8 @@ enum Status {
 impl Op for Link {
     const NAME: &'static str = "link";
     const ACCESS: Access = Access::Write;
+    const ROUTE: Option<Route> = Route::post("/v1/link");
+    const TOOL: Option<&'static str> = Some("memory_link");
     type Output = Outcome;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {

@@ -26,7 +26,7 @@ mod text;
 mod visit;
 mod weight;
 
-pub use def::{Access, Op, OpDef};
+pub use def::{Access, Method, Op, OpDef, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 
 use crate::memory::Memory;

@@ -1,7 +1,7 @@
 //! `query`
 
 use super::retrieve::{self, Found};
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
 use crate::graph::NodeId;
 use crate::memory::freshness::{self, AsOf};
@@ -55,6 +55,8 @@ pub(crate) struct Answer {
 impl Op for Query {
     const NAME: &'static str = "query";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/match");
+    const TOOL: Option<&'static str> = Some("graft_query");
     type Output = Answer;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {

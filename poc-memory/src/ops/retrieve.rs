@@ -1,6 +1,6 @@
 //! `retrieve`
 
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, View};
 use crate::memory::freshness::{self, AsOf};
@@ -55,6 +55,8 @@ pub(crate) struct Found {
 impl Op for Retrieve {
     const NAME: &'static str = "retrieve";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/search");
+    const TOOL: Option<&'static str> = Some("graft_retrieve");
     type Output = Answer;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {

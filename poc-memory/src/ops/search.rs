@@ -1,6 +1,6 @@
 //! `search`
 
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::{Error, Result};
 use crate::graph::{Ix, NodeId, View};
 use crate::memory::Reading;
@@ -110,6 +110,8 @@ struct Alike {
 impl Op for Search {
     const NAME: &'static str = "search";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/pipeline");
+    const TOOL: Option<&'static str> = Some("memory_search");
     type Output = Found;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Found> {

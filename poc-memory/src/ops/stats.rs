@@ -1,6 +1,6 @@
 //! `stats`
 
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, Route};
 use crate::error::Result;
 use crate::graph::{Rules, View};
 use crate::memory::freshness::{self, AsOf};
@@ -124,6 +124,8 @@ impl std::fmt::Display for Shape {
 impl Op for Stats {
     const NAME: &'static str = "stats";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/stats");
+    const TOOL: Option<&'static str> = Some("graft_stats");
     type Output = Counts;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Counts> {

@@ -1,6 +1,6 @@
 //! `supersede`
 
-use super::{Access, Ctx, Op};
+use super::{Access, Ctx, Op, Route};
 use crate::error::Result;
 use crate::memory::{resolve, supersede};
 use schemars::JsonSchema;
@@ -34,6 +34,7 @@ pub(crate) struct Superseded {
 impl Op for Supersede {
     const NAME: &'static str = "supersede";
     const ACCESS: Access = Access::Write;
+    const ROUTE: Option<Route> = Route::post("/v1/supersede");
     type Output = Superseded;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Superseded> {

@@ -362,3 +362,36 @@ fn words_and_meaning_find_and_the_graph_leads_on() {
     insta::assert_snapshot!(say(&memory, "classify 'split pages'"), @"storage  1 edge");
     assert_eq!(say(&Scratch::new(), "classify soup"), "no keyword fits\n");
 }
+
+#[test]
+fn what_programs_may_call_is_declared_once_and_soundly() {
+    let fields = |op: &OpDef| -> Vec<String> {
+        let schema = (op.request_schema)();
+        let properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
+        properties.keys().cloned().collect()
+    };
+    let (mut routes, mut tools) = (Vec::new(), Vec::new());
+    for op in OPS {
+        let name = op.name;
+        if op.access == Access::Person {
+            assert!(op.route.is_none() && op.tool.is_none(), "`{name}` is for a person alone");
+        }
+        if let Some(route) = op.route {
+            if route.method == Method::Get {
+                assert_eq!(op.access, Access::Read, "`{name}` changes something and is a GET");
+            }
+            for field in route.path.split(['{', '}']).skip(1).step_by(2) {
+                assert!(fields(op).iter().any(|own| own == field), "`{name}` has no field `{field}`");
+            }
+            routes.push((format!("{:?}", route.method), route.path));
+        }
+        tools.extend(op.tool);
+    }
+    assert!(routes.len() > 10 && tools.len() > 5);
+    let count = (routes.len(), tools.len());
+    routes.sort_unstable();
+    routes.dedup();
+    tools.sort_unstable();
+    tools.dedup();
+    assert_eq!((routes.len(), tools.len()), count, "a route or a tool is there twice");
+}

@@ -1,6 +1,6 @@
 //! `visit`
 
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
 use crate::graph::VisitOutcome;
 use crate::memory::{resolve, visit};
@@ -33,6 +33,7 @@ pub(crate) struct Visited {
 impl Op for Visit {
     const NAME: &'static str = "visit";
     const ACCESS: Access = Access::Write;
+    const ROUTE: Option<Route> = Route::post("/v1/visit");
     type Output = Visited;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Visited> {

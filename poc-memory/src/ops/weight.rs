@@ -1,6 +1,6 @@
 //! `weight`
 
-use super::{Access, Ctx, Op, argument};
+use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
 use crate::memory::resolve;
 use crate::memory::weigh::{self, Change};
@@ -30,6 +30,7 @@ pub(crate) struct Weighed {
 impl Op for Weight {
     const NAME: &'static str = "weight";
     const ACCESS: Access = Access::Write;
+    const ROUTE: Option<Route> = Route::post("/v1/weight");
     type Output = Weighed;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Weighed> {

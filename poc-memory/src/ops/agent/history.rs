@@ -4,7 +4,7 @@ use crate::agent::ledger::{self, Run};
 use crate::error::Result;
 use crate::graph::RunId;
 use crate::ops::text::{minute, table};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,7 @@ struct Row {
 impl Op for History {
     const NAME: &'static str = "agent history";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/runs");
     type Output = Runs;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Runs> {

@@ -4,7 +4,7 @@ use super::outcome::Outcome;
 use crate::agent::ledger;
 use crate::agent::run::bodies;
 use crate::error::Result;
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -45,6 +45,7 @@ struct Reply {
 impl Op for Inspect {
     const NAME: &'static str = "agent inspect";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/runs/{run}");
     type Output = Inspected;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Inspected> {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::memory::freshness::{self, AsOf, Freshness};
 use crate::ops::text::{Problem, minute, problem, table};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,6 +59,7 @@ pub(super) struct Row {
 impl Op for List {
     const NAME: &'static str = "agent list";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/agents");
     type Output = Agents;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Agents> {

@@ -5,7 +5,7 @@ use crate::agent::ledger::Status;
 use crate::agent::permit::Rejection;
 use crate::agent::run::{self, Options, Trigger};
 use crate::error::{Exit, Result};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,7 @@ pub(crate) struct RunAgent {
 impl Op for RunAgent {
     const NAME: &'static str = "agent run";
     const ACCESS: Access = Access::Write;
+    const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/run");
     type Output = Outcome;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {

@@ -4,7 +4,7 @@ use super::list::{self, Row};
 use crate::agent::definition::{ActionKind, Mode};
 use crate::error::Result;
 use crate::ops::text::{minute, problem};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -52,6 +52,7 @@ struct InForce {
 impl Op for Show {
     const NAME: &'static str = "agent show";
     const ACCESS: Access = Access::Read;
+    const ROUTE: Option<Route> = Route::get("/v1/agents/{agent}");
     type Output = Agent;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Agent> {
