@@ -110,12 +110,15 @@ impl Log {
         self.index.read().segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// About how many bytes the records behind one take.
+    /// About how many bytes the records behind one take: as if all from the last known place on were
+    /// of one length.
     pub(super) fn bytes_after(&self, seq: u64) -> u64 {
         let index = self.index.read();
         let Some(place) = index.place(seq) else { return 0 };
         let behind = index.segments.iter().filter(|segment| segment.first >= place.segment);
-        behind.map(|segment| segment.bytes).sum::<u64>().saturating_sub(place.offset)
+        let bytes = behind.map(|segment| segment.bytes).sum::<u64>().saturating_sub(place.offset);
+        let records = index.last - place.seq + 1;
+        bytes / records * index.last.saturating_sub(seq)
     }
 
     /// Writes down which segments need not be read at the next open, if that has changed.

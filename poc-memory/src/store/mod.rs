@@ -123,8 +123,9 @@ pub struct Store {
     // What was found in the log.
     notes: Vec<String>,
     recovery: OnceLock<Recovery>,
-    // Held while a checkpoint is written: one at a time.
-    saving: Mutex<()>,
+    // The last transaction in the saved view, 0 when there is none. Held while a checkpoint is
+    // written: one at a time.
+    saved: Mutex<u64>,
     _opener: Opener,
     // Last, so that it is given up when everything else is closed.
     _lock: Lock,
@@ -319,20 +320,23 @@ impl Store {
     /// Saves the view and the followers, so that the next open is quick. A store that is dropped
     /// does so too, unless less than [`WORTH_A_CHECKPOINT`] has changed.
     pub fn checkpoint(&self) -> Result<()> {
-        let _saving = self.saving.lock();
+        let mut saved_seq = self.saved.lock();
         let unsaved = self.followers.take_unsaved();
-        let saved = self.save();
+        let saved = self.save(&mut saved_seq);
         if saved.is_err() {
             self.followers.add_unsaved(unsaved);
         }
         saved
     }
 
-    fn save(&self) -> Result<()> {
+    fn save(&self, saved_seq: &mut u64) -> Result<()> {
         let followers = self.followers.checkpoint();
         let view = self.view();
-        let saved = if view.seq > 0 { view_file::write(&self.directory, &view, &self.log) } else { Ok(()) };
-        followers.and(saved).and(self.log.save_checked())
+        if view.seq != *saved_seq {
+            view_file::write(&self.directory, &view, &self.log)?;
+            *saved_seq = view.seq;
+        }
+        followers.and(self.log.save_checked())
     }
 }
 

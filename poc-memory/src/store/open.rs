@@ -75,15 +75,20 @@ pub(super) fn open(
     let wish = wish;
     let engine = opener.engine();
     // It catches its own panics.
-    let saved = saved.join().ok().flatten().and_then(|saved| saved.caught_up(&log));
-    let _ = wish.send(saved.is_none());
-    let (view, unsaved) = match saved {
-        Some(saved) => saved,
+    let saved = saved.join().ok().flatten();
+    let caught_up = saved.and_then(|saved| {
+        let seq = saved.seq();
+        let (view, taken) = saved.caught_up(&log)?;
+        Some((view, taken, seq))
+    });
+    let _ = wish.send(caught_up.is_none());
+    let (view, unsaved, saved_seq) = match caught_up {
+        Some(caught_up) => caught_up,
         None => {
             let view = engine.opened()?.view.lock().take();
             let view = view.ok_or_else(|| Error::internal("the view was not read"))?;
             let unsaved = view.node_count() + view.edge_count();
-            (view, unsaved)
+            (view, unsaved, 0)
         }
     };
     let appender = Appender::new(log.clone(), disk, limits)
@@ -112,7 +117,7 @@ pub(super) fn open(
         embedder: embedder.to_owned(),
         notes,
         recovery: OnceLock::new(),
-        saving: Mutex::default(),
+        saved: Mutex::new(saved_seq),
         _opener: opener,
         _lock: lock,
     })

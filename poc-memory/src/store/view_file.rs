@@ -33,6 +33,11 @@ pub(super) fn read(store: &Path) -> Option<Saved> {
 }
 
 impl Saved {
+    /// The last transaction in it.
+    pub(super) fn seq(&self) -> u64 {
+        self.view.seq
+    }
+
     /// The view brought to the end of the log, and by how many changes; `None` when it is of another
     /// log or ahead of this one, or the log cannot be read.
     pub(super) fn caught_up(self, log: &Log) -> Option<(View, usize)> {

@@ -97,6 +97,25 @@ fn a_follower_with_little_to_take_in_is_waited_for() {
     assert_eq!((slow.known(), store.completed()), (3, 0));
 }
 
+#[test]
+fn how_much_a_follower_has_to_take_in_is_told_by_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts { limits: Limits { segment: 100_000 }, ..in_memory() }).unwrap();
+    assert_eq!(store.log.bytes_after(0), 0);
+    let mut ends = vec![store.log.bytes()];
+    for number in 1..=300 {
+        let body = "x".repeat(if number == 300 { 5000 } else { 2000 });
+        store.transact(cause(), |tx| tx.put_node(&Node { body: body.clone(), ..node(number) })).unwrap();
+        ends.push(store.log.bytes());
+    }
+    assert!(segment_files(&folder).len() > 5);
+    assert_eq!(store.log.bytes_after(300), 0);
+    for seq in [1, 63, 64, 150, 299] {
+        let (told, is) = (store.log.bytes_after(seq) as f64, (ends[300] - ends[seq as usize]) as f64);
+        assert!((told - is).abs() <= 3200.0, "{seq}: {told} for {is}");
+    }
+}
+
 /// Else what it has saved of a log that was cut would fit again once the log is as long.
 #[test]
 fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {

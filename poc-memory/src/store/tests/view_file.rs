@@ -131,6 +131,24 @@ fn what_a_killed_checkpoint_leaves_behind_is_written_over() {
     fs::write(path(&folder).with_extension("partial"), "half").unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     assert_eq!(told(&store.view()), before);
+    put(&store, 9);
     store.checkpoint().unwrap();
     assert!(!path(&folder).with_extension("partial").exists());
+}
+
+#[test]
+fn a_view_that_is_saved_already_is_not_written_again() {
+    let (folder, before) = closed();
+    let store = open_in(&folder, in_memory()).unwrap();
+    fs::write(path(&folder), "as it was").unwrap();
+    store.checkpoint().unwrap();
+    assert_eq!(fs::read(path(&folder)).unwrap(), b"as it was");
+    drop(store);
+    // One that was refused is.
+    let store = open_in(&folder, in_memory()).unwrap();
+    store.checkpoint().unwrap();
+    assert_eq!(saved(&folder, &store), Some(before));
+    put(&store, 9);
+    store.checkpoint().unwrap();
+    assert_eq!(saved(&folder, &store), Some(of_the_records(&store)));
 }
