@@ -18,10 +18,9 @@
 //! Example: the path 0 — 1 — 2 with ties of strength 1. vol = 1 + 2 + 1 = 4, the resistance from 0
 //! to 1 is 1 and from 0 to 2 is 2, so the distances are √4 = 2 and √8.
 
-mod basis;
 mod dense;
 mod filter;
-mod krylov;
+mod partial;
 mod spectrum;
 #[cfg(test)]
 mod tests;
@@ -55,7 +54,7 @@ impl Embedding {
     /// A component of up to 64 nodes keeps all its eigenvectors. Of an eigenvalue that occurs
     /// several times either all eigenvectors are kept or none, since a part of them depends on
     /// chance; when the smallest eigenvalue alone occurs more than `dimensions` times, all of
-    /// them are kept in components of up to 320 nodes, and in larger ones as many as are found.
+    /// them are kept in components of up to 320 nodes, and in larger ones as many as `dimensions`.
     pub fn compute(view: &View, dimensions: usize) -> Embedding {
         let adjacency = Adjacency::of(view, 0.0);
         let components = Parts::of(view, &adjacency, |ix| !adjacency.row(ix).is_empty(), |_, _| true);

@@ -1,4 +1,8 @@
 //! A small component solved whole.
+//!
+//! A matrix is written out only where all its eigenvalues are wanted, or where the basis of a partial
+//! solver would have as many numbers as the matrix: components up to 64 nodes, at the default number
+//! of dimensions.
 
 use super::spectrum::Pair;
 use super::walk::Walk;

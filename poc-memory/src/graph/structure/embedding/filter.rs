@@ -13,11 +13,11 @@ use faer::{Mat, Side};
 /// Steps of the look at the whole spectrum.
 const LOOK: usize = 80;
 
-/// By how much the smallest wanted eigenvalue is to grow: cosh of this.
-const GROWTH: f64 = 1.0;
-
 /// By how much any may grow: cosh of this, 33 million.
 const MOST_GROWTH: f64 = 18.0;
+
+/// A weaker filter has this part of the degree.
+const WEAKER: usize = 2;
 
 /// Eigenvalues of N from the top, roughly: each with how many there are down to it.
 #[derive(Clone, Debug)]
@@ -92,20 +92,16 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// For so many eigenvalues from the top, with room for `room` times as many above the cut.
-    pub(super) fn new(look: &Look, wanted: usize, room: f64) -> Filter {
+    /// For so many eigenvalues from the top, with room for `room` times as many above the cut; the
+    /// last of those wanted grows by cosh of `growth`.
+    pub(super) fn new(look: &Look, wanted: usize, room: f64, growth: f64) -> Filter {
         let smallest = look.below(wanted as f64);
         let cut = look.below(wanted as f64 * room).min(look.under(smallest)).max(-0.9);
         let (middle, half) = ((cut - 1.0) / 2.0, (cut + 1.0) / 2.0);
         let rate = |value: f64| ((value - middle) / half).max(1.0).acosh();
         let most = MOST_GROWTH / rate(1.0);
-        let degree = (GROWTH / rate(smallest).max(1e-9)).min(most).max(1.0);
+        let degree = (growth / rate(smallest).max(1e-9)).min(most).max(1.0);
         Filter { middle, half, degree: degree as usize }
-    }
-
-    /// Values above it are spread.
-    pub(super) fn cut(&self) -> f64 {
-        self.middle + self.half
     }
 
     /// Steps of the walk it takes.
@@ -113,19 +109,22 @@ impl Filter {
         self.degree
     }
 
+    /// With a part of its degree: enough to see one eigenvalue.
+    pub(super) fn weaker(self) -> Filter {
+        Filter { degree: self.degree.div_ceil(WEAKER), ..self }
+    }
+
     /// T(N) `x` for `x` without ground.
-    pub(super) fn apply(&self, walk: &Walk, x: &[f64]) -> Vec<f64> {
-        let (middle, half) = (self.middle, self.half);
-        let mut before = x.to_vec();
-        walk.to_walk(&mut before);
-        let mut now = vec![0.0; x.len()];
-        walk.step(&before, &mut now, |step, own, _| (step - middle * own) / half);
+    pub(super) fn apply(&self, walk: &Walk, mut x: Vec<f64>) -> Vec<f64> {
+        let (middle, scale) = (self.middle, self.half.recip());
+        walk.to_walk(&mut x);
+        let (mut before, mut now) = (x, vec![0.0; walk.len()]);
+        walk.step(&before, &mut now, |step, own, _| (step - middle * own) * scale);
         for _ in 1..self.degree {
-            walk.step(&now, &mut before, |step, own, before| 2.0 * (step - middle * own) / half - before);
+            walk.step(&now, &mut before, |step, own, before| 2.0 * scale * (step - middle * own) - before);
             std::mem::swap(&mut before, &mut now);
         }
         walk.leave_walk(&mut now);
-        walk.leave_ground(&mut now);
         now
     }
 }

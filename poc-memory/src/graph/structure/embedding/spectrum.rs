@@ -3,14 +3,15 @@
 
 use super::dense;
 use super::filter::{Filter, Look};
-use super::krylov::Search;
+use super::partial::{self, Search};
 use super::walk::Walk;
 
 /// Components up to here keep all their eigenvectors.
 pub(super) const WHOLE: usize = 64;
 
-/// Components up to here are solved as dense matrices.
-pub(super) const DENSE: usize = 320;
+/// Components up to here keep all eigenvectors of an eigenvalue that alone occurs more often than
+/// there are dimensions.
+const CROWDED: usize = 320;
 
 /// Eigenvalues that differ by less than this share are one.
 const SAME: f64 = 1e-6;
@@ -21,11 +22,17 @@ const MISSED: f64 = 1e-4;
 /// Ends of ties that a component may be walked over in all: some minutes for a large one.
 const MOST_WORK: usize = 60_000_000_000;
 
-/// Restarts of the first search; each further one has twice as many.
-const RESTARTS: usize = 8;
+/// Searches and probes of a component in all.
+const MOST_TURNS: u64 = 200;
 
-/// Above the cut of the first filter there is room for so many times the eigenvalues wanted.
+/// The first filter makes the last of the eigenvalues wanted grow by cosh of this, and has room for
+/// so many times the eigenvalues wanted above its cut …
+const GROWTH: f64 = 2.0;
 const ROOM: f64 = 2.5;
+
+/// … and after a search or a probe that has not come to its end, the next has so many times more.
+const MORE_GROWTH: f64 = 2.0;
+const MORE_ROOM: f64 = 1.25;
 
 /// An eigenvalue of the normalised Laplacian with its eigenvector, of unit length.
 #[derive(Clone, Debug)]
@@ -51,60 +58,107 @@ pub(super) struct Spectrum {
 /// The smallest eigenvalues above zero: all of them up to [`WHOLE`] nodes, else about
 /// `dimensions`. `chance` starts the search.
 pub(super) fn smallest(walk: &Walk, chance: &Chance<'_>, dimensions: usize) -> Spectrum {
-    if walk.len() > DENSE {
+    if walk.len() > WHOLE.max(partial::least(dimensions + 1)) {
         return search(walk, chance, dimensions);
     }
     let mut pairs = dense::all(walk);
     let converged = pairs.len() + 1 == walk.len();
     if walk.len() > WHOLE {
-        pairs.truncate(keep(&pairs, dimensions, DENSE));
+        pairs.truncate(keep(&pairs, dimensions));
     }
     Spectrum { pairs, converged }
 }
 
 /// How many of the pairs to keep so that no eigenvalue is kept for a part of its vectors: at most
-/// `wanted`, or, when the first eigenvalue alone occurs more often, all of those up to `most`.
-fn keep(pairs: &[Pair], wanted: usize, most: usize) -> usize {
-    let same = |a: &Pair, b: &Pair| (a.value - b.value).abs() <= SAME * a.value.max(b.value);
+/// `wanted`, or, when the first eigenvalue alone occurs more often, all of those.
+fn keep(pairs: &[Pair], wanted: usize) -> usize {
     let mut kept = 0;
     for run in pairs.chunk_by(same) {
         if kept + run.len() > wanted {
-            return if kept == 0 { run.len().min(most) } else { kept };
+            return if kept == 0 { run.len() } else { kept };
         }
         kept += run.len();
     }
     kept
 }
 
-/// Searches from other starts until a probe finds nothing that belongs among the smallest: one
-/// start finds an eigenvalue once, however often it occurs.
+fn same(a: &Pair, b: &Pair) -> bool {
+    (a.value - b.value).abs() <= SAME * a.value.max(b.value)
+}
+
+/// Searches until a probe finds nothing that belongs among the smallest: one start finds an
+/// eigenvalue once, however often it occurs.
 fn search(walk: &Walk, chance: &Chance<'_>, dimensions: usize) -> Spectrum {
+    let mut hunt = Hunt { walk, chance, turn: 0, work: 0 };
     let look = Look::at(walk, &chance(0));
+    let all = walk.len() - 1;
     // One more, to see whether the last ones are cut off from their like.
-    let wanted = dimensions + 1;
-    let (mut room, mut restarts, mut work, mut turn) = (ROOM, RESTARTS, 0, 0);
-    let mut filter = Filter::new(&look, wanted, room);
-    let mut start = chance(0);
+    let at_once = dimensions + 1;
+    let mut wanted = at_once;
+    let (mut growth, mut room) = (GROWTH, ROOM);
     let mut pairs: Vec<Pair> = Vec::new();
-    let mut converged = false;
-    while !converged && work < MOST_WORK {
-        turn += 1;
-        let search = Search::new(walk, filter, &pairs);
-        let missing = wanted.saturating_sub(pairs.len());
-        let found = search.run(&start, if missing > 0 { missing } else { wanted }, restarts);
-        work += search.work();
+    let (mut converged, mut missed) = (false, false);
+    while !converged && hunt.work < MOST_WORK && hunt.turn < MOST_TURNS {
+        let filter = Filter::new(&look, at_once, room, growth);
+        let asked = at_once.min(if missed { all } else { wanted } - pairs.len());
+        let found = hunt.search(filter, &pairs, asked);
+        let mut ended = found.len() == asked;
         pairs.extend(found);
         pairs.sort_by(|a, b| a.value.total_cmp(&b.value));
-        let probe = Search::new(walk, filter, &pairs).probe(chance(turn));
-        let last = pairs.get(wanted - 1).map(|pair| pair.value);
-        converged = last.is_some_and(|last| probe.value >= last * (1.0 - MISSED));
-        if last.is_none() && 1.0 - probe.value < filter.cut() {
-            room *= 3.0;
-            filter = Filter::new(&look, wanted, room);
+        pairs.truncate(wanted);
+        converged = pairs.len() == all;
+        if let Some(last) = pairs.get(wanted - 1).filter(|_| !converged) {
+            let least = hunt.probe(filter.weaker(), &pairs);
+            ended &= least.is_some();
+            missed = least.is_some_and(|least| least < last.value * (1.0 - MISSED));
+            converged = least.is_some() && !missed;
         }
-        restarts *= 2;
-        start = probe.vector;
+        let crowded = pairs.first().zip(pairs.last()).is_some_and(|(first, last)| same(first, last));
+        if converged && crowded && walk.len() <= CROWDED && wanted < all {
+            wanted = all.min(wanted + at_once);
+            converged = false;
+        }
+        if !ended {
+            growth *= MORE_GROWTH;
+            room *= MORE_ROOM;
+        }
     }
-    pairs.truncate(keep(&pairs, dimensions, dimensions));
+    let kept = keep(&pairs, dimensions);
+    pairs.truncate(if walk.len() > CROWDED { kept.min(dimensions) } else { kept });
     Spectrum { pairs, converged }
+}
+
+/// Goes over a component, each time from another start.
+struct Hunt<'a> {
+    walk: &'a Walk,
+    chance: &'a Chance<'a>,
+    turn: u64,
+    /// Ends of ties gone over so far.
+    work: usize,
+}
+
+impl Hunt<'_> {
+    fn search(&mut self, filter: Filter, known: &[Pair], wanted: usize) -> Vec<Pair> {
+        if wanted == 0 {
+            return Vec::new();
+        }
+        let start = self.start();
+        let search = Search::new(self.walk, filter, known, &start);
+        let found = search.run(wanted);
+        self.work += search.work();
+        found
+    }
+
+    fn probe(&mut self, filter: Filter, known: &[Pair]) -> Option<f64> {
+        let start = self.start();
+        let search = Search::new(self.walk, filter, known, &start);
+        let least = search.probe();
+        self.work += search.work();
+        least
+    }
+
+    fn start(&mut self) -> Vec<f64> {
+        self.turn += 1;
+        (self.chance)(self.turn)
+    }
 }

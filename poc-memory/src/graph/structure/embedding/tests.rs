@@ -80,32 +80,29 @@ fn known_spectra() {
     let of_path =
         |nodes: u32| (1..nodes).map(move |j| 1.0 - (PI * f64::from(j) / f64::from(nodes - 1)).cos());
     close(embed(20, &path(20)).eigenvalues(0), &of_path(20).collect::<Vec<_>>());
-    close(embed(200, &path(200)).eigenvalues(0), &of_path(200).take(16).collect::<Vec<_>>());
+    close(embed(100, &path(100)).eigenvalues(0), &of_path(100).take(16).collect::<Vec<_>>());
 }
 
-/// The same beyond what is solved as a dense matrix.
+/// The same further beyond what is solved as a dense matrix.
 #[test]
 fn known_spectra_of_large_components() {
-    let of_path: Vec<f64> = (1..=16).map(|j| 1.0 - (PI * f64::from(j) / 599.0).cos()).collect();
-    close(embed(600, &path(600)).eigenvalues(0), &of_path);
+    let of_path: Vec<f64> = (1..=16).map(|j| 1.0 - (PI * f64::from(j) / 399.0).cos()).collect();
+    close(embed(400, &path(400)).eigenvalues(0), &of_path);
     // Each eigenvalue of a ring occurs twice.
     let of_ring: Vec<f64> = (1..=8).flat_map(|j| [1.0 - (TAU * f64::from(j) / 400.0).cos(); 2]).collect();
     close(embed(400, &ring(400)).eigenvalues(0), &of_ring);
     // The first eigenvalue alone fills all dimensions.
     close(embed(401, &star(400)).eigenvalues(0), &[1.0; 16]);
-    close(embed(330, &clique(330)).eigenvalues(0), &[330.0 / 329.0; 16]);
 }
 
 /// An odd number of dimensions cuts a pair of the ring in two: neither is kept.
 #[test]
 fn no_eigenvalue_is_kept_by_half() {
-    for nodes in [100, 400] {
-        let view = view(nodes, &ring(nodes));
-        assert_eq!(Embedding::compute(&view, 15).eigenvalues(0).len(), 14);
-        assert_eq!(Embedding::compute(&view, 16).eigenvalues(0).len(), 16);
-    }
+    let view = view(100, &ring(100));
+    assert_eq!(Embedding::compute(&view, 15).eigenvalues(0).len(), 14);
+    assert_eq!(Embedding::compute(&view, 16).eigenvalues(0).len(), 16);
     // But the only one is kept whole where that is possible.
-    assert_eq!(embed(101, &star(100)).eigenvalues(0).len(), 99);
+    assert_eq!(embed(81, &star(80)).eigenvalues(0).len(), 79);
 }
 
 /// Groups of 20 in a ring, each member tied to seven of its group, the groups by two ties.
@@ -125,30 +122,84 @@ fn groups() -> Ties {
     pairs.into_iter().map(|((a, b), strength)| (a, b, strength)).collect()
 }
 
-/// What the search finds in a component of 600 nodes is what the dense solution has, and every pair
-/// fulfils its equation.
-#[test]
-fn the_search_finds_what_the_whole_solution_has() {
-    let ties = groups();
-    let view = view(600, &ties);
-    let adjacency = Adjacency::of(&view, 0.0);
-    let members: Vec<Ix> = (0..600).collect();
-    let walk = Walk::new(adjacency.part(&members, &mut Vec::new()));
-    let chance = |turn| (0..600).map(|ix| signed(view.id(ix), turn)).collect();
+/// What is found in a connected graph, and what the dense solution has.
+fn found_and_whole(nodes: u64, ties: &[(u64, u64, f64)]) -> (Walk, Vec<Pair>, Vec<Pair>) {
+    let view = view(nodes, ties);
+    let members: Vec<Ix> = (0..nodes as Ix).collect();
+    let walk = Walk::new(Adjacency::of(&view, 0.0).part(&members, &mut Vec::new()));
+    let chance = |turn| (0..nodes as Ix).map(|ix| signed(view.id(ix), turn)).collect();
     let found = spectrum::smallest(&walk, &chance, 16);
     assert!(found.converged);
-    let found = found.pairs;
     let whole = dense::all(&walk);
+    (walk, found.pairs, whole)
+}
+
+/// The search finds what the dense solution has, each eigenvalue as often as it occurs there; every
+/// pair fulfils its equation, and the vectors are at right angles to each other.
+fn check_search(nodes: u64, ties: &[(u64, u64, f64)]) -> (Vec<Pair>, Vec<Pair>) {
+    let (walk, found, whole) = found_and_whole(nodes, ties);
+    assert!(!found.is_empty());
+    for (at, pair) in found.iter().enumerate() {
+        assert!((pair.value - whole[at].value).abs() < 1e-9, "{} instead of {}", pair.value, whole[at].value);
+        let mut image = vec![0.0; nodes as usize];
+        filter::multiply(&walk, &pair.vector, &mut image);
+        let off = image.iter().zip(&pair.vector).map(|(n, v)| (v - n - pair.value * v).powi(2));
+        assert!(off.sum::<f64>().sqrt() < 1e-6);
+        for other in &found[..at] {
+            assert!(filter::dot(&pair.vector, &other.vector).abs() < 1e-5, "eigenvalue {}", pair.value);
+        }
+    }
+    (found, whole)
+}
+
+#[test]
+fn the_search_finds_what_the_whole_solution_has() {
+    let (found, whole) = check_search(600, &groups());
     assert_eq!(found.len(), 16);
+    // Of an eigenvalue that occurs once: the same vector, either way around.
     for (found, whole) in found.iter().zip(&whole) {
-        assert!((found.value - whole.value).abs() < 1e-9, "{} instead of {}", found.value, whole.value);
-        let mut image = vec![0.0; 600];
-        filter::multiply(&walk, &found.vector, &mut image);
-        let residual = image.iter().zip(&found.vector).map(|(n, v)| (v - n - found.value * v).powi(2));
-        assert!(residual.sum::<f64>().sqrt() < 1e-6);
-        // Of an eigenvalue that occurs once: the same vector, either way around.
         assert!((filter::dot(&found.vector, &whole.vector).abs() - 1.0).abs() < 1e-6);
     }
+}
+
+/// Graphs in which eigenvalues occur often, and such whose eigenvalues lie close together.
+#[test]
+fn the_search_finds_every_copy() {
+    check_search(65, &ring(65));
+    check_search(66, &path(66));
+    check_search(65, &star(64));
+    check_search(65, &clique(65));
+    let torus = |side: u64| -> Ties {
+        let place = move |row: u64, column: u64| (row % side) * side + column % side;
+        let tie = move |row: u64, column: u64| {
+            let here = place(row, column);
+            [(here, place(row + 1, column), 1.0), (here, place(row, column + 1), 1.0)]
+        };
+        (0..side * side).flat_map(|node| tie(node / side, node % side)).collect()
+    };
+    check_search(100, &torus(10));
+    let sides: Ties = (0..33).flat_map(|a| (33..66).map(move |b| (a, b, 1.0))).collect();
+    check_search(66, &sides);
+    let cube = |a: u64| (0..7).map(move |bit| (a, a ^ (1 << bit), 1.0)).filter(|(a, b, _)| a < b);
+    check_search(128, &(0..128).flat_map(cube).collect::<Ties>());
+    // Equal cliques around a hub: one eigenvalue nine times.
+    let around = |group: u64| {
+        let first = 1 + 12 * group;
+        let inside = clique(12).into_iter().map(move |(a, b, strength)| (first + a, first + b, strength));
+        inside.chain([(0, first, 0.5)])
+    };
+    check_search(121, &(0..10).flat_map(around).collect::<Ties>());
+}
+
+/// The same graph gives the same places, to the last bit.
+#[test]
+fn what_is_searched_is_found_again() {
+    let coordinates = || -> Vec<f32> {
+        let embedding = embed(100, &path(100));
+        (0..100).flat_map(|ix| embedding.coordinates(ix)).copied().collect()
+    };
+    let (one, two) = (coordinates(), coordinates());
+    assert!(one == two && one.len() == 100 * 16);
 }
 
 #[test]

@@ -12,6 +12,8 @@ const SHARED: usize = 400_000;
 pub(super) struct Walk {
     ties: Adjacency,
     degrees: Vec<f64>,
+    // 1/d: a division takes as long as some ties.
+    shares: Vec<f64>,
     roots: Vec<f64>,
     volume: f64,
 }
@@ -21,9 +23,10 @@ impl Walk {
     pub(super) fn new(ties: Adjacency) -> Walk {
         let rows = ties.rows_in(0..ties.rows() as usize);
         let degrees: Vec<f64> = rows.map(|row| row.iter().map(|end| f64::from(end.strength)).sum()).collect();
+        let shares = degrees.iter().map(|degree| degree.recip()).collect();
         let roots = degrees.iter().map(|degree| degree.sqrt()).collect();
         let volume = degrees.iter().sum();
-        Walk { ties, degrees, roots, volume }
+        Walk { ties, degrees, shares, roots, volume }
     }
 
     /// How many nodes there are.
@@ -76,12 +79,14 @@ impl Walk {
     /// One step of the random walk: `out` = `put`(D^-1 A `x`, `x`, `out`), node by node.
     pub(super) fn step(&self, x: &[f64], out: &mut [f64], put: impl Fn(f64, f64, f64) -> f64 + Sync) {
         let part = |nodes: Range<usize>, out: &mut [f64]| {
-            let degrees = self.degrees.get(nodes.clone()).unwrap_or(&[]);
+            let shares = self.shares.get(nodes.clone()).unwrap_or(&[]);
             let own = x.get(nodes.clone()).unwrap_or(&[]);
-            for (((row, degree), own), out) in self.ties.rows_in(nodes).zip(degrees).zip(own).zip(out) {
-                let at = |end: &End| x.get(end.ix as usize).copied().unwrap_or(0.0);
-                let sum: f64 = row.iter().map(|end| f64::from(end.strength) * at(end)).sum();
-                *out = put(sum / degree, *own, *out);
+            for (((row, share), own), out) in self.ties.rows_in(nodes).zip(shares).zip(own).zip(out) {
+                let mut sum = 0.0;
+                for end in row {
+                    sum += f64::from(end.strength) * x.get(end.ix as usize).copied().unwrap_or(0.0);
+                }
+                *out = put(sum * share, *own, *out);
             }
         };
         if self.work() < SHARED {

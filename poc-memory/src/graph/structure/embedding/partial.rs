@@ -1,0 +1,149 @@
+//! The largest eigenvalues of N in a large component: faer's partial solver, which is the Lanczos
+//! process with full orthogonalisation, over the filtered matrix.
+
+use super::filter::{Filter, dot, multiply};
+use super::spectrum::Pair;
+use super::walk::Walk;
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+use faer::matrix_free::LinOp;
+use faer::matrix_free::eigen::{
+    PartialEigenParams, partial_self_adjoint_eigen, partial_self_adjoint_eigen_scratch,
+};
+use faer::{ColRef, Mat, MatMut, MatRef, Par};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Norm of N v − μ v, for v of unit length, at which an eigenvector counts as found.
+const TOLERANCE: f64 = 1e-6;
+
+/// The same in the filtered matrix, whose eigenvalues lie further apart, for a search …
+const SEARCH: f64 = 2.5e-7;
+
+/// … and for a probe.
+const PROBE: f64 = 1e-4;
+
+/// The solver's basis has at least so many vectors.
+const LEAST_BASIS: usize = 64;
+
+/// One basis and no restarts: after a restart in which a larger eigenvalue was not found yet and a
+/// smaller one was, the solver of faer 0.24 gives a vector twice or never ends. What one basis does
+/// not show is searched for again without what was found.
+const BASES: usize = 1;
+
+/// By so much every image is off, beside what rounding does. The solver never ends when an image lies
+/// wholly in its basis; with this it goes on from there as from another start.
+const STIR: f64 = 1e-13;
+
+/// Nodes a component must have more of, for so many eigenvalues to be searched for.
+pub(super) fn least(wanted: usize) -> usize {
+    LEAST_BASIS.max(2 * wanted)
+}
+
+/// The filtered matrix at right angles to the ground and to what was found.
+#[derive(Debug)]
+pub(super) struct Search<'a> {
+    walk: &'a Walk,
+    filter: Filter,
+    found: &'a [Pair],
+    start: &'a [f64],
+    applied: AtomicUsize,
+}
+
+impl<'a> Search<'a> {
+    /// From a start that is a random number for every node.
+    pub(super) fn new(walk: &'a Walk, filter: Filter, found: &'a [Pair], start: &'a [f64]) -> Self {
+        Search { walk, filter, found, start, applied: AtomicUsize::new(0) }
+    }
+
+    /// Ends of ties gone over so far.
+    pub(super) fn work(&self) -> usize {
+        self.applied.load(Ordering::Relaxed) * self.filter.degree() * self.walk.work()
+    }
+
+    /// Finds so many eigenvalues, from the largest of N, as eigenvalues of the Laplacian; fewer
+    /// when the filter is too weak.
+    pub(super) fn run(&self, wanted: usize) -> Vec<Pair> {
+        let mut found = self.solve(wanted, SEARCH);
+        found.retain(|pair| pair.residual <= TOLERANCE);
+        found
+    }
+
+    /// The smallest eigenvalue of the Laplacian there is, roughly and from above; `None` when the
+    /// filter is too weak.
+    pub(super) fn probe(&self) -> Option<f64> {
+        self.solve(1, PROBE).first().map(|pair| pair.value)
+    }
+
+    fn solve(&self, wanted: usize, tolerance: f64) -> Vec<Pair> {
+        let mut start = self.start.to_vec();
+        self.leave_known(&mut start);
+        let params = PartialEigenParams { max_restarts: BASES, ..PartialEigenParams::default() };
+        let room = partial_self_adjoint_eigen_scratch(self, wanted, Par::Seq, params);
+        let mut vectors = Mat::<f64>::zeros(self.walk.len(), wanted);
+        let found = partial_self_adjoint_eigen(
+            vectors.as_mut(),
+            &mut vec![0.0; wanted],
+            self,
+            ColRef::from_slice(&start),
+            tolerance,
+            Par::Seq,
+            MemStack::new(&mut MemBuffer::new(room)),
+            params,
+        );
+        let vectors = vectors.col_iter().take(found.n_converged_eigen);
+        vectors.map(|vector| self.pair(vector.iter().copied().collect())).collect()
+    }
+
+    /// A vector with its Rayleigh quotient.
+    fn pair(&self, vector: Vec<f64>) -> Pair {
+        let mut image = vec![0.0; vector.len()];
+        multiply(self.walk, &vector, &mut image);
+        let value = dot(&vector, &image);
+        image.iter_mut().zip(&vector).for_each(|(image, own)| *image -= value * own);
+        Pair { value: 1.0 - value, residual: dot(&image, &image).sqrt(), vector }
+    }
+
+    fn leave_known(&self, x: &mut [f64]) {
+        self.walk.leave_ground(x);
+        for Pair { vector, .. } in self.found {
+            let along = dot(vector, x);
+            x.iter_mut().zip(vector).for_each(|(x, known)| *x -= along * known);
+        }
+    }
+
+    fn image(&self, x: impl Iterator<Item = f64>) -> Vec<f64> {
+        let turn = self.applied.fetch_add(1, Ordering::Relaxed);
+        let mut x: Vec<f64> = x.collect();
+        self.leave_known(&mut x);
+        let mut image = self.filter.apply(self.walk, x);
+        // Turned each time, or it would soon lie in the basis itself.
+        let (head, tail) = self.start.split_at(turn % self.start.len().max(1));
+        image.iter_mut().zip(tail.iter().chain(head)).for_each(|(image, chance)| *image += STIR * chance);
+        self.leave_known(&mut image);
+        image
+    }
+}
+
+impl LinOp<f64> for Search<'_> {
+    fn apply_scratch(&self, _: usize, _: Par) -> StackReq {
+        StackReq::EMPTY
+    }
+
+    fn nrows(&self) -> usize {
+        self.walk.len()
+    }
+
+    fn ncols(&self) -> usize {
+        self.walk.len()
+    }
+
+    fn apply(&self, out: MatMut<'_, f64>, x: MatRef<'_, f64>, _: Par, _: &mut MemStack) {
+        for (out, x) in out.col_iter_mut().zip(x.col_iter()) {
+            let image = self.image(x.iter().copied());
+            out.iter_mut().zip(image).for_each(|(out, image)| *out = image);
+        }
+    }
+
+    fn conj_apply(&self, out: MatMut<'_, f64>, x: MatRef<'_, f64>, par: Par, stack: &mut MemStack) {
+        self.apply(out, x, par, stack);
+    }
+}
