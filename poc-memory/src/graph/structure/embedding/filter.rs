@@ -17,7 +17,7 @@ const LOOK: usize = 80;
 const MOST_GROWTH: f64 = 18.0;
 
 /// A weaker filter has this part of the degree.
-const WEAKER: usize = 2;
+const WEAKER: usize = 3;
 
 /// Eigenvalues of N from the top, roughly: each with how many there are down to it.
 #[derive(Clone, Debug)]

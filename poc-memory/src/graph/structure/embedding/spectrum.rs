@@ -20,7 +20,7 @@ const SAME: f64 = 1e-6;
 const MISSED: f64 = 1e-4;
 
 /// Ends of ties that a component may be walked over in all: some minutes for a large one.
-const MOST_WORK: usize = 60_000_000_000;
+const MOST_WORK: usize = 120_000_000_000;
 
 /// Searches and probes of a component in all.
 const MOST_TURNS: u64 = 200;
