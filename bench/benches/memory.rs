@@ -19,10 +19,13 @@ fn main() {
         let shape = graph::shape(nodes, SEED);
         let ids = graph::ids(nodes, SEED);
         let (bare, bare_view) = taken(|| graph::nodes(&shape, &ids, SEED).finish(1));
+        let keys: usize = (0..bare_view.slots()).map(|ix| bare_view.key(ix).len()).sum();
         drop(bare_view);
         let (whole, view) = taken(|| graph::view(&shape, SEED));
         let per_node = Line::amount("the view, by node", nodes, bare / nodes as f64, "B");
-        report.add(per_node.within(200.0).note("keys of 18 bytes, five keywords, a third visited"));
+        let key = keys as f64 / nodes as f64;
+        let note = format!("keys of {key:.0} bytes, five keywords, a third visited");
+        report.add(per_node.within(200.0).note(note));
         let edges = view.edge_count() as f64;
         report.add(Line::amount("the view, by edge", nodes, (whole - bare) / edges, "B").within(16.0));
         report.add(Line::amount("the view in all", nodes, whole / 1e6, "MB"));
