@@ -59,7 +59,7 @@ fn a_follower_that_has_much_to_take_in_is_behind_and_keeps_nobody_waiting() {
     assert_eq!(behind(), ["slow: it is being built and does not have everything yet"]);
     assert_eq!((store.lag(1), store.completed()), (1, 0));
     // What is written meanwhile is there for readers and after a kill.
-    assert_eq!(put(&store, 9000).seq, 2);
+    assert_eq!(put(store, 9000).seq, 2);
     assert!(store.view().find(node(9000).id).is_some());
     assert_eq!((store.lag(2), slow.known()), (2, 0));
     let copy = killed(&folder);
@@ -68,7 +68,7 @@ fn a_follower_that_has_much_to_take_in_is_behind_and_keeps_nobody_waiting() {
     store.settle();
     assert_eq!((behind(), store.lag(2), store.completed()), (Vec::new(), 0, 1));
     assert_eq!(slow.known() as u64, MANY + 1);
-    put(&store, 9001);
+    put(store, 9001);
     assert_eq!(slow.known() as u64, MANY + 2);
 }
 
@@ -123,7 +123,7 @@ fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
     let following = following(&folder, Stop::Load);
     let (slow, store) = (&following.slow, &following.store);
     std::thread::scope(|scope| {
-        let writer = scope.spawn(|| put(&store, 4));
+        let writer = scope.spawn(|| put(store, 4));
         while store.building.lock().view.seq < 2 {
             std::thread::yield_now();
         }
