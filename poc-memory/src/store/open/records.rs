@@ -9,7 +9,6 @@ use crate::store::log::Log;
 use crate::store::quarantine::Quarantine;
 use crate::store::watchdog::guarded;
 use parking_lot::Mutex;
-use std::cell::{Cell, OnceCell};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,10 +28,11 @@ impl RecordFolder {
     /// Opens the engine and catches it up; reads the view out of it if that turns out to be
     /// `wanted`. Whatever goes wrong, a panic or a hang included, its files are put away and it is
     /// rebuilt from the log, once.
-    pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl FnOnce() -> bool) -> Result<Opened> {
-        let (known, wanted) = (OnceCell::new(), Cell::new(Some(wanted)));
-        let wanted = || *known.get_or_init(|| wanted.take().is_some_and(|wanted| wanted()));
-        let error = match self.attempt(wanted) {
+    pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<Opened> {
+        // Asked once, and not before the engine is open.
+        let mut known = None;
+        let mut wanted = || *known.get_or_insert_with(&wanted);
+        let error = match self.attempt(&mut wanted) {
             Ok(opened) => return Ok(opened),
             Err(error) => error,
         };
@@ -46,10 +46,10 @@ impl RecordFolder {
                  rebuilt from the log"
             ));
         }
-        Ok(Opened { notes, ..self.attempt(wanted)? })
+        Ok(Opened { notes, ..self.attempt(&mut wanted)? })
     }
 
-    fn attempt(&self, wanted: impl Fn() -> bool) -> Result<Opened> {
+    fn attempt(&self, wanted: &mut dyn FnMut() -> bool) -> Result<Opened> {
         let (folder, log, engine) = (self.folder.clone(), self.log.clone(), self.engine);
         let engine = guarded(self.patience, move |pulse| {
             let engine = engine(&folder)?;
