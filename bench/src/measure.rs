@@ -26,20 +26,19 @@ pub fn once<T>(work: impl FnOnce() -> T) -> (f64, T) {
 }
 
 /// Median seconds of several kinds of work, run by turns, so that what slows the machine slows all.
-/// Runs until `seconds` have passed, five rounds at least and a thousand at most; the first round
-/// warms up and does not count.
+/// In its turn each runs twice and the second time counts: what the one before has left in the caches
+/// would be good for some and bad for others. Runs until `seconds` have passed, five rounds at least
+/// and a thousand at most.
 pub fn by_turns<const N: usize>(seconds: f64, mut works: [&mut dyn FnMut(); N]) -> [f64; N] {
     let mut times: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
     let started = Instant::now();
-    for round in 0..1001 {
-        if round > 5 && started.elapsed().as_secs_f64() > seconds {
+    for round in 0..1000 {
+        if round >= 5 && started.elapsed().as_secs_f64() > seconds {
             break;
         }
         for (work, times) in works.iter_mut().zip(&mut times) {
-            let (seconds, ()) = once(&mut **work);
-            if round > 0 {
-                times.push(seconds);
-            }
+            work();
+            times.push(once(&mut **work).0);
         }
     }
     times.map(median)
