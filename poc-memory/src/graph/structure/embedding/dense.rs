@@ -1,8 +1,9 @@
 //! A small component solved whole.
 //!
-//! A matrix is written out only where all its eigenvalues are wanted, or where the basis of a partial
-//! solver would have as many numbers as the matrix: components up to 64 nodes, at the default number
-//! of dimensions.
+//! A matrix is written out only where it costs no more than a search and gives what that cannot: up
+//! to 64 nodes all eigenvalues are kept, and the basis of a search would have as many numbers as the
+//! matrix; up to 320 nodes (0.8 MB), when one eigenvalue alone fills all dimensions, so that all its
+//! vectors are kept, or when the eigenvalues lie so close to zero that a search cannot tell them.
 
 use super::spectrum::Pair;
 use super::walk::Walk;

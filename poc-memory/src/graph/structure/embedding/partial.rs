@@ -13,10 +13,10 @@ use faer::{ColRef, Mat, MatMut, MatRef, Par};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Norm of N v − μ v, for v of unit length, at which an eigenvector counts as found.
-const TOLERANCE: f64 = 1e-6;
+pub(super) const TOLERANCE: f64 = 1e-8;
 
 /// The same in the filtered matrix, whose eigenvalues lie further apart, for a search …
-const SEARCH: f64 = 2.5e-7;
+const SEARCH: f64 = 2.5e-9;
 
 /// … and for a probe.
 const PROBE: f64 = 1e-4;
@@ -33,8 +33,9 @@ const BASES: usize = 1;
 /// wholly in its basis; with this it goes on from there as from another start.
 const STIR: f64 = 1e-13;
 
-/// Nodes a component must have more of, for so many eigenvalues to be searched for.
-pub(super) fn least(wanted: usize) -> usize {
+/// The solver's basis has at least so many vectors for so many eigenvalues; a component must have
+/// more nodes.
+pub(super) fn least_basis(wanted: usize) -> usize {
     LEAST_BASIS.max(2 * wanted)
 }
 
@@ -45,13 +46,20 @@ pub(super) struct Search<'a> {
     filter: Filter,
     found: &'a [Pair],
     start: &'a [f64],
+    basis: usize,
     applied: AtomicUsize,
 }
 
 impl<'a> Search<'a> {
-    /// From a start that is a random number for every node.
-    pub(super) fn new(walk: &'a Walk, filter: Filter, found: &'a [Pair], start: &'a [f64]) -> Self {
-        Search { walk, filter, found, start, applied: AtomicUsize::new(0) }
+    /// From a start that is a random number for every node, with a basis of so many vectors.
+    pub(super) fn new(
+        walk: &'a Walk,
+        filter: Filter,
+        found: &'a [Pair],
+        start: &'a [f64],
+        basis: usize,
+    ) -> Self {
+        Search { walk, filter, found, start, basis, applied: AtomicUsize::new(0) }
     }
 
     /// Ends of ties gone over so far.
@@ -76,7 +84,8 @@ impl<'a> Search<'a> {
     fn solve(&self, wanted: usize, tolerance: f64) -> Vec<Pair> {
         let mut start = self.start.to_vec();
         self.leave_known(&mut start);
-        let params = PartialEigenParams { max_restarts: BASES, ..PartialEigenParams::default() };
+        let params =
+            PartialEigenParams { max_dim: self.basis, max_restarts: BASES, ..PartialEigenParams::default() };
         let room = partial_self_adjoint_eigen_scratch(self, wanted, Par::Seq, params);
         let mut vectors = Mat::<f64>::zeros(self.walk.len(), wanted);
         let found = partial_self_adjoint_eigen(

@@ -3,15 +3,17 @@
 
 use super::dense;
 use super::filter::{Filter, Look};
-use super::partial::{self, Search};
+use super::partial::{self, Search, TOLERANCE};
 use super::walk::Walk;
 
 /// Components up to here keep all their eigenvectors.
 pub(super) const WHOLE: usize = 64;
 
-/// Components up to here keep all eigenvectors of an eigenvalue that alone occurs more often than
-/// there are dimensions.
-const CROWDED: usize = 320;
+/// Components up to here are solved as dense matrices where a search does not serve.
+const SMALL: usize = 320;
+
+/// In a small component, a search serves when the first eigenvalue is so many times its tolerance.
+const TOLD_FROM_ZERO: f64 = 100.0;
 
 /// Eigenvalues that differ by less than this share are one.
 const SAME: f64 = 1e-6;
@@ -23,16 +25,26 @@ const MISSED: f64 = 1e-4;
 const MOST_WORK: usize = 120_000_000_000;
 
 /// Searches and probes of a component in all.
-const MOST_TURNS: u64 = 200;
+const MOST_TURNS: u64 = 100;
 
 /// The first filter makes the last of the eigenvalues wanted grow by cosh of this, and has room for
 /// so many times the eigenvalues wanted above its cut …
 const GROWTH: f64 = 2.0;
 const ROOM: f64 = 2.5;
 
-/// … and after a search or a probe that has not come to its end, the next has so many times more.
+/// … and after a search or a probe that has not come to its end, the next has so many times more, and
+/// so many times more vectors in its basis.
 const MORE_GROWTH: f64 = 2.0;
+const MOST_GROWTH: f64 = 8.0;
 const MORE_ROOM: f64 = 1.25;
+const MOST_ROOM: f64 = 5.0;
+const MORE_BASIS: f64 = 1.5;
+
+/// Vectors in a basis …
+const MOST_BASIS: usize = 512;
+
+/// … and numbers: almost a gigabyte, and the solver takes that twice.
+const MOST_NUMBERS: usize = 100_000_000;
 
 /// An eigenvalue of the normalised Laplacian with its eigenvector, of unit length.
 #[derive(Clone, Debug)]
@@ -58,8 +70,14 @@ pub(super) struct Spectrum {
 /// The smallest eigenvalues above zero: all of them up to [`WHOLE`] nodes, else about
 /// `dimensions`. `chance` starts the search.
 pub(super) fn smallest(walk: &Walk, chance: &Chance<'_>, dimensions: usize) -> Spectrum {
-    if walk.len() > WHOLE.max(partial::least(dimensions + 1)) {
-        return search(walk, chance, dimensions);
+    if walk.len() > WHOLE.max(partial::least_basis(dimensions + 1)) {
+        let Spectrum { mut pairs, converged } = search(walk, chance, dimensions + 1);
+        let crowded = pairs.first().zip(pairs.last()).is_some_and(|(first, last)| same(first, last));
+        let fine = pairs.first().is_some_and(|first| first.value < TOLD_FROM_ZERO * TOLERANCE);
+        if walk.len() > SMALL || converged && !crowded && !fine {
+            pairs.truncate(keep(&pairs, dimensions).min(dimensions));
+            return Spectrum { pairs, converged };
+        }
     }
     let mut pairs = dense::all(walk);
     let converged = pairs.len() + 1 == walk.len();
@@ -86,45 +104,37 @@ fn same(a: &Pair, b: &Pair) -> bool {
     (a.value - b.value).abs() <= SAME * a.value.max(b.value)
 }
 
-/// Searches until a probe finds nothing that belongs among the smallest: one start finds an
-/// eigenvalue once, however often it occurs.
-fn search(walk: &Walk, chance: &Chance<'_>, dimensions: usize) -> Spectrum {
-    let mut hunt = Hunt { walk, chance, turn: 0, work: 0 };
+/// So many of the smallest. One start finds an eigenvalue once, however often it occurs, so it
+/// searches until a probe finds nothing that belongs among them.
+fn search(walk: &Walk, chance: &Chance<'_>, wanted: usize) -> Spectrum {
+    let mut hunt = Hunt { walk, chance, basis: 0, turn: 0, work: 0 };
     let look = Look::at(walk, &chance(0));
-    let all = walk.len() - 1;
-    // One more, to see whether the last ones are cut off from their like.
-    let at_once = dimensions + 1;
-    let mut wanted = at_once;
     let (mut growth, mut room) = (GROWTH, ROOM);
+    let least = partial::least_basis(wanted);
+    let most = MOST_BASIS.min(MOST_NUMBERS / walk.len()).min(walk.len() - 1).max(least);
+    hunt.basis = least;
     let mut pairs: Vec<Pair> = Vec::new();
     let (mut converged, mut missed) = (false, false);
     while !converged && hunt.work < MOST_WORK && hunt.turn < MOST_TURNS {
-        let filter = Filter::new(&look, at_once, room, growth);
-        let asked = at_once.min(if missed { all } else { wanted } - pairs.len());
+        let filter = Filter::new(&look, wanted, room, growth);
+        let asked = if missed { wanted } else { wanted - pairs.len() };
         let found = hunt.search(filter, &pairs, asked);
         let mut ended = found.len() == asked;
         pairs.extend(found);
         pairs.sort_by(|a, b| a.value.total_cmp(&b.value));
         pairs.truncate(wanted);
-        converged = pairs.len() == all;
-        if let Some(last) = pairs.get(wanted - 1).filter(|_| !converged) {
+        if let Some(last) = pairs.get(wanted - 1) {
             let least = hunt.probe(filter.weaker(), &pairs);
             ended &= least.is_some();
             missed = least.is_some_and(|least| least < last.value * (1.0 - MISSED));
             converged = least.is_some() && !missed;
         }
-        let crowded = pairs.first().zip(pairs.last()).is_some_and(|(first, last)| same(first, last));
-        if converged && crowded && walk.len() <= CROWDED && wanted < all {
-            wanted = all.min(wanted + at_once);
-            converged = false;
-        }
         if !ended {
-            growth *= MORE_GROWTH;
-            room *= MORE_ROOM;
+            growth = MOST_GROWTH.min(growth * MORE_GROWTH);
+            room = MOST_ROOM.min(room * MORE_ROOM);
+            hunt.basis = most.min((hunt.basis as f64 * MORE_BASIS) as usize);
         }
     }
-    let kept = keep(&pairs, dimensions);
-    pairs.truncate(if walk.len() > CROWDED { kept.min(dimensions) } else { kept });
     Spectrum { pairs, converged }
 }
 
@@ -132,6 +142,7 @@ fn search(walk: &Walk, chance: &Chance<'_>, dimensions: usize) -> Spectrum {
 struct Hunt<'a> {
     walk: &'a Walk,
     chance: &'a Chance<'a>,
+    basis: usize,
     turn: u64,
     /// Ends of ties gone over so far.
     work: usize,
@@ -143,7 +154,7 @@ impl Hunt<'_> {
             return Vec::new();
         }
         let start = self.start();
-        let search = Search::new(self.walk, filter, known, &start);
+        let search = Search::new(self.walk, filter, known, &start, self.basis);
         let found = search.run(wanted);
         self.work += search.work();
         found
@@ -151,7 +162,7 @@ impl Hunt<'_> {
 
     fn probe(&mut self, filter: Filter, known: &[Pair]) -> Option<f64> {
         let start = self.start();
-        let search = Search::new(self.walk, filter, known, &start);
+        let search = Search::new(self.walk, filter, known, &start, self.basis);
         let least = search.probe();
         self.work += search.work();
         least
