@@ -34,7 +34,10 @@ mod tests {
     fn by_hand() {
         // 0.8 + ln 0.5 + 0.5 · ln 0.8 − 2 · 0.1625 − 0.7 · 0.3
         let score = step(0.8, 0.5, 0.6, 2, 0.3, &shipped()).unwrap();
-        assert!((score - (0.8 - 0.693_147 - 0.111_572 - 0.325_038 - 0.21)).abs() < 1e-5, "{score}");
+        assert!(
+            (score - (0.8 - std::f64::consts::LN_2 - 0.111_572 - 0.325_038 - 0.21)).abs() < 1e-5,
+            "{score}"
+        );
         assert_eq!(step(0.8, 0.0, 0.6, 1, 0.0, &shipped()), None);
         assert_eq!(step(0.8, 0.5, -1.0, 1, 0.0, &shipped()), None);
     }
