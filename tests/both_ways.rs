@@ -148,10 +148,10 @@ fn the_session_calls_every_op() {
 
 /// Gives ids, times and measurements names that do not depend on the run.
 #[derive(Default)]
-struct Names(BTreeMap<String, String>);
+pub(crate) struct Names(BTreeMap<String, String>);
 
 impl Names {
-    fn plain(&mut self, text: &str) -> String {
+    pub(crate) fn plain(&mut self, text: &str) -> String {
         let Ok(mut value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
         self.rename("", &mut value);
         serde_json::to_string_pretty(&value).unwrap()

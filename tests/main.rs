@@ -15,5 +15,6 @@ mod kill;
 mod opening;
 mod refresh;
 mod reload;
+mod rest;
 mod schedule;
 mod support;

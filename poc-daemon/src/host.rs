@@ -42,6 +42,7 @@ impl Daemon for Shared {
             started: self.started,
             store: self.memory.paths.store().display().to_string(),
             socket: self.memory.paths.socket().display().to_string(),
+            rest: self.rest.get().map(|address| format!("http://{address}")),
             agents,
             running: running.into_iter().map(|run| run.agent).collect(),
             next: state.next.clone(),

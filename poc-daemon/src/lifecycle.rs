@@ -1,7 +1,7 @@
 //! From start to end: open the memory, serve it, and on a signal finish what runs and close it.
 
 use crate::arguments::Arguments;
-use crate::serve::socket;
+use crate::serve::{rest, socket};
 use crate::shared::Shared;
 use crate::{checkpoint, log, refresh, schedule, watch};
 use poc_memory::agent::Catalog;
@@ -70,6 +70,8 @@ fn start(arguments: &Arguments) -> Result<()> {
 /// Serves until the daemon is to stop and what runs has ended or its grace is over. Returns the
 /// connections that are still open.
 async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::UnixStream>> {
+    // What may be refused comes before the socket that says the daemon is there.
+    let over_http = rest::bind(&shared).await?;
     let listener = socket::bind(&shared.memory.paths)?;
     tracing::info!(
         pid = std::process::id(),
@@ -79,14 +81,15 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     );
     let signals = tokio::spawn(obey(shared.clone(), signals));
     let work = async {
-        let (scheduled, watched, refreshed, saved, connections) = tokio::join!(
+        let (scheduled, watched, refreshed, saved, served, connections) = tokio::join!(
             part(&shared, "schedule", schedule::run(shared.clone())),
             part(&shared, "watch", watch::run(shared.clone())),
             part(&shared, "refresh", refresh::run(shared.clone())),
             part(&shared, "checkpoint", checkpoint::run(shared.clone())),
+            part(&shared, "rest", rest::run(shared.clone(), over_http)),
             part(&shared, "socket", socket::run(shared.clone(), listener)),
         );
-        scheduled.and(watched).and(refreshed).and(saved).and(connections)
+        scheduled.and(watched).and(refreshed).and(saved).and(served).and(connections)
     };
     let grace = shared.memory.config.daemon.shutdown_grace;
     let too_late = async {

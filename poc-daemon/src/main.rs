@@ -5,6 +5,7 @@ mod checkpoint;
 mod host;
 mod lifecycle;
 mod log;
+mod metrics;
 mod pace;
 mod refresh;
 mod schedule;

@@ -1,5 +1,6 @@
 //! What the parts of the daemon share: the memory, the agents, what goes on, and the wish to stop.
 
+use crate::metrics::Metrics;
 use crate::watch::Settling;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -7,7 +8,8 @@ use poc_memory::agent::Catalog;
 use poc_memory::agent::model::Stop;
 use poc_memory::memory::Memory;
 use poc_memory::time::Timestamp;
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, watch};
 
 /// One running daemon.
@@ -26,6 +28,10 @@ pub(crate) struct Shared {
     pub(crate) wake: Arc<Notify>,
     /// Ends the model calls of every run.
     pub(crate) calls: Stop,
+    /// What it counts.
+    pub(crate) metrics: Metrics,
+    /// Where it serves REST, once it does.
+    pub(crate) rest: OnceLock<SocketAddr>,
     stopping: watch::Sender<bool>,
 }
 
@@ -49,6 +55,8 @@ impl Shared {
             settling: Mutex::default(),
             wake: Arc::new(Notify::new()),
             calls: Stop::new(),
+            metrics: Metrics::new(),
+            rest: OnceLock::new(),
             stopping: watch::Sender::new(false),
             memory,
         }

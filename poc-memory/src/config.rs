@@ -4,10 +4,12 @@
 
 mod layer;
 mod origin;
+mod rest;
 mod sections;
 mod wording;
 
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
+pub use rest::Rest;
 pub use sections::*;
 
 use crate::error::{At, Error, Result};
@@ -83,7 +85,8 @@ impl Config {
                 .field(format!("models.{name}.provider")));
             }
         }
-        self.structure.check()
+        self.structure.check()?;
+        self.rest.check()
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The stable name of a kind of failure: scripts and clients may rely on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// The request is malformed: a missing, extra, wrong-typed or out-of-range argument.
@@ -58,6 +58,18 @@ impl Code {
             Code::NotFound | Code::Conflict | Code::ReadOnly | Code::Internal => Exit::Failed,
         }
     }
+
+    /// The status of HTTP (RFC 9110) that stands for this code.
+    pub fn status(self) -> u16 {
+        match self {
+            Code::InvalidArgument => 400,
+            Code::Rejected => 403,
+            Code::NotFound => 404,
+            Code::Conflict => 409,
+            Code::InvalidConfig | Code::Internal => 500,
+            Code::Locked | Code::Unavailable | Code::ReadOnly => 503,
+        }
+    }
 }
 
 /// How a process ends. The numbers are part of the command line's contract.
@@ -88,7 +100,7 @@ impl From<Exit> for std::process::ExitCode {
 
 /// Where in the input something is wrong. Every part is optional; lines and columns count from 1,
 /// columns in characters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct At {
     /// Dotted path of the offending field of a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -169,7 +181,7 @@ impl fmt::Display for At {
 }
 
 /// What every surface answers when a request fails.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Error {
     /// The stable kind.
     pub code: Code,

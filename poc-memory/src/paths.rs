@@ -111,6 +111,16 @@ impl Paths {
         self.runtime.join("daemon.sock")
     }
 
+    /// The token of REST that may do everything.
+    pub fn token(&self) -> PathBuf {
+        self.config.join("token")
+    }
+
+    /// The token of REST that may only read.
+    pub fn read_token(&self) -> PathBuf {
+        self.config.join("token-read")
+    }
+
     /// Makes the directories that are missing, readable by their owner only. Those of agents and
     /// prompts are left to whoever reads them: one that vanished must be seen to have vanished.
     pub fn create(&self) -> Result<()> {

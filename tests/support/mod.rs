@@ -1,5 +1,6 @@
 //! What the stories share: a world of its own for each, and a reader of console transcripts.
 
+pub(crate) mod http;
 pub(crate) mod transcript;
 pub(crate) mod world;
 

@@ -1,8 +1,9 @@
 //! One connection: hello both ways, then requests, several at once, each answered by its id.
 
+use super::call::call;
 use crate::shared::Shared;
 use poc_memory::error::{Error, Result};
-use poc_memory::ops::{self, Ctx, Progress};
+use poc_memory::ops;
 use poc_memory::wire::{self, CONNECTION, Frame, Header, Hello};
 use serde_json::Value;
 use std::io::ErrorKind;
@@ -95,18 +96,12 @@ async fn listen(
 /// Runs one request and sends its answer.
 async fn answer(shared: Arc<Shared>, id: u64, op: String, args: Value, answers: mpsc::Sender<Frame>) {
     let progress = answers.clone();
-    let name = op.clone();
-    let work = move || {
-        let def = ops::find(&op).ok_or_else(|| unknown(&op))?;
-        // A client that reads slowly misses some progress; work does not wait for it.
-        let progress = |how_far: Progress| drop(progress.try_send(Frame::Progress { id, progress: how_far }));
-        (def.run)(&Ctx { memory: &shared.memory, host: shared.as_ref(), progress: &progress }, args)
+    // A client that reads slowly misses some progress; work does not wait for it.
+    let progress = move |how_far| drop(progress.try_send(Frame::Progress { id, progress: how_far }));
+    let result = match ops::find(&op) {
+        Some(def) => call(shared, "socket", def, args, progress).await,
+        None => Err(unknown(&op)),
     };
-    let result = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        tracing::error!("the op `{name}` failed unexpectedly: {error}");
-        Err(Error::internal(format!("the op `{name}` failed unexpectedly"))
-            .hint("look at `poc-memory daemon log`"))
-    });
     let frame = match result {
         Ok(ok) => Frame::Ok { id, ok },
         Err(err) => Frame::Err { id, err },

@@ -3,12 +3,10 @@
 use super::local::Answer;
 use super::session::Globals;
 use crate::error::{Error, Result};
+use crate::ops;
 use clap::builder::styling::{AnsiColor, Style};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
-
-/// The version of the shape of JSON answers. Fields may be added under one version, not renamed.
-const SCHEMA_VERSION: u32 = 1;
 
 /// Where and how to say things.
 pub(super) struct Output {
@@ -62,15 +60,7 @@ impl Output {
 
 /// The JSON text of an answer: one line for a program, indented for a person.
 fn rendered(value: &Value) -> String {
-    let mut object = Map::new();
-    object.insert("schema_version".into(), SCHEMA_VERSION.into());
-    match value {
-        Value::Object(fields) => object.extend(fields.clone()),
-        other => {
-            object.insert("answer".into(), other.clone());
-        }
-    }
-    let object = Value::Object(object);
+    let object = ops::versioned(value.clone());
     if std::io::stdout().is_terminal() { format!("{object:#}\n") } else { format!("{object}\n") }
 }
 

@@ -1,5 +1,6 @@
 //! The sections of the settings, field by field.
 
+use super::Rest;
 use crate::error::{At, Error, Result};
 use crate::graph::Rules;
 use crate::time::Span;
@@ -48,6 +49,8 @@ section!(
         agents: Agents,
         /// The daemon.
         daemon: Daemon,
+        /// The memory over HTTP.
+        rest: Rest,
         /// Calls of language models.
         calls: Calls,
         /// The model that is none.

@@ -18,6 +18,10 @@ pub(super) fn worded(message: &str) -> (String, Option<String>) {
         let name = name.trim_matches('`');
         return (format!("`{name}` is missing here"), Some(format!("add a line `{name} = …`")));
     }
+    if message == "invalid socket address syntax" {
+        let hint = "write an IP address and a port, such as `127.0.0.1:9977`";
+        return ("is not an address".to_owned(), Some(hint.to_owned()));
+    }
     let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
     if let Some((found, expected)) = wrong.and_then(|rest| rest.rsplit_once(", expected ")) {
         return (format!("cannot be {}", kind(found)), Some(format!("give {}", wanted(expected))));

@@ -154,7 +154,23 @@ fn encode<T: Serialize>(value: &T) -> Result<Value> {
 fn decode<T: DeserializeOwned>(value: Value) -> Result<T> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
-        let wrong = Error::invalid(error.into_inner().to_string());
-        if path == "." { wrong } else { wrong.field(path) }
+        let message = error.into_inner().to_string();
+        let field = match (path.as_str(), named(&message)) {
+            (".", None) => None,
+            (".", Some(name)) => Some(name.to_owned()),
+            (path, Some(name)) if path.rsplit('.').next() != Some(name) => Some(format!("{path}.{name}")),
+            (path, _) => Some(path.to_owned()),
+        };
+        let wrong = Error::invalid(message);
+        match field {
+            Some(field) => wrong.field(field),
+            None => wrong,
+        }
     })
+}
+
+/// The field that is unknown or missing: serde names it in the message, and the path ends above it.
+fn named(message: &str) -> Option<&str> {
+    let rest = message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("missing field `"))?;
+    rest.split('`').next()
 }

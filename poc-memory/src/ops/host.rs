@@ -53,6 +53,9 @@ pub struct DaemonStatus {
     pub store: String,
     /// The socket it serves.
     pub socket: String,
+    /// Where it serves REST, when it does: `http://127.0.0.1:9977`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rest: Option<String>,
     /// Agents loaded, by state.
     pub agents: std::collections::BTreeMap<String, usize>,
     /// Runs in progress.

@@ -1,6 +1,7 @@
 //! The op table: every verb, one a file, and the one declaration all surfaces are derived from.
 
 mod agent;
+mod answer;
 mod argument;
 mod classify;
 mod daemon;
@@ -26,6 +27,7 @@ mod text;
 mod visit;
 mod weight;
 
+pub use answer::{SCHEMA_VERSION, versioned};
 pub use def::{Access, Method, Op, OpDef, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 

@@ -304,7 +304,7 @@ fn a_wrong_request_names_its_field() {
     };
     check("insert", serde_json::json!({"titel": "x"}), Some("titel"), "unknown field `titel`");
     check("insert", serde_json::json!({"title": "x", "emotion": "much"}), Some("emotion"), "invalid type");
-    check("link", serde_json::json!({"from": "btree"}), None, "missing field `to`");
+    check("link", serde_json::json!({"from": "btree"}), Some("to"), "missing field `to`");
     check(
         "weight",
         serde_json::json!({"node": "btree", "value": "much"}),

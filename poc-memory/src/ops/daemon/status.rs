@@ -30,6 +30,9 @@ impl Op for Status {
         line("running", format!("since {}, pid {}, version {}", status.started, status.pid, status.version));
         line("store", status.store.clone());
         line("socket", status.socket.clone());
+        if let Some(address) = &status.rest {
+            line("rest", address.clone());
+        }
         let agents: Vec<String> =
             status.agents.iter().map(|(state, count)| format!("{count} {state}")).collect();
         let reloaded = status.reloaded.map_or(String::new(), |at| format!(" (read {at})"));
@@ -63,6 +66,7 @@ mod tests {
             started: at("2026-11-21T08:00:00Z"),
             store: "/m/store".into(),
             socket: "/m/daemon.sock".into(),
+            rest: Some("http://127.0.0.1:9977".into()),
             agents: [("ok".to_owned(), 3), ("last-good".to_owned(), 1)].into(),
             running: vec!["linker".into()],
             next: Some(("replay".into(), at("2026-11-22T03:10:00Z"))),
@@ -73,6 +77,7 @@ mod tests {
         running  since 2026-11-21T08:00:00.000Z, pid 7, version 0.1.0
         store    /m/store
         socket   /m/daemon.sock
+        rest     http://127.0.0.1:9977
         agents   1 last-good, 3 ok (read 2026-11-21T09:00:00.000Z)
         now      linker
         next     replay at 2026-11-22T03:10:00.000Z

@@ -1,0 +1,91 @@
+//! One op at its route: token, request, answer.
+
+use super::answer::{self, Refusal};
+use super::query::Fields;
+use super::{Rest, request};
+use crate::serve::call::call;
+use axum::body::Bytes;
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{FromRequest, RawPathParams, Request};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use poc_memory::error::Error;
+use poc_memory::ops::{Method, OpDef, Route};
+use serde_json::Value;
+
+/// The path's fields, or why they cannot be read.
+pub(super) type PathFields = Result<RawPathParams, RawPathParamsRejection>;
+
+/// An op that is served.
+pub(super) struct Endpoint {
+    op: &'static OpDef,
+    pub(super) route: Route,
+    fields: Fields,
+}
+
+impl Endpoint {
+    /// An op at its route.
+    pub(super) fn new(op: &'static OpDef, route: Route) -> Endpoint {
+        Endpoint { op, route, fields: Fields::of(&(op.request_schema)().to_value()) }
+    }
+
+    /// Does what a request asks.
+    pub(super) async fn answer(&self, rest: &Rest, path: PathFields, request: Request) -> Response {
+        self.try_answer(rest, path, request).await.unwrap_or_else(IntoResponse::into_response)
+    }
+
+    async fn try_answer(&self, rest: &Rest, path: PathFields, request: Request) -> Result<Response, Refusal> {
+        rest.tokens.check(request.headers(), self.op.access)?;
+        let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        let args = if self.route.method == Method::Get {
+            request::of_query(&self.fields, &path, &query)?
+        } else {
+            let body = self.body(rest, request).await?;
+            request::of_body(&self.fields, &path, &query, &body)?
+        };
+        let answer = self.call(rest, args).await?;
+        Ok(answer::of_op(&self.route, answer))
+    }
+
+    /// The body, which must be JSON. What is posted says so even when there is none: a page cannot
+    /// have a browser send that without asking first.
+    async fn body(&self, rest: &Rest, request: Request) -> Result<Bytes, Refusal> {
+        let config = rest.config();
+        let is_json = says_json(request.headers());
+        if self.route.method == Method::Post && !is_json {
+            return Err(Refusal::not_json());
+        }
+        let arriving = tokio::time::timeout(config.request_timeout.std(), Bytes::from_request(request, &()));
+        match arriving.await {
+            Err(_) => Err(Refusal::too_slow()),
+            Ok(Ok(body)) if body.is_empty() || is_json => Ok(body),
+            Ok(Ok(_)) => Err(Refusal::not_json()),
+            Ok(Err(error)) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                Err(Refusal::too_long(config.max_body_bytes))
+            }
+            Ok(Err(_)) => Err(Error::invalid("the body ends too early").into()),
+        }
+    }
+
+    /// Runs the op. One that takes too long goes on without anybody who waits.
+    async fn call(&self, rest: &Rest, args: Value) -> Result<Value, Error> {
+        let timeout = rest.config().request_timeout;
+        let running = tokio::spawn(call(rest.shared.clone(), "rest", self.op, args, |_| {}));
+        match tokio::time::timeout(timeout.std(), running).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(error)) => Err(Error::internal(format!("the op `{}` failed: {error}", self.op.name))),
+            Err(_) => {
+                Err(Error::unavailable(format!("`{}` is not done after {timeout}; it goes on", self.op.name))
+                    .hint("raise `request-timeout` under `[rest]` in config.toml"))
+            }
+        }
+    }
+}
+
+/// Whether a body is said to be JSON.
+fn says_json(headers: &HeaderMap) -> bool {
+    let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    said.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("application/json"))
+}

@@ -1,0 +1,35 @@
+//! The memory over HTTP, derived from the op table: a request becomes the JSON value the op takes
+//! on every surface, and its answer is written as it is.
+//!
+//! A request passes the [`door`] (is it meant for this server, does a page of ours send it), finds
+//! its place in [`routes`] and its [`endpoint`], shows its [`token`], is put together ([`request`])
+//! and answered ([`answer`]).
+
+mod answer;
+mod door;
+mod endpoint;
+mod listen;
+mod plain;
+mod query;
+mod request;
+mod routes;
+mod token;
+
+pub(crate) use listen::{bind, run};
+
+use crate::shared::Shared;
+use poc_memory::config;
+use std::sync::Arc;
+
+/// What every request needs.
+struct Rest {
+    shared: Arc<Shared>,
+    door: door::Door,
+    tokens: token::Tokens,
+}
+
+impl Rest {
+    fn config(&self) -> &config::Rest {
+        &self.shared.memory.config.rest
+    }
+}

@@ -1,0 +1,230 @@
+//! The fields of a request as text: what stands in a path or a query becomes the value its schema
+//! wants. Text that is no such value stays text, and the op says what is wrong with it, as it does
+//! on every surface.
+
+use percent_encoding::percent_decode_str;
+use poc_memory::error::{Error, Result};
+use serde_json::{Map, Number, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// What the text of a field spells.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Text,
+    Integer,
+    Number,
+    Boolean,
+}
+
+/// The fields of a request.
+pub(super) struct Fields(BTreeMap<String, Field>);
+
+struct Field {
+    kind: Kind,
+    /// Whether it is a list, and so may be given more than once.
+    repeats: bool,
+}
+
+impl Fields {
+    /// The fields a JSON Schema describes.
+    pub(super) fn of(schema: &Value) -> Fields {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let field = |property: &Value| {
+            let property = core(property, schema);
+            let items = property.get("items").filter(|_| is(property, "array"));
+            Field {
+                kind: kind(items.map_or(property, |items| core(items, schema))),
+                repeats: items.is_some(),
+            }
+        };
+        Fields(
+            properties
+                .into_iter()
+                .flatten()
+                .map(|(name, property)| (name.clone(), field(property)))
+                .collect(),
+        )
+    }
+
+    /// Adds a field by its text to a request.
+    pub(super) fn put(&self, request: &mut Map<String, Value>, name: &str, text: &str) -> Result<()> {
+        let field = self.0.get(name);
+        let value = value(field.map_or(Kind::Text, |field| field.kind), text);
+        match (request.get_mut(name), field.is_some_and(|field| field.repeats)) {
+            (Some(Value::Array(list)), true) => list.push(value),
+            (None, true) => drop(request.insert(name.to_owned(), Value::Array(vec![value]))),
+            (None, false) => drop(request.insert(name.to_owned(), value)),
+            (Some(_), _) => {
+                return Err(Error::invalid("is given more than once").hint("give it once").field(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the fields of a query, as a form would send them.
+    pub(super) fn put_query(&self, request: &mut Map<String, Value>, query: &str) -> Result<()> {
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = decode(name).ok_or_else(|| Error::invalid("a name in the query is not UTF-8"))?;
+            let text = decode(text).ok_or_else(|| Error::invalid("is not UTF-8").field(name.as_str()))?;
+            self.put(request, &name, &text)?;
+        }
+        Ok(())
+    }
+}
+
+/// A property without what a reference or `null` beside it add.
+fn core<'a>(property: &'a Value, root: &'a Value) -> &'a Value {
+    if let Some(name) = property.get("$ref").and_then(Value::as_str) {
+        let target = name.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return target.map_or(property, |target| core(target, root));
+    }
+    let choices = ["anyOf", "oneOf"].into_iter().find_map(|word| property.get(word)?.as_array());
+    let choice = choices.and_then(|choices| choices.iter().find(|choice| !is(choice, "null")));
+    choice.map_or(property, |choice| core(choice, root))
+}
+
+/// Whether a schema is of a type, or of that type among others.
+fn is(schema: &Value, name: &str) -> bool {
+    match schema.get("type") {
+        Some(Value::String(only)) => only == name,
+        Some(Value::Array(any)) => any.iter().any(|one| one == name),
+        _ => false,
+    }
+}
+
+fn kind(schema: &Value) -> Kind {
+    let kinds = [("integer", Kind::Integer), ("number", Kind::Number), ("boolean", Kind::Boolean)];
+    kinds.into_iter().find(|(name, _)| is(schema, name)).map_or(Kind::Text, |(_, kind)| kind)
+}
+
+fn value(kind: Kind, text: &str) -> Value {
+    let number = match kind {
+        Kind::Text => None,
+        Kind::Boolean => text.parse().ok().map(Value::Bool),
+        Kind::Integer => integer(text),
+        Kind::Number => integer(text).or_else(|| Number::from_f64(text.parse().ok()?).map(Value::Number)),
+    };
+    number.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn integer(text: &str) -> Option<Value> {
+    text.parse::<u64>().map(Value::from).or_else(|_| text.parse::<i64>().map(Value::from)).ok()
+}
+
+/// What a form has encoded; `None` when it is not UTF-8.
+fn decode(text: &str) -> Option<String> {
+    let spaced = text.replace('+', " ");
+    percent_decode_str(&spaced).decode_utf8().map(Cow::into_owned).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+    use poc_memory::ops;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn fields() -> Fields {
+        Fields::of(&json!({
+            "properties": {
+                "text": {"type": "string"},
+                "maybe": {"type": ["string", "null"]},
+                "count": {"type": "integer", "minimum": 0},
+                "some": {"type": ["integer", "null"]},
+                "share": {"type": "number"},
+                "flag": {"type": "boolean"},
+                "words": {"type": "array", "items": {"type": "string"}},
+                "numbers": {"type": "array", "items": {"$ref": "#/$defs/Count"}},
+                "named": {"$ref": "#/$defs/Name"},
+                "either": {"anyOf": [{"$ref": "#/$defs/Count"}, {"type": "null"}]},
+            },
+            "$defs": {
+                "Count": {"type": "integer"},
+                "Name": {"oneOf": [{"type": "string", "const": "a"}, {"type": "string", "const": "b"}]},
+            },
+        }))
+    }
+
+    fn read(query: &str) -> Result<Value> {
+        let mut request = Map::new();
+        fields().put_query(&mut request, query)?;
+        Ok(Value::Object(request))
+    }
+
+    #[test]
+    fn text_becomes_what_the_schema_wants() {
+        let check = |query: &str, expected: Value| assert_eq!(read(query).unwrap(), expected, "{query}");
+        check("", json!({}));
+        check("&&", json!({}));
+        check("text=5", json!({"text": "5"}));
+        check("text=", json!({"text": ""}));
+        check("text", json!({"text": ""}));
+        check("text=a+b%20c%2Bd%26=%3D", json!({"text": "a b c+d&=="}));
+        check("t%65xt=x", json!({"text": "x"}));
+        check("maybe=null", json!({"maybe": "null"}));
+        check("count=5&some=-7", json!({"count": 5, "some": -7}));
+        check("count=18446744073709551615", json!({"count": u64::MAX}));
+        check("share=0.25", json!({"share": 0.25}));
+        check("share=3", json!({"share": 3}));
+        check("flag=true", json!({"flag": true}));
+        check("words=a&words=b", json!({"words": ["a", "b"]}));
+        check("words=a", json!({"words": ["a"]}));
+        check("numbers=1&numbers=x", json!({"numbers": [1, "x"]}));
+        check("named=a&either=4", json!({"named": "a", "either": 4}));
+    }
+
+    #[test]
+    fn what_is_no_such_value_stays_text_for_the_op_to_refuse() {
+        let check = |query: &str, expected: Value| assert_eq!(read(query).unwrap(), expected, "{query}");
+        check("count=five", json!({"count": "five"}));
+        check("count=1.5", json!({"count": "1.5"}));
+        check("count=", json!({"count": ""}));
+        check("share=nan", json!({"share": "nan"}));
+        check("share=1e999", json!({"share": "1e999"}));
+        check("flag=yes", json!({"flag": "yes"}));
+        check("colour=blue", json!({"colour": "blue"}));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_the_field() {
+        let check = |query: &str, expected: &str| assert_eq!(read(query).unwrap_err().to_string(), expected);
+        check("text=a&text=b", "`text`: is given more than once");
+        check("text=%ff", "`text`: is not UTF-8");
+        check("%ff=a", "a name in the query is not UTF-8");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_comes_through(text in any::<String>(), number: i64, share in -1e300..1e300_f64) {
+            let encoded = utf8_percent_encode(&text, NON_ALPHANUMERIC);
+            let query = format!("text={encoded}&some={number}&share={share}&words={encoded}");
+            let expected = json!({"text": text, "some": number, "share": share, "words": [text]});
+            let read = read(&query).unwrap();
+            prop_assert_eq!(read["share"].as_f64(), expected["share"].as_f64());
+            for field in ["text", "some", "words"] {
+                prop_assert_eq!(&read[field], &expected[field]);
+            }
+        }
+
+        #[test]
+        fn no_query_panics(query in any::<String>()) {
+            let _ = read(&query);
+        }
+    }
+
+    #[test]
+    fn every_field_of_a_query_is_one_that_text_can_spell() {
+        for op in ops::OPS.iter().filter(|op| op.route.is_some_and(|route| route.method == ops::Method::Get))
+        {
+            let schema = (op.request_schema)().to_value();
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                let property = core(property, &schema);
+                let single = property.get("items").map_or(property, |items| core(items, &schema));
+                assert!(!is(single, "object") && !is(single, "array"), "`{name}` of `{}`", op.name);
+            }
+        }
+    }
+}

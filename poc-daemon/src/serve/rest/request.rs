@@ -1,0 +1,119 @@
+//! A request of HTTP as the request of an op.
+
+use super::query::Fields;
+use poc_memory::error::{At, Error, Result};
+use serde_json::{Map, Value};
+
+/// The request that the fields of a path and a query spell.
+pub(super) fn of_query<'a>(
+    fields: &Fields,
+    path: impl IntoIterator<Item = (&'a str, &'a str)>,
+    query: &str,
+) -> Result<Value> {
+    let mut request = of_path(fields, path)?;
+    fields.put_query(&mut request, query)?;
+    Ok(Value::Object(request))
+}
+
+/// The request that the fields of a path and a JSON object spell.
+pub(super) fn of_body<'a>(
+    fields: &Fields,
+    path: impl IntoIterator<Item = (&'a str, &'a str)>,
+    query: &str,
+    body: &[u8],
+) -> Result<Value> {
+    if !query.is_empty() {
+        return Err(Error::invalid("this takes no query").hint("put the fields into the JSON body"));
+    }
+    let mut request = of_path(fields, path)?;
+    for (name, value) in object(body)? {
+        if request.contains_key(&name) {
+            return Err(Error::invalid("stands in the path already").hint("leave it out").field(name));
+        }
+        request.insert(name, value);
+    }
+    Ok(Value::Object(request))
+}
+
+fn of_path<'a>(
+    fields: &Fields,
+    path: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Map<String, Value>> {
+    let mut request = Map::new();
+    for (name, text) in path {
+        fields.put(&mut request, name, text)?;
+    }
+    Ok(request)
+}
+
+/// The object a body spells. No body is an empty one: all its fields may be optional.
+fn object(body: &[u8]) -> Result<Map<String, Value>> {
+    if body.is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(Error::invalid("the body is not a JSON object").hint("send `{\"field\": value}`")),
+        Err(error) => {
+            let place = |number: usize| u32::try_from(number).ok().filter(|number| *number > 0);
+            let at = At { line: place(error.line()), column: place(error.column()), ..At::default() };
+            let text = error.to_string();
+            let problem = text.split(" at line ").next().unwrap_or(&text);
+            Err(Error::invalid(format!("the body is not JSON: {problem}")).at(at))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn fields() -> Fields {
+        Fields::of(&json!({"properties": {"node": {"type": "string"}, "count": {"type": "integer"}}}))
+    }
+
+    fn read(body: &str) -> String {
+        match of_body(&fields(), [("node", "a")], "", body.as_bytes()) {
+            Ok(request) => request.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_body_is_an_object_beside_the_path() {
+        let bodies =
+            ["", "{}", "{\"count\": 1}", "{\"node\": \"b\"}", "[]", "null", "{\"count\": }", "\u{feff}{}"];
+        let all: Vec<String> = bodies.iter().map(|body| read(body)).collect();
+        insta::assert_snapshot!(all.join("\n"), @r#"
+        {"node":"a"}
+        {"node":"a"}
+        {"node":"a","count":1}
+        `node`: stands in the path already
+        the body is not a JSON object
+        the body is not a JSON object
+        1:11: the body is not JSON: expected value
+        1:1: the body is not JSON: expected value
+        "#);
+    }
+
+    #[test]
+    fn a_body_that_nests_deeply_is_an_error() {
+        let body = format!("{{\"count\": {}", "[".repeat(100_000));
+        assert!(read(&body).starts_with("1:"), "{}", &read(&body)[..80]);
+    }
+
+    #[test]
+    fn a_query_beside_a_body_is_told() {
+        let error = of_body(&fields(), [], "count=1", b"{}").unwrap_err();
+        assert_eq!(error.message, "this takes no query");
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_panics(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = of_body(&fields(), [], "", &body);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Stories of REST, told to the real daemon over TCP.
+
+mod door;
+mod limits;
+mod same;
+
+use crate::support::World;
+use crate::support::http::{Http, ON};
+use serde_json::Value;
+use std::process::Command;
+
+#[test]
+fn the_readme_says_how_to_call_it() {
+    let (world, http) = world("");
+    let readme = include_str!("../README.md");
+    let block = readme.split("```sh\n").find(|block| block.starts_with("curl")).unwrap();
+    let script = block.split("```").next().unwrap().replace("127.0.0.1:9977", &http.address);
+    let output =
+        Command::new("bash").args(["-ec", &script]).env("POC_MEMORY_HOME", world.home()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> =
+        serde_json::Deserializer::from_str(&said).into_iter().map(Result::unwrap).collect();
+    assert_eq!(answers.len(), 2, "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!((&answers[0]["key"], &answers[1]["results"][0]["key"]), (&"kettle".into(), &"kettle".into()));
+}
+
+/// A world whose daemon serves REST with these settings on top.
+fn world(settings: &str) -> (World, Http) {
+    let mut world = World::new();
+    world.write("config.toml", &format!("{ON}{settings}"));
+    world.start_daemon();
+    let http = Http::of(&world);
+    (world, http)
+}

@@ -1,0 +1,156 @@
+//! Who gets in: hosts, origins, methods and tokens.
+
+use super::world;
+use serde_json::json;
+
+/// What is served, whether it needs a token, and whether the token for reading does.
+const ROUTES: &[(&str, bool, bool)] = &[
+    ("GET /v1/healthz", false, true),
+    ("GET /metrics", true, true),
+    ("GET /v1/stats", true, true),
+    ("GET /v1/nodes/nothing", true, true),
+    ("POST /v1/insert", true, false),
+    ("POST /v1/history", true, true),
+    ("POST /v1/agents/linker/run", true, false),
+    ("DELETE /v1/nodes/nothing", true, false),
+];
+
+#[test]
+fn the_matrix_of_hosts_origins_tokens_and_routes() {
+    let (mut world, http) = world("delete = true\nallowed-origins = [\"https://page.example.org\"]\n");
+    let port = http.address.rsplit(':').next().unwrap();
+    let own = format!("http://{}", http.address);
+    let hosts = [
+        (http.address.clone(), true),
+        (format!("localhost:{port}"), false),
+        ("evil.example".to_owned(), false),
+        (format!("evil.example:{port}"), false),
+    ];
+    let origins = [(None, true), (Some(own.as_str()), true), (Some("https://page.example.org"), true)]
+        .into_iter()
+        .chain([(Some("http://evil.example"), false), (Some("null"), false)]);
+    let origins: Vec<_> = origins.collect();
+    let tokens =
+        [(None, 0), (Some("wrong"), 0), (Some(http.read.as_str()), 1), (Some(http.full.as_str()), 2)];
+    for (line, needs_token, reads) in ROUTES {
+        for (host, is_literal) in &hosts {
+            for (origin, origin_ok) in &origins {
+                for (token, power) in tokens {
+                    let bearer = token.map(|token| format!("Bearer {token}"));
+                    let mut headers = vec![("Host", host.as_str()), ("Content-Type", "application/json")];
+                    headers.extend(origin.map(|origin| ("Origin", origin)));
+                    headers.extend(bearer.as_deref().map(|bearer| ("Authorization", bearer)));
+                    // What is inserted lacks everything: the matrix changes nothing.
+                    let answered = http.send(line, &headers, b"{}");
+                    let host_ok = *is_literal || host.starts_with("localhost:");
+                    // The origin that is this server's is so under the name it was asked by.
+                    let origin_ok = *origin_ok && (*is_literal || *origin != Some(own.as_str()));
+                    let expected = match (host_ok && origin_ok, needs_token, power) {
+                        (false, _, _) => 403,
+                        (true, true, 0) => 401,
+                        (true, true, 1) if !reads => 403,
+                        _ => 0,
+                    };
+                    let told = format!("{line} {headers:?}: {answered:?}");
+                    match expected {
+                        0 => assert!(![401, 403].contains(&answered.status), "{told}"),
+                        status => {
+                            assert_eq!(answered.status, status, "{told}");
+                            assert_eq!(answered.json()["code"], "rejected", "{told}");
+                            assert_eq!(answered.header("www-authenticate").is_some(), status == 401);
+                        }
+                    }
+                    assert_eq!(answered.header("x-content-type-options"), Some("nosniff"), "{told}");
+                    assert!(!answered.head.to_lowercase().contains("access-control"), "{told}");
+                    assert!(!answered.body.contains(&http.full) && !answered.body.contains(&http.read));
+                }
+            }
+        }
+    }
+    assert_eq!(world.json(&["stats"])["nodes"], 0);
+    let log = std::fs::read_to_string(world.home().join("daemon.log")).unwrap();
+    assert!(!log.contains(&http.full) && !log.contains(&http.read), "a token is in the log");
+    world.stop_daemon();
+}
+
+#[test]
+fn the_browser_of_a_foreign_page_is_refused() {
+    let (_world, http) = world("");
+    let bearer = format!("Bearer {}", http.full);
+    let check = |line: &str, more: &[(&str, &str)], expected: u16| {
+        let own = [("Host", http.address.as_str()), ("Authorization", bearer.as_str())];
+        let answered = http.send(line, &[own.as_slice(), more].concat(), b"");
+        assert_eq!(answered.status, expected, "{line} {more:?}: {answered:?}");
+    };
+    for line in ["GET /v1/stats", "GET /v1/healthz", "GET /metrics", "GET /nowhere"] {
+        check(line, &[("Sec-Fetch-Site", "cross-site")], 403);
+        check(line, &[("Sec-Fetch-Site", "same-site")], 403);
+        check(line, &[("Origin", "http://evil.example")], 403);
+    }
+    check("GET /v1/stats", &[("Sec-Fetch-Site", "same-origin")], 200);
+    // What asks whether it may, may not.
+    let preflight = [("Origin", "http://evil.example"), ("Access-Control-Request-Method", "POST")];
+    check("OPTIONS /v1/insert", &preflight, 403);
+    check("GET http://evil.example/v1/stats", &[], 403);
+    assert_eq!(http.send("GET /v1/stats", &[("Authorization", &bearer)], b"").status, 403);
+    // A form can be sent across sites without asking; JSON cannot.
+    for media in
+        ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx"]
+    {
+        let headers = [("Host", http.address.as_str()), ("Authorization", &bearer), ("Content-Type", media)];
+        let answered = http.send("POST /v1/insert", &headers, b"{\"title\": \"x\"}");
+        assert_eq!((answered.status, answered.json()["code"].as_str()), (415, Some("invalid_argument")));
+    }
+    let bare = [("Host", http.address.as_str()), ("Authorization", &bearer)];
+    assert_eq!(http.send("POST /v1/insert", &bare, b"").status, 415);
+}
+
+#[test]
+fn what_is_switched_off_is_not_there() {
+    let (_world, http) = world("disabled = [\"stats\", \"agent run\"]\n");
+    let check = |line: &str, body: Option<&serde_json::Value>, status: u16, code: &str| {
+        let answered = http.call(line, body);
+        let told = format!("{line}: {answered:?}");
+        assert_eq!((answered.status, answered.json()["code"].as_str()), (status, Some(code)), "{told}");
+        answered
+    };
+    check("GET /v1/stats", None, 404, "not_found");
+    check("POST /v1/agents/linker/run", Some(&json!({})), 404, "not_found");
+    check("DELETE /v1/nodes/x", None, 404, "not_found");
+    check("GET /v1/nothing", None, 404, "not_found");
+    check("GET /", None, 404, "not_found");
+    // Verbs for a person alone are nowhere.
+    check("POST /v1/runs/x/undo", Some(&json!({})), 404, "not_found");
+    let wrong = check("PUT /v1/nodes/x", None, 405, "invalid_argument");
+    assert_eq!(wrong.header("allow"), Some("GET"));
+    let wrong = check("POST /v1/healthz", Some(&json!({})), 405, "invalid_argument");
+    assert_eq!(wrong.header("allow"), Some("GET"));
+}
+
+#[test]
+fn delete_is_there_when_it_is_switched_on() {
+    let (world, http) = world("delete = true\n");
+    world.json(&["insert", "--title", "x", "--key", "x"]);
+    let answered = http.call("DELETE /v1/nodes/x", None);
+    assert_eq!((answered.status, answered.body.as_str()), (204, ""));
+    assert_eq!(http.call("DELETE /v1/nodes/x", None).status, 404);
+    assert_eq!(http.call("PUT /v1/nodes/x", None).header("allow"), Some("GET, DELETE"));
+}
+
+#[test]
+fn settings_that_cannot_be_keep_the_daemon_from_starting() {
+    let check = |settings: &str, status: i32, expected: &str| {
+        let world = crate::support::World::new();
+        world.write("config.toml", &format!("[rest]\nenabled = true\n{settings}"));
+        let output = world.command("poc-daemon").output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{settings}: {said}");
+        assert!(said.contains(expected), "{settings}: {said}");
+        assert!(!world.home().join("daemon.sock").exists(), "{settings}");
+    };
+    check("address = \"0.0.0.0:0\"\n", 78, "`rest.address`: other machines reach `0.0.0.0:0`");
+    check("disabled = [\"stat\"]\n", 78, "hint: did you mean `stats`?");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    check(&format!("address = \"{address}\"\n"), 5, "REST cannot listen at");
+}

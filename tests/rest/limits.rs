@@ -1,0 +1,173 @@
+//! Bad input and its bounds.
+
+use super::world;
+use crate::support::http::heard;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+
+#[test]
+fn a_wrong_field_is_named_with_the_error_of_the_socket() {
+    let (world, http) = world("");
+    let check = |line: &str, body: Option<Value>, field: Option<&str>, message: &str| {
+        let answered = http.call(line, body.as_ref());
+        let error = answered.json();
+        assert_eq!(answered.status, 400, "{line}: {answered:?}");
+        assert_eq!(error["code"], "invalid_argument", "{line}: {error}");
+        assert_eq!(error["at"]["field"].as_str(), field, "{line}: {error}");
+        assert!(error["message"].as_str().unwrap().starts_with(message), "{line}: {error}");
+    };
+    check(
+        "GET /v1/search?query=x&top_k=many",
+        None,
+        Some("top_k"),
+        "invalid type: string \"many\", expected usize",
+    );
+    check("GET /v1/search?query=x&top_k=-1", None, Some("top_k"), "invalid value: integer `-1`");
+    check("GET /v1/search?query=x&top_k=1.5", None, Some("top_k"), "invalid type: string \"1.5\"");
+    check("GET /v1/search?query=x&topk=1", None, Some("topk"), "unknown field `topk`");
+    check("GET /v1/search", None, Some("query"), "missing field `query`");
+    check("GET /v1/search?query=a&query=b", None, Some("query"), "is given more than once");
+    check("GET /v1/search?query=%ff", None, Some("query"), "is not UTF-8");
+    check("GET /v1/nodes/%ff", None, None, "the path is not UTF-8");
+    check("GET /v1/nodes/x?node=y", None, Some("node"), "is given more than once");
+    check("GET /v1/pipeline?explain=yes&terms=x", None, Some("explain"), "invalid type: string \"yes\"");
+    check("POST /v1/insert", Some(json!({"title": 5})), Some("title"), "invalid type: integer `5`");
+    check("POST /v1/insert", Some(json!({"titel": "x"})), Some("titel"), "unknown field `titel`");
+    check("POST /v1/insert", Some(json!([])), None, "the body is not a JSON object");
+    check("POST /v1/insert?title=x", Some(json!({})), None, "this takes no query");
+    check("POST /v1/link", Some(json!({"from": "x"})), Some("to"), "missing field `to`");
+    check(
+        "POST /v1/agents/linker/run",
+        Some(json!({"agent": "replay"})),
+        Some("agent"),
+        "stands in the path already",
+    );
+    assert_eq!(world.json(&["stats"])["nodes"], 0);
+}
+
+#[test]
+fn a_body_that_is_not_json_is_placed() {
+    let (_world, http) = world("");
+    let bearer = format!("Bearer {}", http.full);
+    let headers = [
+        ("Host", http.address.as_str()),
+        ("Authorization", &bearer),
+        ("Content-Type", "application/json; charset=utf-8"),
+    ];
+    for body in
+        [b"{\n\"title\": }".as_slice(), b"{\"title\": \"\xff\"}", b"nul", "[".repeat(100_000).as_bytes()]
+    {
+        let answered = http.send("POST /v1/insert", &headers, body);
+        let error = answered.json();
+        assert_eq!((answered.status, error["code"].as_str()), (400, Some("invalid_argument")), "{error}");
+        assert!(error["at"]["line"].as_u64().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn a_body_over_the_limit_is_refused() {
+    let (_world, http) = world("max-body-bytes = 1000\n");
+    let body = json!({"title": "x", "body": "y".repeat(1000)});
+    let answered = http.call("POST /v1/insert", Some(&body));
+    assert_eq!(answered.status, 413);
+    insta::assert_snapshot!(answered.body, @r#"{"code":"invalid_argument","message":"the body is longer than the 1000 bytes that are allowed","hint":"send less, or raise `max-body-bytes` under `[rest]` in config.toml"}"#);
+    // Without a length, too.
+    let chunked = format!(
+        "POST /v1/insert HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n800\r\n{}\r\n0\r\n\r\n",
+        http.address,
+        http.full,
+        " ".repeat(0x800)
+    );
+    assert_eq!(http.raw(chunked.as_bytes()).status, 413);
+    assert_eq!(http.call("POST /v1/insert", Some(&json!({"title": "x"}))).status, 201);
+}
+
+#[test]
+fn a_half_sent_request_is_not_waited_for() {
+    let (_world, http) = world("header-timeout = \"300ms\"\nrequest-timeout = \"300ms\"\n");
+    // Headers that do not end, and a connection that says nothing.
+    for half in [format!("GET /v1/healthz HTTP/1.1\r\nHost: {}\r\nX-Slow: ", http.address), String::new()] {
+        let mut stream = http.connect();
+        stream.write_all(half.as_bytes()).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        assert!(!rest.starts_with(b"HTTP/1.1 200"), "{half:?}: {}", String::from_utf8_lossy(&rest));
+    }
+    // A body that does not come.
+    let mut stream = http.connect();
+    write!(
+        stream,
+        "POST /v1/insert HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{{",
+        http.address, http.full
+    )
+    .unwrap();
+    let answered = heard(stream);
+    assert_eq!((answered.status, answered.json()["code"].as_str()), (408, Some("unavailable")));
+}
+
+#[test]
+fn as_many_connections_as_there_is_room_for() {
+    let (_world, http) = world("max-connections = 2\nheader-timeout = \"1m\"\n");
+    let held = [http.connect(), http.connect()];
+    let mut third = http.connect();
+    write!(third, "GET /v1/healthz HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", http.address).unwrap();
+    third.set_nonblocking(true).unwrap();
+    let mut byte = [0];
+    assert_eq!(third.read(&mut byte).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    third.set_nonblocking(false).unwrap();
+    drop(held);
+    assert_eq!(heard(third).status, 200);
+}
+
+#[test]
+fn what_is_no_http_ends_the_connection_and_nothing_else() {
+    let (mut world, http) = world("");
+    let long =
+        format!("GET /v1/healthz HTTP/1.1\r\nHost: {}\r\nX: {}\r\n\r\n", http.address, "x".repeat(1 << 20));
+    for bytes in
+        [b"\x16\x03\x01\x02\x00".as_slice(), b"GET\r\n\r\n", b"\xff\xff\xff\xff\r\n\r\n", long.as_bytes()]
+    {
+        let mut stream = http.connect();
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        // It may close with the rest unread.
+        let _ = stream.read_to_end(&mut said);
+        assert!(!said.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&said));
+    }
+    assert_eq!(http.call("GET /v1/healthz", None).status, 200);
+    world.stop_daemon();
+}
+
+#[test]
+fn the_daemon_stops_with_connections_open() {
+    let (mut world, http) = world("");
+    let idle = http.connect();
+    let mut used = http.connect();
+    write!(used, "GET /v1/healthz HTTP/1.1\r\nHost: {}\r\n\r\n", http.address).unwrap();
+    assert!(used.read(&mut [0; 1000]).unwrap() > 0);
+    world.stop_daemon();
+    drop(idle);
+}
+
+#[test]
+fn what_is_done_is_counted() {
+    let (world, http) = world("");
+    http.call("POST /v1/insert", Some(&json!({"title": "x", "key": "x"})));
+    http.call("GET /v1/nodes/x", None);
+    http.call("GET /v1/nodes/nothing", None);
+    world.json(&["get", "x"]);
+    let answered = http.call("GET /metrics", None);
+    assert_eq!(answered.status, 200);
+    for line in [
+        "poc_memory_op_calls_total{op=\"get\",surface=\"rest\",outcome=\"ok\"} 1",
+        "poc_memory_op_calls_total{op=\"get\",surface=\"rest\",outcome=\"not_found\"} 1",
+        "poc_memory_op_calls_total{op=\"get\",surface=\"socket\",outcome=\"ok\"} 1",
+        "poc_memory_op_seconds_count{op=\"get\",surface=\"rest\"} 2",
+        "poc_memory_nodes 1",
+        "poc_memory_edges 0",
+        "poc_memory_index_lag 0",
+    ] {
+        assert!(answered.body.lines().any(|known| known == line), "{line}\n{}", answered.body);
+    }
+}

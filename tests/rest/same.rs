@@ -1,0 +1,167 @@
+//! Every op with a route answers over REST as it does on the command line.
+
+use crate::both_ways::Names;
+use crate::support::World;
+use crate::support::http::{Http, ON};
+use poc_memory::ops::OPS;
+use serde_json::{Value, json};
+
+/// A request and the command line that asks the same. `{run}` stands for the last run that applied
+/// something.
+fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
+    let page = "A split writes two pages.";
+    vec![
+        (
+            "POST /v1/insert",
+            Some(json!({"title": "B-tree splits", "body": page, "key": "btree", "keywords": ["storage"]})),
+            vec!["insert", "--title", "B-tree splits", "--body", page, "--key", "btree", "-k", "storage"],
+        ),
+        (
+            "POST /v1/insert",
+            Some(json!({"title": "Journal", "body": "The journal records page splits.", "key": "a/journal"})),
+            vec![
+                "insert",
+                "--title",
+                "Journal",
+                "--body",
+                "The journal records page splits.",
+                "--key",
+                "a/journal",
+            ],
+        ),
+        (
+            "POST /v1/insert",
+            Some(json!({"title": "Old", "body": "The journal is slow.", "key": "old", "type": "episodic"})),
+            vec![
+                "insert",
+                "--title",
+                "Old",
+                "--body",
+                "The journal is slow.",
+                "--key",
+                "old",
+                "--type",
+                "episodic",
+            ],
+        ),
+        (
+            "POST /v1/insert",
+            Some(json!({"title": "x", "key": "btree"})),
+            vec!["insert", "--title", "x", "--key", "btree"],
+        ),
+        ("GET /v1/nodes/btree", None, vec!["get", "btree"]),
+        ("GET /v1/nodes/a%2Fjournal?at=0s", None, vec!["get", "a/journal", "--at", "0s"]),
+        ("GET /v1/nodes/nothing-like-it", None, vec!["get", "nothing-like-it"]),
+        (
+            "POST /v1/link",
+            Some(json!({"from": "btree", "to": "a/journal", "strength": 0.7})),
+            vec!["link", "btree", "a/journal", "--strength", "0.7"],
+        ),
+        ("POST /v1/link", Some(json!({"from": "btree", "to": "btree"})), vec!["link", "btree", "btree"]),
+        ("POST /v1/weight", Some(json!({"node": "btree", "value": "2.5"})), vec!["weight", "btree", "2.5"]),
+        (
+            "POST /v1/supersede",
+            Some(json!({"old": "old", "new": "btree"})),
+            vec!["supersede", "old", "btree"],
+        ),
+        (
+            "POST /v1/visit",
+            Some(json!({"agent": "linker", "nodes": ["btree"]})),
+            vec!["visit", "linker", "btree"],
+        ),
+        ("GET /v1/pipeline?terms=btree", None, vec!["search", "btree"]),
+        (
+            "GET /v1/pipeline?terms=journal&pipeline=spread&pipeline=limit%3A5&explain=true",
+            None,
+            vec!["search", "journal", "-p", "spread", "-p", "limit:5", "--explain"],
+        ),
+        ("GET /v1/pipeline?pipeline=all+%7C+tpye%3Ax", None, vec!["search", "-p", "all | tpye:x"]),
+        ("GET /v1/match?query=b-tree+splits", None, vec!["query", "b-tree splits"]),
+        ("GET /v1/match?query=", None, vec!["query", ""]),
+        ("GET /v1/search?query=page+splits&top_k=2", None, vec!["retrieve", "page splits", "--top-k", "2"]),
+        (
+            "GET /v1/search?query=page+splits&top_k=257",
+            None,
+            vec!["retrieve", "page splits", "--top-k", "257"],
+        ),
+        (
+            "GET /v1/explore?text=journal&keywords=storage&keywords=x",
+            None,
+            vec!["explore", "journal", "--keyword", "storage", "--keyword", "x"],
+        ),
+        ("GET /v1/classify?text=page+splits", None, vec!["classify", "page splits"]),
+        ("POST /v1/history", Some(json!({"node": "btree"})), vec!["history", "btree"]),
+        ("GET /v1/stats", None, vec!["stats"]),
+        ("GET /v1/agents", None, vec!["agent", "list"]),
+        ("GET /v1/agents/linker", None, vec!["agent", "show", "linker"]),
+        ("GET /v1/agents/nobody", None, vec!["agent", "show", "nobody"]),
+        (
+            "POST /v1/agents/linker/run",
+            Some(json!({"dry_run": true})),
+            vec!["agent", "run", "linker", "--dry-run"],
+        ),
+        ("POST /v1/agents/linker/run", Some(json!({})), vec!["agent", "run", "linker"]),
+        ("GET /v1/runs?agent=linker", None, vec!["agent", "history", "linker"]),
+        ("GET /v1/runs/{run}", None, vec!["agent", "inspect", "{run}"]),
+        ("GET /v1/runs/nothing", None, vec!["agent", "inspect", "nothing"]),
+        ("DELETE /v1/nodes/old", None, vec!["delete", "old"]),
+        ("DELETE /v1/nodes/old", None, vec!["delete", "old"]),
+    ]
+}
+
+#[test]
+fn every_route_answers_as_the_command_does() {
+    let (alone, mut served) = (World::new(), World::new());
+    served.write("config.toml", &format!("{ON}delete = true\n"));
+    served.start_daemon();
+    let http = Http::of(&served);
+    let (mut mine, mut theirs) = (String::new(), String::new());
+    for (line, body, words) in session() {
+        let words: Vec<&str> =
+            words.into_iter().map(|word| if word == "{run}" { &mine } else { word }).collect();
+        let ran = alone.run(&[&["--json"], words.as_slice()].concat());
+        let answered = http.call(&line.replace("{run}", &theirs), body.as_ref());
+        let expected: Value =
+            if ran.stdout.is_empty() { json(&ran.stderr)["error"].clone() } else { json(&ran.stdout) };
+        let route = OPS
+            .iter()
+            .find_map(|op| {
+                op.name
+                    .split(' ')
+                    .eq(words.iter().copied().take(op.name.split(' ').count()))
+                    .then_some(op.route?)
+            })
+            .unwrap();
+        if ran.stdout.is_empty() {
+            assert!(answered.status >= 400, "{line}: {answered:?}");
+        } else {
+            assert_eq!(answered.status, route.status, "{line}: {answered:?}");
+            if answered.status == 204 {
+                assert_eq!(answered.body, "");
+                continue;
+            }
+        }
+        let got = answered.json();
+        if let (Some(own), Some(other)) = (expected["run"].as_str(), got["run"].as_str()) {
+            (mine, theirs) = (own.to_owned(), other.to_owned());
+        }
+        let plain = |value: &Value, world: &World| {
+            Names::default().plain(&value.to_string().replace(world.home().to_str().unwrap(), "HOME"))
+        };
+        assert_eq!(plain(&expected, &alone), plain(&got, &served), "{line}");
+    }
+    served.stop_daemon();
+}
+
+#[test]
+fn the_session_takes_every_route() {
+    let words: Vec<Vec<&str>> = session().into_iter().map(|(_, _, words)| words).collect();
+    for op in OPS.iter().filter(|op| op.route.is_some()) {
+        let name: Vec<&str> = op.name.split(' ').collect();
+        assert!(words.iter().any(|line| line.starts_with(&name)), "`{}` is not called", op.name);
+    }
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
