@@ -1,5 +1,6 @@
 //! Stories of REST, told to the real daemon over TCP.
 
+mod described;
 mod door;
 mod limits;
 mod same;

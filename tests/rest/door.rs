@@ -6,6 +6,8 @@ use serde_json::json;
 /// What is served, whether it needs a token, and whether the token for reading does.
 const ROUTES: &[(&str, bool, bool)] = &[
     ("GET /v1/healthz", false, true),
+    ("GET /openapi.json", false, true),
+    ("GET /docs", false, true),
     ("GET /metrics", true, true),
     ("GET /v1/stats", true, true),
     ("GET /v1/nodes/nothing", true, true),
@@ -119,6 +121,9 @@ fn what_is_switched_off_is_not_there() {
     check("DELETE /v1/nodes/x", None, 404, "not_found");
     check("GET /v1/nothing", None, 404, "not_found");
     check("GET /", None, 404, "not_found");
+    let document = http.call("GET /openapi.json", None).json();
+    assert!(document["paths"]["/v1/insert"].is_object(), "{document}");
+    assert!(document["paths"]["/v1/stats"].is_null(), "{document}");
     // Verbs for a person alone are nowhere.
     check("POST /v1/runs/x/undo", Some(&json!({})), 404, "not_found");
     let wrong = check("PUT /v1/nodes/x", None, 405, "invalid_argument");

@@ -6,9 +6,11 @@
 //! and answered ([`answer`]).
 
 mod answer;
+mod docs;
 mod door;
 mod endpoint;
 mod listen;
+mod openapi;
 mod plain;
 mod query;
 mod request;

@@ -46,14 +46,15 @@ fn allowed(access: Access, config: &config::Rest) -> bool {
 /// Everything that can be asked for. `rest` is told to every request.
 pub(super) fn router(rest: &Arc<Rest>) -> Result<Router> {
     let mut paths: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
-    for (op, route) in served(rest.config())? {
-        paths.entry(route.path).or_default().push(Endpoint::new(op, route));
+    let served = served(rest.config())?;
+    for (op, route) in &served {
+        paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
     }
     let mut router = Router::new();
     for (path, endpoints) in paths {
         router = router.route(path, methods(rest, path, endpoints));
     }
-    router = router.route("/v1/healthz", plain::health()).route("/metrics", plain::metrics(rest));
+    router = plain::add(router, rest, &served);
     let limit = rest.config().max_body_bytes;
     let rest = rest.clone();
     Ok(router

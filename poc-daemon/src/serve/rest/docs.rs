@@ -1,0 +1,223 @@
+//! The OpenAPI document as a page to read: one file, no script, nothing from elsewhere.
+
+use serde_json::Value;
+use std::fmt::Write as _;
+
+const STYLE: &str = "
+:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+code { font-family: ui-monospace, monospace; }
+section { border-top: 1px solid #8888; margin-top: 2rem; }
+h2 code { font-size: 1.1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; }
+th { font-weight: 600; }
+tr + tr td { border-top: 1px solid #8883; }
+";
+
+/// The page of a document.
+pub(super) fn page(document: &Value) -> String {
+    let info = &document["info"];
+    let mut html = String::new();
+    let mut put = |text: &str| html.push_str(text);
+    put("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
+    put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+    put(&format!(
+        "<title>{0} {1}</title><style>{STYLE}</style></head><body><main>\n<h1>{0} {1}</h1>\n",
+        words(&info["title"]),
+        words(&info["version"])
+    ));
+    put(&format!(
+        "<p>{}</p>\n<p>As data: <a href=\"/openapi.json\">openapi.json</a></p>\n<nav><ul>\n",
+        words(&info["description"])
+    ));
+    let operations: Vec<Operation<'_>> = operations(document);
+    for operation in &operations {
+        put(&format!(
+            "<li><a href=\"#{}\"><code>{} {}</code></a> {}</li>\n",
+            words(&operation.body["operationId"]),
+            operation.method,
+            escaped(operation.path),
+            words(&operation.body["summary"])
+        ));
+    }
+    put(
+        "</ul></nav>\n<section><h2>Errors</h2>\n<p>Every error is <code>{code, message, hint, at}</code>.</p>\n<table><tr><th>Status</th><th>Meaning</th></tr>\n",
+    );
+    for (status, response) in fields(&document["components"]["responses"]) {
+        put(&format!("<tr><td>{}</td><td>{}</td></tr>\n", escaped(status), words(&response["description"])));
+    }
+    put("</table></section>\n");
+    for operation in &operations {
+        put(&section(document, operation));
+    }
+    put("</main></body></html>\n");
+    html
+}
+
+struct Operation<'a> {
+    path: &'a str,
+    method: String,
+    body: &'a Value,
+}
+
+fn operations(document: &Value) -> Vec<Operation<'_>> {
+    let methods = fields(&document["paths"]).flat_map(|(path, methods)| {
+        fields(methods).map(move |(method, body)| Operation { path, method: method.to_uppercase(), body })
+    });
+    methods.collect()
+}
+
+fn section(document: &Value, operation: &Operation<'_>) -> String {
+    let Operation { path, method, body } = operation;
+    let mut html = format!(
+        "<section id=\"{}\"><h2><code>{method} {}</code></h2>\n",
+        words(&body["operationId"]),
+        escaped(path)
+    );
+    let text = body["description"].as_str().or(body["summary"].as_str()).unwrap_or_default();
+    for paragraph in text.split("\n\n") {
+        let _ = writeln!(html, "<p>{}</p>", marked(paragraph));
+    }
+    let mut rows = Vec::new();
+    for parameter in body["parameters"].as_array().into_iter().flatten() {
+        let place = parameter["in"].as_str().unwrap_or_default();
+        rows.push(row(
+            &parameter["name"],
+            &parameter["schema"],
+            place,
+            parameter["required"] == true,
+            &parameter["description"],
+        ));
+    }
+    let request = &body["requestBody"]["content"]["application/json"]["schema"];
+    rows.extend(properties(request, "body"));
+    html.push_str(&table("Request", "Where", &rows));
+    for (status, response) in fields(&body["responses"]).filter(|(status, _)| status.starts_with('2')) {
+        for (media_type, content) in fields(&response["content"]) {
+            let schema = resolved(document, &content["schema"]);
+            let _ = writeln!(
+                html,
+                "<p>Answers {} with <code>{}</code>: {}</p>",
+                escaped(status),
+                escaped(media_type),
+                words(&response["description"])
+            );
+            html.push_str(&table("Answer", "", &properties(schema, "").collect::<Vec<_>>()));
+        }
+        if response.get("content").is_none() {
+            let _ = writeln!(html, "<p>Answers {} without a body.</p>", escaped(status));
+        }
+    }
+    html + "</section>\n"
+}
+
+/// Rows of the properties of an object.
+fn properties<'a>(schema: &'a Value, place: &'a str) -> impl Iterator<Item = String> + 'a {
+    let required =
+        |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
+    fields(&schema["properties"]).map(move |(name, property)| {
+        row(&Value::from(name.as_str()), property, place, required(name), &property["description"])
+    })
+}
+
+fn row(name: &Value, schema: &Value, place: &str, required: bool, about: &Value) -> String {
+    let needed = if required && !place.is_empty() { ", needed" } else { "" };
+    let place = if place.is_empty() { String::new() } else { format!("<td>{place}{needed}</td>") };
+    let about = marked(about.as_str().unwrap_or_default());
+    format!(
+        "<tr><td><code>{}</code></td><td>{}</td>{place}<td>{about}</td></tr>\n",
+        words(name),
+        escaped(&kind(schema))
+    )
+}
+
+fn table(caption: &str, place: &str, rows: &[String]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let place = if place.is_empty() { String::new() } else { format!("<th>{place}</th>") };
+    format!("<table><tr><th>{caption}</th><th>Type</th>{place}<th></th></tr>\n{}</table>\n", rows.concat())
+}
+
+/// A type in a word or two.
+fn kind(schema: &Value) -> String {
+    if let Some(target) = schema["$ref"].as_str() {
+        return target.rsplit('/').next().unwrap_or_default().to_owned();
+    }
+    for word in ["anyOf", "oneOf", "allOf"] {
+        if let Some(choices) = schema[word].as_array() {
+            let kinds: Vec<String> = choices.iter().map(kind).collect();
+            return kinds.join(" or ");
+        }
+    }
+    if let Some(value) = schema.get("const") {
+        return value.to_string();
+    }
+    if let Some(values) = schema["enum"].as_array() {
+        return values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ");
+    }
+    match &schema["type"] {
+        Value::String(name) if name == "array" => format!("list of {}", kind(&schema["items"])),
+        Value::String(name) => name.clone(),
+        Value::Array(names) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" or "),
+        _ => "any".to_owned(),
+    }
+}
+
+/// What a reference leads to.
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
+    target.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
+}
+
+fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    value.as_object().into_iter().flatten()
+}
+
+fn words(value: &Value) -> String {
+    marked(value.as_str().unwrap_or_default())
+}
+
+/// Text with its backticks as code.
+fn marked(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let code = |(place, part): (usize, &str)| {
+        if place % 2 == 1 { format!("<code>{}</code>", escaped(part)) } else { escaped(part) }
+    };
+    parts.map(code).collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::rest::{openapi, routes};
+    use poc_memory::config::Config;
+
+    #[test]
+    fn the_page_has_every_operation_and_nothing_from_elsewhere() {
+        let config = Config::defaults().unwrap().rest;
+        let document = openapi::document(&routes::served(&config).unwrap());
+        let page = page(&document);
+        for operation in operations(&document) {
+            let heading = format!("<h2><code>{} {}</code></h2>", operation.method, operation.path);
+            assert!(page.contains(&heading), "{heading}");
+        }
+        for outside in ["http://", "https://", "//", "<script", "@import", "url("] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn text_is_text() {
+        assert_eq!(marked("a `<b>` & \"c\""), "a <code>&lt;b&gt;</code> &amp; &quot;c&quot;");
+        assert_eq!(
+            kind(&serde_json::json!({"type": "array", "items": {"type": ["string", "null"]}})),
+            "list of string or null"
+        );
+    }
+}

@@ -1,0 +1,332 @@
+//! The OpenAPI document (version 3.1.0 of the specification) of what is served, from the op table.
+
+mod schemas;
+
+use super::plain;
+use poc_memory::error::Error;
+use poc_memory::ops::{Access, Method, OpDef, Route};
+use schemas::{Schemas, without_null};
+use serde_json::{Map, Value, json};
+
+/// What an answer that is an error may have as its status, and why.
+const ERRORS: &[(u16, &str)] = &[
+    (400, "The request is malformed: a missing, unknown, wrong-typed or out-of-range field"),
+    (401, "There is no token, or one that is not ours"),
+    (403, "The token is for reading only, or a permit, the host or the page is refused"),
+    (404, "What was asked for does not exist"),
+    (408, "The body did not arrive in time"),
+    (409, "The request contradicts what is stored"),
+    (413, "The body is too long"),
+    (415, "The body is not said to be JSON"),
+    (500, "A defect, a failing disk or a broken file of the operator's"),
+    (503, "What the request needs is not reachable, or it takes too long"),
+];
+
+/// Errors only a request with a body can get.
+const OF_BODIES: &[u16] = &[408, 413, 415];
+
+const ABOUT: &str = "A memory for AI agents that looks after itself. Every field and every answer \
+is the same as on the command line, where `--json` prints it.";
+
+/// The document.
+pub(super) fn document(served: &[(&OpDef, Route)]) -> Value {
+    let mut schemas = Schemas::default();
+    schemas.add("Error", schemars_of_error());
+    let mut paths = Map::new();
+    for (op, route) in served {
+        let operation = operation(op, route, &mut schemas);
+        insert(&mut paths, route.path, verb(route.method), operation);
+    }
+    for (path, what, media_type, open) in plain::PAGES {
+        insert(&mut paths, path, "get", page(path, what, media_type, *open));
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "poc-memory",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "The files `token` (for everything) and `token-read` (for reading) beside config.toml",
+                },
+            },
+            "responses": errors(),
+            "schemas": schemas.all(),
+        },
+    })
+}
+
+fn schemars_of_error() -> Value {
+    schemars::schema_for!(Error).to_value()
+}
+
+fn insert(paths: &mut Map<String, Value>, path: &str, verb: &str, operation: Value) {
+    let methods = paths.entry(path).or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(methods) = methods {
+        methods.insert(verb.to_owned(), operation);
+    }
+}
+
+fn verb(method: Method) -> &'static str {
+    match method {
+        Method::Get => "get",
+        Method::Post => "post",
+        Method::Delete => "delete",
+    }
+}
+
+fn operation(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
+    let name = pascal(op.name);
+    let mut request = schemas.lift(&name, (op.request_schema)().to_value());
+    let description = request.remove("description").unwrap_or_default();
+    let description = description.as_str().unwrap_or_default();
+    let token = match op.access {
+        Access::Read => "The token for reading is enough.",
+        _ => "Needs the token for everything.",
+    };
+    let mut operation = json!({
+        "operationId": op.name.replace([' ', '-'], "_"),
+        "summary": summary(description),
+        "description": format!("{description}\n\n{token}"),
+        "parameters": parameters(route, &mut request),
+        "responses": responses(op, route, schemas),
+    });
+    if route.method == Method::Post {
+        operation["requestBody"] =
+            json!({"required": true, "content": {"application/json": {"schema": request}}});
+    }
+    operation
+}
+
+/// The first sentence.
+fn summary(description: &str) -> &str {
+    let end = [": ", ". ", ".\n"].iter().filter_map(|end| description.find(end)).min();
+    let first = end.map_or(description, |end| description.get(..end).unwrap_or(description));
+    first.lines().next().unwrap_or_default().trim_end_matches('.')
+}
+
+/// The fields that stand in the path, and with a `GET` all others in the query. What becomes a
+/// parameter is taken from the request.
+fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
+    let required: Vec<Value> = request.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let in_path = |name: &str| route.path.contains(&format!("{{{name}}}"));
+    let mut parameters = Vec::new();
+    if let Some(Value::Object(properties)) = request.get_mut("properties") {
+        let taken = |name: &str| in_path(name) || route.method != Method::Post;
+        let names: Vec<String> = properties.keys().filter(|name| taken(name)).cloned().collect();
+        for name in names {
+            let Some(mut schema) = properties.shift_remove(&name).map(without_null) else { continue };
+            let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+            let place = if in_path(&name) { "path" } else { "query" };
+            let needed = place == "path" || required.iter().any(|required| *required == name);
+            let mut parameter = json!({"name": name, "in": place, "required": needed, "schema": schema});
+            if let Some(about) = about {
+                parameter["description"] = about;
+            }
+            parameters.push(parameter);
+        }
+    }
+    if let Some(Value::Array(required)) = request.get_mut("required") {
+        required.retain(|name| name.as_str().is_none_or(|name| !in_path(name)));
+        if required.is_empty() {
+            request.remove("required");
+        }
+    }
+    parameters
+}
+
+fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
+    let mut responses = Map::new();
+    let success = match route.status {
+        204 => json!({"description": "Done"}),
+        _ => {
+            let name = format!("{}Answer", pascal(op.name));
+            let answer = schemas.lift(&name, (op.answer_schema)().to_value());
+            let description = answer.get("description").cloned().unwrap_or_else(|| "Done".into());
+            schemas.add(&name, versioned(answer));
+            let schema = json!({"$ref": format!("#/components/schemas/{name}")});
+            json!({"description": description, "content": {"application/json": {"schema": schema}}})
+        }
+    };
+    responses.insert(route.status.to_string(), success);
+    for (status, _) in ERRORS {
+        if route.method == Method::Post || !OF_BODIES.contains(status) {
+            let status = status.to_string();
+            let error = json!({"$ref": format!("#/components/responses/{status}")});
+            responses.insert(status, error);
+        }
+    }
+    Value::Object(responses)
+}
+
+/// The schema of an answer with the field every answer has.
+fn versioned(mut answer: Map<String, Value>) -> Value {
+    if let Some(Value::Object(properties)) = answer.get_mut("properties") {
+        let version = json!({"type": "integer", "description": "Version of the shape of answers"});
+        properties.shift_insert(0, "schema_version".into(), version);
+    }
+    if let Value::Array(required) = answer.entry("required").or_insert_with(|| json!([])) {
+        required.insert(0, "schema_version".into());
+    }
+    Value::Object(answer)
+}
+
+fn page(path: &str, what: &str, media_type: &str, open: bool) -> Value {
+    let name = path.rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();
+    let schema =
+        if media_type == "application/json" { json!({"type": "object"}) } else { json!({"type": "string"}) };
+    let mut operation = json!({
+        "operationId": name,
+        "summary": what,
+        "responses": {
+            "200": {"description": what, "content": {media_type: {"schema": schema}}},
+            "403": {"$ref": "#/components/responses/403"},
+        },
+    });
+    if open {
+        operation["security"] = json!([]);
+    } else {
+        operation["responses"]["401"] = json!({"$ref": "#/components/responses/401"});
+    }
+    operation
+}
+
+fn errors() -> Value {
+    let error = |(status, description): &(u16, &str)| {
+        let schema = json!({"$ref": "#/components/schemas/Error"});
+        let mut response =
+            json!({"description": description, "content": {"application/json": {"schema": schema}}});
+        if *status == 401 {
+            response["headers"] = json!({"WWW-Authenticate": {"schema": {"type": "string"}}});
+        }
+        (status.to_string(), response)
+    };
+    Value::Object(ERRORS.iter().map(error).collect())
+}
+
+/// `agent run` as `AgentRun`.
+fn pascal(name: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>())
+    };
+    name.split([' ', '-', '_']).filter_map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::rest::routes;
+    use poc_memory::config::Config;
+    use poc_memory::ops::OPS;
+    use std::collections::BTreeSet;
+
+    fn all() -> Value {
+        let mut config = Config::defaults().unwrap().rest;
+        config.delete = true;
+        document(&routes::served(&config).unwrap())
+    }
+
+    /// Every value of a document with its place.
+    fn walk<'a>(value: &'a Value, place: &str, see: &mut impl FnMut(&str, &'a Value)) {
+        see(place, value);
+        match value {
+            Value::Object(fields) => {
+                fields.iter().for_each(|(name, value)| walk(value, &format!("{place}/{name}"), see));
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, place, see)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn every_route_is_described() {
+        let document = all();
+        for route in OPS.iter().filter_map(|op| op.route) {
+            let operation = &document["paths"][route.path][verb(route.method)];
+            assert!(operation["responses"][route.status.to_string()].is_object(), "{}", route.path);
+            assert!(!operation["summary"].as_str().unwrap().is_empty(), "{}", route.path);
+        }
+    }
+
+    #[test]
+    fn every_reference_leads_somewhere() {
+        let document = all();
+        let mut count = 0;
+        walk(&document, "", &mut |place, value| {
+            if let Some(target) = value.get("$ref").and_then(Value::as_str) {
+                count += 1;
+                assert!(document.pointer(&target[1..]).is_some(), "{place}: {target}");
+            }
+            assert!(value.get("$defs").is_none() && value.get("$schema").is_none(), "{place}");
+        });
+        assert!(count > 100);
+    }
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own_and_the_fields_of_its_path() {
+        let document = all();
+        let mut names = BTreeSet::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for operation in methods.as_object().unwrap().values() {
+                assert!(names.insert(operation["operationId"].as_str().unwrap()), "{path}");
+                let empty = Vec::new();
+                let parameters = operation["parameters"].as_array().unwrap_or(&empty);
+                let mut in_path: Vec<&str> = parameters
+                    .iter()
+                    .filter(|parameter| parameter["in"] == "path" && parameter["required"] == true)
+                    .map(|parameter| parameter["name"].as_str().unwrap())
+                    .collect();
+                let mut spelt: Vec<&str> =
+                    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+                in_path.sort_unstable();
+                spelt.sort_unstable();
+                assert_eq!(in_path, spelt, "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_answer_is_an_object_with_a_version() {
+        let document = all();
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            if name.ends_with("Answer") {
+                assert_eq!(schema["type"], "object", "{name}");
+                assert_eq!(schema["properties"]["schema_version"]["type"], "integer", "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_operations() {
+        let document = all();
+        let run = &document["paths"]["/v1/agents/{agent}/run"]["post"];
+        insta::assert_snapshot!(
+            format!("{}\n{}\n{}", run["summary"], run["parameters"], run["requestBody"]["content"]),
+            @r#"
+        "Run an agent now, whatever its schedule says"
+        [{"name":"agent","in":"path","required":true,"schema":{"type":"string"},"description":"Name of the agent"}]
+        {"application/json":{"schema":{"type":"object","additionalProperties":false,"properties":{"dry_run":{"type":"boolean","description":"Do everything but write: say what would be applied","default":false},"force":{"type":"boolean","description":"Take nodes that were visited and have not changed since, too","default":false},"target":{"type":["string","null"],"description":"Key or id of the only node to run on","default":null}}}}}
+        "#
+        );
+        let explore = &document["paths"]["/v1/explore"]["get"];
+        let parameters: Vec<String> =
+            explore["parameters"].as_array().unwrap().iter().map(Value::to_string).collect();
+        insta::assert_snapshot!(parameters.join("\n"), @r#"
+        {"name":"text","in":"query","required":true,"schema":{"type":"string"},"description":"Where to start: words or a sentence"}
+        {"name":"keywords","in":"query","required":false,"schema":{"type":"array","items":{"type":"string"},"default":[]},"description":"A keyword the starts should have; repeat it for more"}
+        {"name":"depth","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"maximum":8},"description":"Hops, 1 to 8 [default: 3]"}
+        {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"maximum":32},"description":"Ways that go on after each hop, 1 to 32 [default: 4]"}
+        {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"maximum":256},"description":"Notes that are enough, 1 to 256 [default: 12]"}
+        "#);
+    }
+}

@@ -1,0 +1,174 @@
+//! The schemas of a document, each under a name of its own.
+
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a schema of schemars keeps what it refers to …
+const DEFINITIONS: &str = "#/$defs/";
+/// … and where a document does.
+const COMPONENTS: &str = "#/components/schemas/";
+
+/// What has been collected.
+#[derive(Default)]
+pub(super) struct Schemas {
+    /// As they stand in the document.
+    components: BTreeMap<String, Value>,
+    /// Shared ones as they came, to tell whether another one of the name is the same.
+    shared: BTreeMap<String, Value>,
+}
+
+impl Schemas {
+    /// Adds a schema under a name.
+    pub(super) fn add(&mut self, name: &str, schema: Value) {
+        let schema = match schema {
+            Value::Object(fields) if fields.contains_key("$defs") => {
+                Value::Object(self.lift(name, Value::Object(fields)))
+            }
+            schema => schema,
+        };
+        self.components.insert(name.to_owned(), schema);
+    }
+
+    /// Takes what a schema refers to into the document and returns the rest of it. Two types of one
+    /// name are told apart by `owner`.
+    pub(super) fn lift(&mut self, owner: &str, schema: Value) -> Map<String, Value> {
+        let Value::Object(mut schema) = schema else { return Map::new() };
+        for word in ["$schema", "title"] {
+            schema.remove(word);
+        }
+        let Some(Value::Object(definitions)) = schema.remove("$defs") else { return schema };
+        let others = self.others(&definitions);
+        let name =
+            |name: &str| if others.contains(name) { format!("{owner}{name}") } else { name.to_owned() };
+        for (own, definition) in &definitions {
+            let mut component = definition.clone();
+            point(&mut component, &name);
+            self.components.insert(name(own), component);
+            if !others.contains(own) {
+                self.shared.insert(own.clone(), definition.clone());
+            }
+        }
+        let mut schema = Value::Object(schema);
+        point(&mut schema, &name);
+        match schema {
+            Value::Object(schema) => schema,
+            _ => Map::new(),
+        }
+    }
+
+    /// The definitions whose name is taken by another one, and those that lead to them.
+    fn others(&self, definitions: &Map<String, Value>) -> BTreeSet<String> {
+        let taken = |name: &String, definition: &Value| match self.shared.get(name) {
+            Some(known) => known != definition,
+            None => self.components.contains_key(name),
+        };
+        let mut others: BTreeSet<String> = definitions
+            .iter()
+            .filter(|(name, schema)| taken(name, schema))
+            .map(|(name, _)| name.clone())
+            .collect();
+        loop {
+            let leads = |schema: &Value| {
+                let text = schema.to_string();
+                others.iter().any(|other| text.contains(&format!("\"{DEFINITIONS}{other}\"")))
+            };
+            let more: Vec<String> = definitions
+                .iter()
+                .filter(|(name, schema)| !others.contains(*name) && leads(schema))
+                .map(|(name, _)| name.clone())
+                .collect();
+            if more.is_empty() {
+                return others;
+            }
+            others.extend(more);
+        }
+    }
+
+    /// Everything that was collected.
+    pub(super) fn all(self) -> Map<String, Value> {
+        self.components.into_iter().collect()
+    }
+}
+
+/// Makes references lead into the document.
+fn point(schema: &mut Value, name: &impl Fn(&str) -> String) {
+    match schema {
+        Value::Object(fields) => {
+            for (word, value) in fields.iter_mut() {
+                match value {
+                    Value::String(target) if word == "$ref" => {
+                        if let Some(own) = target.strip_prefix(DEFINITIONS) {
+                            *target = format!("{COMPONENTS}{}", name(own));
+                        }
+                    }
+                    value => point(value, name),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| point(item, name)),
+        _ => {}
+    }
+}
+
+/// A schema without `null`, which text cannot spell, and without the default that says so.
+pub(super) fn without_null(mut schema: Value) -> Value {
+    let Some(fields) = schema.as_object_mut() else { return schema };
+    if fields.get("default").is_some_and(Value::is_null) {
+        fields.remove("default");
+    }
+    if let Some(Value::Array(types)) = fields.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            fields.insert("type".into(), only);
+        }
+    }
+    let Some(Value::Array(mut choices)) = fields.remove("anyOf") else { return schema };
+    choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
+    match choices.pop() {
+        Some(Value::Object(only)) if choices.is_empty() => fields.extend(only),
+        Some(last) => {
+            choices.push(last);
+            fields.insert("anyOf".into(), Value::Array(choices));
+        }
+        None => {}
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn types_of_one_name_are_told_apart_with_all_that_lead_to_them() {
+        let mut schemas = Schemas::default();
+        let one = |inner: &str| {
+            json!({
+                "properties": {"a": {"$ref": "#/$defs/Outer"}, "b": {"$ref": "#/$defs/Same"}},
+                "$defs": {
+                    "Outer": {"items": {"$ref": "#/$defs/Inner"}},
+                    "Inner": {"type": inner},
+                    "Same": {"type": "null"},
+                },
+            })
+        };
+        schemas.lift("First", one("string"));
+        schemas.lift("Again", one("string"));
+        let other = schemas.lift("Other", one("integer"));
+        assert_eq!(other["properties"]["a"]["$ref"], "#/components/schemas/OtherOuter");
+        assert_eq!(other["properties"]["b"]["$ref"], "#/components/schemas/Same");
+        let all = schemas.all();
+        assert_eq!(all.keys().collect::<Vec<_>>(), ["Inner", "OtherInner", "OtherOuter", "Outer", "Same"]);
+        assert_eq!(all["OtherOuter"]["items"]["$ref"], "#/components/schemas/OtherInner");
+    }
+
+    #[test]
+    fn null_is_no_text() {
+        let check = |schema: Value, expected: Value| assert_eq!(without_null(schema), expected);
+        check(json!({"type": ["integer", "null"], "default": null}), json!({"type": "integer"}));
+        check(json!({"anyOf": [{"$ref": "#/x"}, {"type": "null"}]}), json!({"$ref": "#/x"}));
+        check(json!({"type": "string", "default": "a"}), json!({"type": "string", "default": "a"}));
+    }
+}
