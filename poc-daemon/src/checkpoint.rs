@@ -1,8 +1,9 @@
-//! Saves the view and the indexes when the store has been quiet, so that the next open is quick
-//! also after the daemon was killed.
+//! Finishes the vector graph and saves the view and the indexes when the store has been quiet, so
+//! that searches stay quick, and the next open is, also after the daemon was killed.
 
 use crate::pace::{Look, Pace};
 use crate::shared::Shared;
+use poc_memory::memory::Memory;
 use poc_memory::store::{Store, WORTH_A_CHECKPOINT};
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,13 +19,16 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = shared.stopped() => return,
             () = tokio::time::sleep(pace.interval()) => {}
         }
-        if !pace.due(look(&shared.memory.store), Instant::now()) {
+        if !pace.due(look(&shared.memory), Instant::now()) {
             continue;
         }
         // Waited for also when the daemon is to stop: it holds the store.
         let writing = tokio::task::spawn_blocking({
             let shared = shared.clone();
-            move || write(&shared.memory.store)
+            move || {
+                shared.memory.vectors.finish(&|| shared.is_stopping());
+                write(&shared.memory.store);
+            }
         });
         if let Err(error) = writing.await {
             tracing::error!("no checkpoint was written: {error}");
@@ -33,12 +37,14 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     }
 }
 
-fn look(store: &Store) -> Look {
+fn look(memory: &Memory) -> Look {
+    let store = &memory.store;
     let unsaved = store.unsaved();
+    let is_unfinished = memory.vectors.is_unfinished();
     Look {
         generation: store.view().seq as i64,
         // Of an index that is still being built there is nothing to save.
-        done: unsaved < WORTH_A_CHECKPOINT || !store.is_settled(),
+        done: unsaved < WORTH_A_CHECKPOINT && !is_unfinished || !store.is_settled(),
         urgent: unsaved >= URGENT * WORTH_A_CHECKPOINT,
     }
 }

@@ -175,20 +175,28 @@ impl VectorIndex {
 }
 
 impl VectorIndex {
-    /// Brings the graph on after a change of so many rows, in steps that searches get in between.
-    fn advance(&self, brought: usize) {
-        for _ in 0..hnsw::steps(brought) {
-            let mut state = self.state.write();
-            let state = &mut *state;
-            match state.hnsw.advance(&state.rows) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    tracing::warn!("{error}; vectors are compared one by one");
-                    break;
-                }
-            }
-        }
+    /// Whether the graph still lacks rows that it is to have.
+    pub fn is_unfinished(&self) -> bool {
+        let state = self.state.read_recursive();
+        state.hnsw.is_unfinished(&state.rows)
+    }
+
+    /// Brings rows into the graph until it lacks none or `stop` says so, in steps that searches and
+    /// changes get in between. A row takes about a fifth of a millisecond.
+    pub fn finish(&self, stop: &dyn Fn() -> bool) {
+        while !stop() && self.advance() {}
+    }
+
+    /// Brings a few rows into the graph; whether more are left.
+    fn advance(&self) -> bool {
+        let mut state = self.state.write();
+        let state = &mut *state;
+        let more = state.hnsw.advance(&state.rows).unwrap_or_else(|error| {
+            tracing::warn!("{error}; vectors are compared one by one");
+            false
+        });
+        state.changes += 1;
+        more
     }
 }
 
@@ -332,7 +340,12 @@ impl Follower for VectorIndex {
         drop(state);
         // Not while it is fed everything: that would hold up the open, and the scan serves.
         if seq > 0 {
-            self.advance(brought);
+            // So that it keeps up with what comes in; the rest is for quiet times.
+            for _ in 0..hnsw::steps(brought) {
+                if !self.advance() {
+                    break;
+                }
+            }
         }
         Ok(())
     }

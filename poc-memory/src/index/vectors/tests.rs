@@ -188,11 +188,7 @@ fn with_graph(directory: &Path, deltas: &[Delta], dimensions: usize) -> VectorIn
     for (seq, deltas) in (1..).zip(deltas.chunks(300)) {
         index.apply(seq, deltas).unwrap();
     }
-    let mut seq = index.applied();
-    while index.state.read().hnsw.pending().next().is_some() {
-        seq += 1;
-        index.apply(seq, &[]).unwrap();
-    }
+    index.finish(&|| false);
     index
 }
 
@@ -239,6 +235,30 @@ fn the_graph_finds_nearly_what_the_scan_finds() {
     let own = again.of(id(5100))[0].1.clone();
     assert_eq!(again.search(&own, 1, &all).unwrap()[0].id, id(5100));
     assert_eq!(again.state.read().hnsw.pending().count(), 0);
+}
+
+#[test]
+fn a_graph_is_finished_in_quiet_times_and_serves_once_little_is_missing() {
+    let chance = SeededChance::new(13);
+    let (deltas, _) = clustered(2000, 32, &chance);
+    let directory = tempfile::tempdir().unwrap();
+    let index = open(directory.path(), 1000, 32);
+    index.apply(1, &deltas).unwrap();
+    let is_ready = |index: &VectorIndex| {
+        let state = index.state.read();
+        state.hnsw.is_ready(&state.rows)
+    };
+    assert!(index.is_unfinished() && !is_ready(&index));
+    index.checkpoint().unwrap();
+    // Stopped half-way it goes on from there.
+    let steps = std::cell::Cell::new(0);
+    index.finish(&|| steps.replace(steps.get() + 1) == 10);
+    assert!(index.is_unfinished());
+    index.finish(&|| false);
+    assert!(!index.is_unfinished() && is_ready(&index));
+    // What was brought in is worth saving.
+    index.checkpoint().unwrap();
+    assert!(!open(directory.path(), 1000, 32).is_unfinished());
 }
 
 #[test]
