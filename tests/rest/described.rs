@@ -13,7 +13,7 @@ fn what_is_described_is_there_and_asks_for_what_it_needs() {
         // A method nobody has described is refused with those that are.
         let described: Vec<String> =
             methods.as_object().unwrap().keys().map(|method| method.to_uppercase()).collect();
-        let path = path.replace('{', "").replace('}', "");
+        let path = path.replace(['{', '}'], "");
         let refused = http.send(&format!("PATCH {path}"), &own, b"");
         assert_eq!(
             (refused.status, refused.header("allow")),

@@ -1,6 +1,7 @@
 //! Bad input and its bounds.
 
 use super::world;
+use crate::support::PATIENCE;
 use crate::support::http::heard;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -103,6 +104,31 @@ fn a_half_sent_request_is_not_waited_for() {
     .unwrap();
     let answered = heard(stream);
     assert_eq!((answered.status, answered.json()["code"].as_str()), (408, Some("unavailable")));
+}
+
+#[test]
+fn an_op_that_takes_too_long_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let gate = home.path().join("gate");
+    // A model that says nothing until the gate is there.
+    let wait = format!("until [ -e {} ]; do sleep 0.02; done; echo {{}}", gate.display());
+    let model = format!(
+        "[models.slow]\nprovider = \"slow\"\nid = \"slow\"\n[providers.slow]\nkind = \"command\"\ncommand = [\"sh\", \"-c\", \"{wait}\"]\n"
+    );
+    let (world, http) = world(&format!("request-timeout = \"300ms\"\n{model}"));
+    let linker = include_str!("../../agents/linker.toml");
+    let patient = linker.replace("model = \"default\"", "model = \"slow\"");
+    assert_ne!(linker, patient);
+    world.write("agents/patient.toml", &patient);
+    world.until(PATIENCE, &["agent", "list"], |answer| answer.to_string().contains("\"patient\""));
+    world.json(&["insert", "--title", "x", "--type", "episodic"]);
+    let answered = http.call("POST /v1/agents/patient/run", Some(&json!({})));
+    assert_eq!(answered.status, 503, "{answered:?}");
+    assert_eq!(answered.json()["message"], "`agent run` is not done after 300ms; it goes on");
+    let runs = |answer: &Value| answer["runs"][0]["status"].clone();
+    assert_eq!(runs(&world.json(&["agent", "history", "patient"])), "running");
+    std::fs::write(gate, "").unwrap();
+    world.until(PATIENCE, &["agent", "history", "patient"], |answer| runs(answer) != "running");
 }
 
 #[test]

@@ -114,6 +114,6 @@ impl JsonSchema for Change {
         "WeightChange".into()
     }
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "description": "`2.5` sets the weight, `+0.3` or `-0.3` moves it"})
+        schemars::json_schema!({"type": "string", "pattern": r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$", "description": "`2.5` sets the weight, `+0.3` or `-0.3` moves it"})
     }
 }

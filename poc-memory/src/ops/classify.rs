@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Classify {
     /// The text
     #[arg(value_parser = argument::text)]
+    #[schemars(regex(pattern = r"\S"))]
     text: String,
 }
 

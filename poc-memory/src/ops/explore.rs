@@ -23,6 +23,7 @@ const MAX_COUNT: usize = 256;
 pub(crate) struct Explore {
     /// Where to start: words or a sentence
     #[arg(value_parser = argument::text)]
+    #[schemars(regex(pattern = r"\S"))]
     text: String,
     /// A keyword the starts should have; repeat it for more
     #[arg(long = "keyword", short = 'k', value_name = "WORD")]

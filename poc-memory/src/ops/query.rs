@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Query {
     /// What may be known, in words like a title's
     #[arg(value_parser = argument::text)]
+    #[schemars(regex(pattern = r"\S"))]
     query: String,
     /// Only judge: no fallback, and the note does not count as used
     #[arg(long)]

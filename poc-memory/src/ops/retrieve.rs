@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Retrieve {
     /// Words or a sentence
     #[arg(value_parser = argument::text)]
+    #[schemars(regex(pattern = r"\S"))]
     query: String,
     /// How many notes, at most 256 [default: 25]
     #[arg(long, short = 'k', value_name = "N")]

@@ -12,7 +12,10 @@ use std::fmt;
 /// A request that gets an error. What HTTP itself has a status for has that status; all else has
 /// the one of its code.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct Refusal(Box<Parts>);
+
+#[derive(Debug)]
+struct Parts {
     status: StatusCode,
     header: Option<(HeaderName, HeaderValue)>,
     error: Error,
@@ -20,15 +23,20 @@ pub(super) struct Refusal {
 
 impl Refusal {
     fn new(status: StatusCode, code: Code, message: impl Into<String>, hint: &str) -> Refusal {
-        Refusal { status, header: None, error: Error::new(code, message).hint(hint) }
+        Refusal(Box::new(Parts { status, header: None, error: Error::new(code, message).hint(hint) }))
+    }
+
+    fn with(mut self, name: HeaderName, value: HeaderValue) -> Refusal {
+        self.0.header = Some((name, value));
+        self
     }
 
     /// No token, or one that is not ours.
     pub(super) fn unauthorized(message: &str) -> Refusal {
         let hint = "send `Authorization: Bearer TOKEN`; the tokens are in the files `token` and `token-read` beside config.toml";
-        let refusal = Refusal::new(StatusCode::UNAUTHORIZED, Code::Rejected, message, hint);
         let challenge = HeaderValue::from_static("Bearer realm=\"poc-memory\"");
-        Refusal { header: Some((WWW_AUTHENTICATE, challenge)), ..refusal }
+        Refusal::new(StatusCode::UNAUTHORIZED, Code::Rejected, message, hint)
+            .with(WWW_AUTHENTICATE, challenge)
     }
 
     /// Not for this token, this host or this page.
@@ -47,7 +55,10 @@ impl Refusal {
         let message = format!("`{method}` is not for this path");
         let hint = format!("use {allowed}");
         let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, Code::InvalidArgument, message, &hint);
-        Refusal { header: HeaderValue::from_str(allowed).ok().map(|allowed| (ALLOW, allowed)), ..refusal }
+        match HeaderValue::from_str(allowed) {
+            Ok(allowed) => refusal.with(ALLOW, allowed),
+            Err(_) => refusal,
+        }
     }
 
     /// A body that is not JSON.
@@ -72,21 +83,23 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
+        self.0.error.fmt(f)
     }
 }
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let status = StatusCode::from_u16(error.code.status());
-        Refusal { status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), header: None, error }
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Refusal(Box::new(Parts { status, header: None, error }))
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = (self.status, json(&self.error)).into_response();
-        if let Some((name, value)) = self.header {
+        let Parts { status, header, error } = *self.0;
+        let mut response = (status, json(&error)).into_response();
+        if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);
         }
         response

@@ -44,7 +44,7 @@ pub(super) fn page(document: &Value) -> String {
     put(
         "</ul></nav>\n<section><h2>Errors</h2>\n<p>Every error is <code>{code, message, hint, at}</code>.</p>\n<table><tr><th>Status</th><th>Meaning</th></tr>\n",
     );
-    for (status, response) in fields(&document["components"]["responses"]) {
+    for (status, response) in fields(at(document, "/components/responses")) {
         put(&format!("<tr><td>{}</td><td>{}</td></tr>\n", escaped(status), words(&response["description"])));
     }
     put("</table></section>\n");
@@ -90,7 +90,7 @@ fn section(document: &Value, operation: &Operation<'_>) -> String {
             &parameter["description"],
         ));
     }
-    let request = &body["requestBody"]["content"]["application/json"]["schema"];
+    let request = at(body, "/requestBody/content/application~1json/schema");
     rows.extend(properties(request, "body"));
     html.push_str(&table("Request", "Where", &rows));
     for (status, response) in fields(&body["responses"]).filter(|(status, _)| status.starts_with('2')) {
@@ -169,6 +169,11 @@ fn kind(schema: &Value) -> String {
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
     target.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
+}
+
+/// What a pointer leads to; null when there is nothing.
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 fn fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {

@@ -93,18 +93,26 @@ fn operation(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
         Access::Read => "The token for reading is enough.",
         _ => "Needs the token for everything.",
     };
-    let mut operation = json!({
+    let operation = json!({
         "operationId": op.name.replace([' ', '-'], "_"),
         "summary": summary(description),
         "description": format!("{description}\n\n{token}"),
         "parameters": parameters(route, &mut request),
         "responses": responses(op, route, schemas),
     });
-    if route.method == Method::Post {
-        operation["requestBody"] =
-            json!({"required": true, "content": {"application/json": {"schema": request}}});
+    if route.method != Method::Post {
+        return operation;
     }
-    operation
+    let body = json!({"required": true, "content": {"application/json": {"schema": request}}});
+    with(operation, "requestBody", body)
+}
+
+/// The same object with one more field.
+fn with(mut object: Value, name: &str, value: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert(name.to_owned(), value);
+    }
+    object
 }
 
 /// The first sentence.
@@ -128,11 +136,11 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
             let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
             let place = if in_path(&name) { "path" } else { "query" };
             let needed = place == "path" || required.iter().any(|required| *required == name);
-            let mut parameter = json!({"name": name, "in": place, "required": needed, "schema": schema});
-            if let Some(about) = about {
-                parameter["description"] = about;
-            }
-            parameters.push(parameter);
+            let parameter = json!({"name": name, "in": place, "required": needed, "schema": schema});
+            parameters.push(match about {
+                Some(about) => with(parameter, "description", about),
+                None => parameter,
+            });
         }
     }
     if let Some(Value::Array(required)) = request.get_mut("required") {
@@ -184,30 +192,25 @@ fn page(path: &str, what: &str, media_type: &str, open: bool) -> Value {
     let name = path.rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();
     let schema =
         if media_type == "application/json" { json!({"type": "object"}) } else { json!({"type": "string"}) };
-    let mut operation = json!({
-        "operationId": name,
-        "summary": what,
-        "responses": {
-            "200": {"description": what, "content": {media_type: {"schema": schema}}},
-            "403": {"$ref": "#/components/responses/403"},
-        },
+    let responses = json!({
+        "200": {"description": what, "content": {media_type: {"schema": schema}}},
+        "403": {"$ref": "#/components/responses/403"},
     });
+    let operation = json!({"operationId": name, "summary": what});
     if open {
-        operation["security"] = json!([]);
-    } else {
-        operation["responses"]["401"] = json!({"$ref": "#/components/responses/401"});
+        return with(with(operation, "security", json!([])), "responses", responses);
     }
-    operation
+    let unauthorized = json!({"$ref": "#/components/responses/401"});
+    with(operation, "responses", with(responses, "401", unauthorized))
 }
 
 fn errors() -> Value {
     let error = |(status, description): &(u16, &str)| {
         let schema = json!({"$ref": "#/components/schemas/Error"});
-        let mut response =
+        let response =
             json!({"description": description, "content": {"application/json": {"schema": schema}}});
-        if *status == 401 {
-            response["headers"] = json!({"WWW-Authenticate": {"schema": {"type": "string"}}});
-        }
+        let challenge = json!({"WWW-Authenticate": {"schema": {"type": "string"}}});
+        let response = if *status == 401 { with(response, "headers", challenge) } else { response };
         (status.to_string(), response)
     };
     Value::Object(ERRORS.iter().map(error).collect())
