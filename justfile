@@ -34,6 +34,11 @@ bench NAME="*" *NODES:
 live:
     bash tests/live/run.sh
 
+# Tools nobody here wrote, against the real daemon: what they count is printed. Installs them into target/conformance.
+conformance:
+    cargo build --release
+    bash tests/conformance/rest.sh
+
 # Write REFERENCE.md and the tables of ARCHITECTURE.md anew after a change of the language.
 bless:
     POC_MEMORY_BLESS=1 cargo test --release -p poc-memory --lib query::tests::generated

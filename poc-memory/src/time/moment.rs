@@ -67,7 +67,7 @@ impl schemars::JsonSchema for Moment {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "string",
-            "pattern": r"^([0-9]+(w|d|h|m|s|ms)?|[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?)$",
+            "pattern": r"^([0-9]+(w|d|h|m|s|ms)|[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?)$",
             "description": "an instant (2026-11-21T08:00:00Z), a date, or how long ago (7d, 24h)"
         })
     }

@@ -325,7 +325,7 @@ mod tests {
         let parameters: Vec<String> =
             explore["parameters"].as_array().unwrap().iter().map(Value::to_string).collect();
         insta::assert_snapshot!(parameters.join("\n"), @r#"
-        {"name":"text","in":"query","required":true,"schema":{"type":"string"},"description":"Where to start: words or a sentence"}
+        {"name":"text","in":"query","required":true,"schema":{"type":"string","pattern":"\\S"},"description":"Where to start: words or a sentence"}
         {"name":"keywords","in":"query","required":false,"schema":{"type":"array","items":{"type":"string"},"default":[]},"description":"A keyword the starts should have; repeat it for more"}
         {"name":"depth","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"maximum":8},"description":"Hops, 1 to 8 [default: 3]"}
         {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"maximum":32},"description":"Ways that go on after each hop, 1 to 32 [default: 4]"}
