@@ -72,6 +72,24 @@ fn a_body_over_the_limit_is_refused() {
     let answered = http.call("POST /v1/insert", Some(&body));
     assert_eq!(answered.status, 413);
     insta::assert_snapshot!(answered.body, @r#"{"code":"invalid_argument","message":"the body is longer than the 1000 bytes that are allowed","hint":"send less, or raise `max-body-bytes` under `[rest]` in config.toml"}"#);
+    // A client that sends it all before it listens hears it, too.
+    let body = json!({"title": "x", "body": "y".repeat(7000)});
+    let mut stream = http.connect();
+    let text = body.to_string();
+    write!(
+        stream,
+        "POST /v1/insert HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        http.address,
+        text.len()
+    )
+    .unwrap();
+    stream.write_all(&text.as_bytes()[..2000]).unwrap();
+    // Nothing is said before the end, else it would be lost.
+    stream.set_nonblocking(true).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    stream.set_nonblocking(false).unwrap();
+    stream.write_all(&text.as_bytes()[2000..]).unwrap();
+    assert_eq!(heard(stream).status, 401);
     // Without a length, too.
     let chunked = format!(
         "POST /v1/insert HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n800\r\n{}\r\n0\r\n\r\n",
@@ -180,6 +198,7 @@ fn the_daemon_stops_with_connections_open() {
 fn what_is_done_is_counted() {
     let (world, http) = world("");
     http.call("POST /v1/insert", Some(&json!({"title": "x", "key": "x"})));
+    http.call("POST /v1/agents/linker/run", Some(&json!({})));
     http.call("GET /v1/nodes/x", None);
     http.call("GET /v1/nodes/nothing", None);
     world.json(&["get", "x"]);
@@ -190,6 +209,7 @@ fn what_is_done_is_counted() {
         "poc_memory_op_calls_total{op=\"get\",surface=\"rest\",outcome=\"not_found\"} 1",
         "poc_memory_op_calls_total{op=\"get\",surface=\"socket\",outcome=\"ok\"} 1",
         "poc_memory_op_seconds_count{op=\"get\",surface=\"rest\"} 2",
+        "poc_memory_runs{status=\"skipped\"} 1",
         "poc_memory_nodes 1",
         "poc_memory_edges 0",
         "poc_memory_index_lag 0",

@@ -2,13 +2,14 @@
 
 use super::answer::{self, Refusal};
 use super::query::Fields;
-use super::{Rest, request};
+use super::{Rest, body, request};
 use crate::serve::call::call;
-use axum::body::Bytes;
+use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{FromRequest, RawPathParams, Request};
+use axum::extract::{RawPathParams, Request};
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use poc_memory::error::Error;
 use poc_memory::ops::{Method, OpDef, Route};
@@ -32,18 +33,33 @@ impl Endpoint {
 
     /// Does what a request asks.
     pub(super) async fn answer(&self, rest: &Rest, path: PathFields, request: Request) -> Response {
-        self.try_answer(rest, path, request).await.unwrap_or_else(IntoResponse::into_response)
+        let (head, mut body) = request.into_parts();
+        match self.try_answer(rest, path, &head, &mut body).await {
+            Ok(response) => response,
+            Err(refusal) => {
+                let config = rest.config();
+                let patience = config.header_timeout.std();
+                body::discard(&head.headers, body, config.max_body_bytes, patience).await;
+                refusal.into_response()
+            }
+        }
     }
 
-    async fn try_answer(&self, rest: &Rest, path: PathFields, request: Request) -> Result<Response, Refusal> {
-        rest.tokens.check(request.headers(), self.op.access)?;
+    async fn try_answer(
+        &self,
+        rest: &Rest,
+        path: PathFields,
+        head: &Parts,
+        body: &mut Body,
+    ) -> Result<Response, Refusal> {
+        rest.tokens.check(&head.headers, self.op.access)?;
         let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
-        let query = request.uri().query().unwrap_or_default().to_owned();
+        let query = head.uri.query().unwrap_or_default();
         let args = if self.route.method == Method::Get {
-            request::of_query(&self.fields, &path, &query)?
+            request::of_query(&self.fields, &path, query)?
         } else {
-            let body = self.body(rest, request).await?;
-            request::of_body(&self.fields, &path, &query, &body)?
+            let body = self.body(rest, &head.headers, body).await?;
+            request::of_body(&self.fields, &path, query, &body)?
         };
         let answer = self.call(rest, args).await?;
         Ok(answer::of_op(&self.route, answer))
@@ -51,22 +67,14 @@ impl Endpoint {
 
     /// The body, which must be JSON. What is posted says so even when there is none: a page cannot
     /// have a browser send that without asking first.
-    async fn body(&self, rest: &Rest, request: Request) -> Result<Bytes, Refusal> {
+    async fn body(&self, rest: &Rest, headers: &HeaderMap, body: &mut Body) -> Result<Vec<u8>, Refusal> {
         let config = rest.config();
-        let is_json = says_json(request.headers());
+        let is_json = says_json(headers);
         if self.route.method == Method::Post && !is_json {
             return Err(Refusal::not_json());
         }
-        let arriving = tokio::time::timeout(config.request_timeout.std(), Bytes::from_request(request, &()));
-        match arriving.await {
-            Err(_) => Err(Refusal::too_slow()),
-            Ok(Ok(body)) if body.is_empty() || is_json => Ok(body),
-            Ok(Ok(_)) => Err(Refusal::not_json()),
-            Ok(Err(error)) if error.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-                Err(Refusal::too_long(config.max_body_bytes))
-            }
-            Ok(Err(_)) => Err(Error::invalid("the body ends too early").into()),
-        }
+        let bytes = body::read(body, config.max_body_bytes, config.request_timeout.std()).await?;
+        if bytes.is_empty() || is_json { Ok(bytes) } else { Err(Refusal::not_json()) }
     }
 
     /// Runs the op. One that takes too long goes on without anybody who waits.

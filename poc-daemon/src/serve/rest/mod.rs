@@ -6,6 +6,7 @@
 //! and answered ([`answer`]).
 
 mod answer;
+mod body;
 mod docs;
 mod door;
 mod endpoint;

@@ -4,7 +4,7 @@ use super::answer::{self, Refusal};
 use super::endpoint::{Endpoint, PathFields};
 use super::{Rest, plain};
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::Request;
 use axum::http::Method;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -55,11 +55,9 @@ pub(super) fn router(rest: &Arc<Rest>) -> Result<Router> {
         router = router.route(path, methods(rest, path, endpoints));
     }
     router = plain::add(router, rest, &served);
-    let limit = rest.config().max_body_bytes;
     let rest = rest.clone();
     Ok(router
         .fallback(|request: Request| async move { Refusal::no_route(request.uri().path()) })
-        .layer(DefaultBodyLimit::max(limit))
         .layer(middleware::from_fn(move |request, next| enter(rest.clone(), request, next))))
 }
 
