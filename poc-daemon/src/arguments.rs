@@ -1,7 +1,7 @@
 //! The command line.
 
-/// Owns a memory, runs its agents on time and answers on a socket, until SIGTERM or SIGINT;
-/// SIGHUP reads agents and prompts anew.
+/// Owns a memory, runs its agents on time and answers on a socket, and over HTTP where `[rest]` of
+/// config.toml says so, until SIGTERM or SIGINT; SIGHUP reads agents and prompts anew.
 ///
 /// Exit codes: 0 stopped as asked, 1 failed, 2 usage, 5 another process holds the store,
 /// 78 invalid configuration.

@@ -31,6 +31,11 @@ struct Timed {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct HttpStatus {
+    status: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RunStatus {
     status: &'static str,
 }
@@ -40,6 +45,7 @@ pub(crate) struct Metrics {
     registry: Registry,
     calls: Family<Called, Counter>,
     seconds: Family<Timed, Histogram>,
+    rest: Family<HttpStatus, Counter>,
     now: Mutex<Now>,
 }
 
@@ -62,15 +68,17 @@ impl Metrics {
         let seconds = Family::<Timed, Histogram>::new_with_constructor(|| {
             Histogram::new(exponential_buckets(0.0001, 10_f64.sqrt(), 12))
         });
+        let rest = Family::<HttpStatus, Counter>::default();
         let now = Now::default();
         registry.register("op_calls", "Calls of ops by how they ended", calls.clone());
         registry.register("op_seconds", "How long ops took", seconds.clone());
+        registry.register("rest_answers", "Answers of REST by their status", rest.clone());
         registry.register("nodes", "Live notes", now.nodes.clone());
         registry.register("edges", "Ties between live notes", now.edges.clone());
         registry.register("index_lag", "Transactions the slowest index is behind", now.lag.clone());
         registry.register("degraded", "Things that make answers poorer", now.degraded.clone());
         registry.register("runs", "Runs of agents on record by their status", now.runs.clone());
-        Metrics { registry, calls, seconds, now: Mutex::new(now) }
+        Metrics { registry, calls, seconds, rest, now: Mutex::new(now) }
     }
 
     /// Counts a call that has ended.
@@ -83,6 +91,11 @@ impl Metrics {
     ) {
         self.calls.get_or_create(&Called { op, surface, outcome }).inc();
         self.seconds.get_or_create(&Timed { op, surface }).observe(took.as_secs_f64());
+    }
+
+    /// Counts an answer of REST, also one to a request that never reached an op.
+    pub(crate) fn answered(&self, status: u16) {
+        self.rest.get_or_create(&HttpStatus { status }).inc();
     }
 
     /// Everything as text. Reads the rows of runs: not for a thread that must not wait.

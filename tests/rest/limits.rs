@@ -201,6 +201,7 @@ fn what_is_done_is_counted() {
     http.call("POST /v1/agents/linker/run", Some(&json!({})));
     http.call("GET /v1/nodes/x", None);
     http.call("GET /v1/nodes/nothing", None);
+    http.send("GET /v1/stats", &[("Host", "evil.example")], b"");
     world.json(&["get", "x"]);
     let answered = http.call("GET /metrics", None);
     assert_eq!(answered.status, 200);
@@ -209,6 +210,9 @@ fn what_is_done_is_counted() {
         "poc_memory_op_calls_total{op=\"get\",surface=\"rest\",outcome=\"not_found\"} 1",
         "poc_memory_op_calls_total{op=\"get\",surface=\"socket\",outcome=\"ok\"} 1",
         "poc_memory_op_seconds_count{op=\"get\",surface=\"rest\"} 2",
+        "poc_memory_rest_answers_total{status=\"201\"} 1",
+        "poc_memory_rest_answers_total{status=\"403\"} 1",
+        "poc_memory_rest_answers_total{status=\"404\"} 1",
         "poc_memory_runs{status=\"skipped\"} 1",
         "poc_memory_nodes 1",
         "poc_memory_edges 0",

@@ -310,6 +310,25 @@ mod tests {
     }
 
     #[test]
+    fn every_code_has_a_status_that_is_described() {
+        use poc_memory::error::Code::*;
+        let codes = [
+            InvalidArgument,
+            InvalidConfig,
+            NotFound,
+            Conflict,
+            Locked,
+            Unavailable,
+            Rejected,
+            ReadOnly,
+            Internal,
+        ];
+        for code in codes {
+            assert!(ERRORS.iter().any(|(status, _)| *status == code.status()), "{code:?}");
+        }
+    }
+
+    #[test]
     fn two_operations() {
         let document = all();
         let run = &document["paths"]["/v1/agents/{agent}/run"]["post"];

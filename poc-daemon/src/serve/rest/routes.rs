@@ -70,6 +70,7 @@ async fn enter(rest: Arc<Rest>, request: Request, next: Next) -> Response {
             refusal.into_response()
         }
     };
+    rest.shared.metrics.answered(response.status().as_u16());
     answer::harden(response)
 }
 
