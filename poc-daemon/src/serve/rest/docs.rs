@@ -51,7 +51,13 @@ pub(super) fn page(document: &Value) -> String {
     for operation in &operations {
         put(&section(document, operation));
     }
-    put("</main></body></html>\n");
+    put("<section><h2>Types</h2>\n");
+    for (name, schema) in fields(at(document, "/components/schemas")) {
+        if !name.ends_with("Answer") {
+            put(&kind_of(name, schema));
+        }
+    }
+    put("</section>\n</main></body></html>\n");
     html
 }
 
@@ -110,6 +116,15 @@ fn section(document: &Value, operation: &Operation<'_>) -> String {
         }
     }
     html + "</section>\n"
+}
+
+/// What a named type is: its fields, or its values.
+fn kind_of(name: &str, schema: &Value) -> String {
+    let mut html = format!("<h3 id=\"type-{0}\"><code>{0}</code></h3>\n", escaped(name));
+    let rows: Vec<String> = properties(schema, "").collect();
+    let kind = if rows.is_empty() { escaped(&kind(schema)) } else { String::new() };
+    let _ = writeln!(html, "<p>{} {kind}</p>", words(&schema["description"]));
+    html + &table("Field", "", &rows)
 }
 
 /// Rows of the properties of an object.

@@ -88,14 +88,17 @@ fn operation(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
     let name = pascal(op.name);
     let mut request = schemas.lift(&name, (op.request_schema)().to_value());
     let description = request.remove("description").unwrap_or_default();
-    let description = description.as_str().unwrap_or_default();
+    // Line breaks within a paragraph are those of the source.
+    let paragraphs = description.as_str().unwrap_or_default().split("\n\n");
+    let paragraphs: Vec<String> = paragraphs.map(|paragraph| paragraph.replace('\n', " ")).collect();
+    let description = paragraphs.join("\n\n");
     let token = match op.access {
         Access::Read => "The token for reading is enough.",
         _ => "Needs the token for everything.",
     };
     let operation = json!({
         "operationId": op.name.replace([' ', '-'], "_"),
-        "summary": summary(description),
+        "summary": summary(&description),
         "description": format!("{description}\n\n{token}"),
         "parameters": parameters(route, &mut request),
         "responses": responses(op, route, schemas),
@@ -117,9 +120,9 @@ fn with(mut object: Value, name: &str, value: Value) -> Value {
 
 /// The first sentence.
 fn summary(description: &str) -> &str {
-    let end = [": ", ". ", ".\n"].iter().filter_map(|end| description.find(end)).min();
-    let first = end.map_or(description, |end| description.get(..end).unwrap_or(description));
-    first.lines().next().unwrap_or_default().trim_end_matches('.')
+    let ends = [": ", ". ", "? "].into_iter().filter_map(|end| Some((description.find(end)?, end)));
+    let first = ends.min().and_then(|(at, end)| description.get(..at + usize::from(end == "? ")));
+    first.unwrap_or(description).trim_end_matches('.')
 }
 
 /// The fields that stand in the path, and with a `GET` all others in the query. What becomes a
@@ -326,6 +329,15 @@ mod tests {
         for code in codes {
             assert!(ERRORS.iter().any(|(status, _)| *status == code.status()), "{code:?}");
         }
+    }
+
+    #[test]
+    fn a_summary_is_the_first_sentence() {
+        let check = |description: &str, expected: &str| assert_eq!(summary(description), expected);
+        check("Is this known? Answers so.", "Is this known?");
+        check("Delete a note. It is gone.", "Delete a note");
+        check("Which fit: these.", "Which fit");
+        check("The agents.", "The agents");
     }
 
     #[test]
