@@ -12,6 +12,7 @@ mod agents;
 mod both_ways;
 mod documents;
 mod kill;
+mod mcp;
 mod opening;
 mod refresh;
 mod reload;

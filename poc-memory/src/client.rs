@@ -1,7 +1,7 @@
 //! The client's side of the socket.
 
 use crate::error::{Error, Result};
-use crate::ops::Progress;
+use crate::ops::{Actor, Progress};
 use crate::time::Span;
 use crate::wire::{self, CONNECTION, Frame, Hello};
 use serde_json::Value;
@@ -15,6 +15,7 @@ pub struct Client {
     stream: UnixStream,
     limit: usize,
     last: u64,
+    actor: Actor,
 }
 
 impl Client {
@@ -35,7 +36,7 @@ impl Client {
             }
         };
         stream.set_read_timeout(Some(patience.std())).map_err(wire::broken)?;
-        let client = Client { stream, limit, last: CONNECTION };
+        let client = Client { stream, limit, last: CONNECTION, actor: Actor::Person };
         client.greet(patience)
     }
 
@@ -60,11 +61,17 @@ impl Client {
         }
     }
 
+    /// On whose behalf to ask from now on; at first a person's.
+    pub fn act_for(&mut self, actor: Actor) {
+        self.actor = actor;
+    }
+
     /// Asks the daemon to run an op and waits for the answer; `progress` is told how far it is.
     pub fn call(&mut self, op: &str, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         self.last += 1;
         let asked = self.last;
-        wire::write(&mut self.stream, &Frame::Request { id: asked, op: op.into(), args }, self.limit)?;
+        let request = Frame::Request { id: asked, op: op.into(), args, actor: self.actor };
+        wire::write(&mut self.stream, &request, self.limit)?;
         loop {
             match self.receive()? {
                 Some(Frame::Progress { id, progress: how_far }) if id == asked => progress(how_far),

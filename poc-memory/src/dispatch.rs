@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
-use crate::ops::{Ctx, Daemon, Host, OpDef, Progress};
+use crate::ops::{Actor, Ctx, Daemon, Host, OpDef, Progress};
 use crate::paths::Paths;
 use crate::time::SystemClock;
 use serde_json::Value;
@@ -30,6 +30,15 @@ impl Connection {
             Some(client) => Ok(Connection::Daemon(client)),
             None => Ok(Connection::Here(Box::new(InProcess::open(paths, config)?))),
         }
+    }
+
+    /// The same on behalf of somebody else.
+    pub fn acting_for(mut self, actor: Actor) -> Connection {
+        match &mut self {
+            Connection::Daemon(client) => client.act_for(actor),
+            Connection::Here(process) => process.actor = actor,
+        }
+        self
     }
 
     /// Runs an op; `progress` is told how far it is.
@@ -58,6 +67,7 @@ fn no_daemon() -> Error {
 /// The memory, open in this process.
 pub struct InProcess {
     memory: Memory,
+    actor: Actor,
     catalog: OnceLock<Arc<Catalog>>,
 }
 
@@ -68,11 +78,11 @@ impl InProcess {
         for note in &memory.store.recovery().notes {
             tracing::warn!("{note}");
         }
-        Ok(InProcess { memory, catalog: OnceLock::new() })
+        Ok(InProcess { memory, actor: Actor::Person, catalog: OnceLock::new() })
     }
 
     fn call(&self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
-        (op.run)(&Ctx { memory: &self.memory, host: self, progress }, args)
+        (op.run)(&Ctx { memory: &self.memory, host: self, actor: self.actor, progress }, args)
     }
 }
 

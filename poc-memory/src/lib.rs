@@ -10,6 +10,7 @@ pub mod embedded;
 pub mod error;
 pub mod graph;
 pub mod index;
+pub mod mcp;
 pub mod memory;
 pub mod ops;
 pub mod paths;

@@ -1,12 +1,12 @@
 //! Frames: what the command line and the daemon say to each other on the socket.
 //!
 //! A frame is its length (four bytes, big-endian) and a MessagePack map with named fields:
-//! `{hello}` first, both ways, then `{id, op, args}` answered by any number of `{id, progress}`
+//! `{hello}` first, both ways, then `{id, op, args}` (and `actor: model` on behalf of a model) answered by any number of `{id, progress}`
 //! and one `{id, ok}` or `{id, err}`. Several requests may be under way at once; `id` pairs them,
 //! and id 0 is the connection itself: `{id: 0, err}` says why it is about to be closed.
 
 use crate::error::{Error, Result};
-use crate::ops::Progress;
+use crate::ops::{Actor, Progress};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_path_to_error::Segment;
@@ -41,6 +41,9 @@ pub enum Frame {
         op: String,
         /// Its arguments.
         args: Value,
+        /// On whose behalf; a person's when it is not said.
+        #[serde(skip_serializing_if = "is_person")]
+        actor: Actor,
     },
     /// It was done.
     Ok {
@@ -95,6 +98,10 @@ impl Hello {
     }
 }
 
+fn is_person(actor: &Actor) -> bool {
+    *actor == Actor::Person
+}
+
 /// The fields any frame may have; which of them are present tells what it is.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,6 +111,7 @@ struct Fields {
     op: Option<String>,
     #[serde(default, deserialize_with = "present")]
     args: Option<Value>,
+    actor: Option<Actor>,
     #[serde(default, deserialize_with = "present")]
     ok: Option<Value>,
     err: Option<Error>,
@@ -158,18 +166,30 @@ pub fn decode(bytes: &[u8]) -> Result<Frame> {
             id: None,
             op: None,
             args: None,
+            actor: None,
             ok: None,
             err: None,
             progress: None,
         } => Frame::Hello { hello },
-        Fields { hello: None, id: Some(id), op: Some(op), args, ok: None, err: None, progress: None } => {
-            Frame::Request { id, op, args: args.unwrap_or_else(|| Value::Object(serde_json::Map::new())) }
+        Fields {
+            hello: None,
+            id: Some(id),
+            op: Some(op),
+            args,
+            actor,
+            ok: None,
+            err: None,
+            progress: None,
+        } => {
+            let args = args.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+            Frame::Request { id, op, args, actor: actor.unwrap_or_default() }
         }
         Fields {
             hello: None,
             id: Some(id),
             op: None,
             args: None,
+            actor: None,
             ok: Some(ok),
             err: None,
             progress: None,
@@ -179,6 +199,7 @@ pub fn decode(bytes: &[u8]) -> Result<Frame> {
             id: Some(id),
             op: None,
             args: None,
+            actor: None,
             ok: None,
             err: Some(err),
             progress: None,
@@ -188,6 +209,7 @@ pub fn decode(bytes: &[u8]) -> Result<Frame> {
             id: Some(id),
             op: None,
             args: None,
+            actor: None,
             ok: None,
             err: None,
             progress: Some(progress),
@@ -283,7 +305,8 @@ mod tests {
             (any::<u64>(), "[a-z ]{0,8}", any_value()).prop_map(|(id, op, args)| Frame::Request {
                 id,
                 op,
-                args
+                args,
+                actor: if id % 2 == 0 { Actor::Person } else { Actor::Model },
             }),
             (any::<u64>(), any_value()).prop_map(|(id, ok)| Frame::Ok { id, ok }),
             (any::<u64>(), ".{0,20}")
@@ -374,7 +397,7 @@ mod tests {
         check(json!({"id": "1", "op": "get"}), "`id`: wrong msgpack marker FixStr(1)");
         check(
             json!({"id": 1, "verb": "get"}),
-            "`verb`: unknown field `verb`, expected one of `hello`, `id`, `op`, `args`, `ok`, `err`, `progress`",
+            "`verb`: unknown field `verb`, expected one of `hello`, `id`, `op`, `args`, `actor`, `ok`, `err`, `progress`",
         );
     }
 

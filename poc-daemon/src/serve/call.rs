@@ -2,15 +2,16 @@
 
 use crate::shared::Shared;
 use poc_memory::error::{Error, Result};
-use poc_memory::ops::{Ctx, OpDef, Progress};
+use poc_memory::ops::{Actor, Ctx, OpDef, Progress};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Runs an op on a thread of its own and counts it. `surface` is who asks: `socket`, `rest`.
+/// Runs an op on a thread of its own and counts it. `surface` is where it was asked: `socket`, `rest`.
 pub(super) async fn call(
     shared: Arc<Shared>,
     surface: &'static str,
+    actor: Actor,
     op: &'static OpDef,
     args: Value,
     progress: impl Fn(Progress) + Send + 'static,
@@ -18,7 +19,9 @@ pub(super) async fn call(
     let started = Instant::now();
     let work = {
         let shared = shared.clone();
-        move || (op.run)(&Ctx { memory: &shared.memory, host: shared.as_ref(), progress: &progress }, args)
+        move || {
+            (op.run)(&Ctx { memory: &shared.memory, host: shared.as_ref(), actor, progress: &progress }, args)
+        }
     };
     let result = tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
         tracing::error!("the op `{}` failed unexpectedly: {error}", op.name);

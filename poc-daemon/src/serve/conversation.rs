@@ -3,7 +3,7 @@
 use super::call::call;
 use crate::shared::Shared;
 use poc_memory::error::{Error, Result};
-use poc_memory::ops;
+use poc_memory::ops::{self, Actor};
 use poc_memory::wire::{self, CONNECTION, Frame, Header, Hello};
 use serde_json::Value;
 use std::io::ErrorKind;
@@ -78,8 +78,8 @@ async fn listen(
             frame = read(from, limit) => frame,
         };
         match frame {
-            Ok(Some(Frame::Request { id, op, args })) if id != CONNECTION => {
-                requests.spawn(answer(shared.clone(), id, op, args, answers.clone()));
+            Ok(Some(Frame::Request { id, op, args, actor })) if id != CONNECTION => {
+                requests.spawn(answer(shared.clone(), id, op, args, actor, answers.clone()));
             }
             Ok(Some(_)) => {
                 break Err(Error::invalid("a request has the fields `id` (1 or more), `op` and `args`"));
@@ -94,12 +94,19 @@ async fn listen(
 }
 
 /// Runs one request and sends its answer.
-async fn answer(shared: Arc<Shared>, id: u64, op: String, args: Value, answers: mpsc::Sender<Frame>) {
+async fn answer(
+    shared: Arc<Shared>,
+    id: u64,
+    op: String,
+    args: Value,
+    actor: Actor,
+    answers: mpsc::Sender<Frame>,
+) {
     let progress = answers.clone();
     // A client that reads slowly misses some progress; work does not wait for it.
     let progress = move |how_far| drop(progress.try_send(Frame::Progress { id, progress: how_far }));
     let result = match ops::find(&op) {
-        Some(def) => call(shared, "socket", def, args, progress).await,
+        Some(def) => call(shared, "socket", actor, def, args, progress).await,
         None => Err(unknown(&op)),
     };
     let frame = match result {

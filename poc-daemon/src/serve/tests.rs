@@ -8,6 +8,8 @@ use poc_memory::client::Client;
 use poc_memory::config::Config;
 use poc_memory::error::Code;
 use poc_memory::memory::Memory;
+use poc_memory::ops::Actor;
+use poc_memory::ops::Actor;
 use poc_memory::paths::Paths;
 use poc_memory::time::{Span, SystemClock};
 use poc_memory::wire::{self, CONNECTION, Frame, Hello, PROTOCOL};
@@ -90,7 +92,7 @@ fn last_word(stream: &mut UnixStream) -> (Code, String) {
 }
 
 fn request(id: u64, op: &str, args: Value) -> Frame {
-    Frame::Request { id, op: op.into(), args }
+    Frame::Request { id, op: op.into(), args, actor: Actor::Person }
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub(super) fn all() -> impl Iterator<Item = Chosen> {
 
 /// The whole command line.
 pub(super) fn build(globals: &Globals) -> Command {
-    let mut top = Command::new("poc-memory")
+    let top = Command::new("poc-memory")
         .version(env!("CARGO_PKG_VERSION"))
         .about("A memory for AI agents that looks after itself")
         .after_help(help::AFTER)
@@ -67,26 +67,25 @@ pub(super) fn build(globals: &Globals) -> Command {
             super::session::Color::Always => ColorChoice::Always,
             super::session::Color::Never => ColorChoice::Never,
         });
-    let mut families: Vec<Command> = Vec::new();
+    let mut verbs: Vec<Command> = Vec::new();
     for chosen in all() {
-        match chosen.name().split_once(' ') {
-            None => top = top.subcommand(chosen.command()),
-            Some((family, _)) => match families.iter_mut().find(|command| command.get_name() == family) {
-                Some(command) => {
-                    let grown = std::mem::take(command).subcommand(chosen.command());
-                    *command = grown;
-                }
-                None => families.push(
-                    Command::new(family)
-                        .about(about(family))
-                        .subcommand_required(true)
-                        .arg_required_else_help(true)
-                        .subcommand(chosen.command()),
-                ),
-            },
+        let family = chosen.name().split_once(' ').map(|(family, _)| family);
+        match (family, verbs.iter_mut().find(|verb| Some(verb.get_name()) == family)) {
+            (None, _) => verbs.push(chosen.command()),
+            (Some(_), Some(verb)) => {
+                let grown = std::mem::take(verb).subcommand(chosen.command());
+                *verb = grown;
+            }
+            (Some(family), None) => verbs.push(
+                Command::new(family.to_owned())
+                    .about(about(family))
+                    .subcommand_required(true)
+                    .arg_required_else_help(true)
+                    .subcommand(chosen.command()),
+            ),
         }
     }
-    let top = Globals::augment(top.subcommands(families));
+    let top = Globals::augment(top.subcommands(verbs));
     let template = help::template(&top);
     top.help_template(template)
 }

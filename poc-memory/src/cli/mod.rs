@@ -7,6 +7,7 @@ mod demo;
 mod help;
 mod init;
 mod local;
+mod mcp;
 mod output;
 mod progress;
 mod session;

@@ -45,6 +45,8 @@ section!(
         explore: Explore,
         /// Pipelines by the names they are used under: `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
+        /// The Model Context Protocol.
+        mcp: Mcp,
         /// Agents as a whole.
         agents: Agents,
         /// The daemon.
@@ -294,6 +296,13 @@ section!(
         gamma: f64,
         /// MMR's λ, and how much likeness to the way so far counts against a step, 0–1.
         mmr_lambda: f64,
+    }
+);
+section!(
+    /// The Model Context Protocol.
+    Mcp {
+        /// Whether a model may delete notes for good.
+        delete: bool,
     }
 );
 section!(

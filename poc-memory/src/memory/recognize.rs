@@ -7,6 +7,7 @@ use crate::graph::{Node, NodeId, View};
 use crate::rank::gate::{Signals, Verdict};
 use crate::rank::jaccard;
 use crate::retrieve::Hit;
+use crate::store::Cause;
 use crate::time::Timestamp;
 
 /// What is known of a question.
@@ -64,8 +65,7 @@ pub fn fallback(memory: &Memory, view: &View, text: &str, now: Timestamp) -> Res
 }
 
 /// Counts that a note was used.
-pub fn touch(memory: &Memory, id: NodeId, op: &str) -> Result<()> {
-    let cause = memory.cause("manual", op);
+pub fn touch(memory: &Memory, id: NodeId, cause: Cause) -> Result<()> {
     let now = cause.at;
     memory.store.transact(cause, |tx| weigh::touch(tx, id, &memory.config.weight, now))?;
     Ok(())

@@ -2,6 +2,7 @@
 
 use super::Ctx;
 use crate::error::{Error, Exit, Result};
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -139,10 +140,16 @@ impl OpDef {
             run: |ctx, request| encode(&decode::<O>(request)?.run(ctx)?),
             show: |answer| Ok(O::show(&decode(answer.clone())?)),
             exit: |answer| Ok(O::exit(&decode(answer.clone())?)),
-            request_schema: || schemars::schema_for!(O),
-            answer_schema: || schemars::schema_for!(O::Output),
+            request_schema: schema::<O>,
+            answer_schema: schema::<O::Output>,
         }
     }
+}
+
+/// The JSON Schema of a type, in one piece: some clients do not follow references.
+fn schema<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>()
 }
 
 fn encode<T: Serialize>(value: &T) -> Result<Value> {

@@ -33,7 +33,7 @@ impl Op for Delete {
     type Output = Deleted;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Deleted> {
-        let deleted = ctx.memory.store.transact(ctx.memory.cause("manual", Self::NAME), |tx| {
+        let deleted = ctx.memory.store.transact(ctx.cause(Self::NAME), |tx| {
             let node = resolve::find(tx, tx.view(), &self.node)?;
             delete::apply(tx, node.id)
         })?;

@@ -3,7 +3,7 @@
 use super::text::counted;
 use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
-use crate::graph::{Category, NodeId, Trust};
+use crate::graph::{Category, NodeId};
 use crate::memory::{Draft, insert};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -94,9 +94,9 @@ impl Op for Insert {
             weight: self.weight,
             supersedes: old.map(|old| old.id),
             update: self.update,
-            ..Draft::new("manual", Trust::User)
+            ..Draft::new(ctx.actor.name(), ctx.actor.trust())
         };
-        let done = insert::insert(ctx.memory, draft, ctx.memory.cause("manual", Self::NAME))?;
+        let done = insert::insert(ctx.memory, draft, ctx.cause(Self::NAME))?;
         Ok(Inserted {
             id: done.id,
             key: done.key,

@@ -62,7 +62,7 @@ impl Op for Link {
     type Output = Outcome;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {
-        let cause = ctx.memory.cause("manual", Self::NAME);
+        let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let kind = self.kind.unwrap_or(EdgeKind::Link);
         let strength = self.strength.unwrap_or(link::STRENGTH);
@@ -79,7 +79,7 @@ impl Op for Link {
                     kind,
                     strength,
                     reason: self.reason.clone().unwrap_or_default(),
-                    provenance: "manual".into(),
+                    provenance: ctx.actor.name().into(),
                 };
                 match link::add(tx, &tie, now)? {
                     Linked::Added => (Status::Added, Some(strength)),

@@ -1,5 +1,6 @@
 //! The op table: every verb, one a file, and the one declaration all surfaces are derived from.
 
+mod actor;
 mod agent;
 mod answer;
 mod argument;
@@ -27,11 +28,13 @@ mod text;
 mod visit;
 mod weight;
 
+pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned};
 pub use def::{Access, Method, Op, OpDef, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 
 use crate::memory::Memory;
+use crate::store::Cause;
 
 /// What an op runs with.
 pub struct Ctx<'a> {
@@ -39,8 +42,17 @@ pub struct Ctx<'a> {
     pub memory: &'a Memory,
     /// The process around it: agents and, in the daemon, the daemon itself.
     pub host: &'a dyn Host,
+    /// On whose behalf.
+    pub actor: Actor,
     /// Told how far a long op has come.
     pub progress: &'a dyn Fn(Progress),
+}
+
+impl Ctx<'_> {
+    /// The cause of the transaction an op makes.
+    fn cause(&self, op: &str) -> Cause {
+        self.memory.cause(self.actor.name(), op)
+    }
 }
 
 /// Every op, in the order help lists them.

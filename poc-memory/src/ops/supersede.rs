@@ -38,13 +38,13 @@ impl Op for Supersede {
     type Output = Superseded;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Superseded> {
-        let cause = ctx.memory.cause("manual", Self::NAME);
+        let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let reason = self.reason.as_deref().unwrap_or_default();
         let done = ctx.memory.store.transact(cause, |tx| {
             let (old, new) =
                 (resolve::find(tx, tx.view(), &self.old)?, resolve::find(tx, tx.view(), &self.new)?);
-            let done = supersede::apply(tx, old.id, new.id, "manual", reason, now)?;
+            let done = supersede::apply(tx, old.id, new.id, ctx.actor.name(), reason, now)?;
             Ok(Superseded { old: old.key, new: new.key, links: done.links })
         })?;
         Ok(done.value)

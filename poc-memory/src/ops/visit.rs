@@ -37,7 +37,7 @@ impl Op for Visit {
     type Output = Visited;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Visited> {
-        let cause = ctx.memory.cause("manual", Self::NAME);
+        let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let outcome = self.outcome.unwrap_or(VisitOutcome::Processed);
         let done = ctx.memory.store.transact(cause, |tx| {

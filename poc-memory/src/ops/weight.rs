@@ -34,7 +34,7 @@ impl Op for Weight {
     type Output = Weighed;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Weighed> {
-        let cause = ctx.memory.cause("manual", Self::NAME);
+        let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let done = ctx.memory.store.transact(cause, |tx| {
             let node = resolve::find(tx, tx.view(), &self.node)?;

@@ -12,7 +12,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use poc_memory::error::Error;
-use poc_memory::ops::{Method, OpDef, Route};
+use poc_memory::ops::{Actor, Method, OpDef, Route};
 use serde_json::Value;
 
 /// The path's fields, or why they cannot be read.
@@ -80,7 +80,7 @@ impl Endpoint {
     /// Runs the op. One that takes too long goes on without anybody who waits.
     async fn call(&self, rest: &Rest, args: Value) -> Result<Value, Error> {
         let timeout = rest.config().request_timeout;
-        let running = tokio::spawn(call(rest.shared.clone(), "rest", self.op, args, |_| {}));
+        let running = tokio::spawn(call(rest.shared.clone(), "rest", Actor::Person, self.op, args, |_| {}));
         match tokio::time::timeout(timeout.std(), running).await {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => Err(Error::internal(format!("the op `{}` failed: {error}", self.op.name))),

@@ -1,0 +1,132 @@
+//! `mcp`: the protocol on standard input and output, and what clients want in their settings.
+
+use super::local::Local;
+use super::session::Session;
+use crate::config::Config;
+use crate::dispatch::Connection;
+use crate::error::{Error, Result};
+use crate::mcp::{Caller, Server};
+use crate::ops::{Actor, OpDef};
+use crate::paths::Paths;
+use clap::ValueEnum;
+use parking_lot::Mutex;
+use rmcp::ServiceExt;
+use rmcp::transport::stdio;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Serve this memory to an assistant over the Model Context Protocol, on standard input and output.
+/// The assistant starts it: `poc-memory mcp config` says how
+#[derive(Debug, clap::Args)]
+pub(super) struct Serve {}
+
+/// Nothing: standard output belongs to the protocol.
+#[derive(Debug, Serialize)]
+pub(super) struct Served {}
+
+impl Local for Serve {
+    const NAME: &'static str = "mcp";
+    type Output = Served;
+
+    fn run(self, session: &Session) -> Result<Served> {
+        let caller =
+            Bridge { paths: session.paths.clone(), config: session.config()?, calling: Mutex::default() };
+        let failed = |error: &dyn std::fmt::Display| {
+            Error::unavailable(format!("the assistant cannot be served: {error}"))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| failed(&error))?;
+        let ended = runtime.block_on(async {
+            let service =
+                Server::new(Arc::new(caller)).serve(stdio()).await.map_err(|error| error.to_string())?;
+            service.waiting().await.map_err(|error| error.to_string())
+        });
+        // A read of standard input that nobody waits for any more must not hold up the end.
+        runtime.shutdown_background();
+        ended.map(|_| Served {}).map_err(|error| failed(&error))
+    }
+
+    fn show(_: &Served) -> String {
+        String::new()
+    }
+}
+
+/// Asks the daemon when one runs, else opens the memory for the time of one call: an assistant may
+/// leave this process open for days, and must not keep others from the memory.
+struct Bridge {
+    paths: Paths,
+    config: Config,
+    // Calls that come together must not keep each other from the store.
+    calling: Mutex<()>,
+}
+
+impl Caller for Bridge {
+    fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
+        let _one_at_a_time = self.calling.lock();
+        let connection = Connection::open(self.paths.clone(), self.config.clone())?;
+        connection.acting_for(Actor::Model).call(op, request, &|_| {})
+    }
+
+    fn may_destroy(&self) -> bool {
+        self.config.mcp.delete
+    }
+}
+
+/// Print what to paste into the settings of an assistant
+#[derive(Debug, clap::Args)]
+pub(super) struct Settings {
+    /// The assistant
+    client: Client,
+}
+
+/// An assistant whose settings are known.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Client {
+    ClaudeCode,
+    ClaudeDesktop,
+    Cursor,
+    Codex,
+}
+
+/// What to paste, and where.
+#[derive(Debug, Serialize)]
+pub(super) struct Snippet {
+    /// The file, or `shell` for a command.
+    place: String,
+    text: String,
+}
+
+impl Local for Settings {
+    const NAME: &'static str = "mcp config";
+    type Output = Snippet;
+
+    fn run(self, session: &Session) -> Result<Snippet> {
+        let program = std::env::current_exe()
+            .map_err(|error| Error::internal(format!("the program's own path cannot be told: {error}")))?;
+        let program = program.display().to_string();
+        let mut arguments = vec!["mcp".to_owned()];
+        if let Some(profile) = &session.globals.profile {
+            arguments.splice(0..0, ["--profile".to_owned(), profile.clone()]);
+        }
+        let servers = json!({ "mcpServers": { "poc-memory": { "command": program, "args": arguments } } });
+        let (place, text) = match self.client {
+            Client::ClaudeCode => {
+                ("shell", format!("claude mcp add poc-memory -- {program} {}", arguments.join(" ")))
+            }
+            Client::ClaudeDesktop => ("claude_desktop_config.json", format!("{servers:#}")),
+            Client::Cursor => (".cursor/mcp.json", format!("{servers:#}")),
+            Client::Codex => (
+                "~/.codex/config.toml",
+                format!("[mcp_servers.poc-memory]\ncommand = {program:?}\nargs = {arguments:?}"),
+            ),
+        };
+        Ok(Snippet { place: place.into(), text })
+    }
+
+    fn show(snippet: &Snippet) -> String {
+        format!("{}\n", snippet.text)
+    }
+}

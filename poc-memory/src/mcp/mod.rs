@@ -1,0 +1,26 @@
+//! The Model Context Protocol: the ops that models may call as tools, and notes as resources.
+//!
+//! Derived from the op table like every surface. The protocol itself, in all its versions, is that of
+//! the official SDK.
+
+mod resources;
+mod schema;
+mod server;
+#[cfg(test)]
+mod tests;
+mod tools;
+
+pub use server::Server;
+
+use crate::error::Result;
+use crate::ops::OpDef;
+use serde_json::Value;
+
+/// Whoever runs the ops: a daemon, or a process that asks one.
+pub trait Caller: Send + Sync + 'static {
+    /// Runs an op. May take as long as the op does.
+    fn call(&self, op: &'static OpDef, request: Value) -> Result<Value>;
+
+    /// Whether ops that take from the store for good are switched on.
+    fn may_destroy(&self) -> bool;
+}

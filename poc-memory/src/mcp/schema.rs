@@ -1,0 +1,72 @@
+//! JSON Schemas in the form that strict clients take.
+
+use serde_json::{Map, Value};
+
+/// Formats that are ours alone: a client that does not know them may refuse the schema.
+const OWN_FORMATS: [&str; 8] = ["uint", "uint8", "uint16", "uint32", "uint64", "int64", "double", "float"];
+
+/// The schema of a request: what may be left out is left out rather than null, so no type is `null`.
+pub(super) fn input(schema: Value) -> Map<String, Value> {
+    let Value::Object(mut schema) = without_null(common(schema)) else { return Map::new() };
+    // An op without arguments has an object all the same.
+    schema.entry("properties").or_insert_with(|| Map::new().into());
+    schema
+}
+
+/// The schema of an answer.
+pub(super) fn output(schema: Value) -> Map<String, Value> {
+    match common(schema) {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    }
+}
+
+/// What both have in common: no formats of our own.
+fn common(schema: Value) -> Value {
+    each(schema, &|object| {
+        let own = |format: &Value| format.as_str().is_some_and(|format| OWN_FORMATS.contains(&format));
+        if object.get("format").is_some_and(own) {
+            object.shift_remove("format");
+        }
+    })
+}
+
+fn without_null(schema: Value) -> Value {
+    each(schema, &|object| {
+        if object.get("default").is_some_and(Value::is_null) {
+            object.shift_remove("default");
+        }
+        if let Some(Value::Array(types)) = object.get_mut("type") {
+            types.retain(|name| name != "null");
+            if let [only] = types.as_slice() {
+                let only = only.clone();
+                object.insert("type".into(), only);
+            }
+        }
+        for word in ["anyOf", "oneOf"] {
+            let Some(Value::Array(choices)) = object.get_mut(word) else { continue };
+            choices.retain(|choice| choice.get("type").is_none_or(|name| name != "null"));
+            if let [Value::Object(only)] = choices.as_slice() {
+                let only = only.clone();
+                object.shift_remove(word);
+                for (name, value) in only {
+                    object.entry(name).or_insert(value);
+                }
+            }
+        }
+    })
+}
+
+/// The schema with every schema within it changed, the innermost first.
+fn each(schema: Value, change: &dyn Fn(&mut Map<String, Value>)) -> Value {
+    match schema {
+        Value::Array(items) => items.into_iter().map(|item| each(item, change)).collect(),
+        Value::Object(fields) => {
+            let mut object: Map<String, Value> =
+                fields.into_iter().map(|(name, value)| (name, each(value, change))).collect();
+            change(&mut object);
+            object.into()
+        }
+        plain => plain,
+    }
+}

@@ -1,0 +1,79 @@
+//! What tools say of themselves, and how answers and errors reach a model.
+
+use super::*;
+use crate::ops::{OPS, find};
+use serde_json::json;
+
+/// Every schema within a schema.
+fn within(schema: &Value, seen: &mut dyn FnMut(&Value)) {
+    seen(schema);
+    match schema {
+        Value::Object(fields) => fields.values().for_each(|value| within(value, seen)),
+        Value::Array(items) => items.iter().for_each(|item| within(item, seen)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_tool_is_taken_by_strict_clients() {
+    for op in OPS.iter().filter(|op| op.tool.is_some()) {
+        let input = Value::Object(schema::input((op.request_schema)().to_value()));
+        assert_eq!(input["type"], "object", "{}", op.name);
+        assert_eq!(input["additionalProperties"], false, "{}", op.name);
+        within(&input, &mut |part| {
+            assert_ne!(part.get("default"), Some(&Value::Null), "{}: {part}", op.name);
+            assert!(part.get("$ref").is_none(), "{}: {part}", op.name);
+            let types = part.get("type");
+            assert!(types.is_none_or(|types| !types.is_array() && types != "null"), "{}: {part}", op.name);
+        });
+        let output = Value::Object(schema::output((op.answer_schema)().to_value()));
+        assert_eq!(output["type"], "object", "{}", op.name);
+    }
+}
+
+#[test]
+fn a_schema_without_null_by_hand() {
+    let given = json!({"type": "object", "properties": {
+        "count": {"type": ["integer", "null"], "format": "uint", "default": null, "minimum": 0},
+        "at": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}], "description": "when"},
+    }});
+    let expected = json!({"type": "object", "properties": {
+        "count": {"type": "integer", "minimum": 0},
+        "at": {"description": "when", "type": "string", "format": "date-time"},
+    }});
+    assert_eq!(Value::Object(schema::input(given)), expected);
+}
+
+#[test]
+fn what_takes_for_good_is_offered_only_when_switched_on() {
+    let names = |may_destroy| tools::offered(may_destroy).map(|(name, _)| name).collect::<Vec<_>>();
+    assert!(!names(false).contains(&"graft_delete") && names(true).contains(&"graft_delete"));
+    assert!(names(false).contains(&"graft_insert"));
+}
+
+#[test]
+fn tools_tell_what_they_do_to_the_memory() {
+    let hints = |name: &str| tools::tool("x", find(name).unwrap()).annotations.unwrap();
+    let of = |name| (hints(name).read_only_hint, hints(name).destructive_hint);
+    assert_eq!(of("retrieve"), (Some(true), Some(false)));
+    assert_eq!(of("insert"), (Some(false), Some(false)));
+    assert_eq!(of("delete"), (Some(false), Some(true)));
+}
+
+#[test]
+fn a_wrong_argument_is_told_with_what_would_be_right() {
+    let op = find("retrieve").unwrap();
+    let error = crate::error::Error::invalid("257 is out of range").field("top_k");
+    let result = tools::failed(op, &error);
+    assert_eq!(result.is_error, Some(true));
+    let text = result.content.first().and_then(|block| block.as_text()).unwrap();
+    let told: Value = serde_json::from_str(&text.text).unwrap();
+    assert_eq!(told["error"]["code"], "invalid_argument");
+    assert_eq!((&told["expected"]["type"], &told["expected"]["maximum"]), (&json!("integer"), &json!(256)));
+    // A field that is not there: all of them.
+    let error = crate::error::Error::invalid("unknown field").field("colour");
+    let text =
+        tools::failed(op, &error).content.first().and_then(|block| block.as_text()).unwrap().text.clone();
+    let told: Value = serde_json::from_str(&text).unwrap();
+    assert!(told["expected"]["properties"]["query"].is_object());
+}

@@ -1,0 +1,139 @@
+//! An assistant and the memory: the protocol as it stands on the wire.
+
+use crate::support::World;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+/// An assistant that has started `poc-memory mcp` and said hello.
+struct Assistant {
+    program: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    last: u64,
+}
+
+impl Assistant {
+    fn start(world: &World) -> Assistant {
+        let mut program = world
+            .command("poc-memory")
+            .arg("mcp")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (to, from) = (program.stdin.take(), BufReader::new(program.stdout.take().unwrap()));
+        let mut assistant = Assistant { program, to, from, last: 0 };
+        let hello = assistant.ask(
+            "initialize",
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "story", "version": "1"}}),
+        );
+        assert_eq!(hello["result"]["serverInfo"]["name"], "poc-memory", "{hello}");
+        assistant.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        assistant
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.to.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// The answer to one request.
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let id = self.last;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "the program ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    /// What a tool answers.
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        assert_eq!(answer["result"]["isError"].as_bool().unwrap_or(false), false, "{answer}");
+        answer["result"]["structuredContent"].clone()
+    }
+
+    fn end(mut self) {
+        drop(self.to.take());
+        assert!(self.program.wait().unwrap().success());
+    }
+}
+
+fn session(world: &World) {
+    let mut assistant = Assistant::start(world);
+    let listed = assistant.ask("tools/list", json!({}));
+    let tools: Vec<&str> = listed["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert!(tools.contains(&"graft_insert") && tools.contains(&"memory_search"), "{tools:?}");
+    assert!(!tools.contains(&"graft_delete"), "off until it is switched on");
+
+    let title = format!("The journal is written first, says {}", world.home().display());
+    let stored = assistant.call("graft_insert", json!({"title": title, "keywords": ["storage"]}));
+    assert_eq!(stored["duplicate"], false);
+    let known = assistant.call("graft_query", json!({"query": title}));
+    assert_eq!((&known["hit"], &known["id"]), (&json!("STRONG"), &stored["id"]));
+    // What a model writes is marked as a model's.
+    let note = assistant.call("graft_get", json!({"node": stored["key"]}));
+    assert_eq!((&note["provenance"], &note["trust"]), (&json!("mcp"), &json!("agent")));
+    let uri = format!("memory://nodes/{}", stored["key"].as_str().unwrap());
+    let read = assistant.ask("resources/read", json!({"uri": uri}));
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(text.contains("title: The journal is written first"), "{text}");
+
+    // A wrong argument is the tool's error, with what would be right; a wrong tool is the protocol's.
+    let wrong = assistant
+        .ask("tools/call", json!({"name": "graft_retrieve", "arguments": {"query": "x", "top_k": "many"}}));
+    assert_eq!(wrong["result"]["isError"], true, "{wrong}");
+    let told: Value = serde_json::from_str(wrong["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&told["error"]["at"]["field"], &told["expected"]["type"]),
+        (&json!("top_k"), &json!("integer"))
+    );
+    for (tool, arguments) in [("graft_forget_all", json!({})), ("graft_delete", json!({"node": "x"}))] {
+        let answer = assistant.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+    let missing = assistant.ask("resources/read", json!({"uri": "memory://nodes/nothing"}));
+    assert_eq!(missing["error"]["data"]["code"], "not_found", "{missing}");
+    assistant.end();
+    // The store is free while the assistant thinks, and afterwards.
+    assert_eq!(world.run(&["get", stored["key"].as_str().unwrap()]).status, 0);
+}
+
+#[test]
+fn an_assistant_is_served_without_a_daemon() {
+    session(&World::new());
+}
+
+#[test]
+fn an_assistant_is_served_by_a_daemon_that_others_use_too() {
+    let mut world = World::new();
+    world.start_daemon();
+    session(&world);
+    let mut assistant = Assistant::start(&world);
+    let both = world.json(&["insert", "-t", "From the command line, at the same time"]);
+    assert_eq!(assistant.call("graft_get", json!({"node": both["key"]}))["provenance"], "manual");
+    assistant.end();
+    world.stop_daemon();
+}
+
+#[test]
+fn assistants_are_told_what_to_paste() {
+    let world = World::new();
+    for client in ["claude-code", "claude-desktop", "cursor", "codex"] {
+        let told = world.json(&["mcp", "config", client]);
+        assert!(told["text"].as_str().unwrap().contains("mcp"), "{told}");
+    }
+    assert_eq!(world.run(&["mcp", "config", "notepad"]).status, 2);
+}
