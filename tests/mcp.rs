@@ -56,7 +56,7 @@ impl Assistant {
     /// What a tool answers.
     fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
-        assert_eq!(answer["result"]["isError"].as_bool().unwrap_or(false), false, "{answer}");
+        assert!(!answer["result"]["isError"].as_bool().unwrap_or(false), "{answer}");
         answer["result"]["structuredContent"].clone()
     }
 

@@ -154,7 +154,7 @@ fn settings_that_cannot_be_keep_the_daemon_from_starting() {
         assert!(!world.home().join("daemon.sock").exists(), "{settings}");
     };
     check("address = \"0.0.0.0:0\"\n", 78, "`rest.address`: other machines reach `0.0.0.0:0`");
-    check("disabled = [\"stat\"]\n", 78, "hint: did you mean `stats`?");
+    check("address = \"127.0.0.1:0\"\ndisabled = [\"stat\"]\n", 78, "hint: did you mean `stats`?");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     check(&format!("address = \"{address}\"\n"), 5, "REST cannot listen at");

@@ -9,7 +9,6 @@ use poc_memory::config::Config;
 use poc_memory::error::Code;
 use poc_memory::memory::Memory;
 use poc_memory::ops::Actor;
-use poc_memory::ops::Actor;
 use poc_memory::paths::Paths;
 use poc_memory::time::{Span, SystemClock};
 use poc_memory::wire::{self, CONNECTION, Frame, Hello, PROTOCOL};
