@@ -137,3 +137,16 @@ fn a_saved_pipeline_takes_effect_within_three_seconds() {
     let problems = world.json(&["daemon", "status"])["problems"].to_string();
     assert!(problems.contains("config.toml:2:1") && !problems.contains("restart"), "{problems}");
 }
+
+#[test]
+fn broken_settings_lock_nobody_out_of_a_running_daemon() {
+    let mut world = World::new();
+    world.start_daemon();
+    world.write("config.toml", "[search\n");
+    let told = world.run(&["stats"]);
+    assert_eq!(told.status, 0, "{}", told.stderr);
+    assert!(told.stderr.contains("the settings are broken"), "{}", told.stderr);
+    assert_eq!(world.run(&["daemon", "stop"]).status, 0);
+    assert!(world.wait_for_daemon().success());
+    assert_eq!(world.run(&["stats"]).status, 78, "without a daemon there is nothing to go by");
+}

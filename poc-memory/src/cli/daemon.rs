@@ -2,6 +2,7 @@
 
 use super::local::Local;
 use super::session::Session;
+use crate::config::Config;
 use crate::dispatch;
 use crate::error::{Error, Result};
 use crate::ops;
@@ -77,7 +78,9 @@ impl Local for Stop {
     type Output = Value;
 
     fn run(self, session: &Session) -> Result<Value> {
-        let mut client = dispatch::connect_daemon(&session.paths, &session.config()?)?;
+        // Broken settings must not keep anybody from stopping a daemon that runs on those before.
+        let config = session.config().or_else(|_| Config::defaults())?;
+        let mut client = dispatch::connect_daemon(&session.paths, &config)?;
         let stopping = client.call(Self::NAME, Value::Object(Map::new()), &|_| {})?;
         client.wait_for_end();
         if Path::exists(&session.paths.socket()) {

@@ -14,8 +14,9 @@ mod session;
 mod settings;
 mod usage;
 
+use crate::config::Config;
 use crate::dispatch::{self, Connection};
-use crate::error::{Exit, Result};
+use crate::error::{Error, Exit, Result};
 use crate::ops::OpDef;
 use command::Chosen;
 use local::Answer;
@@ -58,12 +59,39 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
 
 /// Runs an op where the memory is open.
 fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<Answer> {
-    let config = session.config()?;
+    let config = match session.config() {
+        Ok(config) => config,
+        Err(error) => return call_running(session, op, args, error),
+    };
     let mut connection = if op.needs_daemon {
         Connection::Daemon(dispatch::connect_daemon(&session.paths, &config)?)
     } else {
         Connection::open(session.paths.clone(), config)?
     };
+    answer(session, op, args, &mut connection)
+}
+
+/// Runs an op while the settings are broken: a daemon that has started before goes on with those it
+/// read, and can be asked and stopped. Without one there is nothing to go by.
+fn call_running(session: &Session, op: &OpDef, args: serde_json::Value, broken: Error) -> Result<Answer> {
+    match dispatch::connect(&session.paths, &Config::defaults()?) {
+        Ok(Some(client)) => {
+            tracing::warn!(
+                "the settings are broken, the daemon goes on with those before: {}",
+                broken.line()
+            );
+            answer(session, op, args, &mut Connection::Daemon(client))
+        }
+        _ => Err(broken),
+    }
+}
+
+fn answer(
+    session: &Session,
+    op: &OpDef,
+    args: serde_json::Value,
+    connection: &mut Connection,
+) -> Result<Answer> {
     let bar = progress::Bar::new(&session.globals);
     let value = connection.call(op, args, &|progress| bar.show(&progress))?;
     bar.clear();

@@ -64,7 +64,8 @@ struct Visited {
     id: NodeId,
     key: String,
     title: String,
-    /// The best score it was reached with; a start's is its cosine.
+    /// The best score it was reached with; a start's is its cosine, and every step takes from it what
+    /// a weak edge, another meaning, the distance and likeness to the way so far cost: it may be below 0.
     score: f64,
     /// With the text, −1 to 1.
     cosine: f64,

@@ -16,7 +16,9 @@ use std::fmt::Write as _;
 const EXAMPLES: &str = "\
 Examples:
   poc-memory search btree journal              by meaning and by words
-  poc-memory search btree journal -p spread    and what is tied to what they find
+  poc-memory search btree journal -p 'hybrid | limit:3'
+  poc-memory search btree journal -p spread    what names or says the words (`match:`), and what is
+                                               tied to it
   poc-memory search -p type:episodic -p '!visited:linker' -p sort:priority -p limit:20
   poc-memory search -p 'all | age:<7d | key:session-* | weight:>0.5' --explain
 
