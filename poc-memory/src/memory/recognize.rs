@@ -19,15 +19,11 @@ pub struct Known {
     pub best: Option<(Node, Signals)>,
 }
 
-/// Judges the notes with the titles nearest to a text, and tells the best.
-///
-/// # Errors
-/// What the embedder fails with.
-pub fn recognize(memory: &Memory, view: &View, text: &str, now: Timestamp) -> Result<Known> {
+/// Judges the notes with the titles nearest to a text, whose vector is `vector`, and tells the best.
+pub fn recognize(memory: &Memory, view: &View, text: &str, vector: &[f32], now: Timestamp) -> Result<Known> {
     let config = &memory.config.query;
     let gate = gate(memory)?;
-    let vector = memory.embedder.embed_one(text)?;
-    let near = memory.vectors.search_titles(&vector, config.pool, &view.found_at(now))?;
+    let near = memory.vectors.search_titles(vector, config.pool, &view.found_at(now))?;
     let mut best: Option<(f64, Verdict, Node, Signals)> = None;
     for hit in near.into_iter().filter(|hit| hit.cosine >= gate.least_vec) {
         let Some(node) = memory.store.node(hit.id)? else { continue };
@@ -60,8 +56,15 @@ fn gate(memory: &Memory) -> Result<&config::Gate> {
 }
 
 /// The notes nearest to what is not known.
-pub fn fallback(memory: &Memory, view: &View, text: &str, now: Timestamp) -> Result<Vec<Hit>> {
-    Ok(memory.retriever().find(text, memory.config.query.fallback, &view.found_at(now))?.hits)
+pub fn fallback(
+    memory: &Memory,
+    view: &View,
+    text: &str,
+    vector: &[f32],
+    now: Timestamp,
+) -> Result<Vec<Hit>> {
+    let wanted = memory.config.query.fallback;
+    Ok(memory.retriever().find_near(text, vector, wanted, &view.found_at(now))?.hits)
 }
 
 /// Counts that a note was used.

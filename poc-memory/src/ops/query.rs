@@ -1,6 +1,7 @@
 //! `query`
 
 use super::retrieve::{self, Found};
+use super::text::degraded;
 use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
 use crate::graph::NodeId;
@@ -64,11 +65,12 @@ impl Op for Query {
         let text = argument::filled(&self.query, "query")?;
         let (memory, now) = (ctx.memory, ctx.memory.now());
         let view = memory.store.view();
-        let known = recognize::recognize(memory, &view, text, now)?;
+        let vector = memory.embedder.embed_one(text)?;
+        let known = recognize::recognize(memory, &view, text, &vector, now)?;
         let mut freshness = freshness::of(memory, &view);
         let fallback = match known.verdict {
             Verdict::Miss if !self.signals_only => {
-                retrieve::found(ctx, &view, recognize::fallback(memory, &view, text, now)?)?
+                retrieve::found(ctx, &view, recognize::fallback(memory, &view, text, &vector, now)?)?
             }
             _ => Vec::new(),
         };
@@ -113,9 +115,6 @@ impl Op for Query {
         if !output.fallback.is_empty() {
             text.push_str(&format!("\nnearest, unverified\n{}", retrieve::lines(&output.fallback)));
         }
-        for problem in &output.degraded {
-            text.push_str(&format!("degraded: {problem}\n"));
-        }
-        text
+        text + &degraded(&output.degraded)
     }
 }

@@ -1,5 +1,6 @@
 //! `retrieve`
 
+use super::text::degraded;
 use super::{Access, Ctx, Op, Route, argument};
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, View};
@@ -76,12 +77,9 @@ impl Op for Retrieve {
     }
 
     fn show(output: &Answer) -> String {
-        let mut text =
+        let text =
             if output.results.is_empty() { "nothing found\n".to_owned() } else { lines(&output.results) };
-        for problem in &output.degraded {
-            text.push_str(&format!("degraded: {problem}\n"));
-        }
-        text
+        text + &degraded(&output.degraded)
     }
 }
 

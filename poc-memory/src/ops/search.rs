@@ -1,5 +1,6 @@
 //! `search`
 
+use super::text::degraded;
 use super::{Access, Ctx, Op, Route, argument};
 use crate::error::{Error, Result};
 use crate::graph::{Ix, NodeId, View};
@@ -168,10 +169,7 @@ impl Op for Search {
         if output.past {
             let _ = writeln!(text, "as of {}", output.as_of);
         }
-        for problem in &output.degraded {
-            let _ = writeln!(text, "degraded: {problem}");
-        }
-        text
+        text + &degraded(&output.degraded)
     }
 }
 

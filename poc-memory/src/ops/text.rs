@@ -84,6 +84,11 @@ pub(in crate::ops) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// What makes an answer poorer than it should be, a line each.
+pub(in crate::ops) fn degraded(problems: &[String]) -> String {
+    problems.iter().map(|problem| format!("degraded: {problem}\n")).collect()
+}
+
 /// `1 edge`, `2 edges`.
 pub(in crate::ops) fn counted(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }

@@ -5,9 +5,9 @@
 
 use super::Scored;
 use super::value::Relation;
-use crate::graph::{Ix, NodeId, State, View};
+use crate::graph::{Ix, State, View};
 use crate::time::Timestamp;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 
 /// A generator that gives its nodes block by block.
 pub(super) trait Scan {
@@ -124,12 +124,6 @@ pub(super) fn state_at(view: &View, now: Timestamp) -> impl FnMut(Ix) -> Option<
         let over = expiries.of(ix, None).is_some_and(|at| at <= now);
         Some(if over && state.is_live() { State::Expired } else { state })
     }
-}
-
-/// Whether the index knows an id of a node that is live at an instant.
-pub(super) fn finds_live(view: &View, now: Timestamp) -> impl Fn(NodeId) -> bool {
-    let is_live = RefCell::new(is_live_at(view, now));
-    move |id| view.find(id).is_some_and(|ix| (is_live.borrow_mut())(ix))
 }
 
 /// Whether a node is live at an instant.

@@ -55,17 +55,30 @@ pub struct Retrieved {
 }
 
 impl Retriever<'_> {
-    /// The best `wanted` nodes that `keep` lets through for a text: the nearest by their
-    /// best vector, 50 or as many as are wanted, the best as many by BM25 of the title and by BM25 of the body, fused by
-    /// reciprocal rank ([`crate::rank::rrf`]).
+    /// The best `wanted` nodes that `keep` lets through for a text: the nearest by their best vector,
+    /// 50 or as many as are wanted, the best as many by BM25 of the title and by BM25 of the body,
+    /// fused by reciprocal rank ([`crate::rank::rrf`]).
     ///
     /// # Errors
-    /// `invalid_config` when a weight is no number from 0; what the embedder fails with.
+    /// As [`Retriever::find_near`]; what the embedder fails with.
     pub fn find(&self, text: &str, wanted: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Retrieved> {
+        self.find_near(text, &self.embedder.embed_one(text)?, wanted, keep)
+    }
+
+    /// As [`Retriever::find`] for a text whose vector is known.
+    ///
+    /// # Errors
+    /// `invalid_config` when a weight is no number from 0.
+    pub fn find_near(
+        &self,
+        text: &str,
+        vector: &[f32],
+        wanted: usize,
+        keep: &dyn Fn(NodeId) -> bool,
+    ) -> Result<Retrieved> {
         let weights = self.weights()?;
-        let vector = self.embedder.embed_one(text)?;
         let depth = wanted.max(DEPTH);
-        let near = self.vectors.search(&vector, depth, keep)?;
+        let near = self.vectors.search(vector, depth, keep)?;
         let by_field = |field| -> Vec<NodeId> {
             self.text.search(text, field, depth, keep).into_iter().map(|hit| hit.id).collect()
         };

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::memory::Reading;
 use crate::memory::freshness::AsOf;
+use crate::ops::text::degraded;
 use crate::ops::{Access, Ctx, Op};
 use crate::query::{Explanation, Outline, Pipeline};
 use schemars::JsonSchema;
@@ -93,9 +94,6 @@ impl Op for Explain {
                 let _ = write!(text, "\n{ran}");
             }
         }
-        for problem in output.degraded.iter().flatten() {
-            let _ = writeln!(text, "degraded: {problem}");
-        }
-        text
+        text + &degraded(output.degraded.as_deref().unwrap_or_default())
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::scan::finds_live;
 use crate::query::top::best_first;
 use crate::query::{ResultSet, Scored};
 use crate::retrieve::{LISTS, MOST, Retriever};
@@ -41,7 +40,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let (view, config) = (sources.view, &sources.config.retrieve);
         let (text, vectors) = (sources.indexes.text()?, sources.indexes.vectors()?);
         let retriever = Retriever { text, vectors, embedder: sources.embedder, config };
-        let keep = finds_live(view, sources.now);
+        let keep = view.found_at(sources.now);
         let found = retriever.find(&call.text("TEXT")?, call.count("k")?, &keep)?;
         let named: Vec<String> =
             LISTS.iter().zip(found.named).map(|(list, count)| format!("{count} by {list}")).collect();

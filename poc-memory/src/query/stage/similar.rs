@@ -4,7 +4,6 @@ use super::{Example, StageDef, Work};
 use crate::error::Result;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::plan::Ctx;
-use crate::query::scan::finds_live;
 use crate::query::top::best_first;
 use crate::query::{ResultSet, Scored};
 
@@ -46,7 +45,7 @@ fn similar(text: &str, k: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
         ctx.note("the text has no content to compare");
         return Ok(ResultSet::default());
     }
-    let keep = finds_live(view, ctx.sources.now);
+    let keep = view.found_at(ctx.sources.now);
     let hits = ctx.sources.indexes.vectors()?.search(&vector, k, &keep)?;
     let mut items: Vec<Scored> =
         hits.iter().filter_map(|hit| Some(Scored { ix: view.find(hit.id)?, score: hit.cosine })).collect();
