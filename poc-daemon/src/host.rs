@@ -1,5 +1,6 @@
 //! The daemon as the ops see it.
 
+use crate::serve::rest::MCP_PATH;
 use crate::shared::Shared;
 use poc_memory::agent::model::Stop;
 use poc_memory::agent::{Catalog, ledger};
@@ -36,13 +37,15 @@ impl Daemon for Shared {
             Vec::new()
         });
         let state = self.state.lock();
+        let (config, address) = (&self.memory.config, self.http.get());
         DaemonStatus {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").into(),
             started: self.started,
             store: self.memory.paths.store().display().to_string(),
             socket: self.memory.paths.socket().display().to_string(),
-            rest: self.rest.get().map(|address| format!("http://{address}")),
+            rest: address.filter(|_| config.rest.enabled).map(|address| format!("http://{address}")),
+            mcp: address.filter(|_| config.mcp.http).map(|address| format!("http://{address}{MCP_PATH}")),
             agents,
             running: running.into_iter().map(|run| run.agent).collect(),
             next: state.next.clone(),

@@ -30,8 +30,8 @@ pub(crate) struct Shared {
     pub(crate) calls: Stop,
     /// What it counts.
     pub(crate) metrics: Metrics,
-    /// Where it serves REST, once it does.
-    pub(crate) rest: OnceLock<SocketAddr>,
+    /// Where it serves HTTP, once it does.
+    pub(crate) http: OnceLock<SocketAddr>,
     stopping: watch::Sender<bool>,
 }
 
@@ -56,7 +56,7 @@ impl Shared {
             wake: Arc::new(Notify::new()),
             calls: Stop::new(),
             metrics: Metrics::new(),
-            rest: OnceLock::new(),
+            http: OnceLock::new(),
             stopping: watch::Sender::new(false),
             memory,
         }

@@ -86,6 +86,7 @@ impl Config {
             }
         }
         self.structure.check()?;
+        self.mcp.check()?;
         self.rest.check()
     }
 }

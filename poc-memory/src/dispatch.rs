@@ -82,7 +82,8 @@ impl InProcess {
     }
 
     fn call(&self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
-        (op.run)(&Ctx { memory: &self.memory, host: self, actor: self.actor, progress }, args)
+        let ctx = Ctx { memory: &self.memory, host: self, actor: self.actor, may_write: true, progress };
+        (op.run)(&ctx, args)
     }
 }
 

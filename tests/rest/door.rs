@@ -157,5 +157,5 @@ fn settings_that_cannot_be_keep_the_daemon_from_starting() {
     check("address = \"127.0.0.1:0\"\ndisabled = [\"stat\"]\n", 78, "hint: did you mean `stats`?");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    check(&format!("address = \"{address}\"\n"), 5, "REST cannot listen at");
+    check(&format!("address = \"{address}\"\n"), 5, "the daemon cannot listen at");
 }

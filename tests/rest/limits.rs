@@ -21,7 +21,7 @@ fn a_wrong_field_is_named_with_the_error_of_the_socket() {
         "GET /v1/search?query=x&top_k=many",
         None,
         Some("top_k"),
-        "invalid type: string \"many\", expected usize",
+        "invalid type: string \"many\", expected a whole number",
     );
     check("GET /v1/search?query=x&top_k=-1", None, Some("top_k"), "invalid value: integer `-1`");
     check("GET /v1/search?query=x&top_k=1.5", None, Some("top_k"), "invalid type: string \"1.5\"");

@@ -1,6 +1,6 @@
 //! One connection: hello both ways, then requests, several at once, each answered by its id.
 
-use super::call::call;
+use super::call::{Asked, call};
 use crate::shared::Shared;
 use poc_memory::error::{Error, Result};
 use poc_memory::ops::{self, Actor};
@@ -106,7 +106,10 @@ async fn answer(
     // A client that reads slowly misses some progress; work does not wait for it.
     let progress = move |how_far| drop(progress.try_send(Frame::Progress { id, progress: how_far }));
     let result = match ops::find(&op) {
-        Some(def) => call(shared, "socket", actor, def, args, progress).await,
+        Some(def) => {
+            let asked = Asked { surface: "socket", actor, may_write: true };
+            call(shared, asked, def, args, progress).await
+        }
         None => Err(unknown(&op)),
     };
     let frame = match result {

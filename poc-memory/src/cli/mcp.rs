@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::dispatch::Connection;
 use crate::error::{Error, Result};
 use crate::mcp::{Caller, Server};
-use crate::ops::{Actor, OpDef};
+use crate::ops::{Access, Actor, OpDef};
 use crate::paths::Paths;
 use clap::ValueEnum;
 use parking_lot::Mutex;
@@ -70,8 +70,12 @@ impl Caller for Bridge {
         connection.acting_for(Actor::Model).call(op, request, &|_| {})
     }
 
-    fn may_destroy(&self) -> bool {
-        self.config.mcp.delete
+    fn offers(&self, access: Access) -> bool {
+        match access {
+            Access::Read | Access::Write => true,
+            Access::Destroy => self.config.mcp.delete,
+            Access::Person => false,
+        }
     }
 }
 

@@ -303,8 +303,30 @@ section!(
     Mcp {
         /// Whether a model may delete notes for good.
         delete: bool,
+        /// Whether the daemon serves it over HTTP, at the address of `[rest]`.
+        http: bool,
+        /// Sessions at once over HTTP.
+        max_sessions: usize,
+        /// How long a session may say nothing.
+        session_timeout: Span,
     }
 );
+
+impl Mcp {
+    pub(super) fn check(&self) -> Result<()> {
+        let wrong = |name: &str, hint: &str| {
+            Err(Error::config("cannot be 0").hint(hint).field(format!("mcp.{name}")))
+        };
+        if self.max_sessions == 0 {
+            return wrong("max-sessions", "a number from 1 up; 128 is usual");
+        }
+        if self.session_timeout.0 <= 0 {
+            return wrong("session-timeout", "a duration such as `1d`");
+        }
+        Ok(())
+    }
+}
+
 section!(
     /// Agents as a whole.
     Agents {

@@ -13,7 +13,7 @@ mod tools;
 pub use server::Server;
 
 use crate::error::Result;
-use crate::ops::OpDef;
+use crate::ops::{Access, OpDef};
 use serde_json::Value;
 
 /// Whoever runs the ops: a daemon, or a process that asks one.
@@ -21,6 +21,6 @@ pub trait Caller: Send + Sync + 'static {
     /// Runs an op. May take as long as the op does.
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value>;
 
-    /// Whether ops that take from the store for good are switched on.
-    fn may_destroy(&self) -> bool;
+    /// Whether ops with such access are offered. What only a person may do never is.
+    fn offers(&self, access: Access) -> bool;
 }

@@ -1,24 +1,29 @@
-//! JSON Schemas in the form that strict clients take.
+//! JSON Schemas of tools, in the form that strict clients take.
 
+use crate::ops::{self, OpDef};
 use serde_json::{Map, Value};
 
 /// Formats that are ours alone: a client that does not know them may refuse the schema.
 const OWN_FORMATS: [&str; 8] = ["uint", "uint8", "uint16", "uint32", "uint64", "int64", "double", "float"];
 
-/// The schema of a request: what may be left out is left out rather than null, so no type is `null`.
-pub(super) fn input(schema: Value) -> Map<String, Value> {
+/// What a tool takes: what may be left out is left out rather than null, so no type is `null`.
+pub(super) fn input(op: &OpDef) -> Map<String, Value> {
+    strict((op.request_schema)().to_value())
+}
+
+/// What a tool answers.
+pub(super) fn output(op: &OpDef) -> Map<String, Value> {
+    match common((op.answer_schema)().to_value()) {
+        Value::Object(schema) => ops::versioned_schema(schema),
+        _ => Map::new(),
+    }
+}
+
+pub(super) fn strict(schema: Value) -> Map<String, Value> {
     let Value::Object(mut schema) = without_null(common(schema)) else { return Map::new() };
     // An op without arguments has an object all the same.
     schema.entry("properties").or_insert_with(|| Map::new().into());
     schema
-}
-
-/// The schema of an answer.
-pub(super) fn output(schema: Value) -> Map<String, Value> {
-    match common(schema) {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
-    }
 }
 
 /// What both have in common: no formats of our own.

@@ -2,7 +2,24 @@
 
 use super::*;
 use crate::ops::{OPS, find};
+use rmcp::handler::server::ServerHandler;
 use serde_json::json;
+use std::sync::Arc;
+
+/// Offers everything up to an access, and does nothing.
+struct Offers(Access);
+
+impl Caller for Offers {
+    fn call(&self, op: &'static OpDef, _: Value) -> Result<Value> {
+        panic!("`{}` was called", op.name)
+    }
+
+    fn offers(&self, access: Access) -> bool {
+        let order = [Access::Read, Access::Write, Access::Destroy, Access::Person];
+        let rank = |access| order.iter().position(|known| *known == access);
+        rank(access) <= rank(self.0)
+    }
+}
 
 /// Every schema within a schema.
 fn within(schema: &Value, seen: &mut dyn FnMut(&Value)) {
@@ -17,7 +34,7 @@ fn within(schema: &Value, seen: &mut dyn FnMut(&Value)) {
 #[test]
 fn every_tool_is_taken_by_strict_clients() {
     for op in OPS.iter().filter(|op| op.tool.is_some()) {
-        let input = Value::Object(schema::input((op.request_schema)().to_value()));
+        let input = Value::Object(schema::input(op));
         assert_eq!(input["type"], "object", "{}", op.name);
         assert_eq!(input["additionalProperties"], false, "{}", op.name);
         within(&input, &mut |part| {
@@ -26,8 +43,10 @@ fn every_tool_is_taken_by_strict_clients() {
             let types = part.get("type");
             assert!(types.is_none_or(|types| !types.is_array() && types != "null"), "{}: {part}", op.name);
         });
-        let output = Value::Object(schema::output((op.answer_schema)().to_value()));
+        let output = Value::Object(schema::output(op));
         assert_eq!(output["type"], "object", "{}", op.name);
+        assert_eq!(output["properties"]["schema_version"]["type"], "integer", "{}", op.name);
+        assert!(output.get("additionalProperties").is_none(), "{}: fields may be added", op.name);
     }
 }
 
@@ -41,14 +60,18 @@ fn a_schema_without_null_by_hand() {
         "count": {"type": "integer", "minimum": 0},
         "at": {"description": "when", "type": "string", "format": "date-time"},
     }});
-    assert_eq!(Value::Object(schema::input(given)), expected);
+    assert_eq!(Value::Object(schema::strict(given)), expected);
 }
 
 #[test]
 fn what_takes_for_good_is_offered_only_when_switched_on() {
-    let names = |may_destroy| tools::offered(may_destroy).map(|(name, _)| name).collect::<Vec<_>>();
-    assert!(!names(false).contains(&"graft_delete") && names(true).contains(&"graft_delete"));
-    assert!(names(false).contains(&"graft_insert"));
+    let names = |most| tools::offered(&Offers(most)).map(|(name, _)| name).collect::<Vec<_>>();
+    let (read, write, destroy) = (names(Access::Read), names(Access::Write), names(Access::Destroy));
+    assert!(!write.contains(&"graft_delete") && destroy.contains(&"graft_delete"));
+    assert!(!read.contains(&"graft_insert") && write.contains(&"graft_insert"));
+    assert!(read.contains(&"graft_query"));
+    let told = |most| Server::new(Arc::new(Offers(most))).get_info().instructions.unwrap();
+    assert!(!told(Access::Read).contains("graft_insert") && told(Access::Write).contains("graft_insert"));
 }
 
 #[test]

@@ -1,28 +1,22 @@
 //! The tools: a row of the op table each.
 
-use super::schema;
+use super::{Caller, schema};
 use crate::error::{Code, Error};
-use crate::ops::{Access, OPS, OpDef};
+use crate::ops::{self, Access, OPS, OpDef};
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// The ops a model may call.
-pub(super) fn offered(may_destroy: bool) -> impl Iterator<Item = (&'static str, &'static OpDef)> {
-    let allowed = move |op: &&OpDef| match op.access {
-        Access::Read | Access::Write => true,
-        Access::Destroy => may_destroy,
-        Access::Person => false,
-    };
+pub(super) fn offered(caller: &dyn Caller) -> impl Iterator<Item = (&'static str, &'static OpDef)> {
+    let allowed = move |op: &&OpDef| op.access != Access::Person && caller.offers(op.access);
     OPS.iter().filter(allowed).filter_map(|op| Some((op.tool?, op)))
 }
 
 /// A tool as clients see it.
 pub(super) fn tool(name: &'static str, op: &OpDef) -> Tool {
-    let input = schema::input((op.request_schema)().to_value());
-    let text = |word: &str| input.get(word).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let description = text("description");
-    let output = schema::output((op.answer_schema)().to_value());
+    let (input, output) = (schema::input(op), schema::output(op));
+    let description = input.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
     let read = op.access == Access::Read;
     let hints = ToolAnnotations::with_title(title(op.name))
         .read_only(read)
@@ -41,7 +35,7 @@ fn title(name: &str) -> String {
 
 /// The answer of an op as the result of a tool.
 pub(super) fn answered(answer: Value) -> CallToolResult {
-    CallToolResult::structured(answer)
+    CallToolResult::structured(ops::versioned(answer))
 }
 
 /// An error as the result of a tool: what is wrong, and of a wrong argument what would be right, so
@@ -49,7 +43,7 @@ pub(super) fn answered(answer: Value) -> CallToolResult {
 pub(super) fn failed(op: &OpDef, error: &Error) -> CallToolResult {
     let mut told = json!({ "error": error });
     if error.code == Code::InvalidArgument {
-        let mut expected = Value::Object(schema::input((op.request_schema)().to_value()));
+        let mut expected = Value::Object(schema::input(op));
         let field = error.at.as_ref().and_then(|at| at.field.as_deref());
         let one = field.and_then(|field| expected.get("properties")?.get(field).cloned());
         if let Some(one) = one {

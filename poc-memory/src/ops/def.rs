@@ -1,7 +1,7 @@
 //! How an op is declared, and the erased form of the declaration.
 
-use super::Ctx;
-use crate::error::{Error, Exit, Result};
+use super::{Ctx, wording};
+use crate::error::{Code, Error, Exit, Result};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -137,7 +137,12 @@ impl OpDef {
                     O::from_arg_matches(matches).map_err(|error| Error::invalid(error.to_string()))?;
                 encode(&request)
             },
-            run: |ctx, request| encode(&decode::<O>(request)?.run(ctx)?),
+            run: |ctx, request| {
+                if !ctx.may_write && O::ACCESS != Access::Read {
+                    return Err(only_reads(O::NAME));
+                }
+                encode(&decode::<O>(request)?.run(ctx)?)
+            },
             show: |answer| Ok(O::show(&decode(answer.clone())?)),
             exit: |answer| Ok(O::exit(&decode(answer.clone())?)),
             request_schema: schema::<O>,
@@ -150,6 +155,12 @@ impl OpDef {
 fn schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// The error for a caller that may only read.
+fn only_reads(op: &str) -> Error {
+    Error::new(Code::Rejected, format!("`{op}` writes, and this caller may only read"))
+        .hint("call it with the token for everything")
 }
 
 fn encode<T: Serialize>(value: &T) -> Result<Value> {
@@ -168,7 +179,7 @@ fn decode<T: DeserializeOwned>(value: Value) -> Result<T> {
             (path, Some(name)) if path.rsplit('.').next() != Some(name) => Some(format!("{path}.{name}")),
             (path, _) => Some(path.to_owned()),
         };
-        let wrong = Error::invalid(message);
+        let wrong = Error::invalid(wording::plain(&message));
         match field {
             Some(field) => wrong.field(field),
             None => wrong,

@@ -56,6 +56,9 @@ pub struct DaemonStatus {
     /// Where it serves REST, when it does: `http://127.0.0.1:9977`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<String>,
+    /// Where it serves MCP over HTTP, when it does: `http://127.0.0.1:9977/mcp`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<String>,
     /// Agents loaded, by state.
     pub agents: std::collections::BTreeMap<String, usize>,
     /// Runs in progress.

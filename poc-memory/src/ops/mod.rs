@@ -27,9 +27,10 @@ mod tests;
 mod text;
 mod visit;
 mod weight;
+mod wording;
 
 pub use actor::Actor;
-pub use answer::{SCHEMA_VERSION, versioned};
+pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub use def::{Access, Method, Op, OpDef, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 
@@ -44,6 +45,9 @@ pub struct Ctx<'a> {
     pub host: &'a dyn Host,
     /// On whose behalf.
     pub actor: Actor,
+    /// Whether anything may be written. Without it ops that write are refused, and one that reads
+    /// leaves no trace: not even that a note was used.
+    pub may_write: bool,
     /// Told how far a long op has come.
     pub progress: &'a dyn Fn(Progress),
 }

@@ -76,7 +76,8 @@ impl Op for Query {
         };
         let (node, signals) = known.best.unzip();
         let node = node.filter(|_| known.verdict > Verdict::Miss);
-        if let (Verdict::Strong, Some(node), false) = (known.verdict, &node, self.signals_only)
+        let counts = ctx.may_write && !self.signals_only;
+        if let (Verdict::Strong, Some(node), true) = (known.verdict, &node, counts)
             && let Err(error) = recognize::touch(memory, node.id, ctx.cause(Self::NAME))
         {
             freshness.degraded.push(format!("the use of `{}` was not counted: {error}", node.key));

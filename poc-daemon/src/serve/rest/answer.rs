@@ -74,6 +74,11 @@ impl Refusal {
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Code::InvalidArgument, message, hint)
     }
 
+    /// No room for one more.
+    pub(super) fn too_many(message: String, hint: &str) -> Refusal {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable, message, hint)
+    }
+
     /// A body that does not come.
     pub(super) fn too_slow() -> Refusal {
         let hint = "send it faster, or raise `request-timeout` under `[rest]` in config.toml";

@@ -3,7 +3,8 @@
 use super::answer::{self, Refusal};
 use super::query::Fields;
 use super::{Rest, body, request};
-use crate::serve::call::call;
+use super::token::Power;
+use crate::serve::call::{Asked, call};
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
@@ -52,7 +53,7 @@ impl Endpoint {
         head: &Parts,
         body: &mut Body,
     ) -> Result<Response, Refusal> {
-        rest.tokens.check(&head.headers, self.op.access)?;
+        let power = rest.tokens.check(&head.headers, self.op.access)?;
         let path = path.map_err(|_| Error::invalid("the path is not UTF-8"))?;
         let query = head.uri.query().unwrap_or_default();
         let args = if self.route.method == Method::Get {
@@ -61,7 +62,7 @@ impl Endpoint {
             let body = self.body(rest, &head.headers, body).await?;
             request::of_body(&self.fields, &path, query, &body)?
         };
-        let answer = self.call(rest, args).await?;
+        let answer = self.call(rest, power, args).await?;
         Ok(answer::of_op(&self.route, answer))
     }
 
@@ -78,9 +79,10 @@ impl Endpoint {
     }
 
     /// Runs the op. One that takes too long goes on without anybody who waits.
-    async fn call(&self, rest: &Rest, args: Value) -> Result<Value, Error> {
+    async fn call(&self, rest: &Rest, power: Power, args: Value) -> Result<Value, Error> {
         let timeout = rest.config().request_timeout;
-        let running = tokio::spawn(call(rest.shared.clone(), "rest", Actor::Person, self.op, args, |_| {}));
+        let asked = Asked { surface: "rest", actor: Actor::Person, may_write: power == Power::All };
+        let running = tokio::spawn(call(rest.shared.clone(), asked, self.op, args, |_| {}));
         match tokio::time::timeout(timeout.std(), running).await {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => Err(Error::internal(format!("the op `{}` failed: {error}", self.op.name))),
@@ -93,7 +95,7 @@ impl Endpoint {
 }
 
 /// Whether a body is said to be JSON.
-fn says_json(headers: &HeaderMap) -> bool {
+pub(super) fn says_json(headers: &HeaderMap) -> bool {
     let said = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     said.split(';').next().is_some_and(|media| media.trim().eq_ignore_ascii_case("application/json"))
 }

@@ -1,6 +1,7 @@
-//! The connections of REST.
+//! The connections of HTTP.
 
 use super::door::Door;
+use super::mcp::Mcp;
 use super::token::Tokens;
 use super::{Rest, routes};
 use crate::shared::Shared;
@@ -23,31 +24,34 @@ const MAX_HEADER_BYTES: usize = 64 * 1024;
 pub(crate) struct Bound {
     listener: TcpListener,
     router: Router,
+    mcp: Option<Arc<Mcp>>,
 }
 
-/// Takes the address; `None` when REST is switched off.
+/// Takes the address; `None` when REST is switched off and MCP is not served over HTTP.
 pub(crate) async fn bind(shared: &Arc<Shared>) -> Result<Option<Bound>> {
     let config = &shared.memory.config.rest;
-    if !config.enabled {
+    let over_http = shared.memory.config.mcp.http;
+    if !config.enabled && !over_http {
         return Ok(None);
     }
     let tokens = Tokens::load(&shared.memory.paths)?;
     let failed = |error: std::io::Error| {
-        Error::unavailable(format!("REST cannot listen at `{}`: {error}", config.address))
+        Error::unavailable(format!("the daemon cannot listen at `{}`: {error}", config.address))
             .hint("choose another `address` under `[rest]` in config.toml; port 0 takes any that is free")
     };
     let listener = TcpListener::bind(config.address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let rest = Arc::new(Rest { shared: shared.clone(), door: Door::new(address, config), tokens });
-    let router = routes::router(&rest)?;
-    let _ = shared.rest.set(address);
-    tracing::info!(%address, "REST");
-    Ok(Some(Bound { listener, router }))
+    let mcp = over_http.then(|| Arc::new(Mcp::new(shared)));
+    let router = routes::router(&rest, mcp.as_ref())?;
+    let _ = shared.http.set(address);
+    tracing::info!(%address, rest = config.enabled, mcp = over_http, "HTTP");
+    Ok(Some(Bound { listener, router, mcp }))
 }
 
 /// Answers until the daemon is to stop and every request is answered.
 pub(crate) async fn run(shared: Arc<Shared>, bound: Option<Bound>) {
-    let Some(Bound { listener, router }) = bound else { return };
+    let Some(Bound { listener, router, mcp }) = bound else { return };
     let room = Arc::new(Semaphore::new(shared.memory.config.rest.max_connections));
     let mut connections = JoinSet::new();
     loop {
@@ -65,7 +69,12 @@ pub(crate) async fn run(shared: Arc<Shared>, bound: Option<Bound>) {
         }
     }
     drop(listener);
-    connections.join_all().await;
+    let ending = async {
+        if let Some(mcp) = mcp {
+            mcp.end().await;
+        }
+    };
+    tokio::join!(connections.join_all(), ending);
 }
 
 /// The next connection, once there is room for it.
@@ -101,6 +110,6 @@ async fn hold(shared: &Shared, stream: TcpStream, router: Router) {
         }
     };
     if let Err(error) = ended {
-        tracing::debug!("a connection of REST ended badly: {error}");
+        tracing::debug!("a connection of HTTP ended badly: {error}");
     }
 }

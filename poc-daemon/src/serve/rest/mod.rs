@@ -3,7 +3,7 @@
 //!
 //! A request passes the [`door`] (is it meant for this server, does a page of ours send it), finds
 //! its place in [`routes`] and its [`endpoint`], shows its [`token`], is put together ([`request`])
-//! and answered ([`answer`]).
+//! and answered ([`answer`]). Behind the same door and with the same tokens stands [`mcp`].
 
 mod answer;
 mod body;
@@ -11,6 +11,7 @@ mod docs;
 mod door;
 mod endpoint;
 mod listen;
+mod mcp;
 mod openapi;
 mod plain;
 mod query;
@@ -19,6 +20,7 @@ mod routes;
 mod token;
 
 pub(crate) use listen::{bind, run};
+pub(crate) use mcp::PATH as MCP_PATH;
 
 use crate::shared::Shared;
 use poc_memory::config;

@@ -4,7 +4,7 @@ mod schemas;
 
 use super::plain;
 use poc_memory::error::Error;
-use poc_memory::ops::{Access, Method, OpDef, Route};
+use poc_memory::ops::{self, Access, Method, OpDef, Route};
 use schemas::{Schemas, without_null};
 use serde_json::{Map, Value, json};
 
@@ -163,7 +163,7 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
             let name = format!("{}Answer", pascal(op.name));
             let answer = schemas.lift(&name, (op.answer_schema)().to_value());
             let description = answer.get("description").cloned().unwrap_or_else(|| "Done".into());
-            schemas.add(&name, versioned(answer));
+            schemas.add(&name, Value::Object(ops::versioned_schema(answer)));
             let schema = json!({"$ref": format!("#/components/schemas/{name}")});
             json!({"description": description, "content": {"application/json": {"schema": schema}}})
         }
@@ -177,18 +177,6 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
         }
     }
     Value::Object(responses)
-}
-
-/// The schema of an answer with the field every answer has.
-fn versioned(mut answer: Map<String, Value>) -> Value {
-    if let Some(Value::Object(properties)) = answer.get_mut("properties") {
-        let version = json!({"type": "integer", "description": "Version of the shape of answers"});
-        properties.shift_insert(0, "schema_version".into(), version);
-    }
-    if let Value::Array(required) = answer.entry("required").or_insert_with(|| json!([])) {
-        required.insert(0, "schema_version".into());
-    }
-    Value::Object(answer)
 }
 
 fn page(path: &str, what: &str, media_type: &str, open: bool) -> Value {

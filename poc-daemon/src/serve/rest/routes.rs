@@ -2,6 +2,7 @@
 
 use super::answer::{self, Refusal};
 use super::endpoint::{Endpoint, PathFields};
+use super::mcp::{self, Mcp};
 use super::{Rest, plain};
 use axum::Router;
 use axum::extract::Request;
@@ -44,17 +45,22 @@ fn allowed(access: Access, config: &config::Rest) -> bool {
 }
 
 /// Everything that can be asked for. `rest` is told to every request.
-pub(super) fn router(rest: &Arc<Rest>) -> Result<Router> {
-    let mut paths: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
-    let served = served(rest.config())?;
-    for (op, route) in &served {
-        paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
-    }
+pub(super) fn router(rest: &Arc<Rest>, mcp: Option<&Arc<Mcp>>) -> Result<Router> {
     let mut router = Router::new();
-    for (path, endpoints) in paths {
-        router = router.route(path, methods(rest, path, endpoints));
+    let served = served(rest.config())?;
+    if rest.config().enabled {
+        let mut paths: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
+        for (op, route) in &served {
+            paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
+        }
+        for (path, endpoints) in paths {
+            router = router.route(path, methods(rest, path, endpoints));
+        }
+        router = plain::add(router, rest, &served);
     }
-    router = plain::add(router, rest, &served);
+    if let Some(mcp) = mcp {
+        router = mcp::add(router, rest, mcp);
+    }
     let rest = rest.clone();
     Ok(router
         .fallback(|request: Request| async move { Refusal::no_route(request.uri().path()) })

@@ -18,6 +18,15 @@ const BYTES: usize = 32;
 /// Characters below which a token could be guessed.
 const LEAST: usize = 32;
 
+/// What a token is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Power {
+    /// Looking, without a trace.
+    Read,
+    /// Everything.
+    All,
+}
+
 /// What opens the door.
 pub(super) struct Tokens {
     full: String,
@@ -37,8 +46,19 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// Whether a request may call an op with such access.
-    pub(super) fn check(&self, headers: &HeaderMap, access: Access) -> Result<(), Refusal> {
+    /// Whether a request may call an op with such access, and what its token is good for.
+    pub(super) fn check(&self, headers: &HeaderMap, access: Access) -> Result<Power, Refusal> {
+        match self.shown(headers)? {
+            Power::Read if access != Access::Read => Err(Refusal::forbidden(
+                "the token is for reading only",
+                "use the one in the file `token` beside config.toml",
+            )),
+            power => Ok(power),
+        }
+    }
+
+    /// What the token of a request is good for.
+    pub(super) fn shown(&self, headers: &HeaderMap) -> Result<Power, Refusal> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else {
             return Err(Refusal::unauthorized("this needs one token"));
@@ -51,12 +71,9 @@ impl Tokens {
         // Both are compared, whatever the first says, and in a time that tells nothing.
         let full = token.ct_eq(self.full.as_bytes());
         let read = token.ct_eq(self.read.as_bytes());
-        match (bool::from(full), bool::from(read), access) {
-            (true, _, _) | (_, true, Access::Read) => Ok(()),
-            (_, true, _) => Err(Refusal::forbidden(
-                "the token is for reading only",
-                "use the one in the file `token` beside config.toml",
-            )),
+        match (bool::from(full), bool::from(read)) {
+            (true, _) => Ok(Power::All),
+            (_, true) => Ok(Power::Read),
             _ => Err(Refusal::unauthorized("the token is not one of ours")),
         }
     }

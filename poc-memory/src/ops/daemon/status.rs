@@ -33,6 +33,9 @@ impl Op for Status {
         if let Some(address) = &status.rest {
             line("rest", address.clone());
         }
+        if let Some(address) = &status.mcp {
+            line("mcp", address.clone());
+        }
         let agents: Vec<String> =
             status.agents.iter().map(|(state, count)| format!("{count} {state}")).collect();
         let reloaded = status.reloaded.map_or(String::new(), |at| format!(" (read {at})"));
@@ -67,6 +70,7 @@ mod tests {
             store: "/m/store".into(),
             socket: "/m/daemon.sock".into(),
             rest: Some("http://127.0.0.1:9977".into()),
+            mcp: Some("http://127.0.0.1:9977/mcp".into()),
             agents: [("ok".to_owned(), 3), ("last-good".to_owned(), 1)].into(),
             running: vec!["linker".into()],
             next: Some(("replay".into(), at("2026-11-22T03:10:00Z"))),
@@ -78,6 +82,7 @@ mod tests {
         store    /m/store
         socket   /m/daemon.sock
         rest     http://127.0.0.1:9977
+        mcp      http://127.0.0.1:9977/mcp
         agents   1 last-good, 3 ok (read 2026-11-21T09:00:00.000Z)
         now      linker
         next     replay at 2026-11-22T03:10:00.000Z

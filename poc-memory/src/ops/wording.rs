@@ -1,0 +1,46 @@
+//! What a value should have been, in words for people: serde speaks of Rust's types.
+
+/// The same message with what was expected named as JSON names it.
+pub(super) fn plain(message: &str) -> String {
+    match message.rsplit_once(", expected ") {
+        Some((found, expected)) => format!("{found}, expected {}", wanted(expected)),
+        None => message.to_owned(),
+    }
+}
+
+fn wanted(expected: &str) -> &str {
+    match expected {
+        "usize" | "u8" | "u16" | "u32" | "u64" => "a whole number from 0 up",
+        "isize" | "i8" | "i16" | "i32" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "`true` or `false`",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        "struct" | "unit" | "unit struct" | "option" => "a value of another kind",
+        record if record.starts_with("struct ") || record.starts_with("tuple ") => "an object with the fields of the schema",
+        choice if choice.starts_with("enum ") => "one of the values of the schema",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn no_type_of_rust_is_named() {
+        let check = |message: &str, expected: &str| assert_eq!(plain(message), expected);
+        check(
+            "invalid type: string \"many\", expected usize",
+            "invalid type: string \"many\", expected a whole number from 0 up",
+        );
+        check("invalid type: null, expected f64", "invalid type: null, expected a number");
+        check("invalid type: map, expected a sequence", "invalid type: map, expected a list");
+        check(
+            "invalid type: sequence, expected struct Insert",
+            "invalid type: sequence, expected an object with the fields of the schema",
+        );
+        check("a time has a zone, expected `Z`", "a time has a zone, expected `Z`");
+        check("missing field `query`", "missing field `query`");
+    }
+}
