@@ -50,5 +50,6 @@ pub(super) fn run(
 }
 
 fn failed(op: &OpDef) -> Error {
-    Error::internal(format!("the op `{}` failed unexpectedly", op.name)).hint("look at `poc-memory daemon log`")
+    Error::internal(format!("the op `{}` failed unexpectedly", op.name))
+        .hint("look at `poc-memory daemon log`")
 }

@@ -295,7 +295,8 @@ fn an_import_that_failed_in_part_says_so_and_ends_so() {
 #[test]
 fn a_wrong_request_names_its_field() {
     let memory = filled();
-    let ctx = Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    let ctx =
+        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
     let check = |op: &str, request: Value, field: Option<&str>, message: &str| {
         let error = (find(op).unwrap().run)(&ctx, request).unwrap_err();
         let at = error.at.as_ref().and_then(|at| at.field.as_deref());

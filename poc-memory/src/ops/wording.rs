@@ -17,7 +17,9 @@ fn wanted(expected: &str) -> &str {
         "a sequence" => "a list",
         "a map" => "an object",
         "struct" | "unit" | "unit struct" | "option" => "a value of another kind",
-        record if record.starts_with("struct ") || record.starts_with("tuple ") => "an object with the fields of the schema",
+        record if record.starts_with("struct ") || record.starts_with("tuple ") => {
+            "an object with the fields of the schema"
+        }
         choice if choice.starts_with("enum ") => "one of the values of the schema",
         other => other,
     }

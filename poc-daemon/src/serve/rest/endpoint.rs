@@ -2,8 +2,8 @@
 
 use super::answer::{self, Refusal};
 use super::query::Fields;
-use super::{Rest, body, request};
 use super::token::Power;
+use super::{Rest, body, request};
 use crate::serve::call::{Asked, call};
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;

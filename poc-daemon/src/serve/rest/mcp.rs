@@ -110,7 +110,8 @@ impl Mcp {
 
     async fn check_room(&self, rest: &Rest) -> Result<(), Refusal> {
         let most = rest.shared.memory.config.mcp.max_sessions;
-        let open = self.all.sessions.sessions.read().await.len() + self.read.sessions.sessions.read().await.len();
+        let open =
+            self.all.sessions.sessions.read().await.len() + self.read.sessions.sessions.read().await.len();
         if open < most {
             return Ok(());
         }
