@@ -69,6 +69,12 @@ pub fn told(view: &View) -> Vec<String> {
             .map(|edge| (view.id(edge.target()), edge.kind(), edge.strength.to_bits()))
             .collect();
         edges.sort();
+        let mut others: Vec<_> = view
+            .other_edges(ix)
+            .iter()
+            .map(|edge| (view.id(edge.target()), edge.kind(), edge.is_incoming()))
+            .collect();
+        others.sort();
         let mut ties: Vec<_> = view.ties(ix).map(|tie| (view.id(tie.ix), tie.strength.to_bits())).collect();
         ties.sort();
         let visits: Vec<_> =
@@ -89,7 +95,7 @@ pub fn told(view: &View) -> Vec<String> {
             view.version(ix),
         );
         let rest = format!(
-            "{} {:?} {} {:?} {} {} {} {} {words:?} {edges:?} {ties:?} {visits:?} {}",
+            "{} {:?} {} {:?} {} {} {} {} {words:?} {edges:?} {others:?} {ties:?} {visits:?} {}",
             view.stored_weight(ix),
             view.touched(ix),
             view.replay_interval(ix),
@@ -105,5 +111,6 @@ pub fn told(view: &View) -> Vec<String> {
     let mut nodes: Vec<_> = (0..view.slots()).filter(|&ix| view.state(ix).is_some()).map(about).collect();
     nodes.sort();
     let sums = (view.seq, view.node_count(), view.live_count(), view.edge_count());
-    std::iter::once(format!("{sums:?}")).chain(nodes.into_iter().map(|(_, told)| told)).collect()
+    let counts = (view.nodes_by_type(), view.nodes_by_state(), view.edges_by_kind(), view.keyword_count());
+    std::iter::once(format!("{sums:?} {counts:?}")).chain(nodes.into_iter().map(|(_, told)| told)).collect()
 }

@@ -5,6 +5,7 @@
 
 mod apply;
 mod build;
+mod counts;
 mod cursors;
 mod fields;
 mod lookup;
@@ -24,6 +25,7 @@ use super::node::{Category, State, Trust};
 use super::structure::{self, Structure};
 use super::visit::Visit;
 use crate::time::Timestamp;
+use counts::Counts;
 use lookup::{Lookup, hash};
 use moment::Moment;
 use names::Names;
@@ -61,6 +63,11 @@ impl Neighbor {
         let ends = Self::TARGET | Self::INCOMING;
         let other_way = !self.packed & Self::INCOMING;
         Neighbor { packed: (source & Self::TARGET) | other_way | (self.packed & !ends), ..self }
+    }
+
+    /// Whether it ends here: an edge stands at both its ends and starts at one.
+    pub fn is_incoming(self) -> bool {
+        self.packed & Self::INCOMING != 0
     }
 
     /// The same edge to another node.
@@ -134,6 +141,9 @@ pub struct View {
     // Sorted by target, then direction and kind; every edge of a graph kind stands at both its ends.
     // May be shorter than the others: later nodes have no edges.
     adjacency: Lists<Vec<Neighbor>>,
+    // The edges that are no ties of the graph, in the same way; one of a node with itself stands
+    // there once.
+    other_edges: Lists<Vec<Neighbor>>,
     // Of the simple graph of live nodes, kept up to date edge by edge.
     degrees: Column<u32>,
     triangles: Column<u32>,
@@ -141,6 +151,7 @@ pub struct View {
     live: usize,
     nodes: usize,
     edges: usize,
+    counts: Counts,
     pub(super) structure: Arc<Structure>,
 }
 

@@ -2,9 +2,9 @@
 
 use super::Memory;
 use crate::error::{Error, Result};
-use crate::graph::{Edge, View};
+use crate::graph::View;
 use crate::rank::decay::weight_at;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Counts and sizes.
@@ -34,31 +34,26 @@ pub struct Stats {
     pub index_bytes: u64,
 }
 
-/// Counts everything in a view, and the edges of every kind that are stored now.
+/// What a view keeps count of, and what is as quick to find. Only the average weight is worked out by
+/// going over all nodes: every weight fades with time, each in its own way.
 pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     let now = memory.now();
-    let mut stats = Stats::default();
-    let mut keywords: BTreeSet<u32> = BTreeSet::new();
-    let mut weights = 0.0;
-    for ix in 0..view.slots() {
-        let Some(state) = view.state(ix) else { continue };
-        stats.nodes += 1;
-        *stats.by_type.entry(view.type_name(ix).to_owned()).or_default() += 1;
-        *stats.by_state.entry(state.name().to_owned()).or_default() += 1;
-        if state.is_live() {
-            stats.live += 1;
-            keywords.extend(view.keywords(ix));
-            weights += weight_at(view, ix, &memory.config.weight, now);
-        }
-    }
-    stats.keywords = keywords.len() as u64;
-    if stats.live > 0 {
-        stats.average_weight = weights / stats.live as f64;
-    }
-    for (_, edge) in memory.store.scan::<Edge>(&[])? {
-        stats.edges += 1;
-        *stats.by_edge_kind.entry(edge.kind.name().to_owned()).or_default() += 1;
-    }
+    let by_type = view.nodes_by_type().into_iter();
+    let by_state = view.nodes_by_state().into_iter();
+    let by_edge_kind = view.edges_by_kind().into_iter();
+    let live = (0..view.slots()).filter(|&ix| view.is_live(ix));
+    let weights: f64 = live.map(|ix| weight_at(view, ix, &memory.config.weight, now)).sum();
+    let mut stats = Stats {
+        nodes: view.node_count() as u64,
+        live: view.live_count() as u64,
+        edges: view.edges_by_kind().values().sum(),
+        keywords: view.keyword_count() as u64,
+        by_type: by_type.map(|(name, count)| (name.to_owned(), count)).collect(),
+        by_state: by_state.map(|(state, count)| (state.name().to_owned(), count)).collect(),
+        by_edge_kind: by_edge_kind.map(|(kind, count)| (kind.name().to_owned(), count)).collect(),
+        average_weight: if view.live_count() > 0 { weights / view.live_count() as f64 } else { 0.0 },
+        ..Stats::default()
+    };
     (stats.log_bytes, stats.record_bytes) = memory.store.sizes()?;
     let store = memory.paths.store();
     stats.index_bytes =

@@ -1,11 +1,45 @@
-//! A follower that stands still when it is told to.
+//! Counting by brute force, and a follower that stands still when it is told to.
 
-use super::Follower;
+use super::{Follower, Records};
 use crate::error::{Error, Result};
-use crate::graph::{Delta, NodeId};
+use crate::graph::{Delta, Edge, Node, NodeId, View};
 use parking_lot::{Condvar, Mutex};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// How much there is of everything: nodes, live nodes, edges, keywords of live nodes, nodes by type
+/// and by state, edges by kind.
+pub(crate) type Counted = ([u64; 4], [BTreeMap<String, u64>; 3]);
+
+/// Counts every record.
+pub(crate) fn counted_by_hand<R: Records + ?Sized>(records: &R) -> Counted {
+    let (mut types, mut states, mut kinds) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let (mut nodes, mut live, mut edges, mut words) = (0, 0, 0, BTreeSet::new());
+    for (_, node) in records.range::<Node>(&[]).unwrap() {
+        nodes += 1;
+        *types.entry(node.node_type.0).or_default() += 1;
+        *states.entry(node.state.name().to_owned()).or_default() += 1;
+        if node.state.is_live() {
+            live += 1;
+            words.extend(node.keywords);
+        }
+    }
+    for (_, edge) in records.range::<Edge>(&[]).unwrap() {
+        edges += 1;
+        *kinds.entry(edge.kind.name().to_owned()).or_default() += 1;
+    }
+    ([nodes, live, edges, words.len() as u64], [types, states, kinds])
+}
+
+/// What a view says about the same.
+pub(crate) fn counted_by(view: &View) -> Counted {
+    let types = view.nodes_by_type().into_iter().map(|(name, count)| (name.to_owned(), count));
+    let states = view.nodes_by_state().into_iter().map(|(state, count)| (state.name().to_owned(), count));
+    let kinds = view.edges_by_kind().into_iter().map(|(kind, count)| (kind.name().to_owned(), count));
+    let edges = view.edges_by_kind().values().sum();
+    let sums = [view.node_count() as u64, view.live_count() as u64, edges, view.keyword_count() as u64];
+    (sums, [types.collect(), states.collect(), kinds.collect()])
+}
 
 /// Where a [`Slow`] follower stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ use tempfile::TempDir;
 
 mod changes;
 mod checked;
+mod counts;
 mod damage;
 mod equivalence;
 mod followers;

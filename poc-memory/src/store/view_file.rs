@@ -16,7 +16,7 @@ fn file(store: &Path) -> PathBuf {
 
 /// Another meaning of what is in a view, or another form of it, is another revision.
 fn fingerprint() -> Fingerprint {
-    Fingerprint::of("view 1")
+    Fingerprint::of("view 2")
 }
 
 /// A saved view and the checksum of the record of its last transaction.

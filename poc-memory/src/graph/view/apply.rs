@@ -4,6 +4,7 @@ use super::fields::Fields;
 use super::lookup::hash;
 use super::triangles::{bump, common};
 use super::{Ix, Neighbor, View};
+use crate::graph::lists::Lists;
 use crate::graph::structure::Structure;
 use crate::graph::{Activity, Delta, Edge, EdgeKind, Node, NodeId, Visit};
 use crate::time::Timestamp;
@@ -39,6 +40,7 @@ impl View {
             Some(ix) => ix,
             None => self.add_slot(node.id, node.created),
         };
+        self.count_node(ix, -1);
         let was_live = self.is_live(ix);
         let lives = node.state.is_live();
         if was_live && !lives {
@@ -61,6 +63,7 @@ impl View {
             version: node.version,
         };
         self.set_fields(ix, &fields);
+        self.count_node(ix, 1);
         if lives && !was_live {
             self.join_graph(ix);
         }
@@ -103,16 +106,21 @@ impl View {
 
     fn remove_node(&mut self, id: NodeId) {
         let Some(ix) = self.find(id) else { return };
+        self.count_node(ix, -1);
         if self.is_live(ix) {
             self.leave_graph(ix);
         }
         let edges = self.edges(ix).to_vec();
-        for edge in &edges {
-            self.drop_half(edge.target(), edge.mirrored(ix));
-        }
         self.edges -= edges.len();
+        for edge in &edges {
+            drop_half(&mut self.adjacency, edge.target(), edge.mirrored(ix));
+            self.count_edge(edge.kind(), -1);
+        }
         if !edges.is_empty() {
             self.adjacency.set(ix as usize, &[]);
+        }
+        for edge in self.other_edges(ix).to_vec() {
+            self.remove_other(ix, edge);
         }
         self.states.set(ix as usize, None, None);
         self.by_id.remove(hash(id), ix);
@@ -152,12 +160,13 @@ impl View {
         visits.entry(agent.clone()).or_default().set(ix as usize, visit, None);
     }
 
-    fn put_edge(&mut self, edge: &Edge) {
-        if !edge.kind.is_graph() || edge.src == edge.dst {
-            return;
-        }
+    pub(super) fn put_edge(&mut self, edge: &Edge) {
         let (Some(a), Some(b)) = (self.find(edge.src), self.find(edge.dst)) else { return };
         let half = Neighbor::outgoing(b, edge.kind, edge.graph_strength());
+        if !is_tie(edge.kind, a, b) {
+            self.put_other(a, half);
+            return;
+        }
         if self.edges(a).contains(&half) {
             return;
         }
@@ -165,51 +174,50 @@ impl View {
         if new_tie && self.is_live(a) && self.is_live(b) {
             self.count_tie(a, b, 1);
         }
-        let added = self.put_half(a, half);
-        self.put_half(b, half.mirrored(a));
+        let added = put_half(&mut self.adjacency, a, half);
+        put_half(&mut self.adjacency, b, half.mirrored(a));
         self.edges += usize::from(added);
+        self.count_edge(edge.kind, i32::from(added));
         Structure::renew(&mut self.structure);
     }
 
     fn remove_edge(&mut self, src: NodeId, kind: EdgeKind, dst: NodeId) {
         let (Some(a), Some(b)) = (self.find(src), self.find(dst)) else { return };
         let half = Neighbor::outgoing(b, kind, 0.0);
-        if !self.drop_half(a, half) {
+        if !is_tie(kind, a, b) {
+            self.remove_other(a, half);
             return;
         }
-        self.drop_half(b, half.mirrored(a));
+        if !drop_half(&mut self.adjacency, a, half) {
+            return;
+        }
+        drop_half(&mut self.adjacency, b, half.mirrored(a));
         self.edges -= 1;
+        self.count_edge(kind, -1);
         if !self.are_tied(a, b) && self.is_live(a) && self.is_live(b) {
             self.count_tie(a, b, -1);
         }
         Structure::renew(&mut self.structure);
     }
 
-    /// Puts one end of an edge; whether it is new.
-    fn put_half(&mut self, at: Ix, edge: Neighbor) -> bool {
-        let mut edges = self.edges(at).to_vec();
-        let place = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
-        match place {
-            Ok(found) => {
-                if let Some(slot) = edges.get_mut(found) {
-                    *slot = edge;
-                }
-            }
-            Err(before) => edges.insert(before, edge),
+    /// Puts an edge that is no tie, as its source sees it.
+    fn put_other(&mut self, source: Ix, half: Neighbor) {
+        let added = put_half(&mut self.other_edges, source, half);
+        if half.target() != source {
+            put_half(&mut self.other_edges, half.target(), half.mirrored(source));
         }
-        self.adjacency.set(at as usize, &edges);
-        place.is_err()
+        self.count_edge(half.kind(), i32::from(added));
     }
 
-    /// Drops one end of an edge; whether it was there.
-    fn drop_half(&mut self, at: Ix, edge: Neighbor) -> bool {
-        let place = self.edges(at).binary_search_by(|other| other.order().cmp(&edge.order()));
-        if let Ok(found) = place {
-            let mut edges = self.edges(at).to_vec();
-            edges.remove(found);
-            self.adjacency.set(at as usize, &edges);
+    /// Removes an edge that is no tie, as one of its ends sees it.
+    fn remove_other(&mut self, at: Ix, half: Neighbor) {
+        if !drop_half(&mut self.other_edges, at, half) {
+            return;
         }
-        place.is_ok()
+        if half.target() != at {
+            drop_half(&mut self.other_edges, half.target(), half.mirrored(at));
+        }
+        self.count_edge(half.kind(), -1);
     }
 
     /// Counts one tie between two live nodes in (`sign` 1) or out (−1): both degrees, and the
@@ -260,6 +268,38 @@ impl View {
         common(ties(a), ties(b), |ix| shared.push(ix));
         shared
     }
+}
+
+/// Whether an edge is a tie of the graph: of a graph kind, between two nodes.
+fn is_tie(kind: EdgeKind, a: Ix, b: Ix) -> bool {
+    kind.is_graph() && a != b
+}
+
+/// Puts one end of an edge; whether it is new.
+fn put_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
+    let mut edges = rows.get(at as usize).unwrap_or_default().to_vec();
+    let place = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
+    match place {
+        Ok(found) => {
+            if let Some(slot) = edges.get_mut(found) {
+                *slot = edge;
+            }
+        }
+        Err(before) => edges.insert(before, edge),
+    }
+    rows.set(at as usize, &edges);
+    place.is_err()
+}
+
+/// Drops one end of an edge; whether it was there.
+fn drop_half(rows: &mut Lists<Vec<Neighbor>>, at: Ix, edge: Neighbor) -> bool {
+    let mut edges = rows.get(at as usize).unwrap_or_default().to_vec();
+    let place = edges.binary_search_by(|other| other.order().cmp(&edge.order()));
+    if let Ok(found) = place {
+        edges.remove(found);
+        rows.set(at as usize, &edges);
+    }
+    place.is_ok()
 }
 
 #[cfg(test)]

@@ -35,6 +35,7 @@ impl Builder {
     /// Takes an edge; quickest by source.
     pub fn edge(&mut self, edge: &Edge) {
         if !edge.kind.is_graph() || edge.src == edge.dst {
+            self.view.put_edge(edge);
             return;
         }
         let source = match self.source {
@@ -63,6 +64,7 @@ impl Builder {
         view.edges = halves.len() / 2;
         view.adjacency = Lists::from_rows(&starts, &halves);
         view.count_ties();
+        view.count_all();
         view
     }
 }

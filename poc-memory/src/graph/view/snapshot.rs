@@ -24,6 +24,7 @@ struct SavedNode<'a> {
     keywords: Vec<u32>,
     activity: Activity,
     edges: Vec<Neighbor>,
+    other_edges: Vec<Neighbor>,
     degree: u32,
     triangles: u32,
 }
@@ -65,9 +66,12 @@ impl View {
         postcard::to_io(&(order.len() as u32), &mut bytes)?;
         for &(id, ix) in &order {
             let fields = self.fields(ix);
-            let edges = self.edges(ix).iter().map(|edge| edge.with_target(places.number(edge.target())));
-            let mut edges: Vec<Neighbor> = edges.collect();
-            edges.sort_unstable_by_key(|edge| edge.order());
+            let mut placed = |edges: &[Neighbor]| {
+                let edges = edges.iter().map(|edge| edge.with_target(places.number(edge.target())));
+                let mut edges: Vec<Neighbor> = edges.collect();
+                edges.sort_unstable_by_key(|edge| edge.order());
+                edges
+            };
             let node = SavedNode {
                 id,
                 fields: Fields {
@@ -77,7 +81,8 @@ impl View {
                 },
                 keywords: self.keywords(ix).iter().map(|&word| keywords.number(word)).collect(),
                 activity: self.activity(ix),
-                edges,
+                edges: placed(self.edges(ix)),
+                other_edges: placed(self.other_edges(ix)),
                 degree: self.degree(ix),
                 triangles: self.triangles(ix),
             };
@@ -109,7 +114,7 @@ impl View {
         }
         let [types, provenances, words] = names.map(|names| names.len() as u32);
         let (count, mut bytes) = postcard::take_from_bytes::<u32>(bytes).ok()?;
-        let (mut keywords, mut edges) = (Rows::default(), Rows::default());
+        let (mut keywords, mut edges, mut others) = (Rows::default(), Rows::default(), Rows::default());
         for place in 0..count {
             let (node, rest) = postcard::take_from_bytes::<SavedNode>(bytes).ok()?;
             bytes = rest;
@@ -120,7 +125,10 @@ impl View {
                 && node.fields.provenance < provenances
                 && node.keywords.iter().all(|&word| word < words)
                 && node.edges.iter().all(|edge| edge.target() < count && edge.target() != place)
-                && node.edges.is_sorted_by(|a, b| a.order() < b.order());
+                && node.other_edges.iter().all(|edge| edge.target() < count)
+                && [&node.edges, &node.other_edges]
+                    .into_iter()
+                    .all(|edges| edges.is_sorted_by(|a, b| a.order() < b.order()));
             if !known || view.find_key(node.fields.key).is_some() {
                 return None;
             }
@@ -132,10 +140,15 @@ impl View {
             view.triangles.set(ix as usize, node.triangles, 0);
             keywords.push(&node.keywords);
             edges.push(&node.edges);
+            others.push(&node.other_edges);
         }
         view.edges = edges.items.len() / 2;
         view.keywords = Lists::from_rows(&keywords.starts, &keywords.items);
         view.adjacency = Lists::from_rows(&edges.starts, &edges.items);
+        if !others.items.is_empty() {
+            view.other_edges = Lists::from_rows(&others.starts, &others.items);
+        }
+        view.count_all();
         let visits: Vec<SavedVisits> = postcard::from_bytes(bytes).ok()?;
         for (agent, visits) in visits {
             let agent: Arc<str> = agent.into();

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 pub(super) enum Op {
     Node(u64, u64, State, u32),
     Delete(u64),
-    Edge(u64, u64, bool, Option<u8>),
+    Edge(u64, u64, EdgeKind, Option<u8>),
     Activity(u64, u8),
     NoActivity(u64),
     Visit(u64, bool, i64),
@@ -18,11 +18,19 @@ pub(super) enum Op {
 
 pub(super) fn op() -> impl Strategy<Value = Op> {
     let state = proptest::sample::select(vec![State::Active, State::Active, State::Stale, State::Superseded]);
+    let kind = proptest::sample::select(vec![
+        EdgeKind::Link,
+        EdgeKind::Link,
+        EdgeKind::Semantic,
+        EdgeKind::Semantic,
+        EdgeKind::Supersedes,
+        EdgeKind::CoRetrieval,
+    ]);
     prop_oneof![
         4 => (0u64..6, 0u64..7, state, 1u32..5).prop_map(|(a, key, state, v)| Op::Node(a, key, state, v)),
         2 => (0u64..6).prop_map(Op::Delete),
-        4 => (0u64..6, 0u64..6, any::<bool>(), proptest::option::weighted(0.7, 1u8..9))
-            .prop_map(|(a, b, link, strength)| Op::Edge(a, b, link, strength)),
+        4 => (0u64..6, 0u64..6, kind, proptest::option::weighted(0.7, 1u8..9))
+            .prop_map(|(a, b, kind, strength)| Op::Edge(a, b, kind, strength)),
         2 => (0u64..6, 0u8..9).prop_map(|(a, weight)| Op::Activity(a, weight)),
         1 => (0u64..6).prop_map(Op::NoActivity),
         2 => (0u64..6, any::<bool>(), 0i64..9).prop_map(|(a, linker, at)| Op::Visit(a, linker, at)),
@@ -43,13 +51,10 @@ pub(super) fn apply(tx: &mut Tx<'_>, op: &Op) -> Result<()> {
             ..node(number)
         }),
         Op::Delete(number) => tx.delete_node(node(number).id),
-        Op::Edge(a, b, link, strength) => {
-            let kind = if link { EdgeKind::Link } else { EdgeKind::Semantic };
-            match strength {
-                Some(tenths) => tx.put_edge(&edge(a, b, kind, f64::from(tenths) / 10.0)),
-                None => tx.delete_edge(node(a).id, kind, node(b).id),
-            }
-        }
+        Op::Edge(a, b, kind, strength) => match strength {
+            Some(tenths) => tx.put_edge(&edge(a, b, kind, f64::from(tenths) / 10.0)),
+            None => tx.delete_edge(node(a).id, kind, node(b).id),
+        },
         Op::Activity(number, weight) => {
             tx.put_activity(node(number).id, &Activity::born(Timestamp(5), f64::from(weight)))
         }
