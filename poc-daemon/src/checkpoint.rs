@@ -26,7 +26,8 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         let writing = tokio::task::spawn_blocking({
             let shared = shared.clone();
             move || {
-                shared.memory.vectors.finish(&|| shared.is_stopping());
+                let indexes = shared.memory.vector_sets.all();
+                indexes.iter().for_each(|index| index.finish(&|| shared.is_stopping()));
                 write(&shared.memory.store);
             }
         });
@@ -40,7 +41,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 fn look(memory: &Memory) -> Look {
     let store = &memory.store;
     let unsaved = store.unsaved();
-    let is_unfinished = memory.vectors.is_unfinished();
+    let is_unfinished = memory.vector_sets.all().iter().any(|index| index.is_unfinished());
     Look {
         generation: store.view().seq as i64,
         // Of an index that is still being built there is nothing to save.

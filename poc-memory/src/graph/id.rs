@@ -1,4 +1,4 @@
-//! Identifiers: time-ordered UUIDs for nodes and runs, and the tenant tag.
+//! Identifiers: time-ordered UUIDs for nodes and runs.
 
 use crate::chance::Chance;
 use crate::error::{Error, Result};
@@ -130,10 +130,6 @@ impl Minter {
         Uuid::from_u128(time | 0x7 << 76 | high | 0b10 << 62 | low | random)
     }
 }
-
-/// Whose data a record is; the default tenant is all zeros.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Tenant(pub [u8; 16]);
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! The node: one note, and the activity kept beside it.
 
-use super::id::{NodeId, Tenant};
+use super::id::NodeId;
+use super::tenant::Tenant;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,9 @@
 //! Indexes in a throw-away folder for tests.
 
-use super::{TextIndex, VectorIndex};
+use super::{Index, TextIndex, VectorIndex};
 use crate::config::Config;
 use crate::embed::Embedder;
 use crate::graph::Delta;
-use crate::store::Follower;
 use tempfile::TempDir;
 
 /// Both indexes after one transaction, with the folder they live in.

@@ -78,7 +78,7 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<Prepared> {
     let draft = draft.checked(&memory.config, now)?;
     let planned = plan::plan(memory, &draft, now)?;
     let (node, supersedes) = (&planned.node, draft.supersedes);
-    let same = memory.store.find_hash(node.tenant, &node.content_hash)?;
+    let same = memory.store.find_hash(&node.content_hash)?;
     let content = match (planned.replaces, same) {
         (Some(version), _) if version == node.version => Content::Known(node.id),
         (None, Some(id)) if supersedes != Some(id) => Content::Known(id),
@@ -95,7 +95,7 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &Prepared, now: Timestamp) -> Result<Ins
         Content::New(planned) => planned,
     };
     let mut node = planned.node.clone();
-    if let Some(same) = tx.find_hash(node.tenant, &node.content_hash)?
+    if let Some(same) = tx.find_hash(&node.content_hash)?
         && (same != node.id || planned.replaces.is_none())
         && Some(same) != prepared.supersedes
     {
@@ -113,7 +113,7 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &Prepared, now: Timestamp) -> Result<Ins
     if let Some(mut old) = retired {
         if old.key == node.key {
             old.key =
-                key::unique(&format!("{}-old", old.key), |key| Ok(tx.find_key(node.tenant, key)?.is_some()))?;
+                key::unique(&format!("{}-old", old.key), |key| Ok(tx.find_key(key)?.is_some()))?;
         }
         supersede::retire(tx, old, now)?;
     }
@@ -181,11 +181,11 @@ fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
 /// The key a new node gets.
 fn free_key(tx: &Tx<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> Result<String> {
     let taken = |key: &str| {
-        let owner = tx.find_key(node.tenant, key)?;
+        let owner = tx.find_key(key)?;
         Ok(owner.is_some() && owner != retired.map(|old| old.id))
     };
     if is_made {
-        return key::unique(&node.key, |key| Ok(tx.find_key(node.tenant, key)?.is_some()));
+        return key::unique(&node.key, |key| Ok(tx.find_key(key)?.is_some()));
     }
     if taken(&node.key)? {
         return Err(Error::conflict(format!("the key `{}` is taken", node.key))

@@ -180,11 +180,11 @@ impl Note {
         }))
     }
 
-    /// The node.
-    pub fn node(&self) -> Node {
+    /// The node it is in the memory of a tenant.
+    pub fn node(&self, tenant: Tenant) -> Node {
         Node {
             id: self.id,
-            tenant: Tenant::default(),
+            tenant,
             key: self.key.clone(),
             title: self.title.clone(),
             body: self.body.clone(),

@@ -39,8 +39,8 @@ use crate::chance::Chance;
 use crate::config::Config;
 use crate::embed::{self, Embedder};
 use crate::error::Result;
-use crate::graph::{Minter, Node, NodeId, RunId, View};
-use crate::index::{TextIndex, VectorIndex};
+use crate::graph::{Minter, Node, NodeId, RunId, Tuple, View};
+use crate::index::{PerTenant, TextIndex, VectorIndex};
 use crate::paths::Paths;
 use crate::query::{Indexes, Names, Sources};
 use crate::retrieve::Retriever;
@@ -50,12 +50,13 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Everything an op or an agent needs.
+/// Everything an op or an agent needs, as one tenant sees it. A clone is another handle to the same.
+#[derive(Clone)]
 pub struct Memory {
     /// Where things live.
-    pub paths: Paths,
+    pub paths: Arc<Paths>,
     /// The settings.
-    pub config: Config,
+    pub config: Arc<Config>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Chance.
@@ -68,14 +69,18 @@ pub struct Memory {
     pub text: Arc<TextIndex>,
     /// Vectors.
     pub vectors: Arc<VectorIndex>,
+    /// Words, for every tenant.
+    pub texts: Arc<PerTenant<TextIndex>>,
+    /// Vectors, for every tenant.
+    pub vector_sets: Arc<PerTenant<VectorIndex>>,
     /// What the texts of pipelines may name.
-    pub names: ArcSwap<Names>,
+    pub names: Arc<ArcSwap<Names>>,
     /// Names this opening of the store: one process holds it at a time, so a run that carries
     /// another name is nobody's any more.
     pub boot: String,
-    minter: Minter,
-    // The past state that was asked for last.
-    past: Mutex<Option<Arc<Past>>>,
+    minter: Arc<Minter>,
+    // The past state that was asked for last, by whichever tenant.
+    past: Arc<Mutex<Option<Arc<Past>>>>,
 }
 
 impl Memory {
@@ -89,20 +94,41 @@ impl Memory {
         paths.create()?;
         let embedder = embed::open(&config.embedder)?;
         let directory = paths.store();
-        let text = Arc::new(TextIndex::closed(&directory.join("text"), &config.text)?);
-        let vectors = Arc::new(VectorIndex::closed(
-            &directory.join("vectors"),
-            &config.vectors,
-            embedder.name(),
-            embedder.dimensions(),
-        )?);
-        let store = Store::open(&directory, embedder.name(), vec![text.clone(), vectors.clone()])?;
+        let folder = directory.join("text");
+        let texts = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
+        let folder = directory.join("vectors");
+        let vectors =
+            VectorIndex::closed(&folder, &config.vectors, embedder.name(), embedder.dimensions())?;
+        let vector_sets = Arc::new(PerTenant::new(vectors, &folder));
+        let store = Store::open(&directory, embedder.name(), vec![texts.clone(), vector_sets.clone()])?;
         structure::remember(&store.view(), &paths.structure(), config.structure.rules());
-        let boot = format!("{:016x}", chance.bits());
-        let minter = Minter::default();
-        let names = ArcSwap::from_pointee(Names::of(&config));
-        let past = Mutex::default();
-        Ok(Memory { paths, config, names, clock, chance, embedder, store, text, vectors, boot, minter, past })
+        Ok(Memory {
+            text: texts.of(store.tenant()),
+            vectors: vector_sets.of(store.tenant()),
+            names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
+            boot: format!("{:016x}", chance.bits()),
+            minter: Arc::default(),
+            past: Arc::default(),
+            paths: Arc::new(paths),
+            config: Arc::new(config),
+            embedder,
+            clock,
+            chance,
+            store,
+            texts,
+            vector_sets,
+        })
+    }
+
+    /// The memory of a tenant.
+    pub fn of(&self, tenant: &Tuple) -> Memory {
+        let store = self.store.of(tenant);
+        Memory {
+            text: self.texts.of(store.tenant()),
+            vectors: self.vector_sets.of(store.tenant()),
+            store,
+            ..self.clone()
+        }
     }
 
     /// Now, by the memory's clock.

@@ -2,9 +2,9 @@
 
 use super::Memory;
 use crate::error::{Error, Result};
-use crate::index::{TextIndex, VectorIndex};
+use crate::index::{Index, TextIndex, VectorIndex};
 use crate::query::Indexes;
-use crate::store::{self, Follower};
+use crate::store;
 use crate::time::Timestamp;
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
@@ -25,7 +25,7 @@ struct Rewound<I> {
     building: Mutex<()>,
 }
 
-impl<I: Follower> Rewound<I> {
+impl<I: Index> Rewound<I> {
     fn of(now: &Arc<I>) -> Self {
         Rewound { now: now.clone(), then: OnceLock::new(), building: Mutex::default() }
     }
@@ -75,6 +75,7 @@ impl Memory {
         }
         let kept = self.past.lock().clone();
         if let Some(past) = kept
+            && past.store.tenant() == self.store.tenant()
             && past.store.is_as_of(at)?
         {
             return Ok(past);

@@ -6,7 +6,7 @@ use super::key;
 
 use super::ties::{self, Mate, Tie};
 use crate::error::{Error, Result};
-use crate::graph::{Category, Node, NodeType, Origin, State, Tenant, Trust, content_hash};
+use crate::graph::{Category, Node, NodeType, Origin, State, Trust, content_hash};
 use crate::index::passages;
 use crate::time::Timestamp;
 
@@ -42,7 +42,7 @@ pub(super) struct Text {
 pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Planned> {
     let stored = match &draft.key {
         Some(key) if draft.update => {
-            let id = memory.store.find_key(Tenant::default(), key)?;
+            let id = memory.store.find_key(key)?;
             id.map(|id| memory.store.node(id)).transpose()?.flatten()
         }
         _ => None,
@@ -72,7 +72,7 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
     let keywords = draft.keywords.clone().unwrap_or_default();
     Ok(Node {
         id: memory.new_node_id(),
-        tenant: Tenant::default(),
+        tenant: memory.store.tenant(),
         key: draft.key.clone().unwrap_or_else(|| key::slug(&title)),
         content_hash: content_hash(&title, &body, &keywords),
         title,

@@ -1,7 +1,7 @@
 //! What a person writes for a node: its id or its key.
 
 use crate::error::{Error, Result};
-use crate::graph::{Node, NodeId, Tenant, View, key_like, normal_key};
+use crate::graph::{Node, NodeId, View, key_like, normal_key};
 use crate::store::{Records, Tx};
 
 /// The node, in any state, that an id or a key names among `records`. `view` is asked for a name
@@ -13,7 +13,7 @@ pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result
     };
     let found = match by_id {
         Some(node) => Some(node),
-        None => match records.find_key(Tenant::default(), &normal_key(name))? {
+        None => match records.find_key(&normal_key(name))? {
             Some(id) => records.node(id)?,
             None => None,
         },

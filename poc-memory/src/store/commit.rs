@@ -7,11 +7,10 @@
 use super::engine::{Applier, Engine};
 use super::followers::Followers;
 use super::log::Appender;
-use super::{Txn, watchdog};
+use super::{Txn, Views, watchdog};
 use crate::error::{Code, Error, Result};
-use crate::graph::{Delta, View};
-use arc_swap::ArcSwap;
-use parking_lot::{Condvar, Mutex};
+use crate::graph::{Delta, Tenant, View};
+use parking_lot::{Condvar, Mutex, RwLock};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ pub(super) struct Pending {
     pub(super) record: Vec<u8>,
     pub(super) checksum: u32,
     pub(super) deltas: Vec<Delta>,
-    /// The view that contains it.
+    /// The view of its tenant that contains it.
     pub(super) view: Arc<View>,
 }
 
@@ -46,24 +45,39 @@ pub(super) struct Commits {
     work: Condvar,
     progress: Mutex<Progress>,
     advanced: Condvar,
-    view: ArcSwap<View>,
+    published: RwLock<Published>,
+    // Of tenants that have never written.
+    empty: Arc<View>,
+}
+
+/// What readers see.
+struct Published {
+    seq: u64,
+    views: Views,
 }
 
 impl Commits {
-    /// Everything up to `view` is durable and visible.
-    pub(super) fn new(view: Arc<View>) -> Self {
+    /// Everything up to `seq` is durable and visible.
+    pub(super) fn new(seq: u64, views: Views) -> Self {
         Commits {
             queue: Mutex::default(),
             work: Condvar::new(),
-            progress: Mutex::new(Progress { seq: view.seq, failure: None }),
+            progress: Mutex::new(Progress { seq, failure: None }),
             advanced: Condvar::new(),
-            view: ArcSwap::new(view),
+            published: RwLock::new(Published { seq, views }),
+            empty: Arc::new(View::new()),
         }
     }
 
-    /// The newest published view.
-    pub(super) fn view(&self) -> Arc<View> {
-        self.view.load_full()
+    /// The newest published view of a tenant.
+    pub(super) fn view(&self, tenant: Tenant) -> Arc<View> {
+        self.published.read().views.get(&tenant).unwrap_or(&self.empty).clone()
+    }
+
+    /// The newest published views, and the last transaction in them.
+    pub(super) fn views(&self) -> (u64, Views) {
+        let published = self.published.read();
+        (published.seq, published.views.clone())
     }
 
     /// Hands a transaction over. Callers see to it that they come in order.
@@ -107,9 +121,18 @@ impl Commits {
         std::mem::take(&mut queue.waiting)
     }
 
-    fn publish(&self, view: Arc<View>) {
-        let seq = view.seq;
-        self.view.store(view);
+    /// Shows transactions to readers, all at once.
+    fn publish(&self, batch: Vec<Pending>) {
+        let Some(seq) = batch.last().map(|newest| newest.txn.seq) else { return };
+        // What nobody reads any more is freed when readers are let in again.
+        let mut replaced = Vec::with_capacity(batch.len());
+        {
+            let mut published = self.published.write();
+            published.seq = seq;
+            for pending in batch {
+                replaced.extend(published.views.insert(pending.txn.tenant, pending.view));
+            }
+        }
         self.progress.lock().seq = seq;
         self.advanced.notify_all();
     }
@@ -162,11 +185,9 @@ impl Committer {
         }
         applier.finish().map_err(|error| error.message)?;
         for pending in &batch {
-            self.followers.apply(pending.txn.seq, &pending.deltas);
+            self.followers.apply(pending.txn.seq, pending.txn.tenant, &pending.deltas);
         }
-        if let Some(newest) = batch.into_iter().next_back() {
-            self.commits.publish(newest.view);
-        }
+        self.commits.publish(batch);
         Ok(())
     }
 }

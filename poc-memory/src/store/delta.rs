@@ -73,7 +73,8 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Occurrences
         | Table::Agents
         | Table::Meta
-        | Table::Changes => None,
+        | Table::Changes
+        | Table::Tenants => None,
     })
 }
 

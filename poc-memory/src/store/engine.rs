@@ -29,7 +29,7 @@ pub(super) struct Mark {
 /// Takes a key and its value.
 pub(super) type Visitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
 
-/// Ordered keys and values. Keys start with the number of their table.
+/// Ordered keys and values. A key starts with the number of its table, or with its tenant.
 pub(super) trait Engine: Send + Sync {
     /// The value of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
@@ -67,10 +67,10 @@ impl<'a> Applier<'a> {
     /// Takes the next transaction.
     pub(super) fn take(&mut self, txn: &Txn, checksum: u32) -> Result<()> {
         for write in &txn.writes {
-            self.put(write.table.prefix(&write.key), write.after.clone())?;
+            self.put(write.table.full(txn.tenant, &write.key), write.after.clone())?;
             if write.table == Table::Nodes {
                 let change = keys::change(keys::read_id(&write.key)?, txn.seq);
-                self.put(Table::Changes.prefix(&change), Some(Vec::new()))?;
+                self.put(Table::Changes.full(txn.tenant, &change), Some(Vec::new()))?;
             }
         }
         self.mark = Some(Mark { seq: txn.seq, checksum });

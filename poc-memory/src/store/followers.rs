@@ -4,7 +4,7 @@
 use super::catch_up::{self, Sources};
 use super::{Follower, watchdog};
 use crate::error::{Error, Result};
-use crate::graph::Delta;
+use crate::graph::{Delta, Tenant};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -133,10 +133,10 @@ impl Followers {
     }
 
     /// Feeds all that keep up. The records hold the transaction.
-    pub(super) fn apply(&self, seq: u64, deltas: &[Delta]) {
+    pub(super) fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
         self.add_unsaved(deltas.len());
         for followed in &self.all {
-            followed.offer(seq, deltas);
+            followed.offer(seq, tenant, deltas);
         }
     }
 
@@ -189,20 +189,22 @@ impl Followed {
     fn catch_up(&self, sources: &Sources, unsaved: &AtomicUsize) {
         let result = watchdog::caught(|| {
             let follower = self.follower.as_ref();
-            follower.load()?;
             let mut target = self.progress.lock().offered;
+            follower.load(target)?;
             if follower.applied() > target {
                 follower.reset()?;
             }
-            if catch_up::is_long(follower, sources) {
+            let lacking = catch_up::lacking(follower, sources);
+            if catch_up::is_long(follower, sources, &lacking) {
                 self.progress.lock().was_behind = true;
                 self.enter(Phase::Behind);
                 follower.release();
             } else {
                 self.enter(Phase::Opening);
             }
+            let mut taken = catch_up::feed(follower, sources, &lacking, target)?;
             loop {
-                let taken = catch_up::follower(follower, sources, target)?;
+                taken += catch_up::follower(follower, sources, target)?;
                 unsaved.fetch_max(taken, Ordering::Relaxed);
                 let mut progress = self.progress.lock();
                 if progress.offered == target {
@@ -220,13 +222,13 @@ impl Followed {
         self.follower.release();
     }
 
-    fn offer(&self, seq: u64, deltas: &[Delta]) {
+    fn offer(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
         let mut progress = self.progress.lock();
         progress.offered = seq;
         if !matches!(progress.phase, Phase::Current) || self.follower.applied() >= seq {
             return;
         }
-        if let Err(error) = watchdog::caught(|| self.follower.apply(seq, deltas)) {
+        if let Err(error) = watchdog::caught(|| self.follower.apply(seq, tenant, deltas)) {
             tracing::error!("the index `{}` fell behind at transaction {seq}: {error}", self.follower.name());
             progress.phase = Phase::Failed(error);
         }

@@ -8,6 +8,10 @@ use crate::graph::{EdgeKind, NodeId, Tenant};
 
 const ID: usize = 16;
 
+/// What names, hashes and keywords start with. It leaves room for a tenant, which stands in front of
+/// the table instead.
+const START: [u8; 16] = [0; 16];
+
 /// Key of an edge under its source. Of its mirror: target and source swapped.
 pub(super) fn edge(from: NodeId, kind: EdgeKind, to: NodeId) -> Vec<u8> {
     [from.as_bytes().as_slice(), &[kind as u8], to.as_bytes()].concat()
@@ -41,28 +45,28 @@ pub(super) fn read_vector(key: &[u8]) -> Result<(NodeId, u16, &[u8])> {
 }
 
 /// Key of a node's name.
-pub(super) fn name(tenant: Tenant, key: &str) -> Vec<u8> {
-    [tenant.0.as_slice(), key.as_bytes()].concat()
+pub(super) fn name(key: &str) -> Vec<u8> {
+    [START.as_slice(), key.as_bytes()].concat()
 }
 
 /// What the keys of all nodes with a content hash start with.
-pub(super) fn hash_prefix(tenant: Tenant, hash: &[u8; 32]) -> Vec<u8> {
-    [tenant.0.as_slice(), hash].concat()
+pub(super) fn hash_prefix(hash: &[u8; 32]) -> Vec<u8> {
+    [START.as_slice(), hash].concat()
 }
 
 /// Key of a node under its content hash.
-pub(super) fn hash(tenant: Tenant, hash: &[u8; 32], id: NodeId) -> Vec<u8> {
-    [&hash_prefix(tenant, hash), id.as_bytes().as_slice()].concat()
+pub(super) fn hash(hash: &[u8; 32], id: NodeId) -> Vec<u8> {
+    [&hash_prefix(hash), id.as_bytes().as_slice()].concat()
 }
 
 /// What the keys of all nodes with a keyword start with.
-pub(super) fn keyword_prefix(tenant: Tenant, word: &str) -> Vec<u8> {
-    [tenant.0.as_slice(), word.as_bytes(), b"\0"].concat()
+pub(super) fn keyword_prefix(word: &str) -> Vec<u8> {
+    [START.as_slice(), word.as_bytes(), b"\0"].concat()
 }
 
 /// Key of a node under one of its keywords.
-pub(super) fn keyword(tenant: Tenant, word: &str, id: NodeId) -> Vec<u8> {
-    [&keyword_prefix(tenant, word), id.as_bytes().as_slice()].concat()
+pub(super) fn keyword(word: &str, id: NodeId) -> Vec<u8> {
+    [&keyword_prefix(word), id.as_bytes().as_slice()].concat()
 }
 
 /// The node id that follows `prefix` and ends the key; `None` for the key of a longer keyword that
@@ -102,6 +106,11 @@ pub(super) fn read_id(bytes: &[u8]) -> Result<NodeId> {
     id(bytes).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id).ok_or_else(|| damaged("a node"))
 }
 
+/// A key that is a tenant and nothing else.
+pub(super) fn read_tenant(bytes: &[u8]) -> Result<Tenant> {
+    bytes.try_into().map(Tenant).map_err(|_| damaged("a tenant"))
+}
+
 fn id(bytes: &[u8]) -> Option<(NodeId, &[u8])> {
     let (id, rest) = bytes.split_first_chunk::<ID>()?;
     Some((NodeId::from_bytes(*id), rest))
@@ -137,11 +146,10 @@ mod tests {
 
     #[test]
     fn a_keyword_with_a_nul_is_not_taken_for_a_shorter_one() {
-        let tenant = Tenant::default();
-        let prefix = keyword_prefix(tenant, "a");
-        let other = keyword(tenant, "a\0b", node(1).id);
+        let prefix = keyword_prefix("a");
+        let other = keyword("a\0b", node(1).id);
         assert!(other.starts_with(&prefix));
         assert_eq!(read_id_after(prefix.len(), &other), None);
-        assert_eq!(read_id_after(prefix.len(), &keyword(tenant, "a", node(1).id)), Some(node(1).id));
+        assert_eq!(read_id_after(prefix.len(), &keyword("a", node(1).id)), Some(node(1).id));
     }
 }

@@ -10,6 +10,7 @@ mod commit;
 mod delta;
 mod disk;
 mod engine;
+mod follower;
 mod followers;
 mod keys;
 mod lock;
@@ -22,6 +23,7 @@ mod record;
 mod records;
 pub(crate) mod sealed;
 mod table;
+mod tenants;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -32,6 +34,7 @@ mod vector;
 mod view_file;
 mod watchdog;
 
+pub use follower::Follower;
 pub use past::Past;
 pub use record::Record;
 pub use records::Records;
@@ -40,7 +43,7 @@ pub use tx::Tx;
 pub use txn::{Cause, Txn, Write};
 
 use crate::error::{Error, Result};
-use crate::graph::{Activity, Delta, Edge, Node, NodeId, Tenant, View, Visit};
+use crate::graph::{Activity, Edge, Node, NodeId, Tenant, Tuple, View, Visit};
 use crate::time::Timestamp;
 use commit::{Commits, Pending};
 use engine::Engine;
@@ -50,36 +53,16 @@ use lock::Lock;
 use log::{Log, MAX_RECORD};
 use overlay::Overlay;
 use parking_lot::Mutex;
+use records::Own;
+use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use tenants::TenantRow;
 
 /// Fewer changes than this the next open takes from the log as quickly as from a checkpoint. Without
 /// it every command that stores one note would write whole indexes.
 pub const WORTH_A_CHECKPOINT: usize = 1000;
-
-/// Something derived from the log that follows it: an index.
-pub trait Follower: Send + Sync {
-    /// Its name in messages.
-    fn name(&self) -> &'static str;
-    /// The sequence number it reflects; 0 when it must be fed everything.
-    fn applied(&self) -> u64;
-    /// Reads back what it has saved, before anything else is asked of it.
-    fn load(&self) -> Result<()> {
-        Ok(())
-    }
-    /// Answers readers from now on. Until then they wait: it is quick to get ready, or else it is let
-    /// go with less than everything.
-    fn release(&self) {}
-    /// Throws away what it holds and has saved, so that `applied` is 0 also at the next open: it
-    /// reflects a log that is not this one.
-    fn reset(&self) -> Result<()>;
-    /// Takes in what a transaction did. While it is fed everything, `seq` is 0; the last batch
-    /// carries the number it reflects then.
-    fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()>;
-    /// Writes what it holds to disk, so that the next open is quick.
-    fn checkpoint(&self) -> Result<()>;
-}
 
 /// A committed transaction's result.
 #[derive(Debug)]
@@ -110,8 +93,20 @@ pub struct Recovery {
     pub notes: Vec<String>,
 }
 
-/// The open store. One process holds it at a time.
+/// The views of all tenants that have ever written, and that of the default tenant.
+type Views = FxHashMap<Tenant, Arc<View>>;
+
+/// The open store as one tenant sees it: what belongs to others is not there. A clone is another
+/// handle; when the last one goes the store is closed. One process holds a store at a time.
+#[derive(Clone)]
 pub struct Store {
+    shared: Arc<Shared>,
+    tenant: Tenant,
+    tuple: Arc<Tuple>,
+}
+
+/// What the handles share.
+struct Shared {
     building: Mutex<Building>,
     commits: Arc<Commits>,
     committer: Option<JoinHandle<()>>,
@@ -123,7 +118,7 @@ pub struct Store {
     // What was found in the log.
     notes: Vec<String>,
     recovery: OnceLock<Recovery>,
-    // The last transaction in the saved view, 0 when there is none. Held while a checkpoint is
+    // The last transaction in the saved views, 0 when there is none. Held while a checkpoint is
     // written: one at a time.
     saved: Mutex<u64>,
     _opener: Opener,
@@ -133,30 +128,68 @@ pub struct Store {
 
 /// The state as of the last transaction built.
 struct Building {
-    view: Arc<View>,
+    seq: u64,
+    views: Views,
     overlay: Overlay,
 }
 
 impl Store {
-    /// Opens the store in a directory, making it when it is missing. The view is there at once. The
+    /// Opens the store in a directory, making it when it is missing; the handle is that of the default
+    /// tenant. The view is there at once. The
     /// records are opened and the `followers` caught up meanwhile: whoever needs them waits. They are
     /// fed the vectors of `embedder`.
     pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
         open::open(directory, embedder, followers, open::Parts::default())
     }
 
+    /// The handle of a tenant.
+    pub fn of(&self, tuple: &Tuple) -> Store {
+        Store { shared: self.shared.clone(), tenant: tuple.id(), tuple: Arc::new(tuple.clone()) }
+    }
+
+    /// Whose handle it is.
+    pub fn tenant(&self) -> Tenant {
+        self.tenant
+    }
+
+    /// What the tenant is called.
+    pub fn tuple(&self) -> &Tuple {
+        &self.tuple
+    }
+
+    /// Every tenant that has ever written, and the default one, with its newest published view; by
+    /// name.
+    pub fn tenants(&self) -> Result<Vec<(Tuple, Arc<View>)>> {
+        let mut named: Vec<(Tuple, Arc<View>)> = vec![(Tuple::default(), self.view_of(Tenant::default()))];
+        for (key, row) in self.own().range::<TenantRow>(&[])? {
+            named.push((row.tuple, self.view_of(keys::read_tenant(&key)?)));
+        }
+        named.sort_by(|(a, _), (b, _)| a.pairs().cmp(b.pairs()));
+        Ok(named)
+    }
+
+    fn view_of(&self, tenant: Tenant) -> Arc<View> {
+        self.shared.commits.view(tenant)
+    }
+
+    /// The records as the engine has them now.
+    fn own(&self) -> Own<'_> {
+        Own { engine: self.shared.engine.as_ref(), tenant: self.tenant }
+    }
+
     /// What recovery found at open; waits for the records.
     pub fn recovery(&self) -> &Recovery {
-        self.recovery.get_or_init(|| {
-            let found = self.engine.opened().map(|opened| opened.notes.clone());
+        let shared = &self.shared;
+        shared.recovery.get_or_init(|| {
+            let found = shared.engine.opened().map(|opened| opened.notes.clone());
             // Whoever reads a record is told why there is none.
-            Recovery { notes: self.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
+            Recovery { notes: shared.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
         })
     }
 
     /// The newest published view: everything acknowledged and nothing else.
     pub fn view(&self) -> Arc<View> {
-        self.commits.view()
+        self.view_of(self.tenant)
     }
 
     /// Builds one transaction and waits until it is durable and visible to readers. The closure
@@ -169,23 +202,28 @@ impl Store {
     ) -> Result<Committed<T>> {
         let (seq, value) = self.build(cause, build)?;
         // Also when nothing was written: what the closure read must be durable before it is told.
-        self.commits.wait(seq)?;
+        self.shared.commits.wait(seq)?;
         Ok(Committed { seq, value })
     }
 
     fn build<T>(&self, cause: Cause, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<(u64, T)> {
-        let mut building = self.building.lock();
-        let visible = self.commits.check()?;
+        let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
+        let mut building = self.shared.building.lock();
+        let visible = commits.check()?;
         building.overlay.forget(visible);
-        let mut tx = Tx::new(self.engine.as_ref(), &building.overlay, &building.view);
+        let known = building.views.get(&self.tenant).cloned();
+        let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
+        let mut tx = Tx::new(engine.as_ref(), self.tenant, &building.overlay, &view);
         let value = build(&mut tx)?;
-        let deltas = delta::deltas(tx.writes(), &self.embedder, &tx)?;
-        let writes = tx.into_writes();
-        let last = building.view.seq;
-        if writes.is_empty() {
+        let last = building.seq;
+        if !tx.changes() {
             return Ok((last, value));
         }
-        let txn = Txn { seq: last + 1, cause, writes };
+        if known.is_none() {
+            tx.put(&self.tenant.0, &TenantRow { tuple: Tuple::clone(&self.tuple) })?;
+        }
+        let deltas = delta::deltas(tx.writes(), embedder, &tx)?;
+        let txn = Txn { seq: last + 1, tenant: self.tenant, cause, writes: tx.into_writes() };
         let payload = txn.encode()?;
         if payload.len() > MAX_RECORD {
             return Err(Error::invalid(format!(
@@ -195,62 +233,63 @@ impl Store {
             ))
             .hint("split it into several"));
         }
-        let mut view = View::clone(&building.view);
+        let mut view = View::clone(&view);
         view.apply(txn.seq, &deltas);
         let (record, checksum) = log::frame(txn.seq, &payload);
         let (txn, view) = (Arc::new(txn), Arc::new(view));
         building.overlay.add(txn.clone());
-        building.view = view.clone();
+        building.views.insert(self.tenant, view.clone());
         let seq = txn.seq;
+        building.seq = seq;
         // Under the lock, so that transactions reach the log in order.
-        self.commits.push(Pending { txn, record, checksum, deltas, view });
+        commits.push(Pending { txn, record, checksum, deltas, view });
         Ok((seq, value))
     }
 
     /// A record.
     pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
-        self.engine.record(key)
+        self.own().record(key)
     }
 
     /// The records whose key starts with `prefix`, by key.
     pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
-        self.engine.range(prefix)
+        self.own().range(prefix)
     }
 
     /// A node in any state.
     pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
-        self.engine.node(id)
+        self.own().node(id)
     }
 
     /// The activity of a node.
     pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
-        self.engine.activity(id)
+        self.own().activity(id)
     }
 
     /// The node with a key, in any state.
-    pub fn find_key(&self, tenant: Tenant, key: &str) -> Result<Option<NodeId>> {
-        self.engine.find_key(tenant, key)
+    pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
+        self.own().find_key(key)
     }
 
     /// The live node with this content hash; the one with the smallest id when there are several.
-    pub fn find_hash(&self, tenant: Tenant, hash: &[u8; 32]) -> Result<Option<NodeId>> {
-        self.engine.find_hash(tenant, hash)
+    pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        self.own().find_hash(hash)
     }
 
     /// Every edge of a node, of all kinds, outgoing first.
     pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
-        self.engine.edges(id)
+        self.own().edges(id)
     }
 
     /// The last visit of a node by each agent.
     pub fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
-        self.engine.visits(id)
+        self.own().visits(id)
     }
 
     /// Every change of a node that the log still holds, oldest first.
     pub fn history(&self, id: NodeId) -> Result<Vec<Change>> {
         let mut changes = Vec::new();
-        for (key, _) in self.engine.raw_range(Table::Changes, id.as_bytes())? {
+        for (key, _) in self.own().raw_range(Table::Changes, id.as_bytes())? {
             let seq = keys::read_change(&key)?;
             let Some(txn) = self.txn(seq)? else { continue };
             let own = |write: &Write| write.table == Table::Nodes && write.key == id.as_bytes();
@@ -267,59 +306,67 @@ impl Store {
         Ok(changes)
     }
 
-    /// The state after the last transaction whose time is not after `at`.
+    /// The state after the tenant's last transaction whose time is not after `at`.
     ///
     /// # Errors
     /// `not_found` when there is none, or when the log does not reach back to it.
     pub fn past(&self, at: Timestamp) -> Result<Past> {
-        Past::open(self.engine.clone(), self.log.clone(), &self.view(), &self.embedder, at)
+        let Shared { engine, log, embedder, .. } = self.shared.as_ref();
+        Past::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, at)
     }
 
-    /// A past transaction.
+    /// A past transaction of the tenant.
     pub fn txn(&self, seq: u64) -> Result<Option<Txn>> {
-        Ok(self.log.read(seq)?.map(|(txn, _)| txn))
+        let found = self.shared.log.read(seq)?.map(|(txn, _)| txn);
+        Ok(found.filter(|txn| txn.tenant == self.tenant))
     }
 
-    /// Sizes on disk in bytes: log, records.
+    /// Sizes on disk in bytes, of all tenants together: log, records.
     pub fn sizes(&self) -> Result<(u64, u64)> {
-        Ok((self.log.bytes(), self.engine.size()?))
+        Ok((self.shared.log.bytes(), self.shared.engine.size()?))
     }
 
     /// The followers whose answers are older than the view, and why: they are being built, or fell
     /// behind by a failure of their own and catch up at the next open.
     pub fn behind(&self) -> Vec<(&'static str, Error)> {
-        self.followers.behind()
+        self.shared.followers.behind()
     }
 
     /// How many transactions up to `seq` the answers of the slowest follower do not know.
     pub fn lag(&self, seq: u64) -> u64 {
-        self.followers.lag(seq)
+        self.shared.followers.lag(seq)
     }
 
     /// How many followers have answered with less than everything since the open and caught up: while
     /// this stays the same, [`Store::behind`] names all whose answers are poorer.
     pub fn completed(&self) -> usize {
-        self.followers.completed()
+        self.shared.followers.completed()
     }
 
     /// Waits until every follower has caught up or failed: for what must not be decided on less.
     pub fn settle(&self) {
-        self.followers.settle();
+        self.shared.followers.settle();
     }
 
     /// Whether every follower has caught up or failed.
     pub fn is_settled(&self) -> bool {
-        self.followers.is_settled()
+        self.shared.followers.is_settled()
     }
 
     /// Changes since the last checkpoint, which the next open would take from the log.
     pub fn unsaved(&self) -> usize {
-        self.followers.unsaved()
+        self.shared.followers.unsaved()
     }
 
-    /// Saves the view and the followers, so that the next open is quick. A store that is dropped
-    /// does so too, unless less than [`WORTH_A_CHECKPOINT`] has changed.
+    /// Saves the views and the followers, so that the next open is quick. A store that is closed does so
+    /// too, unless less than [`WORTH_A_CHECKPOINT`] has changed.
     pub fn checkpoint(&self) -> Result<()> {
+        self.shared.checkpoint()
+    }
+}
+
+impl Shared {
+    fn checkpoint(&self) -> Result<()> {
         let mut saved_seq = self.saved.lock();
         let unsaved = self.followers.take_unsaved();
         let saved = self.save(&mut saved_seq);
@@ -331,10 +378,10 @@ impl Store {
 
     fn save(&self, saved_seq: &mut u64) -> Result<()> {
         let followers = self.followers.checkpoint();
-        let view = self.view();
-        if view.seq != *saved_seq {
-            view_file::write(&self.directory, &view, &self.log)?;
-            *saved_seq = view.seq;
+        let (seq, views) = self.commits.views();
+        if seq != *saved_seq {
+            view_file::write(&self.directory, seq, &views, &self.log)?;
+            *saved_seq = seq;
         }
         followers.and(self.log.save_checked())
     }
@@ -342,15 +389,15 @@ impl Store {
 
 impl Records for Store {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.engine.raw(table, key)
+        self.own().raw(table, key)
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        self.engine.raw_range(table, prefix)
+        self.own().raw_range(table, prefix)
     }
 }
 
-impl Drop for Store {
+impl Drop for Shared {
     fn drop(&mut self) {
         self.commits.close();
         if let Some(committer) = self.committer.take() {
@@ -358,7 +405,7 @@ impl Drop for Store {
             let _ = committer.join();
         }
         self.followers.finish();
-        let worth = self.unsaved() >= WORTH_A_CHECKPOINT;
+        let worth = self.followers.unsaved() >= WORTH_A_CHECKPOINT;
         let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
         if let Err(error) = saved {
             tracing::warn!("not everything was saved; the next open takes longer: {error}");

@@ -1,4 +1,4 @@
-//! Opening a store: the lock, the log and the view; the records and the followers get ready behind
+//! Opening a store: the lock, the log and the views; the records and the followers get ready behind
 //! it, and whoever needs them waits for them.
 
 mod records;
@@ -12,8 +12,9 @@ use super::followers::Followers;
 use super::log::{self, Appender, Limits};
 use super::overlay::Overlay;
 use super::quarantine::Quarantine;
-use super::{Building, Follower, Lock, Store, view_file, watchdog};
+use super::{Building, Follower, Lock, Shared, Store, view_file, watchdog};
 use crate::error::{Error, Result};
+use crate::graph::{Tenant, View};
 use parking_lot::Mutex;
 use records::{OpenEngine, RecordFolder};
 use std::path::Path;
@@ -78,27 +79,31 @@ pub(super) fn open(
     let saved = saved.join().ok().flatten();
     let caught_up = saved.and_then(|saved| {
         let seq = saved.seq();
-        let (view, taken) = saved.caught_up(&log)?;
-        Some((view, taken, seq))
+        let (views, taken) = saved.caught_up(&log)?;
+        Some((views, taken, seq))
     });
     let _ = wish.send(caught_up.is_none());
-    let (view, unsaved, saved_seq) = match caught_up {
+    let (mut views, unsaved, saved_seq) = match caught_up {
         Some(caught_up) => caught_up,
         None => {
-            let view = engine.opened()?.view.lock().take();
-            let view = view.ok_or_else(|| Error::internal("the view was not read"))?;
-            let unsaved = view.node_count() + view.edge_count();
-            (view, unsaved, 0)
+            let views = engine.opened()?.views.lock().take();
+            let views = views.ok_or_else(|| Error::internal("the views were not read"))?;
+            let unsaved = views.values().map(|view| view.node_count() + view.edge_count()).sum();
+            (views, unsaved, 0)
         }
     };
     let appender = Appender::new(log.clone(), disk, limits)
         .map_err(|error| Error::internal(format!("the log cannot be opened: {error}")))?;
-    let nodes = view.node_count();
-    let view = Arc::new(view);
-    let commits = Arc::new(Commits::new(view.clone()));
-    let sources =
-        Arc::new(Sources { log: log.clone(), engine: engine.clone(), embedder: embedder.to_owned(), nodes });
-    let followers = Arc::new(Followers::start(followers, &sources, view.seq, unsaved)?);
+    views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
+    let seq = log.last();
+    let commits = Arc::new(Commits::new(seq, views.clone()));
+    let sources = Arc::new(Sources {
+        log: log.clone(),
+        engine: engine.clone(),
+        embedder: embedder.to_owned(),
+        tenants: views.iter().map(|(tenant, view)| (*tenant, view.node_count())).collect(),
+    });
+    let followers = Arc::new(Followers::start(followers, &sources, seq, unsaved)?);
     let committer = Committer {
         commits: commits.clone(),
         appender,
@@ -106,9 +111,9 @@ pub(super) fn open(
         followers: followers.clone(),
     };
     let committer = watchdog::thread("committer", || committer.run())?;
-    Ok(Store {
+    let shared = Shared {
         directory: directory.to_owned(),
-        building: Mutex::new(Building { view, overlay: Overlay::default() }),
+        building: Mutex::new(Building { seq, views, overlay: Overlay::default() }),
         commits,
         committer: Some(committer),
         engine,
@@ -120,5 +125,6 @@ pub(super) fn open(
         saved: Mutex::new(saved_seq),
         _opener: opener,
         _lock: lock,
-    })
+    };
+    Ok(Store { shared: Arc::new(shared), tenant: Tenant::default(), tuple: Arc::default() })
 }

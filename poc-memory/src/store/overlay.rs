@@ -31,7 +31,7 @@ impl Overlay {
     /// Takes the writes of the transaction built last.
     pub(super) fn add(&mut self, txn: Arc<Txn>) {
         for (at, write) in txn.writes.iter().enumerate() {
-            self.last.insert(write.table.prefix(&write.key), (txn.clone(), at));
+            self.last.insert(write.table.full(txn.tenant, &write.key), (txn.clone(), at));
         }
         self.waiting.push_back(txn);
     }
@@ -41,7 +41,7 @@ impl Overlay {
         while self.waiting.front().is_some_and(|txn| txn.seq <= seq) {
             let Some(txn) = self.waiting.pop_front() else { return };
             for write in &txn.writes {
-                let key = write.table.prefix(&write.key);
+                let key = write.table.full(txn.tenant, &write.key);
                 if self.last.get(&key).is_some_and(|(last, _)| last.seq <= seq) {
                     self.last.remove(&key);
                 }

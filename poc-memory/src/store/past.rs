@@ -3,15 +3,16 @@
 //!
 //! A transaction keeps what every record it changes was before. Laid over each other, newest first,
 //! these images give the state in front of the oldest of them, so a look back costs what has
-//! changed since. The engine goes on meanwhile: whoever reads it here looks into the log
+//! changed since. It is that of one tenant: what others have changed is passed over. The engine goes on
+//! meanwhile: whoever reads it here looks into the log
 //! afterwards, which is ahead of the engine, and believes the images of whatever came in between.
 
 use super::engine::Engine;
 use super::log::Log;
-use super::records::Records;
+use super::records::{Own, Records};
 use super::{Table, Txn, Write, delta};
 use crate::error::{Error, Result};
-use crate::graph::{Delta, View};
+use crate::graph::{Delta, Tenant, View};
 use crate::time::Timestamp;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -20,8 +21,9 @@ use std::sync::Arc;
 /// Transactions read at once on the way back.
 const STRIDE: u64 = 64;
 
-/// The store as it was after one of its transactions.
+/// The store as a tenant saw it after one of its transactions.
 pub struct Past {
+    tenant: Tenant,
     seq: u64,
     at: Timestamp,
     view: Arc<View>,
@@ -38,55 +40,68 @@ struct Later {
     last: u64,
     /// The earliest of their times.
     earliest: Option<Timestamp>,
-    /// What each record they changed was in front of them, by its full key.
-    images: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// What each record they changed was in front of them.
+    images: BTreeMap<Place, Option<Vec<u8>>>,
 }
 
+/// Where a record of the tenant is: its table and its key in that.
+type Place = (Table, Vec<u8>);
+
 impl Later {
-    fn time(&mut self, txn: &Txn) {
+    fn time(&mut self, txn: &Txn, tenant: Tenant) {
         let at = txn.cause.at;
-        self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
+        if txn.tenant == tenant {
+            self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
+        }
     }
 
     /// Takes in a transaction in front of all others.
-    fn precede(&mut self, txn: Txn) {
-        self.time(&txn);
-        for write in txn.writes {
-            self.images.insert(write.table.prefix(&write.key), write.before);
+    fn precede(&mut self, txn: Txn, tenant: Tenant) {
+        self.time(&txn, tenant);
+        for write in seen(txn, tenant) {
+            self.images.insert((write.table, write.key), write.before);
         }
     }
 
     /// Takes in the transactions that have been logged meanwhile.
-    fn catch_up(&mut self, log: &Log) -> Result<()> {
+    fn catch_up(&mut self, log: &Log, tenant: Tenant) -> Result<()> {
         if log.last() == self.last {
             return Ok(());
         }
         log.replay(self.last + 1, log.last(), &mut |txn, _| {
-            self.time(&txn);
+            self.time(&txn, tenant);
             self.last = txn.seq;
-            for write in txn.writes {
-                self.images.entry(write.table.prefix(&write.key)).or_insert(write.before);
+            for write in seen(txn, tenant) {
+                self.images.entry((write.table, write.key)).or_insert(write.before);
             }
             Ok(())
         })
     }
 }
 
+/// The writes of a transaction that a tenant sees.
+fn seen(txn: Txn, tenant: Tenant) -> impl Iterator<Item = Write> {
+    let own = txn.tenant == tenant;
+    txn.writes.into_iter().filter(move |write| own || write.table.is_shared())
+}
+
 impl Past {
-    /// The state after the last transaction whose time is not after `at`. `newest` is a published
-    /// view.
+    /// The state after the tenant's last transaction whose time is not after `at`. `newest` is a
+    /// published view of it.
     pub(super) fn open(
         engine: Arc<dyn Engine>,
         log: Arc<Log>,
+        tenant: Tenant,
         newest: &View,
         embedder: &str,
         at: Timestamp,
     ) -> Result<Past> {
         let mut later = Later { last: log.last(), ..Later::default() };
-        let Some((seq, time)) = walk_back(&log, at, &mut later)? else {
-            return Err(out_of_reach(&log, at)?);
+        let Some((seq, time)) = walk_back(&log, tenant, at, &mut later)? else {
+            return Err(out_of_reach(&log, at, later.earliest));
         };
         let past = Past {
+            tenant,
             seq,
             at: time,
             view: Arc::default(),
@@ -99,6 +114,11 @@ impl Past {
         let mut view = newest.branch();
         view.apply(seq, &past.deltas()?);
         Ok(Past { view: Arc::new(view), ..past })
+    }
+
+    /// Whose it is.
+    pub fn tenant(&self) -> Tenant {
+        self.tenant
     }
 
     /// Number of the last transaction in it.
@@ -114,46 +134,46 @@ impl Past {
     /// Whether it is the state as of an instant, whatever has happened since it was made.
     pub fn is_as_of(&self, at: Timestamp) -> Result<bool> {
         let mut later = self.later.lock();
-        later.catch_up(&self.log)?;
+        later.catch_up(&self.log, self.tenant)?;
         Ok(self.at <= at && later.earliest.is_none_or(|earliest| at < earliest))
     }
 
     /// What turns any newer state into this one.
     pub fn deltas(&self) -> Result<Vec<Delta>> {
         let mut later = self.later.lock();
-        later.catch_up(&self.log)?;
+        later.catch_up(&self.log, self.tenant)?;
         let mut writes = Vec::new();
-        for (full, image) in &later.images {
-            let Some((table, key)) = Table::split(full) else { continue };
+        for ((table, key), image) in &later.images {
             // Only a node's earlier state says whether it comes back to life.
-            let before = if table == Table::Nodes { self.engine.get(full)? } else { None };
-            writes.push(Write { table, key: key.to_vec(), before, after: image.clone() });
+            let before = if *table == Table::Nodes { self.now().raw(*table, key)? } else { None };
+            writes.push(Write { table: *table, key: key.clone(), before, after: image.clone() });
         }
         drop(later);
         delta::deltas(&writes, &self.embedder, self)
+    }
+
+    fn now(&self) -> Own<'_> {
+        Own { engine: self.engine.as_ref(), tenant: self.tenant }
     }
 }
 
 impl Records for Past {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let full = table.prefix(key);
-        let now = self.engine.get(&full)?;
+        let now = self.now().raw(table, key)?;
         let mut later = self.later.lock();
-        later.catch_up(&self.log)?;
-        Ok(later.images.get(&full).map_or(now, Clone::clone))
+        later.catch_up(&self.log, self.tenant)?;
+        Ok(later.images.get(&(table, key.to_vec())).map_or(now, Clone::clone))
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut found: BTreeMap<Vec<u8>, Vec<u8>> =
-            self.engine.raw_range(table, prefix)?.into_iter().collect();
+            self.now().raw_range(table, prefix)?.into_iter().collect();
         let mut later = self.later.lock();
-        later.catch_up(&self.log)?;
-        let full = table.prefix(prefix);
-        let images = later.images.range(full.clone()..).take_while(|(key, _)| key.starts_with(&full));
-        for (key, image) in images {
-            let key = key.get(1..).unwrap_or_default();
+        later.catch_up(&self.log, self.tenant)?;
+        let images = later.images.range((table, prefix.to_vec())..);
+        for ((_, key), image) in images.take_while(|((of, key), _)| *of == table && key.starts_with(prefix)) {
             match image {
-                Some(value) => found.insert(key.to_vec(), value.clone()),
+                Some(value) => found.insert(key.clone(), value.clone()),
                 None => found.remove(key),
             };
         }
@@ -161,9 +181,14 @@ impl Records for Past {
     }
 }
 
-/// Goes back from the newest transaction to the last one whose time is not after `at`, whose number
-/// and time it returns; takes in all behind it.
-fn walk_back(log: &Log, at: Timestamp, later: &mut Later) -> Result<Option<(u64, Timestamp)>> {
+/// Goes back from the newest transaction to the tenant's last one whose time is not after `at`, whose
+/// number and time it returns; takes in all behind it.
+fn walk_back(
+    log: &Log,
+    tenant: Tenant,
+    at: Timestamp,
+    later: &mut Later,
+) -> Result<Option<(u64, Timestamp)>> {
     let mut end = later.last;
     while end > 0 && end >= log.first() {
         let start = end.saturating_sub(STRIDE - 1).max(log.first());
@@ -173,24 +198,25 @@ fn walk_back(log: &Log, at: Timestamp, later: &mut Later) -> Result<Option<(u64,
             Ok(())
         })?;
         for txn in txns.into_iter().rev() {
-            if txn.cause.at <= at {
+            if txn.tenant == tenant && txn.cause.at <= at {
                 return Ok(Some((txn.seq, txn.cause.at)));
             }
-            later.precede(txn);
+            later.precede(txn, tenant);
         }
         end = start - 1;
     }
     Ok(None)
 }
 
-/// Why there is no state as of an instant.
-fn out_of_reach(log: &Log, at: Timestamp) -> Result<Error> {
-    let first = log.read(log.first())?.map(|(txn, _)| txn);
-    Ok(match first {
-        None => Error::not_found("there is no past: nothing was ever stored"),
-        Some(txn) if txn.seq == 1 => Error::not_found(format!("nothing was stored yet at {at}"))
-            .hint(format!("the first change is of {}", txn.cause.at)),
-        Some(txn) => Error::not_found(format!("the log does not reach back to {at}"))
-            .hint(format!("it begins with a change of {}", txn.cause.at)),
-    })
+/// Why there is no state as of an instant; `first` is the earliest time of what was looked at.
+fn out_of_reach(log: &Log, at: Timestamp, first: Option<Timestamp>) -> Error {
+    let is_whole = log.first() <= 1;
+    match first {
+        None if is_whole => Error::not_found("there is no past: nothing was ever stored"),
+        Some(first) if is_whole => Error::not_found(format!("nothing was stored yet at {at}"))
+            .hint(format!("the first change is of {first}")),
+        None => Error::not_found(format!("the log does not reach back to {at}")),
+        Some(first) => Error::not_found(format!("the log does not reach back to {at}"))
+            .hint(format!("it begins with a change of {first}")),
+    }
 }

@@ -1,4 +1,6 @@
 //! Reading the graph's records, the same way over the store, inside a transaction and in the past.
+//!
+//! A source speaks for one tenant: what belongs to another one is not there.
 
 use super::engine::Engine;
 use super::{Record, Table, keys};
@@ -35,14 +37,14 @@ pub trait Records {
     }
 
     /// The node with a key, in any state.
-    fn find_key(&self, tenant: Tenant, key: &str) -> Result<Option<NodeId>> {
-        let id = self.raw(Table::Keys, &keys::name(tenant, key))?;
+    fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
+        let id = self.raw(Table::Keys, &keys::name(key))?;
         id.map(|id| keys::read_id(&id)).transpose()
     }
 
     /// The live node with a content hash; the one with the smallest id when there are several.
-    fn find_hash(&self, tenant: Tenant, hash: &[u8; 32]) -> Result<Option<NodeId>> {
-        let prefix = keys::hash_prefix(tenant, hash);
+    fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        let prefix = keys::hash_prefix(hash);
         let found = self.raw_range(Table::Hashes, &prefix)?;
         Ok(found.iter().find_map(|(key, _)| keys::read_id_after(prefix.len(), key)))
     }
@@ -73,15 +75,36 @@ pub trait Records {
     }
 }
 
-impl<E: Engine + ?Sized> Records for E {
+/// What an engine holds of a tenant.
+pub(super) struct Own<'a> {
+    pub(super) engine: &'a dyn Engine,
+    pub(super) tenant: Tenant,
+}
+
+impl Own<'_> {
+    /// Calls `each` with the key and value of every record of a table whose key starts with
+    /// `prefix`, by key, until it fails.
+    pub(super) fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let full = table.full(self.tenant, prefix);
+        let front = full.len() - prefix.len();
+        self.engine.scan(&full, &mut |key, value| each(key.get(front..).unwrap_or_default(), value))
+    }
+}
+
+impl Records for Own<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.get(&table.prefix(key))
+        self.engine.get(&table.full(self.tenant, key))
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut found = Vec::new();
-        self.scan(&table.prefix(prefix), &mut |key, value| {
-            found.push((key.get(1..).unwrap_or_default().to_vec(), value.to_vec()));
+        self.scan(table, prefix, &mut |key, value| {
+            found.push((key.to_vec(), value.to_vec()));
             Ok(())
         })?;
         Ok(found)

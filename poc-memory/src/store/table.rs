@@ -1,6 +1,11 @@
 //! The tables of the store and their keys.
 
+use crate::graph::Tenant;
 use serde::{Deserialize, Serialize};
+
+/// The first byte of the keys that belong to a tenant other than the default one; the tenant, the
+/// table and the key follow. No table has this number.
+const OF_A_TENANT: u8 = 0xF0;
 
 /// A keyspace of the store. The number is part of the on-disk format: never reuse one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -15,11 +20,11 @@ pub enum Table {
     EdgesIn = 3,
     /// Node id, part (big-endian u16), embedder name → the vector in half precision.
     Vectors = 4,
-    /// Tenant, key → node id.
+    /// Sixteen zero bytes, key → node id.
     Keys = 5,
-    /// Tenant, content hash, node id → nothing, for live nodes.
+    /// Sixteen zero bytes, content hash, node id → nothing, for live nodes.
     Hashes = 6,
-    /// Tenant, keyword, NUL, node id → nothing, for live nodes.
+    /// Sixteen zero bytes, keyword, NUL, node id → nothing, for live nodes.
     Keywords = 7,
     /// Node id, agent → [`Visit`](crate::graph::Visit).
     Visits = 8,
@@ -36,11 +41,13 @@ pub enum Table {
     /// Node id, sequence number (big-endian u64) → nothing: the transactions that changed a node.
     /// Derived from the log; no transaction writes it.
     Changes = 14,
+    /// Tenant → its tuple.
+    Tenants = 15,
 }
 
 impl Table {
     /// Every table, by number.
-    pub const ALL: [Table; 14] = [
+    pub const ALL: [Table; 15] = [
         Table::Nodes,
         Table::Edges,
         Table::EdgesIn,
@@ -55,20 +62,39 @@ impl Table {
         Table::Agents,
         Table::Meta,
         Table::Changes,
+        Table::Tenants,
     ];
 
-    /// The table and the key of a full key.
-    pub(super) fn split(full: &[u8]) -> Option<(Table, &[u8])> {
-        let (&number, key) = full.split_first()?;
-        Some((Table::try_from(number).ok()?, key))
+    /// Whether there is one for all tenants. Of the others each tenant has its own.
+    pub(super) fn is_shared(self) -> bool {
+        matches!(self, Table::Runs | Table::Occurrences | Table::Agents | Table::Meta | Table::Tenants)
     }
 
-    /// The record engine has one keyspace: a table is the first byte of its keys.
-    pub(super) fn prefix(self, key: &[u8]) -> Vec<u8> {
-        let mut full = Vec::with_capacity(1 + key.len());
+    /// A key of the table as it stands in the record engine, which has one keyspace: the number of
+    /// the table in front of it, and of a tenant that is not the default one the tenant before that.
+    pub(super) fn full(self, tenant: Tenant, key: &[u8]) -> Vec<u8> {
+        let mut full = Vec::with_capacity(18 + key.len());
+        if !tenant.is_default() && !self.is_shared() {
+            full.push(OF_A_TENANT);
+            full.extend_from_slice(&tenant.0);
+        }
         full.push(self as u8);
         full.extend_from_slice(key);
         full
+    }
+
+    /// What [`Table::full`] put together.
+    #[cfg(test)]
+    pub(super) fn split(full: &[u8]) -> Option<(Tenant, Table, &[u8])> {
+        let (tenant, rest) = match full.split_first()? {
+            (&OF_A_TENANT, rest) => {
+                let (tenant, rest) = rest.split_first_chunk()?;
+                (Tenant(*tenant), rest)
+            }
+            _ => (Tenant::default(), full),
+        };
+        let (&number, key) = rest.split_first()?;
+        Some((tenant, Table::try_from(number).ok()?, key))
     }
 }
 
@@ -94,10 +120,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_full_key_says_whose_it_is_and_what() {
+        let tenant = Tenant([7; 16]);
+        for table in Table::ALL {
+            let own = if table.is_shared() { Tenant::default() } else { tenant };
+            assert_eq!(Table::split(&table.full(tenant, b"key")), Some((own, table, b"key".as_slice())));
+            let of_default = table.full(Tenant::default(), b"key");
+            assert_eq!(of_default, [&[table as u8], b"key".as_slice()].concat());
+            assert_ne!(table as u8, OF_A_TENANT);
+        }
+    }
+
+    #[test]
     fn every_number_names_its_table() {
         for number in 0..=u8::MAX {
             let table = Table::try_from(number);
-            assert_eq!(table.is_ok(), (1..=14).contains(&number));
+            assert_eq!(table.is_ok(), (1..=15).contains(&number));
             assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
         }
     }

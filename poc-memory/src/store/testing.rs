@@ -2,7 +2,7 @@
 
 use super::{Follower, Records};
 use crate::error::{Error, Result};
-use crate::graph::{Delta, Edge, Node, NodeId, View};
+use crate::graph::{Delta, Edge, Node, NodeId, Tenant, View};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl Follower for Slow {
         "slow"
     }
 
-    fn load(&self) -> Result<()> {
+    fn load(&self, _: u64) -> Result<()> {
         self.pass(Stop::Load);
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Follower for Slow {
         Err(Error::internal("it has nothing saved"))
     }
 
-    fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
+    fn apply(&self, seq: u64, _: Tenant, deltas: &[Delta]) -> Result<()> {
         self.pass(Stop::Feed);
         let (applied, nodes) = &mut *self.state.lock();
         for delta in deltas {

@@ -7,7 +7,7 @@ use super::open::{Parts, open};
 use super::*;
 use crate::error::Code;
 use crate::graph::testing::{edge, node};
-use crate::graph::{EdgeKind, State, VisitOutcome};
+use crate::graph::{Delta, EdgeKind, State, VisitOutcome};
 use crate::time::Timestamp;
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,6 +26,7 @@ mod opening;
 mod past;
 mod power_cut;
 mod sharing;
+mod tenants;
 mod transactions;
 mod view_file;
 
@@ -68,8 +69,8 @@ fn numbers(store: &Store) -> Vec<u64> {
 fn contents(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut all = BTreeMap::new();
     for table in Table::ALL {
-        for (key, value) in store.engine.raw_range(table, &[]).unwrap() {
-            all.insert(table.prefix(&key), value);
+        for (key, value) in store.raw_range(table, &[]).unwrap() {
+            all.insert(table.full(store.tenant, &key), value);
         }
     }
     all

@@ -9,9 +9,10 @@ use crate::error::{Error, Result};
 use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId, Tenant, View, Visit};
 use std::collections::BTreeMap;
 
-/// A transaction being built.
+/// A transaction being built. It sees and writes what belongs to its tenant, and nothing of others.
 pub struct Tx<'a> {
     engine: &'a dyn Engine,
+    tenant: Tenant,
     overlay: &'a Overlay,
     view: &'a View,
     writes: Vec<Write>,
@@ -20,8 +21,13 @@ pub struct Tx<'a> {
 }
 
 impl<'a> Tx<'a> {
-    pub(super) fn new(engine: &'a dyn Engine, overlay: &'a Overlay, view: &'a View) -> Self {
-        Tx { engine, overlay, view, writes: Vec::new(), places: BTreeMap::new() }
+    pub(super) fn new(
+        engine: &'a dyn Engine,
+        tenant: Tenant,
+        overlay: &'a Overlay,
+        view: &'a View,
+    ) -> Self {
+        Tx { engine, tenant, overlay, view, writes: Vec::new(), places: BTreeMap::new() }
     }
 
     /// What was written so far.
@@ -29,11 +35,19 @@ impl<'a> Tx<'a> {
         &self.writes
     }
 
-    /// What was written; nothing when everything is as it was.
+    /// Whether anything is not as it was.
+    pub(super) fn changes(&self) -> bool {
+        self.writes.iter().any(|write| write.before != write.after)
+    }
+
+    /// What was written. One that came back to where it was stays among them: their places count.
     pub(super) fn into_writes(self) -> Vec<Write> {
-        // One that came back to where it was stays when others stand behind it: their places count.
-        let changed = self.writes.iter().any(|write| write.before != write.after);
-        if changed { self.writes } else { Vec::new() }
+        self.writes
+    }
+
+    /// Whose it is.
+    pub fn tenant(&self) -> Tenant {
+        self.tenant
     }
 
     /// The graph as of the last transaction built before this one. It does not contain this
@@ -68,7 +82,7 @@ impl<'a> Tx<'a> {
         if table == Table::Changes {
             return Err(Error::internal("the table of changes is derived and cannot be written"));
         }
-        let full = table.prefix(key);
+        let full = table.full(self.tenant, key);
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get_mut(at)) {
             write.after = value;
             return Ok(());
@@ -98,18 +112,18 @@ impl<'a> Tx<'a> {
     }
 
     /// The node with this key.
-    pub fn find_key(&self, tenant: Tenant, key: &str) -> Result<Option<NodeId>> {
-        Records::find_key(self, tenant, key)
+    pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
+        Records::find_key(self, key)
     }
 
     /// The live node with this content hash; the one with the smallest id when there are several.
-    pub fn find_hash(&self, tenant: Tenant, hash: &[u8; 32]) -> Result<Option<NodeId>> {
-        Records::find_hash(self, tenant, hash)
+    pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        Records::find_hash(self, hash)
     }
 
     /// The live nodes with a keyword.
-    pub fn with_keyword(&self, tenant: Tenant, keyword: &str) -> Result<Vec<NodeId>> {
-        let prefix = keys::keyword_prefix(tenant, keyword);
+    pub fn with_keyword(&self, keyword: &str) -> Result<Vec<NodeId>> {
+        let prefix = keys::keyword_prefix(keyword);
         let found = self.raw_range(Table::Keywords, &prefix)?;
         Ok(found.iter().filter_map(|(key, _)| keys::read_id_after(prefix.len(), key)).collect())
     }
@@ -117,7 +131,10 @@ impl<'a> Tx<'a> {
     /// Puts a node and keeps keys, hashes and keywords in step with it. A key that belongs to
     /// another node is a conflict.
     pub fn put_node(&mut self, node: &Node) -> Result<()> {
-        if let Some(owner) = self.find_key(node.tenant, &node.key)?
+        if node.tenant != self.tenant {
+            return Err(Error::internal(format!("the node `{}` is of another tenant", node.id)));
+        }
+        if let Some(owner) = self.find_key(&node.key)?
             && owner != node.id
         {
             return Err(Error::conflict(format!("the key `{}` belongs to node `{owner}`", node.key))
@@ -234,7 +251,7 @@ impl<'a> Tx<'a> {
 
 impl Records for Tx<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let full = table.prefix(key);
+        let full = table.full(self.tenant, key);
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get(at)) {
             return Ok(write.after.clone());
         }
@@ -245,7 +262,8 @@ impl Records for Tx<'_> {
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let full = table.prefix(prefix);
+        let full = table.full(self.tenant, prefix);
+        let front = full.len() - prefix.len();
         let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         self.engine.scan(&full, &mut |key, value| {
             found.insert(key.to_vec(), value.to_vec());
@@ -261,18 +279,18 @@ impl Records for Tx<'_> {
                 None => found.remove(key),
             };
         }
-        Ok(found.into_iter().map(|(key, value)| (key.get(1..).unwrap_or_default().to_vec(), value)).collect())
+        Ok(found.into_iter().map(|(key, value)| (key.get(front..).unwrap_or_default().to_vec(), value)).collect())
     }
 }
 
 /// The look-up entries a node has beside its record: its key, and when it is live its content hash
 /// and keywords.
 fn entries(node: &Node) -> Vec<(Table, Vec<u8>)> {
-    let mut entries = vec![(Table::Keys, keys::name(node.tenant, &node.key))];
+    let mut entries = vec![(Table::Keys, keys::name(&node.key))];
     if node.state.is_live() {
-        entries.push((Table::Hashes, keys::hash(node.tenant, &node.content_hash, node.id)));
+        entries.push((Table::Hashes, keys::hash(&node.content_hash, node.id)));
         let words = node.keywords.iter();
-        entries.extend(words.map(|word| (Table::Keywords, keys::keyword(node.tenant, word, node.id))));
+        entries.extend(words.map(|word| (Table::Keywords, keys::keyword(word, node.id))));
     }
     entries
 }

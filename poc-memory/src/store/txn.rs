@@ -2,7 +2,7 @@
 
 use super::Table;
 use crate::error::{Error, Result};
-use crate::graph::RunId;
+use crate::graph::{RunId, Tenant};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,9 @@ pub struct Write {
 pub struct Txn {
     /// Position in the log, from 1 without gaps.
     pub seq: u64,
+    /// Whose records it changed, beside those that all tenants share.
+    #[serde(default, skip_serializing_if = "Tenant::is_default")]
+    pub tenant: Tenant,
     /// Why it happened.
     pub cause: Cause,
     /// What it changed, each key once, in the order first written.
@@ -73,14 +76,15 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_encoded_is_read_back(
-            seq: u64, at: i64, actor: String, op: String, run: Option<[u8; 16]>,
-            writes in proptest::collection::vec((1u8..=14, any::<Vec<u8>>(), any::<Option<Vec<u8>>>()), 0..4),
+            seq: u64, tenant: Option<[u8; 16]>, at: i64, actor: String, op: String, run: Option<[u8; 16]>,
+            writes in proptest::collection::vec((1u8..=15, any::<Vec<u8>>(), any::<Option<Vec<u8>>>()), 0..4),
         ) {
             let writes = writes.into_iter().map(|(table, key, value)| Write {
                 table: Table::try_from(table).unwrap(), key, before: None, after: value,
             });
             let cause = Cause { at: Timestamp(at), actor, run: run.map(RunId::from_bytes), op };
-            let txn = Txn { seq, cause, writes: writes.collect() };
+            let tenant = tenant.map_or(Tenant::default(), Tenant);
+            let txn = Txn { seq, tenant, cause, writes: writes.collect() };
             prop_assert_eq!(Txn::decode(&txn.encode().unwrap()).unwrap(), txn);
         }
 
@@ -88,6 +92,16 @@ mod tests {
         fn garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
             prop_assert!(Txn::decode(&bytes).is_err());
         }
+    }
+
+    /// As it was written before there were tenants.
+    #[test]
+    fn a_transaction_of_the_default_tenant_names_none() {
+        let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
+        let txn = Txn { seq: 1, tenant: Tenant::default(), cause, writes: Vec::new() };
+        let bytes = txn.encode().unwrap();
+        assert!(!bytes.windows(6).any(|bytes| bytes == b"tenant"));
+        assert_eq!(Txn::decode(&bytes).unwrap(), txn);
     }
 
     #[test]

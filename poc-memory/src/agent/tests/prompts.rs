@@ -157,11 +157,11 @@ fn nodes_that_do_not_fit_are_left_for_the_next_run() {
 fn rendering_is_bounded_in_size_and_time() {
     let mut world = World::new();
     world.note("a", "b");
-    world.memory.config.agents.render_max_bytes = 10_000;
+    world.config().agents.render_max_bytes = 10_000;
     let endless = "{{ NODES }}{% for a in range(end=100000) %}{% for b in range(end=100000) %}BODY{% endfor %}{% endfor %}";
     let error = prompt(&world, &endless.replace("BODY", "x"), "").unwrap_err();
     insta::assert_snapshot!(error, @"the prompt grew beyond 10000 bytes; look for loops in the template, or lower `max-node-chars`");
-    world.memory.config.agents.render_timeout = crate::time::Span(50);
+    world.config().agents.render_timeout = crate::time::Span(50);
     let error = prompt(&world, &endless.replace("BODY", "").replace("100000", "20000"), "").unwrap_err();
     insta::assert_snapshot!(error, @"rendering the prompt of `tester` took longer than 50ms; look for loops in the template");
 }

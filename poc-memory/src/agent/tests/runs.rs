@@ -6,7 +6,7 @@ use crate::agent::model::{CallError, Reply};
 use crate::agent::run::{Options, Trigger, bodies, run, run_with};
 use crate::agent::{Context, Definition};
 use crate::error::Code;
-use crate::graph::{EdgeKind, Tenant, Trust, VisitOutcome};
+use crate::graph::{EdgeKind, Trust, VisitOutcome};
 use crate::time::Span;
 use serde_json::json;
 
@@ -21,7 +21,7 @@ fn link(from: &str, to: &str) -> serde_json::Value {
 }
 
 fn id(world: &World, key: &str) -> crate::graph::NodeId {
-    world.memory.store.find_key(Tenant::default(), key).unwrap().unwrap()
+    world.memory.store.find_key(key).unwrap().unwrap()
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_target_runs_alone_whatever_the_visits_say() {
 #[test]
 fn every_rejection_has_its_reason() {
     let mut world = World::new();
-    world.memory.config.agents.candidate_min_cosine = -1.0;
+    world.config().agents.candidate_min_cosine = -1.0;
     let definition = two(&world);
     world.draft(crate::memory::Draft {
         provenance: "manual".into(),
@@ -313,10 +313,10 @@ fn a_model_without_its_key_fails_the_run_with_the_line_that_helps() {
     let mut world = world;
     let mut provider = world.memory.config.providers["anthropic"].clone();
     provider.key_env = Some("POC_MEMORY_TEST_KEY_THAT_IS_NOT_SET".into());
-    world.memory.config.providers.insert("nobody".into(), provider);
+    world.config().providers.insert("nobody".into(), provider);
     let model =
         crate::config::Model { provider: "nobody".into(), ..world.memory.config.models["sonnet"].clone() };
-    world.memory.config.models.insert("keyless".into(), model);
+    world.config().models.insert("keyless".into(), model);
     let template = |_: &str| unreachable!();
     let names = world.memory.names.load_full();
     let context = Context { config: &world.memory.config, names: &names, template: &template };
@@ -355,7 +355,7 @@ fn new_text_is_trusted_no_more_than_what_was_read() {
     let only = Options { target: Some("btree-merge".into()), ..Options::default() };
     let reply = json!({"notes": "", "insert": [{"reason": "", "key": "again", "title": "Again", "body": "Once more.",
         "keywords": [], "links": []}]});
-    world.memory.config.agents.candidates = 0;
+    world.config().agents.candidates = 0;
     run_with(&world.memory, &definition, &Script::says(reply), Trigger::Manual, &only).unwrap();
     assert_eq!(world.memory.store.node(id(&world, "again")).unwrap().unwrap().trust, Trust::External);
 }
@@ -382,8 +382,8 @@ fn a_replay_moves_along_the_ladder() {
 #[test]
 fn rows_and_bodies_beyond_those_kept_are_pruned() {
     let mut world = World::new();
-    world.memory.config.agents.keep_rows = 3;
-    world.memory.config.agents.keep_bodies = 2;
+    world.config().agents.keep_rows = 3;
+    world.config().agents.keep_bodies = 2;
     let definition = two(&world);
     let forced = Options { force: true, ..Options::default() };
     let mut runs = Vec::new();
@@ -414,7 +414,7 @@ fn a_run_that_panics_fails_and_does_not_block_its_agent() {
 #[test]
 fn a_row_that_runs_is_never_pruned() {
     let mut world = World::new();
-    world.memory.config.agents.keep_rows = 2;
+    world.config().agents.keep_rows = 2;
     let running = ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "tester", None)).unwrap();
     for hour in 1..6 {
         let slot = world.memory.now().plus(Span(hour * Span::HOUR.0));

@@ -79,6 +79,11 @@ impl World {
         text
     }
 
+    /// The settings, to change.
+    pub(super) fn config(&mut self) -> &mut Config {
+        Arc::make_mut(&mut self.memory.config)
+    }
+
     pub(super) fn weight(&self, id: NodeId) -> f64 {
         self.memory.store.activity(id).unwrap().unwrap().weight
     }

@@ -12,7 +12,7 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Delta, NodeId};
 use crate::index::gate::Gate;
-use crate::store::Follower;
+use crate::index::tenants::Index;
 use crate::store::sealed::{self, Fingerprint};
 use parking_lot::{RwLock, RwLockReadGuard};
 use postings::{Parameters, Postings, Scope};
@@ -68,20 +68,20 @@ enum Change {
 
 impl TextIndex {
     /// Opens the saved snapshot in a directory when it is whole and fits the settings; else starts
-    /// empty ([`Follower::applied`] is 0) and waits to be fed. Settings out of range are refused.
+    /// empty ([`Index::applied`] is 0) and waits to be fed. Settings out of range are refused.
     pub fn open(directory: &Path, config: &config::Text) -> Result<TextIndex> {
         let index = TextIndex::closed(directory, config)?;
-        index.load()?;
+        index.load();
         index.release();
         Ok(index)
     }
 
-    /// As [`TextIndex::open`], but nothing is read before [`Follower::load`], and whoever asks waits
-    /// for [`Follower::release`].
+    /// As [`TextIndex::open`], but nothing is read before [`Index::load`], and whoever asks waits
+    /// for [`Index::release`].
     pub fn closed(directory: &Path, config: &config::Text) -> Result<TextIndex> {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
-        let file = directory.join("snapshot");
+        let file = snapshot_in(directory);
         // Another token chain gives other terms: count its revision up when it changes.
         let fingerprint = Fingerprint::of(&format!("text index 1, tokens 1, {}", config.language));
         let (state, gate, saved) = Default::default();
@@ -155,6 +155,10 @@ impl TextIndex {
     }
 }
 
+fn snapshot_in(directory: &Path) -> PathBuf {
+    directory.join("snapshot")
+}
+
 fn parameters(config: &config::Text) -> Result<Parameters> {
     if !(config.k1.is_finite() && config.k1 >= 0.0) {
         return Err(Error::config(format!("k1 of BM25 cannot be {}", config.k1))
@@ -169,20 +173,27 @@ fn parameters(config: &config::Text) -> Result<Parameters> {
     Ok(Parameters { k1: config.k1, b: config.b })
 }
 
-impl Follower for TextIndex {
-    fn name(&self) -> &'static str {
-        "text"
+impl Index for TextIndex {
+    const NAME: &'static str = "text";
+
+    fn another(&self, directory: &Path) -> TextIndex {
+        TextIndex {
+            file: Some(snapshot_in(directory)),
+            fingerprint: self.fingerprint,
+            tokenizer: self.tokenizer.clone(),
+            parameters: self.parameters,
+            state: RwLock::default(),
+            gate: Gate::default(),
+            saved: AtomicU64::new(0),
+        }
     }
 
-    fn load(&self) -> Result<()> {
+    fn load(&self) -> bool {
         let saved = self.file.as_ref().and_then(|file| sealed::read(file, self.fingerprint));
         let state = saved.and_then(|(applied, bytes)| {
             Some(State { postings: snapshot::decode(&bytes)?, applied, changes: 0 })
         });
-        if let Some(state) = state {
-            *self.state.write() = state;
-        }
-        Ok(())
+        state.map(|state| *self.state.write() = state).is_some()
     }
 
     fn release(&self) {

@@ -87,6 +87,11 @@ impl Files {
         Files { directory: directory.to_owned(), fingerprint }
     }
 
+    /// The same in another folder.
+    pub(super) fn elsewhere(&self, directory: &Path) -> Files {
+        Files { directory: directory.to_owned(), fingerprint: self.fingerprint }
+    }
+
     pub(super) fn write(&self, image: &Image) -> Result<()> {
         let rows = self.write_part("rows", image.applied, &image.rows)?;
         let graph = match &image.graph {

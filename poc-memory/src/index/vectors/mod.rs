@@ -12,8 +12,8 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Delta, NodeId};
 use crate::index::gate::Gate;
+use crate::index::tenants::Index;
 use crate::rank::top::{Ranked, Top};
-use crate::store::Follower;
 use code::Code;
 use exact::Filter;
 use files::{Files, Image};
@@ -66,13 +66,13 @@ impl VectorIndex {
         dimensions: usize,
     ) -> Result<VectorIndex> {
         let index = VectorIndex::closed(directory, config, embedder, dimensions)?;
-        index.load()?;
+        index.load();
         index.release();
         Ok(index)
     }
 
-    /// As [`VectorIndex::open`], but nothing is read before [`Follower::load`], and whoever asks
-    /// waits for [`Follower::release`].
+    /// As [`VectorIndex::open`], but nothing is read before [`Index::load`], and whoever asks
+    /// waits for [`Index::release`].
     pub fn closed(
         directory: &Path,
         config: &config::Vectors,
@@ -303,16 +303,23 @@ fn check(config: &config::Vectors) -> Result<()> {
     Ok(())
 }
 
-impl Follower for VectorIndex {
-    fn name(&self) -> &'static str {
-        "vectors"
+impl Index for VectorIndex {
+    const NAME: &'static str = "vectors";
+
+    fn another(&self, directory: &Path) -> VectorIndex {
+        VectorIndex {
+            options: self.options,
+            files: self.files.as_ref().map(|files| files.elsewhere(directory)),
+            state: RwLock::new(State::empty(self.options)),
+            gate: Gate::default(),
+            saved: AtomicU64::new(0),
+        }
     }
 
-    fn load(&self) -> Result<()> {
-        if let Some((rows, hnsw, applied)) = self.files.as_ref().and_then(|files| files.read(self.options)) {
-            *self.state.write() = State { rows, hnsw, applied, changes: 0 };
-        }
-        Ok(())
+    fn load(&self) -> bool {
+        let saved = self.files.as_ref().and_then(|files| files.read(self.options));
+        let state = saved.map(|(rows, hnsw, applied)| State { rows, hnsw, applied, changes: 0 });
+        state.map(|state| *self.state.write() = state).is_some()
     }
 
     fn release(&self) {

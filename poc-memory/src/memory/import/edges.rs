@@ -2,7 +2,7 @@
 
 use super::{Import, Outcome, Place, Stored, note_wise, wikilinks};
 use crate::error::{Error, Result};
-use crate::graph::{Edge, EdgeKind, NodeId, Tenant};
+use crate::graph::{Edge, EdgeKind, NodeId};
 use crate::memory::interchange::NoteEdge;
 use crate::memory::link;
 use crate::store::{Cause, Tx};
@@ -160,7 +160,7 @@ impl Import<'_> {
     /// The note a link names: first as it stands, then without its heading.
     fn find(&self, target: &str, names: &Names) -> Result<Option<NodeId>> {
         for name in [target, wikilinks::without_heading(target)] {
-            if let Some(id) = self.memory.store.find_key(Tenant::default(), name)? {
+            if let Some(id) = self.memory.store.find_key(name)? {
                 return Ok(Some(id));
             }
             if let Some(id) = names.get(&name.to_lowercase()) {

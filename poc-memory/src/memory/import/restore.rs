@@ -2,7 +2,7 @@
 
 use super::{Outcome, Stored};
 use crate::error::{Error, Result};
-use crate::graph::{Node, Tenant};
+use crate::graph::Node;
 use crate::memory::Memory;
 use crate::memory::interchange::Note;
 use crate::memory::plan;
@@ -23,7 +23,7 @@ pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Resul
     let mut fresh = Vec::with_capacity(notes.len());
     for note in notes {
         let checked = note.check(&memory.config);
-        let node = note.node();
+        let node = note.node(memory.store.tenant());
         let stored = memory.store.node(note.id)?;
         fresh.push(checked.is_ok() && stored.is_none_or(|stored| stored.content_hash != node.content_hash));
         let embedder = memory.embedder.name().to_owned();
@@ -50,7 +50,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
     let outcome = match tx.node(node.id)? {
         None => {
             if node.state.is_live()
-                && let Some(id) = tx.find_hash(node.tenant, &node.content_hash)?
+                && let Some(id) = tx.find_hash(&node.content_hash)?
             {
                 return Ok(Stored { id, key: note.key.clone(), outcome: Outcome::Duplicate });
             }
@@ -105,7 +105,7 @@ fn put(tx: &mut Tx<'_>, restore: &Restore, node: &Node) -> Result<()> {
 }
 
 fn check_key(tx: &Tx<'_>, node: &Node) -> Result<()> {
-    match tx.find_key(Tenant::default(), &node.key)? {
+    match tx.find_key(&node.key)? {
         Some(owner) if owner != node.id => {
             Err(Error::conflict(format!("the key `{}` belongs to another node, `{owner}`", node.key))
                 .hint("change the key here or in the import")

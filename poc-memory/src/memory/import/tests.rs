@@ -1,7 +1,7 @@
 //! Stories of imports, and the law that what is exported comes back as it was.
 
 use super::*;
-use crate::graph::{Activity, Edge, EdgeKind, Node, State, Tenant, Trust, Visit, VisitOutcome, content_hash};
+use crate::graph::{Activity, Edge, EdgeKind, Node, State, Trust, Visit, VisitOutcome, content_hash};
 use crate::memory::export;
 use crate::memory::testing::{Scratch, draft};
 use crate::time::Span;
@@ -424,7 +424,7 @@ fn what_was_made_by_the_verbs_comes_back_as_it_was() {
     let copy = Scratch::new();
     lines(&copy, &all);
     assert_eq!(exported(&copy), all);
-    assert_eq!(copy.store.find_key(Tenant::default(), "old").unwrap(), Some(old));
+    assert_eq!(copy.store.find_key("old").unwrap(), Some(old));
     // Its vectors are there again, too.
     let view = copy.store.view();
     for ix in (0..view.slots()).filter(|&ix| view.is_live(ix)) {

@@ -2,8 +2,7 @@
 
 use super::{Engine, Mark, Put, Visitor};
 use crate::error::{Error, Result};
-use crate::graph::View;
-use crate::store::watchdog;
+use crate::store::{Views, watchdog};
 use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -11,8 +10,8 @@ use std::thread::JoinHandle;
 /// What opening an engine gives.
 pub(in crate::store) struct Opened {
     pub(in crate::store) engine: Arc<dyn Engine>,
-    /// The view of its records, when that was wanted; for whoever wanted it.
-    pub(in crate::store) view: Mutex<Option<View>>,
+    /// The views of its records, when they were wanted; for whoever wanted them.
+    pub(in crate::store) views: Mutex<Option<Views>>,
     /// What people should know.
     pub(in crate::store) notes: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! Opening the records: the engine at the end of the log, and the view of everything in it.
+//! Opening the records: the engine at the end of the log, and the views of everything in it.
 
 use crate::error::{Error, Result};
-use crate::graph::View;
+use crate::store::Views;
 use crate::store::catch_up;
 use crate::store::engine::Engine;
 use crate::store::engine::opening::Opened;
@@ -25,7 +25,7 @@ pub(super) struct RecordFolder {
 }
 
 impl RecordFolder {
-    /// Opens the engine and catches it up; reads the view out of it if that turns out to be
+    /// Opens the engine and catches it up; reads the views out of it if that turns out to be
     /// `wanted`. Whatever goes wrong, a panic or a hang included, its files are put away and it is
     /// rebuilt from the log, once.
     pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<Opened> {
@@ -56,12 +56,12 @@ impl RecordFolder {
             catch_up::engine(engine.as_ref(), &log, &|| pulse.beat())?;
             Ok(engine)
         })?;
-        let view = if wanted() { Some(self.view(engine.clone())?) } else { None };
-        Ok(Opened { engine, view: Mutex::new(view), notes: Vec::new() })
+        let views = if wanted() { Some(self.views(engine.clone())?) } else { None };
+        Ok(Opened { engine, views: Mutex::new(views), notes: Vec::new() })
     }
 
-    fn view(&self, engine: Arc<dyn Engine>) -> Result<View> {
+    fn views(&self, engine: Arc<dyn Engine>) -> Result<Views> {
         let seq = self.log.last();
-        guarded(self.patience, move |pulse| catch_up::view(engine.as_ref(), seq, &|| pulse.beat()))
+        guarded(self.patience, move |pulse| catch_up::views(engine.as_ref(), seq, &|| pulse.beat()))
     }
 }

@@ -39,8 +39,13 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
 }
 
 pub(super) fn apply(tx: &mut Tx<'_>, op: &Op) -> Result<()> {
+    apply_for(tx, op, Tenant::default())
+}
+
+pub(super) fn apply_for(tx: &mut Tx<'_>, op: &Op, tenant: Tenant) -> Result<()> {
     match *op {
         Op::Node(number, key, state, version) => tx.put_node(&Node {
+            tenant,
             key: format!("k{key}"),
             state,
             version,

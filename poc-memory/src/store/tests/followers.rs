@@ -30,7 +30,7 @@ impl Follower for Probe {
         *self.state.lock() = Default::default();
         Ok(())
     }
-    fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
+    fn apply(&self, seq: u64, _: Tenant, deltas: &[Delta]) -> Result<()> {
         if self.fails.load(Ordering::SeqCst) {
             return Err(Error::internal("the probe fails"));
         }
@@ -126,7 +126,7 @@ fn a_follower_ahead_of_the_log_starts_again() {
     let folder = tempfile::tempdir().unwrap();
     let probe = Arc::new(Probe::default());
     drop(with(&folder, &probe));
-    probe.apply(5, &[Delta::Node(Arc::new(node(77)))]).unwrap();
+    probe.apply(5, Tenant::default(), &[Delta::Node(Arc::new(node(77)))]).unwrap();
     let store = with(&folder, &probe);
     put(&store, 1);
     assert_eq!(probe.resets.load(Ordering::SeqCst), 1);

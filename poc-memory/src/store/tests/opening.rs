@@ -54,7 +54,7 @@ fn a_follower_that_has_much_to_take_in_is_behind_and_keeps_nobody_waiting() {
     let folder = closed(MANY);
     let following = following(&folder, Stop::Feed);
     let (slow, store) = (&following.slow, &following.store);
-    store.followers.wait_loaded();
+    store.shared.followers.wait_loaded();
     let behind = || store.behind().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>();
     assert_eq!(behind(), ["slow: it is being built and does not have everything yet"]);
     assert_eq!((store.lag(1), store.completed()), (1, 0));
@@ -90,7 +90,7 @@ fn a_follower_with_little_to_take_in_is_waited_for() {
     let folder = closed(3);
     let following = following(&folder, Stop::Feed);
     let (slow, store) = (&following.slow, &following.store);
-    store.followers.wait_loaded();
+    store.shared.followers.wait_loaded();
     assert!(store.behind().is_empty());
     slow.go();
     store.settle();
@@ -101,17 +101,17 @@ fn a_follower_with_little_to_take_in_is_waited_for() {
 fn how_much_a_follower_has_to_take_in_is_told_by_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts { limits: Limits { segment: 100_000 }, ..in_memory() }).unwrap();
-    assert_eq!(store.log.bytes_after(0), 0);
-    let mut ends = vec![store.log.bytes()];
+    assert_eq!(store.shared.log.bytes_after(0), 0);
+    let mut ends = vec![store.shared.log.bytes()];
     for number in 1..=300 {
         let body = "x".repeat(if number == 300 { 5000 } else { 2000 });
         store.transact(cause(), |tx| tx.put_node(&Node { body: body.clone(), ..node(number) })).unwrap();
-        ends.push(store.log.bytes());
+        ends.push(store.shared.log.bytes());
     }
     assert!(segment_files(&folder).len() > 5);
-    assert_eq!(store.log.bytes_after(300), 0);
+    assert_eq!(store.shared.log.bytes_after(300), 0);
     for seq in [1, 63, 64, 150, 299] {
-        let (told, is) = (store.log.bytes_after(seq) as f64, (ends[300] - ends[seq as usize]) as f64);
+        let (told, is) = (store.shared.log.bytes_after(seq) as f64, (ends[300] - ends[seq as usize]) as f64);
         assert!((told - is).abs() <= 3200.0, "{seq}: {told} for {is}");
     }
 }
@@ -124,10 +124,10 @@ fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
     let (slow, store) = (&following.slow, &following.store);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| put(store, 4));
-        while store.building.lock().view.seq < 2 {
+        while store.shared.building.lock().seq < 2 {
             std::thread::yield_now();
         }
-        assert_eq!((store.log.last(), store.view().seq), (1, 1));
+        assert_eq!((store.shared.log.last(), store.view().seq), (1, 1));
         slow.go();
         assert_eq!(writer.join().unwrap().seq, 2);
     });
@@ -139,7 +139,7 @@ fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
 fn a_store_closed_while_a_follower_takes_in_waits_for_it() {
     let folder = closed(MANY);
     let following = following(&folder, Stop::Feed);
-    following.store.followers.wait_loaded();
+    following.store.shared.followers.wait_loaded();
     let slow = following.slow.clone();
     // It lets the follower go on, and then closes the store.
     drop(following);

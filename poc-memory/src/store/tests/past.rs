@@ -100,8 +100,8 @@ fn where_there_is_no_past() {
     the first change is of 1970-01-01T00:00:01.000Z
     ");
     assert_eq!(store.past(Timestamp(7999)).unwrap().seq(), 7);
-    store.log.forget_before(12);
-    let first = store.log.first();
+    store.shared.log.forget_before(12);
+    let first = store.shared.log.first();
     assert!(first > 1 && first <= 12, "{first}");
     insta::assert_snapshot!(told(999), @r"
     the log does not reach back to 1970-01-01T00:00:00.999Z

@@ -91,13 +91,12 @@ fn a_key_of_another_node_is_a_conflict() {
 fn look_ups_follow_a_node_through_its_life() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
-    let tenant = Tenant::default();
     let found = |key: &str, hash: &[u8; 32], word: &str| {
         store
             .transact(cause(), |tx| {
-                let key = tx.find_key(tenant, key)?.is_some();
-                let hash = tx.find_hash(tenant, hash)?.is_some();
-                Ok((key, hash, tx.with_keyword(tenant, word)?.len()))
+                let key = tx.find_key(key)?.is_some();
+                let hash = tx.find_hash(hash)?.is_some();
+                Ok((key, hash, tx.with_keyword(word)?.len()))
             })
             .unwrap()
             .value
@@ -217,7 +216,6 @@ fn parts_beyond_the_new_vectors_go_and_other_embedders_stay() {
         .unwrap();
     store.transact(cause(), |tx| tx.put_vectors(id, EMBEDDER, &[vec![2.0, 0.0]])).unwrap();
     let left: Vec<_> = store
-        .engine
         .raw_range(Table::Vectors, &[])
         .unwrap()
         .iter()

@@ -8,12 +8,13 @@ use proptest::prelude::*;
 
 /// What the saved view, brought to the end of the log, tells; `None` when it is refused.
 fn saved(folder: &TempDir, store: &Store) -> Option<Vec<String>> {
-    let (view, _) = view_file::read(folder.path())?.caught_up(&store.log)?;
-    Some(told(&view))
+    let (views, _) = view_file::read(folder.path())?.caught_up(&store.shared.log)?;
+    Some(told(&views[&store.tenant]))
 }
 
 fn of_the_records(store: &Store) -> Vec<String> {
-    told(&catch_up::view(store.engine.as_ref(), store.log.last(), &|| {}).unwrap())
+    let views = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
+    told(&views[&store.tenant])
 }
 
 fn path(folder: &TempDir) -> PathBuf {

@@ -3,7 +3,7 @@ use crate::agent::model::testing::Turn;
 use crate::agent::selection::HandlePair;
 use crate::config::Config;
 use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, Trust, View, testing};
-use crate::store::Follower;
+use crate::index::Index;
 use crate::time::{Span, Timestamp};
 use proptest::prelude::*;
 use std::sync::Arc;
