@@ -143,11 +143,11 @@ fn settings(shared: &Shared) -> Option<String> {
         Ok(config) => config,
         Err(error) => return Some(format!("the settings are broken, those before go on: {}", error.line())),
     };
-    let names = Names::of(&Config { pipelines: config.pipelines.clone(), ..memory.config.clone() });
+    let names = Names::of(&Config { pipelines: config.pipelines.clone(), ..Config::clone(&memory.config) });
     if names != **memory.names.load() {
         memory.names.store(Arc::new(names));
     }
-    let same = memory.config == (Config { pipelines: memory.config.pipelines.clone(), ..config });
+    let same = *memory.config == (Config { pipelines: memory.config.pipelines.clone(), ..config });
     (!same).then(|| "`config.toml` has changed: restart the daemon for it to take effect".into())
 }
 
