@@ -38,10 +38,10 @@ proptest! {
         }
         let newest = by_hand.last().unwrap();
         if let Some(saved) = view_file::read(folder.path()) {
-            prop_assert_eq!(&counted_by(&saved.caught_up(&store.log).unwrap().0), newest);
+            prop_assert_eq!(&counted_by(&saved.caught_up(&store.shared.log).unwrap().0[&store.tenant]), newest);
         }
-        let built = catch_up::view(store.engine.as_ref(), store.log.last(), &|| {}).unwrap();
-        prop_assert_eq!(&counted_by(&built), newest);
+        let built = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
+        prop_assert_eq!(&counted_by(&built[&store.tenant]), newest);
         for (number, then) in by_hand.iter().enumerate() {
             if let Ok(past) = store.past(Timestamp(number as i64)) {
                 prop_assert_eq!(&counted_by(past.view()), then);
