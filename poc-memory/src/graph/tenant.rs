@@ -109,11 +109,8 @@ fn check(key: &str, value: &str) -> Result<()> {
         )
         .map_err(|error| error.field("tenant"))
     } else if key.len() > MAX_KEY {
-        wrong(
-            format!("a tenant's key has {} bytes", key.len()),
-            &format!("{MAX_KEY} are the most"),
-        )
-        .map_err(|error| error.field("tenant"))
+        wrong(format!("a tenant's key has {} bytes", key.len()), &format!("{MAX_KEY} are the most"))
+            .map_err(|error| error.field("tenant"))
     } else if value.chars().any(char::is_control) {
         wrong(
             format!("the tenant's value for `{key}` has a control character"),

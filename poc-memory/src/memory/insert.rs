@@ -112,8 +112,7 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &Prepared, now: Timestamp) -> Result<Ins
 
     if let Some(mut old) = retired {
         if old.key == node.key {
-            old.key =
-                key::unique(&format!("{}-old", old.key), |key| Ok(tx.find_key(key)?.is_some()))?;
+            old.key = key::unique(&format!("{}-old", old.key), |key| Ok(tx.find_key(key)?.is_some()))?;
         }
         supersede::retire(tx, old, now)?;
     }

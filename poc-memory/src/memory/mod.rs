@@ -97,8 +97,7 @@ impl Memory {
         let folder = directory.join("text");
         let texts = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
         let folder = directory.join("vectors");
-        let vectors =
-            VectorIndex::closed(&folder, &config.vectors, embedder.name(), embedder.dimensions())?;
+        let vectors = VectorIndex::closed(&folder, &config.vectors, embedder.name(), embedder.dimensions())?;
         let vector_sets = Arc::new(PerTenant::new(vectors, &folder));
         let store = Store::open(&directory, embedder.name(), vec![texts.clone(), vector_sets.clone()])?;
         structure::remember(&store.view(), &paths.structure(), config.structure.rules());

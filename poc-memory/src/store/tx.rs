@@ -21,12 +21,7 @@ pub struct Tx<'a> {
 }
 
 impl<'a> Tx<'a> {
-    pub(super) fn new(
-        engine: &'a dyn Engine,
-        tenant: Tenant,
-        overlay: &'a Overlay,
-        view: &'a View,
-    ) -> Self {
+    pub(super) fn new(engine: &'a dyn Engine, tenant: Tenant, overlay: &'a Overlay, view: &'a View) -> Self {
         Tx { engine, tenant, overlay, view, writes: Vec::new(), places: BTreeMap::new() }
     }
 
@@ -279,7 +274,10 @@ impl Records for Tx<'_> {
                 None => found.remove(key),
             };
         }
-        Ok(found.into_iter().map(|(key, value)| (key.get(front..).unwrap_or_default().to_vec(), value)).collect())
+        Ok(found
+            .into_iter()
+            .map(|(key, value)| (key.get(front..).unwrap_or_default().to_vec(), value))
+            .collect())
     }
 }
 

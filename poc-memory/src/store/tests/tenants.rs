@@ -20,7 +20,8 @@ fn at(millis: i64) -> Cause {
 /// One transaction; what cannot be done is left out. Also whether each could be done is compared.
 fn transact(store: &Store, ops: &[Op], millis: i64) -> Vec<bool> {
     let tenant = store.tenant();
-    let apply = |tx: &mut Tx<'_>| Ok(ops.iter().map(|op| changes::apply_for(tx, op, tenant).is_ok()).collect());
+    let apply =
+        |tx: &mut Tx<'_>| Ok(ops.iter().map(|op| changes::apply_for(tx, op, tenant).is_ok()).collect());
     store.transact(at(millis), apply).unwrap().value
 }
 
@@ -131,7 +132,10 @@ fn what_another_tenant_has_is_not_there() {
     assert_eq!(theirs.node(id).unwrap(), None);
     assert!(theirs.edges(id).unwrap().is_empty() && theirs.visits(id).unwrap().is_empty());
     assert!(theirs.history(id).unwrap().is_empty() && theirs.txn(1).unwrap().is_none());
-    assert_eq!((theirs.find_key("n1").unwrap(), theirs.find_hash(&node(1).content_hash).unwrap()), (None, None));
+    assert_eq!(
+        (theirs.find_key("n1").unwrap(), theirs.find_hash(&node(1).content_hash).unwrap()),
+        (None, None)
+    );
     assert_eq!((theirs.view().node_count(), store.view().node_count()), (0, 2));
     let error = theirs.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.1))).unwrap_err();
     insta::assert_snapshot!(error, @"there is no node `00000000000000000000000000000001`");
@@ -148,7 +152,12 @@ fn a_tenant_is_known_by_name_from_its_first_change_on() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     let names = |store: &Store| -> Vec<String> {
-        store.tenants().unwrap().iter().map(|(tuple, view)| format!("{tuple}: {}", view.node_count())).collect()
+        store
+            .tenants()
+            .unwrap()
+            .iter()
+            .map(|(tuple, view)| format!("{tuple}: {}", view.node_count()))
+            .collect()
     };
     let theirs = store.of(&tuple(2));
     theirs.transact(cause(), |_| Ok(())).unwrap();
@@ -157,7 +166,10 @@ fn a_tenant_is_known_by_name_from_its_first_change_on() {
     theirs.transact(cause(), |tx| tx.put_node(&Node { tenant, ..node(1) })).unwrap();
     assert_eq!(names(&store), ["default: 0", "user=u2: 1"]);
     let txn = theirs.txn(1).unwrap().unwrap();
-    assert_eq!((txn.tenant, txn.writes.iter().filter(|write| write.table == Table::Tenants).count()), (tenant, 1));
+    assert_eq!(
+        (txn.tenant, txn.writes.iter().filter(|write| write.table == Table::Tenants).count()),
+        (tenant, 1)
+    );
     theirs.transact(cause(), |tx| tx.delete_node(node(1).id)).unwrap();
     assert!(theirs.txn(2).unwrap().unwrap().writes.iter().all(|write| write.table != Table::Tenants));
     drop((store, theirs));
