@@ -98,6 +98,19 @@ const SESSION: &[&[&str]] = &[
     &["agent", "undo", "{run}"],
     &["delete", "old"],
     &["delete", "old"],
+    &["profile", "create", "shared"],
+    &["profile", "remote", "sync"],
+    &["profile", "remote", "detach"],
+    &["profile", "remote", "bind", "shraed"],
+    &["profile", "remote", "bind", "default"],
+    &["profile", "remote", "bind", "./shared"],
+    &["profile", "remote", "bind", "shared"],
+    &["profile", "remote", "sync", "--dry-run"],
+    &["profile", "remote", "sync"],
+    &["profile", "remote", "sync"],
+    &["profile", "remote", "status"],
+    &["profile", "remote", "detach"],
+    &["profile", "remote", "status"],
     &["stats"],
 ];
 
@@ -141,7 +154,7 @@ fn every_op_answers_the_same_with_and_without_a_daemon() {
 #[test]
 fn the_session_calls_every_op() {
     for op in poc_memory::ops::OPS.iter().filter(|op| !op.needs_daemon) {
-        let words: Vec<&str> = op.name.split(' ').collect();
+        let words: Vec<&str> = op.command.split(' ').collect();
         assert!(SESSION.iter().any(|line| line.starts_with(&words)), "`{}` is not called", op.name);
     }
 }

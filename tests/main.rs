@@ -19,3 +19,4 @@ mod reload;
 mod rest;
 mod schedule;
 mod support;
+mod sync;

@@ -1,11 +1,29 @@
 //! Where things live on disk.
 
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+/// What the profile is called that is meant when none is named.
+pub const DEFAULT_PROFILE: &str = "default";
+
+/// The folder of the other profiles.
+const PROFILES: &str = "profiles";
 
 /// The directories of one profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Paths {
+    roots: Roots,
+    profile: Option<String>,
+    config: PathBuf,
+    data: PathBuf,
+    runtime: PathBuf,
+    store: PathBuf,
+}
+
+/// The directories of the profile without a name; the others have theirs below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Roots {
     config: PathBuf,
     data: PathBuf,
     runtime: PathBuf,
@@ -14,7 +32,7 @@ pub struct Paths {
 impl Paths {
     /// `POC_MEMORY_HOME` puts everything in one folder; else the XDG directories, which default
     /// to `~/.config`, `~/.local/share` and, for the socket, the data directory. A profile is a
-    /// sub-folder with its own store, socket and daemon.
+    /// sub-folder with its own store, socket and daemon; `default` is the one without a name.
     pub fn from_environment(profile: Option<&str>) -> Result<Paths> {
         Paths::resolve(
             |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from),
@@ -23,8 +41,8 @@ impl Paths {
     }
 
     fn resolve(variable: impl Fn(&str) -> Option<PathBuf>, profile: Option<&str>) -> Result<Paths> {
-        let paths = match variable("POC_MEMORY_HOME") {
-            Some(home) => Paths::in_folder(&absolute(home)?),
+        let roots = match variable("POC_MEMORY_HOME") {
+            Some(home) => Roots::in_folder(&absolute(home)?),
             None => {
                 let home = || {
                     variable("HOME").ok_or_else(|| {
@@ -39,7 +57,7 @@ impl Paths {
                     }
                 };
                 let data = under("XDG_DATA_HOME", ".local/share")?;
-                Paths {
+                Roots {
                     config: under("XDG_CONFIG_HOME", ".config")?,
                     runtime: variable("XDG_RUNTIME_DIR")
                         .map_or_else(|| data.clone(), |path| path.join("poc-memory")),
@@ -48,27 +66,72 @@ impl Paths {
             }
         };
         match profile {
-            None => Ok(paths),
-            Some(name)
-                if name.is_empty()
-                    || !name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
-                    || name.starts_with('.') =>
-            {
-                Err(Error::invalid(format!("`{name}` is not a profile name"))
-                    .hint("use letters, digits, `-`, `_` and `.`")
-                    .field("profile"))
-            }
-            Some(name) => Ok(Paths {
-                config: paths.config.join("profiles").join(name),
-                data: paths.data.join("profiles").join(name),
-                runtime: paths.runtime.join("profiles").join(name),
-            }),
+            None => Ok(roots.paths()),
+            Some(name) => roots.paths().of_profile(name),
         }
     }
 
     /// Everything in one folder.
     pub fn in_folder(home: &Path) -> Paths {
-        Paths { config: home.to_owned(), data: home.to_owned(), runtime: home.to_owned() }
+        Roots::in_folder(home).paths()
+    }
+
+    /// A store that lies in a folder by itself, with settings beside the folder if there are any.
+    pub fn of_store(store: &Path) -> Paths {
+        Paths { store: store.to_owned(), ..Paths::in_folder(store.parent().unwrap_or(store)) }
+    }
+
+    /// Those of the profile with a name, beside this one.
+    pub fn of_profile(&self, name: &str) -> Result<Paths> {
+        if name == DEFAULT_PROFILE {
+            return Ok(self.roots.clone().paths());
+        }
+        if !is_profile_name(name) {
+            return Err(Error::invalid(format!("`{name}` is not a profile name"))
+                .hint("use letters, digits, `-`, `_` and `.`")
+                .field("profile"));
+        }
+        let below = |root: &Path| root.join(PROFILES).join(name);
+        let data = below(&self.roots.data);
+        Ok(Paths {
+            roots: self.roots.clone(),
+            profile: Some(name.to_owned()),
+            config: below(&self.roots.config),
+            runtime: below(&self.roots.runtime),
+            store: data.join("store"),
+            data,
+        })
+    }
+
+    /// What this profile is called.
+    pub fn profile(&self) -> &str {
+        self.profile.as_deref().unwrap_or(DEFAULT_PROFILE)
+    }
+
+    /// Whether anything of this profile is there. The one without a name always is.
+    pub fn exists(&self) -> bool {
+        self.profile.is_none() || self.data.is_dir() || self.config.is_dir()
+    }
+
+    /// The names of the profiles that are there, this one's or not: the one without a name first.
+    pub fn profiles(&self) -> Result<Vec<String>> {
+        let mut names = BTreeSet::new();
+        for root in [&self.roots.config, &self.roots.data] {
+            let folder = root.join(PROFILES);
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(unreadable(&folder, &error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(|error| unreadable(&folder, &error))?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if entry.path().is_dir() && is_profile_name(&name) {
+                    names.insert(name);
+                }
+            }
+        }
+        Ok(std::iter::once(DEFAULT_PROFILE.to_owned()).chain(names).collect())
     }
 
     /// The operator's settings.
@@ -88,7 +151,7 @@ impl Paths {
 
     /// The store.
     pub fn store(&self) -> PathBuf {
-        self.data.join("store")
+        self.store.clone()
     }
 
     /// What is derived from a large graph, in the store.
@@ -131,6 +194,32 @@ impl Paths {
     }
 }
 
+impl Roots {
+    fn in_folder(home: &Path) -> Roots {
+        Roots { config: home.to_owned(), data: home.to_owned(), runtime: home.to_owned() }
+    }
+
+    fn paths(self) -> Paths {
+        Paths {
+            profile: None,
+            config: self.config.clone(),
+            data: self.data.clone(),
+            runtime: self.runtime.clone(),
+            store: self.data.join("store"),
+            roots: self,
+        }
+    }
+}
+
+fn is_profile_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && !name.starts_with('.') && name != DEFAULT_PROFILE && name.chars().all(allowed)
+}
+
+fn unreadable(folder: &Path, error: &std::io::Error) -> Error {
+    Error::unavailable(format!("the folder `{}` cannot be read: {error}", folder.display()))
+}
+
 /// Makes a directory and its missing parents with mode 0700.
 pub fn create_private(directory: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
@@ -155,6 +244,28 @@ mod tests {
             Paths::resolve(|name| (name == "POC_MEMORY_HOME").then(|| "/m".into()), Some("work")).unwrap();
         assert_eq!(paths.store(), Path::new("/m/profiles/work/store"));
         assert_eq!(paths.socket(), Path::new("/m/profiles/work/daemon.sock"));
+    }
+
+    #[test]
+    fn a_profile_finds_those_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let unnamed = Paths::in_folder(folder.path());
+        assert_eq!(unnamed.profiles().unwrap(), ["default"]);
+        for name in ["work", "home"] {
+            create_private(&unnamed.of_profile(name).unwrap().config).unwrap();
+        }
+        let work = unnamed.of_profile("work").unwrap();
+        assert_eq!(work.profiles().unwrap(), ["default", "home", "work"]);
+        assert_eq!((work.profile(), work.exists()), ("work", true));
+        assert!(!work.of_profile("nowhere").unwrap().exists());
+        assert_eq!(work.of_profile("default").unwrap(), unnamed);
+    }
+
+    #[test]
+    fn a_store_may_lie_by_itself() {
+        let paths = Paths::of_store(Path::new("/mnt/shared/notes"));
+        assert_eq!(paths.store(), Path::new("/mnt/shared/notes"));
+        assert_eq!(paths.config_file(), Path::new("/mnt/shared/config.toml"));
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn writes(txn: &Txn, (from, to): (u32, u32)) -> &[Write] {
 /// Puts records back to what they were before, all or none. Returns why not.
 fn restore(tx: &mut Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes {
-        if tx.get_raw(write.table, &write.key)? != write.after {
+        if !is_as_left(write, tx.get_raw(write.table, &write.key)?.as_deref())? {
             return Ok(Some(format!("{} changed since", record(tx, write)?)));
         }
     }
@@ -94,6 +94,18 @@ fn restore(tx: &mut Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
         tx.put_raw(write.table, &write.key, write.before.clone())?;
     }
     Ok(None)
+}
+
+/// Whether a record is as the run left it. That a note was given to another store since is no change
+/// of it.
+fn is_as_left(write: &Write, now: Option<&[u8]>) -> Result<bool> {
+    let left = write.after.as_deref();
+    if left == now || write.table != Table::Nodes {
+        return Ok(left == now);
+    }
+    let (Some(left), Some(now)) = (left, now) else { return Ok(false) };
+    let (left, now) = (Node::decode(left)?, Node::decode(now)?);
+    Ok(Node { origin: now.origin, ..left } == now)
 }
 
 /// Why a node the run made cannot go: something was tied to it since.

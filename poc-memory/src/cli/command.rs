@@ -13,6 +13,8 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("config", "Look at the settings"),
     ("pipeline", "Check and explain pipelines, and list the saved ones"),
     ("daemon", "Look at the daemon of this memory, and stop it"),
+    ("profile", "Memories of their own beside this one, and the one it is synchronised with"),
+    ("profile remote", "Say which other memory this one is synchronised with, and do it"),
 ];
 
 /// What a command line chose.
@@ -25,9 +27,10 @@ pub(super) enum Chosen {
 }
 
 impl Chosen {
+    /// The words that choose it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Chosen::Op(op) => op.name,
+            Chosen::Op(op) => op.command,
             Chosen::Local(local) => local.name,
         }
     }
@@ -67,27 +70,30 @@ pub(super) fn build(globals: &Globals) -> Command {
             super::session::Color::Always => ColorChoice::Always,
             super::session::Color::Never => ColorChoice::Never,
         });
-    let mut verbs: Vec<Command> = Vec::new();
-    for chosen in all() {
-        let family = chosen.name().split_once(' ').map(|(family, _)| family);
-        match (family, verbs.iter_mut().find(|verb| Some(verb.get_name()) == family)) {
-            (None, _) => verbs.push(chosen.command()),
-            (Some(_), Some(verb)) => {
-                let grown = std::mem::take(verb).subcommand(chosen.command());
-                *verb = grown;
-            }
-            (Some(family), None) => verbs.push(
-                Command::new(family.to_owned())
-                    .about(about(family))
-                    .subcommand_required(true)
-                    .arg_required_else_help(true)
-                    .subcommand(chosen.command()),
-            ),
-        }
-    }
-    let top = Globals::augment(top.subcommands(verbs));
+    let top = all().fold(top, |top, chosen| {
+        let words: Vec<&str> = chosen.name().split(' ').collect();
+        plant(top, "", &words, chosen)
+    });
+    let top = Globals::augment(top);
     let template = help::template(&top);
     top.help_template(template)
+}
+
+/// Puts a command where its words say, below the families they name.
+fn plant(parent: Command, above: &str, words: &[&str], chosen: Chosen) -> Command {
+    let [word, rest @ ..] = words else { return parent };
+    if rest.is_empty() {
+        return parent.subcommand(chosen.command());
+    }
+    let family = format!("{above} {word}").trim_start().to_owned();
+    let parent = match parent.find_subcommand(word) {
+        Some(_) => parent,
+        None => {
+            let family = Command::new((*word).to_owned()).about(about(&family));
+            parent.subcommand(family.subcommand_required(true).arg_required_else_help(true))
+        }
+    };
+    parent.mut_subcommand(word, |command| plant(command, &family, rest, chosen))
 }
 
 /// What a family of commands is about.
@@ -150,10 +156,11 @@ mod tests {
     fn the_command_line_is_sound() {
         build(&Globals::default()).debug_assert();
         for chosen in all() {
-            if let Some((family, _)) = chosen.name().split_once(' ') {
-                let command = build(&Globals::default());
-                let about = command.find_subcommand(family).and_then(Command::get_about);
-                assert!(about.is_some_and(|about| !about.to_string().is_empty()), "`{family}` says nothing");
+            let (mut command, mut words) = (&build(&Globals::default()), chosen.name().split(' '));
+            while let Some(word) = words.next().filter(|_| words.clone().next().is_some()) {
+                command = command.find_subcommand(word).unwrap();
+                let about = command.get_about();
+                assert!(about.is_some_and(|about| !about.to_string().is_empty()), "`{word}` says nothing");
             }
         }
     }

@@ -60,7 +60,7 @@ fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     let of_access = |reads: bool| {
         pick(&|chosen| matches!(chosen, Chosen::Op(op) if (op.access == Access::Read) == reads))
     };
-    let families = FAMILIES.iter().map(|(name, _)| *name).collect();
+    let families = FAMILIES.iter().map(|(name, _)| *name).filter(|name| !name.contains(' ')).collect();
     vec![
         ("Begin", pick(&|chosen| matches!(chosen, Chosen::Local(_)))),
         ("Find and read", of_access(true)),

@@ -2,7 +2,7 @@
 //! what only this side can do.
 
 use super::session::Session;
-use super::{daemon, demo, init, mcp, settings};
+use super::{daemon, demo, init, mcp, profile, settings};
 use crate::error::{Error, Exit, Result};
 use clap::ArgMatches;
 use serde::Serialize;
@@ -63,6 +63,9 @@ pub(super) const LOCAL: &[LocalDef] = &[
     LocalDef::of::<settings::Show>(),
     LocalDef::of::<daemon::Log>(),
     LocalDef::of::<daemon::Stop>(),
+    LocalDef::of::<profile::List>(),
+    LocalDef::of::<profile::Show>(),
+    LocalDef::of::<profile::Create>(),
     LocalDef::of::<mcp::Serve>(),
     LocalDef::of::<mcp::Settings>(),
 ];

@@ -9,6 +9,7 @@ mod init;
 mod local;
 mod mcp;
 mod output;
+mod profile;
 mod progress;
 mod session;
 mod settings;

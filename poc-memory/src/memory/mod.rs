@@ -23,6 +23,7 @@ pub mod resolve;
 pub mod stats;
 pub mod structure;
 pub mod supersede;
+pub mod sync;
 #[cfg(test)]
 pub mod testing;
 #[cfg(test)]

@@ -121,6 +121,8 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     node.content_hash = content_hash(&node.title, &node.body, &node.keywords);
     if node.content_hash != stored.content_hash {
         node.provenance.clone_from(&draft.provenance);
+        // What another store has is the text before.
+        node.origin = Origin::Local;
         node.trust = if draft.trust == Trust::User { stored.trust.max(Trust::User) } else { draft.trust };
     }
     if node != *stored {

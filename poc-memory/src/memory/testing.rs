@@ -27,10 +27,15 @@ impl Scratch {
 
     /// An empty memory with these settings.
     pub(crate) fn with(config: Config) -> Scratch {
+        Scratch::apart(7, config)
+    }
+
+    /// One whose ids are not those of another: its chance has this seed.
+    pub(crate) fn apart(seed: u64, config: Config) -> Scratch {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
         let paths = Paths::in_folder(&folder.path().join("home"));
-        let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededChance::new(7))).unwrap();
+        let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededChance::new(seed))).unwrap();
         Scratch { memory, clock, folder }
     }
 

@@ -4,7 +4,7 @@
 //! another folder and another standard input.
 
 use crate::error::Error;
-use crate::graph::{Category, EdgeKind, VisitOutcome};
+use crate::graph::{Category, EdgeKind, Trust, VisitOutcome};
 use crate::memory::weigh::Change;
 use crate::time::{Moment, Timestamp};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -95,6 +95,21 @@ pub(super) fn change(word: &str) -> Result<Change, String> {
 pub(super) fn category() -> impl TypedValueParser<Value = Category> {
     PossibleValuesParser::new(Category::ALL.iter().map(|category| category.name()))
         .try_map(|name| Category::parse(&name).ok_or("unknown category"))
+}
+
+/// How far a text may be relied on, by name.
+pub(super) fn trust() -> impl TypedValueParser<Value = Trust> {
+    PossibleValuesParser::new(Trust::ALL.iter().map(|trust| trust.name()))
+        .try_map(|name| Trust::parse(&name).ok_or("unknown trust"))
+}
+
+/// A profile's name, or a folder seen from the one the command was typed in.
+pub(super) fn remote(word: &str) -> Result<String, String> {
+    if word.contains('/') || word == "." || word == ".." {
+        let path = path(word)?;
+        return path.into_os_string().into_string().map_err(|_| "the path is no UTF-8 text".to_owned());
+    }
+    Ok(word.to_owned())
 }
 
 /// An outcome of a visit by name.

@@ -71,6 +71,8 @@ impl Route {
 pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     /// Its name: the command-line verb. `agent list` is the verb `list` of `agent`.
     const NAME: &'static str;
+    /// The words of the command line, where they are not its name.
+    const COMMAND: &'static str = Self::NAME;
     /// Who may call it.
     const ACCESS: Access;
     /// Whether only a daemon can do it: without one it is refused, and no store is opened for it.
@@ -98,6 +100,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
 pub struct OpDef {
     /// Its name.
     pub name: &'static str,
+    /// The words of the command line.
+    pub command: &'static str,
     /// Who may call it.
     pub access: Access,
     /// Whether only a daemon can do it.
@@ -127,6 +131,7 @@ impl OpDef {
     pub const fn of<O: Op>() -> OpDef {
         OpDef {
             name: O::NAME,
+            command: O::COMMAND,
             access: O::ACCESS,
             needs_daemon: O::NEEDS_DAEMON,
             route: O::ROUTE,

@@ -17,6 +17,7 @@ mod import;
 mod insert;
 mod link;
 mod pipeline;
+mod profile;
 mod query;
 mod retrieve;
 mod search;
@@ -77,6 +78,10 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<visit::Visit>(),
     OpDef::of::<history::History>(),
     OpDef::of::<stats::Stats>(),
+    OpDef::of::<profile::Bind>(),
+    OpDef::of::<profile::Status>(),
+    OpDef::of::<profile::RemoteSync>(),
+    OpDef::of::<profile::Detach>(),
     OpDef::of::<pipeline::Check>(),
     OpDef::of::<pipeline::Explain>(),
     OpDef::of::<pipeline::List>(),

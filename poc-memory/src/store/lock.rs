@@ -36,13 +36,38 @@ impl Lock {
         write(&mut file).map_err(failed)?;
         Ok(Lock { _file: file })
     }
+
+    /// The process that holds the lock at `path`, if any does; 0 when the file does not say which.
+    pub(super) fn holder(path: &Path) -> Result<Option<u32>> {
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(Error::unavailable(format!("`{}` cannot be read: {error}", path.display())));
+            }
+        };
+        // Shared, and for this moment only: an open meanwhile is told that the store is held.
+        match file.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(TryLockError::WouldBlock) => Ok(Some(pid(&mut file).parse().unwrap_or(0))),
+            Err(TryLockError::Error(error)) => {
+                Err(Error::unavailable(format!("`{}` cannot be looked at: {error}", path.display())))
+            }
+        }
+    }
+}
+
+/// What the holder has written.
+fn pid(file: &mut File) -> String {
+    let mut text = String::new();
+    let read = file.take(32).read_to_string(&mut text);
+    read.map_or_else(|_| String::new(), |_| text.trim().to_owned())
 }
 
 fn held(file: &mut File) -> Error {
-    let mut text = String::new();
-    let holder = match file.take(32).read_to_string(&mut text) {
-        Ok(_) if !text.trim().is_empty() => format!("process {}", text.trim()),
-        _ => "another process".to_owned(),
+    let holder = match pid(file).as_str() {
+        "" => "another process".to_owned(),
+        pid => format!("process {pid}"),
     };
     Error::new(Code::Locked, format!("the store is held by {holder}"))
         .hint("stop it, or use the daemon that holds it: `poc-memory daemon status`")
@@ -60,8 +85,11 @@ mod tests {
         let error = Lock::take(&path).err().unwrap();
         assert_eq!(error.code, Code::Locked);
         assert_eq!(error.message, format!("the store is held by process {}", std::process::id()));
+        assert_eq!(Lock::holder(&path).unwrap(), Some(std::process::id()));
         drop(first);
+        assert_eq!(Lock::holder(&path).unwrap(), None);
         Lock::take(&path).unwrap();
+        assert_eq!(Lock::holder(&folder.path().join("none")).unwrap(), None);
     }
 
     #[test]

@@ -321,6 +321,38 @@ impl Store {
         Ok(found.filter(|txn| txn.tenant == self.tenant))
     }
 
+    /// The checksum of a past transaction's record, of whichever tenant, which tells it from the one with its number in
+    /// another log.
+    pub fn checksum(&self, seq: u64) -> Result<Option<u32>> {
+        Ok(self.shared.log.read(seq)?.map(|(_, checksum)| checksum))
+    }
+
+    /// Sequence number of the last durable transaction, of whichever tenant; 0 when there is none.
+    pub fn last(&self) -> u64 {
+        self.shared.log.last()
+    }
+
+    /// The vectors of a node for an embedder, by part.
+    pub fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
+        let mut parts = Vec::new();
+        for (key, bytes) in self.own().raw_range(Table::Vectors, id.as_bytes())? {
+            if keys::read_vector(&key)?.2 == embedder.as_bytes() {
+                parts.push(vector::decode(&bytes)?.to_vec());
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Refuses the store in a directory when a newer release wrote it. Opens and changes nothing.
+    pub fn check_format(directory: &Path) -> Result<()> {
+        log::check_format(&directory.join("log"))
+    }
+
+    /// The process that has the store in a directory open, if any has; 0 when it does not say which.
+    pub fn holder(directory: &Path) -> Result<Option<u32>> {
+        Lock::holder(&directory.join("lock"))
+    }
+
     /// Sizes on disk in bytes, of all tenants together: log, records.
     pub fn sizes(&self) -> Result<(u64, u64)> {
         Ok((self.shared.log.bytes(), self.shared.engine.size()?))

@@ -68,6 +68,17 @@ pub trait Records {
         Ok(edges)
     }
 
+    /// The edges of some kinds that start at a node.
+    fn edges_from(&self, id: NodeId, kinds: &[EdgeKind]) -> Result<Vec<Edge>> {
+        let mut edges = Vec::new();
+        for (key, bytes) in self.raw_range(Table::Edges, id.as_bytes())? {
+            if kinds.contains(&keys::read_edge(&key)?.1) {
+                edges.push(Edge::decode(&bytes)?);
+            }
+        }
+        Ok(edges)
+    }
+
     /// The last visit of a node by each agent.
     fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
         let visits: Vec<(_, Visit)> = self.range(id.as_bytes())?;

@@ -1,0 +1,203 @@
+//! Profiles, and two stores that are synchronised by the real programs.
+
+use crate::support::World;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The titles of all notes of a profile.
+fn titles(world: &World, profile: &str) -> BTreeSet<String> {
+    let ran = world.run(&["--profile", profile, "export"]);
+    assert_eq!(ran.status, 0, "{ran:#?}");
+    let title = |line: &str| {
+        let note: Value = serde_json::from_str(line).unwrap();
+        note["title"].as_str().unwrap().to_owned()
+    };
+    ran.stdout.lines().map(title).collect()
+}
+
+fn insert(world: &World, profile: &str, title: &str) {
+    let body = format!("{title} is what this note is about.");
+    world.json(&["--profile", profile, "insert", "--title", title, "--body", &body]);
+}
+
+#[track_caller]
+fn counts(answer: &Value) -> [u64; 3] {
+    ["pulled", "deleted", "pushed"].map(|field| answer[field].as_u64().unwrap())
+}
+
+#[test]
+fn profiles_are_made_listed_and_shown() {
+    let world = World::new();
+    let made = world.json(&["profile", "create", "work"]);
+    assert_eq!((made["name"].as_str(), made["stored"].as_bool()), (Some("work"), Some(true)));
+    assert_eq!(world.json_ending(&["profile", "create", "work"], 1)["error"]["code"], "conflict");
+    assert_eq!(world.json_ending(&["profile", "create", "a/b"], 2)["error"]["at"]["field"], "profile");
+    insert(&world, "work", "Ropes");
+    let listed = world.run(&["--profile", "work", "profile", "list"]);
+    assert_eq!(listed.stdout, "  default  no store yet\n* work     no daemon\n");
+    let shown = world.json(&["profile", "show", "work"]);
+    assert_eq!(shown["store"], json!(world.home().join("profiles/work/store")));
+    let unknown = world.json_ending(&["profile", "show", "wrok"], 1);
+    assert_eq!(unknown["error"]["hint"], "did you mean `work`?");
+    assert!(!world.home().join("profiles/wrok").exists());
+    // The profile without a name has one, too.
+    insert(&world, "default", "Sails");
+    assert_eq!(world.json(&["stats"])["nodes"], 1);
+}
+
+/// What a person does from the first bind to the detachment, with and without a daemon.
+fn story(world: &World) {
+    world.json(&["profile", "create", "shared"]);
+    insert(world, "default", "Ropes");
+    insert(world, "default", "Sails");
+    insert(world, "shared", "Lamps");
+    assert_eq!(world.json_ending(&["profile", "remote", "sync"], 1)["error"]["code"], "not_found");
+    assert_eq!(world.json(&["profile", "remote", "status"])["remote"], Value::Null);
+    let bound = world.json(&["profile", "remote", "bind", "shared"]);
+    assert_eq!((bound["remote"].as_str(), bound["trust"].as_str()), (Some("shared"), Some("user")));
+    let dry = world.json(&["profile", "remote", "sync", "--dry-run"]);
+    assert_eq!(counts(&dry), [1, 0, 2]);
+    assert_eq!(dry["would"]["pull"][0]["key"], "lamps");
+    assert_eq!(titles(world, "shared").len(), 1, "a dry run writes nothing");
+    let said = world.run(&["profile", "remote", "sync"]);
+    assert_eq!(
+        (said.status, said.stdout.as_str()),
+        (0, "1 pulled, 0 deleted, 2 pushed\n"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(titles(world, "shared"), titles(world, "default"));
+    assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 0, 0]);
+    assert_eq!(world.json(&["get", "lamps"])["origin"], "remote");
+    assert_eq!(world.json(&["get", "ropes"])["origin"], "pushed");
+    // It is found by its words at once.
+    assert_eq!(world.json(&["search", "lamps"])["results"][0]["key"], "lamps");
+
+    world.json(&["--profile", "shared", "delete", "sails"]);
+    world.json(&["link", "lamps", "ropes", "--reason", "both hang"]);
+    let synced = world.json(&["profile", "remote", "sync"]);
+    assert_eq!(counts(&synced), [0, 1, 0]);
+    assert_eq!(synced["links"]["pushed"], 1);
+    assert_eq!(world.json(&["--profile", "shared", "get", "lamps"])["edges"]["link"][0]["key"], "ropes");
+    let status = world.json(&["profile", "remote", "status"]);
+    assert_eq!(counts(&status["remote"]["last"]), [0, 1, 0]);
+    assert_eq!(status["remote"]["problem"], Value::Null);
+
+    world.json(&["--profile", "shared", "delete", "ropes"]);
+    world.json(&["profile", "remote", "detach"]);
+    world.json(&["profile", "remote", "bind", "shared"]);
+    assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 0, 1], "detached notes are immune");
+}
+
+#[test]
+fn two_stores_are_synchronised_without_a_daemon() {
+    story(&World::new());
+}
+
+#[test]
+fn two_stores_are_synchronised_by_the_daemon_of_one() {
+    let mut world = World::new();
+    world.start_daemon();
+    story(&world);
+    world.stop_daemon();
+}
+
+#[test]
+fn a_remote_that_another_process_holds_is_refused_with_its_pid() {
+    let mut remote = World::new();
+    remote.start_daemon();
+    let world = World::new();
+    insert(&world, "default", "Ropes");
+    let home = remote.home().to_str().unwrap();
+    world.json(&["profile", "remote", "bind", home]);
+    let refused = world.json_ending(&["profile", "remote", "sync"], 5);
+    assert_eq!(refused["error"]["code"], "locked");
+    let pid = remote.daemon_pid();
+    assert!(refused["error"]["message"].as_str().unwrap().contains(&format!("process {pid}")), "{refused}");
+    assert_eq!(world.json(&["profile", "remote", "status"])["remote"]["held_by"], pid);
+    remote.stop_daemon();
+    let answer = world.json(&["profile", "remote", "sync"]);
+    assert_eq!(counts(&answer), [0, 0, 1]);
+    assert_eq!(remote.json(&["get", "ropes"])["trust"], "user");
+}
+
+#[test]
+fn a_folder_is_given_as_one_types_it() {
+    let world = World::new();
+    insert(&world, "default", "Ropes");
+    let refused = world.json_ending(&["profile", "remote", "bind", "./disk"], 1);
+    assert_eq!(
+        (refused["error"]["code"].as_str(), refused["error"]["at"]["field"].as_str()),
+        (Some("not_found"), Some("remote"))
+    );
+    assert!(!world.home().join("disk").exists());
+    let bound = world.json(&["profile", "remote", "bind", "./disk", "--create", "--trust", "agent"]);
+    assert_eq!(bound["remote"], json!(world.home().join("disk")));
+    assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 0, 1]);
+    std::os::unix::fs::symlink(world.home(), world.home().join("link")).unwrap();
+    let same = world.json_ending(&["profile", "remote", "bind", "link/"], 1);
+    assert_eq!(same["error"]["code"], "conflict");
+}
+
+/// `kill -9` of whoever synchronises, again and again, at other moments; the last one is let through.
+#[test]
+fn a_killed_sync_is_completed_by_the_next() {
+    for served in [false, true] {
+        let mut world = World::new();
+        world.json(&["profile", "create", "shared"]);
+        let lines = |side: &str| -> String {
+            (0..150)
+                .map(|n| format!("{{\"key\":\"{side}-{n}\",\"title\":\"{side} {n}\",\"body\":\"Number {n} of {side}, unlike {}\"}}\n", n * 7919 % 150))
+                .collect()
+        };
+        world.write("ours.jsonl", &lines("ours"));
+        world.write("theirs.jsonl", &lines("theirs"));
+        world.json(&["import", "ours.jsonl"]);
+        world.json(&["--profile", "shared", "import", "theirs.jsonl"]);
+        world.json(&["profile", "remote", "bind", "shared"]);
+        let mut cut = 0;
+        for round in 1..=6u32 {
+            if served {
+                world.start_daemon();
+            }
+            let mut sync = world
+                .command("poc-memory")
+                .args(["profile", "remote", "sync"])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let moment = Instant::now() + Duration::from_millis(150) * round;
+            let ended = loop {
+                match sync.try_wait().unwrap() {
+                    Some(_) => break true,
+                    None if Instant::now() >= moment => break false,
+                    None => std::thread::yield_now(),
+                }
+            };
+            cut += u32::from(!ended);
+            if served {
+                world.kill_daemon();
+            } else {
+                let pid = sync.id().to_string();
+                Command::new("kill").args(["-9", &pid]).stderr(Stdio::null()).status().unwrap();
+            }
+            sync.wait().unwrap();
+        }
+        assert!(cut > 0, "every sync was done before it was killed");
+        world.json(&["profile", "remote", "sync"]);
+        let (ours, theirs) = (titles(&world, "default"), titles(&world, "shared"));
+        assert_eq!(ours.len(), 300);
+        assert_eq!(ours, theirs);
+        for profile in ["default", "shared"] {
+            assert_eq!(world.json(&["--profile", profile, "stats"])["nodes"], 300, "none twice");
+        }
+        assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 0, 0]);
+        // All of them were in both: what goes there goes here.
+        world.json(&["--profile", "shared", "delete", "ours-7"]);
+        world.json(&["--profile", "shared", "delete", "theirs-7"]);
+        assert_eq!(counts(&world.json(&["profile", "remote", "sync"])), [0, 2, 0]);
+    }
+}
