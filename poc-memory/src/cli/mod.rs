@@ -66,7 +66,10 @@ fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<Answer
     };
     // A name that was mistyped must not look like a memory that has forgotten everything.
     if !session.paths.exists() && !session.globals.json {
-        tracing::warn!("the profile `{}` is new and empty; see `poc-memory profile list`", session.paths.profile());
+        tracing::warn!(
+            "the profile `{}` is new and empty; see `poc-memory profile list`",
+            session.paths.profile()
+        );
     }
     let mut connection = if op.needs_daemon {
         Connection::Daemon(dispatch::connect_daemon(&session.paths, &config)?)
