@@ -35,9 +35,13 @@ live:
     bash tests/live/run.sh
 
 # Tools nobody here wrote, against the real daemon: what they count is printed. Installs them into target/conformance.
-conformance:
-    cargo build --release
+conformance: conformance-mcp
     bash tests/conformance/rest.sh
+
+# Of these the clients of MCP alone, which take a minute.
+conformance-mcp:
+    cargo build --release
+    bash tests/conformance/mcp.sh
 
 # Write REFERENCE.md and the tables of ARCHITECTURE.md anew after a change of the language.
 bless:

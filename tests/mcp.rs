@@ -1,5 +1,7 @@
 //! An assistant and the memory: the protocol as it stands on the wire.
 
+mod http;
+
 use crate::support::World;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -136,4 +138,12 @@ fn assistants_are_told_what_to_paste() {
         assert!(told["text"].as_str().unwrap().contains("mcp"), "{told}");
     }
     assert_eq!(world.run(&["mcp", "config", "notepad"]).status, 2);
+    let off = world.json_ending(&["mcp", "config", "codex", "--http"], 5);
+    assert!(off["error"]["hint"].as_str().unwrap().contains("[mcp]"), "{off}");
+    world.write("config.toml", "[mcp]\nhttp = true\n");
+    for client in ["claude-code", "cursor", "codex"] {
+        let told = world.json(&["mcp", "config", client, "--http"]);
+        assert!(told["text"].as_str().unwrap().contains("http://127.0.0.1:9977/mcp"), "{told}");
+    }
+    assert_eq!(world.run(&["mcp", "config", "claude-desktop", "--http"]).status, 2);
 }

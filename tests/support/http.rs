@@ -44,8 +44,8 @@ impl Http {
     /// The REST of a world whose daemon runs.
     pub(crate) fn of(world: &World) -> Http {
         let status = world.json(&["daemon", "status"]);
-        let address =
-            status["rest"].as_str().expect("REST is off").strip_prefix("http://").unwrap().to_owned();
+        let url = status["rest"].as_str().or(status["mcp"].as_str()).expect("HTTP is off");
+        let address = url.strip_prefix("http://").unwrap().trim_end_matches("/mcp").to_owned();
         let token = |name| std::fs::read_to_string(world.home().join(name)).unwrap().trim().to_owned();
         Http { address, full: token("token"), read: token("token-read") }
     }
@@ -97,10 +97,22 @@ pub(crate) fn heard(mut stream: TcpStream) -> Answered {
     let text = String::from_utf8(bytes).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let body = if head.to_lowercase().contains("transfer-encoding: chunked") {
-        panic!("answers are sent whole: {head}")
-    } else {
-        body.to_owned()
+    let lower = head.to_lowercase();
+    let body = match lower.contains("transfer-encoding: chunked") {
+        true if lower.contains("text/event-stream") => dechunked(body),
+        true => panic!("answers are sent whole: {head}"),
+        false => body.to_owned(),
     };
     Answered { status: status.unwrap_or_else(|| panic!("{head}")), head: head.to_owned(), body }
+}
+
+/// A body that was sent in chunks.
+fn dechunked(mut rest: &str) -> String {
+    let mut body = String::new();
+    while let Some((length, behind)) = rest.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).unwrap();
+        body.push_str(&behind[..length]);
+        rest = behind[length..].strip_prefix("\r\n").unwrap();
+    }
+    body
 }

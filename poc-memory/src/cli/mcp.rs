@@ -3,7 +3,7 @@
 use super::local::Local;
 use super::session::Session;
 use crate::config::Config;
-use crate::dispatch::Connection;
+use crate::dispatch::{self, Connection};
 use crate::error::{Error, Result};
 use crate::mcp::{Caller, Server};
 use crate::ops::{Access, Actor, OpDef};
@@ -84,6 +84,9 @@ impl Caller for Bridge {
 pub(super) struct Settings {
     /// The assistant
     client: Client,
+    /// Over HTTP, from a daemon that runs: nothing is started, and several machines may share a memory
+    #[arg(long)]
+    http: bool,
 }
 
 /// An assistant whose settings are known.
@@ -93,6 +96,61 @@ enum Client {
     ClaudeDesktop,
     Cursor,
     Codex,
+}
+
+impl Client {
+    /// What to paste for MCP over HTTP. The token stays in its file, or goes by the environment: what is
+    /// pasted is often shared.
+    fn over_http(self, session: &Session) -> Result<Snippet> {
+        let config = session.config()?;
+        if !config.mcp.http {
+            return Err(Error::unavailable("MCP is not served over HTTP")
+                .hint("set `http = true` under `[mcp]` in config.toml and start the daemon again"));
+        }
+        let url = match running(&session.paths, &config)? {
+            Some(url) => url,
+            None if config.rest.address.port() != 0 => format!("http://{}/mcp", config.rest.address),
+            None => {
+                return Err(Error::unavailable("the daemon takes any free port, and none runs")
+                    .hint("start `poc-daemon`, or name a port in `address` under `[rest]` in config.toml"));
+            }
+        };
+        let file = session.paths.token().display().to_string();
+        let (place, text) = match self {
+            Client::ClaudeCode => (
+                "shell",
+                format!(
+                    "claude mcp add --transport http poc-memory {url} --header \"Authorization: Bearer $(cat '{file}')\""
+                ),
+            ),
+            Client::Cursor => {
+                let headers = json!({ "Authorization": format!("Bearer ${{env:{TOKEN}}}") });
+                let servers = json!({ "mcpServers": { "poc-memory": { "url": url, "headers": headers } } });
+                (".cursor/mcp.json", format!("{servers:#}"))
+            }
+            Client::Codex => (
+                "~/.codex/config.toml",
+                format!("[mcp_servers.poc-memory]\nurl = {url:?}\nbearer_token_env_var = \"{TOKEN}\""),
+            ),
+            Client::ClaudeDesktop => {
+                return Err(Error::invalid("Claude Desktop reads no address with a token from its settings")
+                    .hint("leave `--http` out: it starts `poc-memory mcp`, which asks the daemon")
+                    .field("client"));
+            }
+        };
+        Ok(Snippet { place: place.into(), text })
+    }
+}
+
+/// The variable of the environment in which clients look for the token: `export
+/// POC_MEMORY_TOKEN=$(cat …/token)`.
+const TOKEN: &str = "POC_MEMORY_TOKEN";
+
+/// Where a running daemon serves MCP.
+fn running(paths: &Paths, config: &Config) -> Result<Option<String>> {
+    let Some(mut daemon) = dispatch::connect(paths, config)? else { return Ok(None) };
+    let status = daemon.call("daemon status", json!({}), &|_| {})?;
+    Ok(status.get("mcp").and_then(Value::as_str).map(str::to_owned))
 }
 
 /// What to paste, and where.
@@ -108,6 +166,9 @@ impl Local for Settings {
     type Output = Snippet;
 
     fn run(self, session: &Session) -> Result<Snippet> {
+        if self.http {
+            return self.client.over_http(session);
+        }
         let program = std::env::current_exe()
             .map_err(|error| Error::internal(format!("the program's own path cannot be told: {error}")))?;
         let program = program.display().to_string();

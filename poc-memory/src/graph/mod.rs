@@ -27,5 +27,5 @@ pub use likeness::key_like;
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use structure::{Communities, Embedding, Health, Outliers, PowerLaw, Rules, Saved, Source, clustering};
 pub use tenant::{Tenant, Tuple};
-pub use view::{Builder, Ix, MomentCursor, Neighbor, Tie, View};
+pub use view::{Builder, Ix, MomentCursor, Neighbor, Sight, Tie, View};
 pub use visit::{Visit, VisitOutcome};

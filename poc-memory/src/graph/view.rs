@@ -11,11 +11,13 @@ mod fields;
 mod lookup;
 mod moment;
 mod names;
+mod sight;
 mod snapshot;
 mod triangles;
 
 pub use build::Builder;
 pub use moment::MomentCursor;
+pub use sight::Sight;
 
 use super::Column;
 use super::edge::EdgeKind;
@@ -232,17 +234,6 @@ impl View {
     #[inline]
     pub fn is_live(&self, ix: Ix) -> bool {
         self.state(ix).is_some_and(State::is_live)
-    }
-
-    /// Whether searches see the node at `now`: one past its date has expired, even before that is
-    /// written down.
-    pub fn is_found_at(&self, ix: Ix, now: Timestamp) -> bool {
-        self.is_live(ix) && self.expires(ix).is_none_or(|at| at > now)
-    }
-
-    /// The nodes by id that searches see at `now`.
-    pub fn found_at(&self, now: Timestamp) -> impl Fn(NodeId) -> bool {
-        move |id| self.find(id).is_some_and(|ix| self.is_found_at(ix, now))
     }
 
     /// Whether indexes ascend with ids, so that a scan in index order is a scan in id order.

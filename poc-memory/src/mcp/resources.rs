@@ -3,7 +3,7 @@
 use super::Caller;
 use crate::error::{Error, Result};
 use crate::ops;
-use rmcp::model::{ResourceContents, ResourceTemplate};
+use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
 /// What stands in front of the key or id of a note.
@@ -17,6 +17,37 @@ pub(super) fn template() -> ResourceTemplate {
             "A note as Markdown: front matter, then its text. `node` is its key or id, percent-encoded",
         )
         .with_mime_type("text/markdown")
+}
+
+/// Notes on a page of the list.
+const PAGE: usize = 100;
+
+/// The next notes of the list, those changed last first, and where the list goes on.
+///
+/// # Errors
+/// `invalid_argument` for a cursor that is not ours, and as the op `search`.
+pub(super) fn page(caller: &dyn Caller, cursor: Option<&str>) -> Result<(Vec<Resource>, Option<String>)> {
+    let start: usize = cursor.map_or(Ok(0), str::parse).map_err(|_| {
+        Error::invalid("the cursor is none of this server's").hint("begin again without one").field("cursor")
+    })?;
+    let op = ops::find("search").ok_or_else(|| Error::internal("there is no op `search`"))?;
+    let pipeline = format!("all | sort:timestamp | offset:{start} | limit:{}", PAGE + 1);
+    let found = caller.call(op, json!({ "pipeline": [pipeline] }))?;
+    let hits = found.get("results").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let notes = hits.iter().take(PAGE).filter_map(|hit| {
+        let text = |field: &str| hit.get(field).and_then(Value::as_str);
+        let (key, title) = (text("key")?, text("title")?);
+        let note = Resource::new(format!("{NODES}{}", encoded(key)), key);
+        Some(note.with_title(title).with_mime_type("text/markdown"))
+    });
+    Ok((notes.collect(), (hits.len() > PAGE).then(|| (start + PAGE).to_string())))
+}
+
+/// A key as a part of a URI.
+fn encoded(key: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    key.bytes().map(one).collect()
 }
 
 /// The note a resource names.

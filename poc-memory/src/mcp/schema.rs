@@ -13,7 +13,7 @@ pub(super) fn input(op: &OpDef) -> Map<String, Value> {
 
 /// What a tool answers.
 pub(super) fn output(op: &OpDef) -> Map<String, Value> {
-    match common((op.answer_schema)().to_value()) {
+    match one_type(common((op.answer_schema)().to_value())) {
         Value::Object(schema) => ops::versioned_schema(schema),
         _ => Map::new(),
     }
@@ -26,13 +26,59 @@ pub(super) fn strict(schema: Value) -> Map<String, Value> {
     schema
 }
 
-/// What both have in common: no formats of our own.
+/// What both have in common: no formats of our own, and one type in each place.
 fn common(schema: Value) -> Value {
     each(schema, &|object| {
+        named_values(object);
         let own = |format: &Value| format.as_str().is_some_and(|format| OWN_FORMATS.contains(&format));
         if object.get("format").is_some_and(own) {
             object.shift_remove("format");
         }
+    })
+}
+
+/// Values that are listed each with what it means, as one list of values and one description: not
+/// every client knows `const`.
+fn named_values(object: &mut Map<String, Value>) {
+    let Some(Value::Array(choices)) = object.get("oneOf") else { return };
+    let text = |choice: &Value, word: &str| choice.get(word).and_then(Value::as_str).map(str::to_owned);
+    let values: Option<Vec<String>> = choices.iter().map(|choice| text(choice, "const")).collect();
+    let Some(values) = values.filter(|values| !values.is_empty()) else { return };
+    let meanings = values.iter().zip(choices).map(|(value, choice)| match text(choice, "description") {
+        Some(meaning) => format!("`{value}`: {}", meaning.trim_end_matches('.')),
+        None => format!("`{value}`"),
+    });
+    let meanings = meanings.collect::<Vec<_>>().join("; ");
+    let about = object
+        .get("description")
+        .and_then(Value::as_str)
+        .map_or(meanings.clone(), |about| format!("{}. {meanings}", about.trim_end_matches('.')));
+    object.shift_remove("oneOf");
+    object.insert("type".into(), "string".into());
+    object.insert("enum".into(), values.into());
+    object.insert("description".into(), about.into());
+}
+
+/// Several types in one place as a choice between schemas of one type each.
+fn one_type(schema: Value) -> Value {
+    each(schema, &|object| {
+        let Some(Value::Array(types)) = object.get("type").cloned() else { return };
+        let mut about = Map::new();
+        for word in ["description", "title", "default", "$schema"] {
+            if let Some(value) = object.shift_remove(word) {
+                about.insert(word.into(), value);
+            }
+        }
+        let branch = |name: Value| {
+            let mut branch = if name == "null" { Map::new() } else { object.clone() };
+            branch.insert("type".into(), name);
+            if let Some(Value::Array(values)) = branch.get_mut("enum") {
+                values.retain(|value| !value.is_null());
+            }
+            Value::Object(branch)
+        };
+        about.insert("anyOf".into(), types.into_iter().map(branch).collect());
+        *object = about;
     })
 }
 

@@ -6,9 +6,10 @@ use crate::ops::Access;
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, Implementation, InitializeResult, ListResourceTemplatesResult,
-    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ServerCapabilities,
+    CallToolRequestParams, CallToolResponse, Implementation, InitializeResult, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -84,6 +85,31 @@ impl ServerHandler for Server {
         .into())
     }
 
+    // The SDK would answer that there are none, and a server that has none at all says so otherwise.
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let cursor = request.and_then(|request| request.cursor);
+        let caller = self.caller.clone();
+        let page =
+            tokio::task::spawn_blocking(move || resources::page(caller.as_ref(), cursor.as_deref())).await;
+        let page = page.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let (notes, next) = page.map_err(|error| refused(&error, None))?;
+        let mut listed = ListResourcesResult::with_all_items(notes);
+        listed.next_cursor = next;
+        Ok(listed)
+    }
+
     async fn list_resource_templates(
         &self,
         _request: Option<PaginatedRequestParams>,
@@ -97,21 +123,24 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let (caller, uri) = (self.caller.clone(), request.uri);
+        let (caller, uri) = (self.caller.clone(), request.uri.clone());
         let read = tokio::task::spawn_blocking(move || resources::read(caller.as_ref(), &uri)).await;
         let contents = read.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         match contents {
             Ok(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),
-            Err(error) => Err(refused(&error)),
+            Err(error) => Err(refused(&error, Some(&request.uri))),
         }
     }
 }
 
-/// An error of a request that is no tool's.
-fn refused(error: &Error) -> ErrorData {
-    let data = serde_json::to_value(error).ok();
+/// An error of a request that is no tool's, with the resource it is about.
+fn refused(error: &Error, uri: Option<&str>) -> ErrorData {
+    let mut data = serde_json::to_value(error).ok();
+    if let (Some(Value::Object(data)), Some(uri)) = (&mut data, uri) {
+        data.insert("uri".into(), uri.into());
+    }
     match error.code {
-        Code::NotFound => ErrorData::resource_not_found(error.message.clone(), data),
+        Code::NotFound | Code::Rejected => ErrorData::resource_not_found(error.message.clone(), data),
         Code::InvalidArgument => ErrorData::invalid_params(error.message.clone(), data),
         _ => ErrorData::internal_error(error.message.clone(), data),
     }

@@ -1,7 +1,7 @@
 //! The edges of a node as seen from it.
 
 use crate::error::Result;
-use crate::graph::{EdgeKind, NodeId};
+use crate::graph::{EdgeKind, NodeId, Sight};
 use crate::store::Records;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -40,14 +40,18 @@ pub struct End {
     pub reason: String,
 }
 
-/// The edges of a node by kind; the strongest first, then by key.
-pub fn of<R: Records + ?Sized>(records: &R, id: NodeId) -> Result<BTreeMap<EdgeKind, Vec<End>>> {
+/// The edges of a node by kind to what is seen; the strongest first, then by key.
+pub fn of<R: Records + ?Sized>(
+    records: &R,
+    id: NodeId,
+    sight: Sight,
+) -> Result<BTreeMap<EdgeKind, Vec<End>>> {
     let mut edges: BTreeMap<EdgeKind, Vec<End>> = BTreeMap::new();
     for edge in records.edges(id)? {
         let (direction, other) =
             if edge.src == id { (Direction::Out, edge.dst) } else { (Direction::In, edge.src) };
         // Gone since the edges were read.
-        let Some(node) = records.node(other)? else { continue };
+        let Some(node) = records.node(other)?.filter(|node| sight.admits(node.trust)) else { continue };
         edges.entry(edge.kind).or_default().push(End {
             direction,
             id: other,

@@ -1,9 +1,9 @@
 //! What happened to a node.
 
-use super::Memory;
 use super::diff::{self, FieldChange};
+use super::{Memory, resolve};
 use crate::error::Result;
-use crate::graph::NodeId;
+use crate::graph::{NodeId, Sight};
 use crate::store::{Cause, Change};
 
 /// The history of one node.
@@ -55,9 +55,10 @@ impl Did {
 }
 
 /// The history of the node that an id or a key names; of a deleted node only by its id.
-pub fn find(memory: &Memory, name: &str) -> Result<History> {
+pub fn find(memory: &Memory, name: &str, sight: Sight) -> Result<History> {
     match memory.find(name) {
-        Ok(node) => Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id)? }),
+        Ok(node) => resolve::seen(node, sight)
+            .and_then(|node| Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id)? })),
         Err(unknown) => {
             let Ok(id) = name.parse::<NodeId>() else { return Err(unknown) };
             let changes = memory.store.history(id)?;
@@ -65,7 +66,7 @@ pub fn find(memory: &Memory, name: &str) -> Result<History> {
                 changes.iter().rev().find_map(|change| change.after.as_ref().or(change.before.as_ref()));
             match last {
                 Some(node) => {
-                    let key = node.key.clone();
+                    let key = resolve::seen(node.clone(), sight)?.key;
                     Ok(History { id, key, entries: changes.into_iter().map(entry).collect() })
                 }
                 None => Err(unknown),

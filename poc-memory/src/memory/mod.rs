@@ -174,6 +174,7 @@ impl Memory {
             embedder: self.embedder.as_ref(),
             config: &self.config,
             now: self.now(),
+            quarantined: true,
             revisit_on_change: true,
         }
     }

@@ -5,7 +5,7 @@ use super::history::{self, Entry};
 use super::past::Past;
 use super::{Memory, resolve};
 use crate::error::Result;
-use crate::graph::{Node, NodeId, View};
+use crate::graph::{Node, NodeId, Sight, View};
 use crate::query::{Indexes, Sources};
 use crate::store::{Records, Table};
 use crate::time::{Moment, Timestamp};
@@ -16,6 +16,7 @@ pub struct Reading<'a> {
     memory: &'a Memory,
     state: State,
     now: Timestamp,
+    quarantined: bool,
     // Indexes completed when it began.
     completed: usize,
 }
@@ -36,9 +37,23 @@ impl<'a> Reading<'a> {
         let view = memory.store.view();
         let now = memory.now();
         Ok(match moment.map(|moment| moment.from(now)) {
-            None => Reading { memory, state: State::Newest(view), now, completed },
-            Some(at) => Reading { memory, state: State::Past(memory.past(at)?), now: at, completed },
+            None => Reading { memory, state: State::Newest(view), now, quarantined: true, completed },
+            Some(at) => {
+                let state = State::Past(memory.past(at)?);
+                Reading { memory, state, now: at, quarantined: true, completed }
+            }
         })
+    }
+
+    /// The same, without what is quarantined unless `quarantined` is set.
+    #[must_use]
+    pub fn seeing(self, quarantined: bool) -> Reading<'a> {
+        Reading { quarantined, ..self }
+    }
+
+    /// What it sees.
+    pub fn sight(&self) -> Sight {
+        Sight { now: self.now, quarantined: self.quarantined }
     }
 
     /// The instant questions take for now.
@@ -65,12 +80,15 @@ impl<'a> Reading<'a> {
             State::Newest(_) => self.memory,
             State::Past(past) => past.as_ref(),
         };
-        Sources { indexes, now: self.now, ..self.memory.sources(self.view()) }
+        Sources { indexes, now: self.now, quarantined: self.quarantined, ..self.memory.sources(self.view()) }
     }
 
     /// The node, in any state, that an id or a key names.
+    ///
+    /// # Errors
+    /// `not_found`; `rejected` when it is quarantined and that is not seen.
     pub fn find(&self, name: &str) -> Result<Node> {
-        resolve::find(self, self.view(), name)
+        resolve::seen(resolve::find(self, self.view(), name)?, self.sight())
     }
 
     /// The changes of a node up to here, oldest first.

@@ -3,12 +3,11 @@
 use super::{Memory, weigh};
 use crate::config;
 use crate::error::{Error, Result};
-use crate::graph::{Node, NodeId, View};
+use crate::graph::{Node, NodeId, Sight, View};
 use crate::rank::gate::{Signals, Verdict};
 use crate::rank::jaccard;
 use crate::retrieve::Hit;
 use crate::store::Cause;
-use crate::time::Timestamp;
 
 /// What is known of a question.
 #[derive(Clone, Debug)]
@@ -20,10 +19,10 @@ pub struct Known {
 }
 
 /// Judges the notes with the titles nearest to a text, whose vector is `vector`, and tells the best.
-pub fn recognize(memory: &Memory, view: &View, text: &str, vector: &[f32], now: Timestamp) -> Result<Known> {
+pub fn recognize(memory: &Memory, view: &View, text: &str, vector: &[f32], sight: Sight) -> Result<Known> {
     let config = &memory.config.query;
     let gate = gate(memory)?;
-    let near = memory.vectors.search_titles(vector, config.pool, &view.found_at(now))?;
+    let near = memory.vectors.search_titles(vector, config.pool, &view.found_at(sight))?;
     let mut best: Option<(f64, Verdict, Node, Signals)> = None;
     for hit in near.into_iter().filter(|hit| hit.cosine >= gate.least_vec) {
         let Some(node) = memory.store.node(hit.id)? else { continue };
@@ -56,15 +55,9 @@ fn gate(memory: &Memory) -> Result<&config::Gate> {
 }
 
 /// The notes nearest to what is not known.
-pub fn fallback(
-    memory: &Memory,
-    view: &View,
-    text: &str,
-    vector: &[f32],
-    now: Timestamp,
-) -> Result<Vec<Hit>> {
+pub fn fallback(memory: &Memory, view: &View, text: &str, vector: &[f32], sight: Sight) -> Result<Vec<Hit>> {
     let wanted = memory.config.query.fallback;
-    Ok(memory.retriever().find_near(text, vector, wanted, &view.found_at(now))?.hits)
+    Ok(memory.retriever().find_near(text, vector, wanted, &view.found_at(sight))?.hits)
 }
 
 /// Counts that a note was used.

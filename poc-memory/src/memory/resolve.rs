@@ -1,7 +1,7 @@
 //! What a person writes for a node: its id or its key.
 
-use crate::error::{Error, Result};
-use crate::graph::{Node, NodeId, View, key_like, normal_key};
+use crate::error::{Code, Error, Result};
+use crate::graph::{Node, NodeId, Sight, View, key_like, normal_key};
 use crate::store::{Records, Tx};
 
 /// The node, in any state, that an id or a key names among `records`. `view` is asked for a name
@@ -19,6 +19,15 @@ pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result
         },
     };
     found.ok_or_else(|| unknown(name, view))
+}
+
+/// The node, when it is seen.
+pub fn seen(node: Node, sight: Sight) -> Result<Node> {
+    if sight.admits(node.trust) {
+        return Ok(node);
+    }
+    Err(Error::new(Code::Rejected, "the note is quarantined: nobody has vouched for what it says")
+        .hint("a person may look at it; set `quarantined` to see it all the same"))
 }
 
 /// The node with an id, or that there is none.

@@ -126,15 +126,16 @@ fn an_update_is_a_new_version() {
     let now = node(&memory, id);
     assert_eq!((now.version, now.body.as_str(), now.emotion), (3, "Lentil soup for lunch", 5.0));
 
-    let changes: Vec<String> = history::find(&memory, "journal")
-        .unwrap()
-        .entries
-        .iter()
-        .map(|entry| {
-            let fields: Vec<&str> = entry.fields.iter().map(|change| change.field.as_str()).collect();
-            format!("v{} {} {fields:?}", entry.version, entry.did.name())
-        })
-        .collect();
+    let changes: Vec<String> =
+        history::find(&memory, "journal", crate::graph::Sight::of_person(memory.now()))
+            .unwrap()
+            .entries
+            .iter()
+            .map(|entry| {
+                let fields: Vec<&str> = entry.fields.iter().map(|change| change.field.as_str()).collect();
+                format!("v{} {} {fields:?}", entry.version, entry.did.name())
+            })
+            .collect();
     insta::assert_snapshot!(changes.join("\n"), @r#"
     v1 created []
     v2 changed ["title", "body"]
@@ -354,7 +355,8 @@ fn a_deleted_note_is_gone_with_everything_but_its_history() {
     assert_eq!(memory.store.edges(b).unwrap(), []);
     assert_eq!(memory.store.visits(a).unwrap(), []);
     assert_eq!(write(&memory, |tx| delete::apply(tx, a)).unwrap_err().code, Code::NotFound);
-    let history = history::find(&memory, &a.to_string()).unwrap();
+    let history =
+        history::find(&memory, &a.to_string(), crate::graph::Sight::of_person(memory.now())).unwrap();
     assert_eq!((history.key.as_str(), history.entries.last().unwrap().did), ("a", history::Did::Deleted));
     assert!(!memory.insert(draft(JOURNAL)).unwrap().duplicate, "its content is free again");
 }

@@ -17,6 +17,11 @@ pub(crate) struct Classify {
     #[arg(value_parser = argument::text)]
     #[schemars(regex(pattern = r"\S"))]
     text: String,
+    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
+    /// a person always
+    #[arg(long)]
+    #[serde(default)]
+    quarantined: bool,
 }
 
 /// Keywords, most frequent first.
@@ -48,7 +53,7 @@ impl Op for Classify {
         let memory = ctx.memory;
         let text = argument::filled(&self.text, "text")?;
         let view = memory.store.view();
-        let counts = classify::classify(memory, &view, text, memory.now())?;
+        let counts = classify::classify(memory, &view, text, ctx.sight(self.quarantined))?;
         let freshness = freshness::of(memory, &view);
         Ok(Classified {
             keywords: counts.into_iter().map(|(keyword, count)| Counted { keyword, count }).collect(),

@@ -1,6 +1,6 @@
 //! How an op is declared, and the erased form of the declaration.
 
-use super::{Ctx, wording};
+use super::{Ctx, described, wording};
 use crate::error::{Code, Error, Exit, Result};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
@@ -150,7 +150,7 @@ impl OpDef {
             },
             show: |answer| Ok(O::show(&decode(answer.clone())?)),
             exit: |answer| Ok(O::exit(&decode(answer.clone())?)),
-            request_schema: schema::<O>,
+            request_schema: || described::request(schema::<O>()),
             answer_schema: schema::<O::Output>,
         }
     }

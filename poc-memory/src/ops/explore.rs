@@ -25,8 +25,13 @@ pub(crate) struct Explore {
     #[arg(value_parser = argument::text)]
     #[schemars(regex(pattern = r"\S"))]
     text: String,
-    /// A keyword the starts should have; repeat it for more
-    #[arg(long = "keyword", short = 'k', value_name = "WORD")]
+    /// Keywords of which the starts should have one
+    #[arg(
+        long = "keyword",
+        short = 'k',
+        value_name = "WORD",
+        help = "A keyword the starts should have; repeat it for more"
+    )]
     #[serde(default)]
     keywords: Vec<String>,
     /// Hops, 1 to 8 [default: 3]
@@ -44,6 +49,11 @@ pub(crate) struct Explore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     target_count: Option<usize>,
+    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
+    /// a person always
+    #[arg(long)]
+    #[serde(default)]
+    quarantined: bool,
 }
 
 /// The notes on the way, best first.
@@ -105,7 +115,8 @@ impl Op for Explore {
             vector: &memory.embedder.embed_one(text)?,
         };
         let view = memory.store.view();
-        let found = explore::explore(&wish, &memory.vectors, &view, config, &view.found_at(memory.now()))?;
+        let seen = view.found_at(ctx.sight(self.quarantined));
+        let found = explore::explore(&wish, &memory.vectors, &view, config, &seen)?;
         let freshness = freshness::of(memory, &view);
         let visited = |node: explore::Visited| {
             let ix = view

@@ -30,6 +30,11 @@ pub(crate) struct Get {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
+    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
+    /// a person always
+    #[arg(long)]
+    #[serde(default)]
+    quarantined: bool,
 }
 
 /// A note with everything known about it.
@@ -97,7 +102,7 @@ impl Op for Get {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Shown> {
         let memory = ctx.memory;
-        let reading = Reading::of(memory, self.at)?;
+        let reading = Reading::of(memory, self.at)?.seeing(ctx.sight(self.quarantined).quarantined);
         let node = reading.find(&self.node)?;
         let freshness = reading.freshness();
         let view = reading.view();
@@ -109,7 +114,7 @@ impl Op for Get {
             accesses: activity.accesses,
             replayed: activity.replayed,
             replay_interval: activity.replay_interval,
-            edges: edges::of(&reading, node.id)?,
+            edges: edges::of(&reading, node.id, reading.sight())?,
             visits: note
                 .visits()
                 .map(|(agent, visit)| Seen {

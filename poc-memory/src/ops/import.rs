@@ -18,15 +18,24 @@ const SHOWN: usize = 10;
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Import {
-    /// Folder or file; `-` reads standard input
-    #[arg(value_name = "PATH", value_parser = argument::input)]
+    /// Folder or file, or the text of one
+    #[arg(
+        value_name = "PATH",
+        value_parser = argument::input,
+        help = "Folder or file; `-` reads standard input"
+    )]
     from: Input,
     /// Type of notes that name none [default: semantic]
     #[arg(long = "type", value_name = "TYPE")]
     #[serde(rename = "type")]
     node_type: Option<String>,
-    /// A keyword for every note; repeat it for more
-    #[arg(long = "keyword", short = 'k', value_name = "WORD")]
+    /// Keywords for every note
+    #[arg(
+        long = "keyword",
+        short = 'k',
+        value_name = "WORD",
+        help = "A keyword for every note; repeat it for more"
+    )]
     #[serde(default)]
     keywords: Vec<String>,
 }

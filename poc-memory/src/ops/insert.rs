@@ -14,14 +14,26 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Insert {
-    /// One line; the first line of the body when left out. `-` reads standard input
-    #[arg(long, short, value_name = "TEXT", value_parser = argument::text)]
+    /// One line; the first line of the body when left out
+    #[arg(
+        long,
+        short,
+        value_name = "TEXT",
+        value_parser = argument::text,
+        help = "One line; the first line of the body when left out. `-` reads standard input"
+    )]
     title: Option<String>,
-    /// Markdown. `-` reads standard input
-    #[arg(long, short, value_name = "TEXT", value_parser = argument::text)]
+    /// Markdown
+    #[arg(
+        long,
+        short,
+        value_name = "TEXT",
+        value_parser = argument::text,
+        help = "Markdown. `-` reads standard input"
+    )]
     body: Option<String>,
-    /// A keyword; repeat it for more
-    #[arg(long = "keyword", short = 'k', value_name = "WORD")]
+    /// Keywords
+    #[arg(long = "keyword", short = 'k', value_name = "WORD", help = "A keyword; repeat it for more")]
     #[serde(default)]
     keywords: Vec<String>,
     /// The name of the note; made from the title when left out

@@ -8,6 +8,7 @@ mod classify;
 mod daemon;
 mod def;
 mod delete;
+mod described;
 mod explore;
 mod export;
 mod get;
@@ -35,6 +36,7 @@ pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub use def::{Access, Method, Op, OpDef, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 
+use crate::graph::Sight;
 use crate::memory::Memory;
 use crate::store::Cause;
 
@@ -54,6 +56,11 @@ pub struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
+    /// What the caller sees: a person everything, a model what is quarantined only when it asks for it.
+    fn sight(&self, quarantined: bool) -> Sight {
+        Sight { now: self.memory.now(), quarantined: quarantined || self.actor == Actor::Person }
+    }
+
     /// The cause of the transaction an op makes.
     fn cause(&self, op: &str) -> Cause {
         self.memory.cause(self.actor.name(), op)

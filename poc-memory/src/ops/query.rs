@@ -24,6 +24,11 @@ pub(crate) struct Query {
     #[arg(long)]
     #[serde(default)]
     signals_only: bool,
+    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
+    /// a person always
+    #[arg(long)]
+    #[serde(default)]
+    quarantined: bool,
 }
 
 /// What is known.
@@ -63,14 +68,14 @@ impl Op for Query {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
         let text = argument::filled(&self.query, "query")?;
-        let (memory, now) = (ctx.memory, ctx.memory.now());
+        let (memory, sight) = (ctx.memory, ctx.sight(self.quarantined));
         let view = memory.store.view();
         let vector = memory.embedder.embed_one(text)?;
-        let known = recognize::recognize(memory, &view, text, &vector, now)?;
+        let known = recognize::recognize(memory, &view, text, &vector, sight)?;
         let mut freshness = freshness::of(memory, &view);
         let fallback = match known.verdict {
             Verdict::Miss if !self.signals_only => {
-                retrieve::found(ctx, &view, recognize::fallback(memory, &view, text, &vector, now)?)?
+                retrieve::found(ctx, &view, recognize::fallback(memory, &view, text, &vector, sight)?)?
             }
             _ => Vec::new(),
         };

@@ -25,6 +25,11 @@ pub(crate) struct Retrieve {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     top_k: Option<usize>,
+    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
+    /// a person always
+    #[arg(long)]
+    #[serde(default)]
+    quarantined: bool,
 }
 
 /// What was found, best first.
@@ -66,7 +71,8 @@ impl Op for Retrieve {
         let wanted = self.top_k.unwrap_or(ctx.memory.config.retrieve.top_k);
         argument::within("top_k", wanted, 1..=MOST)?;
         let view = ctx.memory.store.view();
-        let hits = ctx.memory.retriever().find(text, wanted, &view.found_at(ctx.memory.now()))?.hits;
+        let hits =
+            ctx.memory.retriever().find(text, wanted, &view.found_at(ctx.sight(self.quarantined)))?.hits;
         let freshness = freshness::of(ctx.memory, &view);
         Ok(Answer {
             results: found(ctx, &view, hits)?,

@@ -47,18 +47,28 @@ fn language() -> String {
     text
 }
 
-/// Find notes with a pipeline: `search btree journal -p spread`, or
-/// `search -p 'all | type:episodic | sort:priority | limit:20'`.
+/// Find notes by words, by a pipeline such as `all | type:episodic | sort:priority | limit:20`, or by
+/// words that a pipeline such as `spread` goes on from.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
-#[command(after_help = EXAMPLES, after_long_help = language())]
+#[command(
+    about = "Find notes with a pipeline: `search btree journal -p spread`, or `search -p 'all | type:episodic | sort:priority | limit:20'`",
+    long_about = None,
+    after_help = EXAMPLES,
+    after_long_help = language()
+)]
 pub(crate) struct Search {
     /// Words to look for: the text of the pipeline's first stage where it takes one, else a `match:`
     /// in front
     #[serde(default)]
     terms: Vec<String>,
-    /// A stage, or several with `|` between them; repeat it for more
-    #[arg(long = "pipeline", short, value_name = "STAGE")]
+    /// Stages, in order; a text may be several with `|` between them
+    #[arg(
+        long = "pipeline",
+        short,
+        value_name = "STAGE",
+        help = "A stage, or several with `|` between them; repeat it for more"
+    )]
     #[serde(default)]
     pipeline: Vec<String>,
     /// Say what each stage does, how many notes it takes and gives, and how long it needs
@@ -69,6 +79,11 @@ pub(crate) struct Search {
     #[arg(long, value_name = "TIME", value_parser = argument::moment)]
     #[serde(default)]
     at: Option<Moment>,
+    /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
+    /// a person always
+    #[arg(long)]
+    #[serde(default)]
+    quarantined: bool,
 }
 
 /// What was found.
@@ -127,7 +142,7 @@ impl Op for Search {
             stages.push(ctx.memory.config.search.pipeline.clone());
         }
         let pipeline = Pipeline::from_parts(&self.terms, &stages, &ctx.memory.names.load())?;
-        let reading = Reading::of(ctx.memory, self.at)?;
+        let reading = Reading::of(ctx.memory, self.at)?.seeing(ctx.sight(self.quarantined).quarantined);
         let (set, explanation) = pipeline.run(&reading.sources())?;
         let results = set.items.iter().map(|item| hit(ctx, &reading, *item)).collect::<Result<_>>()?;
         let freshness = reading.freshness();

@@ -2,6 +2,8 @@
 
 mod fresh;
 mod past;
+mod quarantine;
+mod reader;
 
 use super::*;
 use crate::agent::Catalog;

@@ -31,7 +31,7 @@ pub use stage::{Example, Kind, STAGES, StageDef, vocabulary};
 use crate::config::Config;
 use crate::embed::Embedder;
 use crate::error::Result;
-use crate::graph::{Ix, View};
+use crate::graph::{Ix, Sight, View};
 use crate::index::{TextIndex, VectorIndex};
 use crate::time::Timestamp;
 
@@ -68,9 +68,18 @@ pub struct Sources<'a> {
     pub config: &'a Config,
     /// The instant the pipeline runs at.
     pub now: Timestamp,
+    /// Whether nodes that are quarantined are seen.
+    pub quarantined: bool,
     /// Whether a visit counts only for the version it saw, so that a node edited since counts as
     /// not visited.
     pub revisit_on_change: bool,
+}
+
+impl Sources<'_> {
+    /// What is seen.
+    pub(in crate::query) fn sight(&self) -> Sight {
+        Sight { now: self.now, quarantined: self.quarantined }
+    }
 }
 
 /// A node with its score.

@@ -5,7 +5,7 @@
 
 use super::Scored;
 use super::value::Relation;
-use crate::graph::{Ix, State, View};
+use crate::graph::{Ix, Sight, State, View};
 use crate::time::Timestamp;
 use std::cell::Cell;
 
@@ -126,8 +126,8 @@ pub(super) fn state_at(view: &View, now: Timestamp) -> impl FnMut(Ix) -> Option<
     }
 }
 
-/// Whether a node is live at an instant.
-pub(super) fn is_live_at(view: &View, now: Timestamp) -> impl FnMut(Ix) -> bool {
-    let mut state = state_at(view, now);
-    move |ix| state(ix).is_some_and(State::is_live)
+/// Whether a node is live and seen.
+pub(super) fn is_seen(view: &View, sight: Sight) -> impl FnMut(Ix) -> bool {
+    let mut state = state_at(view, sight.now);
+    move |ix| state(ix).is_some_and(State::is_live) && sight.admits(view.trust(ix))
 }

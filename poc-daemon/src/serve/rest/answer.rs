@@ -50,6 +50,12 @@ impl Refusal {
         Refusal::new(StatusCode::NOT_FOUND, Code::NotFound, message, "`/docs` lists what there is")
     }
 
+    /// There is no such session, or none any more.
+    pub(super) fn no_session() -> Refusal {
+        let hint = "begin one with `initialize`";
+        Refusal::new(StatusCode::NOT_FOUND, Code::NotFound, "there is no such session", hint)
+    }
+
     /// Another method would do.
     pub(super) fn wrong_method(method: &str, allowed: &str) -> Refusal {
         let message = format!("`{method}` is not for this path");

@@ -36,6 +36,9 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 /// Where it is served.
 pub(crate) const PATH: &str = "/mcp";
 
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
+
 /// The protocol at its path.
 pub(super) struct Mcp {
     all: Service,
@@ -87,7 +90,10 @@ impl Mcp {
             Power::All => &self.all,
             Power::Read => &self.read,
         };
-        if head.method != Method::POST {
+        if head.method == Method::DELETE {
+            return service.end_session(head).await;
+        }
+        if head.method == Method::GET {
             return Ok(service.http.handle(whole(head, Vec::new())).await.into_response());
         }
         if !says_json(&head.headers) {
@@ -136,6 +142,23 @@ impl Service {
         let server = Server::new(Arc::new(Here { shared: shared.clone(), may_write }));
         let http = StreamableHttpService::new(move || Ok(server.clone()), sessions.clone(), config);
         Service { http, sessions }
+    }
+}
+
+impl Service {
+    /// Ends a session. The SDK answers 202, also where there is none: clients take that for a failure.
+    async fn end_session(&self, head: &Parts) -> Result<Response, Refusal> {
+        let session = head.headers.get(SESSION).and_then(|value| value.to_str().ok());
+        if let Some(session) = session
+            && !self.sessions.sessions.read().await.contains_key(session)
+        {
+            return Err(Refusal::no_session());
+        }
+        let response = self.http.handle(whole(head, Vec::new())).await;
+        Ok(match response.status() {
+            StatusCode::ACCEPTED => StatusCode::NO_CONTENT.into_response(),
+            _ => response.into_response(),
+        })
     }
 }
 

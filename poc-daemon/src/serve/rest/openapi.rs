@@ -345,10 +345,11 @@ mod tests {
             explore["parameters"].as_array().unwrap().iter().map(Value::to_string).collect();
         insta::assert_snapshot!(parameters.join("\n"), @r#"
         {"name":"text","in":"query","required":true,"schema":{"type":"string","pattern":"\\S"},"description":"Where to start: words or a sentence"}
-        {"name":"keywords","in":"query","required":false,"schema":{"type":"array","items":{"type":"string"},"default":[]},"description":"A keyword the starts should have; repeat it for more"}
-        {"name":"depth","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"maximum":8},"description":"Hops, 1 to 8 [default: 3]"}
-        {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"maximum":32},"description":"Ways that go on after each hop, 1 to 32 [default: 4]"}
-        {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"maximum":256},"description":"Notes that are enough, 1 to 256 [default: 12]"}
+        {"name":"keywords","in":"query","required":false,"schema":{"type":"array","items":{"type":"string"},"default":[]},"description":"Keywords of which the starts should have one"}
+        {"name":"depth","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":3,"maximum":8},"description":"Hops, 1 to 8"}
+        {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":4,"maximum":32},"description":"Ways that go on after each hop, 1 to 32"}
+        {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":12,"maximum":256},"description":"Notes that are enough, 1 to 256"}
+        {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,\na person always"}
         "#);
     }
 }

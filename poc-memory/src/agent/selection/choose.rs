@@ -85,7 +85,7 @@ pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
 /// Runs a pipeline and leaves out what reaches no prompt.
 fn query(memory: &Memory, definition: &Definition, view: &View, pipeline: &Pipeline) -> Result<ResultSet> {
     let revisit_on_change = definition.freshness.revisit_on_change;
-    let sources = Sources { revisit_on_change, ..memory.sources(view) };
+    let sources = Sources { revisit_on_change, quarantined: false, ..memory.sources(view) };
     let (mut set, _) = pipeline.run(&sources)?;
     set.items.retain(|item| may_be_read(view, item.ix));
     Ok(set)

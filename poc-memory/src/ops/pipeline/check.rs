@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Check {
-    /// Pipelines, each in quotes; `@NAME` for a saved one
-    #[arg(value_name = "PIPELINE")]
+    /// Pipelines; `@NAME` for a saved one
+    #[arg(value_name = "PIPELINE", help = "Pipelines, each in quotes; `@NAME` for a saved one")]
     #[serde(default)]
     pipelines: Vec<String>,
 }

@@ -10,13 +10,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Say what every stage of a pipeline does, with its arguments and defaults; with `--run` also how
+/// Say what every stage of a pipeline does, with its arguments and defaults; with `run` also how
 /// many notes it takes and gives, and how long it needs.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Explain {
-    /// Pipelines, each in quotes; `@NAME` for a saved one
-    #[arg(value_name = "PIPELINE", required = true)]
+    /// Pipelines; `@NAME` for a saved one
+    #[arg(
+        value_name = "PIPELINE",
+        required = true,
+        help = "Pipelines, each in quotes; `@NAME` for a saved one"
+    )]
     pipelines: Vec<String>,
     /// Run them too
     #[arg(long)]

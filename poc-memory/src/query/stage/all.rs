@@ -43,11 +43,12 @@ impl All<()> {
     fn new<'a>(ctx: &'a Ctx<'a>) -> All<impl FnMut(Ix) -> bool + 'a> {
         let view = ctx.sources.view;
         let mut state = state_at(view, ctx.sources.now);
-        let states = ctx.states;
+        let (states, sight) = (ctx.states, ctx.sources.sight());
         if states != States::live() {
             ctx.note("widened by `state:`");
         }
-        let admits = move |ix| state(ix).is_some_and(|state| states.contains(state));
+        let admits =
+            move |ix| state(ix).is_some_and(|state| states.contains(state)) && sight.admits(view.trust(ix));
         All { next: 0, slots: view.slots(), admits }
     }
 }

@@ -5,7 +5,7 @@ use super::seeds::best;
 use super::spread::{EDGE_DECAY, MAX_HOPS, MIN_ACTIVATION, rules, weighed};
 use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::scan::is_live_at;
+use crate::query::scan::is_seen;
 use crate::rank::confluence::confluence;
 
 /// Nodes activation spreads from one by one, the best of the set.
@@ -55,7 +55,7 @@ pub(super) const STAGE: StageDef = StageDef {
         if sources.len() < min_sources {
             ctx.note(format!("{} in the set, {min_sources} must reach a node", sources.len()));
         }
-        let is_live = is_live_at(view, ctx.sources.now);
+        let is_live = is_seen(view, ctx.sources.sight());
         let (found, started) = confluence(view, &sources, rules, min_sources, is_live);
         if started < sources.len() {
             ctx.note(format!("stopped at {started} of the set: enough was walked"));

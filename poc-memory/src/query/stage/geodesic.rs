@@ -7,7 +7,7 @@ use super::{Example, StageDef, Work};
 use crate::graph::Ix;
 use crate::query::Scored;
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::scan::is_live_at;
+use crate::query::scan::is_seen;
 use crate::query::top::best_first;
 use crate::rank::geodesic::walks;
 
@@ -47,7 +47,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let (view, embedding) = (ctx.sources.view, ctx.embedding());
         let placed = placed(ctx, &embedding, items);
         let ends: Vec<Ix> = best(ctx, &placed, MOST_ENDS).into_iter().map(|(ix, _)| ix).collect();
-        let is_live = is_live_at(view, ctx.sources.now);
+        let is_live = is_seen(view, ctx.sources.sight());
         let walks = walks(view, &embedding, &ends, call.count("max_path")?, is_live);
         ctx.note(format!("{} of {} walks arrive", walks.arrived, walks.tried));
         let share = |count: usize| count as f64 / walks.arrived as f64;

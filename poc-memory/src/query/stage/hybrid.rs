@@ -40,7 +40,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let (view, config) = (sources.view, &sources.config.retrieve);
         let (text, vectors) = (sources.indexes.text()?, sources.indexes.vectors()?);
         let retriever = Retriever { text, vectors, embedder: sources.embedder, config };
-        let keep = view.found_at(sources.now);
+        let keep = view.found_at(sources.sight());
         let found = retriever.find(&call.text("TEXT")?, call.count("k")?, &keep)?;
         let named: Vec<String> =
             LISTS.iter().zip(found.named).map(|(list, count)| format!("{count} by {list}")).collect();

@@ -6,7 +6,7 @@ use crate::graph::{Ix, NodeId};
 use crate::index::{VectorHit, VectorIndex};
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::plan::Ctx;
-use crate::query::scan::is_live_at;
+use crate::query::scan::is_seen;
 use crate::query::top::best_first;
 use crate::query::{Pair, ResultSet, Scored};
 use rustc_hash::FxHashMap;
@@ -65,7 +65,7 @@ const NEIGHBORS_PER_PAIR: usize = 4;
 fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
     let (view, vectors) = (ctx.sources.view, ctx.sources.indexes.vectors()?);
     let communities = ctx.communities();
-    let mut is_live = is_live_at(view, ctx.sources.now);
+    let mut is_live = is_seen(view, ctx.sources.sight());
     // One look-up table: the index asks about a node every time it meets it.
     let mut members: FxHashMap<NodeId, (Ix, u32)> = FxHashMap::default();
     for ix in (0..view.slots()).filter(|&ix| is_live(ix)) {

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::graph::{Ix, normal_key};
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::plan::Ctx;
-use crate::query::scan::is_live_at;
+use crate::query::scan::is_seen;
 use crate::query::top::best_first;
 use crate::query::{ResultSet, Scored};
 use rustc_hash::FxHashMap;
@@ -42,7 +42,7 @@ pub(super) const STAGE: StageDef = StageDef {
 
 fn matching(terms: &str, ctx: &Ctx<'_>) -> Result<ResultSet> {
     let view = ctx.sources.view;
-    let mut is_live = is_live_at(view, ctx.sources.now);
+    let mut is_live = is_seen(view, ctx.sources.sight());
     let mut scores: FxHashMap<Ix, f64> = FxHashMap::default();
     let mut terms = Terms::of(terms);
     for ix in 0..view.slots() {

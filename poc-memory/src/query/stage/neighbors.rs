@@ -2,7 +2,7 @@
 
 use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::scan::is_live_at;
+use crate::query::scan::is_seen;
 use crate::query::top::best_first;
 use crate::query::{ResultSet, Scored};
 use crate::rank::reach::reach;
@@ -38,7 +38,7 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Generate(|call, ctx| {
         let view = ctx.sources.view;
         let center = ctx.node("neighbors", &call.text("KEY")?)?;
-        let around = reach(view, center, call.count("hops")?, is_live_at(view, ctx.sources.now));
+        let around = reach(view, center, call.count("hops")?, is_seen(view, ctx.sources.sight()));
         let mut items: Vec<Scored> = around.into_iter().map(|(ix, score)| Scored { ix, score }).collect();
         best_first(view, &mut items);
         Ok(ResultSet { items, pairs: Vec::new() })

@@ -3,7 +3,7 @@
 use crate::graph::{Embedding, Ix};
 use crate::query::Scored;
 use crate::query::plan::Ctx;
-use crate::query::scan::is_live_at;
+use crate::query::scan::is_seen;
 use crate::query::top::best_first;
 use rustc_hash::FxHashSet;
 
@@ -25,7 +25,7 @@ pub(super) fn best(ctx: &Ctx<'_>, items: &[Scored], most: usize) -> Vec<(Ix, f64
 /// Those of the set, in its order, that are live, score above 0 and have a place in the embedding;
 /// a remark where others are left out.
 pub(super) fn placed(ctx: &Ctx<'_>, embedding: &Embedding, items: &[Scored]) -> Vec<Scored> {
-    let mut is_live = is_live_at(ctx.sources.view, ctx.sources.now);
+    let mut is_live = is_seen(ctx.sources.view, ctx.sources.sight());
     let mut has_place =
         |item: &Scored| item.score > 0.0 && embedding.component(item.ix).is_some() && is_live(item.ix);
     let seeds: Vec<Scored> = items.iter().filter(|item| has_place(item)).copied().collect();
@@ -37,7 +37,7 @@ pub(super) fn placed(ctx: &Ctx<'_>, embedding: &Embedding, items: &[Scored]) -> 
 
 /// Accepts live nodes that are not in the set.
 pub(super) fn others<'a>(ctx: &Ctx<'a>, items: &[Scored]) -> impl FnMut(Ix) -> bool + 'a {
-    let mut is_live = is_live_at(ctx.sources.view, ctx.sources.now);
+    let mut is_live = is_seen(ctx.sources.view, ctx.sources.sight());
     let set: FxHashSet<Ix> = items.iter().map(|item| item.ix).collect();
     move |ix| is_live(ix) && !set.contains(&ix)
 }

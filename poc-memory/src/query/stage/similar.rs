@@ -45,7 +45,7 @@ fn similar(text: &str, k: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
         ctx.note("the text has no content to compare");
         return Ok(ResultSet::default());
     }
-    let keep = view.found_at(ctx.sources.now);
+    let keep = view.found_at(ctx.sources.sight());
     let hits = ctx.sources.indexes.vectors()?.search(&vector, k, &keep)?;
     let mut items: Vec<Scored> =
         hits.iter().filter_map(|hit| Some(Scored { ix: view.find(hit.id)?, score: hit.cosine })).collect();

@@ -10,7 +10,7 @@ use crate::query::ast::Call;
 use crate::query::field::weights;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::plan::Ctx;
-use crate::query::scan::is_live_at;
+use crate::query::scan::is_seen;
 use crate::query::top::best_first;
 use crate::rank::activation::{Spread, spread};
 
@@ -65,7 +65,7 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Algorithm(|call, ctx, items| {
         let (view, rules) = (ctx.sources.view, rules(call)?);
         let sources = best(ctx, items, usize::MAX);
-        Ok(weighed(ctx, spread(view, &sources, rules, is_live_at(view, ctx.sources.now))))
+        Ok(weighed(ctx, spread(view, &sources, rules, is_seen(view, ctx.sources.sight()))))
     }),
 };
 

@@ -60,6 +60,7 @@ impl World {
             embedder: &self.embedder,
             config: &self.config,
             now: self.now,
+            quarantined: true,
             revisit_on_change: self.revisit_on_change,
         }
     }

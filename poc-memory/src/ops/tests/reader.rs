@@ -1,0 +1,40 @@
+//! A caller who may only read is answered, and leaves nothing written.
+
+use super::*;
+use crate::error::Code;
+use serde_json::json;
+
+/// What the ops over notes are asked.
+fn request(op: &str) -> Option<Value> {
+    Some(match op {
+        "search" => json!({"terms": ["splits"], "explain": true}),
+        "query" => json!({"query": "B-tree splits"}),
+        "retrieve" => json!({"query": "splits"}),
+        "explore" | "classify" => json!({"text": "splits"}),
+        "get" | "history" => json!({"node": "btree"}),
+        "stats" | "pipeline list" => json!({}),
+        "pipeline check" | "pipeline explain" => json!({"pipelines": ["all"]}),
+        _ => return None,
+    })
+}
+
+#[test]
+fn a_reader_is_answered_and_nothing_is_written() {
+    let memory = filled();
+    let before = memory.store.view().seq;
+    for op in OPS {
+        let ctx =
+            Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: false, progress: &|_| {} };
+        let asked = request(op.name);
+        let answer = (op.run)(&ctx, asked.clone().unwrap_or_else(|| json!({})));
+        if op.access != Access::Read {
+            assert_eq!(answer.unwrap_err().code, Code::Rejected, "{}", op.name);
+        } else if asked.is_some() {
+            answer.unwrap_or_else(|error| panic!("`{}`: {error}", op.name));
+        }
+        assert_eq!(memory.store.view().seq, before, "`{}` has written", op.name);
+    }
+    // The same question of somebody who may write is counted.
+    assert_eq!(json(&memory, "query 'B-tree splits'")["hit"], "STRONG");
+    assert_eq!(memory.store.view().seq, before + 1);
+}

@@ -1,0 +1,376 @@
+//! The protocol over HTTP, told to the real daemon over TCP.
+
+use crate::support::http::{Answered, Http};
+use crate::support::{PATIENCE, World};
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::time::Instant;
+
+const ON: &str = "[rest]\naddress = \"127.0.0.1:0\"\n";
+
+/// A client with one of the two tokens and, once it has one, a session.
+struct Client<'a> {
+    http: &'a Http,
+    token: &'a str,
+    session: Option<String>,
+}
+
+fn served(settings: &str) -> (World, Http) {
+    let mut world = World::new();
+    world.write("config.toml", &format!("{ON}[mcp]\nhttp = true\n{settings}"));
+    world.start_daemon();
+    let http = Http::of(&world);
+    (world, http)
+}
+
+fn message(id: u64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+fn hello() -> Value {
+    let client = json!({"name": "story", "version": "1"});
+    message(
+        1,
+        "initialize",
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}),
+    )
+}
+
+/// The message in an answer, be it JSON or an event.
+fn told(answered: &Answered) -> Value {
+    let event =
+        answered.body.lines().filter_map(|line| line.strip_prefix("data: ")).find(|data| data.len() > 1);
+    serde_json::from_str(event.unwrap_or(&answered.body))
+        .unwrap_or_else(|error| panic!("{error}: {answered:?}"))
+}
+
+impl<'a> Client<'a> {
+    fn new(http: &'a Http, token: &'a str) -> Client<'a> {
+        Client { http, token, session: None }
+    }
+
+    /// A client with a session.
+    fn with_session(http: &'a Http, token: &'a str) -> Client<'a> {
+        let mut client = Client::new(http, token);
+        let answered = client.send("POST", &[], hello().to_string().as_bytes());
+        assert_eq!(told(&answered)["result"]["protocolVersion"], "2025-11-25", "{answered:?}");
+        client.session = Some(answered.header("mcp-session-id").unwrap().to_owned());
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(client.send("POST", &[], ready.to_string().as_bytes()).status, 202);
+        client
+    }
+
+    fn send(&self, method: &str, more: &[(&str, &str)], body: &[u8]) -> Answered {
+        let bearer = format!("Bearer {}", self.token);
+        let mut headers = vec![
+            ("Host", self.http.address.as_str()),
+            ("Authorization", &bearer),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        if method == "POST" && !more.iter().any(|(name, _)| *name == "Content-Type") {
+            headers.push(("Content-Type", "application/json"));
+        }
+        headers.extend(self.session.as_deref().map(|session| ("Mcp-Session-Id", session)));
+        headers.extend(more);
+        self.http.send(&format!("{method} /mcp"), &headers, body)
+    }
+
+    /// The answer to a request, in the client's era.
+    fn ask(&self, method: &str, params: Value) -> Value {
+        if self.session.is_some() {
+            return told(&self.send("POST", &[], message(7, method, params).to_string().as_bytes()));
+        }
+        let mut params = params;
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "story", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let name = params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default().to_owned();
+        let mut headers = vec![("Mcp-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
+        if !name.is_empty() {
+            headers.push(("Mcp-Name", &name));
+        }
+        told(&self.send("POST", &headers, message(7, method, params).to_string().as_bytes()))
+    }
+
+    fn call(&self, tool: &str, arguments: Value) -> Value {
+        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        answer["result"]["structuredContent"].clone()
+    }
+
+    fn tools(&self) -> Vec<String> {
+        let listed = self.ask("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}"));
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// What both eras can do.
+fn uses(client: &Client) {
+    let tools = client.tools();
+    assert!(tools.contains(&"graft_insert".into()) && !tools.contains(&"graft_delete".into()), "{tools:?}");
+    let title = format!("Written over HTTP, session {:?}", client.session);
+    let stored = client.call("graft_insert", json!({"title": title, "body": "What it says."}));
+    assert_eq!((&stored["schema_version"], &stored["duplicate"]), (&json!(1), &json!(false)));
+    let note = client.call("graft_get", json!({"node": stored["key"]}));
+    assert_eq!((&note["provenance"], &note["trust"]), (&json!("mcp"), &json!("agent")));
+    let uri = format!("memory://nodes/{}", stored["key"].as_str().unwrap());
+    let read = client.ask("resources/read", json!({"uri": uri}));
+    assert!(read["result"]["contents"][0]["text"].as_str().unwrap().contains("What it says."), "{read}");
+    let listed = client.ask("resources/list", json!({}));
+    let uris: Vec<&str> = listed["result"]["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|note| note["uri"].as_str())
+        .collect();
+    assert!(uris.contains(&uri.as_str()), "{listed}");
+    let wrong = client.ask("tools/call", json!({"name": "graft_retrieve", "arguments": {"query": 5}}));
+    let said: Value = serde_json::from_str(wrong["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(
+        (&said["error"]["at"]["field"], &said["expected"]["type"]),
+        (&json!("query"), &json!("string"))
+    );
+    assert_eq!(client.ask("prompts/list", json!({}))["error"]["code"], -32601);
+}
+
+#[test]
+fn a_session_from_its_first_word_to_its_last() {
+    let (_world, http) = served("");
+    let client = Client::with_session(&http, &http.full);
+    uses(&client);
+    assert_eq!(client.send("DELETE", &[], b"").status, 204);
+    assert_eq!(client.send("DELETE", &[], b"").status, 404);
+    assert_eq!(
+        client.send("POST", &[], message(9, "tools/list", json!({})).to_string().as_bytes()).status,
+        404
+    );
+    let nobody = Client { session: Some("no-such-session".into()), ..Client::new(&http, &http.full) };
+    assert_eq!(
+        nobody.send("POST", &[], message(9, "tools/list", json!({})).to_string().as_bytes()).status,
+        404
+    );
+}
+
+#[test]
+fn requests_that_stand_alone() {
+    let (_world, http) = served("");
+    let client = Client::new(&http, &http.full);
+    let found = client.ask("server/discover", json!({}));
+    assert!(
+        found["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28")),
+        "{found}"
+    );
+    uses(&client);
+    // What one may see is nobody else's.
+    for list in ["tools/list", "resources/list", "resources/templates/list"] {
+        assert_eq!(client.ask(list, json!({}))["result"]["cacheScope"], "private", "{list}");
+    }
+}
+
+#[test]
+fn who_may_not_come_in() {
+    let (mut world, http) = served("max-sessions = 1\n");
+    let (bearer, body) = (format!("Bearer {}", http.full), hello().to_string());
+    let good = [
+        ("Host", http.address.as_str()),
+        ("Authorization", bearer.as_str()),
+        ("Accept", "application/json, text/event-stream"),
+        ("Content-Type", "application/json"),
+    ];
+    let check = |name: &str, value: Option<&str>, status: u16| {
+        let mut headers: Vec<_> = good.iter().copied().filter(|(known, _)| *known != name).collect();
+        headers.extend(value.map(|value| (name, value)));
+        let answered = http.send("POST /mcp", &headers, body.as_bytes());
+        assert_eq!(answered.status, status, "{name}: {value:?}: {answered:?}");
+        if ![406].contains(&status) {
+            assert!(answered.json()["code"].is_string(), "{answered:?}");
+        }
+        assert_eq!(answered.header("mcp-session-id"), None);
+        assert_eq!(answered.header("www-authenticate").is_some(), status == 401);
+        assert!(!answered.head.to_lowercase().contains("access-control"), "{answered:?}");
+    };
+    let port = http.address.rsplit(':').next().unwrap();
+    check("Host", Some("evil.example"), 403);
+    check("Host", Some(&format!("evil.example:{port}")), 403);
+    check("Host", None, 403);
+    check("Origin", Some("http://evil.example"), 403);
+    check("Origin", Some("null"), 403);
+    check("Sec-Fetch-Site", Some("cross-site"), 403);
+    check("Authorization", None, 401);
+    check("Authorization", Some("Bearer wrong"), 401);
+    check("Authorization", Some("Basic eDp5"), 401);
+    check("Content-Type", None, 415);
+    check("Content-Type", Some("text/plain"), 415);
+    check("Content-Type", Some("application/x-www-form-urlencoded"), 415);
+    check("Accept", Some("text/html"), 406);
+    for method in ["PUT", "PATCH", "OPTIONS"] {
+        let answered = http.send(&format!("{method} /mcp"), &good, b"");
+        assert_eq!(
+            (answered.status, answered.header("allow")),
+            (405, Some("GET, POST, DELETE")),
+            "{answered:?}"
+        );
+    }
+    // None of them has a session: there is room for one, and then no more.
+    let client = Client::with_session(&http, &http.full);
+    let full = client.send("POST", &[], body.as_bytes());
+    let another = Client::new(&http, &http.full).send("POST", &[], body.as_bytes());
+    assert_eq!((another.status, &another.json()["code"]), (503, &json!("unavailable")), "{full:?}");
+    assert_eq!(client.send("DELETE", &[], b"").status / 100, 2);
+    Client::with_session(&http, &http.full);
+    assert_eq!(world.json(&["stats"])["nodes"], 0);
+    world.stop_daemon();
+}
+
+#[test]
+fn what_is_no_message_is_told_as_the_protocol_does() {
+    let (_world, http) = served("");
+    let client = Client::new(&http, &http.full);
+    let check = |body: &[u8], code: i64, id: Value| {
+        let answered = client.send("POST", &[], body);
+        let told = answered.json();
+        assert_eq!(
+            (answered.status, &told["error"]["code"], &told["id"]),
+            (400, &json!(code), &id),
+            "{answered:?}"
+        );
+    };
+    check(b"", -32700, Value::Null);
+    check(b"{\"jsonrpc\": ", -32700, Value::Null);
+    check(b"\xff\xfe", -32700, Value::Null);
+    check("[".repeat(100_000).as_bytes(), -32700, Value::Null);
+    check(b"[]", -32600, Value::Null);
+    check(b"5", -32600, Value::Null);
+    check(b"{\"id\": 3}", -32600, json!(3));
+}
+
+#[test]
+fn a_body_beyond_the_limit_is_refused_and_the_daemon_goes_on() {
+    let mut world = World::new();
+    world.write("config.toml", &format!("{ON}max-body-bytes = 2000\n[mcp]\nhttp = true\n"));
+    world.start_daemon();
+    let http = Http::of(&world);
+    let client = Client::new(&http, &http.full);
+    let body =
+        message(1, "tools/call", json!({"name": "graft_insert", "arguments": {"title": "x".repeat(3000)}}));
+    let answered = client.send("POST", &[], body.to_string().as_bytes());
+    assert_eq!((answered.status, &answered.json()["code"]), (413, &json!("invalid_argument")));
+    assert_eq!(client.call("graft_stats", json!({}))["nodes"], 0);
+}
+
+#[test]
+fn the_token_for_reading_sees_no_tool_that_writes_and_leaves_no_trace() {
+    let (world, http) = served("delete = true\n");
+    let note = world.json(&["insert", "-t", "The journal is written first", "--key", "journal"]);
+    assert_eq!(note["key"], "journal");
+    let changes = || world.json(&["get", "journal"])["accesses"].clone();
+    let full = Client::with_session(&http, &http.full);
+    for reader in [Client::with_session(&http, &http.read), Client::new(&http, &http.read)] {
+        let tools = reader.tools();
+        assert!(tools.contains(&"graft_query".into()), "{tools:?}");
+        for tool in ["graft_insert", "memory_link", "graft_delete"] {
+            assert!(!tools.contains(&tool.into()), "{tools:?}");
+            let refused = reader.ask("tools/call", json!({"name": tool, "arguments": {"title": "x"}}));
+            assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        }
+        let known = reader.call("graft_query", json!({"query": "The journal is written first"}));
+        assert_eq!((&known["hit"], changes()), (&json!("STRONG"), json!(0)));
+    }
+    // Who reads does not slip into the session of who writes.
+    let thief = Client { session: full.session.clone(), ..Client::new(&http, &http.read) };
+    assert_eq!(
+        thief.send("POST", &[], message(9, "tools/list", json!({})).to_string().as_bytes()).status,
+        404
+    );
+    assert_eq!(thief.send("DELETE", &[], b"").status, 404);
+    assert!(!full.tools().is_empty());
+    full.call("graft_query", json!({"query": "The journal is written first"}));
+    assert_eq!(changes(), 1);
+    full.call("graft_delete", json!({"node": "journal"}));
+    assert_eq!(world.json(&["stats"])["nodes"], 0);
+}
+
+#[test]
+fn many_call_at_once_and_nothing_is_lost() {
+    let (world, http) = served("");
+    std::thread::scope(|scope| {
+        for caller in 0..8 {
+            let http = &http;
+            scope.spawn(move || {
+                let client = if caller % 2 == 0 {
+                    Client::new(http, &http.full)
+                } else {
+                    Client::with_session(http, &http.full)
+                };
+                for round in 0..5 {
+                    let title = format!("Note {round} of caller {caller}");
+                    assert_eq!(client.call("graft_insert", json!({"title": title}))["duplicate"], false);
+                }
+            });
+        }
+    });
+    assert_eq!(world.json(&["stats"])["nodes"], 40);
+}
+
+#[test]
+fn a_silent_session_ends() {
+    let (_world, http) = served("session-timeout = \"300ms\"\n");
+    let client = Client::with_session(&http, &http.full);
+    let deadline = Instant::now() + PATIENCE;
+    // A stream that only listens says nothing either: it ends with its session.
+    let bearer = format!("Bearer {}", http.full);
+    let session = client.session.clone().unwrap();
+    let headers = [
+        ("Host", http.address.as_str()),
+        ("Authorization", bearer.as_str()),
+        ("Accept", "text/event-stream"),
+        ("Mcp-Session-Id", session.as_str()),
+    ];
+    assert_eq!(http.send("GET /mcp", &headers, b"").status, 200);
+    let asked = message(9, "tools/list", json!({})).to_string();
+    while client.send("POST", &[], asked.as_bytes()).status != 404 {
+        assert!(Instant::now() < deadline, "the session does not end");
+    }
+}
+
+#[test]
+fn it_is_there_without_rest_and_rest_without_it() {
+    let (mut world, http) = served("");
+    let status = world.json(&["daemon", "status"]);
+    assert_eq!(status["mcp"], format!("http://{}/mcp", http.address));
+    assert!(status.get("rest").is_none(), "{status}");
+    for path in ["/v1/stats", "/v1/healthz", "/openapi.json", "/docs", "/metrics"] {
+        assert_eq!(http.call(&format!("GET {path}"), None).status, 404, "{path}");
+    }
+    world.stop_daemon();
+    world.write("config.toml", crate::support::http::ON);
+    world.start_daemon();
+    let http = Http::of(&world);
+    assert_eq!(Client::new(&http, &http.full).send("POST", &[], hello().to_string().as_bytes()).status, 404);
+    assert_eq!(http.call("GET /v1/stats", None).status, 200);
+    world.stop_daemon();
+}
+
+#[test]
+fn the_end_of_the_daemon_ends_streams_that_listen() {
+    let (mut world, http) = served("");
+    let client = Client::with_session(&http, &http.full);
+    let mut stream = http.connect();
+    let session = client.session.as_deref().unwrap();
+    let request = format!(
+        "GET /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n",
+        http.address, http.full
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    let asked = Instant::now();
+    world.stop_daemon();
+    assert!(asked.elapsed() < PATIENCE, "the daemon waited for a client that only listens");
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).unwrap();
+}
