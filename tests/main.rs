@@ -20,3 +20,4 @@ mod rest;
 mod schedule;
 mod support;
 mod sync;
+mod tenants;

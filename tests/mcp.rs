@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 /// An assistant that has started `poc-memory mcp` and said hello.
-struct Assistant {
+pub(crate) struct Assistant {
     program: Child,
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
@@ -16,9 +16,15 @@ struct Assistant {
 }
 
 impl Assistant {
-    fn start(world: &World) -> Assistant {
+    pub(crate) fn start(world: &World) -> Assistant {
+        Assistant::start_with(world, &[])
+    }
+
+    /// With global options of the command line.
+    pub(crate) fn start_with(world: &World, options: &[&str]) -> Assistant {
         let mut program = world
             .command("poc-memory")
+            .args(options)
             .arg("mcp")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -41,7 +47,7 @@ impl Assistant {
     }
 
     /// The answer to one request.
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.last += 1;
         let id = self.last;
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -56,13 +62,13 @@ impl Assistant {
     }
 
     /// What a tool answers.
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         assert!(!answer["result"]["isError"].as_bool().unwrap_or(false), "{answer}");
         answer["result"]["structuredContent"].clone()
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.to.take());
         assert!(self.program.wait().unwrap().success());
     }

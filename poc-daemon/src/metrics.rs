@@ -106,9 +106,10 @@ impl Metrics {
         for run in ledger::rows(&shared.memory, None, usize::MAX)? {
             *runs.entry(run.status.name()).or_default() += 1;
         }
+        let tenants = shared.memory.store.tenants()?;
         let now = self.now.lock();
-        now.nodes.set(view.live_count() as i64);
-        now.edges.set(view.edge_count() as i64);
+        now.nodes.set(tenants.iter().map(|(_, view)| view.live_count() as i64).sum());
+        now.edges.set(tenants.iter().map(|(_, view)| view.edge_count() as i64).sum());
         now.lag.set(fresh.lag as i64);
         now.degraded.set(fresh.degraded.len() as i64);
         now.runs.clear();

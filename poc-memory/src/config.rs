@@ -6,11 +6,13 @@ mod layer;
 mod origin;
 mod rest;
 mod sections;
+mod tenants;
 mod wording;
 
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use rest::Rest;
 pub use sections::*;
+pub use tenants::{TenantKey, TenantSchema};
 
 use crate::error::{At, Error, Result};
 use layer::{deserialize, merge, parse, placed, put, read, scalar, variable_path, variables};
@@ -65,7 +67,10 @@ impl Config {
         for (name, saved) in &mut config.pipelines {
             saved.at = places.remove(name).unwrap_or_default();
         }
-        config.check()?;
+        config.check().map_err(|error| match file {
+            Some((name, text)) => in_file(error, name, text),
+            None => error,
+        })?;
         Ok(config)
     }
 
@@ -87,8 +92,17 @@ impl Config {
         }
         self.structure.check()?;
         self.mcp.check()?;
+        self.tenant_schema.check()?;
         self.rest.check()
     }
+}
+
+/// An error about a key, placed in the text of the file when the key stands there.
+fn in_file(error: Error, name: &str, text: &str) -> Error {
+    let field = error.at.as_ref().and_then(|at| at.field.clone()).unwrap_or_default();
+    let path: Vec<&str> = field.split('.').collect();
+    let at = placed(name, text, &path);
+    if at.line.is_some() { error.at(At { field: Some(field), ..at }) } else { error }
 }
 
 #[cfg(test)]

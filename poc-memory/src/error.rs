@@ -26,6 +26,18 @@ pub enum Code {
     Unavailable,
     /// The request was refused by a permit or a budget.
     Rejected,
+    /// The tenant has a key that the tenant schema does not know.
+    TenantUnknownKey,
+    /// A value of the tenant is none of those its key may have.
+    TenantEnumMismatch,
+    /// A value of the tenant does not match the pattern of its key.
+    TenantPatternMismatch,
+    /// The tenant lacks a key that every tenant has.
+    TenantMissingRequired,
+    /// The tenant has none of the sets of keys of which it needs one.
+    TenantOneOfNoMatch,
+    /// The tenant has more than one of the sets of keys of which it needs one.
+    TenantOneOfMultipleMatch,
     /// The store stopped accepting writes because the disk failed it.
     ReadOnly,
     /// A defect or a failing disk: nothing the caller could have done differently.
@@ -43,31 +55,51 @@ impl Code {
             Code::Locked => "locked",
             Code::Unavailable => "unavailable",
             Code::Rejected => "rejected",
+            Code::TenantUnknownKey => "tenant_unknown_key",
+            Code::TenantEnumMismatch => "tenant_enum_mismatch",
+            Code::TenantPatternMismatch => "tenant_pattern_mismatch",
+            Code::TenantMissingRequired => "tenant_missing_required",
+            Code::TenantOneOfNoMatch => "tenant_one_of_no_match",
+            Code::TenantOneOfMultipleMatch => "tenant_one_of_multiple_match",
             Code::ReadOnly => "read_only",
             Code::Internal => "internal",
         }
     }
 
+    /// Whether the request itself is wrong, and another one would be right.
+    pub fn is_invalid(self) -> bool {
+        matches!(
+            self,
+            Code::InvalidArgument
+                | Code::TenantUnknownKey
+                | Code::TenantEnumMismatch
+                | Code::TenantPatternMismatch
+                | Code::TenantMissingRequired
+                | Code::TenantOneOfNoMatch
+                | Code::TenantOneOfMultipleMatch
+        )
+    }
+
     /// The process exit status that stands for this code.
     pub fn exit(self) -> Exit {
         match self {
-            Code::InvalidArgument => Exit::Usage,
+            invalid if invalid.is_invalid() => Exit::Usage,
             Code::InvalidConfig => Exit::Config,
             Code::Locked | Code::Unavailable => Exit::Unavailable,
             Code::Rejected => Exit::Rejected,
-            Code::NotFound | Code::Conflict | Code::ReadOnly | Code::Internal => Exit::Failed,
+            _ => Exit::Failed,
         }
     }
 
     /// The status of HTTP (RFC 9110) that stands for this code.
     pub fn status(self) -> u16 {
         match self {
-            Code::InvalidArgument => 400,
+            invalid if invalid.is_invalid() => 400,
             Code::Rejected => 403,
             Code::NotFound => 404,
             Code::Conflict => 409,
-            Code::InvalidConfig | Code::Internal => 500,
             Code::Locked | Code::Unavailable | Code::ReadOnly => 503,
+            _ => 500,
         }
     }
 }
@@ -105,6 +137,12 @@ pub struct At {
     /// Dotted path of the offending field of a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
+    /// What was given there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub got: Option<String>,
+    /// What would be right there, as a JSON Schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<serde_json::Value>,
     /// The file, as the caller named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,

@@ -22,6 +22,8 @@ pub(super) struct Answer {
 pub(super) trait Local: clap::Args {
     /// Its name, as of an op.
     const NAME: &'static str;
+    /// Whether `--tenant` means something to it.
+    const TENANTS: bool = false;
     /// What it answers.
     type Output: Serialize;
 
@@ -35,6 +37,7 @@ pub(super) trait Local: clap::Args {
 /// A [`Local`] with its types erased.
 pub(super) struct LocalDef {
     pub(super) name: &'static str,
+    pub(super) tenants: bool,
     pub(super) augment: fn(clap::Command) -> clap::Command,
     pub(super) run: fn(&Session, &ArgMatches) -> Result<Answer>,
 }
@@ -43,6 +46,7 @@ impl LocalDef {
     const fn of<L: Local>() -> LocalDef {
         LocalDef {
             name: L::NAME,
+            tenants: L::TENANTS,
             augment: |command| L::augment_args(command),
             run: |session, matches| {
                 let command =

@@ -2,12 +2,11 @@
 
 use super::local::Local;
 use super::session::Session;
-use crate::config::Config;
+use crate::config::{Config, TenantSchema};
 use crate::dispatch::{self, Connection};
 use crate::error::{Error, Result};
 use crate::mcp::{Caller, Server};
 use crate::ops::{Access, Actor, OpDef};
-use crate::paths::Paths;
 use clap::ValueEnum;
 use parking_lot::Mutex;
 use rmcp::ServiceExt;
@@ -27,11 +26,12 @@ pub(super) struct Served {}
 
 impl Local for Serve {
     const NAME: &'static str = "mcp";
+    const TENANTS: bool = true;
     type Output = Served;
 
     fn run(self, session: &Session) -> Result<Served> {
         let caller =
-            Bridge { paths: session.paths.clone(), config: session.config()?, calling: Mutex::default() };
+            Bridge { session: session.clone(), config: session.config()?, calling: Mutex::default() };
         let failed = |error: &dyn std::fmt::Display| {
             Error::unavailable(format!("the assistant cannot be served: {error}"))
         };
@@ -57,7 +57,7 @@ impl Local for Serve {
 /// Asks the daemon when one runs, else opens the memory for the time of one call: an assistant may
 /// leave this process open for days, and must not keep others from the memory.
 struct Bridge {
-    paths: Paths,
+    session: Session,
     config: Config,
     // Calls that come together must not keep each other from the store.
     calling: Mutex<()>,
@@ -66,7 +66,9 @@ struct Bridge {
 impl Caller for Bridge {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
         let _one_at_a_time = self.calling.lock();
-        let connection = Connection::open(self.paths.clone(), self.config.clone())?;
+        let connection = Connection::open(self.session.paths.clone(), self.config.clone())?;
+        // Of an op that takes no tenant, the one of the command line is none of its business.
+        let request = if op.tenants { self.session.with_tenant(request)? } else { request };
         connection.acting_for(Actor::Model).call(op, request, &|_| {})
     }
 
@@ -76,6 +78,10 @@ impl Caller for Bridge {
             Access::Destroy => self.config.mcp.delete,
             Access::Person => false,
         }
+    }
+
+    fn tenants(&self) -> &TenantSchema {
+        &self.config.tenant_schema
     }
 }
 
@@ -163,6 +169,7 @@ pub(super) struct Snippet {
 
 impl Local for Settings {
     const NAME: &'static str = "mcp config";
+    const TENANTS: bool = true;
     type Output = Snippet;
 
     fn run(self, session: &Session) -> Result<Snippet> {
@@ -175,6 +182,9 @@ impl Local for Settings {
         let mut arguments = vec!["mcp".to_owned()];
         if let Some(profile) = &session.globals.profile {
             arguments.splice(0..0, ["--profile".to_owned(), profile.clone()]);
+        }
+        for pair in &session.globals.tenant {
+            arguments.splice(0..0, ["--tenant".to_owned(), pair.clone()]);
         }
         let servers = json!({ "mcpServers": { "poc-memory": { "command": program, "args": arguments } } });
         let (place, text) = match self.client {

@@ -18,7 +18,7 @@ mod usage;
 use crate::config::Config;
 use crate::dispatch::{self, Connection};
 use crate::error::{Error, Exit, Result};
-use crate::ops::OpDef;
+use crate::ops::{OpDef, tenancy};
 use command::Chosen;
 use local::Answer;
 use output::Output;
@@ -51,8 +51,15 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
     let session = Session::new(globals)?;
     let (chosen, matches) = command::chosen(matches)?;
     let answer = match chosen {
-        Chosen::Local(command) => (command.run)(&session, matches)?,
-        Chosen::Op(op) => call(&session, op, (op.parse)(matches)?)?,
+        Chosen::Local(command) => {
+            if !session.globals.tenant.is_empty() && !command.tenants {
+                return Err(Error::invalid(format!("`{}` is about this machine and takes no tenant", command.name))
+                    .hint("leave `--tenant` out")
+                    .field(tenancy::FIELD));
+            }
+            (command.run)(&session, matches)?
+        }
+        Chosen::Op(op) => call(&session, op, session.with_tenant((op.parse)(matches)?)?)?,
     };
     output.answer(&answer)?;
     Ok(answer.exit)

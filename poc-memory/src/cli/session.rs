@@ -5,7 +5,9 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::paths::Paths;
 use clap::builder::styling::Style;
+use crate::ops::tenancy;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueEnum};
+use serde_json::Value;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
@@ -29,6 +31,7 @@ pub(super) struct Globals {
     pub(super) color: Color,
     pub(super) quiet: bool,
     pub(super) verbose: u8,
+    pub(super) tenant: Vec<String>,
 }
 
 impl Globals {
@@ -41,6 +44,9 @@ impl Globals {
             global("json", "Answer as one JSON object; errors as JSON too").action(ArgAction::SetTrue),
             global("profile", "Use the memory of this profile, with its own store, socket and daemon")
                 .value_name("NAME"),
+            global("tenant", "Use the notes of this tenant alone; again for each of its keys")
+                .value_name("KEY=VALUE")
+                .action(ArgAction::Append),
             global("color", "When to colour")
                 .value_name("WHEN")
                 .value_parser(clap::value_parser!(Color))
@@ -63,6 +69,7 @@ impl Globals {
             color: matches.get_one::<Color>("color").copied().unwrap_or_default(),
             quiet: matches.get_flag("quiet"),
             verbose: matches.get_count("verbose"),
+            tenant: matches.get_many::<String>("tenant").into_iter().flatten().cloned().collect(),
         }
     }
 
@@ -94,6 +101,7 @@ impl Globals {
 }
 
 /// One run of the program.
+#[derive(Clone)]
 pub(super) struct Session {
     pub(super) globals: Globals,
     pub(super) paths: Paths,
@@ -103,6 +111,17 @@ impl Session {
     pub(super) fn new(globals: Globals) -> Result<Session> {
         let paths = Paths::from_environment(globals.profile.as_deref())?;
         Ok(Session { globals, paths })
+    }
+
+    /// Adds the tenant of the command line to a request that names none.
+    pub(super) fn with_tenant(&self, mut request: Value) -> Result<Value> {
+        if let Value::Object(fields) = &mut request
+            && !self.globals.tenant.is_empty()
+            && !fields.contains_key(tenancy::FIELD)
+        {
+            fields.insert(tenancy::FIELD.into(), tenancy::spelt(&self.globals.tenant)?);
+        }
+        Ok(request)
     }
 
     /// Says something on standard output before the answer is complete; nothing when that is JSON.

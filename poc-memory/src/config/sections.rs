@@ -1,6 +1,6 @@
 //! The sections of the settings, field by field.
 
-use super::Rest;
+use super::{Rest, TenantSchema};
 use crate::error::{At, Error, Result};
 use crate::graph::Rules;
 use crate::time::Span;
@@ -47,6 +47,8 @@ section!(
         pipelines: BTreeMap<String, SavedPipeline>,
         /// The Model Context Protocol.
         mcp: Mcp,
+        /// What tenants may be called.
+        tenant_schema: TenantSchema,
         /// Agents as a whole.
         agents: Agents,
         /// The daemon.

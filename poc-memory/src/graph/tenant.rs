@@ -62,7 +62,9 @@ impl Tuple {
                 }
             }
             if tuple.len() > MAX_PAIRS {
-                return Err(Error::invalid(format!("a tenant has at most {MAX_PAIRS} keys")).field("tenant"));
+                return Err(Error::invalid(format!("a tenant has at most {MAX_PAIRS} keys"))
+                    .hint("leave some out")
+                    .field("tenant"));
             }
         }
         Ok(Tuple(tuple))
@@ -99,34 +101,24 @@ impl Tuple {
 }
 
 fn check(key: &str, value: &str) -> Result<()> {
-    let wrong = |what: String, right: &str| Err(Error::invalid(what).hint(right));
-    let found = if key.is_empty() {
-        wrong("a tenant's key is blank".into(), "write `key=value`").map_err(|error| error.field("tenant"))
+    let of_value = format!("tenant.{key}");
+    let (wrong, right, field) = if key.is_empty() {
+        ("a tenant's key is blank".to_owned(), "write `key=value`".to_owned(), "tenant")
     } else if key.contains('=') || key.chars().any(char::is_control) {
-        wrong(
-            format!("the tenant's key `{}` has a character that no key may have", key.escape_debug()),
-            "a key has neither `=` nor control characters",
-        )
-        .map_err(|error| error.field("tenant"))
+        let wrong = format!("the tenant's key `{}` has a character that no key may have", key.escape_debug());
+        (wrong, "a key has neither `=` nor control characters".to_owned(), "tenant")
     } else if key.len() > MAX_KEY {
-        wrong(format!("a tenant's key has {} bytes", key.len()), &format!("{MAX_KEY} are the most"))
-            .map_err(|error| error.field("tenant"))
+        (format!("a tenant's key has {} bytes", key.len()), format!("{MAX_KEY} are the most"), "tenant")
     } else if value.chars().any(char::is_control) {
-        wrong(
-            format!("the tenant's value for `{key}` has a control character"),
-            "a value is one line of text",
-        )
-        .map_err(|error| error.field(format!("tenant.{key}")))
+        let wrong = format!("the tenant's value for `{key}` has a control character");
+        (wrong, "a value is one line of text".to_owned(), of_value.as_str())
     } else if value.len() > MAX_VALUE {
-        wrong(
-            format!("the tenant's value for `{key}` has {} bytes", value.len()),
-            &format!("{MAX_VALUE} are the most"),
-        )
-        .map_err(|error| error.field(format!("tenant.{key}")))
+        let wrong = format!("the tenant's value for `{key}` has {} bytes", value.len());
+        (wrong, format!("{MAX_VALUE} are the most"), of_value.as_str())
     } else {
-        Ok(())
+        return Ok(());
     };
-    found
+    Err(Error::invalid(wrong).hint(right).field(field))
 }
 
 impl fmt::Display for Tuple {
@@ -139,5 +131,77 @@ impl fmt::Display for Tuple {
             write!(f, "{separator}{key}={value}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn id(pairs: &[(&str, &str)]) -> String {
+        Tuple::new(pairs.iter().copied()).unwrap().id().to_string()
+    }
+
+    /// By `printf 'a=1\0b=2' | sha256sum` and the like.
+    #[test]
+    fn ids_worked_by_hand() {
+        assert_eq!(id(&[]), "00000000000000000000000000000000");
+        assert_eq!(id(&[("user", "ann")]), "d4f97b78c3dc5aec3c65fa78e0d2c746");
+        assert_eq!(id(&[("b", "2"), ("a", "1")]), "e1a036aeae08a3a6de7e8add00a10de2");
+        // Pairs are sorted as text, in which `-` comes before `=`.
+        assert_eq!(id(&[("a", "1"), ("a-b", "2")]), "6aeabef50ca5ef74d03e37a20770a708");
+    }
+
+    #[test]
+    fn space_around_and_order_make_no_other_tenant() {
+        assert_eq!(id(&[(" a ", " 1 "), ("b", "2")]), id(&[("b", "2"), ("a", "1")]));
+        assert_ne!(id(&[("a", "1"), ("b", "2")]), id(&[("a", "1 b=2")]));
+        assert_ne!(id(&[("a", "A")]), id(&[("a", "a")]));
+    }
+
+    #[test]
+    fn what_no_tenant_is_called() {
+        let told = |pairs: &[(&str, &str)]| {
+            let error = Tuple::new(pairs.iter().copied()).unwrap_err();
+            assert_eq!(error.code, crate::error::Code::InvalidArgument);
+            format!("{error}; {}", error.hint.clone().unwrap())
+        };
+        let (long, longer) = ("k".repeat(65), "v".repeat(257));
+        let many: Vec<(String, &str)> = (0..17).map(|number| (format!("k{number}"), "v")).collect();
+        let many: Vec<(&str, &str)> = many.iter().map(|(key, value)| (key.as_str(), *value)).collect();
+        let all = [
+            told(&[(" ", "1")]),
+            told(&[("a=b", "1")]),
+            told(&[("a\0b", "1")]),
+            told(&[("a", "1\n2")]),
+            told(&[("a", "1"), (" a", "2")]),
+            told(&[(&long, "1")]),
+            told(&[("a", &longer)]),
+            told(&many),
+        ];
+        insta::assert_snapshot!(all.join("\n"), @r#"
+        `tenant`: a tenant's key is blank; write `key=value`
+        `tenant`: the tenant's key `a=b` has a character that no key may have; a key has neither `=` nor control characters
+        `tenant`: the tenant's key `a\0b` has a character that no key may have; a key has neither `=` nor control characters
+        `tenant.a`: the tenant's value for `a` has a control character; a value is one line of text
+        `tenant.a`: the tenant's key `a` is given twice; give each key once
+        `tenant`: a tenant's key has 65 bytes; 64 are the most
+        `tenant.a`: the tenant's value for `a` has 257 bytes; 256 are the most
+        `tenant`: a tenant has at most 16 keys; leave some out
+        "#);
+    }
+
+    proptest! {
+        /// Whatever is taken names one tenant only.
+        #[test]
+        fn different_tuples_are_different_tenants(
+            a in proptest::collection::btree_map("[a-c=]{0,2}", "[a-c=\\x00 ]{0,3}", 0..4),
+            b in proptest::collection::btree_map("[a-c=]{0,2}", "[a-c=\\x00 ]{0,3}", 0..4),
+        ) {
+            if let (Ok(a), Ok(b)) = (Tuple::new(a), Tuple::new(b)) {
+                prop_assert_eq!(a == b, a.id() == b.id());
+            }
+        }
     }
 }

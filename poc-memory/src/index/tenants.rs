@@ -266,3 +266,167 @@ impl<I: Index> Follower for PerTenant<I> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::graph::testing::node;
+    use crate::graph::{Node, Tuple};
+    use crate::index::{TextField, TextIndex};
+    use crate::store::{Cause, Store};
+    use crate::time::Timestamp;
+    use tempfile::TempDir;
+
+    type Texts = PerTenant<TextIndex>;
+
+    fn user(name: &str) -> Tuple {
+        Tuple::new((!name.is_empty()).then_some(("user", name))).unwrap()
+    }
+
+    fn open(folder: &TempDir) -> (Store, Arc<Texts>) {
+        let directory = folder.path().join("text");
+        let main = TextIndex::closed(&directory, &Config::defaults().unwrap().text).unwrap();
+        let texts = Arc::new(PerTenant::new(main, &directory));
+        let store = Store::open(&folder.path().join("store"), "test", vec![texts.clone()]).unwrap();
+        store.settle();
+        (store, texts)
+    }
+
+    fn put(store: &Store, name: &str, number: u64) {
+        let own = store.of(&user(name));
+        let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
+        own.transact(cause, |tx| tx.put_node(&Node { tenant: own.tenant(), ..node(number) })).unwrap();
+    }
+
+    /// How many nodes each of three tenants finds.
+    fn found(texts: &Texts) -> [usize; 3] {
+        ["", "ann", "bob"].map(|name| {
+            texts.of(user(name).id()).search("title", TextField::Title, 99, &|_| true).len()
+        })
+    }
+
+    fn lacking(texts: &Texts) -> [bool; 3] {
+        ["", "ann", "bob"].map(|name| texts.lacks(user(name).id()))
+    }
+
+    /// A closed store in which the tenants have one, two and three nodes, with its indexes saved.
+    fn closed() -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, texts) = open(&folder);
+        // Whoever asked before there was anything sees what comes in.
+        let early = texts.of(user("ann").id());
+        for (name, count) in [("", 1), ("ann", 2), ("bob", 3)] {
+            (1..=count).for_each(|number| put(&store, name, number));
+        }
+        assert_eq!(early.search("title", TextField::Title, 99, &|_| true).len(), 2);
+        assert_eq!(found(&texts), [1, 2, 3]);
+        store.checkpoint().unwrap();
+        folder
+    }
+
+    fn manifest(folder: &TempDir) -> PathBuf {
+        folder.path().join("text").join("tenants").join("manifest")
+    }
+
+    fn file(folder: &TempDir, name: &str) -> PathBuf {
+        let folders = folder.path().join("text").join("tenants");
+        folders.join(user(name).id().to_string()).join("snapshot")
+    }
+
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let path = entry.unwrap().path();
+            let to = to.join(path.file_name().unwrap());
+            if path.is_dir() {
+                copy(&path, &to);
+            } else {
+                fs::copy(&path, to).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_saved_is_read_and_only_what_has_changed_is_written() {
+        let folder = closed();
+        let (store, texts) = open(&folder);
+        assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false; 3]));
+        fs::write(file(&folder, "bob"), "as it was").unwrap();
+        let before = fs::read(file(&folder, "ann")).unwrap();
+        put(&store, "ann", 9);
+        store.checkpoint().unwrap();
+        assert_eq!(fs::read(file(&folder, "bob")).unwrap(), b"as it was");
+        assert_ne!(fs::read(file(&folder, "ann")).unwrap(), before);
+        let before = fs::metadata(manifest(&folder)).unwrap().modified().unwrap();
+        store.checkpoint().unwrap();
+        assert_eq!(fs::metadata(manifest(&folder)).unwrap().modified().unwrap(), before);
+    }
+
+    #[test]
+    fn damage_to_the_files_of_one_tenant_is_no_matter_of_others() {
+        let garbage = |path: &Path| fs::write(path, "garbage").unwrap();
+        let gone = |path: &Path| fs::remove_file(path).unwrap();
+        for harm in [garbage as fn(&Path), gone] {
+            let folder = closed();
+            harm(&file(&folder, "ann"));
+            let (_, texts) = open(&folder);
+            assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
+            let folder = closed();
+            harm(&folder.path().join("text").join("snapshot"));
+            let (_, texts) = open(&folder);
+            assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true, false, false]));
+            // Without the manifest the default tenant's own file tells how far it is, as it did before
+            // there were others.
+            let folder = closed();
+            harm(&manifest(&folder));
+            let (store, texts) = open(&folder);
+            assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, true]));
+            put(&store, "bob", 9);
+            assert_eq!(found(&texts), [1, 2, 4]);
+        }
+    }
+
+    #[test]
+    fn files_of_other_checkpoints_are_told_from_those_that_fit() {
+        let folder = closed();
+        let (early, late) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        copy(folder.path(), early.path());
+        let (store, _) = open(&folder);
+        put(&store, "ann", 9);
+        put(&store, "", 9);
+        store.checkpoint().unwrap();
+        drop(store);
+        copy(folder.path(), late.path());
+        // A checkpoint that was killed in front of its manifest.
+        fs::copy(manifest(&early), manifest(&folder)).unwrap();
+        let (store, texts) = open(&folder);
+        assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false; 3]));
+        drop((store, texts));
+        // A file from before.
+        fs::copy(manifest(&late), manifest(&folder)).unwrap();
+        fs::copy(file(&early, "ann"), file(&folder, "ann")).unwrap();
+        let (store, texts) = open(&folder);
+        assert_eq!((found(&texts), lacking(&texts)), ([2, 3, 3], [false, true, false]));
+        drop((store, texts));
+        // A log that was cut, with one file, and with all files of what was cut off.
+        fs::copy(file(&late, "ann"), file(&early, "ann")).unwrap();
+        let (store, texts) = open(&early);
+        assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [false, true, false]));
+        drop((store, texts));
+        copy(&late.path().join("text"), &early.path().join("text"));
+        let (_, texts) = open(&early);
+        assert_eq!((found(&texts), lacking(&texts)), ([1, 2, 3], [true; 3]));
+    }
+
+    #[test]
+    fn who_only_asks_leaves_nothing_behind() {
+        let folder = closed();
+        let (_, texts) = open(&folder);
+        for number in 0..10_000 {
+            texts.of(user(&format!("nobody{number}")).id());
+        }
+        assert_eq!(texts.all().len(), 3);
+        assert!(texts.others.read().asked.len() < 1000, "{}", texts.others.read().asked.len());
+    }
+}

@@ -12,6 +12,7 @@ mod tools;
 
 pub use server::Server;
 
+use crate::config::TenantSchema;
 use crate::error::Result;
 use crate::ops::{Access, OpDef};
 use serde_json::Value;
@@ -23,4 +24,7 @@ pub trait Caller: Send + Sync + 'static {
 
     /// Whether ops with such access are offered. What only a person may do never is.
     fn offers(&self, access: Access) -> bool;
+
+    /// What the tenants of requests may be called.
+    fn tenants(&self) -> &TenantSchema;
 }

@@ -1,8 +1,9 @@
-//! Notes as resources: `memory://nodes/KEY` is the note as Markdown.
+//! Notes as resources: `memory://nodes/KEY` is the note as Markdown, and `memory://nodes/KEY?user=ann`
+//! that of the tenant `user=ann`.
 
 use super::Caller;
 use crate::error::{Error, Result};
-use crate::ops;
+use crate::ops::{self, tenancy};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
@@ -11,10 +12,11 @@ const NODES: &str = "memory://nodes/";
 
 /// How such a resource is written.
 pub(super) fn template() -> ResourceTemplate {
-    ResourceTemplate::new(format!("{NODES}{{node}}"), "note")
+    ResourceTemplate::new(format!("{NODES}{{node}}{{?tenant*}}"), "note")
         .with_title("A note")
         .with_description(
-            "A note as Markdown: front matter, then its text. `node` is its key or id, percent-encoded",
+            "A note as Markdown: front matter, then its text. `node` is its key or id, percent-encoded; `tenant` \
+             are the pairs of the tenant whose it is, none for the default tenant",
         )
         .with_mime_type("text/markdown")
 }
@@ -22,7 +24,8 @@ pub(super) fn template() -> ResourceTemplate {
 /// Notes on a page of the list.
 const PAGE: usize = 100;
 
-/// The next notes of the list, those changed last first, and where the list goes on.
+/// The next notes of the list, those changed last first, and where the list goes on. They are those of
+/// the default tenant, or of the one that the server is bound to.
 ///
 /// # Errors
 /// `invalid_argument` for a cursor that is not ours, and as the op `search`.
@@ -32,7 +35,11 @@ pub(super) fn page(caller: &dyn Caller, cursor: Option<&str>) -> Result<(Vec<Res
     })?;
     let op = ops::find("search").ok_or_else(|| Error::internal("there is no op `search`"))?;
     let pipeline = format!("all | sort:timestamp | offset:{start} | limit:{}", PAGE + 1);
-    let found = caller.call(op, json!({ "pipeline": [pipeline] }))?;
+    let found = match caller.call(op, json!({ "pipeline": [pipeline] })) {
+        // A list of notes names no tenant: where every request must, there is none.
+        Err(error) if error.code.is_invalid() && caller.tenants().demands() => return Ok((Vec::new(), None)),
+        found => found?,
+    };
     let hits = found.get("results").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     let notes = hits.iter().take(PAGE).filter_map(|hit| {
         let text = |field: &str| hit.get(field).and_then(Value::as_str);
@@ -55,12 +62,22 @@ fn encoded(key: &str) -> String {
 /// # Errors
 /// `not_found` for another kind of URI, and as the op `get`.
 pub(super) fn read(caller: &dyn Caller, uri: &str) -> Result<ResourceContents> {
-    let node =
-        uri.strip_prefix(NODES).and_then(decoded).filter(|node| !node.is_empty()).ok_or_else(|| {
-            Error::not_found(format!("there is no resource `{uri}`")).hint(format!("`{NODES}KEY` is a note"))
-        })?;
+    let unknown = || {
+        Error::not_found(format!("there is no resource `{uri}`")).hint(format!("`{NODES}KEY` is a note"))
+    };
+    let named = uri.strip_prefix(NODES).ok_or_else(unknown)?;
+    let (node, query) = named.split_once('?').unwrap_or((named, ""));
+    let node = decoded(node).filter(|node| !node.is_empty()).ok_or_else(unknown)?;
+    let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(decoded);
+    let pairs = pairs.collect::<Option<Vec<String>>>().ok_or_else(unknown)?;
+    let mut request = json!({ "node": node, "markdown": true });
+    if let Value::Object(fields) = &mut request
+        && !pairs.is_empty()
+    {
+        fields.insert(tenancy::FIELD.into(), tenancy::spelt(&pairs)?);
+    }
     let op = ops::find("get").ok_or_else(|| Error::internal("there is no op `get`"))?;
-    let note = caller.call(op, json!({ "node": node, "markdown": true }))?;
+    let note = caller.call(op, request)?;
     let text = note.get("markdown").and_then(Value::as_str).unwrap_or_default();
     Ok(ResourceContents::text(text, uri).with_mime_type("text/markdown"))
 }

@@ -59,8 +59,9 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
+        let tenants = self.caller.tenants();
         let offered = tools::offered(self.caller.as_ref());
-        Ok(ListToolsResult::with_all_items(offered.map(|(name, op)| tools::tool(name, op)).collect()))
+        Ok(ListToolsResult::with_all_items(offered.map(|(name, op)| tools::tool(name, op, tenants)).collect()))
     }
 
     async fn call_tool(
@@ -80,7 +81,7 @@ impl ServerHandler for Server {
         });
         Ok(match result {
             Ok(answer) => tools::answered(answer),
-            Err(error) => tools::failed(op, &error),
+            Err(error) => tools::failed(op, self.caller.tenants(), &error),
         }
         .into())
     }
@@ -141,7 +142,7 @@ fn refused(error: &Error, uri: Option<&str>) -> ErrorData {
     }
     match error.code {
         Code::NotFound | Code::Rejected => ErrorData::resource_not_found(error.message.clone(), data),
-        Code::InvalidArgument => ErrorData::invalid_params(error.message.clone(), data),
+        code if code.is_invalid() => ErrorData::invalid_params(error.message.clone(), data),
         _ => ErrorData::internal_error(error.message.clone(), data),
     }
 }

@@ -1,13 +1,18 @@
 //! What tools say of themselves, and how answers and errors reach a model.
 
 use super::*;
+use crate::config::Config;
 use crate::ops::{OPS, find};
 use rmcp::handler::server::ServerHandler;
 use serde_json::json;
 use std::sync::Arc;
 
 /// Offers everything up to an access, and does nothing.
-struct Offers(Access);
+struct Offers(Access, TenantSchema);
+
+fn tenants() -> TenantSchema {
+    Config::defaults().unwrap().tenant_schema
+}
 
 impl Caller for Offers {
     fn call(&self, op: &'static OpDef, _: Value) -> Result<Value> {
@@ -18,6 +23,10 @@ impl Caller for Offers {
         let order = [Access::Read, Access::Write, Access::Destroy, Access::Person];
         let rank = |access| order.iter().position(|known| *known == access);
         rank(access) <= rank(self.0)
+    }
+
+    fn tenants(&self) -> &TenantSchema {
+        &self.1
     }
 }
 
@@ -34,7 +43,7 @@ fn within(schema: &Value, seen: &mut dyn FnMut(&Value)) {
 #[test]
 fn every_tool_is_taken_by_strict_clients() {
     for op in OPS.iter().filter(|op| op.tool.is_some()) {
-        let input = Value::Object(schema::input(op));
+        let input = Value::Object(schema::input(op, &tenants()));
         assert_eq!(input["type"], "object", "{}", op.name);
         assert_eq!(input["additionalProperties"], false, "{}", op.name);
         within(&input, &mut |part| {
@@ -65,18 +74,18 @@ fn a_schema_without_null_by_hand() {
 
 #[test]
 fn what_takes_for_good_is_offered_only_when_switched_on() {
-    let names = |most| tools::offered(&Offers(most)).map(|(name, _)| name).collect::<Vec<_>>();
+    let names = |most| tools::offered(&Offers(most, tenants())).map(|(name, _)| name).collect::<Vec<_>>();
     let (read, write, destroy) = (names(Access::Read), names(Access::Write), names(Access::Destroy));
     assert!(!write.contains(&"graft_delete") && destroy.contains(&"graft_delete"));
     assert!(!read.contains(&"graft_insert") && write.contains(&"graft_insert"));
     assert!(read.contains(&"graft_query"));
-    let told = |most| Server::new(Arc::new(Offers(most))).get_info().instructions.unwrap();
+    let told = |most| Server::new(Arc::new(Offers(most, tenants()))).get_info().instructions.unwrap();
     assert!(!told(Access::Read).contains("graft_insert") && told(Access::Write).contains("graft_insert"));
 }
 
 #[test]
 fn tools_tell_what_they_do_to_the_memory() {
-    let hints = |name: &str| tools::tool("x", find(name).unwrap()).annotations.unwrap();
+    let hints = |name: &str| tools::tool("x", find(name).unwrap(), &tenants()).annotations.unwrap();
     let of = |name| (hints(name).read_only_hint, hints(name).destructive_hint);
     assert_eq!(of("retrieve"), (Some(true), Some(false)));
     assert_eq!(of("insert"), (Some(false), Some(false)));
@@ -87,7 +96,7 @@ fn tools_tell_what_they_do_to_the_memory() {
 fn a_wrong_argument_is_told_with_what_would_be_right() {
     let op = find("retrieve").unwrap();
     let error = crate::error::Error::invalid("257 is out of range").field("top_k");
-    let result = tools::failed(op, &error);
+    let result = tools::failed(op, &tenants(), &error);
     assert_eq!(result.is_error, Some(true));
     let text = result.content.first().and_then(|block| block.as_text()).unwrap();
     let told: Value = serde_json::from_str(&text.text).unwrap();
@@ -96,7 +105,7 @@ fn a_wrong_argument_is_told_with_what_would_be_right() {
     // A field that is not there: all of them.
     let error = crate::error::Error::invalid("unknown field").field("colour");
     let text =
-        tools::failed(op, &error).content.first().and_then(|block| block.as_text()).unwrap().text.clone();
+        tools::failed(op, &tenants(), &error).content.first().and_then(|block| block.as_text()).unwrap().text.clone();
     let told: Value = serde_json::from_str(&text).unwrap();
     assert!(told["expected"]["properties"]["query"].is_object());
 }

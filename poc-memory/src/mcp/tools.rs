@@ -1,7 +1,8 @@
 //! The tools: a row of the op table each.
 
 use super::{Caller, schema};
-use crate::error::{Code, Error};
+use crate::config::TenantSchema;
+use crate::error::Error;
 use crate::ops::{self, Access, OPS, OpDef};
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -14,8 +15,8 @@ pub(super) fn offered(caller: &dyn Caller) -> impl Iterator<Item = (&'static str
 }
 
 /// A tool as clients see it.
-pub(super) fn tool(name: &'static str, op: &OpDef) -> Tool {
-    let (input, output) = (schema::input(op), schema::output(op));
+pub(super) fn tool(name: &'static str, op: &OpDef, tenants: &TenantSchema) -> Tool {
+    let (input, output) = (schema::input(op, tenants), schema::output(op));
     let description = input.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
     let read = op.access == Access::Read;
     let hints = ToolAnnotations::with_title(title(op.name))
@@ -40,11 +41,11 @@ pub(super) fn answered(answer: Value) -> CallToolResult {
 
 /// An error as the result of a tool: what is wrong, and of a wrong argument what would be right, so
 /// that a model can correct itself.
-pub(super) fn failed(op: &OpDef, error: &Error) -> CallToolResult {
+pub(super) fn failed(op: &OpDef, tenants: &TenantSchema, error: &Error) -> CallToolResult {
     let mut told = json!({ "error": error });
-    if error.code == Code::InvalidArgument {
-        let mut expected = Value::Object(schema::input(op));
-        let field = error.at.as_ref().and_then(|at| at.field.as_deref());
+    if error.code.is_invalid() {
+        let mut expected = Value::Object(schema::input(op, tenants));
+        let field = error.at.as_ref().and_then(|at| at.field.as_deref()?.split('.').next());
         let one = field.and_then(|field| expected.get("properties")?.get(field).cloned());
         if let Some(one) = one {
             expected = one;

@@ -24,14 +24,23 @@ pub struct Stats {
     pub by_state: BTreeMap<String, u64>,
     /// Edges by kind.
     pub by_edge_kind: BTreeMap<String, u64>,
+    /// Nodes of each tenant that has ever written, by name; for the default tenant alone.
+    pub by_tenant: Option<BTreeMap<String, u64>>,
     /// Average weight of live nodes, as decayed to now.
     pub average_weight: f64,
-    /// Size of the log on disk, in bytes.
-    pub log_bytes: u64,
-    /// Size of the records on disk, in bytes.
-    pub record_bytes: u64,
-    /// Size of the saved indexes on disk, in bytes.
-    pub index_bytes: u64,
+    /// What all tenants together take; for the default tenant alone.
+    pub sizes: Option<Sizes>,
+}
+
+/// Bytes on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Of the log.
+    pub log: u64,
+    /// Of the records.
+    pub records: u64,
+    /// Of the saved indexes.
+    pub indexes: u64,
 }
 
 /// What a view keeps count of, and what is as quick to find. Only the average weight is worked out by
@@ -54,11 +63,22 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
         average_weight: if view.live_count() > 0 { weights / view.live_count() as f64 } else { 0.0 },
         ..Stats::default()
     };
-    (stats.log_bytes, stats.record_bytes) = memory.store.sizes()?;
-    let store = memory.paths.store();
-    stats.index_bytes =
-        size(&store.join("text"))? + size(&store.join("vectors"))? + size(&memory.paths.structure())?;
+    // A tenant learns nothing of others.
+    if memory.store.tenant().is_default() {
+        let tenants = memory.store.tenants()?.into_iter();
+        let counted = tenants.map(|(tuple, view)| (tuple.to_string(), view.node_count() as u64));
+        stats.by_tenant = Some(counted.collect());
+        stats.sizes = Some(sizes(memory)?);
+    }
     Ok(stats)
+}
+
+fn sizes(memory: &Memory) -> Result<Sizes> {
+    let (log, records) = memory.store.sizes()?;
+    let store = memory.paths.store();
+    let indexes =
+        size(&store.join("text"))? + size(&store.join("vectors"))? + size(&memory.paths.structure())?;
+    Ok(Sizes { log, records, indexes })
 }
 
 /// Bytes of the files below a folder; 0 when it is not there.

@@ -53,6 +53,15 @@ impl Scratch {
         scratch
     }
 
+    /// The same memory after it was closed.
+    pub(crate) fn reopened(self) -> Scratch {
+        let Scratch { memory, clock, folder } = self;
+        let (paths, config) = (Paths::clone(&memory.paths), Config::clone(&memory.config));
+        drop(memory);
+        let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededChance::new(8))).unwrap();
+        Scratch { memory, clock, folder }
+    }
+
     /// A folder for files of the test.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()

@@ -1,12 +1,13 @@
 //! How an op is declared, and the erased form of the declaration.
 
-use super::{Ctx, described, wording};
+use super::{Ctx, described, tenancy, wording};
+use crate::config::TenantSchema;
 use crate::error::{Code, Error, Exit, Result};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Who may call an op, and what it may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     const ACCESS: Access;
     /// Whether only a daemon can do it: without one it is refused, and no store is opened for it.
     const NEEDS_DAEMON: bool = false;
+    /// Whether it is about the memory of one tenant; else about the process as a whole.
+    const TENANTS: bool = true;
     /// How REST calls it; `None` keeps it off REST.
     const ROUTE: Option<Route> = None;
     /// What it is called as a tool of a model, over MCP; `None` keeps it away from models.
@@ -106,6 +109,8 @@ pub struct OpDef {
     pub access: Access,
     /// Whether only a daemon can do it.
     pub needs_daemon: bool,
+    /// Whether it is about the memory of one tenant, and so takes the argument `tenant`.
+    pub tenants: bool,
     /// How REST calls it.
     pub route: Option<Route>,
     /// What it is called as a tool of a model.
@@ -134,6 +139,7 @@ impl OpDef {
             command: O::COMMAND,
             access: O::ACCESS,
             needs_daemon: O::NEEDS_DAEMON,
+            tenants: O::TENANTS,
             route: O::ROUTE,
             tool: O::TOOL,
             augment: |command| O::augment_args(command),
@@ -142,16 +148,32 @@ impl OpDef {
                     O::from_arg_matches(matches).map_err(|error| Error::invalid(error.to_string()))?;
                 encode(&request)
             },
-            run: |ctx, request| {
+            run: |ctx, mut request| {
                 if !ctx.may_write && O::ACCESS != Access::Read {
                     return Err(only_reads(O::NAME));
                 }
-                encode(&decode::<O>(request)?.run(ctx)?)
+                let schema = &ctx.memory.config.tenant_schema;
+                let tenant = tenancy::take(O::NAME, O::TENANTS, &mut request, schema)?;
+                let request = decode::<O>(request)?;
+                if tenant.is_default() {
+                    return encode(&request.run(ctx)?);
+                }
+                let memory = ctx.memory.of(&tenant);
+                encode(&request.run(&Ctx { memory: &memory, ..*ctx })?)
             },
             show: |answer| Ok(O::show(&decode(answer.clone())?)),
             exit: |answer| Ok(O::exit(&decode(answer.clone())?)),
             request_schema: || described::request(schema::<O>()),
             answer_schema: schema::<O::Output>,
+        }
+    }
+}
+
+impl OpDef {
+    /// Adds to the JSON Schema of its request what goes with it on every surface: the tenant.
+    pub fn add_tenant(&self, request: &mut Map<String, Value>, tenants: &TenantSchema) {
+        if self.tenants {
+            tenancy::describe(request, tenants);
         }
     }
 }

@@ -24,6 +24,7 @@ mod retrieve;
 mod search;
 mod stats;
 mod supersede;
+pub mod tenancy;
 #[cfg(test)]
 mod tests;
 mod text;

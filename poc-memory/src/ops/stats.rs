@@ -28,14 +28,22 @@ pub(crate) struct Counts {
     by_type: BTreeMap<String, u64>,
     by_state: BTreeMap<String, u64>,
     by_edge_kind: BTreeMap<String, u64>,
+    /// Notes of each tenant, by name. Told to who asks without a tenant; a tenant learns nothing of
+    /// others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by_tenant: Option<BTreeMap<String, u64>>,
     /// Of live notes, as decayed to now.
     average_weight: f64,
-    /// Size of the log on disk, in bytes.
-    log_bytes: u64,
+    /// Size of the log on disk, in bytes, with what all tenants have. This and the other sizes are told
+    /// to who asks without a tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log_bytes: Option<u64>,
     /// Size of the records on disk, in bytes.
-    record_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    record_bytes: Option<u64>,
     /// Size of the saved indexes on disk, in bytes.
-    index_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    index_bytes: Option<u64>,
     graph: Shape,
     as_of: AsOf,
     /// Transactions the slowest index is behind.
@@ -140,10 +148,11 @@ impl Op for Stats {
             by_type: counted.by_type,
             by_state: counted.by_state,
             by_edge_kind: counted.by_edge_kind,
+            by_tenant: counted.by_tenant,
             average_weight: counted.average_weight,
-            log_bytes: counted.log_bytes,
-            record_bytes: counted.record_bytes,
-            index_bytes: counted.index_bytes,
+            log_bytes: counted.sizes.map(|sizes| sizes.log),
+            record_bytes: counted.sizes.map(|sizes| sizes.records),
+            index_bytes: counted.sizes.map(|sizes| sizes.indexes),
             graph: Shape::of(&view, &ctx.memory.config.structure.rules()),
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -166,17 +175,16 @@ impl Op for Stats {
         line("states", by(&output.by_state).trim_matches([' ', '(', ')']).to_owned());
         line("edges", format!("{}{}", output.edges, by(&output.by_edge_kind)));
         line("graph", output.graph.to_string());
+        if let Some(tenants) = output.by_tenant.as_ref().filter(|tenants| tenants.len() > 1) {
+            line("tenants", by(tenants).trim_matches([' ', '(', ')']).to_owned());
+        }
         line("keywords", output.keywords.to_string());
         line("weight", format!("{:.3} on average", output.average_weight));
-        line(
-            "disk",
-            format!(
-                "log {}, records {}, indexes {}",
-                mib(output.log_bytes),
-                mib(output.record_bytes),
-                mib(output.index_bytes)
-            ),
-        );
+        if let (Some(log), Some(records), Some(indexes)) =
+            (output.log_bytes, output.record_bytes, output.index_bytes)
+        {
+            line("disk", format!("log {}, records {}, indexes {}", mib(log), mib(records), mib(indexes)));
+        }
         line("changes", format!("{}, indexes {} behind", output.as_of.seq, output.lag));
         for problem in &output.degraded {
             line("degraded", problem.clone());

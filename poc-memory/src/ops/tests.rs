@@ -4,6 +4,7 @@ mod fresh;
 mod past;
 mod quarantine;
 mod reader;
+mod tenants;
 
 use super::*;
 use crate::agent::Catalog;
@@ -29,7 +30,7 @@ impl Host for Nobody {
     }
 }
 
-fn call(memory: &Scratch, line: &str) -> Result<(&'static OpDef, Value)> {
+fn call(memory: &Memory, line: &str) -> Result<(&'static OpDef, Value)> {
     let line = words(line);
     let op = find(line[0]).unwrap();
     let command = (op.augment)(clap::Command::new(op.name));
@@ -39,7 +40,7 @@ fn call(memory: &Scratch, line: &str) -> Result<(&'static OpDef, Value)> {
 }
 
 /// What a person reads, ids taken out.
-fn say(memory: &Scratch, line: &str) -> String {
+fn say(memory: &Memory, line: &str) -> String {
     match call(memory, line) {
         Err(error) => {
             format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
@@ -58,7 +59,7 @@ fn say(memory: &Scratch, line: &str) -> String {
     }
 }
 
-fn json(memory: &Scratch, line: &str) -> Value {
+fn json(memory: &Memory, line: &str) -> Value {
     call(memory, line).unwrap().1
 }
 
@@ -256,7 +257,7 @@ fn counts_equal_a_count_by_hand() {
     }
     let source = counted["graph"].as_object_mut().unwrap().shift_remove("source").unwrap();
     assert!(source.as_str().unwrap().starts_with("computed now in "), "{source}");
-    insta::assert_snapshot!(serde_json::to_string(&counted).unwrap(), @r#"{"nodes":3,"live":2,"edges":5,"keywords":1,"by_type":{"episodic":1,"semantic":2},"by_state":{"active":2,"superseded":1},"by_edge_kind":{"keyword":1,"link":2,"semantic":1,"supersedes":1},"graph":{"components":1,"largest":2,"isolated":0,"clustering":0.0,"path_length":1.0,"small_world":null,"degree_gini":0.0,"ages":{"communities":null,"embedding":null,"health":0,"outliers":null},"power_law_alpha":null,"power_law_least":null},"degraded":[],"lag":0}"#);
+    insta::assert_snapshot!(serde_json::to_string(&counted).unwrap(), @r#"{"nodes":3,"live":2,"edges":5,"keywords":1,"by_type":{"episodic":1,"semantic":2},"by_state":{"active":2,"superseded":1},"by_edge_kind":{"keyword":1,"link":2,"semantic":1,"supersedes":1},"by_tenant":{"default":3},"graph":{"components":1,"largest":2,"isolated":0,"clustering":0.0,"path_length":1.0,"small_world":null,"degree_gini":0.0,"ages":{"communities":null,"embedding":null,"health":0,"outliers":null},"power_law_alpha":null,"power_law_least":null},"degraded":[],"lag":0}"#);
     let (edges, lines) = (counted["edges"].as_u64().unwrap(), json(&memory, "export"));
     assert_eq!(lines["edges"].as_u64().unwrap(), edges);
     assert_eq!(lines["nodes"], counted["nodes"]);

@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn the_page_has_every_operation_and_nothing_from_elsewhere() {
-        let config = Config::defaults().unwrap().rest;
-        let document = openapi::document(&routes::served(&config).unwrap());
+        let config = Config::defaults().unwrap();
+        let document = openapi::document(&routes::served(&config.rest).unwrap(), &config.tenant_schema);
         let page = page(&document);
         for operation in operations(&document) {
             let heading = format!("<h2><code>{} {}</code></h2>", operation.method, operation.path);

@@ -18,6 +18,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use hyper::body::{Bytes, Frame, SizeHint};
+use poc_memory::config::TenantSchema;
 use poc_memory::error::Result;
 use poc_memory::mcp::{Caller, Server};
 use poc_memory::ops::{Access, Actor, OpDef};
@@ -181,6 +182,10 @@ impl Caller for Here {
             Access::Destroy => self.may_write && self.shared.memory.config.mcp.delete,
             Access::Person => false,
         }
+    }
+
+    fn tenants(&self) -> &TenantSchema {
+        &self.shared.memory.config.tenant_schema
     }
 }
 

@@ -3,7 +3,9 @@
 mod schemas;
 
 use super::plain;
+use poc_memory::config::TenantSchema;
 use poc_memory::error::Error;
+use poc_memory::ops::tenancy;
 use poc_memory::ops::{self, Access, Method, OpDef, Route};
 use schemas::{Schemas, without_null};
 use serde_json::{Map, Value, json};
@@ -29,12 +31,12 @@ const ABOUT: &str = "A memory for AI agents that looks after itself. Every field
 is the same as on the command line, where `--json` prints it.";
 
 /// The document.
-pub(super) fn document(served: &[(&OpDef, Route)]) -> Value {
+pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Value {
     let mut schemas = Schemas::default();
     schemas.add("Error", schemars_of_error());
     let mut paths = Map::new();
     for (op, route) in served {
-        let operation = operation(op, route, &mut schemas);
+        let operation = operation(op, route, tenants, &mut schemas);
         insert(&mut paths, route.path, verb(route.method), operation);
     }
     for (path, what, media_type, open) in plain::PAGES {
@@ -84,9 +86,10 @@ fn verb(method: Method) -> &'static str {
     }
 }
 
-fn operation(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
+fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schemas: &mut Schemas) -> Value {
     let name = pascal(op.name);
     let mut request = schemas.lift(&name, (op.request_schema)().to_value());
+    op.add_tenant(&mut request, tenants);
     let description = request.remove("description").unwrap_or_default();
     // Line breaks within a paragraph are those of the source.
     let paragraphs = description.as_str().unwrap_or_default().split("\n\n");
@@ -139,6 +142,10 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
             let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
             let place = if in_path(&name) { "path" } else { "query" };
             let needed = place == "path" || required.iter().any(|required| *required == name);
+            if name == tenancy::FIELD {
+                // Given as often as it has keys.
+                schema = json!({"type": "array", "items": {"type": "string", "pattern": "="}});
+            }
             let parameter = json!({"name": name, "in": place, "required": needed, "schema": schema});
             parameters.push(match about {
                 Some(about) => with(parameter, "description", about),
@@ -227,7 +234,7 @@ mod tests {
     fn all() -> Value {
         let mut config = Config::defaults().unwrap().rest;
         config.delete = true;
-        document(&routes::served(&config).unwrap())
+        document(&routes::served(&config).unwrap(), &Config::defaults().unwrap().tenant_schema)
     }
 
     /// Every value of a document with its place.

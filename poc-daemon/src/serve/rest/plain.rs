@@ -33,7 +33,7 @@ const HTML: &str = "text/html; charset=utf-8";
 
 /// Adds them to what is served.
 pub(super) fn add(router: Router, rest: &Arc<Rest>, served: &[(&OpDef, Route)]) -> Router {
-    let document = openapi::document(served);
+    let document = openapi::document(served, &rest.shared.memory.config.tenant_schema);
     let (page, json) = (docs::page(&document), document.to_string());
     router
         .route(HEALTH, health())

@@ -4,6 +4,7 @@
 
 use percent_encoding::percent_decode_str;
 use poc_memory::error::{Error, Result};
+use poc_memory::ops::tenancy;
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -64,11 +65,19 @@ impl Fields {
 
     /// Adds the fields of a query, as a form would send them.
     pub(super) fn put_query(&self, request: &mut Map<String, Value>, query: &str) -> Result<()> {
+        let mut tenant = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, text) = pair.split_once('=').unwrap_or((pair, ""));
             let name = decode(name).ok_or_else(|| Error::invalid("a name in the query is not UTF-8"))?;
             let text = decode(text).ok_or_else(|| Error::invalid("is not UTF-8").field(name.as_str()))?;
-            self.put(request, &name, &text)?;
+            if name == tenancy::FIELD {
+                tenant.push(text);
+            } else {
+                self.put(request, &name, &text)?;
+            }
+        }
+        if !tenant.is_empty() {
+            request.insert(tenancy::FIELD.into(), tenancy::spelt(&tenant)?);
         }
         Ok(())
     }

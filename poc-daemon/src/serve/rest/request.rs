@@ -2,6 +2,7 @@
 
 use super::query::Fields;
 use poc_memory::error::{At, Error, Result};
+use poc_memory::ops::tenancy;
 use serde_json::{Map, Value};
 
 /// The request that the fields of a path and a query spell.
@@ -22,13 +23,16 @@ pub(super) fn of_body<'a>(
     query: &str,
     body: &[u8],
 ) -> Result<Value> {
-    if !query.is_empty() {
-        return Err(Error::invalid("this takes no query").hint("put the fields into the JSON body"));
+    let mut request = Map::new();
+    fields.put_query(&mut request, query)?;
+    if request.keys().any(|name| name != tenancy::FIELD) {
+        return Err(Error::invalid("this takes no query but `tenant`").hint("put the fields into the JSON body"));
     }
-    let mut request = of_path(fields, path)?;
+    request.extend(of_path(fields, path)?);
     for (name, value) in object(body)? {
         if request.contains_key(&name) {
-            return Err(Error::invalid("stands in the path already").hint("leave it out").field(name));
+            let place = if name == tenancy::FIELD { "query" } else { "path" };
+            return Err(Error::invalid(format!("stands in the {place} already")).hint("leave it out").field(name));
         }
         request.insert(name, value);
     }
@@ -107,7 +111,7 @@ mod tests {
     #[test]
     fn a_query_beside_a_body_is_told() {
         let error = of_body(&fields(), [], "count=1", b"{}").unwrap_err();
-        assert_eq!(error.message, "this takes no query");
+        assert_eq!(error.message, "this takes no query but `tenant`");
     }
 
     proptest! {

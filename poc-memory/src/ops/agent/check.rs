@@ -36,6 +36,7 @@ struct Checked {
 impl Op for Check {
     const NAME: &'static str = "agent check";
     const ACCESS: Access = Access::Read;
+    const TENANTS: bool = false;
     type Output = Report;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Report> {

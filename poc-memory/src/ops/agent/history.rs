@@ -59,6 +59,7 @@ struct Row {
 impl Op for History {
     const NAME: &'static str = "agent history";
     const ACCESS: Access = Access::Read;
+    const TENANTS: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/runs");
     type Output = Runs;
 

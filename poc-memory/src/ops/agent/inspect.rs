@@ -45,6 +45,7 @@ struct Reply {
 impl Op for Inspect {
     const NAME: &'static str = "agent inspect";
     const ACCESS: Access = Access::Read;
+    const TENANTS: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/runs/{run}");
     type Output = Inspected;
 

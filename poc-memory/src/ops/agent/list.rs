@@ -59,6 +59,7 @@ pub(super) struct Row {
 impl Op for List {
     const NAME: &'static str = "agent list";
     const ACCESS: Access = Access::Read;
+    const TENANTS: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/agents");
     type Output = Agents;
 

@@ -33,6 +33,7 @@ pub(crate) struct RunAgent {
 impl Op for RunAgent {
     const NAME: &'static str = "agent run";
     const ACCESS: Access = Access::Write;
+    const TENANTS: bool = false;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/run");
     type Output = Outcome;
 

@@ -52,6 +52,7 @@ struct InForce {
 impl Op for Show {
     const NAME: &'static str = "agent show";
     const ACCESS: Access = Access::Read;
+    const TENANTS: bool = false;
     const ROUTE: Option<Route> = Route::get("/v1/agents/{agent}");
     type Output = Agent;
 

@@ -38,6 +38,7 @@ struct Refused {
 impl Op for Undo {
     const NAME: &'static str = "agent undo";
     const ACCESS: Access = Access::Person;
+    const TENANTS: bool = false;
     type Output = Undone;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Undone> {

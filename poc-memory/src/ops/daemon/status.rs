@@ -15,6 +15,7 @@ impl Op for Status {
     const NAME: &'static str = "daemon status";
     const ACCESS: Access = Access::Read;
     const NEEDS_DAEMON: bool = true;
+    const TENANTS: bool = false;
     type Output = DaemonStatus;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<DaemonStatus> {

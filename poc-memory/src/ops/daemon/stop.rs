@@ -24,6 +24,7 @@ impl Op for Stop {
     const NAME: &'static str = "daemon stop";
     const ACCESS: Access = Access::Person;
     const NEEDS_DAEMON: bool = true;
+    const TENANTS: bool = false;
     type Output = Stopping;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Stopping> {

@@ -58,6 +58,7 @@ impl Checked {
 impl Op for Check {
     const NAME: &'static str = "pipeline check";
     const ACCESS: Access = Access::Read;
+    const TENANTS: bool = false;
     type Output = Report;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Report> {

@@ -39,6 +39,7 @@ struct Row {
 impl Op for List {
     const NAME: &'static str = "pipeline list";
     const ACCESS: Access = Access::Read;
+    const TENANTS: bool = false;
     type Output = Listed;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Listed> {

@@ -1,0 +1,79 @@
+//! Whose memory a request is about: the argument `tenant`, which every op takes on every surface.
+
+use crate::config::TenantSchema;
+use crate::error::{Error, Result};
+use crate::graph::Tuple;
+use serde_json::{Map, Value};
+
+/// The name of the argument.
+pub const FIELD: &str = "tenant";
+
+/// Takes the tenant off the arguments of an op. One that is about the process as a whole
+/// (`is_tenants` is not set) has none.
+///
+/// # Errors
+/// `invalid_argument` with the field `tenant` or `tenant.KEY`, or what [`TenantSchema::validate`]
+/// says.
+pub(super) fn take(op: &str, is_tenants: bool, args: &mut Value, schema: &TenantSchema) -> Result<Tuple> {
+    let given = args.as_object_mut().and_then(|args| args.shift_remove(FIELD)).unwrap_or(Value::Null);
+    let tuple = decode(&given)?;
+    if is_tenants {
+        schema.validate(&tuple)?;
+    } else if !tuple.is_default() {
+        return Err(Error::invalid(format!("`{op}` is about all of the memory and takes no tenant"))
+            .hint("leave the tenant out")
+            .field(FIELD));
+    }
+    Ok(tuple)
+}
+
+fn decode(given: &Value) -> Result<Tuple> {
+    let pairs = match given {
+        Value::Null => return Ok(Tuple::default()),
+        Value::Object(pairs) => pairs,
+        _ => {
+            return Err(Error::invalid("a tenant is an object of keys and values")
+                .hint("write `{\"key\": \"value\"}`")
+                .field(FIELD));
+        }
+    };
+    let pair = |(key, value): (&'_ String, &'_ Value)| match value {
+        Value::String(value) => Ok((key.clone(), value.clone())),
+        _ => Err(Error::invalid(format!("the tenant's value for `{key}` is no text"))
+            .hint("write `{\"key\": \"value\"}`")
+            .field(format!("{FIELD}.{key}"))),
+    };
+    Tuple::new(pairs.iter().map(pair).collect::<Result<Vec<_>>>()?)
+}
+
+/// The argument that texts of the form `key=value` spell.
+///
+/// # Errors
+/// `invalid_argument` when one has no `=` or a key comes twice.
+pub fn spelt<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
+    let mut pairs = Map::new();
+    for text in texts {
+        let text = text.as_ref();
+        let (key, value) = text.split_once('=').ok_or_else(|| {
+            Error::invalid(format!("`{text}` is no tenant")).hint("write `key=value`").field(FIELD)
+        })?;
+        let key = key.trim();
+        if pairs.insert(key.to_owned(), value.into()).is_some() {
+            // Says so in the words it has everywhere.
+            Tuple::new([(key, ""), (key, "")])?;
+        }
+    }
+    Ok(Value::Object(pairs))
+}
+
+/// Adds the argument to the JSON Schema of a request.
+pub(super) fn describe(request: &mut Map<String, Value>, schema: &TenantSchema) {
+    if let Value::Object(fields) = request.entry("properties").or_insert_with(|| Map::new().into()) {
+        fields.insert(FIELD.into(), schema.json_schema());
+    }
+    if schema.demands()
+        && let Value::Array(required) = request.entry("required").or_insert_with(|| Value::Array(Vec::new()))
+    {
+        required.push(FIELD.into());
+    }
+}

@@ -1,0 +1,140 @@
+//! Tenants on every surface: the same separation, the same schema, the same errors.
+
+use crate::mcp::Assistant;
+use crate::support::World;
+use crate::support::http::{Http, ON};
+use serde_json::{Value, json};
+
+const SCHEMA: &str = r#"
+[tenant-schema]
+description = "Whose notes these are"
+one-of = [["user"], ["team", "project"]]
+keys.user = { pattern = "^[a-z]+$" }
+keys.team = { enum = ["red", "blue"] }
+keys.project = {}
+keys.app = { required = true }
+"#;
+
+fn flags<'a>(pairs: &[&'a str]) -> Vec<&'a str> {
+    pairs.iter().flat_map(|pair| ["--tenant", pair]).collect()
+}
+
+fn object(pairs: &[&str]) -> Value {
+    let pairs = pairs.iter().map(|pair| pair.split_once('=').unwrap());
+    Value::Object(pairs.map(|(key, value)| (key.to_owned(), value.into())).collect())
+}
+
+#[test]
+fn a_tenant_has_a_memory_of_its_own_on_every_surface() {
+    let mut world = World::new();
+    world.write("config.toml", ON);
+    // Without a daemon and with one.
+    world.json(&["--tenant", "user=ann", "insert", "--title", "Tea", "--key", "tea"]);
+    world.json(&["insert", "--title", "Coffee", "--key", "coffee"]);
+    world.start_daemon();
+    let keys = |answer: &Value| -> Vec<String> {
+        let results = answer["results"].as_array().unwrap().iter();
+        results.map(|hit| hit["key"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = ["search", "-p", "all"];
+    assert_eq!(keys(&world.json(&all)), ["coffee"]);
+    assert_eq!(keys(&world.json(&[&["--tenant", "user=ann"], all.as_slice()].concat())), ["tea"]);
+    assert_eq!(world.json_ending(&["get", "tea"], 1)["error"]["code"], "not_found");
+    let http = Http::of(&world);
+    assert_eq!(keys(&http.call("GET /v1/pipeline?pipeline=all", None).json()), ["coffee"]);
+    assert_eq!(keys(&http.call("GET /v1/pipeline?pipeline=all&tenant=user%3Dann", None).json()), ["tea"]);
+    let visit = json!({"agent": "x", "nodes": ["tea"]});
+    assert_eq!(http.call("POST /v1/visit", Some(&visit)).status, 404);
+    assert_eq!(http.call("POST /v1/visit?tenant=user=ann", Some(&visit)).status, 200);
+    let inside = json!({"agent": "x", "nodes": ["tea"], "tenant": {"user": "ann"}});
+    assert_eq!(http.call("POST /v1/visit", Some(&inside)).status, 200);
+    assert_eq!(http.call("POST /v1/visit?tenant=user=ann", Some(&inside)).status, 400);
+    let mut assistant = Assistant::start(&world);
+    let found = assistant.call("memory_search", json!({"pipeline": ["all"], "tenant": {"user": "ann"}}));
+    assert_eq!(keys(&found), ["tea"]);
+    let read = |assistant: &mut Assistant, uri: &str| assistant.ask("resources/read", json!({ "uri": uri }));
+    assert!(read(&mut assistant, "memory://nodes/tea")["error"].is_object());
+    let note = read(&mut assistant, "memory://nodes/tea?user=ann");
+    assert!(note["result"]["contents"][0]["text"].as_str().unwrap().contains("Tea"), "{note}");
+    assistant.end();
+    assert_eq!(world.json(&["stats"])["by_tenant"], json!({"default": 1, "user=ann": 1}));
+    // Bound to a tenant, an assistant need not know of it.
+    let mut bound = Assistant::start_with(&world, &["--tenant", "user=ann"]);
+    assert_eq!(keys(&bound.call("memory_search", json!({"pipeline": ["all"]}))), ["tea"]);
+    bound.end();
+    world.stop_daemon();
+}
+
+/// Tenants that are refused, with the code.
+const REFUSED: &[(&[&str], &str)] = &[
+    (&[], "tenant_missing_required"),
+    (&["app=x", "colour=red"], "tenant_unknown_key"),
+    (&["app=x", "team=green", "project=p"], "tenant_enum_mismatch"),
+    (&["app=x", "user=ANN"], "tenant_pattern_mismatch"),
+    (&["user=ann"], "tenant_missing_required"),
+    (&["app=x", "team=red"], "tenant_one_of_no_match"),
+    (&["app=x", "user=ann", "team=red", "project=p"], "tenant_one_of_multiple_match"),
+    (&["=x"], "invalid_argument"),
+];
+
+#[test]
+fn what_the_schema_refuses_is_the_same_error_on_every_surface() {
+    let (alone, mut served) = (World::new(), World::new());
+    alone.write("config.toml", SCHEMA);
+    served.write("config.toml", &format!("{ON}{SCHEMA}"));
+    served.start_daemon();
+    let http = Http::of(&served);
+    let mut assistant = Assistant::start(&served);
+    for (pairs, code) in REFUSED {
+        let line = [flags(pairs), vec!["stats"]].concat();
+        let error = alone.json_ending(&line, 2)["error"].clone();
+        assert_eq!(error["code"], *code, "{error}");
+        assert!(error["at"]["field"].as_str().unwrap().starts_with("tenant"), "{error}");
+        assert_eq!(served.json_ending(&line, 2)["error"], error);
+        let query: Vec<String> = pairs.iter().map(|pair| format!("tenant={}", pair.replace('=', "%3D"))).collect();
+        let answered = http.call(&format!("GET /v1/stats?{}", query.join("&")), None);
+        assert_eq!((answered.status, answered.json()), (400, error.clone()));
+        let posted = http.call("POST /v1/weight", Some(&json!({"node": "x", "value": "1", "tenant": object(pairs)})));
+        assert_eq!((posted.status, posted.json()), (400, error.clone()));
+        let answer = assistant.ask("tools/call", json!({"name": "graft_stats", "arguments": {"tenant": object(pairs)}}));
+        let told: Value = serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&answer["result"]["isError"], &told["error"]), (&json!(true), &error));
+        if *code != "invalid_argument" {
+            assert_eq!(told["error"]["at"]["expected"], told["expected"]);
+        }
+    }
+    // The same schema is what clients are told.
+    let listed = assistant.ask("tools/list", json!({}));
+    let document = http.call("GET /openapi.json", None).json();
+    let posted = &document["paths"]["/v1/weight"]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    for tool in listed["result"]["tools"].as_array().unwrap() {
+        let input = &tool["inputSchema"];
+        if input["properties"]["tenant"].is_object() {
+            assert_eq!(input["properties"]["tenant"], posted["properties"]["tenant"], "{}", tool["name"]);
+            assert!(input["required"].as_array().unwrap().contains(&json!("tenant")), "{}", tool["name"]);
+        }
+    }
+    let tenants = posted["properties"]["tenant"]["oneOf"].as_array().unwrap();
+    assert_eq!(tenants, &[json!({"required": ["user"]}), json!({"required": ["team", "project"]})]);
+    let parameters = document["paths"]["/v1/stats"]["get"]["parameters"].as_array().unwrap();
+    assert!(parameters.iter().any(|one| one["name"] == "tenant" && one["required"] == true), "{parameters:?}");
+    assistant.end();
+    for pairs in [["app=x", "user=ann"].as_slice(), &["app=x", "team=red", "project=p"]] {
+        assert_eq!(served.json(&[flags(pairs), vec!["stats"]].concat())["nodes"], 0);
+    }
+    assert_eq!(served.json(&["daemon", "status"])["problems"], json!([]));
+    served.stop_daemon();
+}
+
+#[test]
+fn what_takes_no_tenant_says_so() {
+    let world = World::new();
+    for line in [["agent", "list"].as_slice(), &["init"], &["pipeline", "list"], &["config", "show"]] {
+        let error = world.json_ending(&[&["--tenant", "user=ann"], line].concat(), 2)["error"].clone();
+        assert_eq!(error["at"]["field"], "tenant", "{error}");
+    }
+    world.write("config.toml", "[tenant-schema.keys.user]\npattern = \"[\"\n");
+    let error = world.json_ending(&["stats"], 78)["error"].clone();
+    assert_eq!((&error["at"]["field"], &error["at"]["line"]), (&json!("tenant-schema.keys.user.pattern"), &json!(2)));
+    assert!(error["message"].as_str().unwrap().contains("unclosed character class"), "{error}");
+}
