@@ -7,6 +7,7 @@ use crate::dispatch::{self, Connection};
 use crate::error::{Error, Result};
 use crate::mcp::{Caller, Server};
 use crate::ops::{Access, Actor, OpDef};
+use crate::paths::Paths;
 use clap::ValueEnum;
 use parking_lot::Mutex;
 use rmcp::ServiceExt;
