@@ -91,13 +91,17 @@ fn what_the_schema_refuses_is_the_same_error_on_every_surface() {
         assert_eq!(error["code"], *code, "{error}");
         assert!(error["at"]["field"].as_str().unwrap().starts_with("tenant"), "{error}");
         assert_eq!(served.json_ending(&line, 2)["error"], error);
-        let query: Vec<String> = pairs.iter().map(|pair| format!("tenant={}", pair.replace('=', "%3D"))).collect();
+        let query: Vec<String> =
+            pairs.iter().map(|pair| format!("tenant={}", pair.replace('=', "%3D"))).collect();
         let answered = http.call(&format!("GET /v1/stats?{}", query.join("&")), None);
         assert_eq!((answered.status, answered.json()), (400, error.clone()));
-        let posted = http.call("POST /v1/weight", Some(&json!({"node": "x", "value": "1", "tenant": object(pairs)})));
+        let posted =
+            http.call("POST /v1/weight", Some(&json!({"node": "x", "value": "1", "tenant": object(pairs)})));
         assert_eq!((posted.status, posted.json()), (400, error.clone()));
-        let answer = assistant.ask("tools/call", json!({"name": "graft_stats", "arguments": {"tenant": object(pairs)}}));
-        let told: Value = serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
+        let answer = assistant
+            .ask("tools/call", json!({"name": "graft_stats", "arguments": {"tenant": object(pairs)}}));
+        let told: Value =
+            serde_json::from_str(answer["result"]["content"][0]["text"].as_str().unwrap()).unwrap();
         assert_eq!((&answer["result"]["isError"], &told["error"]), (&json!(true), &error));
         if *code != "invalid_argument" {
             assert_eq!(told["error"]["at"]["expected"], told["expected"]);
@@ -106,7 +110,8 @@ fn what_the_schema_refuses_is_the_same_error_on_every_surface() {
     // The same schema is what clients are told.
     let listed = assistant.ask("tools/list", json!({}));
     let document = http.call("GET /openapi.json", None).json();
-    let posted = &document["paths"]["/v1/weight"]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    let posted =
+        &document["paths"]["/v1/weight"]["post"]["requestBody"]["content"]["application/json"]["schema"];
     for tool in listed["result"]["tools"].as_array().unwrap() {
         let input = &tool["inputSchema"];
         if input["properties"]["tenant"].is_object() {
@@ -117,7 +122,10 @@ fn what_the_schema_refuses_is_the_same_error_on_every_surface() {
     let tenants = posted["properties"]["tenant"]["oneOf"].as_array().unwrap();
     assert_eq!(tenants, &[json!({"required": ["user"]}), json!({"required": ["team", "project"]})]);
     let parameters = document["paths"]["/v1/stats"]["get"]["parameters"].as_array().unwrap();
-    assert!(parameters.iter().any(|one| one["name"] == "tenant" && one["required"] == true), "{parameters:?}");
+    assert!(
+        parameters.iter().any(|one| one["name"] == "tenant" && one["required"] == true),
+        "{parameters:?}"
+    );
     assistant.end();
     for pairs in [["app=x", "user=ann"].as_slice(), &["app=x", "team=red", "project=p"]] {
         assert_eq!(served.json(&[flags(pairs), vec!["stats"]].concat())["nodes"], 0);
@@ -135,6 +143,9 @@ fn what_takes_no_tenant_says_so() {
     }
     world.write("config.toml", "[tenant-schema.keys.user]\npattern = \"[\"\n");
     let error = world.json_ending(&["stats"], 78)["error"].clone();
-    assert_eq!((&error["at"]["field"], &error["at"]["line"]), (&json!("tenant-schema.keys.user.pattern"), &json!(2)));
+    assert_eq!(
+        (&error["at"]["field"], &error["at"]["line"]),
+        (&json!("tenant-schema.keys.user.pattern"), &json!(2))
+    );
     assert!(error["message"].as_str().unwrap().contains("unclosed character class"), "{error}");
 }

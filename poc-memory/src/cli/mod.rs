@@ -53,9 +53,12 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
     let answer = match chosen {
         Chosen::Local(command) => {
             if !session.globals.tenant.is_empty() && !command.tenants {
-                return Err(Error::invalid(format!("`{}` is about this machine and takes no tenant", command.name))
-                    .hint("leave `--tenant` out")
-                    .field(tenancy::FIELD));
+                return Err(Error::invalid(format!(
+                    "`{}` is about this machine and takes no tenant",
+                    command.name
+                ))
+                .hint("leave `--tenant` out")
+                .field(tenancy::FIELD));
             }
             (command.run)(&session, matches)?
         }

@@ -3,9 +3,9 @@
 use super::output;
 use crate::config::Config;
 use crate::error::Result;
+use crate::ops::tenancy;
 use crate::paths::Paths;
 use clap::builder::styling::Style;
-use crate::ops::tenancy;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueEnum};
 use serde_json::Value;
 use std::ffi::OsString;

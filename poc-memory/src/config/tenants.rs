@@ -80,7 +80,11 @@ impl TenantSchema {
         };
         for (name, key) in &self.keys {
             if let Err(error) = Tuple::new([(name.as_str(), "")]) {
-                return wrong(error.message, error.hint.as_deref().unwrap_or_default(), format!("keys.{name}"));
+                return wrong(
+                    error.message,
+                    error.hint.as_deref().unwrap_or_default(),
+                    format!("keys.{name}"),
+                );
             }
             if name.trim() != name {
                 let hint = "leave the space out";
@@ -98,7 +102,11 @@ impl TenantSchema {
                     return wrong(error.message, error.hint.as_deref().unwrap_or_default(), field);
                 }
                 if choice.trim() != choice {
-                    return wrong(format!("no tenant has the value `{choice}`"), "leave the space out", field);
+                    return wrong(
+                        format!("no tenant has the value `{choice}`"),
+                        "leave the space out",
+                        field,
+                    );
                 }
                 if !seen.insert(choice) {
                     return wrong(format!("`{choice}` is there twice"), "name every value once", field);
@@ -113,7 +121,11 @@ impl TenantSchema {
         for set in &self.one_of {
             let field = || "one-of".to_owned();
             if set.is_empty() {
-                return wrong("one of the sets is empty".into(), "name the keys that belong together", field());
+                return wrong(
+                    "one of the sets is empty".into(),
+                    "name the keys that belong together",
+                    field(),
+                );
             }
             if let Some(unknown) = set.iter().find(|key| !self.keys.contains_key(*key)) {
                 let hint = match similar::to(unknown, self.keys.keys().map(String::as_str)) {
@@ -155,7 +167,9 @@ impl TenantSchema {
         }
         let known = || tuple.pairs().filter_map(|(name, value)| Some((name, value, self.keys.get(name)?)));
         for (name, value, key) in known() {
-            if let Some(choices) = key.choices.as_ref().filter(|choices| !choices.iter().any(|one| one == value)) {
+            if let Some(choices) =
+                key.choices.as_ref().filter(|choices| !choices.iter().any(|one| one == value))
+            {
                 let message = format!("`{value}` is none of the values of `{name}`");
                 let hint = format!("the values are {}", listed(choices));
                 return Err(self.refused(Code::TenantEnumMismatch, message, hint, &[name], Some(value)));
@@ -192,7 +206,13 @@ impl TenantSchema {
                 let message = "the tenant has more than one of the sets of keys it needs one of".to_owned();
                 let all: Vec<String> = several.iter().map(|set| shown(set)).collect();
                 let hint = format!("give the keys of one only: {}", all.join("; "));
-                Err(self.refused(Code::TenantOneOfMultipleMatch, message, hint, &[], Some(&tuple.to_string())))
+                Err(self.refused(
+                    Code::TenantOneOfMultipleMatch,
+                    message,
+                    hint,
+                    &[],
+                    Some(&tuple.to_string()),
+                ))
             }
         }
     }

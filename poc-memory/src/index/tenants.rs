@@ -301,9 +301,8 @@ mod tests {
 
     /// How many nodes each of three tenants finds.
     fn found(texts: &Texts) -> [usize; 3] {
-        ["", "ann", "bob"].map(|name| {
-            texts.of(user(name).id()).search("title", TextField::Title, 99, &|_| true).len()
-        })
+        ["", "ann", "bob"]
+            .map(|name| texts.of(user(name).id()).search("title", TextField::Title, 99, &|_| true).len())
     }
 
     fn lacking(texts: &Texts) -> [bool; 3] {

@@ -62,9 +62,8 @@ fn encoded(key: &str) -> String {
 /// # Errors
 /// `not_found` for another kind of URI, and as the op `get`.
 pub(super) fn read(caller: &dyn Caller, uri: &str) -> Result<ResourceContents> {
-    let unknown = || {
-        Error::not_found(format!("there is no resource `{uri}`")).hint(format!("`{NODES}KEY` is a note"))
-    };
+    let unknown =
+        || Error::not_found(format!("there is no resource `{uri}`")).hint(format!("`{NODES}KEY` is a note"));
     let named = uri.strip_prefix(NODES).ok_or_else(unknown)?;
     let (node, query) = named.split_once('?').unwrap_or((named, ""));
     let node = decoded(node).filter(|node| !node.is_empty()).ok_or_else(unknown)?;

@@ -61,7 +61,9 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         let tenants = self.caller.tenants();
         let offered = tools::offered(self.caller.as_ref());
-        Ok(ListToolsResult::with_all_items(offered.map(|(name, op)| tools::tool(name, op, tenants)).collect()))
+        Ok(ListToolsResult::with_all_items(
+            offered.map(|(name, op)| tools::tool(name, op, tenants)).collect(),
+        ))
     }
 
     async fn call_tool(

@@ -104,8 +104,13 @@ fn a_wrong_argument_is_told_with_what_would_be_right() {
     assert_eq!((&told["expected"]["type"], &told["expected"]["maximum"]), (&json!("integer"), &json!(256)));
     // A field that is not there: all of them.
     let error = crate::error::Error::invalid("unknown field").field("colour");
-    let text =
-        tools::failed(op, &tenants(), &error).content.first().and_then(|block| block.as_text()).unwrap().text.clone();
+    let text = tools::failed(op, &tenants(), &error)
+        .content
+        .first()
+        .and_then(|block| block.as_text())
+        .unwrap()
+        .text
+        .clone();
     let told: Value = serde_json::from_str(&text).unwrap();
     assert!(told["expected"]["properties"]["query"].is_object());
 }

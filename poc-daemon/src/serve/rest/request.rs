@@ -26,13 +26,17 @@ pub(super) fn of_body<'a>(
     let mut request = Map::new();
     fields.put_query(&mut request, query)?;
     if request.keys().any(|name| name != tenancy::FIELD) {
-        return Err(Error::invalid("this takes no query but `tenant`").hint("put the fields into the JSON body"));
+        return Err(
+            Error::invalid("this takes no query but `tenant`").hint("put the fields into the JSON body")
+        );
     }
     request.extend(of_path(fields, path)?);
     for (name, value) in object(body)? {
         if request.contains_key(&name) {
             let place = if name == tenancy::FIELD { "query" } else { "path" };
-            return Err(Error::invalid(format!("stands in the {place} already")).hint("leave it out").field(name));
+            return Err(Error::invalid(format!("stands in the {place} already"))
+                .hint("leave it out")
+                .field(name));
         }
         request.insert(name, value);
     }

@@ -53,7 +53,8 @@ fn a_node_of_another_tenant_is_not_found_by_id_or_by_key() {
                 assert!(error.message.contains(name), "{op} {request}: {error}");
                 assert!(!format!("{error:?}").contains("did you mean"), "{error:?}");
                 // As for a node that never was.
-                let other = serde_json::from_str(&request.to_string().replace(name, "nothing-of-the-kind")).unwrap();
+                let other =
+                    serde_json::from_str(&request.to_string().replace(name, "nothing-of-the-kind")).unwrap();
                 let error = run(&memory, op, of(user, other)).unwrap_err();
                 assert_eq!(error.code, Code::NotFound, "{op}: {error}");
             }
@@ -71,7 +72,11 @@ fn every_op_that_takes_a_node_is_among_them() {
         let schema = (op.request_schema)().to_value();
         let fields = schema["properties"].as_object().cloned().unwrap_or_default();
         if ["node", "nodes", "to", "old", "supersedes", "id"].iter().any(|name| fields.contains_key(*name)) {
-            assert!(covered.contains(&op.name), "`{}` takes a node: say what it does with another's", op.name);
+            assert!(
+                covered.contains(&op.name),
+                "`{}` takes a node: say what it does with another's",
+                op.name
+            );
         }
     }
 }
@@ -79,8 +84,10 @@ fn every_op_that_takes_a_node_is_among_them() {
 #[test]
 fn what_ties_and_what_is_a_duplicate_stays_with_the_tenant() {
     let memory = Scratch::new();
-    let note = json!({"key": "split", "title": "B-tree splits", "body": "Two pages", "keywords": ["storage"]});
-    let other = json!({"key": "other", "title": "B-tree splits", "body": "Two pages!", "keywords": ["storage"]});
+    let note =
+        json!({"key": "split", "title": "B-tree splits", "body": "Two pages", "keywords": ["storage"]});
+    let other =
+        json!({"key": "other", "title": "B-tree splits", "body": "Two pages!", "keywords": ["storage"]});
     run(&memory, "insert", note.clone()).unwrap();
     let first = run(&memory, "insert", of("ann", note.clone())).unwrap();
     assert_eq!((&first["key"], &first["duplicate"]), (&json!("split"), &json!(false)));
@@ -176,15 +183,17 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-const TEXTS: [&str; 4] = ["Page splits in a B-tree", "The journal and its pages", "Rain in spring", "Splits of the journal"];
+const TEXTS: [&str; 4] =
+    ["Page splits in a B-tree", "The journal and its pages", "Rain in spring", "Splits of the journal"];
 
 fn request(step: &Step) -> (&'static str, Value) {
     let key = |number: &u8| format!("k{number}");
     let text = |number: &u8| TEXTS[usize::from(*number)];
     match step {
-        Step::Insert(a, t, word) => {
-            ("insert", json!({"key": key(a), "title": text(t), "body": text(t), "keywords": [format!("w{word}")]}))
-        }
+        Step::Insert(a, t, word) => (
+            "insert",
+            json!({"key": key(a), "title": text(t), "body": text(t), "keywords": [format!("w{word}")]}),
+        ),
         Step::Update(a, t) => ("insert", json!({"key": key(a), "body": text(t), "update": true})),
         Step::Link(a, b) => ("link", json!({"from": key(a), "to": key(b)})),
         Step::Weight(a, weight) => ("weight", json!({"node": key(a), "value": weight.to_string()})),
@@ -216,8 +225,18 @@ fn comparable(memory: &Memory, answer: Result<Value>) -> String {
 
 fn strip(value: &mut Value) {
     const SHARED: &[&str] = &[
-        "as_of", "seq", "change", "by_tenant", "log_bytes", "record_bytes", "index_bytes", "total_micros", "micros",
-        "source", "path", "hint",
+        "as_of",
+        "seq",
+        "change",
+        "by_tenant",
+        "log_bytes",
+        "record_bytes",
+        "index_bytes",
+        "total_micros",
+        "micros",
+        "source",
+        "path",
+        "hint",
     ];
     match value {
         Value::Object(fields) => {
