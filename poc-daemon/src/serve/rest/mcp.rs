@@ -110,7 +110,7 @@ impl Mcp {
                 service.http.handle(whole(head, bytes)).await
             }
             Ok(Opens::Nothing) => service.http.handle(whole(head, bytes)).await,
-            Err(wrong) => return Ok(malformed(wrong)),
+            Err(wrong) => return Ok(malformed(&wrong)),
         };
         Ok(response.map(|body| Body::new(Answering { body: Body::new(body), _counted: answering })))
     }
@@ -218,8 +218,8 @@ enum Opens {
 
 /// Reads a message as far as it must be known here. The SDK would answer what is no message with a
 /// status that says nothing, and not as JSON-RPC does.
-fn message(bytes: &[u8]) -> Result<Opens, JsonRpcError> {
-    let wrong = |id, error| Err(JsonRpcError::new(id, error));
+fn message(bytes: &[u8]) -> Result<Opens, Box<JsonRpcError>> {
+    let wrong = |id, error| Err(Box::new(JsonRpcError::new(id, error)));
     match serde_json::from_slice(bytes) {
         Ok(ClientJsonRpcMessage::Request(request)) => match request.request {
             ClientRequest::InitializeRequest(_) => Ok(Opens::Session),
@@ -236,8 +236,8 @@ fn message(bytes: &[u8]) -> Result<Opens, JsonRpcError> {
     }
 }
 
-fn malformed(error: JsonRpcError) -> Response {
-    (StatusCode::BAD_REQUEST, super::answer::json(&error)).into_response()
+fn malformed(error: &JsonRpcError) -> Response {
+    (StatusCode::BAD_REQUEST, super::answer::json(error)).into_response()
 }
 
 /// The body of an answer, counted until it is sent.
