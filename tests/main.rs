@@ -10,6 +10,7 @@
 
 mod agents;
 mod both_ways;
+mod doctor;
 mod documents;
 mod kill;
 mod mcp;

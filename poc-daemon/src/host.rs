@@ -51,6 +51,8 @@ impl Daemon for Shared {
             next: state.next.clone(),
             reloaded: state.reloaded,
             problems,
+            recovered: self.memory.store.recovery().notes.clone(),
+            settings: self.memory.config.fingerprint(),
         }
     }
 

@@ -74,6 +74,14 @@ impl Config {
         Ok(config)
     }
 
+    /// The same for all settings that differ in nothing a daemon reads only when it starts.
+    pub fn fingerprint(&self) -> String {
+        let fixed = Config { pipelines: BTreeMap::new(), ..self.clone() };
+        // Settings come from TOML, so they can be written as it.
+        let text = toml::to_string(&fixed).unwrap_or_default();
+        blake3::hash(text.as_bytes()).to_hex().as_str().chars().take(16).collect()
+    }
+
     /// The node types this store knows.
     pub fn node_types(&self) -> impl Iterator<Item = &str> {
         crate::graph::NodeType::BUILT_IN.into_iter().chain(self.nodes.types.iter().map(String::as_str))

@@ -41,6 +41,14 @@ impl Connection {
         self
     }
 
+    /// What this process found damaged when it opened the memory; a daemon tells its own.
+    pub fn recovered(&self) -> Vec<String> {
+        match self {
+            Connection::Daemon(_) => Vec::new(),
+            Connection::Here(process) => process.memory.store.recovery().notes.clone(),
+        }
+    }
+
     /// Runs an op; `progress` is told how far it is.
     pub fn call(&mut self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         match self {

@@ -187,10 +187,14 @@ impl Paths {
     /// Makes the directories that are missing, readable by their owner only. Those of agents and
     /// prompts are left to whoever reads them: one that vanished must be seen to have vanished.
     pub fn create(&self) -> Result<()> {
-        for directory in [&self.config, &self.data, &self.runtime, &self.store()] {
-            create_private(directory)?;
-        }
-        Ok(())
+        self.folders().iter().try_for_each(|folder| create_private(folder))
+    }
+
+    /// The folders everything else is in.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.config.clone(), self.data.clone(), self.runtime.clone(), self.store()];
+        folders.dedup();
+        folders
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the stories share: a world of its own for each, and a reader of console transcripts.
 
 pub(crate) mod http;
+pub(crate) mod mock_model;
 pub(crate) mod transcript;
 pub(crate) mod world;
 

@@ -61,7 +61,7 @@ pub(super) fn build(globals: &Globals) -> Command {
     let top = Command::new("poc-memory")
         .version(env!("CARGO_PKG_VERSION"))
         .about("A memory for AI agents that looks after itself")
-        .after_help(help::AFTER)
+        .after_help(help::after())
         .subcommand_required(true)
         .arg_required_else_help(true)
         .disable_help_subcommand(true)

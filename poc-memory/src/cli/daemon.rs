@@ -1,16 +1,34 @@
-//! `daemon log`, and `daemon stop` with its wait for the end.
+//! Asking the daemon how it is, `daemon log`, and `daemon stop` with its wait for the end.
 
 use super::local::Local;
 use super::session::Session;
+use crate::client::Client;
 use crate::config::Config;
 use crate::dispatch;
 use crate::error::{Error, Result};
-use crate::ops;
+use crate::ops::{self, DaemonStatus};
+use crate::paths::Paths;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
+
+/// What makes a daemon read its settings anew.
+pub(super) const RESTART: &str = "`poc-memory daemon stop`, then start `poc-daemon` again";
+
+/// The daemon of a profile and how it is; `None` when none runs.
+pub(super) fn ask(paths: &Paths, config: Option<&Config>) -> Result<Option<(Client, DaemonStatus)>> {
+    let defaults = Config::defaults()?;
+    let Some(mut client) = dispatch::connect(paths, config.unwrap_or(&defaults))? else {
+        return Ok(None);
+    };
+    let status = client.call("daemon status", Value::Object(Map::new()), &|_| {})?;
+    let status = serde_json::from_value(status).map_err(|error| {
+        Error::internal(format!("the daemon's answer is not understood: {error}")).hint(RESTART)
+    })?;
+    Ok(Some((client, status)))
+}
 
 /// Show the end of the daemon's log, whether it runs or not
 #[derive(Debug, clap::Args)]

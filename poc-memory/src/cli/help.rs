@@ -5,23 +5,52 @@ use crate::ops::Access;
 use clap::Command;
 use std::fmt::Write as _;
 
-/// Below the options.
-pub(super) const AFTER: &str = "\
-Examples:
+/// A part of the help that is about the program as a whole.
+pub(super) struct Section {
+    pub(super) heading: &'static str,
+    pub(super) lines: &'static str,
+}
+
+const EXAMPLES: Section = Section {
+    heading: "Examples",
+    lines: "\
   poc-memory demo                                  see it work on notes of its own
   poc-memory import ~/notes                        take in a folder of Markdown
   poc-memory search btree journal                  find notes by their words
   poc-memory search -p 'all | type:episodic | sort:priority | limit:20'
-  poc-memory agent run linker --dry-run            what an agent would do
+  poc-memory agent run linker --dry-run            what an agent would do",
+};
 
-Exit codes:
+const ENVIRONMENT: Section = Section {
+    heading: "Environment",
+    lines: "\
+  POC_MEMORY_HOME             one folder for everything, instead of those of XDG
+  POC_MEMORY__SECTION__KEY    the setting `key` under `[section]` of config.toml
+  NO_COLOR                    no colours
+  RUST_LOG                    which messages to show, instead of -q and -v",
+};
+
+/// How the process ends.
+pub(super) const EXIT_CODES: Section = Section {
+    heading: "Exit codes",
+    lines: "\
    0  done
    1  failed
    2  the command line or a request is wrong
    3  there was nothing to do
    4  rejected, or stopped by a budget
    5  no daemon, or another process holds the store
-  78  a configuration or agent file is invalid";
+  78  a configuration or agent file is invalid",
+};
+
+/// What stands below the options.
+pub(super) const SECTIONS: [Section; 3] = [EXAMPLES, ENVIRONMENT, EXIT_CODES];
+
+/// The same as one text.
+pub(super) fn after() -> String {
+    let text = |Section { heading, lines }: &Section| format!("{heading}:\n{lines}");
+    SECTIONS.iter().map(text).collect::<Vec<_>>().join("\n\n")
+}
 
 /// The page, with `command`'s subcommands in groups.
 pub(super) fn template(command: &Command) -> String {

@@ -2,7 +2,7 @@
 //! what only this side can do.
 
 use super::session::Session;
-use super::{daemon, demo, init, mcp, profile, settings};
+use super::{completions, daemon, demo, doctor, init, man, mcp, profile, settings};
 use crate::error::{Error, Exit, Result};
 use clap::ArgMatches;
 use serde::Serialize;
@@ -32,6 +32,11 @@ pub(super) trait Local: clap::Args {
 
     /// The answer for a person.
     fn show(output: &Self::Output) -> String;
+
+    /// How the process ends after this answer.
+    fn exit(_output: &Self::Output) -> Exit {
+        Exit::Ok
+    }
 }
 
 /// A [`Local`] with its types erased.
@@ -54,7 +59,7 @@ impl LocalDef {
                 let output = command.run(session)?;
                 let value = serde_json::to_value(&output)
                     .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))?;
-                Ok(Answer { value, text: L::show(&output), exit: Exit::Ok })
+                Ok(Answer { value, text: L::show(&output), exit: L::exit(&output) })
             },
         }
     }
@@ -64,6 +69,9 @@ impl LocalDef {
 pub(super) const LOCAL: &[LocalDef] = &[
     LocalDef::of::<demo::Demo>(),
     LocalDef::of::<init::Init>(),
+    LocalDef::of::<doctor::Doctor>(),
+    LocalDef::of::<completions::Completions>(),
+    LocalDef::of::<man::Man>(),
     LocalDef::of::<settings::Show>(),
     LocalDef::of::<daemon::Log>(),
     LocalDef::of::<daemon::Stop>(),

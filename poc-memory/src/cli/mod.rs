@@ -2,11 +2,14 @@
 //! that are about this machine rather than the memory.
 
 mod command;
+mod completions;
 mod daemon;
 mod demo;
+mod doctor;
 mod help;
 mod init;
 mod local;
+mod man;
 mod mcp;
 mod output;
 mod profile;

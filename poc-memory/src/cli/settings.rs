@@ -1,5 +1,6 @@
 //! `config show`
 
+use super::daemon::{self, RESTART};
 use super::local::Local;
 use super::session::Session;
 use crate::config::{self, Setting};
@@ -7,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::query::Names;
 use serde::Serialize;
 
-/// Show every setting in force and where its value comes from
+/// Show every setting and where its value comes from
 ///
 /// A value comes from the defaults, then from config.toml, then from the environment:
 /// `POC_MEMORY__TEXT__K1=1.2` sets `k1` under `[text]`.
@@ -27,6 +28,8 @@ pub(super) struct Settings {
     settings: Vec<Setting>,
     /// What is wrong with saved pipelines: they cannot be used until it is mended.
     problems: Vec<Error>,
+    /// Whether a daemon runs that was started with other settings than these, and goes on with them.
+    daemon_differs: bool,
 }
 
 impl Local for Show {
@@ -37,8 +40,12 @@ impl Local for Show {
         let file = session.paths.config_file();
         let mut settings = config::settings(&file)?;
         settings.retain(|setting| !self.changed || setting.origin != config::DEFAULT_ORIGIN);
-        let problems = Names::of(&session.config()?).problems();
-        Ok(Settings { file: file.display().to_string(), settings, problems })
+        let config = session.config()?;
+        let problems = Names::of(&config).problems();
+        // One that cannot be asked is no matter of the settings.
+        let running = daemon::ask(&session.paths, Some(&config)).ok().flatten();
+        let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());
+        Ok(Settings { file: file.display().to_string(), settings, problems, daemon_differs })
     }
 
     fn show(shown: &Settings) -> String {
@@ -50,6 +57,9 @@ impl Local for Show {
         for problem in &shown.problems {
             let hint = problem.hint.as_ref().map_or_else(String::new, |hint| format!("hint: {hint}\n"));
             text.push_str(&format!("\n{problem}\n{hint}"));
+        }
+        if shown.daemon_differs {
+            text.push_str(&format!("\nthe daemon that runs was started with other settings: {RESTART}\n"));
         }
         text
     }

@@ -8,6 +8,7 @@ use crate::graph::{Category, EdgeKind, Trust, VisitOutcome};
 use crate::memory::weigh::Change;
 use crate::time::{Moment, Timestamp};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::io::Read as _;
@@ -22,6 +23,53 @@ pub(super) enum Input {
     Path(PathBuf),
     /// The text itself.
     Text(String),
+}
+
+/// A text that may be typed as several words: they stand with a space between.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct Words(String);
+
+impl Words {
+    const ARGUMENT: &str = "text";
+
+    /// The text, which must say something.
+    pub(super) fn filled(&self, field: &str) -> crate::error::Result<&str> {
+        if self.0.trim().is_empty() {
+            return Err(Error::invalid("the text is empty").hint("give words or a sentence").field(field));
+        }
+        Ok(&self.0)
+    }
+}
+
+impl FromArgMatches for Words {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Words, clap::Error> {
+        let words: Vec<&str> =
+            matches.get_many::<String>(Words::ARGUMENT).into_iter().flatten().map(String::as_str).collect();
+        Ok(Words(words.join(" ")))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Words::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Words {
+    fn augment_args(command: Command) -> Command {
+        command.arg(
+            Arg::new(Words::ARGUMENT)
+                .value_name("TEXT")
+                .help("Words or a sentence; `-` reads standard input")
+                .num_args(1..)
+                .required(true)
+                .value_parser(text),
+        )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Words::augment_args(command)
+    }
 }
 
 /// A text, or with `-` what stands on standard input.
@@ -62,14 +110,6 @@ pub(super) fn time(word: &str) -> Result<Timestamp, String> {
 /// A moment.
 pub(super) fn moment(word: &str) -> Result<Moment, String> {
     Moment::parse(word).map_err(said)
-}
-
-/// A text of a request that must say something.
-pub(super) fn filled<'a>(text: &'a str, field: &str) -> crate::error::Result<&'a str> {
-    if text.trim().is_empty() {
-        return Err(Error::invalid("the text is empty").hint("give words or a sentence").field(field));
-    }
-    Ok(text)
 }
 
 /// A count of a request that must be within bounds.

@@ -1,7 +1,8 @@
 //! `classify`
 
+use super::argument::Words;
 use super::text::counted;
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route};
 use crate::error::Result;
 use crate::memory::classify;
 use crate::memory::freshness::{self, AsOf};
@@ -14,9 +15,9 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Classify {
     /// The text
-    #[arg(value_parser = argument::text)]
+    #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    text: String,
+    text: Words,
     /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
     /// a person always
     #[arg(long)]
@@ -51,7 +52,7 @@ impl Op for Classify {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Classified> {
         let memory = ctx.memory;
-        let text = argument::filled(&self.text, "text")?;
+        let text = self.text.filled("text")?;
         let view = memory.store.view();
         let counts = classify::classify(memory, &view, text, ctx.sight(self.quarantined))?;
         let freshness = freshness::of(memory, &view);

@@ -148,10 +148,11 @@ impl OpDef {
                     O::from_arg_matches(matches).map_err(|error| Error::invalid(error.to_string()))?;
                 encode(&request)
             },
-            run: |ctx, mut request| {
+            run: |ctx, request| {
                 if !ctx.may_write && O::ACCESS != Access::Read {
                     return Err(only_reads(O::NAME));
                 }
+                let mut request = of_fields(request)?;
                 let schema = &ctx.memory.config.tenant_schema;
                 let tenant = tenancy::take(O::NAME, O::TENANTS, &mut request, schema)?;
                 let request = decode::<O>(request)?;
@@ -182,6 +183,15 @@ impl OpDef {
 fn schema<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>()
+}
+
+/// The request, which must say what its values are for: a list of them would be taken in the order of
+/// the fields.
+fn of_fields(request: Value) -> Result<Value> {
+    if request.is_object() {
+        return Ok(request);
+    }
+    Err(Error::invalid("the arguments are no object").hint("give them by their names: `{\"field\": value}`"))
 }
 
 /// The error for a caller that may only read.

@@ -1,6 +1,7 @@
 //! `explore`
 
-use super::{Access, Ctx, Op, Route, argument};
+use super::argument::{self, Words};
+use super::{Access, Ctx, Op, Route};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeKind, NodeId};
 use crate::memory::freshness::{self, AsOf};
@@ -22,9 +23,9 @@ const MAX_COUNT: usize = 256;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Explore {
     /// Where to start: words or a sentence
-    #[arg(value_parser = argument::text)]
+    #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    text: String,
+    text: Words,
     /// Keywords of which the starts should have one
     #[arg(
         long = "keyword",
@@ -101,7 +102,7 @@ impl Op for Explore {
     fn run(self, ctx: &Ctx<'_>) -> Result<Explored> {
         let memory = ctx.memory;
         let config = &memory.config.explore;
-        let text = argument::filled(&self.text, "text")?;
+        let text = self.text.filled("text")?;
         let keywords = keywords::normalized(&self.keywords)?;
         let wish = Wish {
             keywords: &keywords,

@@ -69,4 +69,10 @@ pub struct DaemonStatus {
     pub reloaded: Option<Timestamp>,
     /// What is wrong, one line each; empty when all is well.
     pub problems: Vec<String>,
+    /// What was found damaged when it opened the store, and what became of it.
+    #[serde(default)]
+    pub recovered: Vec<String>,
+    /// Tells the settings it started with from others.
+    #[serde(default)]
+    pub settings: String,
 }

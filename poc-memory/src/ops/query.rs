@@ -1,8 +1,9 @@
 //! `query`
 
+use super::argument::Words;
 use super::retrieve::{self, Found};
 use super::text::degraded;
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route};
 use crate::error::Result;
 use crate::graph::NodeId;
 use crate::memory::freshness::{self, AsOf};
@@ -17,9 +18,9 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Query {
     /// What may be known, in words like a title's
-    #[arg(value_parser = argument::text)]
+    #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    query: String,
+    query: Words,
     /// Only judge: no fallback, and the note does not count as used
     #[arg(long)]
     #[serde(default)]
@@ -67,7 +68,7 @@ impl Op for Query {
     type Output = Answer;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
-        let text = argument::filled(&self.query, "query")?;
+        let text = self.query.filled("query")?;
         let (memory, sight) = (ctx.memory, ctx.sight(self.quarantined));
         let view = memory.store.view();
         let vector = memory.embedder.embed_one(text)?;

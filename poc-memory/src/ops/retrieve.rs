@@ -1,7 +1,8 @@
 //! `retrieve`
 
+use super::argument::{self, Words};
 use super::text::degraded;
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route};
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, View};
 use crate::memory::freshness::{self, AsOf};
@@ -17,9 +18,9 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Retrieve {
     /// Words or a sentence
-    #[arg(value_parser = argument::text)]
+    #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    query: String,
+    query: Words,
     /// How many notes, at most 256 [default: 25]
     #[arg(long, short = 'k', value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +68,7 @@ impl Op for Retrieve {
     type Output = Answer;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
-        let text = argument::filled(&self.query, "query")?;
+        let text = self.query.filled("query")?;
         let wanted = self.top_k.unwrap_or(ctx.memory.config.retrieve.top_k);
         argument::within("top_k", wanted, 1..=MOST)?;
         let view = ctx.memory.store.view();

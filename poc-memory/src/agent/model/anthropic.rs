@@ -5,9 +5,11 @@
 
 use super::conversation::{messages, room};
 use super::cost::Usage;
-use super::http::{Deadline, Http, Post};
-use super::{CallError, Model, Reply, Request};
+use super::http::{Deadline, Http, Message};
+use super::{CallError, Model, Reached, Reply, Request};
 use crate::config;
+use crate::time::Span;
+use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
@@ -28,19 +30,32 @@ pub(super) struct Anthropic {
 impl Model for Anthropic {
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
         let body = self.body(request)?;
-        let path = if self.http.base_ends_with("/v1") { "messages" } else { "v1/messages" };
-        let mut headers =
-            vec![(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION))];
-        if let Some(key) = self.http.key.as_ref().and_then(|key| key.header("")) {
-            headers.push((HeaderName::from_static("x-api-key"), key));
-        }
-        let post = Post::new(self.http.url(path), headers, &body);
-        let answer = self.http.post(&post, request, &Deadline::after(request.timeout));
+        let message = Message::post(self.url("messages"), self.headers(), &body);
+        let answer = self.http.post(&message, request, &Deadline::after(request.timeout));
         self.read(&answer.map_err(|failure| failure.into_call(&self.http.provider))?)
+    }
+
+    fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
+        self.http.reach(&Message::get(self.url("models"), self.headers()), timeout)?;
+        Ok(Reached::Answered)
     }
 }
 
 impl Anthropic {
+    fn url(&self, path: &str) -> Url {
+        if self.http.base_ends_with("/v1") {
+            self.http.url(path)
+        } else {
+            self.http.url(&format!("v1/{path}"))
+        }
+    }
+
+    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        let version = (HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION));
+        let key = self.http.key.as_ref().and_then(|key| key.header(""));
+        std::iter::once(version).chain(key.map(|key| (HeaderName::from_static("x-api-key"), key))).collect()
+    }
+
     fn body(&self, request: &Request<'_>) -> Result<Value, CallError> {
         let mut body = json!({
             "model": self.model.id,

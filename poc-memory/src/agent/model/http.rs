@@ -32,16 +32,22 @@ pub(super) struct Http {
 }
 
 /// One request, the same at every attempt.
-pub(super) struct Post {
+pub(super) struct Message {
     url: Url,
     headers: Vec<(HeaderName, HeaderValue)>,
-    body: Vec<u8>,
+    /// JSON to post; without one it only asks.
+    body: Option<Vec<u8>>,
 }
 
-impl Post {
+impl Message {
     /// A JSON body for an address.
-    pub(super) fn new(url: Url, headers: Vec<(HeaderName, HeaderValue)>, body: &Value) -> Post {
-        Post { url, headers, body: body.to_string().into_bytes() }
+    pub(super) fn post(url: Url, headers: Vec<(HeaderName, HeaderValue)>, body: &Value) -> Message {
+        Message { url, headers, body: Some(body.to_string().into_bytes()) }
+    }
+
+    /// A question of an address.
+    pub(super) fn get(url: Url, headers: Vec<(HeaderName, HeaderValue)>) -> Message {
+        Message { url, headers, body: None }
     }
 
     /// The address for messages: some gateways take their key in the query.
@@ -93,14 +99,14 @@ impl Http {
     /// Sends it until there is an answer, the attempts are used up, or the deadline comes.
     pub(super) fn post(
         &self,
-        post: &Post,
+        message: &Message,
         request: &Request<'_>,
         deadline: &Deadline,
     ) -> Result<Value, Failure> {
         let attempts = request.attempts.max(1);
         let mut attempt = 1;
         loop {
-            let trouble = match self.attempt(post, request, deadline)? {
+            let trouble = match self.attempt(message, request, deadline)? {
                 Ok(value) => return Ok(value),
                 Err(trouble) => trouble,
             };
@@ -127,10 +133,29 @@ impl Http {
         }
     }
 
+    /// Whether the server is there and takes the key: asks it for its models, once. That some servers
+    /// have no such list is no trouble.
+    pub(super) fn reach(&self, message: &Message, timeout: Span) -> Result<(), CallError> {
+        let trouble = match exchange(message, &self.calls, timeout.std(), &Stop::new()) {
+            Ok(Answer { status: 200..=299 | 404 | 405, .. }) => return Ok(()),
+            Ok(answer) => match self.refused(message, answer) {
+                Ok(trouble) => trouble.message,
+                Err(failure) => return Err(failure.into_call(&self.provider)),
+            },
+            Err(Broken::TimedOut | Broken::Stopped) => return Err(CallError::TimedOut(timeout)),
+            Err(Broken::TooLong) => return Ok(()),
+            Err(Broken::Setup(why)) => return Err(CallError::Setup(why)),
+            Err(Broken::Cut(why)) => {
+                format!("`{}` cannot be reached at `{}`: {why}", self.provider, message.address())
+            }
+        };
+        Err(CallError::Down(trouble))
+    }
+
     /// One attempt: an answer, or trouble that a later attempt may not have.
     fn attempt(
         &self,
-        post: &Post,
+        message: &Message,
         request: &Request<'_>,
         deadline: &Deadline,
     ) -> Result<Result<Value, Trouble>, Failure> {
@@ -141,17 +166,17 @@ impl Http {
         if remaining.is_zero() {
             return Err(deadline.passed().into());
         }
-        match exchange(post, &self.calls, remaining, request.stop) {
+        match exchange(message, &self.calls, remaining, request.stop) {
             Ok(Answer { status: 200..=299, body, .. }) => match serde_json::from_slice(&body) {
                 Ok(value) => Ok(Ok(value)),
                 Err(_) => Err(CallError::Setup(format!(
                     "`{}` answered at `{}` with something that is not JSON; check its `base-url`",
                     self.provider,
-                    post.address()
+                    message.address()
                 ))
                 .into()),
             },
-            Ok(answer) => self.refused(post, answer).map(Err),
+            Ok(answer) => self.refused(message, answer).map(Err),
             Err(Broken::Stopped) => Err(CallError::Stopped.into()),
             Err(Broken::TimedOut) => Err(deadline.passed().into()),
             Err(Broken::TooLong) => Err(CallError::Down(format!(
@@ -160,8 +185,8 @@ impl Http {
             ))
             .into()),
             Err(Broken::Setup(message)) => Err(CallError::Setup(message).into()),
-            Err(Broken::Cut(message)) => Ok(Err(Trouble {
-                message: format!("`{}` cannot be reached at `{}`: {message}", self.provider, post.address()),
+            Err(Broken::Cut(why)) => Ok(Err(Trouble {
+                message: format!("`{}` cannot be reached at `{}`: {why}", self.provider, message.address()),
                 retry_after: None,
             })),
         }

@@ -103,6 +103,20 @@ pub enum CallError {
 pub trait Model: Send + Sync {
     /// Calls it and waits.
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallError>;
+
+    /// Whether it could be called now: asks whoever is asked by a call, but for nothing that costs.
+    fn reach(&self, _timeout: Span) -> Result<Reached, CallError> {
+        Ok(Reached::Here)
+    }
+}
+
+/// Where a model is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// On this machine: there is nobody to ask.
+    Here,
+    /// Behind a server, which has answered.
+    Answered,
 }
 
 /// The model with a name from the settings, ready to be called. Calls nobody.

@@ -3,10 +3,11 @@
 
 use super::conversation::{messages, schema_in_words};
 use super::cost::Usage;
-use super::http::{Deadline, Failure, Http, Post};
-use super::{CallError, Model, Reply, Request};
+use super::http::{Deadline, Failure, Http, Message};
+use super::{CallError, Model, Reached, Reply, Request};
 use crate::config;
-use reqwest::header::AUTHORIZATION;
+use crate::time::Span;
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 /// The provider `openai`.
@@ -50,9 +51,19 @@ impl Model for OpenAi {
         }
         self.read(&answer.map_err(|failure| failure.into_call(&self.http.provider))?)
     }
+
+    fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
+        self.http.reach(&Message::get(self.http.url("models"), self.headers()), timeout)?;
+        Ok(Reached::Answered)
+    }
 }
 
 impl OpenAi {
+    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        let key = self.http.key.as_ref().and_then(|key| key.header("Bearer "));
+        key.map(|key| (AUTHORIZATION, key)).into_iter().collect()
+    }
+
     fn ask(&self, request: &Request<'_>, format: Format, deadline: &Deadline) -> Result<Value, Failure> {
         let words = if format == Format::Schema { String::new() } else { schema_in_words(request) };
         let mut turns = messages(request, &words);
@@ -65,9 +76,8 @@ impl OpenAi {
         {
             body.insert("response_format".into(), format);
         }
-        let key = self.http.key.as_ref().and_then(|key| key.header("Bearer "));
-        let headers = key.map(|key| (AUTHORIZATION, key)).into_iter().collect();
-        self.http.post(&Post::new(self.http.url("chat/completions"), headers, &body), request, deadline)
+        let message = Message::post(self.http.url("chat/completions"), self.headers(), &body);
+        self.http.post(&message, request, deadline)
     }
 
     fn read(&self, answer: &Value) -> Result<Reply, CallError> {

@@ -77,6 +77,8 @@ mod tests {
             next: Some(("replay".into(), at("2026-11-22T03:10:00Z"))),
             reloaded: Some(at("2026-11-21T09:00:00Z")),
             problems: vec!["agent `x`: x.toml:3: unknown key `modle`".into()],
+            recovered: Vec::new(),
+            settings: String::new(),
         };
         insta::assert_snapshot!(Status::show(&status), @"
         running  since 2026-11-21T08:00:00.000Z, pid 7, version 0.1.0

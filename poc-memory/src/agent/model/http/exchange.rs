@@ -1,6 +1,6 @@
 //! One request and its answer.
 
-use super::Post;
+use super::Message;
 use crate::agent::model::Stop;
 use crate::agent::model::stop::Waited;
 use crate::config::Calls;
@@ -39,14 +39,14 @@ pub(super) enum Broken {
 /// Sends the request on a thread of its own, so that a stop or the deadline ends the wait at once.
 /// An answer that comes after that goes into a slot nobody looks at any more.
 pub(super) fn exchange(
-    post: &Post,
+    message: &Message,
     calls: &Calls,
     remaining: Duration,
     stop: &Stop,
 ) -> Result<Answer, Broken> {
     let slot = Arc::new(Mutex::new(None));
     let (theirs, waker) = (slot.clone(), stop.clone());
-    let (url, headers, body) = (post.url.clone(), post.headers.clone(), post.body.clone());
+    let (url, headers, body) = (message.url.clone(), message.headers.clone(), message.body.clone());
     let (connect, limit) = (calls.connect_timeout.std().min(remaining), calls.max_answer_bytes);
     let work = move || {
         let answer = send(url, headers, body, connect, remaining, limit);
@@ -67,7 +67,7 @@ pub(super) fn exchange(
 fn send(
     url: Url,
     headers: Vec<(header::HeaderName, header::HeaderValue)>,
-    body: Vec<u8>,
+    body: Option<Vec<u8>>,
     connect: Duration,
     remaining: Duration,
     limit: usize,
@@ -84,7 +84,10 @@ fn send(
     let client = client
         .build()
         .map_err(|error| Broken::Setup(format!("no HTTP client can be made: {}", root(&error))))?;
-    let mut request = client.post(url).header(CONTENT_TYPE, "application/json").body(body);
+    let mut request = match body {
+        Some(body) => client.post(url).header(CONTENT_TYPE, "application/json").body(body),
+        None => client.get(url),
+    };
     for (name, value) in headers {
         request = request.header(name, value);
     }

@@ -1,6 +1,6 @@
 //! What an answer that is not a success means for the call.
 
-use super::{Answer, Http, Post};
+use super::{Answer, Http, Message};
 use crate::agent::model::CallError;
 use chrono::DateTime;
 use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
@@ -41,7 +41,7 @@ pub(super) struct Trouble {
 
 impl Http {
     /// Sorts an answer that is no success: what may pass, and what will not.
-    pub(super) fn refused(&self, post: &Post, answer: Answer) -> Result<Trouble, Failure> {
+    pub(super) fn refused(&self, message: &Message, answer: Answer) -> Result<Trouble, Failure> {
         let (name, status) = (&self.provider, answer.status);
         let said = self.said(&answer.body);
         if status == 402 || is_out_of_money(&answer.body) {
@@ -78,14 +78,14 @@ impl Http {
             }
             404 => Err(CallError::Setup(format!(
                 "`{name}` knows no such model or address (404 at `{}`): {said}",
-                post.address()
+                message.address()
             ))
             .into()),
             300..=399 => {
                 let to = answer.headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
                 Err(CallError::Setup(format!(
                     "`{name}` redirects `{}` to `{}` ({status}); redirects are not followed, set the final `base-url`",
-                    post.address(),
+                    message.address(),
                     one_line(to)
                 ))
                 .into())

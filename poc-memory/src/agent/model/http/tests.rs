@@ -31,7 +31,7 @@ struct Seen {
 
 fn ask_with(server: &MockModel, turn: &Turn) -> Seen {
     let (http, waits) = provider(&server.url());
-    let post = Post::new(http.url("ask"), Vec::new(), &json!({"a": 1}));
+    let post = Message::post(http.url("ask"), Vec::new(), &json!({"a": 1}));
     let answer = http.post(&post, &turn.request(), &Deadline::after(turn.timeout));
     let waits = waits.lock().clone();
     Seen { answer: answer.map_err(|failure| failure.into_call("mock")), waits, asked: server.asked().len() }
@@ -185,7 +185,7 @@ fn nobody_at_the_address_is_down() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (http, waits) = provider(&format!("http://{address}"));
     let turn = Turn::new("linker");
-    let post = Post::new(http.url("ask"), Vec::new(), &json!({}));
+    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
     let error =
         http.post(&post, &turn.request(), &Deadline::after(turn.timeout)).unwrap_err().into_call("mock");
     let text = error.to_string().replace(&address.to_string(), "ADDRESS");
@@ -220,7 +220,7 @@ fn no_message_holds_a_piece_of_the_key() {
     let server = MockModel::script(vec![Answer::status(404, json!({}))]);
     let (http, _) = provider(&format!("{}?key=sk-query", server.url()));
     let turn = Turn::new("linker");
-    let post = Post::new(http.url("ask"), Vec::new(), &json!({}));
+    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
     let answer = http.post(&post, &turn.request(), &Deadline::after(turn.timeout));
     let said = answer.unwrap_err().into_call("mock").to_string();
     assert!(server.asked()[0].line.contains("?key=sk-query") && !said.contains("sk-query"), "{said}");

@@ -1,0 +1,170 @@
+//! `man`
+
+use super::command;
+use super::help::{self, Section};
+use super::local::Local;
+use super::session::{Globals, Session};
+use crate::error::{Error, Result};
+use clap::Command;
+use clap_mangen::Man as Page;
+use clap_mangen::roff::{Roff, roman};
+use serde::Serialize;
+use std::io;
+use std::path::PathBuf;
+
+/// Print a manual page, or write those of all commands into a folder
+///
+/// `poc-memory man search | man -l -` shows one; `poc-memory man --folder ~/.local/share/man/man1`
+/// installs them all.
+#[derive(Debug, clap::Args)]
+pub(super) struct Man {
+    /// The command the page is about, such as `search` or `agent run`; the program when missing
+    #[arg(value_name = "COMMAND", conflicts_with = "folder")]
+    command: Vec<String>,
+    /// Write a page for every command into this folder, which is made
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+}
+
+/// What `man` answers.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Pages {
+    /// The page asked for, in the language of `man`.
+    Page(String),
+    /// The files that were written.
+    Written(Vec<PathBuf>),
+}
+
+impl Local for Man {
+    const NAME: &'static str = "man";
+    type Output = Pages;
+
+    fn run(self, _: &Session) -> Result<Pages> {
+        let mut top = command::build(&Globals::default());
+        // Gives every command the global options and its whole name.
+        top.build();
+        match self.folder {
+            Some(folder) => written(&top, folder).map(Pages::Written),
+            None => {
+                let page = page(meant(&top, &self.command)?).map_err(failed)?;
+                Ok(Pages::Page(String::from_utf8_lossy(&page).into_owned()))
+            }
+        }
+    }
+
+    fn show(output: &Pages) -> String {
+        match output {
+            Pages::Page(page) => page.clone(),
+            Pages::Written(files) => files.iter().map(|file| format!("wrote {}\n", file.display())).collect(),
+        }
+    }
+}
+
+/// The command with these words, below the whole.
+fn meant<'a>(top: &'a Command, words: &[String]) -> Result<&'a Command> {
+    let mut meant = top;
+    for word in words.iter().flat_map(|word| word.split_whitespace()) {
+        let known = |command: &&Command| command.get_name() == word;
+        meant = meant.get_subcommands().find(known).ok_or_else(|| {
+            Error::invalid(format!("there is no command `{}`", words.join(" ")))
+                .hint("see `poc-memory --help`")
+                .field("command")
+        })?;
+    }
+    Ok(meant)
+}
+
+/// Writes a page for a command and for each below it.
+fn written(top: &Command, folder: PathBuf) -> Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(&folder).map_err(failed)?;
+    let mut files = Vec::new();
+    let mut open = vec![top];
+    while let Some(command) = open.pop() {
+        let file = folder.join(format!("{}.1", name(command)));
+        std::fs::write(&file, page(command).map_err(failed)?).map_err(failed)?;
+        files.push(file);
+        open.extend(command.get_subcommands());
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The name of a command's page: `poc-memory-agent-run`.
+fn name(command: &Command) -> String {
+    command.get_bin_name().unwrap_or(command.get_name()).replace(' ', "-")
+}
+
+fn page(command: &Command) -> io::Result<Vec<u8>> {
+    let named = command.clone().name(name(command));
+    let page =
+        Page::new(named).manual("poc-memory").source(concat!("poc-memory ", env!("CARGO_PKG_VERSION")));
+    let mut text = Vec::new();
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    if command.has_subcommands() {
+        page.render_subcommands_section(&mut text)?;
+    }
+    let is_program = name(command) == command.get_name();
+    for part in if is_program { &help::SECTIONS[..] } else { &[help::EXIT_CODES] } {
+        section(part).to_writer(&mut text)?;
+    }
+    Ok(text)
+}
+
+/// A section whose lines stay as they are: tables and commands are not to be filled.
+fn section(Section { heading, lines }: &Section) -> Roff {
+    let mut roff = Roff::new();
+    roff.control("SH", [heading.to_uppercase().as_str()]).control("nf", []);
+    for line in lines.lines() {
+        roff.text([roman(line)]);
+    }
+    roff.control("fi", []);
+    roff
+}
+
+fn failed(error: io::Error) -> Error {
+    Error::unavailable(format!("the manual pages cannot be written: {error}")).field("folder")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::command::all;
+
+    fn built() -> Command {
+        let mut top = command::build(&Globals::default());
+        top.build();
+        top
+    }
+
+    #[test]
+    fn every_command_has_a_page() {
+        let top = built();
+        let folder = tempfile::tempdir().unwrap();
+        let files = written(&top, folder.path().join("man1")).unwrap();
+        for chosen in all() {
+            let file = format!("poc-memory-{}.1", chosen.name().replace(' ', "-"));
+            assert!(files.iter().any(|path| path.ends_with(&file)), "{file}");
+        }
+        assert!(files.iter().any(|path| path.ends_with("poc-memory.1")));
+    }
+
+    #[test]
+    fn a_page_says_how_the_process_ends() {
+        let top = built();
+        let text = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            String::from_utf8(page(meant(&top, &words).unwrap()).unwrap()).unwrap()
+        };
+        assert!(text(&[]).contains(".SH EXAMPLES"));
+        let run = text(&["agent", "run"]);
+        assert!(run.contains(".SH \"EXIT CODES\"") && run.contains("78  a configuration"), "{run}");
+        assert!(run.contains("poc\\-memory\\-agent\\-run") && !run.contains("EXAMPLES"), "{run}");
+        assert_eq!(text(&["agent run"]), run);
+        assert!(meant(&top, &["agnet".to_owned()]).is_err());
+    }
+}

@@ -1,0 +1,91 @@
+//! `doctor`, and the settings a running daemon does not know yet.
+
+use crate::support::World;
+use crate::support::mock_model::{Answer, MockModel};
+use serde_json::{Value, json};
+
+/// The findings of a check, as `state: message`.
+fn found(report: &Value, check: &str) -> Vec<String> {
+    let findings = report["findings"].as_array().unwrap();
+    let of = findings.iter().filter(|finding| finding["check"] == check);
+    of.map(|finding| {
+        format!("{}: {}", finding["state"].as_str().unwrap(), finding["message"].as_str().unwrap())
+    })
+    .collect()
+}
+
+#[test]
+fn a_fresh_machine_is_well_and_nothing_is_made_on_it() {
+    let world = World::new();
+    let report = world.json(&["doctor"]);
+    assert_eq!(report["healthy"], true);
+    assert_eq!(found(&report, "store"), ["note: it is made with the first note"]);
+    assert_eq!(found(&report, "daemon"), ["note: none runs: agents run on demand only"]);
+    assert!(found(&report, "models").iter().any(|line| line.starts_with("ok: `default`")), "{report}");
+    assert!(!world.home().join("store").exists());
+}
+
+#[test]
+fn what_is_broken_is_told_with_what_helps() {
+    let world = World::new();
+    world.run(&["insert", "--title", "a", "--body", "b"]);
+    world.write("config.toml", "[text]\nk2 = 1\n");
+    let report = world.json_ending(&["doctor"], 1);
+    assert_eq!(report["healthy"], false);
+    let [line] = &found(&report, "settings")[..] else { panic!("{report}") };
+    assert!(line.starts_with("failed: ") && line.contains("unknown key `k2`"), "{line}");
+    world.write("config.toml", "");
+    world.write("agents/broken.toml", "[query]\npipelin = \"all\"\n");
+    let report = world.json_ending(&["doctor"], 1);
+    assert!(found(&report, "agents").iter().any(|line| line.starts_with("failed: `broken`")), "{report}");
+}
+
+#[test]
+fn a_daemon_with_other_settings_is_told() {
+    let mut world = World::new();
+    world.start_daemon();
+    let report = world.json(&["doctor"]);
+    assert!(
+        matches!(&found(&report, "daemon")[..], [line] if line.starts_with("ok: runs since")),
+        "{report}"
+    );
+    assert_eq!(world.json(&["config", "show"])["daemon_differs"], false);
+    world.write("config.toml", "[text]\nk1 = 1.2\n");
+    let report = world.json(&["doctor"]);
+    assert_eq!(found(&report, "daemon")[1..], ["warning: the settings have changed since it started"]);
+    assert_eq!(world.json(&["config", "show"])["daemon_differs"], true);
+    let shown = world.run(&["config", "show", "--changed"]).stdout;
+    assert!(shown.contains("poc-memory daemon stop"), "{shown}");
+}
+
+#[test]
+fn a_provider_is_asked_only_on_request_and_for_nothing_that_costs() {
+    let world = World::new();
+    let server = MockModel::serve(|asked| match asked.header("authorization") {
+        Some("Bearer good") => Answer::ok(json!({"data": []})),
+        _ => Answer::error(401, "invalid_request_error", "wrong key"),
+    });
+    let settings = |key: &str| {
+        let url = server.url();
+        let key = world.write("key", key).display().to_string();
+        world.write(
+            "config.toml",
+            &format!(
+                "[models.near]\nprovider = \"near\"\nid = \"x\"\n\
+                 [providers.near]\nkind = \"openai\"\nbase-url = \"{url}\"\nkey-file = \"{key}\"\n"
+            ),
+        );
+    };
+    let near =
+        |report: &Value| found(report, "models").into_iter().find(|line| line.contains("`near`")).unwrap();
+    settings("good");
+    assert_eq!(near(&world.json(&["doctor"])), "ok: `near` of `near` has what it needs");
+    assert!(server.asked().is_empty());
+    assert_eq!(near(&world.json(&["doctor", "--online"])), "ok: `near` of `near` answers");
+    assert!(
+        server.asked().iter().all(|asked| asked.line.starts_with("GET ") && asked.line.ends_with("/models"))
+    );
+    settings("bad");
+    let line = near(&world.json_ending(&["doctor", "--online"], 1));
+    assert!(line.starts_with("failed: ") && line.contains("401") && !line.contains("bad"), "{line}");
+}
