@@ -9,6 +9,7 @@
 )]
 
 mod agents;
+mod bad_input;
 mod both_ways;
 mod doctor;
 mod documents;

@@ -1,0 +1,272 @@
+//! Wrong requests, made from the schema of every op, on the socket and over REST: the code, the field
+//! and nothing changed. What the command line and MCP add to it stands in their own stories.
+
+use crate::support::World;
+use crate::support::http::{Http, ON};
+use poc_memory::chance::{Chance, SeededChance};
+use poc_memory::client::Client;
+use poc_memory::error::Code;
+use poc_memory::ops::{Access, Method, OPS, OpDef};
+use poc_memory::time::Span;
+use serde_json::{Map, Value, json};
+
+const LIMIT: usize = 1 << 24;
+
+/// A request that must be refused, and the field that is to be named.
+struct Wrong {
+    request: Value,
+    field: String,
+}
+
+/// The properties of an op's request, with whether each must be there.
+fn properties(op: &OpDef) -> Vec<(String, Value, bool)> {
+    let schema = serde_json::to_value((op.request_schema)()).unwrap();
+    let required: Vec<Value> = schema["required"].as_array().cloned().unwrap_or_default();
+    let fields = schema["properties"].as_object().cloned().unwrap_or_default();
+    fields
+        .into_iter()
+        .map(|(name, schema)| {
+            let needed = required.contains(&json!(name));
+            (name, schema, needed)
+        })
+        .collect()
+}
+
+/// Whether the schema allows a JSON type.
+fn allows(schema: &Value, kind: &str) -> bool {
+    let typed = match &schema["type"] {
+        Value::String(one) => one == kind,
+        Value::Array(several) => several.contains(&json!(kind)),
+        _ => false,
+    };
+    let any = ["anyOf", "oneOf"].iter().filter_map(|name| schema[name].as_array()).flatten();
+    typed
+        || any.into_iter().any(|schema| allows(schema, kind))
+        || schema.get("enum").is_some() && kind == "string"
+}
+
+/// A value of a required field that decodes.
+fn sample(schema: &Value) -> Value {
+    if let Some(first) = schema["enum"].as_array().and_then(|values| values.first()) {
+        return first.clone();
+    }
+    if let Some(one) = ["anyOf", "oneOf"].iter().filter_map(|name| schema[name].as_array()?.first()).next() {
+        return sample(one);
+    }
+    match schema["type"].as_str() {
+        Some("array") => json!([]),
+        Some("object") => schema["properties"]
+            .as_object()
+            .and_then(|fields| fields.iter().next())
+            .map_or(json!({}), |(name, schema)| json!({ name: sample(schema) })),
+        Some("integer" | "number") => json!(1),
+        Some("boolean") => json!(false),
+        // A text, a number written as text, and a key at once.
+        _ => json!("1"),
+    }
+}
+
+fn wrongs(op: &OpDef) -> Vec<Wrong> {
+    let fields = properties(op);
+    let needed: Map<String, Value> = fields
+        .iter()
+        .filter(|(_, _, needed)| *needed)
+        .map(|(name, schema, _)| (name.clone(), sample(schema)))
+        .collect();
+    let with = |name: &str, value: Value| {
+        let mut request = needed.clone();
+        request.insert(name.to_owned(), value);
+        Wrong { request: Value::Object(request), field: name.to_owned() }
+    };
+    let mut wrongs = vec![with("colour", json!("blue"))];
+    for (name, schema, is_needed) in &fields {
+        if *is_needed {
+            let mut request = needed.clone();
+            request.remove(name);
+            wrongs.push(Wrong { request: Value::Object(request), field: name.clone() });
+        }
+        for (kind, value) in [
+            ("object", json!({"a": [{"b": 1}]})),
+            ("array", json!([[["x"]]])),
+            ("boolean", json!(true)),
+            ("integer", json!(-3)),
+            ("number", json!(0.5)),
+            ("string", json!("\u{0}not this\u{ffff}")),
+        ] {
+            let fits = allows(schema, kind)
+                || kind == "integer" && allows(schema, "number")
+                // What a text must say is the op's to judge.
+                || kind == "string" && schema.get("enum").is_none() && allows(schema, "string");
+            if !fits {
+                wrongs.push(with(name, value));
+            }
+        }
+    }
+    wrongs
+}
+
+/// Whether a place names a field, or something in it.
+fn names(at: Option<&str>, field: &str) -> bool {
+    at.is_some_and(|at| {
+        at == field || at.starts_with(&format!("{field}.")) || at.starts_with(&format!("{field}["))
+    })
+}
+
+/// What must not change.
+fn state(world: &World) -> (Value, String) {
+    (world.json(&["stats"])["as_of"].clone(), world.run(&["export"]).stdout)
+}
+
+fn settled() -> World {
+    let mut world = World::new();
+    world.write("config.toml", &format!("{ON}delete = true\n"));
+    for key in ["1", "journal"] {
+        assert_eq!(world.run(&["insert", "--title", key, "--body", key, "--key", key]).status, 0);
+    }
+    world.start_daemon();
+    // The daemon remembers its agents with the first look at them.
+    world.json(&["agent", "list"]);
+    world
+}
+
+#[test]
+fn every_op_refuses_what_its_schema_refuses_on_the_socket_and_names_the_field() {
+    let world = settled();
+    let before = state(&world);
+    let mut client =
+        Client::connect(&world.home().join("daemon.sock"), LIMIT, Span::MINUTE).unwrap().unwrap();
+    let mut tried = 0;
+    for op in OPS {
+        for Wrong { request, field } in wrongs(op) {
+            let error = match client.call(op.name, request.clone(), &|_| {}) {
+                Err(error) => error,
+                Ok(answer) => panic!("`{}` took {request} and answered {answer}", op.name),
+            };
+            let at = error.at.as_ref().and_then(|at| at.field.as_deref());
+            assert_eq!(error.code, Code::InvalidArgument, "`{}` of {request}: {error:?}", op.name);
+            assert!(names(at, &field), "`{}` of {request} names {at:?}, not `{field}`: {error}", op.name);
+            tried += 1;
+        }
+        for whole in [json!([]), json!("x"), json!(7), json!(null)] {
+            // Nothing is needed: then nothing may be given.
+            if client.call(op.name, whole.clone(), &|_| {}).is_ok() {
+                panic!("`{}` took {whole}", op.name);
+            }
+        }
+    }
+    assert!(tried > 10 * OPS.len(), "only {tried} requests were tried");
+    assert_eq!(state(&world), before);
+}
+
+#[test]
+fn every_route_refuses_what_its_schema_refuses() {
+    let world = settled();
+    let before = state(&world);
+    let http = Http::of(&world);
+    for op in OPS {
+        let Some(route) = op.route else { continue };
+        if route.method != Method::Post {
+            continue;
+        }
+        for Wrong { request, field } in wrongs(op) {
+            let mut path = route.path.to_owned();
+            let mut body = request.as_object().unwrap().clone();
+            for (name, _, _) in properties(op) {
+                let place = format!("{{{name}}}");
+                if path.contains(&place) {
+                    path = path.replace(&place, "1");
+                    body.remove(&name);
+                }
+            }
+            if !body.contains_key(&field) && request.get(&field).is_some()
+                || route.path.contains(&format!("{{{field}}}"))
+            {
+                continue;
+            }
+            let answered = http.call(&format!("POST {path}"), Some(&Value::Object(body)));
+            assert_eq!(answered.status, 400, "{} of {request}: {}", route.path, answered.body);
+            let error = answered.json();
+            assert_eq!(error["code"], "invalid_argument", "{} of {request}: {error}", route.path);
+            assert!(names(error["at"]["field"].as_str(), &field), "{} of {request}: {error}", route.path);
+        }
+    }
+    assert_eq!(state(&world), before);
+}
+
+#[test]
+fn no_body_makes_rest_fail_or_change_anything() {
+    let world = settled();
+    let before = state(&world);
+    let http = Http::of(&world);
+    let chance = SeededChance::new(4);
+    let authorization = format!("Bearer {}", http.full);
+    let headers = [
+        ("Host", http.address.as_str()),
+        ("Authorization", authorization.as_str()),
+        ("Content-Type", "application/json"),
+    ];
+    let writes: Vec<_> =
+        OPS.iter().filter(|op| op.access != Access::Read).filter_map(|op| op.route).collect();
+    let posts: Vec<_> = writes.iter().filter(|route| route.method == Method::Post).collect();
+    // Pieces that JSON is made of, and some that it is not.
+    let pieces: [&[u8]; 14] = [
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b"\"title\"",
+        b":",
+        b",",
+        b"null",
+        b"1e999",
+        b"-",
+        b"\xff\xfe",
+        b"\\u0000",
+        b"\"",
+        b"{\"title\":\"",
+    ];
+    for round in 0..400u32 {
+        let length = 1 + chance.bits() % 24;
+        let mut body: Vec<u8> = Vec::new();
+        for _ in 0..length {
+            body.extend_from_slice(pieces[(chance.bits() % pieces.len() as u64) as usize]);
+        }
+        let route = posts[round as usize % posts.len()];
+        let path = route.path.replace("{agent}", "nobody").replace("{run}", "1").replace("{node}", "1");
+        let answered = http.send(&format!("POST {path}"), &headers, &body);
+        let shown = String::from_utf8_lossy(&body);
+        assert!((400..500).contains(&answered.status), "{path} of {shown}: {answered:?}");
+        answered.json();
+    }
+    let deep = "[".repeat(100_000);
+    for body in [deep.as_bytes(), b"\xff\xff", b"{\"title\": \"\xc3\x28\"}"] {
+        let answered = http.send("POST /v1/insert", &headers, body);
+        assert_eq!(answered.status, 400, "{answered:?}");
+    }
+    assert_eq!(state(&world), before);
+}
+
+#[test]
+fn no_frame_makes_the_socket_fail() {
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    let world = settled();
+    let before = state(&world);
+    let chance = SeededChance::new(5);
+    for round in 0..2_000u32 {
+        let mut stream = UnixStream::connect(world.home().join("daemon.sock")).unwrap();
+        stream.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
+        let length = (chance.bits() % 64) as usize;
+        let mut bytes: Vec<u8> = (0..length).map(|_| chance.bits() as u8).collect();
+        if round % 2 == 0 {
+            // A length that fits, so that the frame itself is read.
+            bytes.splice(..0, (length as u32).to_be_bytes());
+        }
+        // The daemon may have hung up already.
+        let _ = stream.write_all(&bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut said = Vec::new();
+        let _ = stream.read_to_end(&mut said);
+    }
+    assert_eq!(state(&world), before);
+}
