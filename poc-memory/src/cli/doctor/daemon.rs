@@ -54,6 +54,7 @@ mod tests {
             store: String::new(),
             socket: String::new(),
             rest: None,
+            mcp: None,
             agents: Default::default(),
             running: Vec::new(),
             next: None,
