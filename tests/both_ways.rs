@@ -4,7 +4,8 @@ use crate::support::World;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A session that calls every op; `{run}` stands for the last run that applied something.
+/// A session that calls every op; `{run}` stands for the last run that applied something, `{message}`
+/// for the last message.
 const SESSION: &[&[&str]] = &[
     &[
         "insert",
@@ -96,6 +97,30 @@ const SESSION: &[&[&str]] = &[
     &["agent", "inspect", "{run}"],
     &["agent", "undo", "{run}"],
     &["agent", "undo", "{run}"],
+    &[
+        "write",
+        "Dr. Smith split a page. It was in the journal. It was late. He slept.",
+        "--metadata",
+        "{\"session\": \"42\"}",
+    ],
+    &["write", " "],
+    &["write", "x", "--metadata", "[1]"],
+    &["get", "dr-smith-split-a-page-it-was"],
+    &["recall", "who split a page?", "-k", "3"],
+    &["recall", "who split a page?", "--no-learn", "--hops", "1", "--oversample", "5"],
+    &["recall", "who split a page?", "--hops", "9"],
+    &["recall", ""],
+    &["reinforce", "btree"],
+    &["reinforce", "btree"],
+    &["demote", "btree"],
+    &["demote", "nothing-like-it"],
+    &["mark", "--since", "1h", "--strength", "2"],
+    &["mark", "--since", "1h", "--strength", "0"],
+    &["export"],
+    &["forget", "--message-id", "{message}"],
+    &["forget", "--message-id", "{message}"],
+    &["forget", "--before", "2020-01-01"],
+    &["forget"],
     &["delete", "old"],
     &["delete", "old"],
     &["profile", "create", "shared"],
@@ -124,16 +149,13 @@ fn every_op_answers_the_same_with_and_without_a_daemon() {
         world.write("broken.jsonl", "{\"title\":\"good\",\"body\":\"good line\"}\n{\"title\":\n");
     }
     served.start_daemon();
-    let (mut mine, mut theirs) = (String::new(), String::new());
+    let (mut mine, mut theirs) = (Last::default(), Last::default());
     for arguments in SESSION {
-        let [left, right] = [(&alone, &mut mine), (&served, &mut theirs)].map(|(world, run)| {
-            let arguments: Vec<&str> =
-                arguments.iter().map(|word| if *word == "{run}" { run.as_str() } else { word }).collect();
+        let [left, right] = [(&alone, &mut mine), (&served, &mut theirs)].map(|(world, last)| {
+            let arguments: Vec<&str> = arguments.iter().map(|word| last.named(word)).collect();
             let ran = world.run(&[&["--json"], arguments.as_slice()].concat());
             let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
-            if answer["applied"].as_array().is_some_and(|applied| !applied.is_empty()) {
-                *run = answer["run"].as_str().unwrap().to_owned();
-            }
+            last.see(&answer);
             ran
         });
         assert_eq!(left.status, right.status, "{arguments:?}\n{left:#?}\n{right:#?}");
@@ -147,7 +169,8 @@ fn every_op_answers_the_same_with_and_without_a_daemon() {
             assert_eq!(alone.run(arguments).status, served.run(arguments).status, "{arguments:?}");
         }
     }
-    assert!(!mine.is_empty(), "no run applied anything");
+    assert!(!mine.run.is_empty(), "no run applied anything");
+    assert!(!mine.message.is_empty(), "no message was written");
     served.stop_daemon();
 }
 
@@ -156,6 +179,37 @@ fn the_session_calls_every_op() {
     for op in poc_memory::ops::OPS.iter().filter(|op| !op.needs_daemon) {
         let words: Vec<&str> = op.command.split(' ').collect();
         assert!(SESSION.iter().any(|line| line.starts_with(&words)), "`{}` is not called", op.name);
+    }
+}
+
+/// What later lines of a session name.
+#[derive(Default)]
+pub(crate) struct Last {
+    /// The last run that applied something.
+    pub(crate) run: String,
+    /// The last message that was written.
+    pub(crate) message: String,
+}
+
+impl Last {
+    /// A word of a line.
+    pub(crate) fn named<'a>(&'a self, word: &'a str) -> &'a str {
+        match word {
+            "{run}" => &self.run,
+            "{message}" => &self.message,
+            word => word,
+        }
+    }
+
+    /// Takes note of an answer.
+    pub(crate) fn see(&mut self, answer: &Value) {
+        let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
+        if answer["applied"].as_array().is_some_and(|applied| !applied.is_empty()) {
+            self.run = text("run");
+        }
+        if answer["message_id"].is_string() {
+            self.message = text("message_id");
+        }
     }
 }
 

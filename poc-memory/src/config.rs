@@ -3,12 +3,14 @@
 //! Defaults live in `defaults/config.toml` and nowhere else; no field here has one of its own.
 
 mod layer;
+mod learning;
 mod origin;
 mod rest;
 mod sections;
 mod tenants;
 mod wording;
 
+pub use learning::{EdgeDecay, Edges, Recall, Reinforce, Write};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use rest::Rest;
 pub use sections::*;
@@ -101,6 +103,10 @@ impl Config {
         self.structure.check()?;
         self.mcp.check()?;
         self.tenant_schema.check()?;
+        self.edges.check()?;
+        self.write.check()?;
+        self.recall.check()?;
+        self.reinforce.check()?;
         self.rest.check()
     }
 }

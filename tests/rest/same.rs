@@ -1,13 +1,15 @@
 //! Every op with a route answers over REST as it does on the command line.
 
-use crate::both_ways::Names;
+use crate::both_ways::{Last, Names};
 use crate::support::World;
 use crate::support::http::{Http, ON};
 use poc_memory::ops::OPS;
 use serde_json::{Value, json};
 
+const MESSAGE: &str = "Dr. Smith split a page. It was in the journal. It was late. He slept.";
+
 /// A request and the command line that asks the same. `{run}` stands for the last run that applied
-/// something.
+/// something, `{message}` for the last message.
 fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
     let page = "A split writes two pages.";
     vec![
@@ -104,6 +106,46 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/runs?agent=linker", None, vec!["agent", "history", "linker"]),
         ("GET /v1/runs/{run}", None, vec!["agent", "inspect", "{run}"]),
         ("GET /v1/runs/nothing", None, vec!["agent", "inspect", "nothing"]),
+        (
+            "POST /v1/write",
+            Some(json!({"message": MESSAGE, "metadata": {"session": "42", "turn": 3}})),
+            vec!["write", MESSAGE, "--metadata", "{\"session\": \"42\", \"turn\": 3}"],
+        ),
+        ("POST /v1/write", Some(json!({"message": " \n"})), vec!["write", " \n"]),
+        ("GET /v1/nodes/dr-smith-split-a-page-it-was", None, vec!["get", "dr-smith-split-a-page-it-was"]),
+        (
+            "POST /v1/recall",
+            Some(
+                json!({"query": "who split a page?", "k": 3, "hops": 1, "oversample": 50, "no_learn": true}),
+            ),
+            vec!["recall", "who split a page?", "-k", "3", "--hops", "1", "--oversample", "50", "--no-learn"],
+        ),
+        ("POST /v1/recall", Some(json!({"query": "who split a page?"})), vec!["recall", "who split a page?"]),
+        ("POST /v1/recall", Some(json!({"query": "x", "k": 0})), vec!["recall", "x", "-k", "0"]),
+        ("POST /v1/reinforce", Some(json!({"node": "btree"})), vec!["reinforce", "btree"]),
+        ("POST /v1/demote", Some(json!({"node": "btree"})), vec!["demote", "btree"]),
+        ("POST /v1/demote", Some(json!({"node": "nothing-like-it"})), vec!["demote", "nothing-like-it"]),
+        (
+            "POST /v1/mark",
+            Some(json!({"since": "1h", "strength": 2.0})),
+            vec!["mark", "--since", "1h", "--strength", "2"],
+        ),
+        (
+            "POST /v1/mark",
+            Some(json!({"since": "1h", "strength": -1.0})),
+            vec!["mark", "--since", "1h", "--strength=-1"],
+        ),
+        (
+            "POST /v1/forget",
+            Some(json!({"message_id": "{message}"})),
+            vec!["forget", "--message-id", "{message}"],
+        ),
+        (
+            "POST /v1/forget",
+            Some(json!({"message_id": "{message}"})),
+            vec!["forget", "--message-id", "{message}"],
+        ),
+        ("POST /v1/forget", Some(json!({"before": "0s"})), vec!["forget", "--before", "0s"]),
         ("DELETE /v1/nodes/old", None, vec!["delete", "old"]),
         ("DELETE /v1/nodes/old", None, vec!["delete", "old"]),
     ]
@@ -115,12 +157,12 @@ fn every_route_answers_as_the_command_does() {
     served.write("config.toml", &format!("{ON}delete = true\n"));
     served.start_daemon();
     let http = Http::of(&served);
-    let (mut mine, mut theirs) = (String::new(), String::new());
+    let (mut mine, mut theirs) = (Last::default(), Last::default());
     for (line, body, words) in session() {
-        let words: Vec<&str> =
-            words.into_iter().map(|word| if word == "{run}" { &mine } else { word }).collect();
+        let words: Vec<&str> = words.into_iter().map(|word| mine.named(word)).collect();
         let ran = alone.run(&[&["--json"], words.as_slice()].concat());
-        let answered = http.call(&line.replace("{run}", &theirs), body.as_ref());
+        let body = body.map(|body| json(&body.to_string().replace("{message}", &theirs.message)));
+        let answered = http.call(&line.replace("{run}", &theirs.run), body.as_ref());
         let expected: Value =
             if ran.stdout.is_empty() { json(&ran.stderr)["error"].clone() } else { json(&ran.stdout) };
         let route = OPS
@@ -142,9 +184,8 @@ fn every_route_answers_as_the_command_does() {
             }
         }
         let got = answered.json();
-        if let (Some(own), Some(other)) = (expected["run"].as_str(), got["run"].as_str()) {
-            (mine, theirs) = (own.to_owned(), other.to_owned());
-        }
+        mine.see(&expected);
+        theirs.see(&got);
         let plain = |value: &Value, world: &World| {
             Names::default().plain(&value.to_string().replace(world.home().to_str().unwrap(), "HOME"))
         };

@@ -75,7 +75,7 @@ impl Caller for Bridge {
 
     fn offers(&self, access: Access) -> bool {
         match access {
-            Access::Read | Access::Write => true,
+            Access::Read | Access::Write | Access::Retract => true,
             Access::Destroy => self.config.mcp.delete,
             Access::Person => false,
         }

@@ -1,6 +1,6 @@
 //! The sections of the settings, field by field.
 
-use super::{Rest, TenantSchema};
+use super::{Edges, Recall, Reinforce, Rest, TenantSchema, Write};
 use crate::error::{At, Error, Result};
 use crate::graph::Rules;
 use crate::time::Span;
@@ -33,6 +33,14 @@ section!(
         import: Import,
         /// Weights and their decay.
         weight: Weight,
+        /// Weights of associative edges.
+        edges: Edges,
+        /// The op `write`.
+        write: Write,
+        /// The op `recall`.
+        recall: Recall,
+        /// The ops `reinforce`, `demote` and `mark`.
+        reinforce: Reinforce,
         /// Nodes.
         nodes: Nodes,
         /// The op `search`.

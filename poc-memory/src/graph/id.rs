@@ -28,6 +28,14 @@ macro_rules! id {
             }
         }
 
+        impl $name {
+            /// When it was made, in milliseconds since 1970; the clock may have been set back since.
+            pub fn millis(&self) -> i64 {
+                let bytes = self.as_bytes();
+                bytes.iter().take(6).fold(0, |millis, &byte| millis << 8 | i64::from(byte))
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "{}", self.0.simple())
@@ -87,6 +95,10 @@ id!(
     NodeId
 );
 id!(
+    /// Names one message.
+    MessageId
+);
+id!(
     /// Names one run of an agent.
     RunId
 );
@@ -104,6 +116,11 @@ impl Minter {
     /// The next node id.
     pub fn node(&self, now: Timestamp, chance: &dyn Chance) -> NodeId {
         NodeId(self.next(now, chance))
+    }
+
+    /// The next message id.
+    pub fn message(&self, now: Timestamp, chance: &dyn Chance) -> MessageId {
+        MessageId(self.next(now, chance))
     }
 
     /// The next run id.

@@ -1,6 +1,7 @@
 //! The node: one note, and the activity kept beside it.
 
 use super::id::NodeId;
+use super::message::ChunkOf;
 use super::tenant::Tenant;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -165,7 +166,7 @@ pub struct Node {
     pub state: State,
     /// Which store it was born in.
     pub origin: Origin,
-    /// [`content_hash`] of title, body and keywords.
+    /// [`Node::hash`] of the text.
     pub content_hash: [u8; 32],
     /// Counts changes from 1; the token of compare-and-set.
     pub version: u32,
@@ -179,6 +180,22 @@ pub fn content_hash(title: &str, body: &str, keywords: &[String]) -> [u8; 32] {
     hasher.update(title.as_bytes()).update(b"\0").update(body.as_bytes()).update(b"\0");
     hasher.update(sorted.join(",").as_bytes());
     *hasher.finalize().as_bytes()
+}
+
+impl Node {
+    /// What the node is recognised by: [`content_hash`] of title, body and keywords. Of a chunk of a
+    /// message BLAKE3 of that and of its source: two messages may say the same and are two.
+    pub fn hash(&self) -> [u8; 32] {
+        let content = content_hash(&self.title, &self.body, &self.keywords);
+        match ChunkOf::source(self.source.as_deref()) {
+            None => content,
+            Some(of) => *blake3::Hasher::new()
+                .update(&content)
+                .update(of.to_string().as_bytes())
+                .finalize()
+                .as_bytes(),
+        }
+    }
 }
 
 /// What use does to a node: kept beside it, so that learning never counts as an edit.

@@ -83,6 +83,11 @@ impl Neighbor {
         self.packed & Self::TARGET
     }
 
+    /// Whether the edge starts here.
+    pub fn is_outgoing(self) -> bool {
+        self.packed & Self::INCOMING == 0
+    }
+
     /// The kind of the edge.
     pub fn kind(self) -> EdgeKind {
         let number = (self.packed >> 28) & Self::KIND;

@@ -20,7 +20,7 @@ impl Caller for Offers {
     }
 
     fn offers(&self, access: Access) -> bool {
-        let order = [Access::Read, Access::Write, Access::Destroy, Access::Person];
+        let order = [Access::Read, Access::Write, Access::Retract, Access::Destroy, Access::Person];
         let rank = |access| order.iter().position(|known| *known == access);
         rank(access) <= rank(self.0)
     }
@@ -78,6 +78,7 @@ fn what_takes_for_good_is_offered_only_when_switched_on() {
     let (read, write, destroy) = (names(Access::Read), names(Access::Write), names(Access::Destroy));
     assert!(!write.contains(&"graft_delete") && destroy.contains(&"graft_delete"));
     assert!(!read.contains(&"graft_insert") && write.contains(&"graft_insert"));
+    assert!(!read.contains(&"memory_forget") && names(Access::Retract).contains(&"memory_forget"));
     assert!(read.contains(&"graft_query"));
     let told = |most| Server::new(Arc::new(Offers(most, tenants()))).get_info().instructions.unwrap();
     assert!(!told(Access::Read).contains("graft_insert") && told(Access::Write).contains("graft_insert"));
@@ -90,6 +91,8 @@ fn tools_tell_what_they_do_to_the_memory() {
     assert_eq!(of("retrieve"), (Some(true), Some(false)));
     assert_eq!(of("insert"), (Some(false), Some(false)));
     assert_eq!(of("delete"), (Some(false), Some(true)));
+    assert_eq!(of("forget"), (Some(false), Some(true)));
+    assert_eq!(of("recall"), (Some(false), Some(false)));
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(super) fn tool(name: &'static str, op: &OpDef, tenants: &TenantSchema) -> To
     let read = op.access == Access::Read;
     let hints = ToolAnnotations::with_title(title(op.name))
         .read_only(read)
-        .destructive(op.access == Access::Destroy)
+        .destructive(matches!(op.access, Access::Retract | Access::Destroy))
         .idempotent(read)
         .open_world(false);
     Tool::new(name, description, Arc::new(input))

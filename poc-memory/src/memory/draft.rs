@@ -189,7 +189,7 @@ fn filled(text: Option<String>) -> Option<String> {
 }
 
 /// A body with `\n` line ends and without blank lines around it.
-fn tidy(body: &str) -> String {
+pub(super) fn tidy(body: &str) -> String {
     let body = body.replace("\r\n", "\n").replace('\0', "\u{FFFD}");
     let text = body.trim_end();
     let start = text.find(|c: char| !c.is_whitespace()).unwrap_or(text.len());

@@ -1,16 +1,17 @@
 //! A node with everything that belongs to it, as export writes it and import reads it back.
 
 use super::draft::{self, EMOTION_MAX};
-use super::{key, keywords};
+use super::{key, keywords, message};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{
-    Activity, Category, Edge, EdgeKind, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View, Visit,
-    VisitOutcome, content_hash,
+    Activity, Category, ChunkOf, Edge, EdgeKind, Message, MessageId, Node, NodeId, NodeType, Origin, State,
+    Tenant, Trust, View, Visit, VisitOutcome,
 };
 use crate::store::Records;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 /// The version of this form; what is newer is refused.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -78,9 +79,31 @@ pub struct Note {
     /// The last visit by each agent, by agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<NoteVisit>,
+    /// The message this is a chunk of; it stands at the first of its chunks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<NoteMessage>,
     /// Markdown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub body: String,
+}
+
+/// A message, as in [`Message`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoteMessage {
+    /// Names it.
+    pub id: MessageId,
+    /// Created.
+    pub created: Timestamp,
+    /// Provenance.
+    pub provenance: String,
+    /// Metadata.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// Its nodes, in the order of the text.
+    pub chunks: Vec<NodeId>,
+    /// Text.
+    pub text: String,
 }
 
 /// An edge of a [`Note`], as in [`Edge`].
@@ -150,6 +173,11 @@ impl Note {
             })
             .collect();
         visits.sort_by(|a, b| a.agent.cmp(&b.agent));
+        let message = message::of(records, id, node.source.as_deref())?
+            .map(|(_, message)| message)
+            .filter(|message| message.chunks.iter().find(|&&chunk| view.find(chunk).is_some()) == Some(&id))
+            .map(NoteMessage::of)
+            .transpose()?;
         Ok(Some(Note {
             schema_version: SCHEMA_VERSION,
             id,
@@ -176,13 +204,14 @@ impl Note {
             replayed: activity.replayed,
             edges,
             visits,
+            message,
             body: node.body,
         }))
     }
 
     /// The node it is in the memory of a tenant.
     pub fn node(&self, tenant: Tenant) -> Node {
-        Node {
+        let mut node = Node {
             id: self.id,
             tenant,
             key: self.key.clone(),
@@ -201,9 +230,11 @@ impl Note {
             expires: self.expires,
             state: self.state,
             origin: self.origin,
-            content_hash: content_hash(&self.title, &self.body, &self.keywords),
+            content_hash: [0; 32],
             version: self.version,
-        }
+        };
+        node.content_hash = node.hash();
+        node
     }
 
     /// Its activity.
@@ -261,8 +292,42 @@ impl Note {
         if self.visits.iter().any(|visit| visit.agent.is_empty()) {
             return wrong("visits", "a visit names no agent".into());
         }
+        if let Some(message) = &self.message {
+            let of = ChunkOf::source(self.source.as_deref());
+            if of.is_none_or(|of| of.message != message.id) || !message.chunks.contains(&self.id) {
+                return wrong("message", "the note is not a chunk of its message".into());
+            }
+            if message.text.trim().is_empty() {
+                return wrong("message", "the message is blank".into());
+            }
+        }
         draft::known_type(&self.node_type.0, config)?;
         draft::check_size(&self.title, &self.body, &self.keywords, config.insert.max_node_bytes)
+    }
+}
+
+impl NoteMessage {
+    fn of(message: Message) -> Result<NoteMessage> {
+        Ok(NoteMessage {
+            id: message.id,
+            created: message.created,
+            provenance: message.provenance,
+            metadata: message::metadata(&message.metadata)?,
+            chunks: message.chunks,
+            text: message.text,
+        })
+    }
+
+    /// The message.
+    pub fn message(&self) -> Message {
+        Message {
+            id: self.id,
+            text: self.text.clone(),
+            metadata: Value::Object(self.metadata.clone()).to_string(),
+            created: self.created,
+            provenance: self.provenance.clone(),
+            chunks: self.chunks.clone(),
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! The open memory: store, indexes, embedder and settings together, and what can be done to notes.
 
+mod chunks;
 pub mod classify;
 pub mod delete;
 pub mod diff;
 mod draft;
 pub mod edges;
 pub mod export;
+pub mod forget;
 pub mod freshness;
 pub mod history;
 pub mod import;
@@ -14,10 +16,13 @@ pub mod interchange;
 mod key;
 pub mod keywords;
 pub mod link;
+pub mod mark;
 pub mod markdown;
+pub mod message;
 mod past;
 mod plan;
 mod reading;
+pub mod recall;
 pub mod recognize;
 pub mod resolve;
 pub mod stats;
@@ -31,6 +36,7 @@ mod tests;
 mod ties;
 pub mod visit;
 pub mod weigh;
+pub mod write;
 
 pub use draft::{Draft, EMOTION_MAX};
 pub use past::Past;
@@ -40,7 +46,7 @@ use crate::chance::Chance;
 use crate::config::Config;
 use crate::embed::{self, Embedder};
 use crate::error::Result;
-use crate::graph::{Minter, Node, NodeId, RunId, Tuple, View};
+use crate::graph::{MessageId, Minter, Node, NodeId, RunId, Tuple, View};
 use crate::index::{PerTenant, TextIndex, VectorIndex};
 use crate::paths::Paths;
 use crate::query::{Indexes, Names, Sources};
@@ -144,6 +150,11 @@ impl Memory {
     /// A fresh node id.
     pub fn new_node_id(&self) -> NodeId {
         self.minter.node(self.now(), self.chance.as_ref())
+    }
+
+    /// A fresh message id.
+    pub fn new_message_id(&self) -> MessageId {
+        self.minter.message(self.now(), self.chance.as_ref())
     }
 
     /// A fresh run id.

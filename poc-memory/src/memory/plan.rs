@@ -6,7 +6,7 @@ use super::key;
 
 use super::ties::{self, Mate, Tie};
 use crate::error::{Error, Result};
-use crate::graph::{Category, Node, NodeType, Origin, State, Trust, content_hash};
+use crate::graph::{Category, Node, NodeType, Origin, State, Trust};
 use crate::index::passages;
 use crate::time::Timestamp;
 
@@ -70,11 +70,11 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
             .field("title"));
     };
     let keywords = draft.keywords.clone().unwrap_or_default();
-    Ok(Node {
+    let mut node = Node {
         id: memory.new_node_id(),
         tenant: memory.store.tenant(),
         key: draft.key.clone().unwrap_or_else(|| key::slug(&title)),
-        content_hash: content_hash(&title, &body, &keywords),
+        content_hash: [0; 32],
         title,
         body,
         keywords,
@@ -91,7 +91,9 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
         state: State::Active,
         origin: Origin::Local,
         version: 1,
-    })
+    };
+    node.content_hash = node.hash();
+    Ok(node)
 }
 
 /// The stored node with what the draft gives in its place. Who wrote it and how far it may be
@@ -118,7 +120,7 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     node.emotion = draft.emotion.unwrap_or(node.emotion);
     node.created = draft.created.unwrap_or(node.created);
     node.expires = draft.expires.or(node.expires);
-    node.content_hash = content_hash(&node.title, &node.body, &node.keywords);
+    node.content_hash = node.hash();
     if node.content_hash != stored.content_hash {
         node.provenance.clone_from(&draft.provenance);
         // What another store has is the text before.

@@ -1,9 +1,10 @@
 //! Changing how much a node weighs.
 
 use super::resolve;
-use crate::config;
+use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::graph::{Activity, NodeId};
+use crate::rank::dampening::dampened;
 use crate::rank::decay::{decayed, lambda};
 use crate::store::Tx;
 use crate::time::Timestamp;
@@ -62,6 +63,51 @@ pub fn change(
 pub fn touch(tx: &mut Tx<'_>, id: NodeId, config: &config::Weight, now: Timestamp) -> Result<()> {
     let activity = at(tx, id, config, now)?;
     tx.put_activity(id, &Activity { accesses: activity.accesses.saturating_add(1), ..activity })
+}
+
+/// What a use did to a weight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bumped {
+    /// As decayed to now.
+    pub before: f64,
+    /// After, within floor and cap.
+    pub after: f64,
+    /// Uses so far, this one among them.
+    pub accesses: u64,
+    /// Whether the node was used so shortly before that the weight only decayed.
+    pub skipped_refractory: bool,
+}
+
+/// A use that somebody speaks well (`delta` above 0) or ill of: counts it, and moves the weight, as
+/// decayed to `now`, by `delta`. A gain is dampened near the cap, where the settings say so. Within the
+/// refractory time after the last use the weight stays; to be born is no use.
+pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Timestamp) -> Result<Bumped> {
+    let rules = &config.reinforce;
+    let last = tx.activity(id)?.filter(|activity| activity.accesses > 0).map(|activity| activity.touched);
+    let refractory = last.is_some_and(|last| now < last.plus(rules.refractory));
+    let activity = at(tx, id, &config.weight, now)?;
+    let before = activity.weight;
+    let moved = match refractory {
+        true => 0.0,
+        false if rules.log_dampening => dampened(delta, before, config.weight.cap),
+        false => delta,
+    };
+    let after = (before + moved).clamp(config.weight.floor, config.weight.cap);
+    let accesses = activity.accesses.saturating_add(1);
+    tx.put_activity(id, &Activity { weight: after, accesses, ..activity })?;
+    Ok(Bumped { before, after, accesses, skipped_refractory: refractory })
+}
+
+/// A weight after a recall has used its node: more by the delta of a use, up to the cap.
+pub fn used(weight: f64, config: &Config) -> f64 {
+    (weight + config.reinforce.delta).min(config.weight.cap)
+}
+
+/// A use by a recall: counts it and adds to the weight as [`used`] says.
+pub fn gain(tx: &mut Tx<'_>, id: NodeId, config: &Config, now: Timestamp) -> Result<()> {
+    let activity = at(tx, id, &config.weight, now)?;
+    let accesses = activity.accesses.saturating_add(1);
+    tx.put_activity(id, &Activity { weight: used(activity.weight, config), accesses, ..activity })
 }
 
 /// The activity of a node with its weight as decayed to `now`.

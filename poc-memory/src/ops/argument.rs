@@ -4,13 +4,14 @@
 //! another folder and another standard input.
 
 use crate::error::Error;
-use crate::graph::{Category, EdgeKind, Trust, VisitOutcome};
+use crate::graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
 use crate::memory::weigh::Change;
 use crate::time::{Moment, Timestamp};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::io::Read as _;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -124,6 +125,18 @@ pub(super) fn within(
             .field(field));
     }
     Ok(count)
+}
+
+/// An object in JSON.
+pub(super) fn object(word: &str) -> Result<Map<String, Value>, String> {
+    serde_json::from_str(word).map_err(|error| {
+        format!("`{word}` is not an object in JSON ({error}); write for example `{{\"session\": \"42\"}}`")
+    })
+}
+
+/// The id of a message.
+pub(super) fn message(word: &str) -> Result<MessageId, String> {
+    word.parse().map_err(said)
 }
 
 /// A change of a weight.

@@ -16,6 +16,9 @@ pub enum Access {
     Read,
     /// Changes the store.
     Write,
+    /// Takes back for good what was written to be remembered: offered as what writes is, with the hint
+    /// that it destroys.
+    Retract,
     /// Takes from the store for good: over REST and MCP off until it is switched on.
     Destroy,
     /// Changes what only a person may decide: never offered to a model.

@@ -8,6 +8,7 @@ use crate::memory::Reading;
 use crate::memory::edges::{self, Direction, End};
 use crate::memory::freshness::AsOf;
 use crate::memory::interchange::Note;
+use crate::memory::message::{self, Origin as MessageOf};
 use crate::memory::{markdown, resolve, weigh};
 use crate::rank::decay::lambda;
 use crate::time::{Moment, Timestamp};
@@ -52,6 +53,9 @@ pub(crate) struct Shown {
     trust: Trust,
     author: Option<String>,
     source: Option<String>,
+    /// The message it is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<MessageOf>,
     emotion: f32,
     created: Timestamp,
     modified: Timestamp,
@@ -140,6 +144,7 @@ impl Op for Get {
             provenance: node.provenance,
             trust: node.trust,
             author: node.author,
+            message: message::whole(&reading, node.id, node.source.as_deref())?,
             source: node.source,
             emotion: node.emotion,
             created: node.created,
@@ -174,6 +179,9 @@ impl Op for Get {
         line("provenance", &format!("{}, trust {}", output.provenance, output.trust));
         line("author", &output.author.as_deref().unwrap_or_default());
         line("source", &output.source.as_deref().unwrap_or_default());
+        if let Some(of) = &output.message {
+            line("message", &format!("{}, chunk {} of {}", of.id, of.chunk, of.chunks));
+        }
         if !output.body.is_empty() {
             let _ = writeln!(text, "\n{}", output.body);
         }

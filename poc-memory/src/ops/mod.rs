@@ -8,18 +8,23 @@ mod classify;
 mod daemon;
 mod def;
 mod delete;
+mod demote;
 mod described;
 mod explore;
 mod export;
+mod forget;
 mod get;
 mod history;
 mod host;
 mod import;
 mod insert;
 mod link;
+mod mark;
 mod pipeline;
 mod profile;
 mod query;
+mod recall;
+mod reinforce;
 mod retrieve;
 mod search;
 mod stats;
@@ -31,6 +36,7 @@ mod text;
 mod visit;
 mod weight;
 mod wording;
+mod write;
 
 pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
@@ -79,8 +85,14 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<explore::Explore>(),
     OpDef::of::<classify::Classify>(),
     OpDef::of::<get::Get>(),
+    OpDef::of::<write::Write>(),
+    OpDef::of::<recall::Recall>(),
+    OpDef::of::<forget::Forget>(),
     OpDef::of::<link::Link>(),
     OpDef::of::<weight::Weight>(),
+    OpDef::of::<reinforce::Reinforce>(),
+    OpDef::of::<demote::Demote>(),
+    OpDef::of::<mark::Mark>(),
     OpDef::of::<supersede::Supersede>(),
     OpDef::of::<delete::Delete>(),
     OpDef::of::<visit::Visit>(),

@@ -1,7 +1,7 @@
 //! Exponential forgetting, applied when a weight is read.
 
 use crate::config;
-use crate::graph::{Category, Ix, View};
+use crate::graph::{Category, Edge, EdgeKind, Ix, View};
 use crate::time::Timestamp;
 
 /// `w · exp(−λ · dt)` with dt in seconds; time that has not passed leaves `w` as it is.
@@ -22,6 +22,25 @@ pub fn lambda(config: &config::Weight, category: Category) -> f64 {
         }
 }
 
+/// λ per second of a kind of edge; of one that is not associative 0.
+pub fn edge_lambda(config: &config::Edges, kind: EdgeKind) -> f64 {
+    match kind {
+        EdgeKind::Structural => config.decay.structural,
+        EdgeKind::CoRetrieval => config.decay.co_retrieval,
+        EdgeKind::CoTraversal => config.decay.co_traversal,
+        EdgeKind::Link
+        | EdgeKind::Keyword
+        | EdgeKind::Semantic
+        | EdgeKind::Supersedes
+        | EdgeKind::Contradicts => 0.0,
+    }
+}
+
+/// The weight of an edge as it is at `now`. Nothing is written.
+pub fn edge_at(edge: &Edge, config: &config::Edges, now: Timestamp) -> f64 {
+    decayed(edge.strength, edge_lambda(config, edge.kind), now.seconds_since(edge.touched))
+}
+
 /// The weight of a node as it is at `now`, not below the floor. Nothing is written.
 pub fn weight_at(view: &View, ix: Ix, config: &config::Weight, now: Timestamp) -> f64 {
     let seconds = now.seconds_since(view.touched(ix));
@@ -32,6 +51,22 @@ pub fn weight_at(view: &View, ix: Ix, config: &config::Weight, now: Timestamp) -
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn worked_values() {
+        let config = config::Config::defaults().unwrap();
+        let halves = |lambda: f64| decayed(3.0, lambda, std::f64::consts::LN_2 / lambda);
+        let kinds = [EdgeKind::Structural, EdgeKind::CoRetrieval, EdgeKind::CoTraversal];
+        let lambdas = kinds.map(|kind| edge_lambda(&config.edges, kind));
+        assert_eq!(lambdas, [4.0e-8, 2.7e-7, 1.3e-7]);
+        assert_eq!(lambda(&config.weight, Category::General), 8.0e-8);
+        for lambda in lambdas.into_iter().chain([8.0e-8]) {
+            assert!((halves(lambda) - 1.5).abs() < 1e-12);
+            assert_eq!((decayed(3.0, lambda, 0.0), decayed(3.0, lambda, -1e9)), (3.0, 3.0));
+        }
+        assert_eq!(decayed(3.0, lambda(&config.weight, Category::Core), 1e12), 3.0);
+        assert_eq!(edge_lambda(&config.edges, EdgeKind::Link), 0.0);
+    }
 
     proptest! {
         #[test]

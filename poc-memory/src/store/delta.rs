@@ -74,7 +74,8 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Agents
         | Table::Meta
         | Table::Changes
-        | Table::Tenants => None,
+        | Table::Tenants
+        | Table::Messages => None,
     })
 }
 

@@ -43,7 +43,7 @@ pub use tx::Tx;
 pub use txn::{Cause, Txn, Write};
 
 use crate::error::{Error, Result};
-use crate::graph::{Activity, Edge, Node, NodeId, Tenant, Tuple, View, Visit};
+use crate::graph::{Activity, Edge, Message, MessageId, Node, NodeId, Tenant, Tuple, View, Visit};
 use crate::time::Timestamp;
 use commit::{Commits, Pending};
 use engine::Engine;
@@ -284,6 +284,18 @@ impl Store {
     /// The last visit of a node by each agent.
     pub fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
         self.own().visits(id)
+    }
+
+    /// The messages written before an instant, by id.
+    pub fn messages_before(&self, before: Timestamp) -> Result<Vec<MessageId>> {
+        let mut found = Vec::new();
+        // Read one by one: their texts may be many.
+        self.own().scan(Table::Messages, &[], &mut |_, bytes| {
+            let message = Message::decode(bytes)?;
+            found.extend((message.created < before).then_some(message.id));
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     /// Every change of a node that the log still holds, oldest first.

@@ -42,6 +42,9 @@ impl Record for crate::graph::Edge {
 impl Record for crate::graph::Activity {
     const TABLE: Table = Table::Activity;
 }
+impl Record for crate::graph::Message {
+    const TABLE: Table = Table::Messages;
+}
 impl Record for crate::graph::Visit {
     const TABLE: Table = Table::Visits;
 }

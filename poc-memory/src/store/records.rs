@@ -5,7 +5,7 @@
 use super::engine::Engine;
 use super::{Record, Table, keys};
 use crate::error::Result;
-use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId, Tenant, Visit};
+use crate::graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, Visit};
 
 /// A source of records.
 pub trait Records {
@@ -77,6 +77,11 @@ pub trait Records {
             }
         }
         Ok(edges)
+    }
+
+    /// A message.
+    fn message(&self, id: MessageId) -> Result<Option<Message>> {
+        self.record(id.as_bytes())
     }
 
     /// The last visit of a node by each agent.

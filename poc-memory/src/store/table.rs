@@ -43,11 +43,13 @@ pub enum Table {
     Changes = 14,
     /// Tenant → its tuple.
     Tenants = 15,
+    /// Message id → [`Message`](crate::graph::Message).
+    Messages = 16,
 }
 
 impl Table {
     /// Every table, by number.
-    pub const ALL: [Table; 15] = [
+    pub const ALL: [Table; 16] = [
         Table::Nodes,
         Table::Edges,
         Table::EdgesIn,
@@ -63,6 +65,7 @@ impl Table {
         Table::Meta,
         Table::Changes,
         Table::Tenants,
+        Table::Messages,
     ];
 
     /// Whether there is one for all tenants. Of the others each tenant has its own.
@@ -135,7 +138,7 @@ mod tests {
     fn every_number_names_its_table() {
         for number in 0..=u8::MAX {
             let table = Table::try_from(number);
-            assert_eq!(table.is_ok(), (1..=15).contains(&number));
+            assert_eq!(table.is_ok(), (1..=16).contains(&number));
             assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
         }
     }

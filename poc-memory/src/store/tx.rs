@@ -6,7 +6,7 @@ use super::overlay::Overlay;
 use super::records::Records;
 use super::{Record, Table, Write, keys, vector};
 use crate::error::{Error, Result};
-use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId, Tenant, View, Visit};
+use crate::graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, View, Visit};
 use std::collections::BTreeMap;
 
 /// A transaction being built. It sees and writes what belongs to its tenant, and nothing of others.
@@ -168,6 +168,31 @@ impl<'a> Tx<'a> {
         }
         self.delete::<Activity>(id.as_bytes())?;
         self.delete::<Node>(id.as_bytes())
+    }
+
+    /// A message.
+    pub fn message(&self, id: MessageId) -> Result<Option<Message>> {
+        Records::message(self, id)
+    }
+
+    /// Puts a message.
+    pub fn put_message(&mut self, message: &Message) -> Result<()> {
+        self.put(message.id.as_bytes(), message)
+    }
+
+    /// Deletes a message; nothing happens when it is not there.
+    pub fn delete_message(&mut self, id: MessageId) -> Result<()> {
+        self.delete::<Message>(id.as_bytes())
+    }
+
+    /// The messages whose ids start with these bytes, by id.
+    pub fn messages(&self, prefix: &[u8]) -> Result<Vec<Message>> {
+        Ok(self.range::<Message>(prefix)?.into_iter().map(|(_, message)| message).collect())
+    }
+
+    /// How many vectors a node has, of whatever embedders.
+    pub fn count_vectors(&self, id: NodeId) -> Result<usize> {
+        Ok(self.raw_range(Table::Vectors, id.as_bytes())?.len())
     }
 
     /// The activity of a node.

@@ -1,6 +1,7 @@
 //! A transaction as a value: what the log holds.
 
 use super::Table;
+use super::log::MAX_RECORD;
 use crate::error::{Error, Result};
 use crate::graph::{RunId, Tenant};
 use crate::time::Timestamp;
@@ -8,6 +9,13 @@ use serde::{Deserialize, Serialize};
 
 /// Nesting a record of the log may have; a [`Txn`] needs four.
 const MAX_DEPTH: usize = 64;
+
+/// The first byte of a packed transaction: no MessagePack begins with it.
+const PACKED: u8 = 0xC1;
+
+/// Bytes from which on packing is tried. A recall changes hundreds of weights, a message makes dozens
+/// of records: their names, keys and times repeat.
+const WORTH_PACKING: usize = 2048;
 
 /// Why a transaction happens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,19 +61,47 @@ pub struct Txn {
 }
 
 impl Txn {
-    /// The MessagePack of the transaction, fields by name.
+    /// The MessagePack of the transaction, fields by name; packed when it is long and that makes it
+    /// shorter.
     pub(super) fn encode(&self) -> Result<Vec<u8>> {
-        rmp_serde::to_vec_named(self)
-            .map_err(|error| Error::internal(format!("a transaction cannot be encoded: {error}")))
+        let plain = rmp_serde::to_vec_named(self)
+            .map_err(|error| Error::internal(format!("a transaction cannot be encoded: {error}")))?;
+        // What is too long for the log is to be refused, however short it could be made.
+        if !(WORTH_PACKING..=MAX_RECORD).contains(&plain.len()) {
+            return Ok(plain);
+        }
+        let mut packed = vec![PACKED];
+        packed.extend(lz4_flex::block::compress_prepend_size(&plain));
+        Ok(if packed.len() < plain.len() { packed } else { plain })
     }
 
     /// The transaction in a record of the log.
     pub(super) fn decode(bytes: &[u8]) -> Result<Txn> {
-        let mut decoder = rmp_serde::Deserializer::from_read_ref(bytes);
+        let unpacked;
+        let plain = match bytes.split_first() {
+            Some((&PACKED, packed)) => {
+                unpacked = unpack(packed)?;
+                unpacked.as_slice()
+            }
+            _ => bytes,
+        };
+        let mut decoder = rmp_serde::Deserializer::from_read_ref(plain);
         decoder.set_max_depth(MAX_DEPTH);
-        Txn::deserialize(&mut decoder)
-            .map_err(|error| Error::internal(format!("a transaction of the log cannot be read: {error}")))
+        Txn::deserialize(&mut decoder).map_err(unreadable)
     }
+}
+
+/// The MessagePack in an LZ4 block with its length in front; it has at most [`MAX_RECORD`] bytes.
+fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
+    let (length, block) = lz4_flex::block::uncompressed_size(packed).map_err(unreadable)?;
+    if length > MAX_RECORD {
+        return Err(unreadable(format!("it would have {length} bytes")));
+    }
+    lz4_flex::block::decompress(block, length).map_err(unreadable)
+}
+
+fn unreadable(why: impl std::fmt::Display) -> Error {
+    Error::internal(format!("a transaction of the log cannot be read: {why}"))
 }
 
 #[cfg(test)]
@@ -86,6 +122,26 @@ mod tests {
             let tenant = tenant.map_or(Tenant::default(), Tenant);
             let txn = Txn { seq, tenant, cause, writes: writes.collect() };
             prop_assert_eq!(Txn::decode(&txn.encode().unwrap()).unwrap(), txn);
+        }
+
+        #[test]
+        fn what_is_packed_is_read_back(value: Vec<u8>, often in 100usize..400) {
+            let write = |key: usize| Write {
+                table: Table::Activity, key: key.to_be_bytes().to_vec(), before: None, after: Some(value.clone()),
+            };
+            let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
+            let writes = (0..often).map(write).collect();
+            let txn = Txn { seq: 1, tenant: Tenant::default(), cause, writes };
+            let bytes = txn.encode().unwrap();
+            prop_assert_eq!(bytes[0], PACKED);
+            prop_assert!(bytes.len() < rmp_serde::to_vec_named(&txn).unwrap().len() / 2);
+            prop_assert_eq!(&Txn::decode(&bytes).unwrap(), &txn);
+            prop_assert!(Txn::decode(&bytes[..bytes.len() - 1]).is_err());
+        }
+
+        #[test]
+        fn packed_garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
+            prop_assert!(Txn::decode(&[&[PACKED], bytes.as_slice()].concat()).is_err());
         }
 
         #[test]

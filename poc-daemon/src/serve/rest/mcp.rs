@@ -178,7 +178,7 @@ impl Caller for Here {
     fn offers(&self, access: Access) -> bool {
         match access {
             Access::Read => true,
-            Access::Write => self.may_write,
+            Access::Write | Access::Retract => self.may_write,
             Access::Destroy => self.may_write && self.shared.memory.config.mcp.delete,
             Access::Person => false,
         }

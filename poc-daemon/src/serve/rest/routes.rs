@@ -37,7 +37,7 @@ pub(super) fn served(config: &config::Rest) -> Result<Vec<(&'static OpDef, Route
 /// Whether REST may do such things.
 fn allowed(access: Access, config: &config::Rest) -> bool {
     match access {
-        Access::Read | Access::Write => true,
+        Access::Read | Access::Write | Access::Retract => true,
         Access::Destroy => config.delete,
         // For the command line and the socket alone.
         Access::Person => false,

@@ -183,7 +183,7 @@ mod tests {
         };
         let (full, read) = (format!("Bearer {}", tokens.full), format!("bearer {}", tokens.read));
         let unauthorized = Some(StatusCode::UNAUTHORIZED);
-        for access in [Access::Read, Access::Write, Access::Destroy] {
+        for access in [Access::Read, Access::Write, Access::Retract, Access::Destroy] {
             let reading = (access != Access::Read).then_some(StatusCode::FORBIDDEN);
             check(&[&full], access, None);
             check(&[&read], access, reading);

@@ -83,6 +83,11 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
             .hint("it was changed since it was exported; export it anew"));
         }
     };
+    if let Some(message) = &note.message
+        && tx.message(message.id)?.is_none()
+    {
+        tx.put_message(&message.message())?;
+    }
     for (agent, visit) in note.visits() {
         let known = tx.visit(agent, node.id)?;
         if known.is_none_or(|known| known.at < visit.at) {

@@ -1,0 +1,192 @@
+//! The sections of what learns from use: `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
+
+use crate::error::{Error, Result};
+use crate::time::Span;
+use serde::{Deserialize, Serialize};
+
+/// Weights of associative edges.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Edges {
+    /// Least weight of an edge that is walked.
+    pub floor: f64,
+    /// Greatest weight.
+    pub cap: f64,
+    /// λ of exponential decay, by kind.
+    pub decay: EdgeDecay,
+}
+
+/// λ of each kind of associative edge, per second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EdgeDecay {
+    /// For `structural`.
+    pub structural: f64,
+    /// For `co_retrieval`.
+    pub co_retrieval: f64,
+    /// For `co_traversal`.
+    pub co_traversal: f64,
+}
+
+/// The op `write`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Write {
+    /// Sentences in a chunk.
+    pub chunk_window: usize,
+    /// Sentences from the start of one chunk to the next.
+    pub chunk_stride: usize,
+    /// Language whose abbreviations do not end a sentence, as an ISO 639 code.
+    pub language: String,
+    /// Weight of the edges between neighbouring chunks.
+    pub structural_weight: f64,
+    /// Weight of the edges to what was written just before.
+    pub temporal_weight: f64,
+    /// How many of those a message gets at most.
+    pub temporal_nodes: usize,
+    /// How long ago that may be.
+    pub temporal_within: Span,
+    /// Bytes a message may have.
+    pub max_message_bytes: usize,
+    /// Bytes the metadata of a message may have, as JSON.
+    pub max_metadata_bytes: usize,
+}
+
+/// The op `recall`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Recall {
+    /// Notes in an answer.
+    pub k: usize,
+    /// Hops from the notes that were found; 0 for none.
+    pub hops: usize,
+    /// Nearest notes that are weighed.
+    pub oversample: usize,
+    /// α.
+    pub likeness_exponent: f64,
+    /// β.
+    pub weight_exponent: f64,
+    /// What each hop divides a score by, from 1.
+    pub depth_factor: f64,
+    /// What the edges between two notes found together gain, times the lesser likeness.
+    pub co_retrieval_base: f64,
+    /// How many times the base an edge gains that led to a hit.
+    pub co_traversal_multiplier: f64,
+}
+
+/// The ops `reinforce`, `demote` and `mark`; the delta is also that of `recall`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Reinforce {
+    /// What a use adds to the weight of a node.
+    pub delta: f64,
+    /// How long after a use another one changes nothing.
+    pub refractory: Span,
+    /// Whether gains shrink as a weight comes near the cap.
+    pub log_dampening: bool,
+    /// Nodes a mark reaches at most.
+    pub mark_nodes: usize,
+}
+
+impl Edges {
+    pub(super) fn check(&self) -> Result<()> {
+        let decay = &self.decay;
+        not_negative("edges", "floor", self.floor)?;
+        not_negative("edges.decay", "structural", decay.structural)?;
+        not_negative("edges.decay", "co-retrieval", decay.co_retrieval)?;
+        not_negative("edges.decay", "co-traversal", decay.co_traversal)?;
+        if !(self.cap.is_finite() && self.cap >= self.floor && self.cap > 0.0) {
+            return wrong("edges", "cap", self.cap, "a number that is not below `floor`; 100 is usual");
+        }
+        Ok(())
+    }
+}
+
+impl Write {
+    pub(super) fn check(&self) -> Result<()> {
+        if self.chunk_window == 0 {
+            return wrong("write", "chunk-window", 0, "a number from 1 up; 3 is usual");
+        }
+        // A longer stride would leave sentences out.
+        if !(1..=self.chunk_window).contains(&self.chunk_stride) {
+            let hint = format!("a number from 1 to `chunk-window`, {}; 2 is usual", self.chunk_window);
+            return wrong("write", "chunk-stride", self.chunk_stride, &hint);
+        }
+        not_negative("write", "structural-weight", self.structural_weight)?;
+        not_negative("write", "temporal-weight", self.temporal_weight)
+    }
+}
+
+impl Recall {
+    pub(super) fn check(&self) -> Result<()> {
+        for (name, number) in [("k", self.k), ("oversample", self.oversample)] {
+            if number == 0 {
+                return wrong("recall", name, number, "a number from 1 up");
+            }
+        }
+        not_negative("recall", "likeness-exponent", self.likeness_exponent)?;
+        not_negative("recall", "weight-exponent", self.weight_exponent)?;
+        not_negative("recall", "co-retrieval-base", self.co_retrieval_base)?;
+        not_negative("recall", "co-traversal-multiplier", self.co_traversal_multiplier)?;
+        // A longer way must never be the better one.
+        if !(self.depth_factor.is_finite() && self.depth_factor >= 1.0) {
+            return wrong("recall", "depth-factor", self.depth_factor, "a number from 1 up; 2 is usual");
+        }
+        Ok(())
+    }
+}
+
+impl Reinforce {
+    pub(super) fn check(&self) -> Result<()> {
+        not_negative("reinforce", "delta", self.delta)
+    }
+}
+
+fn not_negative(section: &str, name: &str, number: f64) -> Result<()> {
+    if number.is_finite() && number >= 0.0 {
+        return Ok(());
+    }
+    wrong(section, name, number, "a number from 0 up")
+}
+
+fn wrong(section: &str, name: &str, value: impl std::fmt::Display, hint: &str) -> Result<()> {
+    Err(Error::config(format!("`{name}` cannot be {value}")).hint(hint).field(format!("{section}.{name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    #[test]
+    fn what_would_lose_sentences_or_reward_detours_is_refused() {
+        let told = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
+            Ok(_) => "taken".to_owned(),
+            Err(error) => error.line(),
+        };
+        let files = [
+            "write.chunk-window = 0",
+            "write.chunk-stride = 4",
+            "write.chunk-stride = 0",
+            "[write]\nchunk-window = 5\nchunk-stride = 5",
+            "recall.depth-factor = 0.5",
+            "recall.k = 0",
+            "edges.floor = -1.0",
+            "edges.cap = 0.01",
+            "edges.decay.structural = nan",
+            "reinforce.delta = -1.0",
+        ];
+        let all: Vec<String> = files.iter().map(|file| told(file)).collect();
+        insta::assert_snapshot!(all.join("\n"), @r"
+        `write.chunk-window`: `chunk-window` cannot be 0; a number from 1 up; 3 is usual
+        `write.chunk-stride`: `chunk-stride` cannot be 4; a number from 1 to `chunk-window`, 3; 2 is usual
+        `write.chunk-stride`: `chunk-stride` cannot be 0; a number from 1 to `chunk-window`, 3; 2 is usual
+        taken
+        `recall.depth-factor`: `depth-factor` cannot be 0.5; a number from 1 up; 2 is usual
+        `recall.k`: `k` cannot be 0; a number from 1 up
+        `edges.floor`: `floor` cannot be -1; a number from 0 up
+        `edges.cap`: `cap` cannot be 0.01; a number that is not below `floor`; 100 is usual
+        `edges.decay.structural`: `structural` cannot be NaN; a number from 0 up
+        `reinforce.delta`: `delta` cannot be -1; a number from 0 up
+        ");
+    }
+}

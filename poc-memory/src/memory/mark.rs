@@ -1,0 +1,64 @@
+//! Strengthening what was written shortly before something worth remembering.
+
+use super::weigh::{self, Bumped};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::graph::{Ix, NodeId, View};
+use crate::rank::fade::fade;
+use crate::store::Tx;
+use crate::time::Timestamp;
+
+/// How many nodes a mark reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marked {
+    /// Nodes that gained.
+    pub affected: usize,
+    /// Nodes that were used too shortly before.
+    pub skipped: usize,
+}
+
+/// The live nodes created from `since` to `now` gain `strength · delta · (1 − age / (now − since))`,
+/// the newest first and only so many as the settings say. Each gains as by [`weigh::bump`].
+pub fn mark(
+    tx: &mut Tx<'_>,
+    since: Timestamp,
+    strength: f64,
+    config: &Config,
+    now: Timestamp,
+) -> Result<Marked> {
+    check(since, strength, now)?;
+    let reach = now.seconds_since(since);
+    let mut marked = Marked::default();
+    for (created, id) in newest(tx.view(), since, now, config.reinforce.mark_nodes) {
+        let delta = strength * config.reinforce.delta * fade(now.seconds_since(created), reach);
+        match weigh::bump(tx, id, delta, config, now)? {
+            Bumped { skipped_refractory: true, .. } => marked.skipped += 1,
+            _ => marked.affected += 1,
+        }
+    }
+    Ok(marked)
+}
+
+fn check(since: Timestamp, strength: f64, now: Timestamp) -> Result<()> {
+    if !(strength.is_finite() && strength > 0.0) {
+        return Err(Error::invalid(format!("a strength of {strength} is out of range"))
+            .hint("give a number above 0; 1 is a use")
+            .field("strength"));
+    }
+    if since >= now {
+        return Err(Error::invalid(format!("{since} is not in the past"))
+            .hint("give an earlier time, or how long ago: `30m`")
+            .field("since"));
+    }
+    Ok(())
+}
+
+/// The live nodes created within the time, newest first, ties by id.
+fn newest(view: &View, since: Timestamp, now: Timestamp, most: usize) -> Vec<(Timestamp, NodeId)> {
+    let within = |ix: &Ix| view.is_live(*ix) && (since..=now).contains(&view.created(*ix));
+    let mut found: Vec<(Timestamp, NodeId)> =
+        (0..view.slots()).filter(within).filter_map(|ix| Some((view.created(ix), view.id(ix)?))).collect();
+    found.sort_unstable_by(|a, b| b.cmp(a));
+    found.truncate(most);
+    found
+}

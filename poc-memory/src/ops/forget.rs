@@ -1,0 +1,80 @@
+//! `forget`
+
+use super::text::counted;
+use super::{Access, Ctx, Op, Progress, Route, argument};
+use crate::error::{Error, Result};
+use crate::graph::MessageId;
+use crate::memory::forget;
+use crate::time::Moment;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Forget a message for good, or all messages written before a moment, with their chunks, vectors and
+/// edges. Notes that were stored otherwise stay, and so does what others made of the messages.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Forget {
+    /// The message to forget
+    #[arg(long, value_name = "ID", value_parser = argument::message, required_unless_present = "before", conflicts_with = "before")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message_id: Option<MessageId>,
+    /// Forget the messages written before: `2026-11-21`, `2026-11-21T08:00:00Z`, or `30d` for a month ago
+    #[arg(long, value_name = "TIME", value_parser = argument::moment)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Moment>,
+}
+
+/// How much was forgotten.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Forgotten {
+    messages: usize,
+    /// Chunks of the messages.
+    nodes: usize,
+    /// Edges at the chunks.
+    edges: usize,
+    /// Vectors of the chunks.
+    vectors: usize,
+}
+
+impl Op for Forget {
+    const NAME: &'static str = "forget";
+    const ACCESS: Access = Access::Retract;
+    const ROUTE: Option<Route> = Route::post("/v1/forget");
+    const TOOL: Option<&'static str> = Some("memory_forget");
+    type Output = Forgotten;
+
+    fn run(self, ctx: &Ctx<'_>) -> Result<Forgotten> {
+        let cause = ctx.cause(Self::NAME);
+        let forgotten = match (self.message_id, self.before) {
+            (Some(id), None) => forget::one(ctx.memory, id, cause)?,
+            (None, Some(before)) => {
+                let told = |done, total| {
+                    (ctx.progress)(Progress { what: "messages".into(), done, total: Some(total) })
+                };
+                forget::before(ctx.memory, before.from(cause.at), &cause, &told)?
+            }
+            (given, _) => {
+                let wrong = match given {
+                    Some(_) => "both a message and a time are given",
+                    None => "neither a message nor a time is given",
+                };
+                return Err(Error::invalid(wrong)
+                    .hint("give `message_id` or `before`, one of the two")
+                    .field("message_id"));
+            }
+        };
+        let forget::Forgotten { messages, nodes, edges, vectors } = forgotten;
+        Ok(Forgotten { messages, nodes, edges, vectors })
+    }
+
+    fn show(output: &Forgotten) -> String {
+        let counts = [
+            (output.messages, "message"),
+            (output.nodes, "chunk"),
+            (output.edges, "edge"),
+            (output.vectors, "vector"),
+        ];
+        let counts: Vec<String> = counts.iter().map(|&(count, one)| counted(count as u64, one)).collect();
+        format!("forgot {}\n", counts.join(", "))
+    }
+}

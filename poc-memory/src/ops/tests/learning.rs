@@ -1,0 +1,126 @@
+//! The verbs of a memory that learns, as people and programs see them.
+
+use super::*;
+use crate::store::{Records as _, Table};
+use serde_json::json as value;
+
+const MESSAGE: &str = "'Dr. Smith split a page of the B-tree. It was in the journal. It was late. He slept.'";
+
+/// Every record of the store, byte for byte.
+fn everything(memory: &Scratch) -> Vec<(u8, Vec<u8>, Vec<u8>)> {
+    let of = |table: Table| {
+        let records = memory.store.raw_range(table, &[]).unwrap();
+        records.into_iter().map(move |(key, value)| (u8::from(table), key, value))
+    };
+    Table::ALL.into_iter().flat_map(of).collect()
+}
+
+fn ask(memory: &Scratch, op: &str, request: Value) -> Result<Value> {
+    let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    (find(op).unwrap().run)(&ctx, request)
+}
+
+fn refused(memory: &Scratch, op: &str, request: Value) -> String {
+    let error = ask(memory, op, request).unwrap_err();
+    let field = error.at.as_ref().and_then(|at| at.field.clone());
+    format!("{} at {}: {}", error.code.name(), field.unwrap_or_default(), error.line())
+}
+
+#[test]
+fn without_learning_nothing_changes_and_the_answer_is_the_same() {
+    let memory = filled();
+    say(&memory, &format!("write {MESSAGE}"));
+    let (before, seq) = (everything(&memory), memory.store.view().seq);
+    let looked = json(&memory, "recall 'pages split in the journal' --no-learn");
+    assert!(everything(&memory) == before, "a record has changed");
+    assert_eq!((memory.store.view().seq, looked["learned"].as_bool()), (seq, Some(false)));
+    let learned = json(&memory, "recall 'pages split in the journal'");
+    assert_eq!((&looked["results"], learned["learned"].as_bool()), (&learned["results"], Some(true)));
+    assert_eq!(memory.store.view().seq, seq + 1, "one transaction");
+    assert!(learned.get("warning").is_none());
+    assert!(everything(&memory) != before);
+    // What it has learned shows in the next one.
+    let again = json(&memory, "recall 'pages split in the journal' --no-learn");
+    assert!(again["results"][0]["weight"].as_f64() > learned["results"][0]["weight"].as_f64());
+}
+
+#[test]
+fn a_hit_tells_what_its_score_is_made_of() {
+    let memory = filled();
+    json(&memory, &format!("write {MESSAGE} --metadata '{{\"session\": \"42\"}}'"));
+    let answer = json(&memory, "recall 'Dr. Smith slept late' -k 5 --oversample 5");
+    let hits = answer["results"].as_array().unwrap();
+    assert_eq!(hits.len(), 4, "{answer}");
+    for hit in hits {
+        let part = |name: &str| hit["breakdown"][name].as_f64().unwrap();
+        let score = part("sim") * part("graph") * part("weight").sqrt();
+        assert!((hit["score"].as_f64().unwrap() - score).abs() < 1e-12, "{hit}");
+        assert_eq!(hit["breakdown"]["weight"], hit["weight"]);
+        assert_eq!(part("graph"), 0.5f64.powi(hit["path"].as_array().unwrap().len() as i32));
+    }
+    let message = &hits[0]["message"];
+    assert_eq!((&message["chunks"], &message["metadata"]), (&value!(2), &value!({"session": "42"})));
+    assert!(hits[0]["text"].as_str().unwrap().contains("He slept"));
+    let shown = say(&memory, "get dr-smith-split-a-page-of-the");
+    assert!(shown.contains("message    ID, chunk 1 of 2\n"), "{shown}");
+    let told = say(&memory, "recall 'Dr. Smith slept late' -k 1 --hops 0");
+    assert!(
+        told.ends_with(&format!(
+            "{}  {}\n",
+            hits[0]["key"].as_str().unwrap(),
+            hits[0]["title"].as_str().unwrap()
+        )),
+        "{told}"
+    );
+    assert_eq!(say(&Scratch::new(), "recall soup"), "nothing comes to mind\n");
+}
+
+#[test]
+fn what_people_read() {
+    let memory = filled();
+    let lines = [
+        "reinforce btree",
+        "reinforce btree",
+        "demote journal",
+        "demote nothing",
+        "mark --since 2h --strength 1",
+        "mark --since 0s --strength 1",
+    ];
+    let told: String = lines.iter().map(|line| say(&memory, line)).collect();
+    insta::assert_snapshot!(told, @r"
+    `btree` weighs 1.990 (before: 1.000)
+    `btree` weighs 1.990 (before: 1.990): it was used just before, so that changes nothing
+    `journal` weighs 0.010 (before: 1.000)
+    not_found: there is no node `nothing`
+    `poc-memory search nothing` looks for it0 notes strengthened, 2 skipped as used just before
+    invalid_argument: `since`: 2026-11-21T09:00:00.000Z is not in the past
+    give an earlier time, or how long ago: `30m`
+    ");
+    assert_eq!(say(&memory, &format!("write {MESSAGE}")), "wrote message ID (2 chunks, 2 edges)\n");
+    let forgotten = say(&memory, "forget --before 2030-01-01");
+    assert!(forgotten.starts_with("forgot 1 message, 2 chunks, 2 edges, "), "{forgotten}");
+}
+
+#[test]
+fn requests_that_say_too_little_or_too_much_are_refused() {
+    let memory = filled();
+    let seq = memory.store.view().seq;
+    let told = [
+        refused(&memory, "forget", value!({})),
+        refused(&memory, "forget", value!({"before": "7d", "message_id": "0".repeat(32)})),
+        refused(&memory, "forget", value!({"message_id": "0".repeat(32)})),
+        refused(&memory, "forget", value!({"message_id": "x"})),
+        refused(&memory, "write", value!({"message": " "})),
+        refused(&memory, "write", value!({"message": "x", "metadata": []})),
+        refused(&memory, "write", value!({"message": "x", "colour": "red"})),
+        refused(&memory, "recall", value!({"query": ""})),
+        refused(&memory, "recall", value!({"query": "x", "hops": 9})),
+        refused(&memory, "recall", value!({"query": "x", "k": 257})),
+        refused(&memory, "recall", value!({"query": "x", "oversample": 0})),
+        refused(&memory, "mark", value!({"since": "1h", "strength": 0})),
+        refused(&memory, "mark", value!({"strength": 1})),
+        refused(&memory, "reinforce", value!({})),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @"");
+    assert_eq!(memory.store.view().seq, seq);
+}

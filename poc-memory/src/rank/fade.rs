@@ -1,0 +1,30 @@
+//! How much of what is happening now reaches back to what was there before it.
+
+/// The share of a mark that a node of `age` gets when the mark reaches `reach` back, both in seconds:
+/// `1 − age / reach`, all of it for what is new, nothing at the far end and beyond.
+pub fn fade(age: f64, reach: f64) -> f64 {
+    if reach > 0.0 { (1.0 - age.max(0.0) / reach).max(0.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn worked_values() {
+        assert_eq!(fade(0.0, 3600.0), 1.0);
+        assert_eq!(fade(900.0, 3600.0), 0.75);
+        assert_eq!(fade(3600.0, 3600.0), 0.0);
+        assert_eq!(fade(7200.0, 3600.0), 0.0);
+        assert_eq!(fade(0.0, 0.0), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn it_falls_evenly(a in 0.0f64..1e6, b in 0.0f64..1e6) {
+            let reach = 1e6;
+            prop_assert!((fade(a, reach) - fade(b, reach) - (b - a) / reach).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! How much a node matters to a question, by likeness, by use and by the way it was come upon.
+
+/// Likeness in 0–1 of a cosine in −1–1: `(cos + 1) / 2`.
+pub fn likeness(cosine: f64) -> f64 {
+    f64::midpoint(cosine, 1.0).clamp(0.0, 1.0)
+}
+
+/// Exponents of the two sides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exponents {
+    /// α, of the likeness.
+    pub likeness: f64,
+    /// β, of the weight.
+    pub weight: f64,
+}
+
+/// `likeness^α · graph · weight^β`, where `graph` is what the way leaves of the likeness: 1 for a node
+/// that was found by itself.
+pub fn score(likeness: f64, graph: f64, weight: f64, exponents: Exponents) -> f64 {
+    likeness.powf(exponents.likeness) * graph * weight.powf(exponents.weight)
+}
+
+/// What a way of so many hops leaves: `1 / factor^hops`.
+pub fn after_hops(hops: usize, factor: f64) -> f64 {
+    factor.powi(-i32::try_from(hops).unwrap_or(i32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const USUAL: Exponents = Exponents { likeness: 1.0, weight: 0.5 };
+
+    #[test]
+    fn worked_values() {
+        assert_eq!([likeness(1.0), likeness(0.6), likeness(0.0), likeness(-1.0)], [1.0, 0.8, 0.5, 0.0]);
+        // A cosine beyond 1 is one that was rounded.
+        assert_eq!(likeness(1.002), 1.0);
+        assert_eq!(score(0.8, 1.0, 4.0, USUAL), 1.6);
+        assert_eq!([after_hops(0, 2.0), after_hops(1, 2.0), after_hops(2, 2.0)], [1.0, 0.5, 0.25]);
+        // Two hops from a start of likeness 0.9, at a node that weighs 2.25.
+        assert!((score(0.9, after_hops(2, 2.0), 2.25, USUAL) - 0.9 / 4.0 * 1.5).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn more_likeness_more_weight_and_fewer_hops_score_more(
+            a in 0.0f64..=1.0, b in 0.0f64..=1.0, w in 0.01f64..100.0, v in 0.01f64..100.0, hops in 0usize..8,
+        ) {
+            let of = |likeness, hops, weight| score(likeness, after_hops(hops, 2.0), weight, USUAL);
+            prop_assert!(of(a.max(b), hops, w) >= of(a.min(b), hops, w));
+            prop_assert!(of(a, hops, w.max(v)) >= of(a, hops, w.min(v)));
+            prop_assert!(of(a, hops, w) >= of(a, hops + 1, w));
+        }
+    }
+}
