@@ -121,6 +121,21 @@ fn requests_that_say_too_little_or_too_much_are_refused() {
         refused(&memory, "mark", value!({"strength": 1})),
         refused(&memory, "reinforce", value!({})),
     ];
-    insta::assert_snapshot!(told.join("\n"), @"");
+    insta::assert_snapshot!(told.join("\n"), @r"
+    invalid_argument at message_id: `message_id`: neither a message nor a time is given; give `message_id` or `before`, one of the two
+    invalid_argument at message_id: `message_id`: both a message and a time are given; give `message_id` or `before`, one of the two
+    not_found at message_id: `message_id`: there is no message `00000000000000000000000000000000`; `poc-memory get` of a chunk shows the id of its message
+    invalid_argument at message_id: `message_id`: `x` is not an id
+    invalid_argument at message: `message`: the message is blank; give a text
+    invalid_argument at metadata: `metadata`: invalid type: sequence, expected an object
+    invalid_argument at colour: `colour`: unknown field `colour`, expected `message` or `metadata`
+    invalid_argument at query: `query`: the text is empty; give words or a sentence
+    invalid_argument at hops: `hops`: 9 is out of range; give a number from 0 to 8
+    invalid_argument at k: `k`: 257 is out of range; give a number from 1 to 256
+    invalid_argument at oversample: `oversample`: 0 is out of range; give a number from 1 to 1000
+    invalid_argument at strength: `strength`: a strength of 0 is out of range; give a number above 0; 1 is a use
+    invalid_argument at since: `since`: missing field `since`
+    invalid_argument at node: `node`: missing field `node`
+    ");
     assert_eq!(memory.store.view().seq, seq);
 }
