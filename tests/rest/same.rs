@@ -184,8 +184,13 @@ fn every_route_answers_as_the_command_does() {
             }
         }
         let got = answered.json();
-        mine.see(&expected);
-        theirs.see(&got);
+        for (last, answer) in [(&mut mine, &expected), (&mut theirs, &got)] {
+            last.see(answer);
+            // Also one that applied nothing.
+            if let Some(run) = answer["run"].as_str() {
+                last.run = run.to_owned();
+            }
+        }
         let plain = |value: &Value, world: &World| {
             Names::default().plain(&value.to_string().replace(world.home().to_str().unwrap(), "HOME"))
         };
