@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
-    /// The text. `-` reads standard input
-    #[arg(value_parser = argument::text)]
+    /// The text
+    #[arg(value_parser = argument::text, help = "The text. `-` reads standard input")]
     #[schemars(regex(pattern = r"\S"))]
     message: String,
     /// What else is known of it, as an object in JSON: `{"session": "42"}`
