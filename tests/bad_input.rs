@@ -61,6 +61,8 @@ fn sample(schema: &Value) -> Value {
             .map_or(json!({}), |(name, schema)| json!({ name: sample(schema) })),
         Some("integer" | "number") => json!(1),
         Some("boolean") => json!(false),
+        // A moment is no plain number.
+        _ if schema["pattern"].as_str().is_some_and(|pattern| pattern.contains("(w|d|h")) => json!("1h"),
         // A text, a number written as text, and a key at once.
         _ => json!("1"),
     }

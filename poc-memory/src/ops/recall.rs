@@ -1,7 +1,8 @@
 //! `recall`
 
+use super::argument::{self, Words};
 use super::text::{degraded, table};
-use super::{Access, Ctx, Op, Route, argument};
+use super::{Access, Ctx, Op, Route};
 use crate::error::{Error, Result};
 use crate::graph::{EdgeKind, NodeId};
 use crate::memory::freshness::{self, AsOf};
@@ -24,9 +25,9 @@ const MAX_OVERSAMPLE: usize = 1000;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recall {
     /// Words or a sentence
-    #[arg(value_parser = argument::text)]
+    #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
-    query: String,
+    query: Words,
     /// How many notes, at most 256 [default: 8]
     #[arg(long, short, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,7 +119,7 @@ impl Op for Recall {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
         let (memory, config) = (ctx.memory, &ctx.memory.config.recall);
-        let text = argument::filled(&self.query, "query")?;
+        let text = self.query.filled("query")?;
         let wish = Wish {
             k: argument::within("k", self.k.unwrap_or(config.k), 1..=MOST)?,
             hops: argument::within("hops", self.hops.unwrap_or(config.hops), 0..=MAX_HOPS)?,
