@@ -44,6 +44,7 @@ pub(crate) struct Bound {
 impl Op for Bind {
     const NAME: &'static str = "profile remote bind";
     const ACCESS: Access = Access::Person;
+    const TENANTS: bool = false;
     type Output = Bound;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Bound> {

@@ -22,6 +22,7 @@ pub(crate) struct Detached {
 impl Op for Detach {
     const NAME: &'static str = "profile remote detach";
     const ACCESS: Access = Access::Person;
+    const TENANTS: bool = false;
     type Output = Detached;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Detached> {

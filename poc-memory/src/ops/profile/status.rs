@@ -46,6 +46,7 @@ struct Remote {
 impl Op for Status {
     const NAME: &'static str = "profile remote status";
     const ACCESS: Access = Access::Read;
+    const TENANTS: bool = false;
     type Output = Answer;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {

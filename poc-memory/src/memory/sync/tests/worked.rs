@@ -321,6 +321,37 @@ fn after_a_detachment_nothing_was_ever_synchronised() {
 }
 
 #[test]
+fn a_sync_speaks_for_one_tenant() {
+    let both = Both::new();
+    let ann = crate::graph::Tuple::new([("user", "ann")]).unwrap();
+    let write = |memory: &Memory, key: &str, body: &str| {
+        let draft = Draft { key: Some(key.into()), ..draft(body) };
+        insert::insert(memory, draft, memory.cause("manual", "insert")).unwrap();
+    };
+    let (local, remote) = (both.local.of(&ann), both.remote.of(&ann));
+    both.remote.note("everybody", "Everybody may read this.");
+    write(&remote, "ann", "Ann wrote this there.");
+    write(&local, "mine", "Ann wrote this here.");
+    let watch = Watch { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+    let sync = || between(&local, &remote, &both.binding, false, &watch).unwrap();
+    assert_eq!(counts(&sync()), (1, 0, 1));
+    assert_eq!(sync(), Report::default());
+    assert!(texts(&both.local).is_empty());
+    // The marks of one are nothing to the other.
+    assert_eq!(counts(&both.sync()), (1, 0, 0));
+    delete(&remote, "mine");
+    assert_eq!(both.sync(), Report::default());
+    assert_eq!(counts(&sync()), (0, 1, 0));
+    // One that the remote has never heard of.
+    let bob = crate::graph::Tuple::new([("user", "bob")]).unwrap();
+    let (local, remote) = (both.local.of(&bob), both.remote.of(&bob));
+    assert_eq!(between(&local, &remote, &both.binding, false, &watch).unwrap(), Report::default());
+    write(&local, "bob", "Bob wrote this.");
+    assert_eq!(counts(&between(&local, &remote, &both.binding, false, &watch).unwrap()), (0, 0, 1));
+    assert_eq!(texts(&remote).len(), 1);
+}
+
+#[test]
 fn each_may_be_the_others_remote() {
     let both = Both::new();
     both.local.note("ours", "We wrote this.");
