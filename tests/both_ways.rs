@@ -43,6 +43,8 @@ const SESSION: &[&[&str]] = &[
     ],
     &["insert", "--title", "", "--body", ""],
     &["insert", "--title", "x", "--key", "btree"],
+    &["insert", "--notes", "many.jsonl"],
+    &["insert", "--notes", "many.jsonl", "--title", "x"],
     &["get", "btree"],
     &["get", "nothing-like-it"],
     &["link", "btree", "journal", "--strength", "0.8", "--reason", "splits are journalled"],
@@ -71,6 +73,9 @@ const SESSION: &[&[&str]] = &[
     &["retrieve", "page splits", "--top-k", "257"],
     &["explore", "journal", "--keyword", "storage"],
     &["classify", "page splits"],
+    &["view"],
+    &["view", "-p", "match:journal", "--limit", "2", "--max-edges", "1", "--at", "0s"],
+    &["view", "--limit", "0"],
     &["pipeline", "list"],
     &["pipeline", "check"],
     &["pipeline", "check", "@kept", "all | tpye:semantic"],
@@ -136,6 +141,9 @@ const SESSION: &[&[&str]] = &[
     &["profile", "remote", "status"],
     &["profile", "remote", "detach"],
     &["profile", "remote", "status"],
+    &["consolidate", "--dry-run"],
+    &["consolidate"],
+    &["consolidate"],
     &["stats"],
 ];
 
@@ -146,6 +154,10 @@ fn every_op_answers_the_same_with_and_without_a_daemon() {
         world.write("notes/one.md", "---\ntype: episodic\nkeywords: [storage]\n---\n# One\n\nSee [[two]].\n");
         world.write("notes/two.md", "# Two\n\nA note about page splits in a B-tree.\n");
         world.write("config.toml", "[pipelines]\nkept = \"type:semantic\"\nbroken = \"tpye:x\"\n");
+        world.write(
+            "many.jsonl",
+            "{\"title\":\"Lentil soup\"}\n{\"title\":\"x\",\"key\":\"btree\"}\n{\"title\":\"Lentil soup\"}\n",
+        );
         world.write("broken.jsonl", "{\"title\":\"good\",\"body\":\"good line\"}\n{\"title\":\n");
     }
     served.start_daemon();

@@ -51,6 +51,11 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
             Some(json!({"title": "x", "key": "btree"})),
             vec!["insert", "--title", "x", "--key", "btree"],
         ),
+        (
+            "POST /v1/insert",
+            Some(json!({"notes": [{"title": "Lentil soup"}, {"title": "x", "key": "btree"}]})),
+            vec!["insert", "--notes", "many.jsonl"],
+        ),
         ("GET /v1/nodes/btree", None, vec!["get", "btree"]),
         ("GET /v1/nodes/a%2Fjournal?at=0s", None, vec!["get", "a/journal", "--at", "0s"]),
         ("GET /v1/nodes/nothing-like-it", None, vec!["get", "nothing-like-it"]),
@@ -94,6 +99,13 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/classify?text=page+splits", None, vec!["classify", "page splits"]),
         ("POST /v1/history", Some(json!({"node": "btree"})), vec!["history", "btree"]),
         ("GET /v1/stats", None, vec!["stats"]),
+        ("GET /v1/view", None, vec!["view"]),
+        (
+            "GET /v1/view?pipeline=match%3Ajournal&pipeline=limit%3A5&limit=2&max_edges=1",
+            None,
+            vec!["view", "-p", "match:journal", "-p", "limit:5", "--limit", "2", "--max-edges", "1"],
+        ),
+        ("GET /v1/view?limit=0", None, vec!["view", "--limit", "0"]),
         ("GET /v1/agents", None, vec!["agent", "list"]),
         ("GET /v1/agents/linker", None, vec!["agent", "show", "linker"]),
         ("GET /v1/agents/nobody", None, vec!["agent", "show", "nobody"]),
@@ -154,6 +166,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
 #[test]
 fn every_route_answers_as_the_command_does() {
     let (alone, mut served) = (World::new(), World::new());
+    alone.write("many.jsonl", "{\"title\": \"Lentil soup\"}\n{\"title\": \"x\", \"key\": \"btree\"}\n");
     served.write("config.toml", &format!("{ON}delete = true\n"));
     served.start_daemon();
     let http = Http::of(&served);

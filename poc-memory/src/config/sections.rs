@@ -51,6 +51,8 @@ section!(
         query: Query,
         /// The op `explore`.
         explore: Explore,
+        /// The op `view`.
+        view: Drawing,
         /// Pipelines by the names they are used under: `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
         /// The Model Context Protocol.
@@ -166,6 +168,8 @@ section!(
         semantic_lambda: f64,
         /// Bytes of title, body and keywords a node may have.
         max_node_bytes: usize,
+        /// Notes one call may store.
+        max_notes: usize,
     }
 );
 section!(
@@ -289,6 +293,15 @@ section!(
         weak_vec: f64,
         /// What a cross-encoder must say for STRONG.
         strong_ce: f64,
+    }
+);
+section!(
+    /// The op `view`.
+    Drawing {
+        /// Notes shown when no other number is asked for.
+        limit: usize,
+        /// Edges shown when no other number is asked for.
+        max_edges: usize,
     }
 );
 section!(

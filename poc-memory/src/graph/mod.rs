@@ -27,7 +27,9 @@ pub use key::normal_key;
 pub use likeness::key_like;
 pub use message::{ChunkOf, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
-pub use structure::{Communities, Embedding, Health, Outliers, PowerLaw, Rules, Saved, Source, clustering};
+pub use structure::{
+    Communities, Embedding, Health, Layout, Outliers, PowerLaw, Rules, Saved, Source, clustering,
+};
 pub use tenant::{Tenant, Tuple};
 pub use view::{Builder, Ix, MomentCursor, Neighbor, Sight, Tie, View};
 pub use visit::{Visit, VisitOutcome};

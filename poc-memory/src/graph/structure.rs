@@ -11,6 +11,7 @@ mod communities;
 mod draw;
 mod embedding;
 mod health;
+mod layout;
 mod outliers;
 mod parts;
 mod policy;
@@ -25,6 +26,7 @@ pub use clustering::clustering;
 pub use communities::Communities;
 pub use embedding::Embedding;
 pub use health::{Health, PowerLaw};
+pub use layout::Layout;
 pub use outliers::Outliers;
 pub use policy::Rules;
 pub use saved::Saved;
@@ -39,6 +41,13 @@ impl View {
         let part = &self.structure.communities;
         let found = part.get(self.generation(), self.size(), rules, true, || Communities::compute(self));
         found.unwrap_or_else(|| self.fresh_communities())
+    }
+
+    /// The communities of the graph; `None` when it would take more than a moment to compute them.
+    pub fn communities_at_hand(&self, rules: &Rules) -> Option<(Arc<Communities>, Source)> {
+        self.recall(rules);
+        let part = &self.structure.communities;
+        part.get(self.generation(), self.size(), rules, false, || Communities::compute(self))
     }
 
     /// The spectral embedding of the graph. All who ask give the same dimensions; the first one

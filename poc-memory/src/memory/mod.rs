@@ -1,10 +1,12 @@
 //! The open memory: store, indexes, embedder and settings together, and what can be done to notes.
 
+pub mod batch;
 mod chunks;
 pub mod classify;
 pub mod delete;
 pub mod diff;
 mod draft;
+pub mod drawing;
 pub mod edges;
 pub mod export;
 pub mod forget;

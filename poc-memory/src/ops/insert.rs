@@ -1,18 +1,23 @@
 //! `insert`
 
+mod batch;
+
 use super::text::counted;
-use super::{Access, Ctx, Op, Route, argument};
-use crate::error::Result;
+use super::{Access, Ctx, Op, Progress, Route, argument};
+use crate::error::{Exit, Result};
 use crate::graph::{Category, NodeId};
-use crate::memory::{Draft, insert};
+use crate::memory::{self, Draft};
 use crate::time::Timestamp;
+use batch::{Notes, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Store a note. Its content is embedded, and it is tied to notes that share a keyword and to notes
-/// alike in meaning. A note that is there already is recognised and not stored twice.
-#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+/// Store a note, or many in one call. Its content is embedded, and it is tied to notes that share a
+/// keyword and to notes alike in meaning. A note that is there already is recognised and not stored
+/// twice.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = batch::describe)]
 pub(crate) struct Insert {
     /// One line; the first line of the body when left out
     #[arg(
@@ -68,19 +73,34 @@ pub(crate) struct Insert {
     #[arg(long, requires = "key")]
     #[serde(default)]
     update: bool,
+    /// Many notes instead of one, each with the fields of one. They are stored in their order, some
+    /// hundred in one transaction; one that is wrong is reported with its place and does not hinder the
+    /// others
+    #[arg(long, value_name = "FILE", value_parser = batch::lines, long_help = batch::HELP)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    notes: Option<Notes>,
 }
 
-/// What became of the note.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+/// What became of the note; of many notes, what became of each.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Inserted {
-    id: NodeId,
-    key: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<NodeId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
     /// Whether it was there already, and was left as it is.
-    duplicate: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    duplicate: Option<bool>,
     /// Whether it is a new version of a note that was there.
-    updated: bool,
-    keyword_edges: usize,
-    semantic_edges: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    updated: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keyword_edges: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    semantic_edges: Option<usize>,
+    /// Of many notes, in their order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    notes: Option<Vec<Outcome>>,
 }
 
 impl Op for Insert {
@@ -90,9 +110,54 @@ impl Op for Insert {
     const TOOL: Option<&'static str> = Some("graft_insert");
     type Output = Inserted;
 
-    fn run(self, ctx: &Ctx<'_>) -> Result<Inserted> {
+    fn run(mut self, ctx: &Ctx<'_>) -> Result<Inserted> {
+        let cause = ctx.cause(Self::NAME);
+        if let Some(notes) = self.notes.take() {
+            let notes = notes.of(&self, ctx)?;
+            let total = notes.len() as u64;
+            let drafts = notes.into_iter().map(|note| note.draft(ctx));
+            let stored = memory::batch::insert_all(ctx.memory, drafts, &cause, &|done| {
+                (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
+            })?;
+            let notes = stored.into_iter().enumerate().map(|(place, stored)| Outcome::of(place, stored));
+            return Ok(Inserted { notes: Some(notes.collect()), ..Inserted::default() });
+        }
+        let done = memory::insert::insert(ctx.memory, self.draft(ctx)?, cause)?;
+        Ok(Inserted {
+            id: Some(done.id),
+            key: Some(done.key),
+            duplicate: Some(done.duplicate),
+            updated: Some(done.updated),
+            keyword_edges: Some(done.keyword_edges),
+            semantic_edges: Some(done.semantic_edges),
+            notes: None,
+        })
+    }
+
+    fn show(output: &Inserted) -> String {
+        if let Some(notes) = &output.notes {
+            return batch::told(notes);
+        }
+        let key = output.key.as_deref().unwrap_or_default();
+        if output.duplicate == Some(true) {
+            return format!("known already as `{key}`\n");
+        }
+        let done = if output.updated == Some(true) { "updated" } else { "inserted" };
+        let edges = [(output.keyword_edges, "keyword edge"), (output.semantic_edges, "semantic edge")];
+        let [keyword, semantic] = edges.map(|(count, one)| counted(count.unwrap_or(0) as u64, one));
+        format!("{done} `{key}` ({keyword}, {semantic})\n")
+    }
+
+    fn exit(output: &Inserted) -> Exit {
+        let failed = output.notes.iter().flatten().any(|note| note.error.is_some());
+        if failed { Exit::Failed } else { Exit::Ok }
+    }
+}
+
+impl Insert {
+    fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
         let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose()?;
-        let draft = Draft {
+        Ok(Draft {
             title: self.title,
             body: self.body,
             keywords: Some(self.keywords).filter(|words| !words.is_empty()),
@@ -107,26 +172,6 @@ impl Op for Insert {
             supersedes: old.map(|old| old.id),
             update: self.update,
             ..Draft::new(ctx.actor.name(), ctx.actor.trust())
-        };
-        let done = insert::insert(ctx.memory, draft, ctx.cause(Self::NAME))?;
-        Ok(Inserted {
-            id: done.id,
-            key: done.key,
-            duplicate: done.duplicate,
-            updated: done.updated,
-            keyword_edges: done.keyword_edges,
-            semantic_edges: done.semantic_edges,
         })
-    }
-
-    fn show(output: &Inserted) -> String {
-        let Inserted { key, duplicate, updated, keyword_edges, semantic_edges, .. } = output;
-        if *duplicate {
-            return format!("known already as `{key}`\n");
-        }
-        let done = if *updated { "updated" } else { "inserted" };
-        let edges = [(*keyword_edges, "keyword edge"), (*semantic_edges, "semantic edge")];
-        let [keyword, semantic] = edges.map(|(count, one)| counted(count as u64, one));
-        format!("{done} `{key}` ({keyword}, {semantic})\n")
     }
 }

@@ -33,6 +33,7 @@ pub mod tenancy;
 #[cfg(test)]
 mod tests;
 mod text;
+mod view;
 mod visit;
 mod weight;
 mod wording;
@@ -102,6 +103,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<profile::Status>(),
     OpDef::of::<profile::RemoteSync>(),
     OpDef::of::<profile::Detach>(),
+    OpDef::of::<view::View>(),
     OpDef::of::<pipeline::Check>(),
     OpDef::of::<pipeline::Explain>(),
     OpDef::of::<pipeline::List>(),

@@ -1,11 +1,13 @@
 //! Every verb of the graph through the table: words in, words and values out.
 
+mod batch;
 mod fresh;
 mod learning;
 mod past;
 mod quarantine;
 mod reader;
 mod tenants;
+mod view;
 
 use super::*;
 use crate::agent::Catalog;

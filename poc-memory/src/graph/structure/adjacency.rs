@@ -1,6 +1,7 @@
 //! The ties of a graph, packed: the form in which whole-graph algorithms walk it.
 
 use crate::graph::{Ix, View};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// One end of a tie: the node at the other end, in eight bytes.
@@ -30,6 +31,28 @@ impl Adjacency {
             if view.is_live(ix) {
                 let strong = view.ties(ix).filter(|tie| tie.strength >= least && tie.strength > 0.0);
                 ends.extend(strong.map(|tie| End { ix: tie.ix, strength: tie.strength as f32 }));
+            }
+        }
+        starts.push(ends.len());
+        Adjacency { starts, ends }
+    }
+
+    /// The ties of nodes in any state among themselves, numbered by their places in the list.
+    pub(super) fn among(view: &View, nodes: &[Ix]) -> Self {
+        let places: FxHashMap<Ix, u32> = nodes.iter().copied().zip(0..).collect();
+        let mut starts = Vec::with_capacity(nodes.len() + 1);
+        let mut ends: Vec<End> = Vec::new();
+        for &ix in nodes {
+            starts.push(ends.len());
+            for edges in view.edges(ix).chunk_by(|a, b| a.target() == b.target()) {
+                let place = edges.first().and_then(|edge| places.get(&edge.target()));
+                let strength = edges.iter().fold(0.0f32, |best, edge| best.max(edge.strength));
+                if let Some(&ix) = place.filter(|_| strength > 0.0) {
+                    ends.push(End { ix, strength });
+                }
+            }
+            if let Some(row) = starts.last().and_then(|&start| ends.get_mut(start..)) {
+                row.sort_unstable_by_key(|end| end.ix);
             }
         }
         starts.push(ends.len());

@@ -64,13 +64,11 @@ impl Embedding {
         let mut coordinates = Vec::new();
         for number in 0..components.len() as u32 {
             let members = components.members(number);
-            let walk = Walk::new(adjacency.part(members, &mut places));
             let chance =
                 |turn: u64| -> Vec<f64> { members.iter().map(|&ix| signed(view.id(ix), turn)).collect() };
-            let Spectrum { pairs, converged } = spectrum::smallest(&walk, &chance, dimensions);
             starts.push(coordinates.len());
-            write(&walk, &chance(0), &pairs, &mut coordinates);
-            spaces.push(Space { eigenvalues: pairs.iter().map(|pair| pair.value).collect(), converged });
+            let ties = adjacency.part(members, &mut places);
+            spaces.push(write_coordinates(ties, &chance, dimensions, &mut coordinates));
         }
         Embedding { components, places, spaces, starts, coordinates }
     }
@@ -153,6 +151,20 @@ impl Embedding {
 pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
     let square = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).powi(2);
     a.iter().zip(b).map(square).sum::<f64>().sqrt()
+}
+
+/// Writes the coordinates of the nodes of one component, each of which has a tie, node by node;
+/// returns the space they are in. `chance` is a random number for every node, of a turn.
+pub(super) fn write_coordinates(
+    ties: Adjacency,
+    chance: &dyn Fn(u64) -> Vec<f64>,
+    dimensions: usize,
+    coordinates: &mut Vec<f32>,
+) -> Space {
+    let walk = Walk::new(ties);
+    let Spectrum { pairs, converged } = spectrum::smallest(&walk, chance, dimensions);
+    write(&walk, &chance(0), &pairs, coordinates);
+    Space { eigenvalues: pairs.iter().map(|pair| pair.value).collect(), converged }
 }
 
 /// Writes the coordinates of a component, node by node. An eigenvector may point either way: here

@@ -14,10 +14,11 @@ mod wikilinks;
 
 pub use source::Source;
 
+use super::batch::{Chunk, note_wise};
 use super::insert::{self, Prepared};
 use super::interchange::Note;
 use super::{Draft, Memory};
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::graph::NodeId;
 use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
@@ -25,9 +26,6 @@ use edges::Pending;
 use restore::Restore;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
-
-/// Bytes of text after which a chunk is closed before it has as many notes as it may.
-const CHUNK_BYTES: usize = 8 << 20;
 
 /// What applies to notes that do not say otherwise.
 #[derive(Clone, Debug, Default)]
@@ -112,26 +110,24 @@ pub fn import(
         places: HashMap::new(),
     };
     let (total, items) = source.open(&memory.config)?;
-    let mut chunk = Vec::new();
-    let mut bytes = 0;
+    let mut chunk = Chunk::of(memory.config.import.chunk);
     let mut done = 0;
     for (place, text) in items {
         done += 1;
         let read = text.and_then(|text| {
-            bytes += text.content.len();
+            chunk.weigh(text.content.len());
             text.read(options, &import.cause.actor)
         });
         match read.and_then(|read| import.admit(&place, read)) {
             Ok(read) => chunk.push((place, read)),
             Err(error) => import.report.failed.push((place, error)),
         }
-        if chunk.len() >= memory.config.import.chunk.max(1) || bytes >= CHUNK_BYTES {
-            import.store(std::mem::take(&mut chunk))?;
-            bytes = 0;
+        if chunk.is_full() {
+            import.store(chunk.take())?;
             progress(done, total);
         }
     }
-    import.store(chunk)?;
+    import.store(chunk.take())?;
     import.tie()?;
     progress(done, total.or(Some(done)));
     // A chunk finds its own failures only when it is stored.
@@ -242,16 +238,6 @@ fn store_one(tx: &mut Tx<'_>, note: &Ready, now: Timestamp) -> Result<Stored> {
             };
             Ok(Stored { id: inserted.id, key: inserted.key, outcome })
         }
-    }
-}
-
-/// Tells an error of one note, which the import survives, from one of the store, which it does not.
-fn note_wise<T>(result: Result<T>) -> Result<Result<T>> {
-    match result {
-        Err(error) if !matches!(error.code, Code::InvalidArgument | Code::Conflict | Code::NotFound) => {
-            Err(error)
-        }
-        result => Ok(result),
     }
 }
 

@@ -1,0 +1,153 @@
+//! Springs along the ties, and nodes that push each other away (Fruchterman and Reingold 1991).
+//!
+//! Nodes push only those within [`REACH`], found on a grid; where very many crowd together only some
+//! of them, so that a step costs no more than a fixed amount for each node. A tie pulls with s · d² / m,
+//! where s is its strength and m the root of the greater degree of its ends: a hub would else draw all
+//! that is tied to it into one place.
+
+use super::super::adjacency::Adjacency;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// How far two tied nodes stand apart that nothing else moves.
+pub(super) const SPACING: f64 = 1.0;
+
+/// How far a node pushes.
+const REACH: f64 = 2.5;
+
+/// Nodes that one is pushed by at most.
+const CROWD: usize = 200;
+
+const STEPS: usize = 80;
+
+/// The farthest a node moves in the first step; it shrinks towards nothing.
+const FIRST_MOVE: f64 = 0.5;
+
+/// Two nodes nearer than this push as if they were this far apart, in a direction that chance gives
+/// when there is none.
+const LEAST: f64 = 1e-3;
+
+/// Moves the nodes of a part. `jitter` is a number in −1 to 1 for a node and a turn.
+pub(super) fn relax<const D: usize>(
+    ties: &Adjacency,
+    places: &mut [[f64; D]],
+    jitter: &dyn Fn(usize, u64) -> f64,
+) {
+    let degree = |node: usize| ties.row(node as u32).len() as f64;
+    for step in 0..STEPS {
+        let most = FIRST_MOVE * (1.0 - step as f64 / STEPS as f64);
+        let grid = Grid::of(places);
+        let moves: Vec<[f64; D]> = places
+            .iter()
+            .enumerate()
+            .map(|(node, own)| {
+                let mut force = [0.0; D];
+                for (other, place) in grid.around(places, own).filter(|(other, _)| *other != node).take(CROWD)
+                {
+                    push(&mut force, own, place, node, other, jitter);
+                }
+                for end in ties.row(node as u32) {
+                    let Some(place) = places.get(end.ix as usize) else { continue };
+                    let between = difference(place, own);
+                    let far = length(&between);
+                    let m = degree(node).max(degree(end.ix as usize)).sqrt();
+                    add(&mut force, &between, f64::from(end.strength) * far / (SPACING * m));
+                }
+                let far = length(&force);
+                if far > most { force.map(|x| x * most / far) } else { force }
+            })
+            .collect();
+        for (place, by) in places.iter_mut().zip(&moves) {
+            add(place, by, 1.0);
+        }
+    }
+}
+
+fn push<const D: usize>(
+    force: &mut [f64; D],
+    own: &[f64; D],
+    place: &[f64; D],
+    node: usize,
+    other: usize,
+    jitter: &dyn Fn(usize, u64) -> f64,
+) {
+    let mut between = difference(own, place);
+    let mut far = length(&between);
+    if far >= REACH {
+        return;
+    }
+    if far < LEAST {
+        // Opposite for the other one, so that they part.
+        let sign = if node < other { 1.0 } else { -1.0 };
+        between = std::array::from_fn(|axis| sign * LEAST * jitter(node.min(other), 16 + axis as u64));
+        far = length(&between).max(LEAST);
+    }
+    add(force, &between, SPACING * SPACING / (far * far));
+}
+
+fn difference<const D: usize>(a: &[f64; D], b: &[f64; D]) -> [f64; D] {
+    let mut difference = *a;
+    difference.iter_mut().zip(b).for_each(|(a, b)| *a -= b);
+    difference
+}
+
+fn length<const D: usize>(by: &[f64; D]) -> f64 {
+    by.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn add<const D: usize>(to: &mut [f64; D], by: &[f64; D], times: f64) {
+    to.iter_mut().zip(by).for_each(|(to, by)| *to += times * by);
+}
+
+/// The nodes by the cell of the grid they are in.
+struct Grid<const D: usize> {
+    // By cell, then by number.
+    nodes: Vec<usize>,
+    cells: FxHashMap<[i32; D], Range<usize>>,
+}
+
+impl<const D: usize> Grid<D> {
+    fn of(places: &[[f64; D]]) -> Self {
+        let mut sorted: Vec<([i32; D], usize)> =
+            places.iter().enumerate().map(|(node, place)| (cell(place), node)).collect();
+        sorted.sort_unstable();
+        let mut cells = FxHashMap::default();
+        let mut start = 0;
+        for run in sorted.chunk_by(|a, b| a.0 == b.0) {
+            if let Some((cell, _)) = run.first() {
+                cells.insert(*cell, start..start + run.len());
+            }
+            start += run.len();
+        }
+        Grid { nodes: sorted.into_iter().map(|(_, node)| node).collect(), cells }
+    }
+
+    /// The nodes in the cell of a place and in those beside it, the own cell first.
+    fn around<'a>(
+        &'a self,
+        places: &'a [[f64; D]],
+        place: &[f64; D],
+    ) -> impl Iterator<Item = (usize, &'a [f64; D])> {
+        let own = cell(place);
+        let beside = 3usize.pow(D as u32);
+        // Every axis by −1, 0 or 1; the middle one is the own cell.
+        let cells =
+            std::iter::once(beside / 2).chain((0..beside).filter(move |number| *number != beside / 2));
+        cells
+            .filter_map(move |number| {
+                let mut cell = own;
+                let mut left = number;
+                for axis in &mut cell {
+                    *axis = axis.saturating_add((left % 3) as i32 - 1);
+                    left /= 3;
+                }
+                self.nodes.get(self.cells.get(&cell)?.clone())
+            })
+            .flatten()
+            .filter_map(|&node| Some((node, places.get(node)?)))
+    }
+}
+
+fn cell<const D: usize>(place: &[f64; D]) -> [i32; D] {
+    place.map(|x| (x / REACH).floor() as i32)
+}

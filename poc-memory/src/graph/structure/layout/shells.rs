@@ -1,0 +1,77 @@
+//! Side by side: the largest part in the middle, the others on rings around it, in space on spheres.
+
+/// Free room between two parts.
+const GAP: f64 = 1.0;
+
+/// How many radii of a sphere's room a part takes on it: points in a Fibonacci lattice of n stand at
+/// least 3.09/√n radii apart (Hardin, Michaels and Saff 2016), so (3.09 / 2)² would be the most.
+const LATTICE: f64 = 2.0;
+
+/// The middles of parts with these radii, which go down. No two parts overlap.
+pub(super) fn centres<const D: usize>(radii: &[f64]) -> Vec<[f64; D]> {
+    let Some((first, mut rest)) = radii.split_first() else { return Vec::new() };
+    let mut centres = vec![[0.0; D]];
+    let mut outside = *first;
+    while let Some(widest) = rest.first() {
+        let radius = outside + GAP + widest;
+        let places = room::<D>(radius, widest + GAP / 2.0);
+        let (here, outer) = rest.split_at(places.min(rest.len()));
+        centres.extend((0..here.len()).map(|place| on_shell::<D>(place, places).map(|x| x * radius)));
+        rest = outer;
+        outside = radius + widest;
+    }
+    centres
+}
+
+/// How many balls of radius `own` fit side by side on a ring, or a sphere, of radius `shell`.
+fn room<const D: usize>(shell: f64, own: f64) -> usize {
+    let fit = match D {
+        2 => std::f64::consts::PI / (own / shell).asin(),
+        _ => LATTICE * (shell / own).powi(2),
+    };
+    (fit as usize).max(1)
+}
+
+/// One of so many places on the ring, or the sphere, of radius 1.
+fn on_shell<const D: usize>(place: usize, places: usize) -> [f64; D] {
+    let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
+    let (angle, height) = match D {
+        2 => (std::f64::consts::TAU * place as f64 / places as f64, 0.0),
+        _ => (golden * place as f64, 1.0 - (2.0 * place as f64 + 1.0) / places as f64),
+    };
+    let across = (1.0 - height * height).max(0.0).sqrt();
+    let point = [across * angle.cos(), across * angle.sin(), height];
+    std::array::from_fn(|axis| point.get(axis).copied().unwrap_or(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn overlap<const D: usize>(radii: &[f64]) -> Option<(usize, usize)> {
+        let centres = centres::<D>(radii);
+        let far = |a: usize, b: usize| {
+            centres[a].iter().zip(&centres[b]).map(|(a, b): (&f64, &f64)| (a - b).powi(2)).sum::<f64>().sqrt()
+        };
+        (0..radii.len())
+            .flat_map(|a| (0..a).map(move |b| (a, b)))
+            .find(|&(a, b)| far(a, b) < radii[a] + radii[b])
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_overlap(mut radii in proptest::collection::vec(0.5f64..20.0, 0..60)) {
+            radii.sort_by(|a, b| b.total_cmp(a));
+            prop_assert_eq!(centres::<2>(&radii).len(), radii.len());
+            prop_assert_eq!(overlap::<2>(&radii), None);
+            prop_assert_eq!(overlap::<3>(&radii), None);
+        }
+    }
+
+    #[test]
+    fn thousands_that_are_alone_fit() {
+        let radii = vec![0.5; 2000];
+        assert_eq!((overlap::<2>(&radii), overlap::<3>(&radii)), (None, None));
+    }
+}

@@ -1,0 +1,177 @@
+//! The batch form of `insert`: many notes in one request.
+
+use super::Insert;
+use crate::error::{Error, Result};
+use crate::graph::NodeId;
+use crate::memory::insert;
+use crate::ops::text::counted;
+use crate::ops::{Ctx, argument};
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::fmt::Write as _;
+
+/// Lines about single notes that a person is shown.
+const SHOWN: usize = 10;
+
+pub(super) const HELP: &str = "\
+Many notes instead of one: a file of JSON Lines, or `-` for standard input. Each line is one note \
+with the fields that stand here as flags:
+
+  {\"title\": \"B-tree splits\", \"body\": \"A split writes two pages.\", \"keywords\": [\"storage\"]}
+
+They are stored in their order, some hundred in one transaction; one that is wrong is reported with its \
+place and does not hinder the others. A line that cannot be read is refused with all others";
+
+/// Notes to store.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Notes(Vec<Insert>);
+
+/// What became of one of many notes.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Outcome {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<NodeId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// Whether it was there already, and was left as it is.
+    duplicate: bool,
+    /// Whether it is a new version of a note that was there.
+    updated: bool,
+    keyword_edges: usize,
+    semantic_edges: usize,
+    /// Why it was not stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<Error>,
+}
+
+/// The notes of a text in JSON Lines, or of the file it names.
+pub(super) fn lines(word: &str) -> Result<Notes, String> {
+    let text = match word {
+        "-" => argument::text(word)?,
+        path => std::fs::read_to_string(path).map_err(|error| format!("`{path}` cannot be read: {error}"))?,
+    };
+    let full = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    full.map(|(number, line)| {
+        let mut decoder = serde_json::Deserializer::from_str(line);
+        let note = serde_path_to_error::deserialize(&mut decoder);
+        let note = note.map_err(|error| {
+            let place = Some(error.path().to_string()).filter(|path| path != ".");
+            let place = place.map_or_else(String::new, |path| format!("`{path}`: "));
+            format!("line {number}: {place}{}", error.into_inner())
+        })?;
+        decoder.end().map_err(|error| format!("line {number}: {error}"))?;
+        Ok(note)
+    })
+    .collect::<Result<_, String>>()
+    .map(Notes)
+}
+
+impl Notes {
+    /// The notes, when nothing else is asked for.
+    pub(super) fn of(self, rest: &Insert, ctx: &Ctx<'_>) -> Result<Vec<Insert>> {
+        if *rest != Insert::default() {
+            return Err(Error::invalid("many notes are given beside the fields of one")
+                .hint("write the fields into each of the `notes`")
+                .field("notes"));
+        }
+        if let Some(place) = self.0.iter().position(|note| note.notes.is_some()) {
+            return Err(Error::invalid("a note has notes of its own")
+                .hint("give all notes in one list")
+                .field(format!("notes[{place}].notes")));
+        }
+        let most = ctx.memory.config.insert.max_notes;
+        if self.0.len() > most {
+            return Err(Error::invalid(format!("{} notes are too many for one call", self.0.len()))
+                .hint(format!("give at most {most}, or import a file"))
+                .field("notes"));
+        }
+        Ok(self.0)
+    }
+}
+
+impl Outcome {
+    pub(super) fn of(place: usize, stored: Result<insert::Inserted>) -> Outcome {
+        match stored {
+            Ok(done) => Outcome {
+                id: Some(done.id),
+                key: Some(done.key),
+                duplicate: done.duplicate,
+                updated: done.updated,
+                keyword_edges: done.keyword_edges,
+                semantic_edges: done.semantic_edges,
+                error: None,
+            },
+            Err(error) => {
+                let field = error.at.as_ref().and_then(|at| at.field.clone());
+                let field = field.map_or_else(String::new, |field| format!(".{field}"));
+                Outcome {
+                    id: None,
+                    key: None,
+                    duplicate: false,
+                    updated: false,
+                    keyword_edges: 0,
+                    semantic_edges: 0,
+                    error: Some(error.field(format!("notes[{place}]{field}"))),
+                }
+            }
+        }
+    }
+}
+
+/// What became of them, for a person.
+pub(super) fn told(notes: &[Outcome]) -> String {
+    let count = |is: &dyn Fn(&Outcome) -> bool| notes.iter().filter(|note| is(note)).count() as u64;
+    let failed: Vec<(usize, &Error)> =
+        (1..).zip(notes).filter_map(|(number, note)| Some((number, note.error.as_ref()?))).collect();
+    let new = count(&|note| note.error.is_none() && !note.duplicate && !note.updated);
+    let edges: usize = notes.iter().map(|note| note.keyword_edges + note.semantic_edges).sum();
+    let mut text = format!(
+        "{new} inserted, {} updated, {}, {} failed, {}\n",
+        count(&|note| note.updated),
+        counted(count(&|note| note.duplicate), "duplicate"),
+        failed.len(),
+        counted(edges as u64, "edge"),
+    );
+    for (number, error) in failed.iter().take(SHOWN) {
+        let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "failed note {number}: {}{hint}", error.message);
+    }
+    if failed.len() > SHOWN {
+        let _ = writeln!(text, "… and {} more: `--json` shows them all", failed.len() - SHOWN);
+    }
+    text
+}
+
+impl JsonSchema for Notes {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Notes".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    /// The items are the request itself, which is not known here: [`describe`] fills them in.
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "array", "items": {"type": "object"}})
+    }
+}
+
+/// Says in the schema of the request that each of many notes has the fields of one.
+pub(super) fn describe(schema: &mut Schema) {
+    let Some(Value::Object(fields)) = schema.get("properties").cloned() else { return };
+    let fields: Map<String, Value> = fields.into_iter().filter(|(name, _)| name != "notes").collect();
+    let note = json!({"type": "object", "properties": fields, "additionalProperties": false});
+    if let Some(items) = schema.pointer_mut("/properties/notes").and_then(items) {
+        *items = note;
+    }
+}
+
+/// Where an array's schema says what its items are; one that may be left out may also be null.
+fn items(array: &mut Value) -> Option<&mut Value> {
+    if array.get("items").is_some() {
+        return array.get_mut("items");
+    }
+    array.get_mut("anyOf")?.as_array_mut()?.iter_mut().find_map(|choice| choice.get_mut("items"))
+}

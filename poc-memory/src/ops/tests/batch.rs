@@ -1,0 +1,142 @@
+//! Many notes in one call.
+
+use super::*;
+use serde_json::json;
+
+fn insert(memory: &Scratch, request: Value) -> Result<Value> {
+    let ctx = Ctx { memory, host: &Nobody, actor: Actor::Person, may_write: true, progress: &|_| {} };
+    (find("insert").unwrap().run)(&ctx, request)
+}
+
+fn many(count: usize) -> Value {
+    let note = |number: usize| json!({"title": format!("Note {number}"), "body": format!("About number {number}")});
+    json!({"notes": (0..count).map(note).collect::<Vec<_>>()})
+}
+
+#[test]
+fn each_note_is_told_what_became_of_it() {
+    let memory = filled();
+    let page = json!({"title": "A page", "body": "A page of the B-tree.", "keywords": ["storage"]});
+    let answer = insert(
+        &memory,
+        json!({"notes": [
+            page,
+            {"title": "x", "key": "btree"},
+            page,
+            {"title": "y", "type": "semantics"},
+            {"key": "journal", "update": true, "author": "Ann"},
+            {"title": "New page", "body": "It replaces the other.", "supersedes": "nothing-like-it"},
+            {"title": "Splits", "body": "A split writes two pages.", "supersedes": "btree"},
+        ]}),
+    )
+    .unwrap();
+    let notes = answer["notes"].as_array().unwrap();
+    let keys: Vec<&str> = notes.iter().filter_map(|note| note["key"].as_str()).collect();
+    assert_eq!(keys, ["a-page", "a-page", "journal", "splits"]);
+    assert_eq!((&notes[0]["duplicate"], &notes[2]["duplicate"]), (&json!(false), &json!(true)));
+    assert_eq!(notes[0]["id"], notes[2]["id"]);
+    assert!(notes[0]["keyword_edges"].as_u64() > Some(0));
+    assert_eq!(notes[4]["updated"], json!(true));
+    let wrong = |at: usize| (notes[at]["error"]["code"].clone(), notes[at]["error"]["at"]["field"].clone());
+    assert_eq!(wrong(1), (json!("conflict"), json!("notes[1].key")));
+    assert_eq!(wrong(3), (json!("invalid_argument"), json!("notes[3].type")));
+    assert_eq!(wrong(5), (json!("not_found"), json!("notes[5]")));
+    let op = find("insert").unwrap();
+    assert_eq!((op.exit)(&answer).unwrap(), Exit::Failed);
+    insta::assert_snapshot!((op.show)(&answer).unwrap(), @r"
+    2 inserted, 1 updated, 1 duplicate, 3 failed, 2 edges
+    failed note 2: the key `btree` is taken; `--update` makes the note its new version, `--supersedes btree` retires it, another key keeps both
+    failed note 4: unknown type `semantics`; did you mean `semantic`?
+    failed note 6: there is no node `nothing-like-it`; `poc-memory search nothing-like-it` looks for it
+    ");
+}
+
+#[test]
+fn a_chunk_is_one_transaction() {
+    let memory = Scratch::new();
+    let before = memory.store.view().seq;
+    let chunk = memory.config.import.chunk;
+    let answer = insert(&memory, many(2 * chunk + 1)).unwrap();
+    assert_eq!(answer["notes"].as_array().unwrap().len(), 2 * chunk + 1);
+    assert_eq!((memory.store.view().seq - before, memory.store.view().node_count()), (3, 2 * chunk + 1));
+    let again = insert(&memory, many(2 * chunk + 1)).unwrap();
+    assert!(again["notes"].as_array().unwrap().iter().all(|note| note["duplicate"] == json!(true)));
+    assert_eq!(memory.store.view().seq - before, 3, "what is there is not written again");
+    assert_eq!(insert(&memory, json!({"notes": []})).unwrap(), json!({"notes": []}));
+}
+
+#[test]
+fn many_notes_are_what_one_after_another_would_be() {
+    let notes = |memory: &Scratch| {
+        let mut told = crate::graph::testing::told(&memory.store.view());
+        told.iter_mut().for_each(|line| *line = line.split_once(' ').unwrap().1.to_owned());
+        told.remove(0);
+        told.sort();
+        told
+    };
+    let (together, alone) = (Scratch::new(), Scratch::new());
+    let request = many(12);
+    insert(&together, request.clone()).unwrap();
+    for note in request["notes"].as_array().unwrap() {
+        insert(&alone, note.clone()).unwrap();
+    }
+    let keys = |told: Vec<String>| -> Vec<String> {
+        told.iter().filter_map(|line| line.split(' ').next().map(str::to_owned)).collect()
+    };
+    assert_eq!(keys(notes(&together)), keys(notes(&alone)));
+    assert_eq!(together.store.view().edges_by_kind(), alone.store.view().edges_by_kind());
+}
+
+#[test]
+fn a_request_that_is_no_batch_is_refused_and_stores_nothing() {
+    let memory = Scratch::new();
+    let refused = |request: Value| {
+        let error = insert(&memory, request).unwrap_err();
+        let field = error.at.as_ref().and_then(|at| at.field.clone()).unwrap_or_default();
+        format!("{field}: {}\n{}", error.message, error.hint.unwrap_or_default())
+    };
+    let good = json!({"title": "good"});
+    insta::assert_snapshot!(refused(json!({"title": "one", "notes": [good]})), @r"
+    notes: many notes are given beside the fields of one
+    write the fields into each of the `notes`
+    ");
+    insta::assert_snapshot!(refused(json!({"notes": [good, {"notes": [good]}]})), @r"
+    notes[1].notes: a note has notes of its own
+    give all notes in one list
+    ");
+    insta::assert_snapshot!(refused(many(10_001)), @r"
+    notes: 10001 notes are too many for one call
+    give at most 10000, or import a file
+    ");
+    assert!(refused(json!({"notes": [good, {"titel": "x"}]})).starts_with("notes[1].titel: "));
+    assert_eq!(memory.store.view().node_count(), 0);
+}
+
+#[test]
+fn lines_are_read_from_a_file() {
+    let memory = Scratch::new();
+    let path = memory.folder().join("notes.jsonl");
+    let line = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        say(&memory, &format!("insert --notes {}", path.display()))
+    };
+    insta::assert_snapshot!(line("{\"title\": \"One\"}\n\n{\"title\": \"Two\", \"keywords\": [\"a\"]}\n"), @"2 inserted, 0 updated, 0 duplicates, 0 failed, 0 edges");
+    let error = line("{\"title\": \"Three\"}\n{\"title\": 7}\n");
+    assert!(error.contains("line 2: `title`: "), "{error}");
+    assert_eq!(memory.store.view().node_count(), 2);
+}
+
+#[test]
+fn the_schema_says_that_each_note_has_the_fields_of_one() {
+    let schema = (find("insert").unwrap().request_schema)().to_value();
+    let one: Vec<&String> =
+        schema["properties"].as_object().unwrap().keys().filter(|name| *name != "notes").collect();
+    let text = schema["properties"]["notes"].to_string();
+    let note = schema["properties"]["notes"]
+        .get("items")
+        .or_else(|| schema["properties"]["notes"]["anyOf"][0].get("items"))
+        .unwrap_or_else(|| panic!("{text}"));
+    assert_eq!(note["properties"].as_object().unwrap().keys().collect::<Vec<_>>(), one);
+    assert_eq!(note["additionalProperties"], json!(false));
+    assert!(!text.contains("$ref"));
+}

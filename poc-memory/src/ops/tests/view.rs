@@ -1,0 +1,94 @@
+//! The graph as it is drawn.
+
+use super::*;
+use serde_json::json;
+
+#[test]
+fn notes_have_places_and_the_edges_among_them() {
+    let memory = filled();
+    json(&memory, "insert --key alone -t 'Lentil soup' -b 'For lunch.'");
+    json(&memory, "insert --key second -t 'The second journal' -b 'Another.' --supersedes journal");
+    let answer = json(&memory, "view");
+    let keys = |answer: &Value| -> Vec<String> {
+        answer["nodes"].as_array().unwrap().iter().map(|node| node["key"].as_str().unwrap().into()).collect()
+    };
+    assert_eq!(keys(&answer).len(), 3);
+    assert!(!keys(&answer).contains(&"journal".to_owned()), "it is superseded");
+    for node in answer["nodes"].as_array().unwrap() {
+        let places = [&node["position"], &node["position_3d"]].map(|place| place.as_array().unwrap().clone());
+        assert_eq!((places[0].len(), places[1].len()), (2, 3));
+        assert!(places.iter().flatten().all(|x| x.as_f64().is_some_and(f64::is_finite)), "{node}");
+    }
+    assert_eq!((&answer["node_count"], &answer["past"]), (&json!(3), &Value::Null));
+    assert_eq!(answer["graph_version"], answer["as_of"]["seq"]);
+
+    let all = json(&memory, "view -p 'all | sort:created asc' -p state:superseded");
+    assert_eq!(keys(&all), ["journal"]);
+    let both = json(&memory, "view -p 'match:journal | state:superseded'");
+    assert_eq!(both["edges"], json!([]));
+    let then = json(&memory, "view --at 0s");
+    assert_eq!((&then["nodes"], &then["edges"]), (&answer["nodes"], &answer["edges"]));
+    assert_eq!(then["past"], json!(true));
+}
+
+#[test]
+fn edges_are_told_once_with_kind_and_strength() {
+    let memory = filled();
+    let answer = json(&memory, "view");
+    let edges: Vec<(String, f64)> = answer["edges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|edge| (edge["kind"].as_str().unwrap().to_owned(), edge["strength"].as_f64().unwrap()))
+        .collect();
+    let told: Vec<String> = edges.iter().map(|(kind, strength)| format!("{kind} {strength}")).collect();
+    assert_eq!(told, ["link 0.8", "keyword 0.616854", "semantic 0.616854"]);
+    let id = |at: usize| answer["nodes"][at]["id"].clone();
+    assert!(answer["edges"].as_array().unwrap().iter().all(|edge| [id(0), id(1)].contains(&edge["from"])));
+}
+
+#[test]
+fn what_is_shown_is_bounded_and_what_there_is_is_told() {
+    let memory = Scratch::new();
+    for number in 0..6 {
+        json(&memory, &format!("insert --key n{number} -t 'Thing {number}'"));
+    }
+    for number in 1..6 {
+        json(&memory, &format!("link n0 n{number} --strength 0.{number}"));
+    }
+    json(&memory, "link n4 n5 --strength 0.9");
+    let answer = json(&memory, "view --limit 3 --max-edges 1");
+    assert_eq!(answer["nodes"].as_array().unwrap().len(), 3);
+    assert_eq!(answer["nodes"][0]["key"], "n0", "with most ties");
+    assert_eq!(answer["node_count"], json!(6));
+    assert!(answer["edge_count"].as_u64() > Some(1));
+    assert_eq!(answer["edges"].as_array().unwrap().len(), 1);
+    // Each note's strongest edge comes before what is stronger but joins what is joined.
+    let five = json(&memory, "view --max-edges 5");
+    let joined: std::collections::BTreeSet<String> = five["edges"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|edge| [edge["from"].to_string(), edge["to"].to_string()])
+        .collect();
+    assert_eq!(joined.len(), 6);
+    assert!(say(&memory, "view --limit 0").starts_with("invalid_argument: `limit`"));
+    assert!(say(&memory, "view --max-edges 100001").starts_with("invalid_argument: `max_edges`"));
+    assert!(say(&memory, "view -p tpye:x").starts_with("invalid_argument"));
+}
+
+#[test]
+fn the_same_request_has_the_same_answer_to_the_byte() {
+    let memory = filled();
+    let answer = || json(&memory, "view").to_string();
+    assert_eq!(answer(), answer());
+    let text = say(&memory, "view");
+    assert_eq!(text, text.trim_end().to_owned() + "\n");
+    assert!(text.starts_with("{\"schema_version\":"), "{text}");
+}
+
+#[test]
+fn an_empty_memory_is_drawn_too() {
+    let answer = json(&Scratch::new(), "view");
+    assert_eq!((&answer["nodes"], &answer["edges"]), (&json!([]), &json!([])));
+}
