@@ -141,9 +141,6 @@ const SESSION: &[&[&str]] = &[
     &["profile", "remote", "status"],
     &["profile", "remote", "detach"],
     &["profile", "remote", "status"],
-    &["consolidate", "--dry-run"],
-    &["consolidate"],
-    &["consolidate"],
     &["stats"],
 ];
 
@@ -263,6 +260,10 @@ impl Names {
             Value::Number(_)
                 if [
                     "seq",
+                    "graph_version",
+                    // The ids play a part in where a note is drawn.
+                    "position",
+                    "position_3d",
                     "micros",
                     "total_micros",
                     "weight",

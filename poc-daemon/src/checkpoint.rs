@@ -3,7 +3,7 @@
 
 use crate::pace::{Look, Pace};
 use crate::shared::Shared;
-use poc_memory::memory::Memory;
+use poc_memory::memory::{Memory, samples};
 use poc_memory::store::{Store, WORTH_A_CHECKPOINT};
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,6 +18,13 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         tokio::select! {
             () = shared.stopped() => return,
             () = tokio::time::sleep(pace.interval()) => {}
+        }
+        if samples::any_wait(&shared.memory) {
+            let shared = shared.clone();
+            let keeping = tokio::task::spawn_blocking(move || samples::keep(&shared.memory));
+            if let Ok(Err(error)) = keeping.await {
+                tracing::warn!("what questions met was not counted: {error}");
+            }
         }
         if !pace.due(look(&shared.memory), Instant::now()) {
             continue;

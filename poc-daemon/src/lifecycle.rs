@@ -8,7 +8,7 @@ use poc_memory::agent::Catalog;
 use poc_memory::chance::SystemChance;
 use poc_memory::config::Config;
 use poc_memory::error::{Error, Exit, Result};
-use poc_memory::memory::Memory;
+use poc_memory::memory::{Memory, samples};
 use poc_memory::paths::Paths;
 use poc_memory::time::SystemClock;
 use std::process::ExitCode;
@@ -56,6 +56,9 @@ fn start(arguments: &Arguments) -> Result<()> {
     let shared = Arc::new(Shared::new(memory, catalog));
     let result = runtime.block_on(serve(shared.clone(), signals));
     let closed = result.and_then(|connections| {
+        if let Err(error) = samples::keep(&shared.memory) {
+            tracing::warn!("what questions met was not counted: {error}");
+        }
         shared.memory.store.checkpoint()?;
         // Clients that wait for the end see it only when the store is free again.
         drop(shared);

@@ -7,7 +7,7 @@ use crate::chance::SystemChance;
 use crate::client::Client;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::memory::Memory;
+use crate::memory::{Memory, samples};
 use crate::ops::{Actor, Ctx, Daemon, Host, OpDef, Progress};
 use crate::paths::Paths;
 use crate::time::SystemClock;
@@ -91,7 +91,12 @@ impl InProcess {
 
     fn call(&self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
         let ctx = Ctx { memory: &self.memory, host: self, actor: self.actor, may_write: true, progress };
-        (op.run)(&ctx, args)
+        let answer = (op.run)(&ctx, args);
+        // What was asked is done all the same.
+        if let Err(error) = samples::keep(&self.memory) {
+            tracing::warn!("what the question met was not counted: {error}");
+        }
+        answer
     }
 }
 

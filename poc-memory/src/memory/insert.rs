@@ -2,6 +2,7 @@
 
 use super::draft::Draft;
 use super::plan::{self, Planned};
+use super::samples::{self, Met};
 use super::{Memory, key, resolve, supersede, ties};
 use crate::error::{Error, Result};
 use crate::graph::{Activity, Node, NodeId};
@@ -123,6 +124,7 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &Prepared, now: Timestamp) -> Result<Ins
         tx.put_vectors(node.id, &text.embedder, &text.parts)?;
         ties::unmake(tx, node.id)?;
         made = ties::make(tx, node.id, &text.ties, &prepared.provenance, now)?;
+        samples::add(tx, Met::Insert, &text.embedder, &text.seen)?;
     }
     if let Some(old) = prepared.supersedes {
         supersede::tie(tx, old, node.id, &prepared.provenance, "", now)?;

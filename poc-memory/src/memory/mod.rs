@@ -27,6 +27,7 @@ mod reading;
 pub mod recall;
 pub mod recognize;
 pub mod resolve;
+pub mod samples;
 pub mod stats;
 pub mod structure;
 pub mod supersede;
@@ -90,6 +91,7 @@ pub struct Memory {
     minter: Arc<Minter>,
     // The past state that was asked for last, by whichever tenant.
     past: Arc<Mutex<Option<Arc<Past>>>>,
+    waiting: Arc<samples::Waiting>,
 }
 
 impl Memory {
@@ -117,6 +119,7 @@ impl Memory {
             boot: format!("{:016x}", chance.bits()),
             minter: Arc::default(),
             past: Arc::default(),
+            waiting: Arc::default(),
             paths: Arc::new(paths),
             config: Arc::new(config),
             embedder,

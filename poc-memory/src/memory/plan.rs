@@ -8,6 +8,7 @@ use super::ties::{self, Mate, Tie};
 use crate::error::{Error, Result};
 use crate::graph::{Category, Node, NodeType, Origin, State, Trust};
 use crate::index::passages;
+use crate::rank::histogram::Histogram;
 use crate::time::Timestamp;
 
 /// A node to write.
@@ -36,6 +37,8 @@ pub(super) struct Text {
     pub parts: Vec<Vec<f32>>,
     /// Edges to make.
     pub ties: Vec<Tie>,
+    /// The cosines of the notes nearest to it.
+    pub seen: Histogram,
 }
 
 /// The node a checked draft would become; the text is still to be embedded.
@@ -142,9 +145,9 @@ pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<(
     let mut mates: Vec<Mate> = Vec::with_capacity(notes.len());
     for (note, parts) in notes.iter_mut().zip(parts) {
         let mate = Mate { id: note.node.id, keywords: note.node.keywords.clone(), parts };
-        let ties = ties::find(memory, &view, &mate, &mates)?;
-        note.text =
-            Some(Text { embedder: memory.embedder.name().to_owned(), parts: mate.parts.clone(), ties });
+        let (ties, seen) = ties::find(memory, &view, &mate, &mates)?;
+        let embedder = memory.embedder.name().to_owned();
+        note.text = Some(Text { embedder, parts: mate.parts.clone(), ties, seen });
         mates.push(mate);
     }
     Ok(())

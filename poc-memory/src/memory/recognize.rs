@@ -5,6 +5,7 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId, Sight, View};
 use crate::rank::gate::{Signals, Verdict};
+use crate::rank::histogram::Histogram;
 use crate::rank::jaccard;
 use crate::retrieve::Hit;
 use crate::store::Cause;
@@ -16,6 +17,8 @@ pub struct Known {
     pub verdict: Verdict,
     /// The best candidate with its signals; of a miss the one that came nearest.
     pub best: Option<(Node, Signals)>,
+    /// The cosines of the titles looked at.
+    pub seen: Histogram,
 }
 
 /// Judges the notes with the titles nearest to a text, whose vector is `vector`, and tells the best.
@@ -23,6 +26,8 @@ pub fn recognize(memory: &Memory, view: &View, text: &str, vector: &[f32], sight
     let config = &memory.config.query;
     let gate = gate(memory)?;
     let near = memory.vectors.search_titles(vector, config.pool, &view.found_at(sight))?;
+    let mut seen = Histogram::default();
+    near.iter().for_each(|hit| seen.add(hit.cosine));
     let mut best: Option<(f64, Verdict, Node, Signals)> = None;
     for hit in near.into_iter().filter(|hit| hit.cosine >= gate.least_vec) {
         let Some(node) = memory.store.node(hit.id)? else { continue };
@@ -40,8 +45,8 @@ pub fn recognize(memory: &Memory, view: &View, text: &str, vector: &[f32], sight
         }
     }
     Ok(match best {
-        Some((_, verdict, node, signals)) => Known { verdict, best: Some((node, signals)) },
-        None => Known { verdict: Verdict::Miss, best: None },
+        Some((_, verdict, node, signals)) => Known { verdict, best: Some((node, signals)), seen },
+        None => Known { verdict: Verdict::Miss, best: None, seen },
     })
 }
 

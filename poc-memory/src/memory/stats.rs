@@ -1,9 +1,11 @@
 //! How much there is of everything.
 
 use super::Memory;
+use super::samples::{self, Met};
 use crate::error::{Error, Result};
 use crate::graph::View;
 use crate::rank::decay::weight_at;
+use crate::rank::histogram::Histogram;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -30,6 +32,12 @@ pub struct Stats {
     pub average_weight: f64,
     /// What all tenants together take; for the default tenant alone.
     pub sizes: Option<Sizes>,
+    /// How many transactions the answers of each index do not know, by its name.
+    pub lags: BTreeMap<String, u64>,
+    /// The cosines new notes have met.
+    pub insert_cosines: Histogram,
+    /// The cosines questions have met.
+    pub query_cosines: Histogram,
 }
 
 /// Bytes on disk.
@@ -70,6 +78,10 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
         stats.by_tenant = Some(counted.collect());
         stats.sizes = Some(sizes(memory)?);
     }
+    let lags = memory.store.lags(view.seq).into_iter();
+    stats.lags = lags.map(|(name, lag)| (name.to_owned(), lag)).collect();
+    stats.insert_cosines = samples::all(memory, Met::Insert)?;
+    stats.query_cosines = samples::all(memory, Met::Query)?;
     Ok(stats)
 }
 

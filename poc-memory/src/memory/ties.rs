@@ -5,6 +5,7 @@ use super::Memory;
 use crate::error::Result;
 use crate::graph::{Edge, EdgeKind, NodeId, View};
 use crate::rank::cosine::cosine;
+use crate::rank::histogram::Histogram;
 use crate::rank::mmr::mmr;
 use crate::retrieve::nearest::{self, Near};
 use crate::store::Tx;
@@ -36,11 +37,13 @@ pub(super) struct Made {
     pub semantic: usize,
 }
 
-/// The ties of a note: to what the index holds, and to the `mates` prepared before it.
-pub(super) fn find(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<Vec<Tie>> {
+/// The ties of a note: to what the index holds, and to the `mates` prepared before it; and the cosines
+/// of those that were looked at for their meaning.
+pub(super) fn find(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<(Vec<Tie>, Histogram)> {
     let mut ties = keyword_ties(memory, view, note, mates)?;
-    ties.extend(semantic_ties(memory, view, note, mates)?);
-    Ok(ties)
+    let (semantic, seen) = semantic_ties(memory, view, note, mates)?;
+    ties.extend(semantic);
+    Ok((ties, seen))
 }
 
 /// Per keyword the nearest notes that share it.
@@ -75,16 +78,23 @@ fn keyword_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Re
 }
 
 /// Of the nearest notes those that are near enough and say something the others do not.
-fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<Vec<Tie>> {
+fn semantic_ties(
+    memory: &Memory,
+    view: &View,
+    note: &Mate,
+    mates: &[Mate],
+) -> Result<(Vec<Tie>, Histogram)> {
     let config = &memory.config.insert;
     let live = |id: NodeId| id != note.id && view.find(id).is_some_and(|ix| view.is_live(ix));
     let pool = nearest(memory, note, config.semantic_pool, &live, mates.iter())?;
     let relevance: Vec<f64> = pool.iter().map(|candidate| candidate.cosine).collect();
+    let mut seen = Histogram::default();
+    relevance.iter().for_each(|&cosine| seen.add(cosine));
     let alike = |a: usize, b: usize| match (pool.get(a), pool.get(b)) {
         (Some(a), Some(b)) => cosine(&a.vector, &b.vector),
         _ => 0.0,
     };
-    Ok(mmr(&relevance, config.semantic_lambda, alike)
+    let ties = mmr(&relevance, config.semantic_lambda, alike)
         .filter_map(|at| pool.get(at))
         .take_while(|candidate| candidate.cosine >= config.semantic_min_cosine)
         .map(|candidate| Tie {
@@ -93,7 +103,8 @@ fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> R
             cosine: candidate.cosine,
             reason: String::new(),
         })
-        .collect())
+        .collect();
+    Ok((ties, seen))
 }
 
 /// The `k` notes nearest to any part of `note`, best first, ties by id.

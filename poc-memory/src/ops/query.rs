@@ -7,7 +7,7 @@ use super::{Access, Ctx, Op, Route};
 use crate::error::Result;
 use crate::graph::NodeId;
 use crate::memory::freshness::{self, AsOf};
-use crate::memory::recognize;
+use crate::memory::{recognize, samples};
 use crate::rank::gate::{Signals, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,9 +80,12 @@ impl Op for Query {
             }
             _ => Vec::new(),
         };
+        let counts = ctx.may_write && !self.signals_only;
+        if counts {
+            samples::remember(memory, &known.seen);
+        }
         let (node, signals) = known.best.unzip();
         let node = node.filter(|_| known.verdict > Verdict::Miss);
-        let counts = ctx.may_write && !self.signals_only;
         if let (Verdict::Strong, Some(node), true) = (known.verdict, &node, counts)
             && let Err(error) = recognize::touch(memory, node.id, ctx.cause(Self::NAME))
         {

@@ -1,12 +1,17 @@
 //! `stats`
 
+mod shape;
+mod spread;
+
 use super::{Access, Ctx, Op, Route};
+use crate::agent::selection::backlog_at_hand;
 use crate::error::Result;
-use crate::graph::{Rules, View};
 use crate::memory::freshness::{self, AsOf};
 use crate::memory::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shape::Shape;
+use spread::{Cosines, Spread};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -44,89 +49,18 @@ pub(crate) struct Counts {
     /// Size of the saved indexes on disk, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index_bytes: Option<u64>,
+    /// Transactions the answers of each index do not know, by its name.
+    lags: BTreeMap<String, u64>,
+    cosines: Cosines,
+    /// How many notes each agent would look at now; null where that must be searched for. Agents work for
+    /// the default tenant alone.
+    backlog: BTreeMap<String, Option<usize>>,
     graph: Shape,
     as_of: AsOf,
     /// Transactions the slowest index is behind.
     lag: u64,
     /// What is not as it should be.
     degraded: Vec<String>,
-}
-
-/// The shape of the graph of live notes. Figures that have no meaning for it, as in a graph without
-/// ties, are null; so are all of a large graph that has just changed.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-struct Shape {
-    /// Where the figures come from: `fresh`, `reused, N changes old`, `computed now in N ms` or `not
-    /// computed yet`.
-    source: String,
-    /// Connected components, notes without ties included.
-    components: Option<usize>,
-    /// Notes of the largest component.
-    largest: Option<usize>,
-    /// Notes without ties.
-    isolated: Option<usize>,
-    /// Mean local clustering coefficient, 0–1.
-    clustering: Option<f64>,
-    /// Mean number of ties between two notes of the largest component.
-    path_length: Option<f64>,
-    /// Small-world σ of the largest component; above 1 it is a small world.
-    small_world: Option<f64>,
-    /// Gini coefficient of the degrees: 0 when all are alike, 1 when one note has all ties.
-    degree_gini: Option<f64>,
-    /// How many changes of the graph ago each of what is derived from all of it was computed: 0 is
-    /// up to date, null is not computed yet.
-    ages: BTreeMap<String, Option<u64>>,
-    /// Exponent of the power law the degrees follow …
-    power_law_alpha: Option<f64>,
-    /// … from this degree on.
-    power_law_least: Option<u32>,
-}
-
-impl Shape {
-    fn of(view: &View, rules: &Rules) -> Shape {
-        let found = view.health(rules);
-        let ages = view.ages().into_iter().map(|(name, age)| (name.to_owned(), age)).collect();
-        let Some((health, source)) = found else {
-            return Shape { source: "not computed yet".into(), ages, ..Shape::default() };
-        };
-        Shape {
-            source: source.to_string(),
-            ages,
-            components: Some(health.components),
-            largest: Some(health.largest),
-            isolated: Some(health.isolated),
-            clustering: health.clustering,
-            path_length: health.path_length,
-            small_world: health.small_world,
-            degree_gini: health.gini,
-            power_law_alpha: health.power_law.map(|law| law.alpha),
-            power_law_least: health.power_law.map(|law| law.least),
-        }
-    }
-}
-
-impl std::fmt::Display for Shape {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (Some(components), Some(largest), Some(isolated)) =
-            (self.components, self.largest, self.isolated)
-        else {
-            return f.write_str(&self.source);
-        };
-        let parts = if components == 1 { "component" } else { "components" };
-        write!(f, "{components} {parts}, the largest of {largest}; {isolated} without ties")?;
-        for (name, figure) in [
-            ("clustering", self.clustering),
-            ("path length", self.path_length),
-            ("small-world σ", self.small_world),
-            ("degree Gini", self.degree_gini),
-            ("power-law α", self.power_law_alpha),
-        ] {
-            if let Some(figure) = figure {
-                write!(f, ", {name} {figure:.2}")?;
-            }
-        }
-        write!(f, " ({})", self.source)
-    }
 }
 
 impl Op for Stats {
@@ -139,7 +73,11 @@ impl Op for Stats {
     fn run(self, ctx: &Ctx<'_>) -> Result<Counts> {
         let view = ctx.memory.store.view();
         let counted = stats::count(ctx.memory, &view)?;
-        let freshness = freshness::of(ctx.memory, &view);
+        let mut freshness = freshness::of(ctx.memory, &view);
+        let backlog = backlog(ctx).unwrap_or_else(|error| {
+            freshness.degraded.push(format!("agents: {error}"));
+            BTreeMap::new()
+        });
         Ok(Counts {
             nodes: counted.nodes,
             live: counted.live,
@@ -153,6 +91,13 @@ impl Op for Stats {
             log_bytes: counted.sizes.map(|sizes| sizes.log),
             record_bytes: counted.sizes.map(|sizes| sizes.records),
             index_bytes: counted.sizes.map(|sizes| sizes.indexes),
+            lags: counted.lags,
+            cosines: Cosines {
+                embedder: ctx.memory.embedder.name().to_owned(),
+                insert: Spread::from(&counted.insert_cosines),
+                query: Spread::from(&counted.query_cosines),
+            },
+            backlog,
             graph: Shape::of(&view, &ctx.memory.config.structure.rules()),
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -185,10 +130,36 @@ impl Op for Stats {
         {
             line("disk", format!("log {}, records {}, indexes {}", mib(log), mib(records), mib(indexes)));
         }
+        let cosines = &output.cosines;
+        for (name, spread) in [("inserts", &cosines.insert), ("queries", &cosines.query)] {
+            if spread.count > 0 {
+                line(name, format!("cosines of `{}`: {spread}", cosines.embedder));
+            }
+        }
+        let waiting: Vec<String> = output
+            .backlog
+            .iter()
+            .filter_map(|(agent, notes)| Some(format!("{agent} {}", notes.filter(|notes| *notes > 0)?)))
+            .collect();
+        if !waiting.is_empty() {
+            line("backlog", waiting.join(", "));
+        }
         line("changes", format!("{}, indexes {} behind", output.as_of.seq, output.lag));
         for problem in &output.degraded {
             line("degraded", problem.clone());
         }
         text
     }
+}
+
+fn backlog(ctx: &Ctx<'_>) -> Result<BTreeMap<String, Option<usize>>> {
+    if !ctx.memory.store.tenant().is_default() {
+        return Ok(BTreeMap::new());
+    }
+    let catalog = ctx.host.catalog()?;
+    let enabled = catalog.agents.iter().filter_map(|(name, entry)| {
+        let definition = entry.definition.as_deref().filter(|definition| definition.enabled)?;
+        Some((name.clone(), backlog_at_hand(ctx.memory, definition)))
+    });
+    Ok(enabled.collect())
 }

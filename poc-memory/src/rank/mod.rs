@@ -10,6 +10,7 @@ pub mod decay;
 pub mod fade;
 pub mod gate;
 pub mod geodesic;
+pub mod histogram;
 pub mod jaccard;
 pub mod manifold;
 pub mod mmr;

@@ -75,7 +75,8 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Meta
         | Table::Changes
         | Table::Tenants
-        | Table::Messages => None,
+        | Table::Messages
+        | Table::Samples => None,
     })
 }
 

@@ -97,14 +97,14 @@ impl Followers {
         self.all.iter().filter_map(why).collect()
     }
 
-    /// How many transactions up to `seq` are missing in the answers of the slowest follower.
-    pub(super) fn lag(&self, seq: u64) -> u64 {
+    /// How many transactions up to `seq` are missing in the answers of each follower.
+    pub(super) fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
         let missing = |followed: &Arc<Followed>| match followed.progress.lock().phase {
             // Whoever asks it waits.
             Phase::Loading | Phase::Opening => 0,
             _ => seq.saturating_sub(followed.follower.applied()),
         };
-        self.all.iter().map(missing).max().unwrap_or(0)
+        self.all.iter().map(|followed| (followed.follower.name(), missing(followed))).collect()
     }
 
     /// How many followers were behind and have caught up since the open.

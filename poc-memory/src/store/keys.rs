@@ -69,6 +69,14 @@ pub(super) fn keyword(word: &str, id: NodeId) -> Vec<u8> {
     [&keyword_prefix(word), id.as_bytes().as_slice()].concat()
 }
 
+/// The keyword and the node of a key that [`keyword`] gives.
+pub(super) fn read_keyword(key: &[u8]) -> Option<(&str, NodeId)> {
+    let rest = key.get(ID..)?;
+    let (word, id) = rest.split_at_checked(rest.len().checked_sub(ID + 1)?)?;
+    let (&0, id) = id.split_first()? else { return None };
+    Some((std::str::from_utf8(word).ok()?, NodeId::from_bytes(id.try_into().ok()?)))
+}
+
 /// The node id that follows `prefix` and ends the key; `None` for the key of a longer keyword that
 /// itself holds a NUL.
 pub(super) fn read_id_after(prefix: usize, key: &[u8]) -> Option<NodeId> {
@@ -132,6 +140,8 @@ mod tests {
         assert_eq!(read_vector(&vector(a, 300, "hash")).unwrap(), (a, 300, b"hash".as_slice()));
         assert_eq!(read_visit(&visit(a, "linker")).unwrap(), (a, "linker"));
         assert_eq!(read_change(&change(a, 7)).unwrap(), 7);
+        assert_eq!(read_keyword(&keyword("a\0b", b)), Some(("a\0b", b)));
+        assert_eq!(read_keyword(&keyword("a", b)[2..]), None);
         assert_eq!(read_id(a.as_bytes()).unwrap(), a);
     }
 

@@ -22,6 +22,7 @@ mod quarantine;
 mod record;
 mod records;
 pub(crate) mod sealed;
+mod strays;
 mod table;
 mod tenants;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use follower::Follower;
 pub use past::Past;
 pub use record::Record;
 pub use records::Records;
+pub use strays::keyword_entry;
 pub use table::Table;
 pub use tx::Tx;
 pub use txn::{Cause, Txn, Write};
@@ -378,7 +380,12 @@ impl Store {
 
     /// How many transactions up to `seq` the answers of the slowest follower do not know.
     pub fn lag(&self, seq: u64) -> u64 {
-        self.shared.followers.lag(seq)
+        self.lags(seq).into_iter().map(|(_, lag)| lag).max().unwrap_or(0)
+    }
+
+    /// How many transactions up to `seq` the answers of each follower do not know.
+    pub fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
+        self.shared.followers.lags(seq)
     }
 
     /// How many followers have answered with less than everything since the open and caught up: while

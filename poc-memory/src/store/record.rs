@@ -48,3 +48,6 @@ impl Record for crate::graph::Message {
 impl Record for crate::graph::Visit {
     const TABLE: Table = Table::Visits;
 }
+impl Record for crate::rank::histogram::Histogram {
+    const TABLE: Table = Table::Samples;
+}

@@ -45,11 +45,13 @@ pub enum Table {
     Tenants = 15,
     /// Message id → [`Message`](crate::graph::Message).
     Messages = 16,
+    /// What met (0 an insert, 1 a question), embedder name → the cosines, as a histogram.
+    Samples = 17,
 }
 
 impl Table {
     /// Every table, by number.
-    pub const ALL: [Table; 16] = [
+    pub const ALL: [Table; 17] = [
         Table::Nodes,
         Table::Edges,
         Table::EdgesIn,
@@ -66,6 +68,7 @@ impl Table {
         Table::Changes,
         Table::Tenants,
         Table::Messages,
+        Table::Samples,
     ];
 
     /// Whether there is one for all tenants. Of the others each tenant has its own.
@@ -138,7 +141,7 @@ mod tests {
     fn every_number_names_its_table() {
         for number in 0..=u8::MAX {
             let table = Table::try_from(number);
-            assert_eq!(table.is_ok(), (1..=16).contains(&number));
+            assert_eq!(table.is_ok(), (1..=17).contains(&number));
             assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
         }
     }

@@ -82,6 +82,13 @@ pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     Ok(set.items.iter().filter(|item| stale.holds(&view, item.ix)).count())
 }
 
+/// As [`backlog`], when it is quick to tell: what must search or walk the graph is counted when the agent
+/// runs. A pipeline may also name a node that is gone: then nobody can say.
+pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Option<usize> {
+    let cheap = Some(definition).filter(|definition| definition.query.pipeline.is_scan());
+    cheap.and_then(|definition| backlog(memory, definition).ok())
+}
+
 /// Runs a pipeline and leaves out what reaches no prompt.
 fn query(memory: &Memory, definition: &Definition, view: &View, pipeline: &Pipeline) -> Result<ResultSet> {
     let revisit_on_change = definition.freshness.revisit_on_change;

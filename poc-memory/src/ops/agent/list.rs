@@ -108,10 +108,7 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
     let newest = ledger::rows(memory, Some(name), 1)?.pop();
     let enabled = definition.filter(|definition| definition.enabled);
     let next = enabled.and_then(|definition| due::next(name, definition, memory.now(), local_zone()));
-    // A list is quick: what must search or walk the graph is counted when the agent runs. A
-    // pipeline may also name a node that is gone: then nobody can say.
-    let cheap = definition.filter(|definition| definition.query.pipeline.is_scan());
-    let stale = cheap.and_then(|definition| selection::backlog(memory, definition).ok());
+    let stale = definition.and_then(|definition| selection::backlog_at_hand(memory, definition));
     let model = definition.map(|definition| definition.execution.model.clone());
     let missing = || model.as_ref().and_then(|model| model::missing(&memory.config, model));
     let first = entry.errors.first().map(Error::line);

@@ -1,0 +1,83 @@
+//! The shape of the graph.
+
+use crate::graph::{Rules, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The shape of the graph of live notes. Figures that have no meaning for it, as in a graph without
+/// ties, are null; so are all of a large graph that has just changed.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Shape {
+    /// Where the figures come from: `fresh`, `reused, N changes old`, `computed now in N ms` or `not
+    /// computed yet`.
+    source: String,
+    /// Connected components, notes without ties included.
+    components: Option<usize>,
+    /// Notes of the largest component.
+    largest: Option<usize>,
+    /// Notes without ties.
+    isolated: Option<usize>,
+    /// Mean local clustering coefficient, 0–1.
+    clustering: Option<f64>,
+    /// Mean number of ties between two notes of the largest component.
+    path_length: Option<f64>,
+    /// Small-world σ of the largest component; above 1 it is a small world.
+    small_world: Option<f64>,
+    /// Gini coefficient of the degrees: 0 when all are alike, 1 when one note has all ties.
+    degree_gini: Option<f64>,
+    /// How many changes of the graph ago each of what is derived from all of it was computed: 0 is
+    /// up to date, null is not computed yet.
+    ages: BTreeMap<String, Option<u64>>,
+    /// Exponent of the power law the degrees follow …
+    power_law_alpha: Option<f64>,
+    /// … from this degree on.
+    power_law_least: Option<u32>,
+}
+
+impl Shape {
+    pub(super) fn of(view: &View, rules: &Rules) -> Shape {
+        let found = view.health(rules);
+        let ages = view.ages().into_iter().map(|(name, age)| (name.to_owned(), age)).collect();
+        let Some((health, source)) = found else {
+            return Shape { source: "not computed yet".into(), ages, ..Shape::default() };
+        };
+        Shape {
+            source: source.to_string(),
+            ages,
+            components: Some(health.components),
+            largest: Some(health.largest),
+            isolated: Some(health.isolated),
+            clustering: health.clustering,
+            path_length: health.path_length,
+            small_world: health.small_world,
+            degree_gini: health.gini,
+            power_law_alpha: health.power_law.map(|law| law.alpha),
+            power_law_least: health.power_law.map(|law| law.least),
+        }
+    }
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Some(components), Some(largest), Some(isolated)) =
+            (self.components, self.largest, self.isolated)
+        else {
+            return f.write_str(&self.source);
+        };
+        let parts = if components == 1 { "component" } else { "components" };
+        write!(f, "{components} {parts}, the largest of {largest}; {isolated} without ties")?;
+        for (name, figure) in [
+            ("clustering", self.clustering),
+            ("path length", self.path_length),
+            ("small-world σ", self.small_world),
+            ("degree Gini", self.degree_gini),
+            ("power-law α", self.power_law_alpha),
+        ] {
+            if let Some(figure) = figure {
+                write!(f, ", {name} {figure:.2}")?;
+            }
+        }
+        write!(f, " ({})", self.source)
+    }
+}

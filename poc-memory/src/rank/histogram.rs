@@ -1,0 +1,115 @@
+//! How cosines are spread, in a fixed number of bins.
+//!
+//! A quantile is told to within half a bin, 0.005: it is the middle of the bin that holds the value of
+//! its rank, by the nearest-rank method (definition 1 of Hyndman and Fan 1996). Unlike sketches that
+//! adapt to what they see, the bins of two histograms are the same, so adding them up is exact and the
+//! order plays no part.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Bins from −1 to 1.
+const BINS: u8 = 200;
+
+/// Counts of cosines. It takes at most 200 small numbers, however many there were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    // Those of bins that hold any.
+    bins: BTreeMap<u8, u64>,
+}
+
+impl Histogram {
+    /// Counts a cosine; what is beyond −1 and 1 counts as that, what is no number not at all.
+    pub fn add(&mut self, cosine: f64) {
+        if cosine.is_nan() {
+            return;
+        }
+        let place = (cosine.clamp(-1.0, 1.0) + 1.0) / 2.0 * f64::from(BINS);
+        let bin = (place as u8).min(BINS - 1);
+        *self.bins.entry(bin).or_default() += 1;
+    }
+
+    /// Counts what another one has counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        for (&bin, count) in &other.bins {
+            let own = self.bins.entry(bin).or_default();
+            *own = own.saturating_add(*count);
+        }
+    }
+
+    /// How many cosines were counted.
+    pub fn count(&self) -> u64 {
+        self.bins.values().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.bins.is_empty()
+    }
+
+    /// The cosine that a share of all does not exceed, 0–1; `None` when there are none.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let rank = ((share.clamp(0.0, 1.0) * self.count() as f64).ceil() as u64).max(1);
+        let mut passed = 0u64;
+        self.bins.iter().find_map(|(&bin, count)| {
+            passed = passed.saturating_add(*count);
+            (passed >= rank).then(|| (2.0 * f64::from(bin) + 1.0 - f64::from(BINS)) / f64::from(BINS))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(cosines: &[f64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        cosines.iter().for_each(|&cosine| histogram.add(cosine));
+        histogram
+    }
+
+    #[test]
+    fn worked_values() {
+        let tenths = of(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
+        let near = |share: f64, expected: f64| {
+            let told = tenths.quantile(share).unwrap();
+            assert!((told - expected).abs() <= 0.005 + 1e-12, "{share}: {told}");
+        };
+        near(0.0, 0.1);
+        near(0.25, 0.3);
+        near(0.5, 0.5);
+        near(0.9, 0.9);
+        near(0.99, 1.0);
+        assert_eq!(of(&[]).quantile(0.5), None);
+        assert_eq!((of(&[f64::NAN]).count(), of(&[-7.0, 7.0]).count()), (0, 2));
+        assert_eq!((of(&[-7.0]).quantile(0.5), of(&[7.0]).quantile(0.5)), (Some(-0.995), Some(0.995)));
+    }
+
+    proptest! {
+        /// Within half a bin of the value of that rank, and never less for a greater share.
+        #[test]
+        fn quantiles_are_those_of_the_values(
+            mut cosines in proptest::collection::vec(-1.0f64..=1.0, 1..300),
+            share in 0.0f64..=1.0,
+        ) {
+            let histogram = of(&cosines);
+            cosines.sort_by(f64::total_cmp);
+            let rank = ((share * cosines.len() as f64).ceil() as usize).clamp(1, cosines.len());
+            prop_assert!((histogram.quantile(share).unwrap() - cosines[rank - 1]).abs() <= 0.005 + 1e-9);
+            prop_assert!(histogram.quantile(share) <= histogram.quantile((share + 0.1).min(1.0)));
+        }
+
+        /// Added up in any way it is the histogram of all.
+        #[test]
+        fn parts_add_up(
+            cosines in proptest::collection::vec(-1.0f64..=1.0, 0..100),
+            cut in any::<proptest::sample::Index>(),
+        ) {
+            let (left, right) = cosines.split_at(if cosines.is_empty() { 0 } else { cut.index(cosines.len()) });
+            let mut sum = of(right);
+            sum.merge(&of(left));
+            prop_assert_eq!(sum, of(&cosines));
+        }
+    }
+}
