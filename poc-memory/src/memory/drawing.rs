@@ -83,7 +83,7 @@ pub fn draw(
 
 /// The notes that searches see, those with most ties first, then by id.
 fn best_tied(view: &View, reading: &Reading<'_>) -> Vec<Ix> {
-    let mut nodes: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_found_at(ix, reading.now())).collect();
+    let mut nodes: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_found_at(ix, reading.sight())).collect();
     nodes.sort_unstable_by_key(|&ix| (Reverse(view.degree(ix)), view.id(ix)));
     nodes
 }

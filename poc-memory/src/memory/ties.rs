@@ -39,7 +39,12 @@ pub(super) struct Made {
 
 /// The ties of a note: to what the index holds, and to the `mates` prepared before it; and the cosines
 /// of those that were looked at for their meaning.
-pub(super) fn find(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<(Vec<Tie>, Histogram)> {
+pub(super) fn find(
+    memory: &Memory,
+    view: &View,
+    note: &Mate,
+    mates: &[Mate],
+) -> Result<(Vec<Tie>, Histogram)> {
     let mut ties = keyword_ties(memory, view, note, mates)?;
     let (semantic, seen) = semantic_ties(memory, view, note, mates)?;
     ties.extend(semantic);
@@ -78,12 +83,7 @@ fn keyword_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Re
 }
 
 /// Of the nearest notes those that are near enough and say something the others do not.
-fn semantic_ties(
-    memory: &Memory,
-    view: &View,
-    note: &Mate,
-    mates: &[Mate],
-) -> Result<(Vec<Tie>, Histogram)> {
+fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<(Vec<Tie>, Histogram)> {
     let config = &memory.config.insert;
     let live = |id: NodeId| id != note.id && view.find(id).is_some_and(|ix| view.is_live(ix));
     let pool = nearest(memory, note, config.semantic_pool, &live, mates.iter())?;

@@ -88,7 +88,8 @@ fn parts(ties: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
             _ => embedding::write_coordinates(ties.clone(), &chance, 3, &mut numbers).eigenvalues.len(),
         };
         let row = |node: usize| numbers.get(node * dimensions..(node + 1) * dimensions).unwrap_or_default();
-        let first = |node: usize| std::array::from_fn(|axis| row(node).get(axis).map_or(0.0, |&x| f64::from(x)));
+        let first =
+            |node: usize| std::array::from_fn(|axis| row(node).get(axis).map_or(0.0, |&x| f64::from(x)));
         let coordinates = (0..members.len()).map(first).collect();
         Part { members, ids: own, ties, coordinates }
     };

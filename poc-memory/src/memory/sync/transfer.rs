@@ -104,7 +104,7 @@ impl Way<'_> {
                 Becomes::New(id) | Becomes::Next(id, _) => id,
             };
             let mate = Mate { id, keywords: cargo.node.keywords.clone(), parts: cargo.parts.clone() };
-            cargo.ties = ties::find(self.to, &view, &mate, &mates)?;
+            (cargo.ties, _) = ties::find(self.to, &view, &mate, &mates)?;
             mates.push(mate);
         }
         Ok(cargo)

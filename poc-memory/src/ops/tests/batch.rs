@@ -9,7 +9,8 @@ fn insert(memory: &Scratch, request: Value) -> Result<Value> {
 }
 
 fn many(count: usize) -> Value {
-    let note = |number: usize| json!({"title": format!("Note {number}"), "body": format!("About number {number}")});
+    let note =
+        |number: usize| json!({"title": format!("Note {number}"), "body": format!("About number {number}")});
     json!({"notes": (0..count).map(note).collect::<Vec<_>>()})
 }
 

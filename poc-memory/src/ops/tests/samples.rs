@@ -33,7 +33,8 @@ fn inserts_and_questions_are_counted() {
 fn who_only_judges_or_may_only_read_leaves_no_trace() {
     let memory = filled();
     json(&memory, "query --signals-only 'b-tree splits'");
-    let reader = Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: false, progress: &|_| {} };
+    let reader =
+        Ctx { memory: &memory, host: &Nobody, actor: Actor::Person, may_write: false, progress: &|_| {} };
     (find("query").unwrap().run)(&reader, json!({"query": "b-tree splits"})).unwrap();
     assert!(!samples::any_wait(&memory));
     assert_eq!(counts(&memory), (1, 0));

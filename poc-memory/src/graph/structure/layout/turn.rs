@@ -21,7 +21,9 @@ pub(super) fn to_own_side<const D: usize>(places: &mut [[f64; D]], ids: &[Option
             }
         }
     }
-    let matrix = Mat::from_fn(D, D, |row, column| sides.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0.0));
+    let matrix = Mat::from_fn(D, D, |row, column| {
+        sides.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0.0)
+    });
     // Where there is none the places stay as they are.
     let Ok(parts) = matrix.svd() else { return };
     let turn = parts.U() * parts.V().transpose();
