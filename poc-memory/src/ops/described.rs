@@ -10,9 +10,17 @@ const MARK: &str = " [default: ";
 /// The schema with every `[default: X]` of its fields as `default`.
 pub(super) fn request(mut schema: Schema) -> Schema {
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
-        fields.values_mut().for_each(with_default);
+        fields.values_mut().for_each(described);
     }
     schema
+}
+
+/// A field, and those of what a list of objects holds.
+fn described(field: &mut Value) {
+    with_default(field);
+    if let Some(Value::Object(fields)) = field.pointer_mut("/items/properties") {
+        fields.values_mut().for_each(described);
+    }
 }
 
 fn with_default(field: &mut Value) {
