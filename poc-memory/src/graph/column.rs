@@ -9,11 +9,16 @@ use std::sync::Arc;
 /// shared. That is what makes a new [`View`](super::View) per commit affordable.
 #[derive(Clone, Debug)]
 pub struct Column<T> {
-    chunks: Pages<[T; CHUNK]>,
+    chunks: Pages<[T]>,
     len: usize,
 }
 
 const CHUNK: usize = 1024;
+
+/// Values the first chunk has room for at first, and how many times as many each time it is full:
+/// there may be many small graphs.
+const FIRST: usize = 16;
+const GROWTH: usize = 4;
 
 impl<T> Default for Column<T> {
     fn default() -> Self {
@@ -45,17 +50,29 @@ impl<T: Copy> Column<T> {
     /// Appends a value.
     pub fn push(&mut self, value: T) {
         self.len += 1;
-        if self.chunks.len() * CHUNK < self.len {
-            self.chunks.push(Arc::new([value; CHUNK]));
-        } else if let Some(last) = self.get_mut(self.len - 1) {
-            *last = value;
+        match self.get_mut(self.len - 1) {
+            Some(last) => *last = value,
+            None => self.make_room(value),
+        }
+    }
+
+    /// Makes room behind the last value but one, which is filled with `value`.
+    fn make_room(&mut self, value: T) {
+        match self.chunks.get(0) {
+            None => self.chunks.push(vec![value; FIRST].into()),
+            Some(first) if first.len() < CHUNK => {
+                let mut values = first.to_vec();
+                values.resize((first.len() * GROWTH).min(CHUNK), value);
+                self.chunks.replace(0, values.into());
+            }
+            Some(_) => self.chunks.push(vec![value; CHUNK].into()),
         }
     }
 
     /// The value at `index`, to change; copies its chunk when it is shared.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        if index < self.len { self.chunks.get_mut(index / CHUNK)?.get_mut(index % CHUNK) } else { None }
+        if index < self.len { self.chunks.values_mut(index / CHUNK)?.get_mut(index % CHUNK) } else { None }
     }
 
     /// Sets the value at `index`; growing the column with `fill` when it is too short.
@@ -74,7 +91,7 @@ impl<T: Copy> Column<T> {
             self.push(fill);
         }
         if self.len + CHUNK <= len {
-            let chunk = Arc::new([fill; CHUNK]);
+            let chunk: Arc<[T]> = vec![fill; CHUNK].into();
             while self.len + CHUNK <= len {
                 self.chunks.push(chunk.clone());
                 self.len += CHUNK;
@@ -152,6 +169,15 @@ mod tests {
         for index in [0, 1, 2999, 1023, 1024, 1025, 3000, 5, 9999, 2048] {
             assert_eq!(cursor.get(index), column.get(index), "at {index}");
             assert_eq!(column.get(index).is_some(), index < 3000);
+        }
+    }
+
+    #[test]
+    fn a_short_column_takes_little_room() {
+        for (len, room) in [(1, 16), (16, 16), (17, 64), (65, 256), (257, 1024), (1025, 2048)] {
+            let column = counting(len);
+            assert_eq!(column.chunks.iter().map(<[i32]>::len).sum::<usize>(), room, "{len}");
+            assert_eq!(column.iter().copied().collect::<Vec<_>>(), (0..len).collect::<Vec<_>>());
         }
     }
 

@@ -9,19 +9,25 @@ const FAN: usize = 64;
 ///
 /// A clone costs one pointer per [`FAN`] pages. A write copies the page it falls in and the branch
 /// above it, unless nobody else has them.
-#[derive(Clone, Debug)]
-pub(super) struct Pages<P> {
+#[derive(Debug)]
+pub(super) struct Pages<P: ?Sized> {
     branches: Vec<Arc<[Arc<P>]>>,
     len: usize,
 }
 
-impl<P> Default for Pages<P> {
+impl<P: ?Sized> Default for Pages<P> {
     fn default() -> Self {
         Pages { branches: Vec::new(), len: 0 }
     }
 }
 
-impl<P> Pages<P> {
+impl<P: ?Sized> Clone for Pages<P> {
+    fn clone(&self) -> Self {
+        Pages { branches: self.branches.clone(), len: self.len }
+    }
+}
+
+impl<P: ?Sized> Pages<P> {
     /// How many pages there are.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -44,6 +50,15 @@ impl<P> Pages<P> {
         self.len += 1;
     }
 
+    /// Puts a page in place of the one at `index`.
+    pub(super) fn replace(&mut self, index: usize, page: Arc<P>) {
+        if let Some(place) =
+            self.branches.get_mut(index / FAN).and_then(|branch| Arc::make_mut(branch).get_mut(index % FAN))
+        {
+            *place = page;
+        }
+    }
+
     /// All pages in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &P> {
         self.branches.iter().flat_map(|branch| branch.iter()).map(|page| &**page)
@@ -54,6 +69,15 @@ impl<P: Clone> Pages<P> {
     /// The page at `index`, to change.
     #[inline]
     pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut P> {
+        let branch = Arc::make_mut(self.branches.get_mut(index / FAN)?);
+        Some(Arc::make_mut(branch.get_mut(index % FAN)?))
+    }
+}
+
+impl<T: Clone> Pages<[T]> {
+    /// The values of the page at `index`, to change.
+    #[inline]
+    pub(super) fn values_mut(&mut self, index: usize) -> Option<&mut [T]> {
         let branch = Arc::make_mut(self.branches.get_mut(index / FAN)?);
         Some(Arc::make_mut(branch.get_mut(index % FAN)?))
     }

@@ -113,7 +113,7 @@ pub struct Tie {
 ///
 /// In memory a node costs about 140 bytes, its key and four for each keyword: 190 with a key of 30
 /// bytes and five keywords. An edge costs 16, eight at each end. A visit costs 16 bytes, and so does
-/// every other node in the same chunk of 1,024. A copy shares all of it and costs one pointer per
+/// every other node in the same chunk of 1,024 (of fewer in a small graph). A copy shares all of it and costs one pointer per
 /// some thousand nodes and column.
 #[derive(Clone, Debug, Default)]
 pub struct View {
