@@ -8,11 +8,12 @@
 use super::Sync;
 use super::binding::{self, Link};
 use super::inventory::Inventory;
+use super::plan::{Becomes, Parcel, Plan};
 use crate::error::Result;
 use crate::graph::{Edge, EdgeKind, NodeId, State};
 use crate::memory::{Memory, supersede};
 use crate::store::{Records, Store, Tx};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The kinds that travel.
 const KINDS: [EdgeKind; 4] =
@@ -44,11 +45,14 @@ impl Pairs {
     }
 }
 
-/// Forgets what both had of ties whose ends are gone: should a note come back, its ties do, too.
-pub(super) fn forget_lost(sync: &Sync<'_>, local: &Inventory) -> Result<()> {
+/// Forgets what both had of ties that went with a note, here or there: should the note come back, its
+/// ties do, too.
+pub(super) fn forget_lost(sync: &Sync<'_>, local: &Inventory, plan: &Plan) -> Result<()> {
     let marks = binding::link_marks(&sync.local.store, sync.tenant)?;
-    let lost = |(src, _, dst): &Link| local.with_id(*src).is_none() || local.with_id(*dst).is_none();
-    let lost: Vec<Link> = marks.into_iter().filter(lost).collect();
+    let given_anew = |parcel: &&Parcel| matches!(parcel.becomes, Becomes::New(_));
+    let given: HashSet<NodeId> = plan.pushes.iter().filter(given_anew).map(|parcel| parcel.id).collect();
+    let lost = |id: NodeId| local.with_id(id).is_none() || given.contains(&id);
+    let lost: Vec<Link> = marks.into_iter().filter(|(src, _, dst)| lost(*src) || lost(*dst)).collect();
     sync.here(&lost, |tx, link| binding::unmark_link(tx, sync.tenant, *link))
 }
 

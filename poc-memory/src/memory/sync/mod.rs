@@ -307,7 +307,7 @@ impl Sync<'_> {
             (self.watch.progress)("notes", done.get(), total);
         };
 
-        links::forget_lost(self, own)?;
+        links::forget_lost(self, own, plan)?;
         self.here(&plan.recognised, |tx, (id, hash)| self.mark_pushed(tx, *id, *hash))?;
 
         let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };

@@ -106,11 +106,16 @@ fn an_edit_here_becomes_a_new_version_there() {
 fn an_edit_here_outlives_a_deletion_there() {
     let both = Both::new();
     both.remote.note("tide", "High water is at six.");
+    both.remote.note("moon", "The moon is full.");
+    link(&both.remote, "tide", "moon");
     both.sync();
     edit(&both.local, "tide", "High water is at eight.").unwrap();
     delete(&both.remote, "tide");
     assert_eq!(counts(&both.sync()), (0, 0, 1));
-    assert_eq!(texts(&both.remote), ["High water is at eight.".to_owned()].into());
+    assert!(texts(&both.remote).contains("High water is at eight."));
+    // And so do its links.
+    assert_eq!(links(&both.local).len(), 1);
+    assert_eq!(links(&both.local), links(&both.remote));
 }
 
 #[test]
