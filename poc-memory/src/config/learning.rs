@@ -177,16 +177,16 @@ mod tests {
         ];
         let all: Vec<String> = files.iter().map(|file| told(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
-        `write.chunk-window`: `chunk-window` cannot be 0; a number from 1 up; 3 is usual
-        `write.chunk-stride`: `chunk-stride` cannot be 4; a number from 1 to `chunk-window`, 3; 2 is usual
-        `write.chunk-stride`: `chunk-stride` cannot be 0; a number from 1 to `chunk-window`, 3; 2 is usual
+        config.toml:1:7: `write.chunk-window`: `chunk-window` cannot be 0; a number from 1 up; 3 is usual
+        config.toml:1:7: `write.chunk-stride`: `chunk-stride` cannot be 4; a number from 1 to `chunk-window`, 3; 2 is usual
+        config.toml:1:7: `write.chunk-stride`: `chunk-stride` cannot be 0; a number from 1 to `chunk-window`, 3; 2 is usual
         taken
-        `recall.depth-factor`: `depth-factor` cannot be 0.5; a number from 1 up; 2 is usual
-        `recall.k`: `k` cannot be 0; a number from 1 up
-        `edges.floor`: `floor` cannot be -1; a number from 0 up
-        `edges.cap`: `cap` cannot be 0.01; a number that is not below `floor`; 100 is usual
-        `edges.decay.structural`: `structural` cannot be NaN; a number from 0 up
-        `reinforce.delta`: `delta` cannot be -1; a number from 0 up
+        config.toml:1:8: `recall.depth-factor`: `depth-factor` cannot be 0.5; a number from 1 up; 2 is usual
+        config.toml:1:8: `recall.k`: `k` cannot be 0; a number from 1 up
+        config.toml:1:7: `edges.floor`: `floor` cannot be -1; a number from 0 up
+        config.toml:1:7: `edges.cap`: `cap` cannot be 0.01; a number that is not below `floor`; 100 is usual
+        config.toml:1:13: `edges.decay.structural`: `structural` cannot be NaN; a number from 0 up
+        config.toml:1:11: `reinforce.delta`: `delta` cannot be -1; a number from 0 up
         ");
     }
 }

@@ -36,6 +36,8 @@ const NAMING: &[(&str, &str)] = &[
     ("visit", r#"{"agent": "linker", "nodes": ["ID"]}"#),
     ("history", r#"{"node": "ID"}"#),
     ("insert", r#"{"title": "Another", "supersedes": "ID"}"#),
+    ("reinforce", r#"{"node": "ID"}"#),
+    ("demote", r#"{"node": "ID"}"#),
 ];
 
 #[test]
@@ -100,6 +102,33 @@ fn what_ties_and_what_is_a_duplicate_stays_with_the_tenant() {
     assert_eq!(own["by_tenant"], json!({"default": 1, "user=ann": 2}));
     let theirs = run(&memory, "stats", of("ann", json!({}))).unwrap();
     assert_eq!((&theirs["nodes"], theirs.get("by_tenant")), (&json!(2), None));
+}
+
+#[test]
+fn messages_and_what_is_learned_from_them_stay_with_the_tenant() {
+    let memory = Scratch::new();
+    let message =
+        json!({"message": "A split writes two pages. The journal has both. It is cut. It is short."});
+    let theirs = run(&memory, "write", of("ann", message.clone())).unwrap();
+    let before = run(&memory, "export", of("ann", json!({}))).unwrap();
+    // Nothing is tied to what another wrote just before, and the same is said by another.
+    let own = run(&memory, "write", of("bob", message)).unwrap();
+    assert_eq!((&theirs["edges"], &own["edges"]), (&json!(2), &json!(2)));
+    let recalled = run(&memory, "recall", of("bob", json!({"query": "A split writes two pages"}))).unwrap();
+    let found: Vec<&str> = recalled["results"].as_array().unwrap().iter().map(id).collect();
+    let mut nodes: Vec<&str> =
+        own["node_ids"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+    nodes.sort_by_key(|id| found.iter().position(|other| other == id));
+    assert_eq!(found, nodes);
+    assert_eq!(run(&memory, "recall", json!({"query": "A split"})).unwrap()["results"], json!([]));
+    assert_eq!(run(&memory, "mark", json!({"since": "1h", "strength": 1})).unwrap()["affected"], 0);
+    for user in ["", "bob"] {
+        let forget = json!({"message_id": theirs["message_id"]});
+        assert_eq!(run(&memory, "forget", of(user, forget)).unwrap_err().code, Code::NotFound);
+    }
+    let forgotten = run(&memory, "forget", of("bob", json!({"before": "2030-01-01"}))).unwrap();
+    assert_eq!((&forgotten["messages"], &forgotten["nodes"]), (&json!(1), &json!(2)));
+    assert_eq!(run(&memory, "export", of("ann", json!({}))).unwrap(), before);
 }
 
 #[test]
