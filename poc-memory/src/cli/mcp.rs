@@ -6,7 +6,8 @@ use crate::config::{Config, TenantSchema};
 use crate::dispatch::{self, Connection};
 use crate::error::{Error, Result};
 use crate::mcp::{Caller, Server};
-use crate::ops::{Access, Actor, OpDef};
+use crate::memory::resolve::quoted;
+use crate::ops::{Access, Actor, OpDef, tenancy};
 use crate::paths::Paths;
 use clap::ValueEnum;
 use parking_lot::Mutex;
@@ -64,10 +65,22 @@ struct Bridge {
     calling: Mutex<()>,
 }
 
+impl Bridge {
+    /// Whether it was started for one tenant.
+    fn is_bound(&self) -> bool {
+        !self.session.globals.tenant.is_empty()
+    }
+}
+
 impl Caller for Bridge {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
         let _one_at_a_time = self.calling.lock();
         let connection = Connection::open(self.session.paths.clone(), self.config.clone())?;
+        if self.is_bound() && request.get(tenancy::FIELD).is_some() {
+            return Err(Error::invalid("this server speaks for one tenant, chosen by whoever started it")
+                .hint("leave the tenant out")
+                .field(tenancy::FIELD));
+        }
         // Of an op that takes no tenant, the one of the command line is none of its business.
         let request = if op.tenants { self.session.with_tenant(request)? } else { request };
         connection.acting_for(Actor::Model).call(op, request, &|_| {})
@@ -81,8 +94,8 @@ impl Caller for Bridge {
         }
     }
 
-    fn tenants(&self) -> &TenantSchema {
-        &self.config.tenant_schema
+    fn tenants(&self) -> Option<&TenantSchema> {
+        Some(&self.config.tenant_schema).filter(|_| !self.is_bound())
     }
 }
 
@@ -110,6 +123,11 @@ impl Client {
     /// pasted is often shared.
     fn over_http(self, session: &Session) -> Result<Snippet> {
         let config = session.config()?;
+        if !session.globals.tenant.is_empty() {
+            return Err(Error::invalid("over HTTP every request names its own tenant")
+                .hint("leave `--tenant` out, or `--http`: a server started for the assistant can be given one")
+                .field(tenancy::FIELD));
+        }
         if !config.mcp.http {
             return Err(Error::unavailable("MCP is not served over HTTP")
                 .hint("set `http = true` under `[mcp]` in config.toml and start the daemon again"));
@@ -190,7 +208,9 @@ impl Local for Settings {
         let servers = json!({ "mcpServers": { "poc-memory": { "command": program, "args": arguments } } });
         let (place, text) = match self.client {
             Client::ClaudeCode => {
-                ("shell", format!("claude mcp add poc-memory -- {program} {}", arguments.join(" ")))
+                let words: Vec<String> =
+                    std::iter::once(&program).chain(&arguments).map(|word| quoted(word)).collect();
+                ("shell", format!("claude mcp add poc-memory -- {}", words.join(" ")))
             }
             Client::ClaudeDesktop => ("claude_desktop_config.json", format!("{servers:#}")),
             Client::Cursor => (".cursor/mcp.json", format!("{servers:#}")),

@@ -121,6 +121,16 @@ fn check(key: &str, value: &str) -> Result<()> {
     Err(Error::invalid(wrong).hint(right).field(field))
 }
 
+/// A key or value, in quotes where it would run into its neighbours.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs_on = |c: char| c.is_whitespace() || matches!(c, '=' | '"' | '\\');
+        if self.0.contains(runs_on) { write!(f, "{:?}", self.0) } else { f.write_str(self.0) }
+    }
+}
+
 impl fmt::Display for Tuple {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_default() {
@@ -128,7 +138,7 @@ impl fmt::Display for Tuple {
         }
         for (at, (key, value)) in self.pairs().enumerate() {
             let separator = if at > 0 { " " } else { "" };
-            write!(f, "{separator}{key}={value}")?;
+            write!(f, "{separator}{}={}", Shown(key), Shown(value))?;
         }
         Ok(())
     }
@@ -196,11 +206,12 @@ mod tests {
         /// Whatever is taken names one tenant only.
         #[test]
         fn different_tuples_are_different_tenants(
-            a in proptest::collection::btree_map("[a-c=]{0,2}", "[a-c=\\x00 ]{0,3}", 0..4),
+            a in proptest::collection::btree_map("[a-c=]{0,2}", "[a-c=\"\\\\\\x00 ]{0,3}", 0..4),
             b in proptest::collection::btree_map("[a-c=]{0,2}", "[a-c=\\x00 ]{0,3}", 0..4),
         ) {
             if let (Ok(a), Ok(b)) = (Tuple::new(a), Tuple::new(b)) {
                 prop_assert_eq!(a == b, a.id() == b.id());
+                prop_assert_eq!(a == b, a.to_string() == b.to_string());
             }
         }
     }

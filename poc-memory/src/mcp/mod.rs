@@ -25,6 +25,7 @@ pub trait Caller: Send + Sync + 'static {
     /// Whether ops with such access are offered. What only a person may do never is.
     fn offers(&self, access: Access) -> bool;
 
-    /// What the tenants of requests may be called.
-    fn tenants(&self) -> &TenantSchema;
+    /// What the tenants of requests may be called; `None` when requests name none, since whoever runs the
+    /// ops has been given one.
+    fn tenants(&self) -> Option<&TenantSchema>;
 }

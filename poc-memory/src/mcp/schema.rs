@@ -8,10 +8,12 @@ use serde_json::{Map, Value};
 const OWN_FORMATS: [&str; 8] = ["uint", "uint8", "uint16", "uint32", "uint64", "int64", "double", "float"];
 
 /// What a tool takes: what may be left out is left out rather than null, so no type is `null`.
-pub(super) fn input(op: &OpDef, tenants: &TenantSchema) -> Map<String, Value> {
+pub(super) fn input(op: &OpDef, tenants: Option<&TenantSchema>) -> Map<String, Value> {
     let mut schema = strict((op.request_schema)().to_value());
     // As it is: what makes others strict would change what it says.
-    op.add_tenant(&mut schema, tenants);
+    if let Some(tenants) = tenants {
+        op.add_tenant(&mut schema, tenants);
+    }
     schema
 }
 

@@ -25,8 +25,8 @@ impl Caller for Offers {
         rank(access) <= rank(self.0)
     }
 
-    fn tenants(&self) -> &TenantSchema {
-        &self.1
+    fn tenants(&self) -> Option<&TenantSchema> {
+        Some(&self.1)
     }
 }
 
@@ -43,7 +43,7 @@ fn within(schema: &Value, seen: &mut dyn FnMut(&Value)) {
 #[test]
 fn every_tool_is_taken_by_strict_clients() {
     for op in OPS.iter().filter(|op| op.tool.is_some()) {
-        let input = Value::Object(schema::input(op, &tenants()));
+        let input = Value::Object(schema::input(op, Some(&tenants())));
         assert_eq!(input["type"], "object", "{}", op.name);
         assert_eq!(input["additionalProperties"], false, "{}", op.name);
         within(&input, &mut |part| {
@@ -86,7 +86,7 @@ fn what_takes_for_good_is_offered_only_when_switched_on() {
 
 #[test]
 fn tools_tell_what_they_do_to_the_memory() {
-    let hints = |name: &str| tools::tool("x", find(name).unwrap(), &tenants()).annotations.unwrap();
+    let hints = |name: &str| tools::tool("x", find(name).unwrap(), Some(&tenants())).annotations.unwrap();
     let of = |name| (hints(name).read_only_hint, hints(name).destructive_hint);
     assert_eq!(of("retrieve"), (Some(true), Some(false)));
     assert_eq!(of("insert"), (Some(false), Some(false)));
@@ -99,7 +99,7 @@ fn tools_tell_what_they_do_to_the_memory() {
 fn a_wrong_argument_is_told_with_what_would_be_right() {
     let op = find("retrieve").unwrap();
     let error = crate::error::Error::invalid("257 is out of range").field("top_k");
-    let result = tools::failed(op, &tenants(), &error);
+    let result = tools::failed(op, Some(&tenants()), &error);
     assert_eq!(result.is_error, Some(true));
     let text = result.content.first().and_then(|block| block.as_text()).unwrap();
     let told: Value = serde_json::from_str(&text.text).unwrap();
@@ -107,7 +107,7 @@ fn a_wrong_argument_is_told_with_what_would_be_right() {
     assert_eq!((&told["expected"]["type"], &told["expected"]["maximum"]), (&json!("integer"), &json!(256)));
     // A field that is not there: all of them.
     let error = crate::error::Error::invalid("unknown field").field("colour");
-    let text = tools::failed(op, &tenants(), &error)
+    let text = tools::failed(op, Some(&tenants()), &error)
         .content
         .first()
         .and_then(|block| block.as_text())

@@ -15,7 +15,7 @@ pub(super) fn offered(caller: &dyn Caller) -> impl Iterator<Item = (&'static str
 }
 
 /// A tool as clients see it.
-pub(super) fn tool(name: &'static str, op: &OpDef, tenants: &TenantSchema) -> Tool {
+pub(super) fn tool(name: &'static str, op: &OpDef, tenants: Option<&TenantSchema>) -> Tool {
     let (input, output) = (schema::input(op, tenants), schema::output(op));
     let description = input.get("description").and_then(Value::as_str).unwrap_or_default().to_owned();
     let read = op.access == Access::Read;
@@ -41,7 +41,7 @@ pub(super) fn answered(answer: Value) -> CallToolResult {
 
 /// An error as the result of a tool: what is wrong, and of a wrong argument what would be right, so
 /// that a model can correct itself.
-pub(super) fn failed(op: &OpDef, tenants: &TenantSchema, error: &Error) -> CallToolResult {
+pub(super) fn failed(op: &OpDef, tenants: Option<&TenantSchema>, error: &Error) -> CallToolResult {
     let mut told = json!({ "error": error });
     if error.code.is_invalid() {
         let mut expected = Value::Object(schema::input(op, tenants));

@@ -21,6 +21,14 @@ pub fn find<R: Records + ?Sized>(records: &R, view: &View, name: &str) -> Result
     found.ok_or_else(|| unknown(name, view))
 }
 
+/// The node that the value of a request's field names, as [`find`] does in a transaction.
+///
+/// # Errors
+/// `not_found` with the field.
+pub fn named(tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
+    find(tx, tx.view(), name).map_err(|error| error.field(field))
+}
+
 /// The node, when it is seen.
 pub fn seen(node: Node, sight: Sight) -> Result<Node> {
     if sight.admits(node.trust) {
@@ -45,8 +53,8 @@ pub fn unknown(name: &str, view: &View) -> Error {
 }
 
 /// A text as one word of a shell's command line.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':');
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '=');
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
     } else {

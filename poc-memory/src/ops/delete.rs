@@ -34,7 +34,7 @@ impl Op for Delete {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Deleted> {
         let deleted = ctx.memory.store.transact(ctx.cause(Self::NAME), |tx| {
-            let node = resolve::find(tx, tx.view(), &self.node)?;
+            let node = resolve::named(tx, &self.node, "node")?;
             delete::apply(tx, node.id)
         })?;
         let delete::Deleted { node, edges } = deleted.value;

@@ -107,7 +107,7 @@ impl Op for Get {
     fn run(self, ctx: &Ctx<'_>) -> Result<Shown> {
         let memory = ctx.memory;
         let reading = Reading::of(memory, self.at)?.seeing(ctx.sight(self.quarantined).quarantined);
-        let node = reading.find(&self.node)?;
+        let node = reading.find(&self.node).map_err(|error| error.field("node"))?;
         let freshness = reading.freshness();
         let view = reading.view();
         let note = Note::read(&reading, view, node.id)?.ok_or_else(|| resolve::unknown(&self.node, view))?;

@@ -77,7 +77,8 @@ impl Op for History {
     type Output = Changes;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Changes> {
-        let history = history::find(ctx.memory, &self.node, ctx.sight(self.quarantined))?;
+        let history = history::find(ctx.memory, &self.node, ctx.sight(self.quarantined))
+            .map_err(|error| error.field("node"))?;
         Ok(Changes {
             id: history.id,
             key: history.key,

@@ -156,7 +156,8 @@ impl Op for Insert {
 
 impl Insert {
     fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
-        let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose()?;
+        let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose();
+        let old = old.map_err(|error| error.field("supersedes"))?;
         Ok(Draft {
             title: self.title,
             body: self.body,

@@ -42,8 +42,8 @@ impl Op for Visit {
         let outcome = self.outcome.unwrap_or(VisitOutcome::Processed);
         let done = ctx.memory.store.transact(cause, |tx| {
             let mut keys = Vec::with_capacity(self.nodes.len());
-            for name in &self.nodes {
-                let node = resolve::find(tx, tx.view(), name)?;
+            for (at, name) in self.nodes.iter().enumerate() {
+                let node = resolve::named(tx, name, &format!("nodes[{at}]"))?;
                 visit::record(tx, &self.agent, node.id, outcome, now)?;
                 keys.push(node.key);
             }

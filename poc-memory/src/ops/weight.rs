@@ -37,7 +37,7 @@ impl Op for Weight {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let done = ctx.memory.store.transact(cause, |tx| {
-            let node = resolve::find(tx, tx.view(), &self.node)?;
+            let node = resolve::named(tx, &self.node, "node")?;
             let weighed = weigh::change(tx, node.id, self.value, &ctx.memory.config.weight, now)?;
             Ok(Weighed { key: node.key, before: weighed.before, weight: weighed.after })
         })?;

@@ -184,8 +184,8 @@ impl Caller for Here {
         }
     }
 
-    fn tenants(&self) -> &TenantSchema {
-        &self.shared.memory.config.tenant_schema
+    fn tenants(&self) -> Option<&TenantSchema> {
+        Some(&self.shared.memory.config.tenant_schema)
     }
 }
 

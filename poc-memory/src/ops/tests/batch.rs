@@ -41,7 +41,7 @@ fn each_note_is_told_what_became_of_it() {
     let wrong = |at: usize| (notes[at]["error"]["code"].clone(), notes[at]["error"]["at"]["field"].clone());
     assert_eq!(wrong(1), (json!("conflict"), json!("notes[1].key")));
     assert_eq!(wrong(3), (json!("invalid_argument"), json!("notes[3].type")));
-    assert_eq!(wrong(5), (json!("not_found"), json!("notes[5]")));
+    assert_eq!(wrong(5), (json!("not_found"), json!("notes[5].supersedes")));
     let op = find("insert").unwrap();
     assert_eq!((op.exit)(&answer).unwrap(), Exit::Failed);
     insta::assert_snapshot!((op.show)(&answer).unwrap(), @r"
