@@ -125,7 +125,9 @@ impl Client {
         let config = session.config()?;
         if !session.globals.tenant.is_empty() {
             return Err(Error::invalid("over HTTP every request names its own tenant")
-                .hint("leave `--tenant` out, or `--http`: a server started for the assistant can be given one")
+                .hint(
+                    "leave `--tenant` out, or `--http`: a server started for the assistant can be given one",
+                )
                 .field(tenancy::FIELD));
         }
         if !config.mcp.http {

@@ -38,7 +38,9 @@ pub(super) fn page(caller: &dyn Caller, cursor: Option<&str>) -> Result<(Vec<Res
     let pipeline = format!("all | sort:timestamp | offset:{start} | limit:{}", PAGE + 1);
     let found = match caller.call(op, json!({ "pipeline": [pipeline] })) {
         // A list of notes names no tenant: where every request must, there is none.
-        Err(error) if error.code.is_invalid() && caller.tenants().is_some_and(TenantSchema::demands) => return Ok((Vec::new(), None)),
+        Err(error) if error.code.is_invalid() && caller.tenants().is_some_and(TenantSchema::demands) => {
+            return Ok((Vec::new(), None));
+        }
         found => found?,
     };
     let hits = found.get("results").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();

@@ -67,8 +67,7 @@ impl Op for Link {
         let kind = self.kind.unwrap_or(EdgeKind::Link);
         let strength = self.strength.unwrap_or(link::STRENGTH);
         let done = ctx.memory.store.transact(cause, |tx| {
-            let (from, to) =
-                (resolve::named(tx, &self.from, "from")?, resolve::named(tx, &self.to, "to")?);
+            let (from, to) = (resolve::named(tx, &self.from, "from")?, resolve::named(tx, &self.to, "to")?);
             let (status, strength) = if self.remove {
                 let removed = link::remove(tx, from.id, kind, to.id)?;
                 (if removed { Status::Removed } else { Status::NotPresent }, None)
