@@ -141,6 +141,9 @@ const SESSION: &[&[&str]] = &[
     &["profile", "remote", "status"],
     &["profile", "remote", "detach"],
     &["profile", "remote", "status"],
+    &["consolidate", "--dry-run"],
+    &["consolidate"],
+    &["consolidate"],
     &["stats"],
 ];
 

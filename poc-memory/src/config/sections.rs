@@ -53,6 +53,8 @@ section!(
         explore: Explore,
         /// The op `view`.
         view: Drawing,
+        /// The op `consolidate`.
+        consolidate: Consolidate,
         /// Pipelines by the names they are used under: `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
         /// The Model Context Protocol.
@@ -293,6 +295,13 @@ section!(
         weak_vec: f64,
         /// What a cross-encoder must say for STRONG.
         strong_ce: f64,
+    }
+);
+section!(
+    /// The op `consolidate`.
+    Consolidate {
+        /// How long after its date a note is deleted for good.
+        keep_expired: Span,
     }
 );
 section!(

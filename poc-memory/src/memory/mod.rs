@@ -3,6 +3,7 @@
 pub mod batch;
 mod chunks;
 pub mod classify;
+pub mod consolidate;
 pub mod delete;
 pub mod diff;
 mod draft;

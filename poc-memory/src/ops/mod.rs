@@ -5,6 +5,7 @@ mod agent;
 mod answer;
 mod argument;
 mod classify;
+mod consolidate;
 mod daemon;
 mod def;
 mod delete;
@@ -99,6 +100,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<visit::Visit>(),
     OpDef::of::<history::History>(),
     OpDef::of::<stats::Stats>(),
+    OpDef::of::<consolidate::Consolidate>(),
     OpDef::of::<profile::Bind>(),
     OpDef::of::<profile::Status>(),
     OpDef::of::<profile::RemoteSync>(),

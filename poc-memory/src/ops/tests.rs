@@ -1,6 +1,7 @@
 //! Every verb of the graph through the table: words in, words and values out.
 
 mod batch;
+mod consolidate;
 mod fresh;
 mod learning;
 mod past;

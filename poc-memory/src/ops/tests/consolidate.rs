@@ -1,0 +1,34 @@
+//! Housekeeping through the table.
+
+use super::*;
+use serde_json::json;
+
+#[test]
+fn notes_past_their_date_leave_and_nothing_else_does() {
+    let memory = filled();
+    json(&memory, "insert --key lunch -t 'Lentil soup' -k food --expires 2026-11-21T10:00:00Z");
+    json(&memory, "link btree lunch");
+    insta::assert_snapshot!(say(&memory, "consolidate"), @"0 notes past their date pruned, 0 notes deleted for good, 0 edges and 0 keywords removed");
+    memory.clock.advance(Span::HOUR);
+    insta::assert_snapshot!(say(&memory, "consolidate --dry-run"), @"1 note past their date would be pruned, 0 notes would be deleted for good, 0 edges and 1 keyword would be removed");
+    let seq = memory.store.view().seq;
+    insta::assert_snapshot!(say(&memory, "consolidate"), @"1 note past their date pruned, 0 notes deleted for good, 0 edges and 1 keyword removed");
+    assert_eq!(memory.store.view().seq, seq + 1);
+    assert_eq!(json(&memory, "stats")["by_state"], json!({"active": 2, "expired": 1}));
+    assert_eq!(json(&memory, "get lunch")["state"], "expired");
+    assert_eq!(json(&memory, "history lunch")["changes"].as_array().unwrap().len(), 2);
+    let second = json(&memory, "consolidate");
+    assert_eq!(
+        second,
+        json!({"pruned_nodes": 0, "deleted_nodes": 0, "removed_edges": 0, "removed_keywords": 0, "dry_run": false})
+    );
+    assert_eq!(memory.store.view().seq, seq + 1, "nothing is written when there is nothing to do");
+
+    memory.clock.advance(Span(30 * Span::DAY.0));
+    let id = json(&memory, "get lunch")["id"].as_str().unwrap().to_owned();
+    let third = json(&memory, "consolidate");
+    assert_eq!((&third["deleted_nodes"], &third["removed_edges"]), (&json!(1), &json!(1)));
+    assert!(say(&memory, "get lunch").starts_with("not_found"));
+    assert_eq!(json(&memory, &format!("history {id}"))["changes"][2]["did"], "deleted");
+    assert_eq!(json(&memory, "stats")["nodes"], json!(2));
+}
