@@ -48,6 +48,8 @@ pub struct Write {
     pub temporal_within: Span,
     /// Bytes a message may have.
     pub max_message_bytes: usize,
+    /// Chunks a message may have: they are written, and forgotten, at once.
+    pub max_chunks: usize,
     /// Bytes the metadata of a message may have, as JSON.
     pub max_metadata_bytes: usize,
 }
@@ -70,6 +72,8 @@ pub struct Recall {
     pub depth_factor: f64,
     /// What the edges between two notes found together gain, times the lesser likeness.
     pub co_retrieval_base: f64,
+    /// Of the notes found, how many of the best are tied to each other.
+    pub co_retrieval_notes: usize,
     /// How many times the base an edge gains that led to a hit.
     pub co_traversal_multiplier: f64,
 }
@@ -106,6 +110,9 @@ impl Write {
     pub(super) fn check(&self) -> Result<()> {
         if self.chunk_window == 0 {
             return wrong("write", "chunk-window", 0, "a number from 1 up; 3 is usual");
+        }
+        if self.max_chunks == 0 {
+            return wrong("write", "max-chunks", 0, "a number from 1 up; 1024 is usual");
         }
         // A longer stride would leave sentences out.
         if !(1..=self.chunk_window).contains(&self.chunk_stride) {
@@ -165,6 +172,7 @@ mod tests {
         };
         let files = [
             "write.chunk-window = 0",
+            "write.max-chunks = 0",
             "write.chunk-stride = 4",
             "write.chunk-stride = 0",
             "[write]\nchunk-window = 5\nchunk-stride = 5",
@@ -178,6 +186,7 @@ mod tests {
         let all: Vec<String> = files.iter().map(|file| told(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
         config.toml:1:7: `write.chunk-window`: `chunk-window` cannot be 0; a number from 1 up; 3 is usual
+        config.toml:1:7: `write.max-chunks`: `max-chunks` cannot be 0; a number from 1 up; 1024 is usual
         config.toml:1:7: `write.chunk-stride`: `chunk-stride` cannot be 4; a number from 1 to `chunk-window`, 3; 2 is usual
         config.toml:1:7: `write.chunk-stride`: `chunk-stride` cannot be 0; a number from 1 to `chunk-window`, 3; 2 is usual
         taken

@@ -20,13 +20,12 @@ pub(super) fn chunks<'a>(text: &'a str, config: &config::Write) -> Vec<&'a str> 
 
 /// Where the sentences of a text stand, blank ones left out.
 fn sentences(text: &str, language: &str) -> Vec<Range<usize>> {
-    let mut at = 0;
-    let places = sentencex::segment(language, text).into_iter().map(|sentence| {
-        let start = at;
-        at += sentence.len();
-        (start..at, sentence)
-    });
-    places.filter(|(_, sentence)| !sentence.trim().is_empty()).map(|(place, _)| place).collect()
+    // Places rather than texts: of a long text the splitter leaves out blank lines.
+    let sentences = sentencex::get_sentence_boundaries(language, text).into_iter();
+    sentences
+        .filter(|sentence| !sentence.text.trim().is_empty())
+        .map(|sentence| sentence.start_byte..sentence.end_byte)
+        .collect()
 }
 
 /// Windows over `count` things: each of `size` but for the last, which ends at the end.
@@ -120,12 +119,56 @@ mod tests {
         /// Whatever the text: no sentence is lost, and the splitter neither panics nor changes a byte.
         #[test]
         fn every_sentence_is_in_a_chunk(text in "([A-Za-zé。 .!?\n\"()']|Dr\\. |e\\.g\\. |\\PC){0,120}") {
-            prop_assert_eq!(sentencex::segment("en", &text).concat(), text.clone());
+            let places = sentences(&text, "en");
+            prop_assert_eq!(lost(&text, &places), "");
             let chunks = cut(&text);
-            for place in sentences(&text, "en") {
+            for place in places {
                 let sentence = text[place].trim();
                 prop_assert!(chunks.iter().any(|chunk| chunk.contains(sentence)), "{:?} {:?}", sentence, chunks);
             }
         }
+    }
+
+    /// What of a text no sentence has, or several have, but for white space.
+    fn lost(text: &str, places: &[Range<usize>]) -> String {
+        let held = |at: usize| places.iter().filter(|place| place.contains(&at)).count();
+        text.char_indices().filter(|(at, c)| !c.is_whitespace() && held(*at) != 1).map(|(_, c)| c).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+        /// The splitter takes long texts apart at blank lines first.
+        #[test]
+        fn nothing_of_a_long_text_is_lost(
+            paragraphs in proptest::collection::vec("([A-Za-zéß文字。🦀 ]{1,40}[.!?。] ?){1,6}", 30..60),
+            gaps in proptest::collection::vec("\n{1,4}|\n\r\n| \n \n", 60),
+        ) {
+            let mut text = String::new();
+            while text.len() <= 11_000 {
+                for (paragraph, gap) in paragraphs.iter().zip(&gaps) {
+                    text.push_str(paragraph);
+                    text.push_str(gap);
+                }
+            }
+            let places = sentences(&text, "en");
+            prop_assert_eq!(lost(&text, &places), "");
+            let config = Config::defaults().unwrap().write;
+            let expected: Vec<&str> = windows(places.len(), config.chunk_window, config.chunk_stride)
+                .into_iter()
+                .map(|window| text[places[window.start].start..places[window.end - 1].end].trim())
+                .collect();
+            prop_assert_eq!(chunks(&text, &config), expected);
+        }
+    }
+
+    #[test]
+    fn a_paragraph_after_the_first_ten_kilobytes_is_whole() {
+        let paragraph = "Die Flut kommt um sechs Uhr früh. Das Wasser steht am höchsten Punkt. Es fällt wieder.";
+        let text = [paragraph; 200].join("\n\n");
+        let places = sentences(&text, "de");
+        assert_eq!(places.len(), 600);
+        let told: Vec<&str> = places[597..].iter().map(|place| text[place.clone()].trim()).collect();
+        assert_eq!(told.join(" "), paragraph);
+        assert_eq!(lost(&text, &places), "");
     }
 }

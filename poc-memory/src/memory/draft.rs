@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 pub const EMOTION_MAX: f32 = 10.0;
 
 /// Characters a title taken from the body may have.
-const DERIVED_TITLE_CHARS: usize = 80;
+pub(super) const DERIVED_TITLE_CHARS: usize = 80;
 
 /// A note to store. What is `None` gets its default, or stays as it was when a node is updated.
 #[derive(Clone, Debug)]

@@ -79,7 +79,7 @@ pub struct Note {
     /// The last visit by each agent, by agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<NoteVisit>,
-    /// The message this is a chunk of; it stands at the first of its chunks.
+    /// The message this is a chunk of; it stands at the first that still is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<NoteMessage>,
     /// Markdown.
@@ -173,11 +173,12 @@ impl Note {
             })
             .collect();
         visits.sort_by(|a, b| a.agent.cmp(&b.agent));
-        let message = message::of(records, id, node.source.as_deref())?
-            .map(|(_, message)| message)
-            .filter(|message| message.chunks.iter().find(|&&chunk| view.find(chunk).is_some()) == Some(&id))
-            .map(NoteMessage::of)
-            .transpose()?;
+        let message = match message::of(records, id, node.source.as_deref())? {
+            Some((_, message)) if first_of(records, view, &message)? == Some(id) => {
+                Some(NoteMessage::of(message)?)
+            }
+            _ => None,
+        };
         Ok(Some(Note {
             schema_version: SCHEMA_VERSION,
             id,
@@ -304,6 +305,18 @@ impl Note {
         draft::known_type(&self.node_type.0, config)?;
         draft::check_size(&self.title, &self.body, &self.keywords, config.insert.max_node_bytes)
     }
+}
+
+/// The first node of a message that still is a chunk of it: some may be gone or say that they come from
+/// elsewhere.
+fn first_of<R: Records + ?Sized>(records: &R, view: &View, message: &Message) -> Result<Option<NodeId>> {
+    for &chunk in message.chunks.iter().filter(|&&chunk| view.find(chunk).is_some()) {
+        let source = records.node(chunk)?.and_then(|node| node.source);
+        if ChunkOf::source(source.as_deref()).is_some_and(|of| of.message == message.id) {
+            return Ok(Some(chunk));
+        }
+    }
+    Ok(None)
 }
 
 impl NoteMessage {

@@ -26,7 +26,7 @@ pub fn mark(
     config: &Config,
     now: Timestamp,
 ) -> Result<Marked> {
-    check(since, strength, now)?;
+    check(since, strength, config, now)?;
     let reach = now.seconds_since(since);
     let mut marked = Marked::default();
     for (created, id) in newest(tx.view(), since, now, config.reinforce.mark_nodes) {
@@ -39,8 +39,10 @@ pub fn mark(
     Ok(marked)
 }
 
-fn check(since: Timestamp, strength: f64, now: Timestamp) -> Result<()> {
-    if !(strength.is_finite() && strength > 0.0) {
+fn check(since: Timestamp, strength: f64, config: &Config, now: Timestamp) -> Result<()> {
+    // Times the fade of 0 at the far end an infinite gain would be no number.
+    let gain = strength * config.reinforce.delta;
+    if !(strength.is_finite() && strength > 0.0 && gain.is_finite()) {
         return Err(Error::invalid(format!("a strength of {strength} is out of range"))
             .hint("give a number above 0; 1 is a use")
             .field("strength"));

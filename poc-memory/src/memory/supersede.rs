@@ -65,7 +65,7 @@ pub(super) fn successor(tx: &Tx<'_>, old: NodeId) -> Result<Option<Node>> {
 /// Takes a node out of retrieval.
 pub(super) fn retire(tx: &mut Tx<'_>, mut node: Node, now: Timestamp) -> Result<()> {
     node.state = State::Superseded;
-    node.version += 1;
+    node.version = node.version.saturating_add(1);
     node.modified = now;
     tx.put_node(&node)
 }

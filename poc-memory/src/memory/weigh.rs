@@ -79,8 +79,9 @@ pub struct Bumped {
 }
 
 /// A use that somebody speaks well (`delta` above 0) or ill of: counts it, and moves the weight, as
-/// decayed to `now`, by `delta`. A gain is dampened near the cap, where the settings say so. Within the
-/// refractory time after the last use the weight stays; to be born is no use.
+/// decayed to `now`, by `delta`. A gain is dampened near the cap, where the settings say so. Once a node was used, its
+/// weight stays within the refractory time after it was last written, be that by a use or by hand; to be
+/// born is no use.
 pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Timestamp) -> Result<Bumped> {
     let rules = &config.reinforce;
     let last = tx.activity(id)?.filter(|activity| activity.accesses > 0).map(|activity| activity.touched);

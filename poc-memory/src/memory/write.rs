@@ -1,7 +1,7 @@
 //! Storing a message: chunks that are nodes of their own, tied to each other and to what was written
 //! just before.
 
-use super::draft::{self, check_size, title_of};
+use super::draft::{self, DERIVED_TITLE_CHARS, check_size, title_of};
 use super::{Memory, chunks, key, plan};
 use crate::config;
 use crate::error::{Error, Result};
@@ -11,9 +11,6 @@ use crate::graph::{
 };
 use crate::store::{Cause, Tx};
 use serde_json::{Map, Value};
-
-/// Characters of a title that no line of the text gives.
-const TITLE_CHARS: usize = 80;
 
 /// A message to write.
 #[derive(Clone, Debug)]
@@ -102,10 +99,23 @@ fn checked(draft: &Draft, config: &config::Write) -> Result<String> {
 fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> {
     let text = draft::tidy(&message.text);
     let chunks = chunks::chunks(&text, &memory.config.write);
+    let most = memory.config.write.max_chunks;
+    if chunks.len() > most {
+        return Err(Error::invalid(format!(
+            "the message has {} chunks of a few sentences, a message may have {most}",
+            chunks.len()
+        ))
+        .hint("split it into several")
+        .field("message"));
+    }
     let node = |(place, chunk): (usize, &str)| {
         let title = title_of(chunk)
-            .unwrap_or_else(|| chunk.chars().filter(|c| !c.is_control()).take(TITLE_CHARS).collect());
-        check_size(&title, chunk, &[], memory.config.insert.max_node_bytes)?;
+            .unwrap_or_else(|| chunk.chars().filter(|c| !c.is_control()).take(DERIVED_TITLE_CHARS).collect());
+        check_size(&title, chunk, &[], memory.config.insert.max_node_bytes).map_err(|error| {
+            Error { message: format!("chunk {} of the message: {}", place + 1, error.message), ..error }
+                .hint("end its sentences sooner: a chunk has a few whole ones")
+                .field("message")
+        })?;
         let mut node = Node {
             id: memory.new_node_id(),
             tenant: memory.store.tenant(),

@@ -8,7 +8,8 @@ use crate::memory::{delete, resolve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Delete a note for good, with its edges and visits. `supersede` is the gentle way.
+/// Delete a note for good, with its edges and visits. `supersede` is the gentle way. What a
+/// chunk of a message says is still in its message: `forget` takes that.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Delete {

@@ -10,7 +10,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Forget a message for good, or all messages written before a moment, with their chunks, vectors and
-/// edges. Notes that were stored otherwise stay, and so does what others made of the messages.
+/// edges. Notes that were stored otherwise stay, and so does what others made of the messages. A message
+/// that the remote has, too, comes back with the next synchronisation unless it is forgotten there.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Forget {

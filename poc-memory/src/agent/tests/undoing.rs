@@ -5,6 +5,8 @@ use crate::agent::definition::Definition;
 use crate::agent::ledger;
 use crate::agent::undo::undo;
 use crate::error::Code;
+use crate::memory::weigh;
+use crate::time::Span;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -73,6 +75,55 @@ fn what_was_changed_since_is_left_alone_and_reported() {
     let left: Vec<String> =
         row.applied().filter(|action| !action.undone).map(|action| action.summary.clone()).collect();
     assert_eq!(left.len(), 1);
+}
+
+#[test]
+fn what_use_has_taught_since_stays_and_holds_nothing_back() {
+    let used = |undone: bool| {
+        let (mut world, definition) = world(4);
+        world.config().reinforce.refractory = Span(0);
+        let run = undone.then(|| world.run(&definition, &Script::says(everything())));
+        for _ in 0..2 {
+            world.clock.advance(Span(90 * Span::DAY.0));
+            world.learn();
+        }
+        if let Some(run) = run {
+            let items = undo(&world.memory, &run).unwrap();
+            assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+        }
+        world
+    };
+    let (undone, never) = (used(true), used(false));
+    // The others were not in use meanwhile.
+    for number in [0, 2] {
+        let known = |world: &World| {
+            let node = world.memory.find(&format!("note-{number}")).unwrap();
+            (node.state, world.memory.store.activity(node.id).unwrap().unwrap())
+        };
+        let (one, other) = (known(&undone), known(&never));
+        assert_eq!((one.0, one.1.accesses), (other.0, other.1.accesses));
+        assert!((one.1.weight - other.1.weight).abs() < 1e-9, "{number}: {one:?} {other:?}");
+    }
+    assert!(undone.memory.find("new").is_err() && undone.memory.find("renamed").is_err());
+    // What they were remembered with went with them.
+    for edge in undone.memory.store.edges(undone.memory.find("note-0").unwrap().id).unwrap() {
+        assert!([edge.src, edge.dst].iter().all(|&id| undone.memory.store.node(id).unwrap().is_some()));
+    }
+}
+
+#[test]
+fn a_weight_that_was_set_by_hand_since_is_left_alone() {
+    let (world, definition) = world(2);
+    let reply = json!({"notes": "", "link-add": [], "insert": [], "supersede": [],
+        "weight": [{"reason": "", "node": "N1", "delta": 0.2}]});
+    let run = world.run(&definition, &Script::says(reply));
+    let (id, now) = (world.memory.find("note-0").unwrap().id, world.memory.now());
+    let weight = &world.memory.config.weight;
+    let cause = world.memory.cause("manual", "weight");
+    world.memory.store.transact(cause, |tx| weigh::change(tx, id, weigh::Change::To(3.0), weight, now)).unwrap();
+    let items = undo(&world.memory, &run).unwrap();
+    assert_eq!(items[0].refused.as_deref(), Some("the weight of the note `note-0` changed since"));
+    assert_eq!(world.weight(id), 3.0);
 }
 
 #[test]

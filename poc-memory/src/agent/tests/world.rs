@@ -9,9 +9,11 @@ use crate::chance::SeededChance;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, Trust};
+use crate::memory::recall::{Learning, learn};
 use crate::memory::{Draft, Memory, insert};
 use crate::paths::Paths;
 use crate::query::Names;
+use crate::store::Tx;
 use crate::time::{ManualClock, Timestamp};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -77,6 +79,19 @@ impl World {
             writeln!(text, "  {:?}", self.memory.vectors.of(node.id)).unwrap();
         }
         text
+    }
+
+    /// All live notes are remembered together, and a way led from each to the next.
+    pub(super) fn learn(&self) {
+        let view = self.memory.store.view();
+        let used: Vec<NodeId> =
+            (0..view.slots()).filter(|&ix| view.is_live(ix)).filter_map(|ix| view.id(ix)).collect();
+        let led = used.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        let pairs = used.iter().flat_map(|&a| used.iter().map(move |&b| (a, b)));
+        let together = pairs.filter(|(a, b)| a < b).map(|(a, b)| (a, b, 0.5)).collect();
+        let (learning, now) = (Learning { used, together, led }, self.memory.now());
+        let write = |tx: &mut Tx<'_>| learn(tx, &learning, &self.memory.config, "manual", now);
+        self.memory.store.transact(self.memory.cause("manual", "recall"), write).unwrap();
     }
 
     /// The settings, to change.

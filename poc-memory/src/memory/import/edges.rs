@@ -72,7 +72,12 @@ impl Import<'_> {
                     let moved = |id: NodeId| self.ids.get(&id).copied().unwrap_or(id);
                     for edge in edges {
                         let edge = edge.edge(moved(*id));
-                        ready.push(Ready { place, edge: Edge { dst: moved(edge.dst), ..edge } });
+                        // The cap may be another one where it comes from.
+                        let strength = match edge.kind.is_associative() {
+                            true => edge.strength.min(self.memory.config.edges.cap),
+                            false => edge.strength,
+                        };
+                        ready.push(Ready { place, edge: Edge { dst: moved(edge.dst), strength, ..edge } });
                     }
                 }
                 Pending::Foreign { src: Some(src), links, replaces, .. } => {

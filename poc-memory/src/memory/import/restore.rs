@@ -21,8 +21,11 @@ pub(super) struct Restore {
 pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Result<Restore>>> {
     let mut restores: Vec<Result<Restore>> = Vec::with_capacity(notes.len());
     let mut fresh = Vec::with_capacity(notes.len());
-    for note in notes {
+    let weight = &memory.config.weight;
+    for mut note in notes {
         let checked = note.check(&memory.config);
+        // The bounds may be others where it comes from.
+        note.weight = note.weight.clamp(weight.floor, weight.cap);
         let node = note.node(memory.store.tenant());
         let stored = memory.store.node(note.id)?;
         fresh.push(checked.is_ok() && stored.is_none_or(|stored| stored.content_hash != node.content_hash));

@@ -1,9 +1,11 @@
 //! Stories of imports, and the law that what is exported comes back as it was.
 
 use super::*;
+use crate::config::Config;
 use crate::graph::{Activity, Edge, EdgeKind, Node, State, Trust, Visit, VisitOutcome, content_hash};
 use crate::memory::export;
 use crate::memory::testing::{Scratch, draft};
+use crate::store::Records as _;
 use crate::time::Span;
 use proptest::prelude::*;
 use std::fs;
@@ -294,7 +296,7 @@ fn made() -> impl Strategy<Value = Made> {
             prop::option::of(0i64..4_000_000_000_000),
             1u32..9,
         ),
-        (0.0f64..100.0, any::<u32>(), 0u16..30, prop::option::of(0i64..4_000_000_000_000)),
+        (0.01f64..100.0, any::<u32>(), 0u16..30, prop::option::of(0i64..4_000_000_000_000)),
     );
     (
         prop::collection::vec(node, 1..6),
@@ -406,6 +408,31 @@ proptest! {
         prop_assert_eq!(failures(&report), "");
         prop_assert_eq!(&exported(&by_folder), &all);
     }
+}
+
+#[test]
+fn weights_beyond_the_bounds_are_brought_within() {
+    let memory = Scratch::new();
+    let made = Made {
+        nodes: [(1, 5.0), (2, 1.0)]
+            .map(|(number, weight)| {
+                (crate::graph::testing::node(number), Activity::born(Timestamp(5), weight))
+            })
+            .to_vec(),
+        edges: vec![(0, 1, EdgeKind::CoRetrieval, 7.0, String::new()), (0, 1, EdgeKind::Link, 0.5, String::new())],
+        visits: Vec::new(),
+    };
+    build(&memory, &made);
+    let all = exported(&memory);
+    let mut config = Config::defaults().unwrap();
+    (config.weight.floor, config.weight.cap, config.edges.cap) = (2.0, 3.0, 4.0);
+    let copy = Scratch::with(config);
+    assert_eq!(failures(&lines(&copy, &all)), "");
+    let [one, two] = [0, 1].map(|at| made.nodes[at].0.id);
+    let weight = |id| copy.store.activity(id).unwrap().unwrap().weight;
+    assert_eq!((weight(one), weight(two)), (3.0, 2.0));
+    let strength = |kind| copy.store.edge(one, kind, two).unwrap().unwrap().strength;
+    assert_eq!((strength(EdgeKind::CoRetrieval), strength(EdgeKind::Link)), (4.0, 0.5));
 }
 
 #[test]

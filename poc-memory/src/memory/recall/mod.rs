@@ -92,7 +92,8 @@ struct Found {
 ///    that leaves most counts, then the shorter one.
 /// 4. The best `k` of all by `likeness^α · graph · weight^β` are the hits.
 ///
-/// It teaches that the candidates were used, that the starts belong together, and that the edges of the
+/// It teaches that the candidates were used, that the best of the starts, as many as the settings say, belong
+/// together, and that the edges of the
 /// hits' ways lead somewhere.
 pub fn recall(memory: &Memory, view: &View, wish: &Wish, now: Timestamp) -> Result<Recalled> {
     let config = &memory.config;
@@ -141,7 +142,10 @@ pub fn recall(memory: &Memory, view: &View, wish: &Wish, now: Timestamp) -> Resu
         hits.iter().flat_map(|hit| hit.path.iter().map(|step| (step.from, step.to))).collect();
     let learning = Learning {
         used,
-        together: together(&starts, config.recall.co_retrieval_base),
+        together: together(
+            starts.get(..config.recall.co_retrieval_notes).unwrap_or(&starts),
+            config.recall.co_retrieval_base,
+        ),
         led: led.into_iter().collect(),
     };
     Ok(Recalled { hits, learning })

@@ -139,6 +139,22 @@ fn what_is_found_together_is_tied_by_the_lesser_likeness() {
 }
 
 #[test]
+fn of_many_found_together_the_best_are_tied() {
+    let mut config = Config::defaults().unwrap();
+    config.recall.co_retrieval_notes = 3;
+    let memory = Scratch::with(config);
+    for number in 1..=9 {
+        put_node(&memory, &testing::node(number), &[1, number as i8], 1.0, 0);
+    }
+    let recalled = ask(&memory, &[1, 0], 9, 0, 300);
+    assert_eq!(recalled.hits.len(), 9);
+    let pairs: Vec<_> = recalled.learning.together.iter().map(|(a, b, _)| (*a, *b)).collect();
+    assert_eq!(pairs, [(id(1), id(2)), (id(1), id(3)), (id(2), id(3))]);
+    // As set, the greatest answer writes hundreds of edges and not tens of thousands.
+    assert!(Config::defaults().unwrap().recall.co_retrieval_notes <= 16);
+}
+
+#[test]
 fn ties_and_notes_that_have_faded_are_not_followed() {
     let memory = Scratch::new();
     put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
@@ -249,6 +265,9 @@ fn a_mark_fades_evenly_towards_its_far_end() {
         [1, 2, 3, 4, 5, 6].map(|number| weight(&memory, number)),
         [54.0, 50.0, 52.0, 50.0, 50.0, 50.0]
     );
+    // A gain without bounds times nothing is no number.
+    let mut boundless = Config::clone(&memory.config);
+    boundless.reinforce.delta = 10.0;
     // The newest are marked when there are too many.
     memory.clock.advance(Span::HOUR);
     put(&memory, |tx| {
@@ -261,7 +280,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
         memory
             .store
             .transact(memory.cause("manual", "mark"), |tx| {
-                mark::mark(tx, since, strength, &memory.config, memory.now())
+                mark::mark(tx, since, strength, &boundless, memory.now())
             })
             .unwrap_err()
             .line()
@@ -271,6 +290,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
     `strength`: a strength of NaN is out of range; give a number above 0; 1 is a use
     `since`: 2026-11-21T09:00:00.000Z is not in the past; give an earlier time, or how long ago: `30m`
     ");
+    assert!(refused(hours(2.0), f64::MAX).starts_with("`strength`: a strength of 17976931348623157"));
 }
 
 #[test]

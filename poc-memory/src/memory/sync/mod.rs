@@ -23,7 +23,7 @@ pub use binding::{Binding, Last, Place};
 pub use links::Links;
 pub use remote::Found;
 
-use super::Memory;
+use super::{Memory, message};
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId, Origin, Tenant, Trust};
 use crate::store::{Committed, Store, Tx};
@@ -331,9 +331,13 @@ impl Sync<'_> {
 
         self.here(&plan.deletes, |tx, (id, hash)| {
             // An edit of this moment makes it a note of ours.
-            if tx.node(*id)?.is_some_and(|node| node.content_hash == *hash) {
+            if let Some(node) = tx.node(*id)?.filter(|node| node.content_hash == *hash) {
+                let message = message::of(tx, *id, node.source.as_deref())?;
                 tx.delete_node(*id)?;
                 binding::unmark(tx, self.tenant, *id)?;
+                if let Some((_, message)) = message {
+                    transfer::forget_emptied(tx, &message, &self.remote.store)?;
+                }
                 moved.borrow_mut().deleted += 1;
             }
             Ok(())

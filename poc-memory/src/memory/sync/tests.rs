@@ -2,6 +2,7 @@
 
 mod killed;
 mod laws;
+mod messages;
 mod places;
 mod worked;
 

@@ -3,12 +3,12 @@
 use super::KEYS;
 use super::plan::{Becomes, Parcel};
 use crate::error::Result;
-use crate::graph::{Activity, Node, NodeId};
+use crate::graph::{Activity, Message, Node, NodeId};
 use crate::memory::ties::{self, Mate, Tie};
 use crate::memory::weigh;
-use crate::memory::{Memory, key, plan};
+use crate::memory::{Memory, key, message, plan};
 use crate::rank::decay::lambda;
-use crate::store::{Committed, Tx};
+use crate::store::{Committed, Records, Store, Tx};
 
 /// Notes that are embedded in one call.
 const BATCH: usize = 32;
@@ -20,6 +20,8 @@ pub(super) struct Cargo {
     activity: Activity,
     parts: Vec<Vec<f32>>,
     ties: Vec<Tie>,
+    /// What it is a chunk of.
+    message: Option<Message>,
 }
 
 /// What became of a parcel.
@@ -89,7 +91,15 @@ impl Way<'_> {
             };
             let parts = self.vectors(parcel.id)?;
             let activity = self.born(&node)?;
-            cargo.push(Cargo { parcel, node: (self.adapt)(node), activity, parts, ties: Vec::new() });
+            let message = message::of(&self.from.store, parcel.id, node.source.as_deref())?;
+            cargo.push(Cargo {
+                parcel,
+                node: (self.adapt)(node),
+                activity,
+                parts,
+                ties: Vec::new(),
+                message: message.map(|(_, message)| message),
+            });
         }
         let mut bare: Vec<&mut Cargo> = cargo.iter_mut().filter(|cargo| cargo.parts.is_empty()).collect();
         let nodes: Vec<&Node> = bare.iter().map(|cargo| &cargo.node).collect();
@@ -160,11 +170,42 @@ fn put(tx: &mut Tx<'_>, embedder: &str, cargo: &Cargo) -> Result<Placed> {
         tx.put_activity(node.id, &cargo.activity)?;
     }
     tx.put_vectors(node.id, embedder, &cargo.parts)?;
+    if let Some(message) = &cargo.message {
+        bring(tx, message, parcel.id, node.id)?;
+    }
     ties::unmake(tx, node.id)?;
     if node.state.is_live() {
         ties::make(tx, node.id, &cargo.ties, &node.provenance, node.modified)?;
     }
     Ok(Placed { parcel: *parcel, id: Some(node.id), renamed })
+}
+
+/// Brings the message of a chunk along with it, where it is called `id`: once, with the first of them.
+fn bring(tx: &mut Tx<'_>, message: &Message, from: NodeId, id: NodeId) -> Result<()> {
+    let stored = tx.message(message.id)?;
+    if stored.as_ref().is_some_and(|stored| stored.chunks.contains(&id)) {
+        return Ok(());
+    }
+    let mut message = stored.unwrap_or_else(|| message.clone());
+    match message.chunks.iter_mut().find(|chunk| **chunk == from) {
+        Some(chunk) => *chunk = id,
+        None => message.chunks.push(id),
+    }
+    tx.put_message(&message)
+}
+
+/// Forgets a message here that the remote has forgotten, when the last of its chunks is gone.
+pub(super) fn forget_emptied(tx: &mut Tx<'_>, message: &Message, remote: &Store) -> Result<()> {
+    if remote.message(message.id)?.is_some() {
+        return Ok(());
+    }
+    for &chunk in &message.chunks {
+        let source = tx.node(chunk)?.and_then(|node| node.source);
+        if message::of(tx, chunk, source.as_deref())?.is_some_and(|(of, _)| of.message == message.id) {
+            return Ok(());
+        }
+    }
+    tx.delete_message(message.id)
 }
 
 /// What a note becomes by a text that its twin in the other store was given: its name, its age and

@@ -6,6 +6,7 @@ use crate::error::Code;
 use crate::memory::import::{Options, Source, import};
 use crate::memory::testing::{Scratch, draft};
 use crate::memory::{export, forget, insert, message};
+use crate::store::Records as _;
 use crate::time::Span;
 use serde_json::json;
 
@@ -172,6 +173,47 @@ fn what_cannot_be_written_is_refused_and_nothing_changes() {
     invalid_argument: `metadata`: the metadata have 36 bytes as JSON, they may have 30; put what is long into the message
     ");
     assert_eq!(memory.store.view().seq, 0);
+}
+
+#[test]
+fn a_message_of_too_many_chunks_or_too_long_a_sentence_is_refused() {
+    let mut config = Config::defaults().unwrap();
+    (config.write.max_chunks, config.insert.max_node_bytes) = (3, 120);
+    let memory = Scratch::with(config);
+    assert_eq!(message(&memory, SIX).nodes.len(), 3);
+    let seq = memory.store.view().seq;
+    let told = [
+        refused(&memory, &format!("{SIX} Seven is a lock. Eight is a log."), json!({})),
+        refused(&memory, &format!("Short. {}.", "and so on ".repeat(20).trim()), json!({})),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    invalid_argument: `message`: the message has 4 chunks of a few sentences, a message may have 3; split it into several
+    invalid_argument: `message`: chunk 1 of the message: the note has 286 bytes of text, a node may have 120; end its sentences sooner: a chunk has a few whole ones
+    ");
+    assert_eq!(memory.store.view().seq, seq);
+}
+
+#[test]
+fn a_message_is_exported_whatever_became_of_its_first_chunk() {
+    let memory = Scratch::new();
+    let written = message(&memory, SIX);
+    let first = node(&memory, written.nodes[0]);
+    let moved = crate::memory::Draft {
+        key: Some(first.key.clone()),
+        source: Some("a book".into()),
+        update: true,
+        ..draft(&first.body)
+    };
+    memory.insert(moved).unwrap();
+    let mut out = Vec::new();
+    export::json_lines(&memory, &mut out, &|_, _| {}).unwrap();
+    let copy = Scratch::new();
+    let source = Source::Text(String::from_utf8(out).unwrap());
+    let report = import(&copy, &source, &Options::default(), &|_, _| {}).unwrap();
+    assert_eq!((report.inserted, report.failed.len()), (3, 0), "{report:?}");
+    let record = |memory: &Scratch| memory.store.message(written.message).unwrap();
+    assert_eq!(record(&copy), record(&memory));
+    assert!(record(&copy).is_some());
 }
 
 #[test]
