@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn a_paragraph_after_the_first_ten_kilobytes_is_whole() {
-        let paragraph = "Die Flut kommt um sechs Uhr früh. Das Wasser steht am höchsten Punkt. Es fällt wieder.";
+        let paragraph =
+            "Die Flut kommt um sechs Uhr früh. Das Wasser steht am höchsten Punkt. Es fällt wieder.";
         let text = [paragraph; 200].join("\n\n");
         let places = sentences(&text, "de");
         assert_eq!(places.len(), 600);

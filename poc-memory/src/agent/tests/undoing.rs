@@ -120,7 +120,11 @@ fn a_weight_that_was_set_by_hand_since_is_left_alone() {
     let (id, now) = (world.memory.find("note-0").unwrap().id, world.memory.now());
     let weight = &world.memory.config.weight;
     let cause = world.memory.cause("manual", "weight");
-    world.memory.store.transact(cause, |tx| weigh::change(tx, id, weigh::Change::To(3.0), weight, now)).unwrap();
+    world
+        .memory
+        .store
+        .transact(cause, |tx| weigh::change(tx, id, weigh::Change::To(3.0), weight, now))
+        .unwrap();
     let items = undo(&world.memory, &run).unwrap();
     assert_eq!(items[0].refused.as_deref(), Some("the weight of the note `note-0` changed since"));
     assert_eq!(world.weight(id), 3.0);

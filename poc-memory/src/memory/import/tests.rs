@@ -419,7 +419,10 @@ fn weights_beyond_the_bounds_are_brought_within() {
                 (crate::graph::testing::node(number), Activity::born(Timestamp(5), weight))
             })
             .to_vec(),
-        edges: vec![(0, 1, EdgeKind::CoRetrieval, 7.0, String::new()), (0, 1, EdgeKind::Link, 0.5, String::new())],
+        edges: vec![
+            (0, 1, EdgeKind::CoRetrieval, 7.0, String::new()),
+            (0, 1, EdgeKind::Link, 0.5, String::new()),
+        ],
         visits: Vec::new(),
     };
     build(&memory, &made);

@@ -21,9 +21,8 @@ fn forget(memory: &Memory, id: MessageId) -> Result<forget::Forgotten> {
 /// How many notes say that they are chunks, and how many the message knows.
 fn chunks(memory: &Memory) -> (usize, usize) {
     let said: Vec<Node> = notes(memory).into_iter().filter(|node| node.source.is_some()).collect();
-    let known = |node: &&Node| {
-        message::origin(&memory.store, node.id, node.source.as_deref()).unwrap().is_some()
-    };
+    let known =
+        |node: &&Node| message::origin(&memory.store, node.id, node.source.as_deref()).unwrap().is_some();
     (said.len(), said.iter().filter(known).count())
 }
 
