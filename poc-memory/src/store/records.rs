@@ -2,7 +2,7 @@
 //!
 //! A source speaks for one tenant: what belongs to another one is not there.
 
-use super::engine::Engine;
+use super::engine::{Engine, Visitor};
 use super::{Record, Table, keys};
 use crate::error::Result;
 use crate::graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, Visit};
@@ -104,7 +104,7 @@ impl Own<'_> {
         &self,
         table: Table,
         prefix: &[u8],
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
+        each: &mut Visitor,
     ) -> Result<()> {
         let full = table.full(self.tenant, prefix);
         let front = full.len() - prefix.len();
