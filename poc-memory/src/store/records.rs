@@ -100,12 +100,7 @@ pub(super) struct Own<'a> {
 impl Own<'_> {
     /// Calls `each` with the key and value of every record of a table whose key starts with
     /// `prefix`, by key, until it fails.
-    pub(super) fn scan(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        each: &mut Visitor,
-    ) -> Result<()> {
+    pub(super) fn scan(&self, table: Table, prefix: &[u8], each: &mut Visitor) -> Result<()> {
         let full = table.full(self.tenant, prefix);
         let front = full.len() - prefix.len();
         self.engine.scan(&full, &mut |key, value| each(key.get(front..).unwrap_or_default(), value))
