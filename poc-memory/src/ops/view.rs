@@ -142,7 +142,7 @@ impl Op for View {
 
 fn nodes(ctx: &Ctx<'_>, reading: &Reading<'_>, drawing: &Drawing) -> Result<Vec<Node>> {
     let view = reading.view();
-    let node = |(((&ix, community), plane), space): (((&Ix, &Option<u32>), &[f64; 2]), &[f64; 3])| {
+    let node = |ix: Ix, community: Option<u32>, plane: &[f64; 2], space: &[f64; 3]| {
         let id = view.id(ix).zip(view.state(ix));
         let (id, state) = id.ok_or_else(|| Error::internal("a note to draw is not there"))?;
         Ok(Node {
@@ -152,7 +152,7 @@ fn nodes(ctx: &Ctx<'_>, reading: &Reading<'_>, drawing: &Drawing) -> Result<Vec<
             title: reading.node(id)?.map(|node| node.title).unwrap_or_default(),
             node_type: view.type_name(ix).to_owned(),
             state,
-            community: *community,
+            community,
             weight: weight_at(view, ix, &ctx.memory.config.weight, reading.now()),
             degree: view.degree(ix),
             position: plane.map(|x| rounded(x, 1e3)),
@@ -160,7 +160,8 @@ fn nodes(ctx: &Ctx<'_>, reading: &Reading<'_>, drawing: &Drawing) -> Result<Vec<
         })
     };
     let Drawing { nodes, communities, layout, .. } = drawing;
-    nodes.iter().zip(communities).zip(&layout.plane).zip(&layout.space).map(node).collect()
+    let all = nodes.iter().zip(communities).zip(layout.plane.iter().zip(&layout.space));
+    all.map(|((&ix, &community), (plane, space))| node(ix, community, plane, space)).collect()
 }
 
 /// To 1/`parts`. A zero has no sign.

@@ -54,7 +54,9 @@ proptest! {
 fn an_edge_that_is_no_tie_counts_once_and_goes_with_its_ends() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
-    (1..=3).for_each(|number| drop(put(&store, number)));
+    for number in 1..=3 {
+        put(&store, number);
+    }
     let kinds = || store.view().edges_by_kind().into_iter().collect::<Vec<_>>();
     let tie = |a, b, kind| store.transact(cause(), |tx| tx.put_edge(&edge(a, b, kind, 1.0))).unwrap();
     tie(1, 2, EdgeKind::Supersedes);
