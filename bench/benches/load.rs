@@ -3,7 +3,15 @@
 //!
 //! `cargo build --release && cargo bench -p poc-bench --bench load [-- --clients=N --seconds=N]`
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a bench")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a bench"
+)]
 
 use poc_bench::measure::{Line, Report, folder, median, once, percentile};
 use poc_memory::client::Client;
