@@ -215,10 +215,10 @@ fn verbs_say_what_they_did() {
     $ delete btree
     deleted `btree` and 4 edges
     $ delete btree
-    not_found: there is no node `btree`
+    not_found: `node`: there is no node `btree`
     `poc-memory search btree` looks for it
     $ get jurnal
-    not_found: there is no node `jurnal`
+    not_found: `node`: there is no node `jurnal`
     did you mean `journal`?
     $ search
     invalid_argument: there is nothing to search for

@@ -91,7 +91,7 @@ fn what_people_read() {
     `btree` weighs 1.990 (before: 1.000)
     `btree` weighs 1.990 (before: 1.990): it was used just before, so that changes nothing
     `journal` weighs 0.010 (before: 1.000)
-    not_found: there is no node `nothing`
+    not_found: `node`: there is no node `nothing`
     `poc-memory search nothing` looks for it0 notes strengthened, 2 skipped as used just before
     invalid_argument: `since`: 2026-11-21T09:00:00.000Z is not in the past
     give an earlier time, or how long ago: `30m`

@@ -170,7 +170,7 @@ fn times_that_have_no_past() {
     For more information, try '--help'.
     ");
     insta::assert_snapshot!(say(&memory, "get jurnal --at 30m"), @r"
-    not_found: there is no node `jurnal`
+    not_found: `node`: there is no node `jurnal`
     did you mean `journal`?
     ");
 }
