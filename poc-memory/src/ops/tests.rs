@@ -2,6 +2,7 @@
 
 mod batch;
 mod consolidate;
+mod counts;
 mod fresh;
 mod learning;
 mod past;

@@ -7,6 +7,7 @@ use crate::agent::undo::undo;
 use crate::error::Code;
 use crate::memory::weigh;
 use crate::time::Span;
+use crate::store::testing::{counted_by, counted_by_hand};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -175,5 +176,7 @@ proptest! {
             prop_assert!(items.iter().all(|item| item.refused.is_none()), "{:?} {:?}", items, outcomes(&run));
             prop_assert_eq!(world.graph(), before);
         }
+        let store = &world.memory.store;
+        prop_assert_eq!(counted_by(&store.view()), counted_by_hand(store));
     }
 }
