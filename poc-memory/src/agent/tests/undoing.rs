@@ -6,8 +6,8 @@ use crate::agent::ledger;
 use crate::agent::undo::undo;
 use crate::error::Code;
 use crate::memory::weigh;
-use crate::time::Span;
 use crate::store::testing::{counted_by, counted_by_hand};
+use crate::time::Span;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
