@@ -357,6 +357,7 @@ mod tests {
         {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":4,"maximum":32},"description":"Ways that go on after each hop, 1 to 32"}
         {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":12,"maximum":256},"description":"Notes that are enough, 1 to 256"}
         {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,\na person always"}
+        {"name":"tenant","in":"query","required":false,"schema":{"type":"array","items":{"type":"string","pattern":"="}},"description":"Whose memory this is about: `{\"key\": \"value\"}`. Each tenant sees its own notes alone; without one it is the default tenant's"}
         "#);
     }
 }
