@@ -142,6 +142,7 @@ pub struct At {
     pub got: Option<String>,
     /// What would be right there, as a JSON Schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     pub expected: Option<serde_json::Value>,
     /// The file, as the caller named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -96,7 +96,7 @@ async def reads(client, note):
     check((await call(client, "memory_history", {"node": note["key"]}))["changes"], "no history")
     uri = f"memory://nodes/{note['key']}"
     templates = (await client.list_resource_templates()).resource_templates
-    check([template.uri_template for template in templates] == ["memory://nodes/{node}"], f"{templates}")
+    check([template.uri_template for template in templates] == ["memory://nodes/{node}{?tenant*}"], f"{templates}")
     resources = (await client.list_resources()).resources
     check(uri in [resource.uri for resource in resources], f"{uri} is not listed")
     contents = (await client.read_resource(uri)).contents
