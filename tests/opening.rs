@@ -34,3 +34,18 @@ fn a_quiet_daemon_saves_what_a_start_after_a_kill_uses() {
     world.stop_daemon();
     assert!(std::fs::read(&saved).unwrap().len() > before.len());
 }
+
+#[test]
+fn commands_started_together_wait_for_each_other() {
+    let world = World::new();
+    std::thread::scope(|scope| {
+        for number in 0..6 {
+            let world = &world;
+            scope.spawn(move || {
+                let title = format!("Note {number}");
+                world.json(&["insert", "--title", &title, "--body", "Written beside others"]);
+            });
+        }
+    });
+    assert_eq!(hits(&world.json(&["search", "-p", "all"])), 6);
+}

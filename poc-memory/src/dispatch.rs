@@ -6,13 +6,18 @@ use crate::agent::model::Stop;
 use crate::chance::SystemChance;
 use crate::client::Client;
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::memory::{Memory, samples};
 use crate::ops::{Actor, Ctx, Daemon, Host, OpDef, Progress};
 use crate::paths::Paths;
 use crate::time::SystemClock;
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long a command waits for a store that another command is using, or that a daemon has opened
+/// and does not serve yet.
+const LOCK_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The memory of a profile, wherever it is open.
 pub enum Connection {
@@ -24,11 +29,19 @@ pub enum Connection {
 
 impl Connection {
     /// Connects to the daemon of a profile, or opens the memory when none runs. Fails with
-    /// `locked` when another process holds the store and serves no socket.
+    /// `locked` when another process holds the store, serves no socket and does not end soon.
     pub fn open(paths: Paths, config: Config) -> Result<Connection> {
-        match connect(&paths, &config)? {
-            Some(client) => Ok(Connection::Daemon(client)),
-            None => Ok(Connection::Here(Box::new(InProcess::open(paths, config)?))),
+        let start = Instant::now();
+        loop {
+            if let Some(client) = connect(&paths, &config)? {
+                return Ok(Connection::Daemon(client));
+            }
+            match InProcess::open(paths.clone(), config.clone()) {
+                Err(error) if error.code == Code::Locked && start.elapsed() < LOCK_PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                opened => return Ok(Connection::Here(Box::new(opened?))),
+            }
         }
     }
 

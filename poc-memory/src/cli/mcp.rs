@@ -1,9 +1,10 @@
 //! `mcp`: the protocol on standard input and output, and what clients want in their settings.
 
+use super::daemon;
 use super::local::Local;
 use super::session::Session;
 use crate::config::{Config, TenantSchema};
-use crate::dispatch::{self, Connection};
+use crate::dispatch::Connection;
 use crate::error::{Error, Result};
 use crate::mcp::{Caller, Server};
 use crate::memory::resolve::quoted;
@@ -175,9 +176,7 @@ const TOKEN: &str = "POC_MEMORY_TOKEN";
 
 /// Where a running daemon serves MCP.
 fn running(paths: &Paths, config: &Config) -> Result<Option<String>> {
-    let Some(mut daemon) = dispatch::connect(paths, config)? else { return Ok(None) };
-    let status = daemon.call("daemon status", json!({}), &|_| {})?;
-    Ok(status.get("mcp").and_then(Value::as_str).map(str::to_owned))
+    Ok(daemon::ask(paths, Some(config))?.and_then(|(_, status)| status.mcp))
 }
 
 /// What to paste, and where.

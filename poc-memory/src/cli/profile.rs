@@ -3,7 +3,7 @@
 use super::local::Local;
 use super::session::Session;
 use crate::config::Config;
-use crate::dispatch::{self, InProcess};
+use crate::dispatch::InProcess;
 use crate::error::{Error, Result};
 use crate::paths::Paths;
 use crate::similar;
@@ -64,10 +64,9 @@ impl Profile {
 /// The process id of a profile's daemon. One that does not answer, or has settings that cannot be
 /// read, is none.
 fn daemon(paths: &Paths) -> Option<u32> {
-    let config = Config::load(&paths.config_file()).or_else(|_| Config::defaults()).ok()?;
-    let mut client = dispatch::connect(paths, &config).ok()??;
-    let status = client.call("daemon status", serde_json::json!({}), &|_| {}).ok()?;
-    status.get("pid")?.as_u64().and_then(|pid| u32::try_from(pid).ok())
+    let config = Config::load(&paths.config_file()).ok();
+    let (_, status) = super::daemon::ask(paths, config.as_ref()).ok()??;
+    Some(status.pid)
 }
 
 impl Local for List {

@@ -7,8 +7,10 @@ use super::answer::Refusal;
 use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::header::EXPECT;
+use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
+use poc_memory::config;
 use poc_memory::error::Error;
 use std::time::Duration;
 
@@ -36,8 +38,19 @@ pub(super) async fn read(body: &mut Body, limit: usize, timeout: Duration) -> Re
     tokio::time::timeout(timeout, reading).await.unwrap_or_else(|_| Err(Refusal::too_slow()))
 }
 
+/// The answer to a request that is refused, given when what is left of its body has been thrown away.
+pub(super) async fn refuse(
+    refusal: Refusal,
+    config: &config::Rest,
+    headers: &HeaderMap,
+    body: Body,
+) -> Response {
+    discard(headers, body, config.max_body_bytes, config.header_timeout.std()).await;
+    refusal.into_response()
+}
+
 /// Throws away what is left of a body. A client that waits to be asked for it is not asked.
-pub(super) async fn discard(headers: &HeaderMap, mut body: Body, limit: usize, timeout: Duration) {
+async fn discard(headers: &HeaderMap, mut body: Body, limit: usize, timeout: Duration) {
     if headers.contains_key(EXPECT) {
         return;
     }

@@ -37,12 +37,7 @@ impl Endpoint {
         let (head, mut body) = request.into_parts();
         match self.try_answer(rest, path, &head, &mut body).await {
             Ok(response) => response,
-            Err(refusal) => {
-                let config = rest.config();
-                let patience = config.header_timeout.std();
-                body::discard(&head.headers, body, config.max_body_bytes, patience).await;
-                refusal.into_response()
-            }
+            Err(refusal) => body::refuse(refusal, rest.config(), &head.headers, body).await,
         }
     }
 

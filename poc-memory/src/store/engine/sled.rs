@@ -9,12 +9,17 @@ use crate::error::{Error, Result};
 use crate::store::watchdog;
 use session::Session;
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Where the mark is kept: table 0 does not exist, so no record has this key.
 const MARK_KEY: &[u8] = b"\0mark";
 /// Bytes sled may keep in memory; the view and the indexes hold what is read often.
 const CACHE_BYTES: u64 = 64 << 20;
+
+/// How long sled's own lock is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Tells the next open, by being in the directory, that it cannot be trusted.
 const DAMAGED: &str = "damaged";
@@ -36,7 +41,7 @@ impl SledEngine {
         }
         let session = Session::start(directory)
             .map_err(|error| Error::internal(format!("`{}`: {error}", directory.display())))?;
-        let db = sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).open().map_err(failed)?;
+        let db = unlocked(|| sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).open())?;
         Ok(SledEngine { db, directory: directory.to_owned(), _session: session })
     }
 
@@ -110,6 +115,25 @@ impl Engine for SledEngine {
     }
 }
 
+/// Opens sled once its own lock is free. The store's lock keeps every other process out, so what
+/// holds sled's is on its way out: a child between fork and exec, or sled's threads after a close.
+fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
+    let start = Instant::now();
+    loop {
+        match open() {
+            Err(sled::Error::Io(error)) if is_locked(&error) && start.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            opened => return opened.map_err(failed),
+        }
+    }
+}
+
+/// sled wraps what the system says into an error of another kind and keeps the words only.
+fn is_locked(error: &io::Error) -> bool {
+    error.to_string().contains("could not acquire lock")
+}
+
 fn failed(error: sled::Error) -> Error {
     Error::internal(format!("the record engine failed: {error}"))
 }
@@ -143,6 +167,21 @@ mod tests {
             let error = engine(&folder).err().unwrap();
             insta::allow_duplicates! { insta::assert_snapshot!(error, @"it was found damaged when it was used last"); }
         }
+    }
+
+    #[test]
+    fn a_lock_that_is_given_up_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = engine(&folder).unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| engine(&folder).map(drop));
+            // The second opener is refused at least once, or comes late and finds it free: both are well.
+            drop(first);
+            second.join().unwrap().unwrap();
+        });
+        let _held = engine(&folder).unwrap();
+        let held = sled::Config::new().path(folder.path()).open().unwrap_err();
+        assert!(matches!(&held, sled::Error::Io(error) if is_locked(error)), "{held}");
     }
 
     #[test]
