@@ -11,7 +11,7 @@ use axum::extract::{RawPathParams, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use poc_memory::error::Error;
 use poc_memory::ops::{Actor, Method, OpDef, Route};
 use serde_json::Value;
