@@ -30,6 +30,7 @@ pub enum Connection {
 impl Connection {
     /// Connects to the daemon of a profile, or opens the memory when none runs. Fails with
     /// `locked` when another process holds the store, serves no socket and does not end soon.
+    #[expect(clippy::disallowed_methods, reason = "a store that gets free tells nobody")]
     pub fn open(paths: Paths, config: Config) -> Result<Connection> {
         let start = Instant::now();
         loop {
