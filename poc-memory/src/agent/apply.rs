@@ -113,6 +113,7 @@ impl Work<'_> {
         if !dry {
             ledger::expect_running(tx, &row)?;
         }
+        let seq = tx.view().seq + 1;
         let changed = self.changed(tx)?;
         let mut touched = HashSet::new();
         for action in plan {
@@ -121,7 +122,7 @@ impl Work<'_> {
             let Some(entry) = row.actions.get_mut(action.index) else { continue };
             match outcome {
                 Ok(()) => {
-                    entry.writes = (from, position(tx)?);
+                    (entry.seq, entry.writes) = (Some(seq), (from, position(tx)?));
                     touched.extend(action.intent.nodes());
                 }
                 Err(refusal) => entry.refuse(refusal),
@@ -145,7 +146,7 @@ impl Work<'_> {
             (_, true) => Status::Partial,
             (false, false) => Status::Noop,
         };
-        row.seq = Some(tx.view().seq + 1);
+        row.seq = Some(seq);
         row.finish(self.memory, status, None);
         tx.put(&row.key(), &row)?;
         ledger::prune(self.memory, tx, &row.agent)?;

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::query::{Names, Pipeline};
 use crate::time::Span;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A checked agent.
@@ -55,7 +56,8 @@ pub struct Context<'a> {
 }
 
 /// What happens to an agent's actions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// Rows keep it by the place of its variant: a new one goes to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// They are applied.
     Apply,
@@ -127,7 +129,8 @@ pub struct Execution {
 }
 
 /// What an agent may answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+// Rows keep it by the place of its variant: a new one goes to the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ActionKind {
     /// `link-add`
     LinkAdd,

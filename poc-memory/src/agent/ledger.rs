@@ -1,16 +1,21 @@
 //! Rows of runs and occurrences, as the store keeps them.
 
+mod before;
 mod book;
 
 pub use book::{abandon, claim, close, find, interrupt_others, leave, rows, running};
 pub(super) use book::{expect_running, get, prune};
 
+use super::definition::{ActionKind, Mode};
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
 use crate::store::{Record, Table};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+// Variants are stored by their place: a new one goes to the end, none ever goes away.
 
 /// How a run or an occurrence ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +39,8 @@ pub enum Status {
     Skipped,
     /// Its time passed while nothing could run it.
     Missed,
+    /// What it asked for waits for a person.
+    Proposed,
 }
 
 /// Why an occurrence was skipped or missed.
@@ -52,29 +59,87 @@ pub enum Reason {
     ProviderDown,
     /// A later slot stands for it.
     CaughtUp,
+    Paused,
+    OverBudget,
+    /// No reply of the model was an answer.
+    Unparseable,
+}
+
+/// What made an agent run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Occasion {
+    /// Somebody asked.
+    Asked,
+    /// A slot of its schedule came.
+    Schedule,
+    /// An earlier run had failed.
+    Rerun,
+    /// Notes that concern it changed.
+    Change,
+}
+
+/// What became of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ActionState {
+    /// It changed the graph.
+    Applied,
+    /// It was not done, for the row's reason.
+    Refused,
+    /// It waits for a person.
+    Proposed,
+    /// A person did not want it.
+    Rejected,
+    /// It waited until what it was about had changed.
+    Stale,
+    /// It was applied and taken back.
+    Undone,
+}
+
+/// One answer of a model, as far as it costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// The name, in the settings, of the model that answered.
+    pub model: String,
+    /// Tokens read.
+    pub tokens_in: Option<u64>,
+    /// Tokens written.
+    pub tokens_out: Option<u64>,
+    /// US dollars.
+    pub cost: Option<f64>,
+    /// Whether the provider told nothing and these are what it may have been at most.
+    pub estimated: bool,
 }
 
 /// One action of a run and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionRow {
+    /// Which; `None` in rows of before it was kept.
+    pub kind: Option<ActionKind>,
     /// In words, with keys in place of handles.
     pub summary: String,
     /// Why, in the model's words.
     pub why: String,
-    /// `None` when applied, else the stable reason it was rejected for.
+    /// What became of it.
+    pub state: ActionState,
+    /// The stable reason it was rejected for.
     pub rejected: Option<String>,
     /// What the rejection is about, in words.
     pub detail: Option<String>,
-    /// The writes of the run's transaction that are this action's, as a range of positions.
+    /// Sequence number of the transaction that applied it.
+    pub seq: Option<u64>,
+    /// The writes of that transaction that are this action's, as a range of positions.
     pub writes: (u32, u32),
-    /// Whether it was undone.
-    pub undone: bool,
 }
 
 impl ActionRow {
-    /// Whether it changed the graph.
+    /// Whether it changed the graph, also when that was taken back.
     pub fn applied(&self) -> bool {
-        self.rejected.is_none()
+        matches!(self.state, ActionState::Applied | ActionState::Undone)
+    }
+
+    /// Whether it was taken back.
+    pub fn undone(&self) -> bool {
+        self.state == ActionState::Undone
     }
 }
 
@@ -85,8 +150,12 @@ pub struct Run {
     pub id: RunId,
     /// The agent.
     pub agent: String,
+    /// What made it run.
+    pub occasion: Occasion,
     /// The slot it is for; `None` when asked for by a person.
     pub scheduled_at: Option<Timestamp>,
+    /// The failed run it repeats.
+    pub rerun_of: Option<RunId>,
     /// The boot of the process that runs it.
     pub boot: String,
     /// When it was claimed.
@@ -103,8 +172,12 @@ pub struct Run {
     pub seq: Option<u64>,
     /// Fingerprint of the definition it ran.
     pub fingerprint: String,
+    /// What was to happen to its actions; `None` when it came to nothing before that was known.
+    pub mode: Option<Mode>,
     /// The model's name in the settings.
     pub model: String,
+    /// Values it was given for the parameters of its pipeline.
+    pub set: BTreeMap<String, String>,
     /// The nodes it read and their versions.
     pub selected: Vec<(NodeId, u32)>,
     /// Nodes whose visit it recorded.
@@ -116,16 +189,23 @@ pub struct Run {
     /// The writes of its transaction that moved nodes along the replay ladder, as a range of
     /// positions.
     pub replays: (u32, u32),
-    /// Tokens read.
+    /// Tokens read, of all calls.
     pub tokens_in: Option<u64>,
-    /// Tokens written.
+    /// Tokens written, of all calls.
     pub tokens_out: Option<u64>,
-    /// US dollars.
+    /// US dollars, of all calls.
     pub cost: Option<f64>,
+    /// The calls one by one; none in rows of before they were kept.
+    pub calls: Vec<Call>,
 }
 
 impl Record for Run {
     const TABLE: Table = Table::Runs;
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Run>> {
+        (version == 1).then(|| postcard::from_bytes(body).map(before::Run1::into))
+    }
 }
 
 /// One slot of one agent: its key in the store is what makes a slot run once.
@@ -145,7 +225,9 @@ impl Run {
         Run {
             id: memory.new_run_id(),
             agent: agent.to_owned(),
+            occasion: if scheduled_at.is_some() { Occasion::Schedule } else { Occasion::Asked },
             scheduled_at,
+            rerun_of: None,
             boot: memory.boot.clone(),
             started: memory.now(),
             finished: None,
@@ -154,7 +236,9 @@ impl Run {
             message: None,
             seq: None,
             fingerprint: String::new(),
+            mode: None,
             model: String::new(),
+            set: BTreeMap::new(),
             selected: Vec::new(),
             visited: Vec::new(),
             notes: String::new(),
@@ -163,7 +247,22 @@ impl Run {
             tokens_in: None,
             tokens_out: None,
             cost: None,
+            calls: Vec::new(),
         }
+    }
+
+    /// Counts what an answer took.
+    pub fn add_call(&mut self, call: Call) {
+        fn sum(so_far: Option<u64>, more: Option<u64>) -> Option<u64> {
+            match (so_far, more) {
+                (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),
+                (one, other) => one.or(other),
+            }
+        }
+        self.tokens_in = sum(self.tokens_in, call.tokens_in);
+        self.tokens_out = sum(self.tokens_out, call.tokens_out);
+        self.cost = self.cost.map_or(call.cost, |cost| Some(cost + call.cost.unwrap_or(0.0)));
+        self.calls.push(call);
     }
 
     /// The row's key: agent, NUL, id, so that the rows of an agent stand together, oldest first.
@@ -196,6 +295,9 @@ impl Reason {
             Reason::InvalidConfig => "invalid-config",
             Reason::ProviderDown => "provider-down",
             Reason::CaughtUp => "caught-up",
+            Reason::Paused => "paused",
+            Reason::OverBudget => "over-budget",
+            Reason::Unparseable => "unparseable",
         }
     }
 }
@@ -213,6 +315,7 @@ impl Status {
             Status::Interrupted => "interrupted",
             Status::Skipped => "skipped",
             Status::Missed => "missed",
+            Status::Proposed => "proposed",
         }
     }
 }

@@ -6,7 +6,7 @@ pub use rejection::{Refusal, Rejection};
 
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition};
-use super::ledger::ActionRow;
+use super::ledger::{ActionRow, ActionState};
 use super::reply::short;
 use super::selection::{Handle, Selection};
 use crate::error::Result;
@@ -308,20 +308,23 @@ pub fn summary(action: &Action, selection: &Selection) -> String {
 }
 
 impl ActionRow {
-    /// The row of an action that was not done yet.
+    /// The row of an action that is to be done.
     pub(super) fn of(action: &Action, selection: &Selection) -> ActionRow {
         ActionRow {
+            kind: Some(action.kind()),
             summary: short(&summary(action, selection)),
             why: action.reason().to_owned(),
+            state: ActionState::Applied,
             rejected: None,
             detail: None,
+            seq: None,
             writes: (0, 0),
-            undone: false,
         }
     }
 
     /// The row of an action that is not done.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.state = ActionState::Refused;
         self.rejected = Some(refusal.rejection.code().to_owned());
         self.detail = Some(short(&refusal.detail));
     }

@@ -7,7 +7,7 @@ pub use bodies::{Bodies, Turn, bodies};
 use super::Definition;
 use super::action;
 use super::apply;
-use super::ledger::{self, Reason, Run, Status};
+use super::ledger::{self, Call, Reason, Run, Status};
 use super::model::{self, CallError, Model, Reply, Request, Stop};
 use super::prompt::{self, Prompt};
 use super::reply::{self, Answer};
@@ -73,6 +73,7 @@ pub fn run_with(
     };
     let mut row = Run::claimed(memory, &definition.name, slot);
     row.fingerprint.clone_from(&definition.fingerprint);
+    row.mode = Some(definition.mode);
     row.model.clone_from(&definition.execution.model);
     if !options.dry_run {
         row = ledger::claim(memory, row)?;
@@ -207,9 +208,13 @@ impl Attempt<'_> {
                 chance: memory.chance.as_ref(),
                 stop: &self.options.stop,
             })?;
-            row.tokens_in = sum(row.tokens_in, reply.tokens_in);
-            row.tokens_out = sum(row.tokens_out, reply.tokens_out);
-            row.cost = row.cost.map_or(reply.cost, |cost| Some(cost + reply.cost.unwrap_or(0.0)));
+            row.add_call(Call {
+                model: definition.execution.model.clone(),
+                tokens_in: reply.tokens_in,
+                tokens_out: reply.tokens_out,
+                cost: reply.cost,
+                estimated: false,
+            });
             let text = match &reply.structured {
                 Some(value) if reply.text.is_empty() => value.to_string(),
                 _ => reply.text.clone(),
@@ -224,7 +229,7 @@ impl Attempt<'_> {
             turns.push(Turn { reply: text.clone(), problems: problems.clone() });
             if turn == definition.retry.repair {
                 let message = format!("the reply is no answer: {}", problems.join("; "));
-                return Err(Ending::Failed(Status::Failed, None, message));
+                return Err(Ending::Failed(Status::Failed, Some(Reason::Unparseable), message));
             }
             corrections.push((text, correction(&problems)));
         }
@@ -235,11 +240,4 @@ impl Attempt<'_> {
 fn correction(problems: &[String]) -> String {
     let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
     format!("That is not an answer to use:\n{list}Answer again with the whole JSON object and nothing else.")
-}
-
-fn sum(so_far: Option<u64>, more: Option<u64>) -> Option<u64> {
-    match (so_far, more) {
-        (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),
-        (one, other) => one.or(other),
-    }
 }

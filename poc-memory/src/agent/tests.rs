@@ -1,5 +1,6 @@
 //! Stories about agents: from a file to a changed graph and back.
 
+mod before;
 mod files;
 mod prompts;
 mod runs;

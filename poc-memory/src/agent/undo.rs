@@ -1,6 +1,6 @@
 //! Undoing a run: its writes backwards, checked one action at a time.
 
-use super::ledger::{self, Run};
+use super::ledger::{self, ActionState, Run};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{Activity, EdgeKind, Node, NodeId, Visit};
@@ -27,7 +27,7 @@ pub struct Item {
 /// `conflict` when the run applied nothing or is undone already, `not_found` when the log no
 /// longer holds it.
 pub fn undo(memory: &Memory, run: &Run) -> Result<Vec<Item>> {
-    let open = |run: &Run| run.applied().any(|action| !action.undone);
+    let open = |run: &Run| run.applied().any(|action| !action.undone());
     let Some(seq) = run.seq.filter(|_| run.applied().next().is_some()) else {
         return Err(Error::conflict(format!("the run `{}` applied nothing", run.id)));
     };
@@ -42,9 +42,11 @@ pub fn undo(memory: &Memory, run: &Run) -> Result<Vec<Item>> {
         let mut row = ledger::get(tx, run)?;
         let mut items = Vec::new();
         // The last action first: a later one may have built on an earlier one.
-        for action in row.actions.iter_mut().rev().filter(|action| action.applied() && !action.undone) {
+        for action in row.actions.iter_mut().rev().filter(|action| action.state == ActionState::Applied) {
             let refused = restore(tx, writes(&txn, action.writes), &memory.config)?;
-            action.undone = refused.is_none();
+            if refused.is_none() {
+                action.state = ActionState::Undone;
+            }
             items.push(Item { summary: action.summary.clone(), refused });
         }
         items.reverse();

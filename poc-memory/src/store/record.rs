@@ -12,6 +12,13 @@ pub trait Record: Serialize + DeserializeOwned {
     /// Version of its encoding; the first byte of every record.
     const VERSION: u8 = 1;
 
+    /// The value of what follows the first byte of a record of an earlier version, which stays
+    /// readable for ever. `None` when there never was such a version.
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
+        let _ = (version, body);
+        None
+    }
+
     /// The bytes of the value.
     fn encode(&self) -> Result<Vec<u8>> {
         postcard::to_extend(self, vec![Self::VERSION])
@@ -22,11 +29,19 @@ pub trait Record: Serialize + DeserializeOwned {
     fn decode(bytes: &[u8]) -> Result<Self> {
         let wrong = |what: String| Error::internal(format!("a record of {:?} {what}", Self::TABLE));
         match bytes.split_first() {
-            Some((&version, body)) if version == Self::VERSION => {
-                postcard::from_bytes(body).map_err(|error| wrong(format!("is damaged: {error}")))
-            }
-            Some((version, _)) => {
-                Err(wrong(format!("has version {version}, this release reads {}", Self::VERSION)))
+            Some((&version, body)) => {
+                let value = if version == Self::VERSION {
+                    Some(postcard::from_bytes(body))
+                } else {
+                    Self::earlier(version, body)
+                };
+                match value {
+                    Some(value) => value.map_err(|error| wrong(format!("is damaged: {error}"))),
+                    None => {
+                        let newest = Self::VERSION;
+                        Err(wrong(format!("has version {version}, this release reads up to {newest}")))
+                    }
+                }
             }
             None => Err(wrong("is empty".into())),
         }

@@ -44,7 +44,7 @@ fn a_run_undone_leaves_the_graph_as_it_was() {
 
     // The row says so, and a second undo has nothing to do. The visits stay.
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
-    assert!(row.applied().all(|action| action.undone));
+    assert!(row.applied().all(|action| action.undone()));
     assert_eq!(undo(&world.memory, &row).unwrap_err().code, Code::Conflict);
     for &id in &run.visited {
         let (visits, node) = (world.memory.store.visits(id).unwrap(), world.memory.store.node(id).unwrap());
@@ -74,7 +74,7 @@ fn what_was_changed_since_is_left_alone_and_reported() {
     "#);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     let left: Vec<String> =
-        row.applied().filter(|action| !action.undone).map(|action| action.summary.clone()).collect();
+        row.applied().filter(|action| !action.undone()).map(|action| action.summary.clone()).collect();
     assert_eq!(left.len(), 1);
 }
 

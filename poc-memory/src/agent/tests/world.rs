@@ -28,7 +28,13 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new() -> World {
+        World::with(|_| {})
+    }
+
+    /// In a folder that holds something already.
+    pub(super) fn with(prepare: impl FnOnce(&std::path::Path)) -> World {
         let home = tempfile::tempdir().unwrap();
+        prepare(home.path());
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
         let memory = open(home.path(), clock.clone());
         World { memory, clock, home }

@@ -112,7 +112,7 @@ fn row(run: Run) -> Row {
         reason: run.reason.map(|reason| reason.name().to_owned()),
         applied,
         rejected: run.actions.len() - applied,
-        undone: run.applied().filter(|action| action.undone).count(),
+        undone: run.applied().filter(|action| action.undone()).count(),
         agent: run.agent,
         message: run.message,
         model: run.model,

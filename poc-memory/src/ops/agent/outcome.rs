@@ -128,7 +128,7 @@ impl Outcome {
 }
 
 fn applied(row: &ActionRow) -> Applied {
-    Applied { action: row.summary.clone(), why: row.why.clone(), undone: row.undone }
+    Applied { action: row.summary.clone(), why: row.why.clone(), undone: row.undone() }
 }
 
 fn rejected(row: &ActionRow) -> Option<Rejected> {

@@ -1,0 +1,96 @@
+//! Rows as earlier releases wrote them.
+
+use super::{ActionRow, ActionState, Occasion, Reason, Run, Status};
+use crate::graph::{NodeId, RunId};
+use crate::time::Timestamp;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Version 1 of [`Run`].
+#[derive(Deserialize)]
+pub(super) struct Run1 {
+    id: RunId,
+    agent: String,
+    scheduled_at: Option<Timestamp>,
+    boot: String,
+    started: Timestamp,
+    finished: Option<Timestamp>,
+    status: Status,
+    reason: Option<Reason>,
+    message: Option<String>,
+    seq: Option<u64>,
+    fingerprint: String,
+    model: String,
+    selected: Vec<(NodeId, u32)>,
+    visited: Vec<NodeId>,
+    notes: String,
+    actions: Vec<ActionRow1>,
+    replays: (u32, u32),
+    tokens_in: Option<u64>,
+    tokens_out: Option<u64>,
+    cost: Option<f64>,
+}
+
+/// Version 1 of [`ActionRow`].
+#[derive(Deserialize)]
+struct ActionRow1 {
+    summary: String,
+    why: String,
+    rejected: Option<String>,
+    detail: Option<String>,
+    writes: (u32, u32),
+    undone: bool,
+}
+
+impl From<Run1> for Run {
+    fn from(row: Run1) -> Run {
+        Run {
+            id: row.id,
+            agent: row.agent,
+            occasion: if row.scheduled_at.is_some() { Occasion::Schedule } else { Occasion::Asked },
+            scheduled_at: row.scheduled_at,
+            rerun_of: None,
+            boot: row.boot,
+            started: row.started,
+            finished: row.finished,
+            status: row.status,
+            reason: row.reason,
+            message: row.message,
+            seq: row.seq,
+            fingerprint: row.fingerprint,
+            mode: None,
+            model: row.model,
+            set: BTreeMap::new(),
+            selected: row.selected,
+            visited: row.visited,
+            notes: row.notes,
+            actions: row.actions.into_iter().map(|action| action.of(row.seq)).collect(),
+            replays: row.replays,
+            tokens_in: row.tokens_in,
+            tokens_out: row.tokens_out,
+            cost: row.cost,
+            calls: Vec::new(),
+        }
+    }
+}
+
+impl ActionRow1 {
+    /// The row of today; a run had one transaction.
+    fn of(self, seq: Option<u64>) -> ActionRow {
+        let state = match (&self.rejected, self.undone) {
+            (Some(_), _) => ActionState::Refused,
+            (None, true) => ActionState::Undone,
+            (None, false) => ActionState::Applied,
+        };
+        ActionRow {
+            kind: None,
+            summary: self.summary,
+            why: self.why,
+            seq: seq.filter(|_| state != ActionState::Refused),
+            state,
+            rejected: self.rejected,
+            detail: self.detail,
+            writes: self.writes,
+        }
+    }
+}
