@@ -101,9 +101,9 @@ impl Agenda {
 /// What is known of an agent; `None` when the ledger cannot be read, which leaves its slots for
 /// the next look.
 fn past(memory: &Memory, agent: &str, pending: Option<&Timestamp>) -> Option<Past> {
-    match ledger::rows(memory, Some(agent), usize::MAX) {
-        Ok(rows) => {
-            let mut past = Past::of(&rows);
+    match ledger::state(memory, agent) {
+        Ok(state) => {
+            let mut past = Past::from(state);
             pending.into_iter().for_each(|slot| past.claim(*slot));
             Some(past)
         }

@@ -148,8 +148,7 @@ impl Work<'_> {
         };
         row.seq = Some(seq);
         row.finish(self.memory, status, None);
-        tx.put(&row.key(), &row)?;
-        ledger::prune(self.memory, tx, &row.agent)?;
+        ledger::end(self.memory, tx, &row)?;
         Ok(row)
     }
 

@@ -1,21 +1,18 @@
 //! Whether an agent is due: a pure function over definitions, ledger and time.
 //!
-//! A slot is due once its time, and the agent's jitter, have passed and no row tells what became
-//! of it. Only the latest such slot runs; those before it share a row that says how many they
+//! A slot is due once its time, and the agent's jitter, have passed and its state does not tell that
+//! something became of it. Only the latest such slot runs; those before it share a row that says how many they
 //! were. Slots are compared by the time they are for, never by the time of a run, so a clock that
 //! is set back fires nothing again.
 
 use super::Catalog;
 use super::definition::{Definition, ScheduleRules};
-use super::ledger::{Reason, Run, Status};
+use super::ledger::{AgentState, Reason};
 use super::schedule::{self, Schedule};
 use crate::time::{Span, Timestamp};
 use chrono_tz::Tz;
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// Interruptions after which a slot is given up: what ended the process twice may be the run.
-const INTERRUPTIONS: u32 = 2;
 
 /// Slots of a stretch that are counted before it is just "more than".
 const COUNTED: usize = 1000;
@@ -31,19 +28,11 @@ pub struct Moment {
     pub tolerance: Span,
 }
 
-/// What the ledger tells about one agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What is known of one agent.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Past {
-    slots: BTreeMap<Timestamp, Fate>,
-    running: bool,
-    ended: Option<Timestamp>,
-}
-
-/// What became of a slot so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Fate {
-    settled: bool,
-    interruptions: u32,
+    state: AgentState,
+    claims: bool,
 }
 
 /// What is to be done about a slot now.
@@ -82,7 +71,7 @@ pub struct Stretch {
     pub count: usize,
 }
 
-/// What is due. An agent that `past` does not know has no rows.
+/// What is due. An agent that `past` does not know never ran.
 pub fn due(catalog: &Catalog, past: &BTreeMap<String, Past>, moment: Moment) -> Vec<Decision> {
     let unknown = Past::default();
     let mut decisions = Vec::new();
@@ -162,8 +151,8 @@ impl Question<'_> {
         let Moment { now, zone, tolerance } = self.moment;
         let since = self.agent.since;
         let Some(slot) = self.agent.latest(now, zone).filter(|slot| *slot > since) else { return };
-        let known = self.past.last_slot(now);
-        let again = known == Some(slot) && self.past.is_open(slot);
+        let known = self.past.state.last_slot(now);
+        let again = known == Some(slot) && self.past.state.is_open(slot);
         if !again && known.is_some_and(|known| slot <= known) {
             return;
         }
@@ -202,9 +191,9 @@ impl Question<'_> {
             Some((true, Reason::CatchUpOff))
         } else if late && slot < now.minus(rules.catch_up_window) {
             Some((true, Reason::OutsideWindow))
-        } else if self.past.running {
+        } else if self.past.runs() {
             Some((false, Reason::Overlap))
-        } else if self.past.ended.is_some_and(resting) {
+        } else if self.past.state.last().is_some_and(|last| resting(last.ended)) {
             Some((false, Reason::Cooldown))
         } else {
             None
@@ -249,44 +238,21 @@ impl Question<'_> {
 }
 
 impl Past {
-    /// What the rows of one agent tell.
-    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Run>) -> Past {
-        let mut past = Past::default();
-        for row in rows {
-            past.add(row.scheduled_at, row.status, row.finished.unwrap_or(row.started));
-        }
-        past
-    }
-
     /// Counts a slot as running whose row is yet to be written.
     pub fn claim(&mut self, slot: Timestamp) {
-        self.slots.entry(slot).or_default().settled = true;
-        self.running = true;
+        self.state.settle(slot);
+        self.claims = true;
     }
 
-    fn add(&mut self, slot: Option<Timestamp>, status: Status, ended: Timestamp) {
-        if let Some(slot) = slot {
-            let fate = self.slots.entry(slot).or_default();
-            match status {
-                Status::Interrupted => fate.interruptions += 1,
-                _ => fate.settled = true,
-            }
-        }
-        match status {
-            Status::Running => self.running = true,
-            Status::Skipped | Status::Missed => {}
-            _ => self.ended = self.ended.max(Some(ended)),
-        }
+    fn runs(&self) -> bool {
+        self.claims || self.state.running().is_some()
     }
+}
 
-    /// The last slot with a row. Slots after now do not count: the clock was ahead when they ran.
-    fn last_slot(&self, now: Timestamp) -> Option<Timestamp> {
-        self.slots.range(..=now).next_back().map(|(slot, _)| *slot)
-    }
-
-    /// Whether a slot was interrupted and may be tried again.
-    fn is_open(&self, slot: Timestamp) -> bool {
-        self.slots.get(&slot).is_some_and(|fate| !fate.settled && fate.interruptions < INTERRUPTIONS)
+impl From<AgentState> for Past {
+    /// What the store tells.
+    fn from(state: AgentState) -> Past {
+        Past { state, claims: false }
     }
 }
 

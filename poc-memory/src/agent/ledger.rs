@@ -2,9 +2,11 @@
 
 mod before;
 mod book;
+mod state;
 
 pub use book::{abandon, claim, close, find, interrupt_others, leave, rows, running};
-pub(super) use book::{expect_running, get, prune};
+pub(super) use book::{end, expect_running, get};
+pub use state::{AgentState, Last, state};
 
 use super::definition::{ActionKind, Mode};
 use crate::graph::{NodeId, RunId};
@@ -222,14 +224,20 @@ impl Record for Occurrence {
 impl Run {
     /// A row in progress, claimed now by this process.
     pub fn claimed(memory: &Memory, agent: &str, scheduled_at: Option<Timestamp>) -> Run {
+        let row = Run::new(memory.new_run_id(), agent, scheduled_at, memory.now());
+        Run { boot: memory.boot.clone(), ..row }
+    }
+
+    /// A row in progress, of no process yet.
+    pub(super) fn new(id: RunId, agent: &str, scheduled_at: Option<Timestamp>, started: Timestamp) -> Run {
         Run {
-            id: memory.new_run_id(),
+            id,
             agent: agent.to_owned(),
             occasion: if scheduled_at.is_some() { Occasion::Schedule } else { Occasion::Asked },
             scheduled_at,
             rerun_of: None,
-            boot: memory.boot.clone(),
-            started: memory.now(),
+            boot: String::new(),
+            started,
             finished: None,
             status: Status::Running,
             reason: None,

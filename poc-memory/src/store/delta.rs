@@ -76,7 +76,8 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Changes
         | Table::Tenants
         | Table::Messages
-        | Table::Samples => None,
+        | Table::Samples
+        | Table::AgentStates => None,
     })
 }
 

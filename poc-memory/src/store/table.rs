@@ -47,11 +47,13 @@ pub enum Table {
     Messages = 16,
     /// What met (0 an insert, 1 a question), embedder name → the cosines, as a histogram.
     Samples = 17,
+    /// Agent → what is known of it whatever rows are kept.
+    AgentStates = 18,
 }
 
 impl Table {
     /// Every table, by number.
-    pub const ALL: [Table; 17] = [
+    pub const ALL: [Table; 18] = [
         Table::Nodes,
         Table::Edges,
         Table::EdgesIn,
@@ -69,11 +71,20 @@ impl Table {
         Table::Tenants,
         Table::Messages,
         Table::Samples,
+        Table::AgentStates,
     ];
 
     /// Whether there is one for all tenants. Of the others each tenant has its own.
     pub(super) fn is_shared(self) -> bool {
-        matches!(self, Table::Runs | Table::Occurrences | Table::Agents | Table::Meta | Table::Tenants)
+        matches!(
+            self,
+            Table::Runs
+                | Table::Occurrences
+                | Table::Agents
+                | Table::Meta
+                | Table::Tenants
+                | Table::AgentStates
+        )
     }
 
     /// A key of the table as it stands in the record engine, which has one keyspace: the number of
@@ -141,7 +152,7 @@ mod tests {
     fn every_number_names_its_table() {
         for number in 0..=u8::MAX {
             let table = Table::try_from(number);
-            assert_eq!(table.is_ok(), (1..=17).contains(&number));
+            assert_eq!(table.is_ok(), (1..=18).contains(&number));
             assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
         }
     }

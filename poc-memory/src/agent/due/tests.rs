@@ -1,4 +1,6 @@
 use super::*;
+use crate::agent::ledger::{Run, Status};
+use crate::graph::RunId;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -43,7 +45,7 @@ impl World {
     }
 
     fn row(&mut self, slot: &str, status: Status, ended: &str) {
-        self.past.add(Some(at(slot)), status, at(ended));
+        self.past.state.note(&row(0, at(slot), status, at(ended)));
     }
 
     /// What is decided at an instant, in words.
@@ -56,6 +58,15 @@ impl World {
         });
         words.collect::<Vec<_>>().join("; ")
     }
+}
+
+/// The row of a slot.
+fn row(id: u64, slot: Timestamp, status: Status, ended: Timestamp) -> Run {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&id.to_be_bytes());
+    let mut row = Run::new(RunId::from_bytes(bytes), "linker", Some(slot), slot);
+    (row.status, row.finished) = (status, (status != Status::Running).then_some(ended));
+    row
 }
 
 fn at(text: &str) -> Timestamp {
@@ -172,33 +183,33 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..40)
 }
 
-/// The store, as far as slots go: it refuses what would run twice.
+/// The store, as far as slots go: it refuses what would run twice. Rows are for the law alone: what is
+/// decided by is the state, as if none were kept.
 #[derive(Default)]
 struct Ledger {
+    state: AgentState,
     rows: Vec<(Timestamp, Status, Timestamp)>,
     stretches: Vec<Stretch>,
 }
 
 impl Ledger {
     fn past(&self) -> Past {
-        let mut past = Past::default();
-        for (slot, status, ended) in &self.rows {
-            past.add(Some(*slot), *status, *ended);
-        }
-        past
+        Past::from(self.state.clone())
     }
 
     fn take(&mut self, slot: Timestamp, status: Status, now: Timestamp) -> Result<(), TestCaseError> {
         for (other, other_status, _) in &self.rows {
             prop_assert!(*other != slot || *other_status == Status::Interrupted, "{slot} twice");
         }
+        self.state.note(&row(self.rows.len() as u64, slot, status, now));
         self.rows.push((slot, status, now));
         Ok(())
     }
 
     fn end(&mut self, now: Timestamp, status: Status) {
-        for row in self.rows.iter_mut().filter(|row| row.1 == Status::Running) {
-            (row.1, row.2) = (status, now);
+        for (id, ended) in self.rows.iter_mut().enumerate().filter(|(_, row)| row.1 == Status::Running) {
+            (ended.1, ended.2) = (status, now);
+            self.state.note(&row(id as u64, ended.0, status, now));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Reading and writing the rows of runs: claims, endings, and what is kept.
 
+use super::state::{self, AgentState};
 use super::{Occurrence, Reason, Run, Status};
 use crate::error::{Error, Result};
 use crate::graph::RunId;
@@ -7,7 +8,7 @@ use crate::memory::Memory;
 use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
 
-fn prefix(agent: &str) -> Vec<u8> {
+pub(super) fn prefix(agent: &str) -> Vec<u8> {
     [agent.as_bytes(), b"\0"].concat()
 }
 
@@ -36,8 +37,13 @@ pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Ru
 
 /// Rows of this process that still run, newest first.
 pub fn running(memory: &Memory) -> Result<Vec<Run>> {
-    let mut running = rows(memory, None, usize::MAX)?;
-    running.retain(|run| run.status == Status::Running && run.boot == memory.boot);
+    let mut running = Vec::new();
+    for (agent, state) in memory.store.scan::<AgentState>(&[])? {
+        let Some(id) = state.running() else { continue };
+        let row = memory.store.get::<Run>(&run_key(&String::from_utf8_lossy(&agent), id))?;
+        running.extend(row.filter(|run| run.status == Status::Running && run.boot == memory.boot));
+    }
+    running.sort_by_key(|run| std::cmp::Reverse(run.id));
     Ok(running)
 }
 
@@ -61,12 +67,13 @@ pub fn find(memory: &Memory, id: &str) -> Result<Run> {
 /// the row that comes back is a skipped one. A slot that was claimed before is a conflict.
 pub fn claim(memory: &Memory, mut row: Run) -> Result<Run> {
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
-        let overlaps = settle_running(memory, tx, &row.agent)?;
+        let mut state = state::get(tx, &row.agent)?;
+        let overlaps = settle_running(memory, tx, &mut state, &row.agent)?;
         if overlaps {
             row.finish(memory, Status::Skipped, Some(Reason::Overlap));
         }
-        put_slot(tx, &row)?;
-        tx.put(&row.key(), &row)
+        put_slot(tx, &state, &row)?;
+        put(tx, state, &row)
     });
     committed.map(|_| row)
 }
@@ -84,11 +91,12 @@ pub fn leave(
     row.message = message;
     row.finish(memory, status, reason);
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
-        if tx.get::<Occurrence>(&occurrence_key(agent, slot))?.is_some() {
+        let state = state::get(tx, agent)?;
+        if tx.get::<Occurrence>(&occurrence_key(agent, slot))?.is_some() || state.is_settled(slot) {
             return Ok(false);
         }
-        put_slot(tx, &row)?;
-        tx.put(&row.key(), &row)?;
+        put_slot(tx, &state, &row)?;
+        put(tx, state, &row)?;
         prune(memory, tx, agent)?;
         Ok(true)
     })?;
@@ -102,10 +110,22 @@ pub fn close(memory: &Memory, row: &Run) -> Result<()> {
         .store
         .transact(cause(memory, &row.agent, Some(row.id)), |tx| {
             expect_running(tx, row)?;
-            tx.put(&row.key(), row)?;
-            prune(memory, tx, &row.agent)
+            end(memory, tx, row)
         })
         .map(|_| ())
+}
+
+/// Writes the ended row of a run within the transaction of what it did.
+pub(in crate::agent) fn end(memory: &Memory, tx: &mut Tx<'_>, row: &Run) -> Result<()> {
+    put(tx, state::get(tx, &row.agent)?, row)?;
+    prune(memory, tx, &row.agent)
+}
+
+/// Writes a row together with what it makes of its agent's state before.
+fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
+    state.note(row);
+    tx.put(&row.key(), row)?;
+    state::put(tx, &row.agent, &state)
 }
 
 /// Marks the rows that other processes left running as interrupted: this process holds the store,
@@ -137,11 +157,12 @@ fn end_running(
     }
     let committed = memory.store.transact(memory.cause("daemon", "recover"), |tx| {
         let mut ended = Vec::new();
-        for (key, mut run) in tx.scan::<Run>(&[])? {
+        for (_, mut run) in tx.scan::<Run>(&[])? {
             if left(&run) {
+                let state = state::get(tx, &run.agent)?;
                 run.finish(memory, status, None);
                 run.message = Some(message.to_owned());
-                tx.put(&key, &run)?;
+                put(tx, state, &run)?;
                 ended.push(run);
             }
         }
@@ -151,8 +172,9 @@ fn end_running(
 }
 
 /// Deletes the oldest rows of an agent beyond the number kept, with their slots. One that still
-/// runs stays: it is what keeps the agent from running twice.
-pub(in crate::agent) fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
+/// runs stays: it is what keeps the agent from running twice. What became of the slots is still known
+/// from the agent's state.
+fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
     let rows = tx.scan::<Run>(&prefix(agent))?;
     let surplus = rows.len().saturating_sub(memory.config.agents.keep_rows);
     let ended = rows.into_iter().filter(|(_, run)| run.status != Status::Running);
@@ -165,21 +187,22 @@ pub(in crate::agent) fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> 
     Ok(())
 }
 
-/// Whether the agent runs in this process; rows of processes that are gone become interrupted.
-fn settle_running(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<bool> {
-    let mut runs = false;
-    for (key, mut run) in tx.scan::<Run>(&prefix(agent))? {
-        if run.status != Status::Running {
-            continue;
-        }
-        if run.boot == memory.boot {
-            runs = true;
-        } else {
-            run.finish(memory, Status::Interrupted, None);
-            tx.put(&key, &run)?;
-        }
+/// Whether the agent runs in this process; the run of a process that is gone becomes interrupted.
+fn settle_running(
+    memory: &Memory,
+    tx: &mut Tx<'_>,
+    state: &mut AgentState,
+    agent: &str,
+) -> Result<bool> {
+    let Some(id) = state.running() else { return Ok(false) };
+    let Some(mut run) = tx.get::<Run>(&run_key(agent, id))? else { return Ok(false) };
+    if run.boot == memory.boot {
+        return Ok(true);
     }
-    Ok(runs)
+    run.finish(memory, Status::Interrupted, None);
+    state.note(&run);
+    tx.put(&run.key(), &run)?;
+    Ok(false)
 }
 
 /// The row of a run as it is now.
@@ -198,14 +221,18 @@ pub(in crate::agent) fn expect_running(tx: &Tx<'_>, run: &Run) -> Result<()> {
 }
 
 /// Takes a slot for a row. A slot whose run was interrupted may be taken again.
-fn put_slot(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
+fn put_slot(tx: &mut Tx<'_>, state: &AgentState, row: &Run) -> Result<()> {
     let Some(slot) = row.scheduled_at else { return Ok(()) };
     let key = occurrence_key(&row.agent, slot);
-    if let Some(taken) = tx.get::<Occurrence>(&key)? {
-        let before = tx.get::<Run>(&run_key(&row.agent, taken.run))?;
-        if before.is_none_or(|before| before.status != Status::Interrupted) {
-            return Err(Error::conflict(format!("the slot {slot} of `{}` was claimed before", row.agent)));
+    let free = match tx.get::<Occurrence>(&key)? {
+        Some(taken) => {
+            let before = tx.get::<Run>(&run_key(&row.agent, taken.run))?;
+            before.is_some_and(|before| before.status == Status::Interrupted)
         }
+        None => !state.is_settled(slot) || state.is_open(slot),
+    };
+    if !free {
+        return Err(Error::conflict(format!("the slot {slot} of `{}` was claimed before", row.agent)));
     }
     tx.put(&key, &Occurrence { run: row.id })
 }

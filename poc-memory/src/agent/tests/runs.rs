@@ -394,6 +394,10 @@ fn rows_and_bodies_beyond_those_kept_are_pruned() {
     }
     let rows = ledger::rows(&world.memory, None, 10).unwrap();
     assert_eq!(rows.iter().map(|run| run.id).collect::<Vec<_>>(), [runs[4].id, runs[3].id, runs[2].id]);
+    // Its slot is known without its row.
+    let slot = Trigger::Slot(runs[0].scheduled_at.unwrap());
+    let again = run_with(&world.memory, &definition, &Script::new(Vec::new()), slot, &forced).unwrap_err();
+    assert_eq!(again.code, Code::Conflict);
     let kept: Vec<bool> = runs.iter().map(|run| bodies(&world.memory, run).unwrap().is_some()).collect();
     assert_eq!(kept, [false, false, false, true, true]);
 }

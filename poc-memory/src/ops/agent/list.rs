@@ -42,7 +42,7 @@ pub(super) struct Row {
     pub(super) schedule: Option<String>,
     /// When it is due next.
     pub(super) next: Option<Timestamp>,
-    /// When its newest run ended.
+    /// When its last run ended. What was skipped or missed is no run.
     pub(super) last: Option<Timestamp>,
     /// How that run ended.
     pub(super) last_status: Option<String>,
@@ -105,7 +105,7 @@ impl Op for List {
 /// How an agent stands.
 pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
     let definition = entry.definition.as_deref();
-    let newest = ledger::rows(memory, Some(name), 1)?.pop();
+    let last = ledger::state(memory, name)?.last();
     let enabled = definition.filter(|definition| definition.enabled);
     let next = enabled.and_then(|definition| due::next(name, definition, memory.now(), local_zone()));
     let stale = definition.and_then(|definition| selection::backlog_at_hand(memory, definition));
@@ -118,8 +118,8 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
         state: entry.standing().to_owned(),
         schedule: definition.map(|definition| definition.execution.schedule.to_string()),
         next,
-        last: newest.as_ref().and_then(|run| run.finished),
-        last_status: newest.map(|run| run.status.name().to_owned()),
+        last: last.map(|last| last.ended),
+        last_status: last.map(|last| last.status.name().to_owned()),
         stale,
         error: first.or_else(missing),
         model,
