@@ -188,12 +188,7 @@ fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
 }
 
 /// Whether the agent runs in this process; the run of a process that is gone becomes interrupted.
-fn settle_running(
-    memory: &Memory,
-    tx: &mut Tx<'_>,
-    state: &mut AgentState,
-    agent: &str,
-) -> Result<bool> {
+fn settle_running(memory: &Memory, tx: &mut Tx<'_>, state: &mut AgentState, agent: &str) -> Result<bool> {
     let Some(id) = state.running() else { return Ok(false) };
     let Some(mut run) = tx.get::<Run>(&run_key(agent, id))? else { return Ok(false) };
     if run.boot == memory.boot {

@@ -76,7 +76,9 @@ impl Record for AgentState {
 pub fn state(memory: &Memory, agent: &str) -> Result<AgentState> {
     match memory.store.get::<AgentState>(agent.as_bytes())? {
         Some(state) => Ok(state),
-        None => Ok(AgentState::of(memory.store.scan::<Run>(&book::prefix(agent))?.iter().map(|(_, row)| row))),
+        None => {
+            Ok(AgentState::of(memory.store.scan::<Run>(&book::prefix(agent))?.iter().map(|(_, row)| row)))
+        }
     }
 }
 
@@ -223,7 +225,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn row(id: u8, slot: Option<i64>, status: Status, started: i64, cost: Option<f64>) -> Run {
-        let mut row = Run::new(RunId::from_bytes([id; 16]), "linker", slot.map(Timestamp), Timestamp(started));
+        let mut row =
+            Run::new(RunId::from_bytes([id; 16]), "linker", slot.map(Timestamp), Timestamp(started));
         (row.status, row.cost) = (status, cost);
         row.finished = (status != Status::Running).then_some(Timestamp(started + 10));
         row
