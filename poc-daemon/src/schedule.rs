@@ -5,14 +5,16 @@
 //! [`due`](poc_memory::agent::due::due), writes the rows of what is not run and hands the rest to
 //! the executor.
 
-mod agenda;
 mod executor;
 mod heartbeat;
 
 use crate::shared::Shared;
-use agenda::Agenda;
 use executor::Executor;
+use parking_lot::Mutex;
+use poc_memory::agent::agenda::Agenda;
+use poc_memory::agent::due::Moment;
 use poc_memory::agent::ledger;
+use poc_memory::agent::schedule::local_zone;
 use poc_memory::error::Result;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +33,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         return;
     };
     let mut executor = Executor::new(&shared);
-    let mut agenda = Agenda::default();
+    let agenda = Arc::new(Mutex::new(Agenda::default()));
     loop {
         tokio::select! {
             () = shared.stopped() => break,
@@ -40,19 +42,18 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = tokio::time::sleep(WATCHDOG) => {}
         }
         let catalog = shared.catalog.load_full();
-        let now = shared.memory.now();
-        if !agenda.asks(&catalog, now) {
+        if !agenda.lock().asks(&catalog, shared.memory.now()) {
             continue;
         }
-        let (asking, pending) = (shared.clone(), executor.pending());
-        let decided = blocking("a look at what is due", move || {
-            let slots = agenda.look(&asking.memory, catalog, now, &pending);
-            Ok((agenda, slots))
+        let (asking, looking, pending) = (shared.clone(), agenda.clone(), executor.pending());
+        let looked = blocking("a look at what is due", move || {
+            let moment = Moment::now(&asking.memory, local_zone());
+            let mut agenda = looking.lock();
+            let slots = agenda.look(&asking.memory, catalog, moment, &pending);
+            asking.state.lock().next = agenda.next();
+            Ok(slots)
         });
-        let slots;
-        (agenda, slots) = decided.await.unwrap_or_default();
-        shared.state.lock().next = agenda.next();
-        slots.into_iter().for_each(|slot| executor.start(slot));
+        looked.await.unwrap_or_default().into_iter().for_each(|slot| executor.start(slot));
     }
     heartbeat::stop(&mut heartbeat).await;
     executor.drain().await;

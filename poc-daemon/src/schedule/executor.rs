@@ -1,15 +1,17 @@
 //! Does what is due, so many agents at a time, each on a thread of its own.
 
-use super::agenda::Slot;
 use crate::shared::Shared;
-use poc_memory::agent::ledger::{self, Reason, Run, Status};
-use poc_memory::agent::run::{self, Options, Trigger};
+use poc_memory::agent::agenda::{self, Slot};
+use poc_memory::agent::due::Moment;
+use poc_memory::agent::ledger::{self, Run, Status};
+use poc_memory::agent::run::Options;
+use poc_memory::agent::schedule::local_zone;
 use poc_memory::time::Timestamp;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 
 /// What a run gets to end after it was stopped.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -17,7 +19,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Runs that were begun and have not ended.
 pub(super) struct Executor {
     shared: Arc<Shared>,
-    runs: JoinSet<String>,
+    runs: JoinSet<()>,
+    /// The agent of each.
+    agents: HashMap<Id, String>,
     pending: BTreeMap<String, Timestamp>,
     /// Runs at the same time.
     places: Arc<Semaphore>,
@@ -31,6 +35,7 @@ impl Executor {
         Executor {
             shared: shared.clone(),
             runs: JoinSet::new(),
+            agents: HashMap::new(),
             pending: BTreeMap::new(),
             places: Arc::new(Semaphore::new(shared.memory.config.agents.max_concurrent_runs.max(1))),
             late: Arc::new(Semaphore::new(1)),
@@ -39,7 +44,7 @@ impl Executor {
 
     /// Slots that were handed out and have not ended.
     pub(super) fn pending(&mut self) -> BTreeMap<String, Timestamp> {
-        while let Some(ended) = self.runs.try_join_next() {
+        while let Some(ended) = self.runs.try_join_next_with_id() {
             self.forget(ended);
         }
         self.pending.clone()
@@ -49,21 +54,22 @@ impl Executor {
     pub(super) fn start(&mut self, slot: Slot) {
         let (shared, places, caught_up) = (self.shared.clone(), self.places.clone(), self.late.clone());
         let options = Options { stop: self.shared.calls.clone(), ..Options::default() };
-        self.pending.insert(slot.agent.clone(), slot.at);
-        self.runs.spawn(async move {
+        let agent = slot.agent.clone();
+        self.pending.insert(agent.clone(), slot.at);
+        let run = self.runs.spawn(async move {
             let _turn = if slot.late { caught_up.acquire_owned().await.ok() } else { None };
             let _place = places.acquire_owned().await.ok();
             // Nothing is claimed any more: the slot is caught up after the next start.
             if !shared.is_stopping() {
-                work(shared, slot.agent.clone(), slot.at, options).await;
+                work(shared, slot, options).await;
             }
-            slot.agent
         });
+        self.agents.insert(run.id(), agent);
     }
 
     /// Waits until a run ends; for ever when there is none.
     pub(super) async fn ended(&mut self) {
-        match self.runs.join_next().await {
+        match self.runs.join_next_with_id().await {
             Some(ended) => self.forget(ended),
             None => std::future::pending().await,
         }
@@ -97,46 +103,39 @@ impl Executor {
         tokio::time::timeout(wait, all).await.is_ok()
     }
 
-    fn forget(&mut self, ended: Result<String, JoinError>) {
-        match ended {
-            Ok(agent) => {
-                self.pending.remove(&agent);
+    /// However it ended: an agent that stayed pending would never run again.
+    fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
+        let id = match ended {
+            Ok((id, ())) => id,
+            Err(error) => {
+                tracing::error!("a run ended unexpectedly: {error}");
+                error.id()
             }
-            Err(error) => tracing::error!("a run ended unexpectedly: {error}"),
+        };
+        if let Some(agent) = self.agents.remove(&id) {
+            self.pending.remove(&agent);
         }
     }
 }
 
 /// One run, to its end. What it does wrong stays its own.
-async fn work(shared: Arc<Shared>, agent: String, slot: Timestamp, options: Options) {
-    // The definition as it stands when the run begins goes with it to its end.
-    let entry = shared.catalog.load().agents.get(&agent).and_then(|entry| entry.definition.clone());
-    let Some(definition) = entry else {
-        tracing::info!(agent, "not run: its file is gone");
-        return;
-    };
-    if !definition.enabled {
-        // Switched off while it waited for its place.
-        super::blocking("recording a skipped slot", move || {
-            ledger::leave(&shared.memory, &agent, slot, (Status::Skipped, Some(Reason::Disabled)), None)
-        })
-        .await;
-        return;
-    }
+async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
+    let Slot { agent, at, .. } = slot.clone();
     let running = shared.clone();
     let ran = tokio::task::spawn_blocking(move || {
-        run::run(&running.memory, &definition, Trigger::Slot(slot), &options)
-    })
-    .await;
-    let message = match ran {
-        Ok(Ok(row)) => return tell(&row),
-        Ok(Err(error)) => error.to_string(),
+        // The definition as it stands when the run begins goes with it to its end.
+        let catalog = running.catalog.load_full();
+        let moment = Moment::now(&running.memory, local_zone());
+        agenda::carry_out(&running.memory, &catalog, &slot, moment, &options)
+    });
+    let message = match ran.await {
+        Ok(Ok(row)) => return row.iter().for_each(tell),
+        Ok(Err(error)) => return tracing::error!(agent, slot = %at, "a run failed: {error}"),
         Err(error) => error.to_string(),
     };
-    tracing::error!(agent, %slot, "a run failed: {message}");
-    // A run that got as far as its claim has ended its row itself.
+    tracing::error!(agent, slot = %at, "a run failed: {message}");
     super::blocking("recording a failed run", move || {
-        ledger::leave(&shared.memory, &agent, slot, (Status::Failed, None), Some(message))
+        ledger::leave(&shared.memory, &agent, at, (Status::Failed, None), Some(message))
     })
     .await;
 }

@@ -9,6 +9,7 @@ use super::Catalog;
 use super::definition::{Definition, ScheduleRules};
 use super::ledger::{AgentState, Reason};
 use super::schedule::{self, Schedule};
+use crate::memory::Memory;
 use crate::time::{Span, Timestamp};
 use chrono_tz::Tz;
 use std::collections::BTreeMap;
@@ -16,6 +17,9 @@ use std::fmt;
 
 /// Slots of a stretch that are counted before it is just "more than".
 const COUNTED: usize = 1000;
+
+/// A slot that is looked at this late is still on time; a slow heartbeat needs more.
+const TOLERANCE: Span = Span::MINUTE;
 
 /// The instant to decide for.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +30,15 @@ pub struct Moment {
     pub zone: Tz,
     /// How late a slot may be looked at and still count as on time.
     pub tolerance: Span,
+}
+
+impl Moment {
+    /// Now, for a daemon with the settings of a memory.
+    pub fn now(memory: &Memory, zone: Tz) -> Moment {
+        let heartbeat = memory.config.daemon.heartbeat.0;
+        let tolerance = TOLERANCE.max(Span(heartbeat.saturating_mul(2)));
+        Moment { now: memory.now(), zone, tolerance }
+    }
 }
 
 /// What is known of one agent.
@@ -83,6 +96,18 @@ pub fn due(catalog: &Catalog, past: &BTreeMap<String, Past>, moment: Moment) -> 
         }
     }
     decisions
+}
+
+/// Why a slot, which may be late, cannot run at a moment, and whether it counts as missed for it.
+/// Asked when the slot comes, and again when it has its turn.
+pub fn obstacle(
+    definition: &Definition,
+    past: &Past,
+    (slot, late): (Timestamp, bool),
+    moment: Moment,
+) -> Option<(bool, Reason)> {
+    let agent = Agent::of(&definition.name, definition, slot);
+    Question { agent, past, moment }.obstacle(slot, late)
 }
 
 /// When an agent is due next, its jitter included; `None` when it never is by itself.
@@ -183,13 +208,17 @@ impl Question<'_> {
     /// Why a slot cannot run now, and whether that is because it is late.
     fn obstacle(&self, slot: Timestamp, late: bool) -> Option<(bool, Reason)> {
         let rules = self.agent.rules;
-        let now = self.moment.now;
+        let Moment { now, tolerance, .. } = self.moment;
+        let earliest = now.minus(rules.catch_up_window);
+        let start = self.agent.start(slot);
+        // One that was on time may have waited for its turn.
+        let waited = now > start.plus(tolerance) && start < earliest;
         let resting = |ended: Timestamp| ended <= now && now < ended.plus(rules.cooldown);
         if !self.agent.enabled {
             Some((false, Reason::Disabled))
         } else if late && !rules.catch_up {
             Some((true, Reason::CatchUpOff))
-        } else if late && slot < now.minus(rules.catch_up_window) {
+        } else if waited || late && slot < earliest {
             Some((true, Reason::OutsideWindow))
         } else if self.past.runs() {
             Some((false, Reason::Overlap))

@@ -1,6 +1,7 @@
 //! Agents: TOML files the daemon runs.
 
 pub mod action;
+pub mod agenda;
 mod apply;
 mod catalog;
 mod check;

@@ -1,0 +1,187 @@
+//! What is due, slot by slot: when each agent has to be looked at next, so that looking costs nothing
+//! in between, and what is to be done when a slot has its turn. Time is an argument; threads and
+//! waiting are the daemon's.
+
+use super::due::{self, Decision, Moment, Past};
+use super::ledger::{self, Reason, Run, Status};
+use super::run::{self, Options, Trigger};
+use super::{Catalog, Entry};
+use crate::error::Result;
+use crate::memory::Memory;
+use crate::time::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A slot that is to be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The agent.
+    pub agent: String,
+    /// The time it is for.
+    pub at: Timestamp,
+    /// Whether it is caught up.
+    pub late: bool,
+}
+
+/// The next instant of every agent that runs by itself, as of the last look.
+#[derive(Default)]
+pub struct Agenda {
+    catalog: Option<Arc<Catalog>>,
+    looked: Timestamp,
+    next: BTreeMap<String, Timestamp>,
+}
+
+impl Agenda {
+    /// Whether anything can be due: an instant has come, agents changed or the clock went back.
+    pub fn asks(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
+        self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
+    }
+
+    /// The agent that runs next, and when.
+    pub fn next(&self) -> Option<(String, Timestamp)> {
+        let entry = |agent| self.catalog.as_ref()?.agents.get(agent)?.definition.as_ref();
+        // The slots of a disabled agent come too: to leave their rows.
+        let runs = |agent| entry(agent).is_some_and(|definition| definition.enabled);
+        self.next
+            .iter()
+            .filter(|(agent, _)| runs(agent.as_str()))
+            .min_by_key(|(_, next)| **next)
+            .map(|(agent, next)| (agent.clone(), *next))
+    }
+
+    /// Looks at the agents whose instant has come: writes the rows of what is not run and returns
+    /// what is. `pending` are slots that were handed out and may have no row yet.
+    pub fn look(
+        &mut self,
+        memory: &Memory,
+        catalog: Arc<Catalog>,
+        moment: Moment,
+        pending: &BTreeMap<String, Timestamp>,
+    ) -> Vec<Slot> {
+        let mut asked = self.take(catalog, &moment);
+        let past: BTreeMap<String, Past> = asked
+            .agents
+            .keys()
+            .filter_map(|agent| Some((agent.clone(), past(memory, agent, pending.get(agent))?)))
+            .collect();
+        asked.agents.retain(|agent, _| past.contains_key(agent));
+        let decisions = due::due(&asked, &past, moment);
+        decisions.into_iter().filter_map(|decision| settle(memory, decision)).collect()
+    }
+
+    /// A look whose slots have their turn there and then, one after the other: a scheduler without
+    /// threads. What became of each comes back.
+    pub fn tick(
+        &mut self,
+        memory: &Memory,
+        catalog: &Arc<Catalog>,
+        moment: Moment,
+        options: &Options,
+    ) -> Vec<Result<Option<Run>>> {
+        if !self.asks(catalog, moment.now) {
+            return Vec::new();
+        }
+        let slots = self.look(memory, catalog.clone(), moment, &BTreeMap::new());
+        slots.iter().map(|slot| carry_out(memory, catalog, slot, moment, options)).collect()
+    }
+
+    /// The agents whose instant has come, with the instants after it noted.
+    fn take(&mut self, catalog: Arc<Catalog>, moment: &Moment) -> Catalog {
+        let all = self.is_stale(&catalog, moment.now);
+        let come = |agent: &String| all || self.next.get(agent).is_some_and(|next| *next <= moment.now);
+        let agents: BTreeMap<String, Entry> = catalog
+            .agents
+            .iter()
+            .filter(|(agent, _)| come(agent))
+            .map(|(agent, entry)| (agent.clone(), entry.clone()))
+            .collect();
+        if all {
+            self.next.clear();
+        }
+        for (agent, entry) in &agents {
+            let definition = entry.definition.as_ref();
+            match definition.and_then(|definition| due::next(agent, definition, moment.now, moment.zone)) {
+                Some(next) => self.next.insert(agent.clone(), next),
+                None => self.next.remove(agent),
+            };
+        }
+        (self.looked, self.catalog) = (moment.now, Some(catalog));
+        Catalog { agents, problems: Vec::new() }
+    }
+
+    fn is_stale(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
+        now < self.looked || self.catalog.as_ref().is_none_or(|known| !Arc::ptr_eq(known, catalog))
+    }
+}
+
+/// Runs a slot whose turn has come, with the agent as it stands now. What stands in its way by now
+/// leaves its row instead; so does what fails before a run has one. `None` when the slot has a row
+/// already.
+///
+/// # Errors
+/// Those of [`run::run`], and whatever the store reports.
+pub fn carry_out(
+    memory: &Memory,
+    catalog: &Catalog,
+    slot: &Slot,
+    moment: Moment,
+    options: &Options,
+) -> Result<Option<Run>> {
+    let agent = &slot.agent;
+    let Some(definition) = catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) else {
+        let gone = Some("its file is gone".to_owned());
+        return ledger::leave(memory, agent, slot.at, (Status::Skipped, Some(Reason::InvalidConfig)), gone);
+    };
+    let past = Past::from(ledger::state(memory, agent)?);
+    if let Some((missed, reason)) = due::obstacle(definition, &past, (slot.at, slot.late), moment) {
+        return ledger::leave(memory, agent, slot.at, (status(missed), Some(reason)), None);
+    }
+    match run::run(memory, definition, Trigger::Slot(slot.at), options) {
+        Ok(row) => Ok(Some(row)),
+        Err(error) => {
+            // A run that got as far as its claim has ended its row itself.
+            ledger::leave(memory, agent, slot.at, (Status::Failed, None), Some(error.line()))?;
+            Err(error)
+        }
+    }
+}
+
+/// How a slot is called that is not run.
+fn status(missed: bool) -> Status {
+    if missed { Status::Missed } else { Status::Skipped }
+}
+
+/// What is known of an agent; `None` when the ledger cannot be read, which leaves its slots for
+/// the next look.
+fn past(memory: &Memory, agent: &str, pending: Option<&Timestamp>) -> Option<Past> {
+    match ledger::state(memory, agent) {
+        Ok(state) => {
+            let mut past = Past::from(state);
+            pending.into_iter().for_each(|slot| past.claim(*slot));
+            Some(past)
+        }
+        Err(error) => {
+            tracing::error!(agent, "the ledger cannot be read: {error}");
+            None
+        }
+    }
+}
+
+/// Leaves the row of what is not run; returns what is.
+fn settle(memory: &Memory, decision: Decision) -> Option<Slot> {
+    match decision {
+        Decision::Run { agent, slot, late } => Some(Slot { agent, at: slot, late }),
+        Decision::Skip { agent, slots, missed, reason } => {
+            let status = status(missed);
+            let message = (slots.count > 1).then(|| slots.to_string());
+            match ledger::leave(memory, &agent, slots.last, (status, Some(reason)), message) {
+                Ok(_) => tracing::info!(agent, "{}: {}, {slots}", status.name(), reason.name()),
+                Err(error) => tracing::error!(agent, "{slots} left no row: {error}"),
+            }
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
