@@ -83,10 +83,7 @@ fn nothing_is_looked_at_before_its_instant() {
     assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
     assert_eq!(world.agenda.next(), Some(("daily".into(), at("2026-11-21T03:30:00Z"))));
     assert_eq!(world.look("2026-11-21T03:29:59Z"), None);
-    assert_eq!(
-        world.look("2026-11-21T03:30:00Z"),
-        Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()])
-    );
+    assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
     assert_eq!(world.look("2026-11-21T03:30:01Z"), None);
     // The clock goes back: it is looked at, and nothing fires again.
     assert_eq!(world.look("2026-11-21T03:29:00Z"), Some(vec![]));
@@ -100,20 +97,14 @@ fn other_agents_are_looked_at_at_once() {
     assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
     world.catalog = Arc::new(catalog(&world.memory, &[("often", "\"every 10s\"")]));
     assert_eq!(world.look("2026-11-21T00:00:01Z"), Some(vec![]));
-    assert_eq!(
-        world.look("2026-11-21T00:00:10Z"),
-        Some(vec!["often 2026-11-21T00:00:10.000Z".to_owned()])
-    );
+    assert_eq!(world.look("2026-11-21T00:00:10Z"), Some(vec!["often 2026-11-21T00:00:10.000Z".to_owned()]));
 }
 
 #[test]
 fn what_is_not_run_leaves_its_row() {
     let mut world = world(&[("often", "\"every 1h\""), ("off", "\"daily at 01:30\"\nenabled = false")]);
     world.look("2026-11-21T00:00:00Z");
-    assert_eq!(
-        world.look("2026-11-21T01:00:00Z"),
-        Some(vec!["often 2026-11-21T01:00:00.000Z".to_owned()])
-    );
+    assert_eq!(world.look("2026-11-21T01:00:00Z"), Some(vec!["often 2026-11-21T01:00:00.000Z".to_owned()]));
     // It has not begun yet, and its next slot comes.
     assert_eq!(world.look("2026-11-21T02:00:00Z"), Some(vec![]));
     let mut rows = world.rows();
@@ -146,10 +137,7 @@ fn what_comes_up_while_a_slot_waits_leaves_its_row() {
     world.clock.set(at("2026-11-22T03:00:00Z"));
     let row =
         carry_out(&world.memory, &world.catalog, &slot, moment(&world.memory), &Options::default()).unwrap();
-    assert_eq!(
-        row.map(|row| (row.status, row.reason)),
-        Some((Status::Missed, Some(Reason::OutsideWindow)))
-    );
+    assert_eq!(row.map(|row| (row.status, row.reason)), Some((Status::Missed, Some(Reason::OutsideWindow))));
 }
 
 #[test]
