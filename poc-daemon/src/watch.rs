@@ -14,7 +14,7 @@ use debounce::{Debounce, Open};
 use notify::RecommendedWatcher;
 use parking_lot::Mutex;
 use places::Places;
-use poc_memory::agent::Catalog;
+use poc_memory::agent::{Catalog, Look};
 use poc_memory::config::Config;
 use poc_memory::error::Result;
 use poc_memory::query::Names;
@@ -115,13 +115,15 @@ fn look(shared: &Shared, sure: bool) -> Result<(Open, Arc<Catalog>)> {
     let mut settling = shared.settling.lock();
     // First: agents may name the pipelines saved there.
     let settings = settings(shared);
+    let looked = Look::new(&shared.memory, sure)?;
     let found = Found {
-        catalog: Catalog::load(&shared.memory)?,
+        catalog: looked.catalog.clone(),
         folder: shared.memory.paths.agents().is_dir(),
         settings,
     };
     let shown = shared.catalog.load_full();
     let Settled { catalog, news, open } = settling.settle(&shown, found, sure, Instant::now());
+    looked.remember(&shared.memory, &catalog)?;
     if sure || !news.is_empty() {
         shared.state.lock().reloaded = Some(shared.memory.now());
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub(crate) const SECOND_LOOK: Duration = Duration::from_millis(250);
 
 /// A file that is gone this long is deleted, not in the middle of being replaced.
-pub(crate) const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_millis(poc_memory::agent::GRACE.0.unsigned_abs());
 
 /// How long to wait for what.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::time::Timestamp;
 use folder::Folder;
-use memo::{Birth, Good, Memo};
+pub use memo::GRACE;
+use memo::{Birth, Good, Memo, Memos};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -40,6 +41,15 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Whether nothing tells it from another.
+    fn is(&self, other: &Entry) -> bool {
+        let definition = |entry: &Entry| entry.definition.as_ref().map(|it| it.fingerprint.clone());
+        self.state == other.state
+            && self.errors == other.errors
+            && self.since == other.since
+            && definition(self) == definition(other)
+    }
+
     /// How the agent stands, in a word: `ok`, `on-demand`, `disabled`, `last-good` or `invalid`.
     pub fn standing(&self) -> &'static str {
         match (self.state, &self.definition) {
@@ -63,19 +73,54 @@ pub struct Catalog {
     pub problems: Vec<String>,
 }
 
+/// One look at the files: what is there, and what is to be remembered of it once it is settled that it
+/// is as it looks. A look that falls into the middle of a save changes nothing by itself.
+#[derive(Debug)]
+pub struct Look {
+    /// The agents.
+    pub catalog: Catalog,
+    before: Memos,
+    after: Memos,
+}
+
+impl Look {
+    /// Reads the folder; agents whose file is broken have their last good version from the store. A
+    /// bundled agent counts as long as no file of its name was ever there. When `sure`, a file that
+    /// is not there is deleted at once, not only after [`GRACE`].
+    ///
+    /// # Errors
+    /// Only the store's: whatever is wrong with files is told in the catalog.
+    pub fn new(memory: &Memory, sure: bool) -> Result<Look> {
+        let before = memo::all(memory)?;
+        let mut after = before.clone();
+        let catalog = Catalog::from(memory, &mut after, sure);
+        Ok(Look { catalog, before, after })
+    }
+
+    /// Remembers what changed, but for agents that are shown otherwise than they looked. The store is
+    /// written to only when something changed.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn remember(&self, memory: &Memory, shown: &Catalog) -> Result<()> {
+        let is_settled = |name: &String| match self.catalog.agents.get(name) {
+            Some(entry) => shown.agents.get(name).is_some_and(|shown| shown.is(entry)),
+            None => true,
+        };
+        let changed = self.after.iter().filter(|(name, memo)| self.before.get(*name) != Some(*memo));
+        memo::write(memory, &changed.filter(|(name, _)| is_settled(name)).collect::<Vec<_>>())
+    }
+}
+
 impl Catalog {
-    /// Reads the folder, falls back to the last good versions in the store and remembers good ones.
-    /// A bundled agent counts as long as no file of its name was ever there. The store is written
-    /// to only when something changed.
+    /// A look that is settled at once, for a process that does not look again, and for the first one.
     ///
     /// # Errors
     /// Only the store's: whatever is wrong with files is told in the catalog.
     pub fn load(memory: &Memory) -> Result<Catalog> {
-        let before = memo::all(memory)?;
-        let mut memos = before.clone();
-        let catalog = Catalog::from(memory, &mut memos);
-        memo::write(memory, &before, &memos)?;
-        Ok(catalog)
+        let look = Look::new(memory, false)?;
+        look.remember(memory, &look.catalog)?;
+        Ok(look.catalog)
     }
 
     /// As [`Catalog::load`], but nothing is remembered.
@@ -83,20 +128,20 @@ impl Catalog {
     /// # Errors
     /// Only the store's.
     pub fn read(memory: &Memory) -> Result<Catalog> {
-        Ok(Catalog::from(memory, &mut memo::all(memory)?))
+        Ok(Look::new(memory, false)?.catalog)
     }
 
-    fn from(memory: &Memory, memos: &mut BTreeMap<String, Memo>) -> Catalog {
-        let mut catalog = Catalog::from_folder(memory, memos);
+    fn from(memory: &Memory, memos: &mut Memos, sure: bool) -> Catalog {
+        let mut catalog = Catalog::from_folder(memory, memos, sure);
         catalog.problems.extend(memory.names.load().problems().iter().map(Error::line));
         catalog
     }
 
-    fn from_folder(memory: &Memory, memos: &mut BTreeMap<String, Memo>) -> Catalog {
+    fn from_folder(memory: &Memory, memos: &mut Memos, sure: bool) -> Catalog {
         match folder::read(&memory.paths.agents()) {
-            Folder::Read(files) => from_files(memory, memos, files),
+            Folder::Read(files) => from_files(memory, memos, files, sure),
             Folder::Missing if !memos.values().any(Memo::is_present_file) => {
-                let mut catalog = from_files(memory, memos, BTreeMap::new());
+                let mut catalog = from_files(memory, memos, BTreeMap::new(), sure);
                 for missing in [memory.paths.agents(), memory.paths.prompts()] {
                     catalog.problems.extend(folder::create(&missing).err());
                 }
@@ -136,15 +181,13 @@ impl Catalog {
 /// The catalog of the files that are there, and of bundled agents that have none.
 fn from_files(
     memory: &Memory,
-    memos: &mut BTreeMap<String, Memo>,
+    memos: &mut Memos,
     files: BTreeMap<String, Result<String, Error>>,
+    sure: bool,
 ) -> Catalog {
     let mut catalog = Catalog::default();
-    for (name, memo) in memos.iter_mut().filter(|(_, memo)| memo.is_present_file()) {
-        if !files.contains_key(name) {
-            memo.retired = Some(memory.now());
-        }
-    }
+    let missing = memos.iter_mut().filter(|(name, _)| !files.contains_key(*name));
+    missing.for_each(|(_, memo)| memo.miss(memory.now(), sure));
     let bundled: Vec<(String, &str)> = embedded::agents()
         .iter()
         .filter_map(|(file, text)| Some((file.strip_suffix(".toml")?.to_owned(), *text)))
@@ -163,10 +206,10 @@ fn from_files(
 }
 
 /// The catalog of what is remembered, when the folder cannot be read.
-fn from_memos(memory: &Memory, memos: &mut BTreeMap<String, Memo>, problem: String) -> Catalog {
+fn from_memos(memory: &Memory, memos: &mut Memos, problem: String) -> Catalog {
     let remembered: Vec<(String, Good, Birth)> = memos
         .iter()
-        .filter(|(_, memo)| memo.retired.is_none())
+        .filter(|(_, memo)| memo.is_there())
         .filter_map(|(name, memo)| Some((name.clone(), memo.good.clone()?, memo.birth)))
         .collect();
     let mut catalog = Catalog { agents: BTreeMap::new(), problems: vec![problem] };
@@ -180,17 +223,14 @@ fn from_memos(memory: &Memory, memos: &mut BTreeMap<String, Memo>, problem: Stri
 /// One agent: its text if that is good, else its last good version.
 fn load(
     memory: &Memory,
-    memos: &mut BTreeMap<String, Memo>,
+    memos: &mut Memos,
     name: &str,
     text: Result<String, Error>,
     birth: Birth,
 ) -> Entry {
     let now = memory.now();
     let memo = memos.entry(name.to_owned()).or_insert_with(|| Memo::seen(now, birth));
-    if memo.retired.take().is_some() {
-        *memo = Memo { good: memo.good.take(), ..Memo::seen(now, birth) };
-    }
-    memo.birth = birth;
+    memo.meet(now, birth);
     let since = memo.since;
     let (prompts, names) = (memory.paths.prompts(), memory.names.load_full());
     let parsed = text.map_err(|error| vec![error]).and_then(|text| {

@@ -21,5 +21,5 @@ pub mod undo;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{Catalog, Entry, EntryState};
+pub use catalog::{Catalog, Entry, EntryState, GRACE, Look};
 pub use definition::{Context, Definition};

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::query::Names;
 use crate::store::{Record, Table};
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -30,6 +30,23 @@ pub(super) struct Memo {
     pub(super) retired: Option<Timestamp>,
     /// Its last good version, if it ever was good.
     pub(super) good: Option<Good>,
+    /// Since when its file is missing: it may be in the middle of being replaced.
+    pub(super) missing: Option<Timestamp>,
+}
+
+/// Version 1 of [`Memo`].
+#[derive(Deserialize)]
+struct Memo1 {
+    since: Timestamp,
+    birth: Birth,
+    retired: Option<Timestamp>,
+    good: Option<Good>,
+}
+
+impl From<Memo1> for Memo {
+    fn from(Memo1 { since, birth, retired, good }: Memo1) -> Memo {
+        Memo { since, birth, retired, good, missing: None }
+    }
 }
 
 /// A version of an agent that was good, with all it needs.
@@ -41,23 +58,56 @@ pub(super) struct Good {
     texts: BTreeMap<String, String>,
 }
 
+/// A file that is missing this long is deleted, not in the middle of being replaced.
+pub const GRACE: Span = Span(2 * Span::SECOND.0);
+
 /// Stands in front of the name of a saved pipeline. No template is named so: its name is a path
 /// within the folder of prompts.
 const SAVED: &str = "/@";
 
 impl Record for Memo {
     const TABLE: Table = Table::Agents;
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Memo>> {
+        (version == 1).then(|| postcard::from_bytes(body).map(Memo1::into))
+    }
 }
 
 impl Memo {
     /// An agent seen for the first time.
     pub(super) fn seen(now: Timestamp, birth: Birth) -> Memo {
-        Memo { since: now, birth, retired: None, good: None }
+        Memo { since: now, birth, retired: None, good: None, missing: None }
     }
 
     /// Whether it came from a file that was there when last looked.
     pub(super) fn is_present_file(&self) -> bool {
-        self.birth == Birth::File && self.retired.is_none()
+        self.birth == Birth::File && self.is_there()
+    }
+
+    /// Whether it was there when last looked.
+    pub(super) fn is_there(&self) -> bool {
+        self.retired.is_none() && self.missing.is_none()
+    }
+
+    /// Its file is not there. Deleted it is when an earlier look has missed it long enough ago, or at
+    /// once when one is `sure`.
+    pub(super) fn miss(&mut self, now: Timestamp, sure: bool) {
+        if self.birth != Birth::File || self.retired.is_some() {
+            return;
+        }
+        let since = *self.missing.get_or_insert(now);
+        if sure || now >= since.plus(GRACE) {
+            (self.retired, self.missing) = (Some(now), None);
+        }
+    }
+
+    /// It is there. One that was deleted is seen anew; its last good version still is its own.
+    pub(super) fn meet(&mut self, now: Timestamp, birth: Birth) {
+        if self.retired.is_some() {
+            *self = Memo { good: self.good.take(), ..Memo::seen(now, birth) };
+        }
+        (self.birth, self.missing) = (birth, None);
     }
 }
 
@@ -88,24 +138,22 @@ impl Good {
     }
 }
 
-/// Every memo by the agent's name.
-pub(super) fn all(memory: &Memory) -> Result<BTreeMap<String, Memo>> {
+/// The memos, by the agent's name.
+pub(super) type Memos = BTreeMap<String, Memo>;
+
+/// Every memo.
+pub(super) fn all(memory: &Memory) -> Result<Memos> {
     let rows = memory.store.scan::<Memo>(&[])?;
     Ok(rows.into_iter().map(|(key, memo)| (String::from_utf8_lossy(&key).into_owned(), memo)).collect())
 }
 
-/// Stores the memos that changed.
-pub(super) fn write(
-    memory: &Memory,
-    before: &BTreeMap<String, Memo>,
-    after: &BTreeMap<String, Memo>,
-) -> Result<()> {
-    let changed = || after.iter().filter(|(name, memo)| before.get(*name) != Some(*memo));
-    if changed().next().is_none() {
+/// Stores memos.
+pub(super) fn write(memory: &Memory, memos: &[(&String, &Memo)]) -> Result<()> {
+    if memos.is_empty() {
         return Ok(());
     }
     let committed = memory.store.transact(memory.cause("daemon", "agent reload"), |tx| {
-        changed().try_for_each(|(name, memo)| tx.put(name.as_bytes(), memo))
+        memos.iter().try_for_each(|(name, memo)| tx.put(name.as_bytes(), *memo))
     });
     committed.map(|_| ())
 }

@@ -8,23 +8,26 @@ use croner::parser::{CronParser, Seconds, Year};
 
 const FORMS: &str = "write `on-demand`, `hourly`, `daily`, `daily at 03:30`, \
     `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, \
-    `every 6h` or `cron 0 3 * * 1-5`";
+    `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`";
 
 const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
 const MINUTES_OF_DAY: u32 = 24 * 60;
 
-/// When `daily` and `weekly` run if nothing else is said: the small hours, in minutes of the day.
+/// Days that every month has.
+const DAYS_OF_MONTH: u32 = 28;
+
+/// When `daily`, `weekly` and `monthly` run if nothing else is said: the small hours, in minutes of the day.
 const QUIET_HOURS: (u32, u32) = (2 * 60, 5 * 60);
 
 impl Schedule {
-    /// Parses `on-demand`, `hourly`, `daily`, `weekly`, `daily at 03:30`,
-    /// `daily between 01:00 and 05:00`, `weekly on monday` (with `at` or `between` too),
-    /// `every 6h` and `cron 0 3 * * 1-5`.
+    /// Parses `on-demand`, `hourly`, `daily`, `weekly`, `monthly`, `daily at 03:30`,
+    /// `daily between 01:00 and 05:00`, `weekly on monday`, `monthly on 15`, `monthly on last` (each
+    /// with `at` or `between` too), `every 6h` and `cron 0 3 * * 1-5`.
     ///
     /// What is left open is fixed by a hash of the agent's name, so that agents do not all start
-    /// together: the minute of `hourly`, a minute between 02:00 and 05:00 for `daily` and `weekly`,
-    /// the minute within `between`, the day of `weekly`.
+    /// together: the minute of `hourly`, a minute between 02:00 and 05:00 for `daily`, `weekly` and
+    /// `monthly`, the minute within `between`, the day of `weekly`, the day of `monthly` from 1 to 28.
     pub fn parse(text: &str, agent: &str) -> Result<Schedule> {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
@@ -34,14 +37,22 @@ impl Schedule {
                 period: Span::HOUR,
                 phase: Span(Span::MINUTE.0 * i64::from(pick(agent, "minute", 60))),
             }),
-            ["daily", time @ ..] => calendar(text, &days(time_of_day(text, time, agent)?, "*")),
+            ["daily", time @ ..] => calendar(text, &days(time_of_day(text, time, agent)?, "* * *")),
             ["weekly", "on", day, time @ ..] => {
                 let day = day_of_week(text, day)?;
-                calendar(text, &days(time_of_day(text, time, agent)?, &day.to_string()))
+                calendar(text, &days(time_of_day(text, time, agent)?, &format!("* * {day}")))
             }
             ["weekly", time @ ..] => {
                 let day = pick(agent, "day", 7);
-                calendar(text, &days(time_of_day(text, time, agent)?, &day.to_string()))
+                calendar(text, &days(time_of_day(text, time, agent)?, &format!("* * {day}")))
+            }
+            ["monthly", "on", day, time @ ..] => {
+                let day = day_of_month(text, day)?;
+                calendar(text, &days(time_of_day(text, time, agent)?, &format!("{day} * *")))
+            }
+            ["monthly", time @ ..] => {
+                let day = 1 + pick(agent, "day of month", DAYS_OF_MONTH);
+                calendar(text, &days(time_of_day(text, time, agent)?, &format!("{day} * *")))
             }
             ["every", period] => every(text, period),
             ["cron", fields @ ..] if fields.len() == 5 => calendar(text, &fields.join(" ")),
@@ -59,9 +70,9 @@ fn unknown(text: &str) -> Error {
     Error::config(format!("`{text}` is not a schedule")).hint(FORMS)
 }
 
-/// The cron expression of a minute of the day on some days of the week.
+/// The cron expression of a minute of the day on some days: day of month, month and day of week.
 fn days(minute: u32, days: &str) -> String {
-    format!("{} {} * * {days}", minute % 60, minute / 60)
+    format!("{} {} {days}", minute % 60, minute / 60)
 }
 
 /// What follows the days: `at T`, `between T and T` or nothing, as a minute of the day.
@@ -100,6 +111,23 @@ fn day_of_week(text: &str, day: &str) -> Result<usize> {
         Error::config(format!("`{day}` in `{text}` is not a day of the week"))
             .hint(format!("write one of {}", DAYS.map(|day| format!("`{day}`")).join(", ")))
     })
+}
+
+/// A day that every month has, as cron writes it.
+fn day_of_month(text: &str, day: &str) -> Result<String> {
+    if day == "last" {
+        return Ok("L".to_owned());
+    }
+    let plain = day.len() <= 2 && day.bytes().all(|byte| byte.is_ascii_digit());
+    plain
+        .then(|| day.parse().ok())
+        .flatten()
+        .filter(|day: &u32| (1..=DAYS_OF_MONTH).contains(day))
+        .map(|day| day.to_string())
+        .ok_or_else(|| {
+            Error::config(format!("`{day}` in `{text}` is not a day that every month has"))
+                .hint("write a day from `1` to `28`, or `last`")
+        })
 }
 
 fn every(text: &str, period: &str) -> Result<Schedule> {

@@ -38,6 +38,8 @@ fn the_forms() {
     insta::assert_snapshot!(slots("weekly on monday at 9:05", zone, from, 2), @"Mon 23 09:05:00 +01:00, Mon 30 09:05:00 +01:00");
     insta::assert_snapshot!(slots("every 6h", Tz::UTC, from, 3), @"Sat 21 18:00:00 +00:00, Sun 22 00:00:00 +00:00, Sun 22 06:00:00 +00:00");
     insta::assert_snapshot!(slots("cron 0 3 * * 1-5", zone, from, 6), @"Mon 23 03:00:00 +01:00, Tue 24 03:00:00 +01:00, Wed 25 03:00:00 +01:00, Thu 26 03:00:00 +01:00, Fri 27 03:00:00 +01:00, Mon 30 03:00:00 +01:00");
+    insta::assert_snapshot!(slots("monthly on 15 at 03:30", zone, from, 2), @"Tue 15 03:30:00 +01:00, Fri 15 03:30:00 +01:00");
+    insta::assert_snapshot!(slots("monthly on last at 03:30", zone, from, 4), @"Mon 30 03:30:00 +01:00, Thu 31 03:30:00 +01:00, Sun 31 03:30:00 +01:00, Sun 28 03:30:00 +01:00");
     assert_eq!(schedule("on-demand").next_after(at(from), zone), None);
 }
 
@@ -49,27 +51,32 @@ fn what_is_left_open_belongs_to_the_name() {
         let slot = Schedule::parse(text, agent).unwrap().next_after(from, zone).unwrap();
         slot.0.rem_euclid(Span::DAY.0) / Span::MINUTE.0
     };
-    let mut starts = std::collections::BTreeSet::new();
+    let (mut starts, mut days) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
     for agent in ["linker", "separator", "replay", "transfer", "rename", "split"] {
-        for text in ["daily", "weekly", "weekly on friday"] {
+        for text in ["daily", "weekly", "weekly on friday", "monthly", "monthly on 3", "monthly on last"] {
             assert!((120..300).contains(&minute(text, agent)), "{text} {agent}");
         }
         assert!((60..300).contains(&minute("daily between 01:00 and 05:00", agent)));
+        let day = Schedule::parse("monthly", agent).unwrap().next_after(from, zone).unwrap().utc().unwrap();
+        assert!((1..=28).contains(&chrono::Datelike::day(&day)), "{agent} on {day}");
+        days.insert(chrono::Datelike::day(&day));
         let night = minute("daily between 23:00 and 01:00", agent);
         assert!(!(60..23 * 60).contains(&night), "{agent} at {night}");
         assert_eq!(minute("daily", agent), minute("daily", agent));
         starts.insert(minute("daily", agent));
     }
-    assert!(starts.len() > 3, "{starts:?}");
+    assert!(starts.len() > 3 && days.len() > 3, "{starts:?} {days:?}");
     // Fixed for ever: an upgrade moves nobody's slot.
     insta::assert_snapshot!(slots("hourly", zone, "2026-11-21T00:00:00Z", 2), @"Sat 21 00:49:00 +00:00, Sat 21 01:49:00 +00:00");
     insta::assert_snapshot!(slots("daily", zone, "2026-11-21T00:00:00Z", 2), @"Sat 21 02:49:00 +00:00, Sun 22 02:49:00 +00:00");
     insta::assert_snapshot!(slots("weekly", zone, "2026-11-21T00:00:00Z", 2), @"Thu 26 02:49:00 +00:00, Thu 03 02:49:00 +00:00");
+    insta::assert_snapshot!(slots("monthly", zone, "2026-11-21T00:00:00Z", 2), @"Sat 19 02:49:00 +00:00, Tue 19 02:49:00 +00:00");
 }
 
 #[test]
 fn what_is_no_schedule_is_told() {
-    insta::assert_snapshot!(wrong("monthly"), @"`monthly` is not a schedule; write `on-demand`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `every 6h` or `cron 0 3 * * 1-5`");
+    insta::assert_snapshot!(wrong("yearly"), @"`yearly` is not a schedule; write `on-demand`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`");
+    insta::assert_snapshot!(wrong("monthly on 31"), @"`31` in `monthly on 31` is not a day that every month has; write a day from `1` to `28`, or `last`");
     insta::assert_snapshot!(wrong("daily at 25:00"), @"`25:00` is not a time of day; write hours and minutes from `00:00` to `23:59`");
     insta::assert_snapshot!(wrong("daily between 03:00 and 03:00"), @"the window of `daily between 03:00 and 03:00` is empty; write two different times: `daily between 01:00 and 05:00`");
     insta::assert_snapshot!(wrong("weekly on funday"), @"`funday` in `weekly on funday` is not a day of the week; write one of `sunday`, `monday`, `tuesday`, `wednesday`, `thursday`, `friday`, `saturday`");
@@ -78,7 +85,7 @@ fn what_is_no_schedule_is_told() {
     insta::assert_snapshot!(wrong("cron 0 3 * *"), @"`cron 0 3 * *` has 4 cron fields, not five; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(wrong("cron 61 3 * * *"), @"`cron 61 3 * * *` is not a cron rule: Component error: Number out of bounds; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(wrong("cron 0 0 31 2 *"), @"`cron 0 0 31 2 *` never fires; no year has such a day: look at the day of the month and the month");
-    for text in ["", "daily at", "daily at 3", "daily at 3:5", "every", "hourly at 3", "on-change", "Daily"] {
+    for text in ["", "daily at", "daily at 3", "daily at 3:5", "every", "hourly at 3", "on-change", "Daily", "monthly on", "monthly on 0", "monthly on +1", "monthly at", "monthly on monday"] {
         wrong(text);
     }
 }
@@ -97,6 +104,8 @@ fn a_skipped_time_is_the_first_instant_after_the_gap() {
     insta::assert_snapshot!(slots("daily at 02:30", Tz::America__New_York, "2026-03-07T00:00:00Z", 3), @"Sat 07 02:30:00 -05:00, Sun 08 03:00:00 -04:00, Mon 09 02:30:00 -04:00");
     // This island skips half an hour.
     insta::assert_snapshot!(slots("daily at 02:15", Tz::Australia__Lord_Howe, "2026-10-02T18:00:00Z", 3), @"Sun 04 02:30:00 +11:00, Mon 05 02:15:00 +11:00, Tue 06 02:15:00 +11:00");
+    insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2027-02-28T12:00:00Z", 2), @"Sun 28 03:00:00 +02:00, Wed 28 02:30:00 +02:00");
+    insta::assert_snapshot!(slots("monthly on last at 02:30", Tz::Europe__Berlin, "2024-02-29T12:00:00Z", 2), @"Sun 31 03:00:00 +02:00, Tue 30 02:30:00 +02:00");
     // Several skipped times of one rule are one slot.
     insta::assert_snapshot!(slots("cron */20 * * * *", Tz::Europe__Berlin, "2026-03-29T00:30:00Z", 4), @"Sun 29 01:40:00 +01:00, Sun 29 03:00:00 +02:00, Sun 29 03:20:00 +02:00, Sun 29 03:40:00 +02:00");
 }
@@ -105,6 +114,8 @@ fn a_skipped_time_is_the_first_instant_after_the_gap() {
 fn a_repeated_time_is_its_first_instant_only() {
     insta::assert_snapshot!(slots("daily at 02:30", Tz::Europe__Berlin, "2026-10-24T00:00:00Z", 3), @"Sat 24 02:30:00 +02:00, Sun 25 02:30:00 +02:00, Mon 26 02:30:00 +01:00");
     insta::assert_snapshot!(slots("daily at 01:45", Tz::Australia__Lord_Howe, "2026-04-03T00:00:00Z", 3), @"Sat 04 01:45:00 +11:00, Sun 05 01:45:00 +11:00, Mon 06 01:45:00 +10:30");
+    insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2029-10-01T00:00:00Z", 2), @"Sun 28 02:30:00 +02:00, Wed 28 02:30:00 +01:00");
+    insta::assert_snapshot!(slots("monthly on last at 02:30", Tz::Europe__Berlin, "2027-10-01T00:00:00Z", 2), @"Sun 31 02:30:00 +02:00, Tue 30 02:30:00 +01:00");
     insta::assert_snapshot!(slots("cron */20 * * * *", Tz::Europe__Berlin, "2026-10-25T00:10:00Z", 4), @"Sun 25 02:20:00 +02:00, Sun 25 02:40:00 +02:00, Sun 25 03:00:00 +01:00, Sun 25 03:20:00 +01:00");
     // An hour of real time stays an hour.
     insta::assert_snapshot!(slots("hourly", Tz::Europe__Berlin, "2026-10-24T23:50:00Z", 4), @"Sun 25 02:49:00 +02:00, Sun 25 02:49:00 +01:00, Sun 25 03:49:00 +01:00, Sun 25 04:49:00 +01:00");
@@ -116,6 +127,8 @@ fn the_period_is_the_least_gap() {
         ("hourly", Span::HOUR),
         ("daily", Span::DAY),
         ("weekly", Span::WEEK),
+        ("monthly", Span(28 * Span::DAY.0)),
+        ("monthly on last", Span(28 * Span::DAY.0)),
         ("every 90m", Span(90 * Span::MINUTE.0)),
         ("cron 0 3 * * 1-5", Span::DAY),
         ("cron 0 9,17 * * *", Span(8 * Span::HOUR.0)),
@@ -142,6 +155,8 @@ fn any_schedule() -> impl Strategy<Value = Schedule> {
         (1..100_000u32).prop_map(|seconds| format!("every {seconds}s")),
         Just("hourly".to_owned()),
         Just("weekly".to_owned()),
+        prop_oneof![(1..29u32).prop_map(|day| day.to_string()), Just("last".to_owned())]
+            .prop_map(|day| format!("monthly on {day} at 02:15")),
     ]
     .prop_map(|text| schedule(&text))
 }

@@ -1,6 +1,7 @@
 //! Stores as earlier releases left them.
 
 use super::world::{Script, World, outcomes, parse};
+use crate::agent::Catalog;
 use crate::agent::ledger::{self, ActionState, Occasion, Reason, Run, Status};
 use crate::agent::run::{Options, Trigger, run_with};
 use crate::agent::undo::undo;
@@ -88,6 +89,18 @@ fn agents_go_on_where_an_earlier_release_left_them() {
     let after = run(off[0].scheduled_at.unwrap().plus(Span::HOUR)).unwrap();
     assert_eq!((after.status, after.occasion), (Status::Noop, Occasion::Schedule));
     assert_eq!((after.calls.len(), after.calls[0].model.as_str()), (1, "default"));
+}
+
+#[test]
+fn what_was_remembered_of_agents_is_read() {
+    let world = store_with_rows_of_version_1();
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
+    // The folder of their files is not there; two name models that are not in the settings.
+    assert_eq!(names, ["fixture", "linker", "lost", "off", "replay", "separator", "slow"]);
+    assert!(catalog.agents.values().all(|entry| entry.since < Timestamp::parse("2026-11-22T12:49:00Z").unwrap()));
+    let good: Vec<&str> = names.into_iter().filter(|name| catalog.get(name).is_ok()).collect();
+    assert_eq!(good, ["linker", "lost", "off", "replay", "separator"]);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! Broken files and what is said about them.
 
 use super::world::{World, parse};
-use crate::agent::{Catalog, Entry, EntryState};
+use crate::agent::{Catalog, Entry, EntryState, GRACE, Look};
 use crate::config::SavedPipeline;
 use crate::embedded;
 use crate::error::Error;
 use crate::query::Names;
 use crate::time::Span;
+use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -94,7 +95,7 @@ max-usd-per-day = 1
     agents/tester.toml:14:33: the action `weight` is named twice
       name it once
     agents/tester.toml:15:12: `dayly` is not a schedule
-      write `on-demand`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `every 6h` or `cron 0 3 * * 1-5`
+      write `on-demand`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`
     agents/tester.toml:16:11: `soon` is not a duration
       write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
     agents/tester.toml:22:12: unknown time zone `Europe/Viena`
@@ -299,12 +300,94 @@ fn an_agent_that_comes_back_is_seen_anew() {
     let world = World::new();
     world.file("agents/mine.toml", SEED);
     Catalog::load(&world.memory).unwrap();
-    std::fs::remove_file(world.home.path().join("agents/mine.toml")).unwrap();
-    assert!(!Catalog::load(&world.memory).unwrap().agents.contains_key("mine"));
+    let first = world.memory.now();
+    let remove = || std::fs::remove_file(world.home.path().join("agents/mine.toml")).unwrap();
+    let is_there = || Catalog::load(&world.memory).unwrap().agents.contains_key("mine");
+    let since = || Catalog::load(&world.memory).unwrap().agents["mine"].since;
+
+    // One look may have come in the middle of a save.
+    remove();
+    assert!(!is_there());
     world.clock.advance(Span::WEEK);
+    world.file("agents/mine.toml", SEED);
+    assert_eq!(since(), first);
+
+    remove();
+    assert!(!is_there());
+    world.clock.advance(GRACE);
+    assert!(!is_there());
+    world.clock.advance(Span::WEEK);
+    world.file("agents/mine.toml", SEED);
+    assert_eq!(since(), world.memory.now());
+
+    // Whoever is sure does not wait.
+    remove();
+    let look = Look::new(&world.memory, true).unwrap();
+    look.remember(&world.memory, &look.catalog).unwrap();
+    world.clock.advance(Span::WEEK);
+    world.file("agents/mine.toml", SEED);
+    assert_eq!(since(), world.memory.now());
+}
+
+#[test]
+fn what_is_shown_otherwise_than_it_looked_is_not_remembered() {
+    let world = World::new();
+    world.file("agents/mine.toml", "[query]\npipel");
+    let look = Look::new(&world.memory, false).unwrap();
+    assert_eq!(look.catalog.agents["mine"].state, EntryState::Invalid);
+    look.remember(&world.memory, &Catalog::default()).unwrap();
+    world.clock.advance(Span::HOUR);
     world.file("agents/mine.toml", SEED);
     let catalog = Catalog::load(&world.memory).unwrap();
     assert_eq!(catalog.agents["mine"].since, world.memory.now());
+}
+
+/// What an editor and whoever looks do, one after the other.
+#[derive(Clone, Debug)]
+enum Step {
+    /// The file goes away, looks come at some of the milliseconds until it is back.
+    Save { looks: Vec<i64>, edit: usize },
+    /// Time passes, then somebody looks.
+    Look { minutes: i64 },
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whenever anybody looks: an agent whose file is only ever gone for the length of a save is there
+    /// since it was first seen.
+    #[test]
+    fn no_look_changes_since_when_an_agent_is_there(
+        steps in proptest::collection::vec(
+            prop_oneof![
+                (proptest::collection::vec(0..GRACE.0 / 4, 0..4), 1..50usize)
+                    .prop_map(|(looks, edit)| Step::Save { looks, edit }),
+                (0..5_000i64).prop_map(|minutes| Step::Look { minutes }),
+            ],
+            1..12,
+        ),
+    ) {
+        let world = World::new();
+        world.file("agents/mine.toml", SEED);
+        let first = Catalog::load(&world.memory).unwrap().agents["mine"].since;
+        for step in steps {
+            match step {
+                Step::Save { looks, edit } => {
+                    std::fs::remove_file(world.home.path().join("agents/mine.toml")).unwrap();
+                    for after in looks {
+                        world.clock.advance(Span(after));
+                        prop_assert!(!Catalog::load(&world.memory).unwrap().agents.contains_key("mine"));
+                    }
+                    world.file("agents/mine.toml", &SEED.replace("limit:20", &format!("limit:{edit}")));
+                }
+                Step::Look { minutes } => {
+                    world.clock.advance(Span(minutes * Span::MINUTE.0));
+                    prop_assert_eq!(Catalog::load(&world.memory).unwrap().agents["mine"].since, first);
+                }
+            }
+        }
+        prop_assert_eq!(Catalog::load(&world.memory).unwrap().agents["mine"].since, first);
+    }
 }
 
 #[test]
