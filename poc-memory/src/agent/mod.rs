@@ -11,6 +11,7 @@ pub mod ledger;
 pub mod model;
 pub mod permit;
 pub mod prompt;
+pub mod proposal;
 pub mod reply;
 pub mod run;
 pub mod schedule;

@@ -13,10 +13,12 @@ use crate::error::Result;
 use crate::graph::{NodeId, Trust};
 use crate::memory::Draft;
 use crate::memory::Memory;
+use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
 /// An action that may be done, if nothing it names has changed since it was read.
-#[derive(Clone, Debug)]
+// Proposals keep it by the place of its variant: a new one goes to the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Intent {
     /// Make a link.
     Link {

@@ -3,6 +3,7 @@
 mod before;
 mod files;
 mod prompts;
+mod proposals;
 mod runs;
 mod undoing;
 mod world;

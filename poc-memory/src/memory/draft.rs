@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Category, NodeId, Trust};
 use crate::similar;
 use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 /// Greatest emotion of a node.
 pub const EMOTION_MAX: f32 = 10.0;
@@ -14,7 +15,8 @@ pub const EMOTION_MAX: f32 = 10.0;
 pub(super) const DERIVED_TITLE_CHARS: usize = 80;
 
 /// A note to store. What is `None` gets its default, or stays as it was when a node is updated.
-#[derive(Clone, Debug)]
+// What waits for a person keeps it field by field.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
     /// One line; taken from the first line of the body when missing.
     pub title: Option<String>,

@@ -77,7 +77,8 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Tenants
         | Table::Messages
         | Table::Samples
-        | Table::AgentStates => None,
+        | Table::AgentStates
+        | Table::Proposals => None,
     })
 }
 

@@ -49,11 +49,13 @@ pub enum Table {
     Samples = 17,
     /// Agent → what is known of it whatever rows are kept.
     AgentStates = 18,
+    /// Run id, place (big-endian u16) → the action that waits for a person, or did.
+    Proposals = 19,
 }
 
 impl Table {
     /// Every table, by number.
-    pub const ALL: [Table; 18] = [
+    pub const ALL: [Table; 19] = [
         Table::Nodes,
         Table::Edges,
         Table::EdgesIn,
@@ -72,6 +74,7 @@ impl Table {
         Table::Messages,
         Table::Samples,
         Table::AgentStates,
+        Table::Proposals,
     ];
 
     /// Whether there is one for all tenants. Of the others each tenant has its own.
@@ -84,6 +87,7 @@ impl Table {
                 | Table::Meta
                 | Table::Tenants
                 | Table::AgentStates
+                | Table::Proposals
         )
     }
 
@@ -152,7 +156,7 @@ mod tests {
     fn every_number_names_its_table() {
         for number in 0..=u8::MAX {
             let table = Table::try_from(number);
-            assert_eq!(table.is_ok(), (1..=18).contains(&number));
+            assert_eq!(table.is_ok(), (1..=19).contains(&number));
             assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
         }
     }
