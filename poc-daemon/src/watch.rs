@@ -116,11 +116,8 @@ fn look(shared: &Shared, sure: bool) -> Result<(Open, Arc<Catalog>)> {
     // First: agents may name the pipelines saved there.
     let settings = settings(shared);
     let looked = Look::new(&shared.memory, sure)?;
-    let found = Found {
-        catalog: looked.catalog.clone(),
-        folder: shared.memory.paths.agents().is_dir(),
-        settings,
-    };
+    let found =
+        Found { catalog: looked.catalog.clone(), folder: shared.memory.paths.agents().is_dir(), settings };
     let shown = shared.catalog.load_full();
     let Settled { catalog, news, open } = settling.settle(&shown, found, sure, Instant::now());
     looked.remember(&shared.memory, &catalog)?;

@@ -221,13 +221,7 @@ fn from_memos(memory: &Memory, memos: &mut Memos, problem: String) -> Catalog {
 }
 
 /// One agent: its text if that is good, else its last good version.
-fn load(
-    memory: &Memory,
-    memos: &mut Memos,
-    name: &str,
-    text: Result<String, Error>,
-    birth: Birth,
-) -> Entry {
+fn load(memory: &Memory, memos: &mut Memos, name: &str, text: Result<String, Error>, birth: Birth) -> Entry {
     let now = memory.now();
     let memo = memos.entry(name.to_owned()).or_insert_with(|| Memo::seen(now, birth));
     memo.meet(now, birth);

@@ -85,7 +85,21 @@ fn what_is_no_schedule_is_told() {
     insta::assert_snapshot!(wrong("cron 0 3 * *"), @"`cron 0 3 * *` has 4 cron fields, not five; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(wrong("cron 61 3 * * *"), @"`cron 61 3 * * *` is not a cron rule: Component error: Number out of bounds; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(wrong("cron 0 0 31 2 *"), @"`cron 0 0 31 2 *` never fires; no year has such a day: look at the day of the month and the month");
-    for text in ["", "daily at", "daily at 3", "daily at 3:5", "every", "hourly at 3", "on-change", "Daily", "monthly on", "monthly on 0", "monthly on +1", "monthly at", "monthly on monday"] {
+    for text in [
+        "",
+        "daily at",
+        "daily at 3",
+        "daily at 3:5",
+        "every",
+        "hourly at 3",
+        "on-change",
+        "Daily",
+        "monthly on",
+        "monthly on 0",
+        "monthly on +1",
+        "monthly at",
+        "monthly on monday",
+    ] {
         wrong(text);
     }
 }

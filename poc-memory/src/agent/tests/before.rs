@@ -98,7 +98,9 @@ fn what_was_remembered_of_agents_is_read() {
     let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
     // The folder of their files is not there; two name models that are not in the settings.
     assert_eq!(names, ["fixture", "linker", "lost", "off", "replay", "separator", "slow"]);
-    assert!(catalog.agents.values().all(|entry| entry.since < Timestamp::parse("2026-11-22T12:49:00Z").unwrap()));
+    assert!(
+        catalog.agents.values().all(|entry| entry.since < Timestamp::parse("2026-11-22T12:49:00Z").unwrap())
+    );
     let good: Vec<&str> = names.into_iter().filter(|name| catalog.get(name).is_ok()).collect();
     assert_eq!(good, ["linker", "lost", "off", "replay", "separator"]);
 }
