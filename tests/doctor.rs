@@ -89,3 +89,48 @@ fn a_provider_is_asked_only_on_request_and_for_nothing_that_costs() {
     let line = near(&world.json_ending(&["doctor", "--online"], 1));
     assert!(line.starts_with("failed: ") && line.contains("401") && !line.contains("bad"), "{line}");
 }
+
+#[test]
+fn a_broken_pipeline_of_the_settings_is_told_once_and_where_it_stands() {
+    let world = World::new();
+    world.run(&["insert", "--title", "a", "--body", "b"]);
+    world.write(
+        "config.toml",
+        "[search]\npipeline = \"tpye\"\n[pipelines]\nepisodes = \"tpye:episodic\"\ngood = \"age:<7d\"\n",
+    );
+    let report = world.json_ending(&["doctor"], 1);
+    let findings = found(&report, "settings");
+    assert_eq!(findings.len(), 2, "{report}");
+    assert!(findings.iter().all(|line| line.starts_with("failed: ")), "{report}");
+    assert!(
+        findings.iter().any(|line| line.contains("config.toml:2:") && line.contains("`[search] pipeline`"))
+    );
+    assert!(found(&report, "agents").iter().all(|line| !line.contains("tpye")), "{report}");
+    let plain = world.json_ending(&["search", "a"], 78);
+    assert!(plain["error"]["at"]["file"].as_str().unwrap().ends_with("config.toml"), "{plain}");
+    // Whoever names a pipeline is not concerned.
+    assert_eq!(world.run(&["search", "a", "-p", "hybrid"]).status, 0);
+}
+
+#[test]
+fn a_profile_that_is_not_there_is_made_by_writing_alone() {
+    let world = World::new();
+    world.run(&["profile", "create", "work"]);
+    for reads in [
+        &["search", "-p", "all"][..],
+        &["stats"],
+        &["export"],
+        &["recall", "a"],
+        &["doctor"],
+        &["config", "show"],
+    ] {
+        let refused = world.json_ending(&[&["--profile", "wrok"], reads].concat(), 1);
+        assert_eq!(refused["error"]["code"], "not_found", "{reads:?}: {refused}");
+        let hint = refused["error"]["hint"].as_str().unwrap();
+        assert!(hint.contains("`work`") && hint.contains("`poc-memory profile create wrok`"), "{hint}");
+    }
+    assert!(!world.home().join("profiles/wrok").exists());
+    let made = world.run(&["--profile", "wrok", "insert", "--title", "a", "--body", "b"]);
+    assert!(made.status == 0 && made.stderr.contains("`wrok` is new"), "{}", made.stderr);
+    assert_eq!(world.run(&["--profile", "wrok", "get", "a"]).status, 0);
+}

@@ -5,7 +5,7 @@ mod http;
 use crate::support::World;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// An assistant that has started `poc-memory mcp` and said hello.
 pub(crate) struct Assistant {
@@ -134,6 +134,49 @@ fn an_assistant_is_served_by_a_daemon_that_others_use_too() {
     assert_eq!(assistant.call("graft_get", json!({"node": both["key"]}))["provenance"], "manual");
     assistant.end();
     world.stop_daemon();
+}
+
+#[test]
+fn what_is_pasted_leads_to_the_memory_it_was_asked_for() {
+    let world = World::new();
+    let home = "my memöry home";
+    world.write("my memöry home/notes.jsonl", "");
+    let tell = |client: &str| {
+        let mut asked = world.command("poc-memory");
+        asked.env("POC_MEMORY_HOME", home).args(["--profile", "work", "mcp", "config", client]);
+        String::from_utf8(asked.output().unwrap().stdout).unwrap()
+    };
+    let make = |arguments: &[&str]| {
+        let made = world.command("poc-memory").env("POC_MEMORY_HOME", home).args(arguments).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+    };
+    make(&["profile", "create", "work"]);
+    make(&["--profile", "work", "insert", "--title", "Kettle", "--body", "b"]);
+    let whole = world.home().join(home).display().to_string();
+    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap()["mcpServers"]["poc-memory"].clone();
+    let codex: toml::Table = toml::from_str(&tell("codex")).unwrap();
+    let codex = serde_json::to_value(&codex["mcp_servers"]["poc-memory"]).unwrap();
+    for server in [json(&tell("cursor")), json(&tell("claude-desktop")), codex] {
+        assert_eq!(server["env"], json!({"POC_MEMORY_HOME": whole}), "{server}");
+        let words: Vec<&str> = server["args"].as_array().unwrap().iter().flat_map(Value::as_str).collect();
+        let [before @ .., "mcp"] = &words[..] else { panic!("{server}") };
+        // As an assistant does: with what stands there and hardly anything else.
+        let found = Command::new(server["command"].as_str().unwrap())
+            .env_clear()
+            .env("POC_MEMORY_HOME", server["env"]["POC_MEMORY_HOME"].as_str().unwrap())
+            .args(before)
+            .args(["get", "kettle"])
+            .current_dir("/")
+            .output()
+            .unwrap();
+        assert!(found.status.success(), "{found:?}");
+    }
+    let pasted = format!("claude() {{ printf '%s\\n' \"$@\"; }}\n{}", tell("claude-code"));
+    let words = Command::new("bash").args(["-c", &pasted]).output().unwrap().stdout;
+    let words = String::from_utf8(words).unwrap();
+    let variable = format!("POC_MEMORY_HOME={whole}");
+    let begin = ["mcp", "add", "poc-memory", "--env", &variable, "--"].join("\n");
+    assert!(words.starts_with(&begin) && words.ends_with("--profile\nwork\nmcp\n"), "{words}");
 }
 
 #[test]

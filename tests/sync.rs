@@ -40,7 +40,7 @@ fn profiles_are_made_listed_and_shown() {
     let shown = world.json(&["profile", "show", "work"]);
     assert_eq!(shown["store"], json!(world.home().join("profiles/work/store")));
     let unknown = world.json_ending(&["profile", "show", "wrok"], 1);
-    assert_eq!(unknown["error"]["hint"], "did you mean `work`?");
+    assert!(unknown["error"]["hint"].as_str().unwrap().starts_with("did you mean `work`? "), "{unknown}");
     assert!(!world.home().join("profiles/wrok").exists());
     // The profile without a name has one, too.
     insert(&world, "default", "Sails");

@@ -46,21 +46,27 @@ impl Config {
         let mut merged: Table = parse("defaults/config.toml", DEFAULTS)?;
         // Where the pipelines are saved: known per layer, told to the settings at the end.
         let mut places: BTreeMap<String, At> = BTreeMap::new();
+        let mut search = At::default();
         if let Some((name, text)) = file {
             let layer: Table = parse(name, text)?;
             merge(&mut merged, layer);
             let config = deserialize(merged.clone()).map_err(|problem| problem.place(name, text))?;
             let place = |saved: &String| (saved.clone(), placed(name, text, &["pipelines", saved]));
             places.extend(config.pipelines.keys().map(place));
+            search = Some(placed(name, text, &["search", "pipeline"]))
+                .filter(|at| at.line.is_some())
+                .unwrap_or_default();
         }
         for (variable, value) in variables {
             if let Some(path) = variable_path(&variable) {
                 put(&mut merged, &path, scalar(&value));
                 deserialize(merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
-                if let [section, name] = path.as_slice()
-                    && section == "pipelines"
-                {
-                    places.insert(name.clone(), At { field: Some(variable), ..At::default() });
+                let [section, name] = path.as_slice() else { continue };
+                let at = At { field: Some(variable), ..At::default() };
+                match (section.as_str(), name.as_str()) {
+                    ("pipelines", name) => drop(places.insert(name.to_owned(), at)),
+                    ("search", "pipeline") => search = at,
+                    _ => {}
                 }
             }
         }
@@ -69,6 +75,7 @@ impl Config {
         for (name, saved) in &mut config.pipelines {
             saved.at = places.remove(name).unwrap_or_default();
         }
+        config.search.pipeline.at = search;
         config.check().map_err(|error| match file {
             Some((name, text)) => in_file(error, name, text),
             None => error,

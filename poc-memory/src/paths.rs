@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// What the profile is called that is meant when none is named.
 pub const DEFAULT_PROFILE: &str = "default";
 
+/// The variable that puts everything in one folder.
+const HOME: &str = "POC_MEMORY_HOME";
+
 /// The folder of the other profiles.
 const PROFILES: &str = "profiles";
 
@@ -41,7 +44,7 @@ impl Paths {
     }
 
     fn resolve(variable: impl Fn(&str) -> Option<PathBuf>, profile: Option<&str>) -> Result<Paths> {
-        let roots = match variable("POC_MEMORY_HOME") {
+        let roots = match variable(HOME) {
             Some(home) => Roots::in_folder(&absolute(home)?),
             None => {
                 let home = || {
@@ -69,6 +72,18 @@ impl Paths {
             None => Ok(roots.paths()),
             Some(name) => roots.paths().of_profile(name),
         }
+    }
+
+    /// The variables of the environment that say where this is, as absolute paths: what another process
+    /// needs to find it, which may be started with none of them.
+    pub fn variables() -> Result<Vec<(&'static str, PathBuf)>> {
+        Paths::chosen(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
+    }
+
+    fn chosen(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<Vec<(&'static str, PathBuf)>> {
+        const XDG: [&str; 3] = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"];
+        let names = if variable(HOME).is_some() { &[HOME][..] } else { &XDG };
+        names.iter().filter_map(|name| variable(name).map(|path| Ok((*name, absolute(path)?)))).collect()
     }
 
     /// Everything in one folder.
@@ -248,6 +263,21 @@ mod tests {
             Paths::resolve(|name| (name == "POC_MEMORY_HOME").then(|| "/m".into()), Some("work")).unwrap();
         assert_eq!(paths.store(), Path::new("/m/profiles/work/store"));
         assert_eq!(paths.socket(), Path::new("/m/profiles/work/daemon.sock"));
+    }
+
+    #[test]
+    fn another_process_is_told_what_it_needs_to_find_it() {
+        let told = |set: &[(&str, &str)]| {
+            let value =
+                |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, path)| path.into());
+            Paths::chosen(value).unwrap()
+        };
+        assert_eq!(told(&[]), []);
+        let xdg = ("XDG_DATA_HOME", "/data");
+        assert_eq!(told(&[xdg]), [("XDG_DATA_HOME", "/data".into())]);
+        assert_eq!(told(&[xdg, ("POC_MEMORY_HOME", "/m")]), [("POC_MEMORY_HOME", "/m".into())]);
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(told(&[("POC_MEMORY_HOME", "m")]), [("POC_MEMORY_HOME", here.join("m"))]);
     }
 
     #[test]

@@ -38,6 +38,7 @@ impl Local for Completions {
         clap_complete::generate(self.shell, &mut command, name, &mut script);
         let script = String::from_utf8(script)
             .map_err(|error| Error::internal(format!("the completions are no text: {error}")))?;
+        let script = if self.shell == Shell::Bash { of_one_name(&script) } else { script };
         Ok(Script { shell: self.shell.to_string(), script })
     }
 
@@ -46,16 +47,60 @@ impl Local for Completions {
     }
 }
 
+/// The script for bash with one name for each command: of a program with a `-` in its name
+/// clap_complete 4.6 sets `poc__memory…` and looks for `poc__subcmd__memory…`, and so completes nothing
+/// behind a subcommand.
+fn of_one_name(script: &str) -> String {
+    script.replace("poc__subcmd__memory", "poc__memory")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::command::all;
     use crate::paths::Paths;
     use std::path::Path;
+    use std::process::Command;
 
     fn script(shell: Shell) -> String {
         let session = Session { globals: Globals::default(), paths: Paths::in_folder(Path::new("/nowhere")) };
         Completions { shell }.run(&session).unwrap().script
+    }
+
+    /// What bash offers behind the words of a command line, the last of which is being typed.
+    fn offered(words: &[&str]) -> Vec<String> {
+        let (Some((last, before)), count) = (words.split_last(), words.len()) else { return Vec::new() };
+        let line = words.iter().map(|word| format!("'{word}'")).collect::<Vec<_>>().join(" ");
+        let previous = before.last().unwrap();
+        let asked = format!(
+            "{}\nCOMP_WORDS=({line}); COMP_CWORD={}\n_poc__memory poc-memory '{last}' '{previous}'\n\
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            script(Shell::Bash),
+            count - 1
+        );
+        let told = Command::new("bash").args(["--noprofile", "--norc", "-c", &asked]).output().unwrap();
+        assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+        String::from_utf8(told.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn bash_completes_behind_every_command() {
+        let has = |words: &[&str], expected: &[&str]| {
+            let offered = offered(words);
+            for word in expected {
+                assert!(offered.iter().any(|offered| offered == word), "{words:?}: {offered:?}");
+            }
+        };
+        has(&["poc-memory", "prof"], &["profile"]);
+        has(&["poc-memory", "agent", ""], &["list", "run", "check"]);
+        has(&["poc-memory", "profile", "remote", ""], &["bind", "sync", "detach"]);
+        has(&["poc-memory", "--json", "search", "--"], &["--pipeline", "--explain", "--tenant"]);
+        has(&["poc-memory", "--color", ""], &["auto", "always"]);
+        for chosen in all() {
+            let words: Vec<&str> =
+                ["poc-memory"].into_iter().chain(chosen.name().split(' ')).chain(["--"]).collect();
+            has(&words, &["--json", "--help"]);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Asking the daemon how it is, `daemon log`, and `daemon stop` with its wait for the end.
 
 use super::local::Local;
+use super::profile;
 use super::session::Session;
 use crate::client::Client;
 use crate::config::Config;
@@ -50,6 +51,7 @@ impl Local for Log {
     type Output = Tail;
 
     fn run(self, session: &Session) -> Result<Tail> {
+        profile::must_exist(session)?;
         let path = session.paths.daemon_log();
         let unreadable = |error| Error::unavailable(format!("`{}` cannot be read: {error}", path.display()));
         match File::open(&path) {

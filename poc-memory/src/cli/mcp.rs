@@ -16,6 +16,7 @@ use rmcp::ServiceExt;
 use rmcp::transport::stdio;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Serve this memory to an assistant over the Model Context Protocol, on standard input and output.
@@ -206,20 +207,38 @@ impl Local for Settings {
         for pair in &session.globals.tenant {
             arguments.splice(0..0, ["--tenant".to_owned(), pair.clone()]);
         }
-        let servers = json!({ "mcpServers": { "poc-memory": { "command": program, "args": arguments } } });
+        // An assistant hands on little of its own environment.
+        let environment: BTreeMap<&str, String> =
+            Paths::variables()?.into_iter().map(|(name, path)| (name, path.display().to_string())).collect();
+        let mut server = BTreeMap::from([("command", json!(program)), ("args", json!(arguments))]);
+        if !environment.is_empty() {
+            server.insert("env", json!(environment));
+        }
+        let servers = json!({ "mcpServers": { "poc-memory": &server } });
         let (place, text) = match self.client {
             Client::ClaudeCode => {
                 let words: Vec<String> =
                     std::iter::once(&program).chain(&arguments).map(|word| quoted(word)).collect();
-                ("shell", format!("claude mcp add poc-memory -- {}", words.join(" ")))
+                // Behind the name: in front of it the option would take the name for one more variable.
+                let environment: String = environment
+                    .iter()
+                    .map(|(name, value)| format!("--env {} ", quoted(&format!("{name}={value}"))))
+                    .collect();
+                ("shell", format!("claude mcp add poc-memory {environment}-- {}", words.join(" ")))
             }
             Client::ClaudeDesktop => ("claude_desktop_config.json", format!("{servers:#}")),
             Client::Cursor => (".cursor/mcp.json", format!("{servers:#}")),
-            Client::Codex => (
-                "~/.codex/config.toml",
-                format!("[mcp_servers.poc-memory]\ncommand = {program:?}\nargs = {arguments:?}"),
-            ),
+            Client::Codex => {
+                let servers = BTreeMap::from([("mcp_servers", BTreeMap::from([("poc-memory", &server)]))]);
+                let text = toml::to_string(&servers).map_err(|error| {
+                    Error::internal(format!("the settings cannot be written as TOML: {error}"))
+                })?;
+                ("~/.codex/config.toml", text.trim_end().to_owned())
+            }
         };
+        if !session.paths.exists() {
+            tracing::warn!("there is no profile `{}` yet", session.paths.profile());
+        }
         Ok(Snippet { place: place.into(), text })
     }
 

@@ -77,7 +77,10 @@ fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<Answer
         Ok(config) => config,
         Err(error) => return call_running(session, op, args, error),
     };
-    // A name that was mistyped must not look like a memory that has forgotten everything.
+    if !op.begins {
+        profile::must_exist(session)?;
+    }
+    // Whoever writes into a new one is told so, lest the name was mistyped.
     if !session.paths.exists() && !session.globals.json {
         tracing::warn!(
             "the profile `{}` is new and empty; see `poc-memory profile list`",

@@ -160,11 +160,18 @@ impl Local for Create {
 }
 
 /// What to say of a profile that is not there.
-fn unknown(paths: &Paths, name: &str) -> Result<Error> {
+pub(super) fn unknown(paths: &Paths, name: &str) -> Result<Error> {
     let names = paths.profiles()?;
-    let error = Error::not_found(format!("there is no profile `{name}`"));
-    Ok(match similar::to(name, names.iter().map(String::as_str)) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint(format!("`poc-memory profile create {name}` makes it")),
-    })
+    let near = similar::to(name, names.iter().map(String::as_str));
+    let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    Ok(Error::not_found(format!("there is no profile `{name}`"))
+        .hint(format!("{near}`poc-memory profile create {name}` makes one of that name"))
+        .field("profile"))
+}
+
+/// Refuses a profile that is not there: a name that was mistyped must not look like a memory that has
+/// forgotten everything.
+pub(super) fn must_exist(session: &Session) -> Result<()> {
+    let paths = &session.paths;
+    if paths.exists() { Ok(()) } else { Err(unknown(paths, paths.profile())?) }
 }

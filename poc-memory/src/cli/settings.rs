@@ -2,10 +2,10 @@
 
 use super::daemon::{self, RESTART};
 use super::local::Local;
+use super::profile;
 use super::session::Session;
 use crate::config::{self, Setting};
 use crate::error::{Error, Result};
-use crate::query::Names;
 use serde::Serialize;
 
 /// Show every setting and where its value comes from
@@ -26,7 +26,7 @@ pub(super) struct Settings {
     file: String,
     /// By name.
     settings: Vec<Setting>,
-    /// What is wrong with saved pipelines: they cannot be used until it is mended.
+    /// What is wrong with the pipelines among them: they cannot be used until it is mended.
     problems: Vec<Error>,
     /// Whether a daemon runs that was started with other settings than these, and goes on with them.
     daemon_differs: bool,
@@ -37,11 +37,12 @@ impl Local for Show {
     type Output = Settings;
 
     fn run(self, session: &Session) -> Result<Settings> {
+        profile::must_exist(session)?;
         let file = session.paths.config_file();
         let mut settings = config::settings(&file)?;
         settings.retain(|setting| !self.changed || setting.origin != config::DEFAULT_ORIGIN);
         let config = session.config()?;
-        let problems = Names::of(&config).problems();
+        let problems = super::doctor::problems(&config);
         // One that cannot be asked is no matter of the settings.
         let running = daemon::ask(&session.paths, Some(&config)).ok().flatten();
         let daemon_differs = running.is_some_and(|(_, status)| status.settings != config.fingerprint());

@@ -220,7 +220,7 @@ section!(
     /// The op `search`.
     Search {
         /// Stages behind the terms when none are given.
-        pipeline: String,
+        pipeline: SavedPipeline,
     }
 );
 section!(

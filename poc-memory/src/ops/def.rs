@@ -83,6 +83,9 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     const NEEDS_DAEMON: bool = false;
     /// Whether it is about the memory of one tenant; else about the process as a whole.
     const TENANTS: bool = true;
+    /// Whether a memory may begin with it: a profile that is not there is made for it, and for nothing
+    /// else.
+    const BEGINS: bool = false;
     /// How REST calls it; `None` keeps it off REST.
     const ROUTE: Option<Route> = None;
     /// What it is called as a tool of a model, over MCP; `None` keeps it away from models.
@@ -114,6 +117,8 @@ pub struct OpDef {
     pub needs_daemon: bool,
     /// Whether it is about the memory of one tenant, and so takes the argument `tenant`.
     pub tenants: bool,
+    /// Whether a memory may begin with it.
+    pub begins: bool,
     /// How REST calls it.
     pub route: Option<Route>,
     /// What it is called as a tool of a model.
@@ -143,6 +148,7 @@ impl OpDef {
             access: O::ACCESS,
             needs_daemon: O::NEEDS_DAEMON,
             tenants: O::TENANTS,
+            begins: O::BEGINS,
             route: O::ROUTE,
             tool: O::TOOL,
             augment: |command| O::augment_args(command),

@@ -79,6 +79,7 @@ struct Unresolved {
 impl Op for Import {
     const NAME: &'static str = "import";
     const ACCESS: Access = Access::Person;
+    const BEGINS: bool = true;
     type Output = Imported;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Imported> {

@@ -106,6 +106,7 @@ pub(crate) struct Inserted {
 impl Op for Insert {
     const NAME: &'static str = "insert";
     const ACCESS: Access = Access::Write;
+    const BEGINS: bool = true;
     const ROUTE: Option<Route> = Route::create("/v1/insert");
     const TOOL: Option<&'static str> = Some("graft_insert");
     type Output = Inserted;

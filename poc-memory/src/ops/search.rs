@@ -134,14 +134,20 @@ impl Op for Search {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Found> {
         let mut stages = self.pipeline;
-        if stages.is_empty() {
+        let is_plain = stages.is_empty();
+        if is_plain {
             if self.terms.iter().all(|term| term.trim().is_empty()) {
                 return Err(Error::invalid("there is nothing to search for")
                     .hint("give words, or a pipeline: `poc-memory search -p 'all | limit:20'`"));
             }
-            stages.push(ctx.memory.config.search.pipeline.clone());
+            stages.push(ctx.memory.config.search.pipeline.text.clone());
         }
-        let pipeline = Pipeline::from_parts(&self.terms, &stages, &ctx.memory.names.load())?;
+        let names = ctx.memory.names.load();
+        let pipeline = Pipeline::from_parts(&self.terms, &stages, &names).map_err(|error| {
+            // Nobody who gave words alone has written the pipeline that is wrong.
+            let plain = || names.check_plain(&ctx.memory.config.search.pipeline).err();
+            is_plain.then(plain).flatten().unwrap_or(error)
+        })?;
         let reading = Reading::of(ctx.memory, self.at)?.seeing(ctx.sight(self.quarantined).quarantined);
         let (set, explanation) = pipeline.run(&reading.sources())?;
         let results = set.items.iter().map(|item| hit(ctx, &reading, *item)).collect::<Result<_>>()?;

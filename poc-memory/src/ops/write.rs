@@ -39,6 +39,7 @@ pub(crate) struct Written {
 impl Op for Write {
     const NAME: &'static str = "write";
     const ACCESS: Access = Access::Write;
+    const BEGINS: bool = true;
     const ROUTE: Option<Route> = Route::post("/v1/write");
     const TOOL: Option<&'static str> = Some("memory_write");
     type Output = Written;

@@ -47,6 +47,15 @@ impl Names {
         checked.map_err(|error| Error { code: Code::InvalidConfig, ..error.at(saved.at.clone()) })
     }
 
+    /// Checks the pipeline of a plain search.
+    ///
+    /// # Errors
+    /// As [`Names::check`].
+    pub fn check_plain(&self, search: &SavedPipeline) -> Result<()> {
+        let wrong = |error: Error| Error { code: Code::InvalidConfig, ..error.at(search.at.clone()) };
+        Pipeline::template(&search.text, self).map(drop).map_err(wrong)
+    }
+
     /// What is wrong with the saved pipelines.
     pub fn problems(&self) -> Vec<Error> {
         self.saved.keys().filter_map(|name| self.check(name).err()).collect()

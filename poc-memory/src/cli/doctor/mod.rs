@@ -9,7 +9,10 @@ mod models;
 mod settings;
 mod store;
 
+pub(super) use settings::problems;
+
 use super::local::Local;
+use super::profile;
 use super::session::Session;
 use crate::error::{Error, Exit, Result};
 use serde::Serialize;
@@ -87,10 +90,13 @@ impl Local for Doctor {
     type Output = Report;
 
     fn run(self, session: &Session) -> Result<Report> {
+        profile::must_exist(session)?;
         let mut findings = folders::check(&session.paths);
         let (found, config) = settings::check(session);
         findings.extend(found);
         let (found, daemon) = daemon::check(session, config.as_ref());
+        let told: Vec<String> =
+            config.iter().flat_map(|config| problems(config)).map(|problem| problem.line()).collect();
         findings.extend(found);
         if let Some(config) = config {
             findings.extend(embedder::check(&config));
@@ -99,6 +105,8 @@ impl Local for Doctor {
             findings.extend(found);
             findings.extend(memory.map(agents::check).unwrap_or_default());
         }
+        // Whoever reads the settings finds fault with them: once is enough.
+        findings.retain(|finding| finding.check == settings::CHECK || !told.contains(&finding.message));
         Ok(Report { healthy: findings.iter().all(|finding| finding.state != State::Failed), findings })
     }
 

@@ -1,11 +1,12 @@
-//! The settings: readable, known, and the saved pipelines among them.
+//! The settings: readable, known, and the pipelines among them.
 
 use super::{Finding, State};
 use crate::cli::session::Session;
 use crate::config::{self, Config};
+use crate::error::Error;
 use crate::query::Names;
 
-const CHECK: &str = "settings";
+pub(super) const CHECK: &str = "settings";
 
 /// The findings, and the settings when they can be used.
 pub(super) fn check(session: &Session) -> (Vec<Finding>, Option<Config>) {
@@ -15,6 +16,11 @@ pub(super) fn check(session: &Session) -> (Vec<Finding>, Option<Config>) {
         Ok(read) => read,
         Err(error) => return (vec![Finding::of(CHECK, State::Failed, &error)], None),
     };
+    let problems = problems(&config);
+    if !problems.is_empty() {
+        let failed = problems.iter().map(|problem| Finding::of(CHECK, State::Failed, problem));
+        return (failed.collect(), Some(config));
+    }
     let changed = settings.iter().filter(|setting| setting.origin != config::DEFAULT_ORIGIN).count();
     let name = file.display();
     let found = if file.exists() {
@@ -22,8 +28,15 @@ pub(super) fn check(session: &Session) -> (Vec<Finding>, Option<Config>) {
     } else {
         format!("there is no `{name}`: the defaults are in force, but for {changed}")
     };
-    let mut findings = vec![Finding::new(CHECK, State::Ok, found)];
-    let problems = Names::of(&config).problems();
-    findings.extend(problems.iter().map(|problem| Finding::of(CHECK, State::Failed, problem)));
-    (findings, Some(config))
+    (vec![Finding::new(CHECK, State::Ok, found)], Some(config))
+}
+
+/// What is wrong with the pipelines among the settings: the saved ones, and that of a plain search.
+pub(in crate::cli) fn problems(config: &Config) -> Vec<Error> {
+    let names = Names::of(config);
+    let mut problems = names.problems();
+    if let Err(plain) = names.check_plain(&config.search.pipeline) {
+        problems.push(Error { message: format!("`[search] pipeline`: {}", plain.message), ..plain });
+    }
+    problems
 }

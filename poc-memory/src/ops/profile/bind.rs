@@ -44,6 +44,7 @@ pub(crate) struct Bound {
 impl Op for Bind {
     const NAME: &'static str = "profile remote bind";
     const ACCESS: Access = Access::Person;
+    const BEGINS: bool = true;
     const TENANTS: bool = false;
     type Output = Bound;
 
