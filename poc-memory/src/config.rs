@@ -2,6 +2,7 @@
 //!
 //! Defaults live in `defaults/config.toml` and nowhere else; no field here has one of its own.
 
+pub mod bounds;
 mod layer;
 mod learning;
 mod origin;
@@ -107,13 +108,10 @@ impl Config {
                 .field(format!("models.{name}.provider")));
             }
         }
-        self.structure.check()?;
-        self.mcp.check()?;
+        bounds::check(self)?;
         self.tenant_schema.check()?;
         self.edges.check()?;
         self.write.check()?;
-        self.recall.check()?;
-        self.reinforce.check()?;
         self.rest.check()
     }
 }

@@ -1,7 +1,7 @@
 //! The sections of the settings, field by field.
 
 use super::{Edges, Recall, Reinforce, Rest, TenantSchema, Write};
-use crate::error::{At, Error, Result};
+use crate::error::At;
 use crate::graph::Rules;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -129,25 +129,7 @@ section!(
     }
 );
 
-/// Beyond it, coordinates tell apart what no note needs told apart, and cost time.
-const MAX_DIMENSIONS: usize = 64;
-
 impl Structure {
-    pub(super) fn check(&self) -> Result<()> {
-        let wrong = |name: &str, value: String, hint: &str| {
-            Err(Error::config(format!("`{name}` cannot be {value}"))
-                .hint(hint)
-                .field(format!("structure.{name}")))
-        };
-        if !(1..=MAX_DIMENSIONS).contains(&self.dimensions) {
-            return wrong("dimensions", self.dimensions.to_string(), "a number from 1 to 64; 16 is usual");
-        }
-        if !(0.0..=1.0).contains(&self.max_drift) {
-            return wrong("max-drift", self.max_drift.to_string(), "a share from 0 to 1; 0.05 is usual");
-        }
-        Ok(())
-    }
-
     /// What decides whether something is computed.
     pub fn rules(&self) -> Rules {
         let Structure { dimensions, exact_below, max_drift, .. } = *self;
@@ -343,21 +325,6 @@ section!(
         session_timeout: Span,
     }
 );
-
-impl Mcp {
-    pub(super) fn check(&self) -> Result<()> {
-        let wrong = |name: &str, hint: &str| {
-            Err(Error::config("cannot be 0").hint(hint).field(format!("mcp.{name}")))
-        };
-        if self.max_sessions == 0 {
-            return wrong("max-sessions", "a number from 1 up; 128 is usual");
-        }
-        if self.session_timeout.0 <= 0 {
-            return wrong("session-timeout", "a duration such as `1d`");
-        }
-        Ok(())
-    }
-}
 
 section!(
     /// Agents as a whole.

@@ -3,6 +3,7 @@
 //! These run in the process of the command line: the op itself may run in a daemon, which has
 //! another folder and another standard input.
 
+use crate::config::bounds;
 use crate::error::Error;
 use crate::graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
 use crate::memory::weigh::Change;
@@ -13,7 +14,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io::Read as _;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// A file or folder, or the text of one.
@@ -113,12 +113,14 @@ pub(super) fn moment(word: &str) -> Result<Moment, String> {
     Moment::parse(word).map_err(said)
 }
 
-/// A count of a request that must be within bounds.
-pub(super) fn within(
+/// The count a request gives, else that of a setting, whose bounds hold for both.
+pub(super) fn count(
     field: &str,
-    count: usize,
-    bounds: RangeInclusive<usize>,
+    given: Option<usize>,
+    setting: (&str, usize),
 ) -> crate::error::Result<usize> {
+    let (key, usual) = setting;
+    let (count, bounds) = (given.unwrap_or(usual), bounds::of(key));
     if !bounds.contains(&count) {
         return Err(Error::invalid(format!("{count} is out of range"))
             .hint(format!("give a number from {} to {}", bounds.start(), bounds.end()))

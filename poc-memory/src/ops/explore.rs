@@ -10,13 +10,6 @@ use crate::retrieve::explore::{self, Wish};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Hops a walk may have.
-const MAX_DEPTH: usize = 8;
-/// Ways a walk may follow at once.
-const MAX_BEAM: usize = 32;
-/// Notes an answer may have.
-const MAX_COUNT: usize = 256;
-
 /// Wander from the notes nearest to a text along keyword and semantic edges, and tell the notes on
 /// the way with the edges that lead to them.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -106,12 +99,12 @@ impl Op for Explore {
         let keywords = keywords::normalized(&self.keywords)?;
         let wish = Wish {
             keywords: &keywords,
-            depth: argument::within("depth", self.depth.unwrap_or(config.depth), 1..=MAX_DEPTH)?,
-            beam: argument::within("beam", self.beam.unwrap_or(config.beam), 1..=MAX_BEAM)?,
-            target_count: argument::within(
+            depth: argument::count("depth", self.depth, ("explore.depth", config.depth))?,
+            beam: argument::count("beam", self.beam, ("explore.beam", config.beam))?,
+            target_count: argument::count(
                 "target_count",
-                self.target_count.unwrap_or(config.target_count),
-                1..=MAX_COUNT,
+                self.target_count,
+                ("explore.target-count", config.target_count),
             )?,
             vector: &memory.embedder.embed_one(text)?,
         };

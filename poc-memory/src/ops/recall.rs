@@ -8,15 +8,9 @@ use crate::graph::{EdgeKind, NodeId};
 use crate::memory::freshness::{self, AsOf};
 use crate::memory::message::{self, Origin};
 use crate::memory::recall::{self, Wish};
-use crate::retrieve::MOST;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
-
-/// Hops from a note that was found.
-const MAX_HOPS: usize = 8;
-/// Notes that are weighed.
-const MAX_OVERSAMPLE: usize = 1000;
 
 /// Remember what matters to a text: notes near it in meaning that weigh much, and notes tied to those
 /// by having been written or remembered together. Remembering teaches: what comes to mind gains weight,
@@ -121,12 +115,12 @@ impl Op for Recall {
         let (memory, config) = (ctx.memory, &ctx.memory.config.recall);
         let text = self.query.filled("query")?;
         let wish = Wish {
-            k: argument::within("k", self.k.unwrap_or(config.k), 1..=MOST)?,
-            hops: argument::within("hops", self.hops.unwrap_or(config.hops), 0..=MAX_HOPS)?,
-            oversample: argument::within(
+            k: argument::count("k", self.k, ("recall.k", config.k))?,
+            hops: argument::count("hops", self.hops, ("recall.hops", config.hops))?,
+            oversample: argument::count(
                 "oversample",
-                self.oversample.unwrap_or(config.oversample),
-                1..=MAX_OVERSAMPLE,
+                self.oversample,
+                ("recall.oversample", config.oversample),
             )?,
             vector: &memory.embedder.embed_one(text)?,
         };

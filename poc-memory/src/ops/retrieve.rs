@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::graph::{NodeId, View};
 use crate::memory::freshness::{self, AsOf};
 use crate::rank::decay::weight_at;
-use crate::retrieve::{Hit, LISTS, MOST};
+use crate::retrieve::{Hit, LISTS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -69,8 +69,8 @@ impl Op for Retrieve {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Answer> {
         let text = self.query.filled("query")?;
-        let wanted = self.top_k.unwrap_or(ctx.memory.config.retrieve.top_k);
-        argument::within("top_k", wanted, 1..=MOST)?;
+        let setting = ("retrieve.top-k", ctx.memory.config.retrieve.top_k);
+        let wanted = argument::count("top_k", self.top_k, setting)?;
         let view = ctx.memory.store.view();
         let hits =
             ctx.memory.retriever().find(text, wanted, &view.found_at(ctx.sight(self.quarantined)))?.hits;

@@ -13,11 +13,6 @@ use crate::time::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Notes an answer may have.
-const MAX_NOTES: usize = 10_000;
-/// Edges an answer may have.
-const MAX_EDGES: usize = 100_000;
-
 /// Lay the graph out to be drawn: notes with a place in the plane and one in space, and the edges
 /// among them. The same graph is laid out the same way each time.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
@@ -104,8 +99,8 @@ impl Op for View {
     fn run(self, ctx: &Ctx<'_>) -> Result<Drawn> {
         let config = &ctx.memory.config.view;
         let bounds = Bounds {
-            notes: argument::within("limit", self.limit.unwrap_or(config.limit), 1..=MAX_NOTES)?,
-            edges: argument::within("max_edges", self.max_edges.unwrap_or(config.max_edges), 0..=MAX_EDGES)?,
+            notes: argument::count("limit", self.limit, ("view.limit", config.limit))?,
+            edges: argument::count("max_edges", self.max_edges, ("view.max-edges", config.max_edges))?,
         };
         let pipeline = match self.pipeline.as_slice() {
             [] => None,

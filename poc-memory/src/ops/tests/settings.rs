@@ -1,0 +1,37 @@
+//! What requests say of their numbers is what the settings say.
+
+use super::*;
+use crate::config::{Config, bounds};
+use crate::retrieve::MOST;
+use serde_json::json;
+
+#[test]
+fn defaults_and_bounds_of_requests_are_those_of_the_settings() {
+    let settings = serde_json::to_value(Config::defaults().unwrap()).unwrap();
+    let fields = [
+        ("recall", "k", "recall.k"),
+        ("recall", "hops", "recall.hops"),
+        ("recall", "oversample", "recall.oversample"),
+        ("retrieve", "top_k", "retrieve.top-k"),
+        ("explore", "depth", "explore.depth"),
+        ("explore", "beam", "explore.beam"),
+        ("explore", "target_count", "explore.target-count"),
+        ("view", "limit", "view.limit"),
+        ("view", "max_edges", "view.max-edges"),
+    ];
+    for (op, field, setting) in fields {
+        let schema = (find(op).unwrap().request_schema)().to_value();
+        let told = &schema["properties"][field];
+        let bounds = bounds::of(setting);
+        assert_eq!(
+            told["default"],
+            settings.pointer(&format!("/{}", setting.replace('.', "/"))).cloned().unwrap()
+        );
+        assert_eq!(told["minimum"], json!(bounds.start()), "{op} {field}");
+        assert_eq!(told["maximum"], json!(bounds.end()), "{op} {field}");
+        // The sentence for people names the upper bound, and the lower one where it is not obvious.
+        let description = told["description"].as_str().unwrap();
+        assert!(description.contains(&bounds.end().to_string()), "{op} {field}: {description}");
+    }
+    assert_eq!(*bounds::of("retrieve.top-k").end(), MOST);
+}
