@@ -19,13 +19,6 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = shared.stopped() => return,
             () = tokio::time::sleep(pace.interval()) => {}
         }
-        if samples::any_wait(&shared.memory) {
-            let shared = shared.clone();
-            let keeping = tokio::task::spawn_blocking(move || samples::keep(&shared.memory));
-            if let Ok(Err(error)) = keeping.await {
-                tracing::warn!("what questions met was not counted: {error}");
-            }
-        }
         if !pace.due(look(&shared.memory), Instant::now()) {
             continue;
         }
@@ -35,6 +28,10 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             move || {
                 let indexes = shared.memory.vector_sets.all();
                 indexes.iter().for_each(|index| index.finish(&|| shared.is_stopping()));
+                // Now and at the end only: by itself it is not worth a change of the store.
+                if let Err(error) = samples::keep(&shared.memory) {
+                    tracing::warn!("what questions met was not counted: {error}");
+                }
                 write(&shared.memory.store);
             }
         });

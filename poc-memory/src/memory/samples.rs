@@ -1,7 +1,7 @@
 //! Which cosines notes and questions meet: what thresholds are set by.
 //!
 //! Those of an insert are counted in its own transaction. A question writes nothing: what it met waits
-//! in memory until the daemon looks after its store, or a process without one is done. What waits when a
+//! in memory until the daemon writes a checkpoint, or a process without one is done. What waits when a
 //! process is killed is lost; these are statistics.
 
 use super::Memory;
