@@ -23,9 +23,10 @@ fn a_killed_daemon_loses_no_acknowledged_write() {
                 for number in 0.. {
                     let key = format!("note-{round}-{number}");
                     let body = format!("Note {number} of round {round} about page splits and journals.");
-                    let ran = world.run(&[
-                        "insert", "--key", &key, "--title", &key, "--body", &body, "--type", "episodic",
-                    ]);
+                    let mut words =
+                        vec!["insert", "--key", &key, "--title", &key, "--body", &body, "--type", "episodic"];
+                    words.extend(tenant(number).iter().flat_map(|pair| ["--tenant", pair]));
+                    let ran = world.run(&words);
                     // Without a daemon the program opens the store itself: what it acknowledged
                     // then counts too, but is not what this story is about.
                     if ran.status != 0 || sender.send(key).is_err() || killed.load(Ordering::SeqCst) {
@@ -93,18 +94,36 @@ fn a_killed_import_is_completed_by_the_next() {
     assert_eq!(world.json(&["stats"])["nodes"], 3000);
 }
 
+/// Whose a note is: most are of nobody in particular.
+fn tenant(number: u64) -> &'static [&'static str] {
+    match number % 4 {
+        1 => &["customer=acme"],
+        3 => &["customer=blue", "region=north"],
+        _ => &[],
+    }
+}
+
+/// Whose the note with this key is.
+fn of(key: &str) -> &'static [&'static str] {
+    tenant(key.rsplit('-').next().unwrap().parse().unwrap())
+}
+
 fn check(world: &World, acknowledged: &BTreeSet<String>) {
-    let lines = world.run(&["export"]).stdout;
     let mut found = BTreeSet::new();
     let mut visited = BTreeSet::new();
     let mut linked = BTreeSet::new();
-    for line in lines.lines() {
-        let record: Value = serde_json::from_str(line).unwrap();
-        if let Some(key) = record["key"].as_str() {
-            found.insert(key.to_owned());
+    for place in [0, 1, 3] {
+        let mut words = vec!["export"];
+        words.extend(tenant(place).iter().flat_map(|pair| ["--tenant", pair]));
+        for line in world.run(&words).stdout.lines() {
+            let record: Value = serde_json::from_str(line).unwrap();
+            if let Some(key) = record["key"].as_str() {
+                assert_eq!(of(key), tenant(place), "{key} is another tenant's");
+                found.insert(key.to_owned());
+            }
+            collect(&record, "agent", "linker", &mut visited);
+            collect(&record, "provenance", "agent:linker", &mut linked);
         }
-        collect(&record, "agent", "linker", &mut visited);
-        collect(&record, "provenance", "agent:linker", &mut linked);
     }
     let lost: Vec<_> = acknowledged.difference(&found).collect();
     assert!(lost.is_empty(), "lost {lost:?}");
@@ -115,13 +134,16 @@ fn check(world: &World, acknowledged: &BTreeSet<String>) {
     assert_eq!(linked.is_empty(), applied == 0, "runs {runs:#}, links {linked:?}");
     assert!(linked.is_empty() || !visited.is_empty(), "links without visits");
     // The indexes agree with the store: a word of a note finds it.
-    for key in acknowledged.iter().rev().take(3) {
-        let hits = world.json(&["search", key, "-p", "hybrid,k=256"]);
+    for key in acknowledged.iter().rev().take(4) {
+        let mut words = vec!["search", key, "-p", "hybrid,k=256"];
+        words.extend(of(key).iter().flat_map(|pair| ["--tenant", pair]));
+        let hits = world.json(&words);
         let found = hits["results"].as_array().unwrap().iter().any(|hit| hit["key"] == **key);
         assert!(found, "{hits:#}");
     }
     let everything = world.json(&["search", "-p", "all"]);
-    assert_eq!(everything["results"].as_array().unwrap().len(), found.len());
+    let of_nobody = found.iter().filter(|key| of(key).is_empty()).count();
+    assert_eq!(everything["results"].as_array().unwrap().len(), of_nobody);
 }
 
 /// Notes every object below `value` whose `field` has the value `wanted`.

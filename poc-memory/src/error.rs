@@ -68,38 +68,36 @@ impl Code {
 
     /// Whether the request itself is wrong, and another one would be right.
     pub fn is_invalid(self) -> bool {
-        matches!(
-            self,
-            Code::InvalidArgument
-                | Code::TenantUnknownKey
-                | Code::TenantEnumMismatch
-                | Code::TenantPatternMismatch
-                | Code::TenantMissingRequired
-                | Code::TenantOneOfNoMatch
-                | Code::TenantOneOfMultipleMatch
-        )
+        self.ends().1 == 400
     }
 
     /// The process exit status that stands for this code.
     pub fn exit(self) -> Exit {
-        match self {
-            invalid if invalid.is_invalid() => Exit::Usage,
-            Code::InvalidConfig => Exit::Config,
-            Code::Locked | Code::Unavailable => Exit::Unavailable,
-            Code::Rejected => Exit::Rejected,
-            _ => Exit::Failed,
-        }
+        self.ends().0
     }
 
     /// The status of HTTP (RFC 9110) that stands for this code.
     pub fn status(self) -> u16 {
+        self.ends().1
+    }
+
+    /// How a process and how an exchange over HTTP end with this code.
+    fn ends(self) -> (Exit, u16) {
         match self {
-            invalid if invalid.is_invalid() => 400,
-            Code::Rejected => 403,
-            Code::NotFound => 404,
-            Code::Conflict => 409,
-            Code::Locked | Code::Unavailable | Code::ReadOnly => 503,
-            _ => 500,
+            Code::InvalidArgument
+            | Code::TenantUnknownKey
+            | Code::TenantEnumMismatch
+            | Code::TenantPatternMismatch
+            | Code::TenantMissingRequired
+            | Code::TenantOneOfNoMatch
+            | Code::TenantOneOfMultipleMatch => (Exit::Usage, 400),
+            Code::InvalidConfig => (Exit::Config, 500),
+            Code::Rejected => (Exit::Rejected, 403),
+            Code::NotFound => (Exit::Failed, 404),
+            Code::Conflict => (Exit::Failed, 409),
+            Code::Locked | Code::Unavailable => (Exit::Unavailable, 503),
+            Code::ReadOnly => (Exit::Failed, 503),
+            Code::Internal => (Exit::Failed, 500),
         }
     }
 }

@@ -3,40 +3,79 @@
 use super::insert::{self, Inserted};
 use super::{Draft, Memory};
 use crate::error::{Code, Error, Result};
+use crate::graph::normal_key;
 use crate::store::Cause;
+use rustc_hash::FxHashSet;
 
 /// Bytes of text after which a chunk is closed before it has as many notes as it may.
 const BYTES: usize = 8 << 20;
 
-/// Stores notes in their order; each may be tied to those before it. Tells what became of each: a note
-/// that is wrong does not hinder the others. `progress` is told how many are through after each
-/// transaction.
+/// Stores notes in their order; each may be tied to those before it, and may name them. `draft` makes
+/// of a note what is to be stored. Tells what became of each: a note that is wrong does not hinder the
+/// others. `progress` is told how many are through after each transaction.
 ///
 /// # Errors
 /// Those of the store and of the embedder. The chunks before are stored then; they are recognised when
 /// all is repeated.
-pub fn insert_all(
+pub fn insert_all<N>(
     memory: &Memory,
-    drafts: impl IntoIterator<Item = Result<Draft>>,
+    notes: &[N],
+    draft: impl Fn(&N) -> Result<Draft>,
     cause: &Cause,
     progress: &dyn Fn(u64),
 ) -> Result<Vec<Result<Inserted>>> {
     let mut stored = Vec::new();
     let mut chunk = Chunk::of(memory.config.import.chunk);
-    for draft in drafts {
-        if let Ok(draft) = &draft {
+    let mut waiting = Waiting::default();
+    for note in notes {
+        let mut made = draft(note);
+        if waiting.may_be_named_by(&made) {
+            stored.extend(store(memory, chunk.take(), cause)?);
+            progress(stored.len() as u64);
+            waiting = Waiting::default();
+            made = draft(note);
+        }
+        if let Ok(draft) = &made {
+            waiting.add(draft);
             let texts = [&draft.title, &draft.body].into_iter().flatten();
             chunk.weigh(texts.map(String::len).sum());
         }
-        chunk.push(draft);
+        chunk.push(made);
         if chunk.is_full() {
             stored.extend(store(memory, chunk.take(), cause)?);
             progress(stored.len() as u64);
+            waiting = Waiting::default();
         }
     }
     stored.extend(store(memory, chunk.take(), cause)?);
     progress(stored.len() as u64);
     Ok(stored)
+}
+
+/// What a later note can be about before it is stored.
+#[derive(Default)]
+struct Waiting {
+    keys: FxHashSet<String>,
+    /// Whether one of them takes the place of a note that is stored.
+    retires: bool,
+}
+
+impl Waiting {
+    fn add(&mut self, draft: &Draft) {
+        self.keys.extend(draft.likely_key());
+        self.retires |= draft.supersedes.is_some();
+    }
+
+    /// Whether a note may be about one that waits: then that must be stored first.
+    fn may_be_named_by(&self, made: &Result<Draft>) -> bool {
+        match made {
+            Ok(draft) => {
+                let key = draft.key.as_ref().filter(|_| draft.update);
+                key.is_some_and(|key| self.retires || self.keys.contains(normal_key(key).as_ref()))
+            }
+            Err(error) => error.code == Code::NotFound && !self.keys.is_empty(),
+        }
+    }
 }
 
 /// Stores a chunk in one transaction.

@@ -3,7 +3,7 @@
 use super::{key, keywords};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::graph::{Category, NodeId, Trust};
+use crate::graph::{Category, NodeId, Trust, normal_key};
 use crate::similar;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -76,6 +76,15 @@ impl Draft {
             provenance: provenance.into(),
             trust,
         }
+    }
+
+    /// The key it will have if that is free and the note is in order.
+    pub(super) fn likely_key(&self) -> Option<String> {
+        let made = || {
+            let title = self.title.clone().or_else(|| title_of(self.body.as_deref().unwrap_or_default()));
+            title.map(|title| key::slug(&title))
+        };
+        self.key.as_deref().map(|key| normal_key(key).into_owned()).or_else(made)
     }
 
     /// The same note with every text in the form it is stored in, or what is wrong with it.

@@ -3,7 +3,7 @@
 use super::weigh::{self, Bumped};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::graph::{Ix, NodeId, View};
+use crate::graph::{Ix, NodeId, Sight, View};
 use crate::rank::fade::fade;
 use crate::store::Tx;
 use crate::time::Timestamp;
@@ -17,19 +17,20 @@ pub struct Marked {
     pub skipped: usize,
 }
 
-/// The live nodes created from `since` to `now` gain `strength · delta · (1 − age / (now − since))`,
+/// The nodes in sight created from `since` to now gain `strength · delta · (1 − age / (now − since))`,
 /// the newest first and only so many as the settings say. Each gains as by [`weigh::bump`].
 pub fn mark(
     tx: &mut Tx<'_>,
     since: Timestamp,
     strength: f64,
     config: &Config,
-    now: Timestamp,
+    sight: Sight,
 ) -> Result<Marked> {
+    let now = sight.now;
     check(since, strength, config, now)?;
     let reach = now.seconds_since(since);
     let mut marked = Marked::default();
-    for (created, id) in newest(tx.view(), since, now, config.reinforce.mark_nodes) {
+    for (created, id) in newest(tx.view(), since, sight, config.reinforce.mark_nodes) {
         let delta = strength * config.reinforce.delta * fade(now.seconds_since(created), reach);
         match weigh::bump(tx, id, delta, config, now)? {
             Bumped { skipped_refractory: true, .. } => marked.skipped += 1,
@@ -55,9 +56,9 @@ fn check(since: Timestamp, strength: f64, config: &Config, now: Timestamp) -> Re
     Ok(())
 }
 
-/// The live nodes created within the time, newest first, ties by id.
-fn newest(view: &View, since: Timestamp, now: Timestamp, most: usize) -> Vec<(Timestamp, NodeId)> {
-    let within = |ix: &Ix| view.is_live(*ix) && (since..=now).contains(&view.created(*ix));
+/// The nodes in sight created within the time, newest first, ties by id.
+fn newest(view: &View, since: Timestamp, sight: Sight, most: usize) -> Vec<(Timestamp, NodeId)> {
+    let within = |ix: &Ix| view.is_found_at(*ix, sight) && (since..=sight.now).contains(&view.created(*ix));
     let mut found: Vec<(Timestamp, NodeId)> =
         (0..view.slots()).filter(within).filter_map(|ix| Some((view.created(ix), view.id(ix)?))).collect();
     found.sort_unstable_by(|a, b| b.cmp(a));

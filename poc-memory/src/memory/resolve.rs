@@ -34,8 +34,12 @@ pub fn seen(node: Node, sight: Sight) -> Result<Node> {
     if sight.admits(node.trust) {
         return Ok(node);
     }
-    Err(Error::new(Code::Rejected, "the note is quarantined: nobody has vouched for what it says")
-        .hint("a person may look at it; set `quarantined` to see it all the same"))
+    Err(quarantined().hint("a person may look at it; set `quarantined` to see it all the same"))
+}
+
+/// The error for a node that is not seen.
+pub fn quarantined() -> Error {
+    Error::new(Code::Rejected, "the note is quarantined: nobody has vouched for what it says")
 }
 
 /// The node with an id, or that there is none.

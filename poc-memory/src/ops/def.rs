@@ -33,7 +33,7 @@ pub struct Route {
     pub method: Method,
     /// The path; `{field}` stands for a field of the request.
     pub path: &'static str,
-    /// The status of success. With 204 there is no body.
+    /// The status of success. With 204 there is no body; a 201 is a 200 when nothing new was made.
     pub status: u16,
 }
 
@@ -103,6 +103,11 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     fn exit(_output: &Self::Output) -> Exit {
         Exit::Ok
     }
+
+    /// Whether what an op makes is new; of interest where its route tells that.
+    fn is_new(_output: &Self::Output) -> bool {
+        true
+    }
 }
 
 /// An [`Op`] with its types erased.
@@ -133,6 +138,8 @@ pub struct OpDef {
     pub show: fn(&Value) -> Result<String>,
     /// How the process ends after this answer.
     pub exit: fn(&Value) -> Result<Exit>,
+    /// Whether what it has made is new.
+    pub is_new: fn(&Value) -> Result<bool>,
     /// JSON Schema of the request.
     pub request_schema: fn() -> Schema,
     /// JSON Schema of the answer.
@@ -173,6 +180,7 @@ impl OpDef {
             },
             show: |answer| Ok(O::show(&decode(answer.clone())?)),
             exit: |answer| Ok(O::exit(&decode(answer.clone())?)),
+            is_new: |answer| Ok(O::is_new(&decode(answer.clone())?)),
             request_schema: || described::request(schema::<O>()),
             answer_schema: schema::<O::Output>,
         }

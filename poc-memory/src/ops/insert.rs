@@ -116,8 +116,8 @@ impl Op for Insert {
         if let Some(notes) = self.notes.take() {
             let notes = notes.of(&self, ctx)?;
             let total = notes.len() as u64;
-            let drafts = notes.into_iter().map(|note| note.draft(ctx));
-            let stored = memory::batch::insert_all(ctx.memory, drafts, &cause, &|done| {
+            let draft = |note: &Insert| note.clone().draft(ctx);
+            let stored = memory::batch::insert_all(ctx.memory, &notes, draft, &cause, &|done| {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             })?;
             let notes = stored.into_iter().enumerate().map(|(place, stored)| Outcome::of(place, stored));
@@ -152,6 +152,13 @@ impl Op for Insert {
     fn exit(output: &Inserted) -> Exit {
         let failed = output.notes.iter().flatten().any(|note| note.error.is_some());
         if failed { Exit::Failed } else { Exit::Ok }
+    }
+
+    fn is_new(output: &Inserted) -> bool {
+        match &output.notes {
+            Some(notes) => notes.iter().any(Outcome::is_new),
+            None => output.duplicate == Some(false) && output.updated == Some(false),
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
 use crate::graph::EdgeKind;
 use crate::memory::link::{self, Linked};
-use crate::memory::resolve;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,7 +66,7 @@ impl Op for Link {
         let kind = self.kind.unwrap_or(EdgeKind::Link);
         let strength = self.strength.unwrap_or(link::STRENGTH);
         let done = ctx.memory.store.transact(cause, |tx| {
-            let (from, to) = (resolve::named(tx, &self.from, "from")?, resolve::named(tx, &self.to, "to")?);
+            let (from, to) = (ctx.named(tx, &self.from, "from")?, ctx.named(tx, &self.to, "to")?);
             let (status, strength) = if self.remove {
                 let removed = link::remove(tx, from.id, kind, to.id)?;
                 (if removed { Status::Removed } else { Status::NotPresent }, None)

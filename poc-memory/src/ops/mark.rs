@@ -46,7 +46,7 @@ impl Op for Mark {
         let marked = ctx
             .memory
             .store
-            .transact(cause, |tx| mark::mark(tx, since, self.strength, &ctx.memory.config, now))?
+            .transact(cause, |tx| mark::mark(tx, since, self.strength, &ctx.memory.config, ctx.sight(false)))?
             .value;
         Ok(Marked { since, affected: marked.affected, skipped: marked.skipped })
     }

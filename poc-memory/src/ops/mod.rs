@@ -45,9 +45,10 @@ pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub use def::{Access, Method, Op, OpDef, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 
-use crate::graph::Sight;
-use crate::memory::Memory;
-use crate::store::Cause;
+use crate::error::Result;
+use crate::graph::{Node, Sight};
+use crate::memory::{Memory, resolve};
+use crate::store::{Cause, Tx};
 
 /// What an op runs with.
 pub struct Ctx<'a> {
@@ -68,6 +69,16 @@ impl Ctx<'_> {
     /// What the caller sees: a person everything, a model what is quarantined only when it asks for it.
     fn sight(&self, quarantined: bool) -> Sight {
         Sight { now: self.memory.now(), quarantined: quarantined || self.actor == Actor::Person }
+    }
+
+    /// The node that a field names, for what makes it count for more or less: a model moves none that
+    /// it is not shown.
+    fn named(&self, tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
+        let node = resolve::named(tx, name, field)?;
+        if self.sight(false).admits(node.trust) {
+            return Ok(node);
+        }
+        Err(resolve::quarantined().hint("a person decides about it").field(field))
     }
 
     /// The cause of the transaction an op makes.

@@ -3,7 +3,7 @@
 use super::{Access, Ctx, Op, Route};
 use crate::error::Result;
 use crate::graph::NodeId;
-use crate::memory::{resolve, weigh};
+use crate::memory::weigh;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -52,7 +52,7 @@ pub(super) fn bump(ctx: &Ctx<'_>, op: &str, name: &str, delta: f64) -> Result<Bu
     let cause = ctx.cause(op);
     let now = cause.at;
     let done = ctx.memory.store.transact(cause, |tx| {
-        let node = resolve::named(tx, name, "node")?;
+        let node = ctx.named(tx, name, "node")?;
         let bumped = weigh::bump(tx, node.id, delta, &ctx.memory.config, now)?;
         Ok(Bumped {
             id: node.id,

@@ -9,6 +9,7 @@ mod past;
 mod quarantine;
 mod reader;
 mod samples;
+mod settings;
 mod tenants;
 mod view;
 

@@ -2,7 +2,6 @@
 
 use super::{Access, Ctx, Op, Route, argument};
 use crate::error::Result;
-use crate::memory::resolve;
 use crate::memory::weigh::{self, Change};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,7 +36,7 @@ impl Op for Weight {
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let done = ctx.memory.store.transact(cause, |tx| {
-            let node = resolve::named(tx, &self.node, "node")?;
+            let node = ctx.named(tx, &self.node, "node")?;
             let weighed = weigh::change(tx, node.id, self.value, &ctx.memory.config.weight, now)?;
             Ok(Weighed { key: node.key, before: weighed.before, weight: weighed.after })
         })?;

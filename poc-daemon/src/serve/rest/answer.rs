@@ -4,7 +4,7 @@ use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE, X
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use poc_memory::error::{Code, Error};
-use poc_memory::ops::{self, Route};
+use poc_memory::ops::{self, OpDef, Route};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
@@ -118,12 +118,14 @@ impl IntoResponse for Refusal {
 }
 
 /// The answer of an op.
-pub(super) fn of_op(route: &Route, answer: Value) -> Response {
-    match StatusCode::from_u16(route.status) {
+pub(super) fn of_op(op: &OpDef, route: &Route, answer: Value) -> Result<Response, Error> {
+    Ok(match StatusCode::from_u16(route.status) {
         Ok(StatusCode::NO_CONTENT) => StatusCode::NO_CONTENT.into_response(),
-        Ok(status) => (status, json(&ops::versioned(answer))).into_response(),
-        Err(_) => json(&ops::versioned(answer)),
-    }
+        Ok(StatusCode::CREATED) if (op.is_new)(&answer)? => {
+            (StatusCode::CREATED, json(&ops::versioned(answer))).into_response()
+        }
+        _ => json(&ops::versioned(answer)),
+    })
 }
 
 /// A value as JSON.

@@ -58,7 +58,7 @@ impl Endpoint {
             request::of_body(&self.fields, &path, query, &body)?
         };
         let answer = self.call(rest, power, args).await?;
-        Ok(answer::of_op(&self.route, answer))
+        Ok(answer::of_op(self.op, &self.route, answer)?)
     }
 
     /// The body, which must be JSON. What is posted says so even when there is none: a page cannot

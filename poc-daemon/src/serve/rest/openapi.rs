@@ -175,6 +175,10 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
             json!({"description": description, "content": {"application/json": {"schema": schema}}})
         }
     };
+    if route.status == 201 {
+        let same = json!({"description": "Nothing new was made", "content": success["content"]});
+        responses.insert("200".into(), same);
+    }
     responses.insert(route.status.to_string(), success);
     for (status, _) in ERRORS {
         if route.method == Method::Post || !OF_BODIES.contains(status) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::Config;
-use crate::graph::{Activity, Category, Edge, Node, State, Trust, testing};
+use crate::graph::{Activity, Category, Edge, Node, Sight, State, Trust, testing};
 use crate::memory::testing::Scratch;
 use crate::memory::{mark, weigh};
 use crate::store::{Records as _, Tx};
@@ -256,7 +256,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
     put(&memory, |tx| weigh::touch(tx, id(2), &memory.config.weight, now));
     let mut marked = mark::Marked::default();
     put(&memory, |tx| {
-        marked = mark::mark(tx, hours(4.0), 8.0, &memory.config, now)?;
+        marked = mark::mark(tx, hours(4.0), 8.0, &memory.config, Sight::of_person(now))?;
         Ok(())
     });
     assert_eq!((marked.affected, marked.skipped), (3, 1));
@@ -271,7 +271,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
     // The newest are marked when there are too many.
     memory.clock.advance(Span::HOUR);
     put(&memory, |tx| {
-        marked = mark::mark(tx, hours(24.0), 1.0, &memory.config, memory.now())?;
+        marked = mark::mark(tx, hours(24.0), 1.0, &memory.config, Sight::of_person(memory.now()))?;
         Ok(())
     });
     assert_eq!((marked.affected, marked.skipped), (4, 0));
@@ -280,7 +280,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
         memory
             .store
             .transact(memory.cause("manual", "mark"), |tx| {
-                mark::mark(tx, since, strength, &boundless, memory.now())
+                mark::mark(tx, since, strength, &boundless, Sight::of_person(memory.now()))
             })
             .unwrap_err()
             .line()
@@ -540,7 +540,7 @@ proptest! {
             match step {
                 0 => put(&memory, |tx| weigh::bump(tx, id(node), amount, config, now).map(drop)),
                 1 => put(&memory, |tx| weigh::bump(tx, id(node), -amount, config, now).map(drop)),
-                2 => put(&memory, |tx| mark::mark(tx, now.minus(Span(millis + 1)), amount + 0.1, config, now).map(drop)),
+                2 => put(&memory, |tx| mark::mark(tx, now.minus(Span(millis + 1)), amount + 0.1, config, Sight::of_person(now)).map(drop)),
                 3 => put(&memory, |tx| weigh::change(tx, id(node), weigh::Change::By(amount - 250.0), &config.weight, now).map(drop)),
                 _ => write_down(&memory, &ask(&memory, &[1, node as i8], 3, 2, 300)),
             }

@@ -92,6 +92,11 @@ impl Notes {
 }
 
 impl Outcome {
+    /// Whether there is a note that was not there before.
+    pub(super) fn is_new(&self) -> bool {
+        self.error.is_none() && !self.duplicate && !self.updated
+    }
+
     pub(super) fn of(place: usize, stored: Result<insert::Inserted>) -> Outcome {
         match stored {
             Ok(done) => Outcome {
@@ -125,7 +130,7 @@ pub(super) fn told(notes: &[Outcome]) -> String {
     let count = |is: &dyn Fn(&Outcome) -> bool| notes.iter().filter(|note| is(note)).count() as u64;
     let failed: Vec<(usize, &Error)> =
         (1..).zip(notes).filter_map(|(number, note)| Some((number, note.error.as_ref()?))).collect();
-    let new = count(&|note| note.error.is_none() && !note.duplicate && !note.updated);
+    let new = count(&Outcome::is_new);
     let edges: usize = notes.iter().map(|note| note.keyword_edges + note.semantic_edges).sum();
     let mut text = format!(
         "{new} inserted, {} updated, {}, {} failed, {}\n",

@@ -141,3 +141,43 @@ fn the_schema_says_that_each_note_has_the_fields_of_one() {
     assert_eq!(note["additionalProperties"], json!(false));
     assert!(!text.contains("$ref"));
 }
+
+#[test]
+fn a_note_may_be_about_one_before_it() {
+    let memory = Scratch::new();
+    let request = json!({"notes": [
+        {"title": "Splits", "body": "A split writes one page."},
+        {"key": "splits", "update": true, "body": "A split writes two pages."},
+        {"key": "splits", "update": true, "body": "A split writes two or three pages."},
+        {"title": "Merges", "body": "A merge frees a page."},
+        {"title": "Merges anew", "body": "A merge frees a page, in the end.", "supersedes": "merges"},
+        {"key": "merges", "update": true, "body": "Said to the note that is gone."},
+    ]});
+    let answer = insert(&memory, request).unwrap();
+    let notes = answer["notes"].as_array().unwrap();
+    let failed: Vec<bool> = notes.iter().map(|note| note.get("error").is_some()).collect();
+    assert_eq!(failed, [false, false, false, false, false, true], "{answer:#}");
+    assert_eq!(notes[5]["error"]["code"], "conflict");
+    assert_eq!(json(&memory, "get splits")["body"], "A split writes two or three pages.");
+    assert_eq!(json(&memory, "get merges")["state"], "superseded");
+    // Notes that have nothing to do with each other still share transactions.
+    let before = memory.store.view().seq;
+    let updates = json!({"notes": (0..50).map(|number| json!({
+        "key": format!("page-{number}"), "update": true, "body": format!("Page {number}"),
+    })).collect::<Vec<_>>()});
+    insert(&memory, updates).unwrap();
+    assert_eq!(memory.store.view().seq, before + 1);
+}
+
+#[test]
+fn what_is_new_is_told_from_what_was_there() {
+    let memory = filled();
+    let is_new =
+        |request: Value| (find("insert").unwrap().is_new)(&insert(&memory, request).unwrap()).unwrap();
+    let page = json!({"title": "A page", "body": "A page of the B-tree."});
+    assert!(is_new(page.clone()));
+    assert!(!is_new(page.clone()), "a duplicate");
+    assert!(!is_new(json!({"key": "journal", "update": true, "author": "Ann"})));
+    assert!(!is_new(json!({"notes": [page, {"title": "x", "key": "btree"}]})));
+    assert!(is_new(json!({"notes": [page, {"title": "Another page"}]})));
+}

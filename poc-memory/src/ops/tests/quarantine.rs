@@ -93,3 +93,24 @@ fn nobody_is_led_to_it_by_a_wrong_key() {
         assert!(!error.hint.clone().unwrap().contains("hidden`"), "{error:?}");
     }
 }
+
+#[test]
+fn a_model_moves_no_weight_of_it() {
+    let memory = poisoned();
+    memory.clock.advance(Span::HOUR);
+    let requests = [
+        ("reinforce", json!({"node": "hidden"})),
+        ("demote", json!({"node": "hidden"})),
+        ("link", json!({"from": "btree", "to": "hidden-too"})),
+    ];
+    for (op, request) in requests {
+        let error = asked(&memory, Actor::Model, op, request.clone()).unwrap_err();
+        assert_eq!(error.code, Code::Rejected, "{op}");
+        asked(&memory, Actor::Person, op, request).unwrap();
+    }
+    let reached = |actor| {
+        memory.clock.advance(Span::HOUR);
+        asked(&memory, actor, "mark", json!({"since": "1d", "strength": 1.0})).unwrap()["affected"].clone()
+    };
+    assert_eq!((reached(Actor::Model), reached(Actor::Person)), (json!(2), json!(4)));
+}
