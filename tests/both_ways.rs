@@ -100,6 +100,9 @@ const SESSION: &[&[&str]] = &[
     &["agent", "run", "separator"],
     &["agent", "history", "linker"],
     &["agent", "inspect", "{run}"],
+    &["undo", "{run}"],
+    &["undo", "1"],
+    &["undo", "999999"],
     &["agent", "undo", "{run}"],
     &["agent", "undo", "{run}"],
     &[

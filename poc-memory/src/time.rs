@@ -17,6 +17,11 @@ use std::fmt;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
+    /// The first instant that RFC 3339 and calendars agree on: the start of the year 1.
+    pub const EARLIEST: Timestamp = Timestamp(-62_135_596_800_000);
+    /// The last instant of RFC 3339: the end of the year 9999.
+    pub const LATEST: Timestamp = Timestamp(253_402_300_799_999);
+
     /// Seconds from `earlier` to `self`; negative when `earlier` is later.
     pub fn seconds_since(self, earlier: Timestamp) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / 1000.0
@@ -34,17 +39,16 @@ impl Timestamp {
 
     /// Parses RFC 3339 (`2026-11-21T08:00:00Z`) or a plain date, which means its midnight in UTC.
     pub fn parse(text: &str) -> Result<Timestamp> {
-        if let Ok(at) = DateTime::parse_from_rfc3339(text) {
-            return Ok(Timestamp(at.timestamp_millis()));
-        }
-        chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d")
-            .ok()
-            .and_then(|day| day.and_hms_opt(0, 0, 0))
-            .map(|midnight| Timestamp(midnight.and_utc().timestamp_millis()))
-            .ok_or_else(|| {
-                Error::invalid(format!("`{text}` is not a time"))
-                    .hint("write `2026-11-21` or `2026-11-21T08:00:00Z`")
-            })
+        let day = || {
+            let day = chrono::NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
+            Some(day.and_hms_opt(0, 0, 0)?.and_utc().timestamp_millis())
+        };
+        let instant = DateTime::parse_from_rfc3339(text).map(|at| at.timestamp_millis()).ok();
+        let at = instant.or_else(day).map(Timestamp);
+        at.filter(|at| (Timestamp::EARLIEST..=Timestamp::LATEST).contains(at)).ok_or_else(|| {
+            Error::invalid(format!("`{text}` is not a time"))
+                .hint("write `2026-11-21` or `2026-11-21T08:00:00Z`")
+        })
     }
 
     /// The same instant for calendar arithmetic; `None` beyond chrono's range.

@@ -211,11 +211,13 @@ pub struct Activity {
     pub replay_interval: u16,
     /// When it was last replayed.
     pub replayed: Option<Timestamp>,
+    /// When somebody last spoke well or ill of it. To be born, found or remembered is neither.
+    pub judged: Option<Timestamp>,
 }
 
 impl Activity {
     /// The activity of a node born at `now` with `weight`.
     pub fn born(now: Timestamp, weight: f64) -> Self {
-        Activity { weight, touched: now, accesses: 0, replay_interval: 0, replayed: None }
+        Activity { weight, touched: now, accesses: 0, replay_interval: 0, replayed: None, judged: None }
     }
 }

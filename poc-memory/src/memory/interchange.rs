@@ -246,6 +246,7 @@ impl Note {
             accesses: self.accesses,
             replay_interval: self.replay_interval,
             replayed: self.replayed,
+            judged: None,
         }
     }
 

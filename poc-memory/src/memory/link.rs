@@ -65,6 +65,23 @@ pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Linked> {
     Ok(Linked::Added)
 }
 
+/// Makes a tie, or gives one that is there the strength that is wanted, and the reason if there is one:
+/// `None` when that changed it.
+pub fn set(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Option<Linked>> {
+    let linked = add(tx, link, now)?;
+    let (Linked::AlreadyPresent(before), Some(there)) = (linked, tx.edge(link.src, link.kind, link.dst)?)
+    else {
+        return Ok(Some(linked));
+    };
+    let reason = if link.reason.is_empty() { there.reason.clone() } else { link.reason.clone() };
+    if before == link.strength && reason == there.reason {
+        return Ok(Some(linked));
+    }
+    let provenance = link.provenance.clone();
+    tx.put_edge(&Edge { strength: link.strength, touched: now, reason, provenance, ..there })?;
+    Ok(None)
+}
+
 /// Takes a tie away; whether it was there.
 pub fn remove(tx: &mut Tx<'_>, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<bool> {
     check_kind(kind)?;

@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 pub struct Marked {
     /// Nodes that gained.
     pub affected: usize,
-    /// Nodes that were used too shortly before.
+    /// Nodes that were judged too shortly before.
     pub skipped: usize,
 }
 

@@ -38,6 +38,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 mod ties;
+pub mod undo;
 pub mod visit;
 pub mod weigh;
 pub mod write;

@@ -74,19 +74,18 @@ pub struct Bumped {
     pub after: f64,
     /// Uses so far, this one among them.
     pub accesses: u64,
-    /// Whether the node was used so shortly before that the weight only decayed.
+    /// Whether the node was judged so shortly before that the weight only decayed.
     pub skipped_refractory: bool,
 }
 
 /// A use that somebody speaks well (`delta` above 0) or ill of: counts it, and moves the weight, as
-/// decayed to `now`, by `delta`. A gain is dampened near the cap, where the settings say so. Once a node was used, its
-/// weight stays within the refractory time after it was last written, be that by a use or by hand; to be
-/// born is no use.
+/// decayed to `now`, by `delta`. A gain is dampened near the cap, where the settings say so. Within the
+/// refractory time after the last such judgement the weight stays; what a recall or a question does to a
+/// node is none, so that what was just remembered can be judged.
 pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Timestamp) -> Result<Bumped> {
     let rules = &config.reinforce;
-    let last = tx.activity(id)?.filter(|activity| activity.accesses > 0).map(|activity| activity.touched);
-    let refractory = last.is_some_and(|last| now < last.plus(rules.refractory));
     let activity = at(tx, id, &config.weight, now)?;
+    let refractory = activity.judged.is_some_and(|last| now < last.plus(rules.refractory));
     let before = activity.weight;
     let moved = match refractory {
         true => 0.0,
@@ -95,7 +94,7 @@ pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Times
     };
     let after = (before + moved).clamp(config.weight.floor, config.weight.cap);
     let accesses = activity.accesses.saturating_add(1);
-    tx.put_activity(id, &Activity { weight: after, accesses, ..activity })?;
+    tx.put_activity(id, &Activity { weight: after, accesses, judged: Some(now), ..activity })?;
     Ok(Bumped { before, after, accesses, skipped_refractory: refractory })
 }
 

@@ -6,8 +6,8 @@ use crate::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Say that a note was misleading or wrong: it loses weight, never all of it. A note that was used
-/// within the last minute loses nothing; the use is counted all the same.
+/// Say that a note was misleading or wrong: it loses weight, never all of it. A note that
+/// was judged within the last minute loses nothing; the use is counted all the same.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Demote {

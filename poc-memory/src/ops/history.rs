@@ -102,5 +102,6 @@ impl Op for History {
 /// One line about a change.
 pub(super) fn line(entry: &Entry) -> String {
     let run = entry.run.map(|run| format!(" in run {run}")).unwrap_or_default();
-    format!("  {}  v{}  {} by {} ({}{run})\n", entry.at, entry.version, entry.did, entry.actor, entry.op)
+    let Entry { seq, at, version, did, actor, op, .. } = entry;
+    format!("  {at}  v{version}  {did} by {actor} ({op}, change {seq}{run})\n")
 }

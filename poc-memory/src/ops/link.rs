@@ -7,7 +7,8 @@ use crate::memory::link::{self, Linked};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Tie one note to another, or take a tie away.
+/// Tie one note to another, or take a tie away. A tie that is there stays as it is, unless another
+/// strength is asked for.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Link {
@@ -48,6 +49,7 @@ pub(crate) struct Outcome {
 #[serde(rename_all = "kebab-case")]
 enum Status {
     Added,
+    Changed,
     AlreadyPresent,
     Removed,
     NotPresent,
@@ -79,9 +81,15 @@ impl Op for Link {
                     reason: self.reason.clone().unwrap_or_default(),
                     provenance: ctx.actor.name().into(),
                 };
-                match link::add(tx, &tie, now)? {
-                    Linked::Added => (Status::Added, Some(strength)),
-                    Linked::AlreadyPresent(strength) => (Status::AlreadyPresent, Some(strength)),
+                // Only a strength that is asked for replaces the one there.
+                let linked = match self.strength {
+                    Some(_) => link::set(tx, &tie, now)?,
+                    None => Some(link::add(tx, &tie, now)?),
+                };
+                match linked {
+                    Some(Linked::Added) => (Status::Added, Some(strength)),
+                    None => (Status::Changed, Some(strength)),
+                    Some(Linked::AlreadyPresent(strength)) => (Status::AlreadyPresent, Some(strength)),
                 }
             };
             Ok(Outcome { from: from.key, to: to.key, kind, status, strength })
@@ -94,6 +102,7 @@ impl Op for Link {
         let strength = strength.map(|strength| format!(", strength {strength}")).unwrap_or_default();
         let status = match status {
             Status::Added => "added",
+            Status::Changed => "changed",
             Status::AlreadyPresent => "already present",
             Status::Removed => "removed",
             Status::NotPresent => "not present",

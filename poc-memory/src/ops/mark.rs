@@ -28,7 +28,7 @@ pub(crate) struct Marked {
     since: Timestamp,
     /// Notes that gained.
     affected: usize,
-    /// Notes that were used within the last minute and gained nothing.
+    /// Notes that were judged within the last minute and gained nothing.
     skipped: usize,
 }
 
@@ -54,7 +54,7 @@ impl Op for Mark {
     fn show(output: &Marked) -> String {
         let skipped = match output.skipped {
             0 => String::new(),
-            skipped => format!(", {skipped} skipped as used just before"),
+            skipped => format!(", {skipped} skipped as judged just before"),
         };
         format!("{} strengthened{skipped}\n", counted(output.affected as u64, "note"))
     }

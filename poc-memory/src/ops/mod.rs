@@ -34,6 +34,7 @@ pub mod tenancy;
 #[cfg(test)]
 mod tests;
 mod text;
+mod undo;
 mod view;
 mod visit;
 mod weight;
@@ -110,6 +111,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<delete::Delete>(),
     OpDef::of::<visit::Visit>(),
     OpDef::of::<history::History>(),
+    OpDef::of::<undo::Undo>(),
     OpDef::of::<stats::Stats>(),
     OpDef::of::<consolidate::Consolidate>(),
     OpDef::of::<profile::Bind>(),

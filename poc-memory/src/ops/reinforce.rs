@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Say that a note was useful: it gains weight, the less the heavier it is. A note that was used within
-/// the last minute gains nothing more; the use is counted all the same.
+/// Say that a note was useful: it gains weight, the less the heavier it is. A note that was judged
+/// within the last minute gains nothing more; the use is counted all the same.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reinforce {
@@ -27,7 +27,7 @@ pub(crate) struct Bumped {
     weight: f64,
     /// Uses so far, this one among them.
     accesses: u64,
-    /// Whether the note was used so shortly before that the weight only decayed.
+    /// Whether the note was judged so shortly before that the weight only decayed.
     skipped_refractory: bool,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn show(output: &Bumped) -> String {
     let mut text = format!("`{key}` weighs {weight:.3} (before: {before:.3})");
     if output.skipped_refractory {
         // Writing to a string cannot fail.
-        let _ = write!(text, ": it was used just before, so that changes nothing");
+        let _ = write!(text, ": it was judged just before, so that changes nothing");
     }
     text + "\n"
 }

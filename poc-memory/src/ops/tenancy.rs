@@ -15,8 +15,8 @@ pub const FIELD: &str = "tenant";
 /// `invalid_argument` with the field `tenant` or `tenant.KEY`, or what [`TenantSchema::validate`]
 /// says.
 pub(super) fn take(op: &str, is_tenants: bool, args: &mut Value, schema: &TenantSchema) -> Result<Tuple> {
-    let given = args.as_object_mut().and_then(|args| args.shift_remove(FIELD)).unwrap_or(Value::Null);
-    let tuple = decode(&given)?;
+    let given = args.as_object_mut().and_then(|args| args.shift_remove(FIELD));
+    let tuple = given.as_ref().map(decode).transpose()?.unwrap_or_default();
     if is_tenants {
         schema.validate(&tuple)?;
     } else if !tuple.is_default() {
@@ -29,7 +29,6 @@ pub(super) fn take(op: &str, is_tenants: bool, args: &mut Value, schema: &Tenant
 
 fn decode(given: &Value) -> Result<Tuple> {
     let pairs = match given {
-        Value::Null => return Ok(Tuple::default()),
         Value::Object(pairs) => pairs,
         _ => {
             return Err(Error::invalid("a tenant is an object of keys and values")

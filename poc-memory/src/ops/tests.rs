@@ -11,6 +11,7 @@ mod reader;
 mod samples;
 mod settings;
 mod tenants;
+mod undo;
 mod view;
 
 use super::*;
@@ -123,8 +124,8 @@ fn a_note_is_shown_with_all_that_is_known() {
       2026-11-21T09:00:00.000Z  v1  processed by linker
 
     history
-      2026-11-21T08:00:00.000Z  v1  created by manual (insert)
-      2026-11-21T09:00:00.000Z  v2  changed by manual (insert)
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 2)
+      2026-11-21T09:00:00.000Z  v2  changed by manual (insert, change 5)
     ");
     insta::assert_snapshot!(say(&memory, "get btree --markdown"), @r"
     ---
@@ -177,6 +178,8 @@ fn verbs_say_what_they_did() {
         "insert -t Soup",
         "insert -t 'Lentil soup' --supersedes soup --expires 2027-01-01",
         "link btree journal",
+        "link btree journal --strength 0.3",
+        "link btree journal --strength 0.3",
         "link btree journal --kind contradicts --strength 0.5",
         "link btree journal --remove",
         "link btree journal --remove",
@@ -200,6 +203,10 @@ fn verbs_say_what_they_did() {
     inserted `lentil-soup` (0 keyword edges, 0 semantic edges)
     $ link btree journal
     already present: `btree` → `journal` (link, strength 0.8)
+    $ link btree journal --strength 0.3
+    changed: `btree` → `journal` (link, strength 0.3)
+    $ link btree journal --strength 0.3
+    already present: `btree` → `journal` (link, strength 0.3)
     $ link btree journal --kind contradicts --strength 0.5
     added: `btree` → `journal` (contradicts, strength 0.5)
     $ link btree journal --remove

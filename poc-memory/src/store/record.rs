@@ -2,6 +2,7 @@
 
 use super::Table;
 use crate::error::{Error, Result};
+use crate::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -56,6 +57,21 @@ impl Record for crate::graph::Edge {
 }
 impl Record for crate::graph::Activity {
     const TABLE: Table = Table::Activity;
+    const VERSION: u8 = 2;
+
+    /// The first version did not say when a node was judged.
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
+        type First = (f64, Timestamp, u64, u16, Option<Timestamp>);
+        let read = |(weight, touched, accesses, replay_interval, replayed): First| Self {
+            weight,
+            touched,
+            accesses,
+            replay_interval,
+            replayed,
+            judged: None,
+        };
+        (version == 1).then(|| postcard::from_bytes(body).map(read))
+    }
 }
 impl Record for crate::graph::Message {
     const TABLE: Table = Table::Messages;

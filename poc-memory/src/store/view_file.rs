@@ -17,7 +17,7 @@ fn file(store: &Path) -> PathBuf {
 
 /// Another meaning of what is in a view, or another form of it, is another revision.
 fn fingerprint() -> Fingerprint {
-    Fingerprint::of("view 3")
+    Fingerprint::of("view 4")
 }
 
 /// What stands in front of the views: of each its tenant, its last transaction and its length.

@@ -27,11 +27,11 @@ impl Moment {
         }
     }
 
-    /// The instant, when it is `now`.
+    /// The instant, when it is `now`; what is longer ago than calendars reach is where they begin.
     pub fn from(self, now: Timestamp) -> Timestamp {
         match self {
             Moment::At(at) => at,
-            Moment::Ago(span) => now.minus(span),
+            Moment::Ago(span) => now.minus(span).max(Timestamp::EARLIEST),
         }
     }
 }
@@ -86,12 +86,14 @@ mod tests {
             ("7d", "2026-11-14T08:00:00.000Z"),
             ("90m", "2026-11-21T06:30:00.000Z"),
             ("0s", "2026-11-21T08:00:00.000Z"),
+            ("9999-12-31", "9999-12-31T00:00:00.000Z"),
         ] {
             let moment = Moment::parse(text).unwrap();
             assert_eq!(moment.from(now).to_string(), instant);
             assert_eq!(Moment::parse(&moment.to_string()).unwrap(), moment);
         }
-        for wrong in ["", "2026", "yesterday", "7", "-1d", "2026-13-01", "d", "20:00"] {
+        assert_eq!(Moment::parse("880039w").unwrap().from(now).to_string(), "0001-01-01T00:00:00.000Z");
+        for wrong in ["0000-12-31", "10000-01-01", "+12026-01-01", "", "2026", "yesterday", "7", "-1d", "2026-13-01", "d", "20:00"] {
             assert!(Moment::parse(wrong).is_err(), "{wrong}");
         }
     }

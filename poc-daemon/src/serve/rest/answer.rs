@@ -4,7 +4,7 @@ use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE, X
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use poc_memory::error::{Code, Error};
-use poc_memory::ops::{self, OpDef, Route};
+use poc_memory::ops::{self, Access, OpDef, Route};
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
@@ -48,6 +48,16 @@ impl Refusal {
     pub(super) fn no_route(path: &str) -> Refusal {
         let message = format!("there is nothing at `{path}`");
         Refusal::new(StatusCode::NOT_FOUND, Code::NotFound, message, "`/docs` lists what there is")
+    }
+
+    /// What would be done here is switched off.
+    pub(super) fn switched_off(op: &OpDef) -> Refusal {
+        let hint = match op.access {
+            Access::Destroy => "`delete = true` under `[rest]` in config.toml switches it on",
+            _ => "take it from `disabled` under `[rest]` in config.toml",
+        };
+        let message = format!("`{}` is switched off here", op.name);
+        Refusal::new(StatusCode::NOT_FOUND, Code::NotFound, message, hint)
     }
 
     /// There is no such session, or none any more.

@@ -6,7 +6,6 @@ use super::mcp::{self, Mcp};
 use super::{Rest, plain};
 use axum::Router;
 use axum::extract::Request;
-use axum::http::Method;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
@@ -50,6 +49,10 @@ pub(super) fn router(rest: &Arc<Rest>, mcp: Option<&Arc<Mcp>>) -> Result<Router>
     let served = served(rest.config())?;
     if rest.config().enabled {
         let mut paths: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
+        // Of a path where all is off as well, to say so.
+        for route in OPS.iter().filter(|op| op.access != Access::Person).filter_map(|op| op.route) {
+            paths.entry(route.path).or_default();
+        }
         for (op, route) in &served {
             paths.entry(route.path).or_default().push(Endpoint::new(op, *route));
         }
@@ -95,18 +98,18 @@ fn methods(rest: &Arc<Rest>, path: &str, endpoints: Vec<Endpoint>) -> MethodRout
     }
     let off = switched_off(path, &names);
     methods.fallback(async move |request: Request| {
-        if off.contains(request.method()) {
-            return Refusal::no_route(request.uri().path());
+        if let Some((_, op)) = off.iter().find(|(method, _)| *method == request.method().as_str()) {
+            return Refusal::switched_off(op);
         }
         Refusal::wrong_method(request.method().as_str(), &names.join(", "))
     })
 }
 
-/// The methods of a path whose ops are switched off: as if they were not there.
-fn switched_off(path: &str, on: &[&str]) -> Vec<Method> {
-    let all = OPS.iter().filter_map(|op| op.route).filter(|route| route.path == path);
-    let names = all.map(|route| filter(route.method).1).filter(|name| !on.contains(name));
-    names.filter_map(|name| name.parse().ok()).collect()
+/// The methods of a path that are switched off, with their ops.
+fn switched_off(path: &str, on: &[&str]) -> Vec<(&'static str, &'static OpDef)> {
+    let all = OPS.iter().filter_map(|op| Some((op, op.route?))).filter(|(_, route)| route.path == path);
+    let methods = all.map(|(op, route)| (filter(route.method).1, op));
+    methods.filter(|(method, _)| !on.contains(method)).collect()
 }
 
 fn filter(method: ops::Method) -> (MethodFilter, &'static str) {

@@ -58,7 +58,7 @@ impl View {
         }
     }
 
-    /// What is known of a node's activity: all but how often it was used.
+    /// What is known of a node's activity: all but how often it was used and when it was judged.
     pub(super) fn activity(&self, ix: Ix) -> Activity {
         Activity {
             weight: self.stored_weight(ix),
@@ -66,6 +66,7 @@ impl View {
             accesses: 0,
             replay_interval: self.replay_interval(ix),
             replayed: self.replayed(ix),
+            judged: None,
         }
     }
 

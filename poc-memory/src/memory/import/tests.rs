@@ -334,6 +334,7 @@ fn made() -> impl Strategy<Value = Made> {
                         accesses: u64::from(learned.1),
                         replay_interval: learned.2,
                         replayed: learned.3.map(Timestamp),
+                        judged: None,
                     };
                     (node, activity)
                 })

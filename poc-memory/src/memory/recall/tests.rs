@@ -208,7 +208,7 @@ fn uses_are_gained_from_once_a_minute_and_less_and_less() {
         });
         bumped.unwrap()
     };
-    // To be born is no use.
+    // To be born is no judgement.
     let first = bump(1.0);
     assert_eq!(
         (first.before, first.after, first.accesses, first.skipped_refractory),
@@ -218,7 +218,7 @@ fn uses_are_gained_from_once_a_minute_and_less_and_less() {
     let second = bump(1.0);
     assert!(second.skipped_refractory && second.accesses == 2 && second.after == second.before);
     memory.clock.advance(Span(59_999));
-    assert!(bump(-1.0).skipped_refractory, "what was skipped was a use, too");
+    assert!(bump(-1.0).skipped_refractory, "what was skipped was a judgement, too");
     memory.clock.advance(Span::MINUTE);
     let third = bump(-1.0);
     assert!(!third.skipped_refractory && (third.before - third.after - 1.0).abs() < 1e-12, "not dampened");
@@ -228,7 +228,10 @@ fn uses_are_gained_from_once_a_minute_and_less_and_less() {
     assert!((bump(1000.0).after - 100.0).abs() < 1e-9, "the cap");
     memory.clock.advance(Span::MINUTE);
     write_down(&memory, &ask(&memory, &[1], 1, 0, 1));
-    assert!(bump(1.0).skipped_refractory, "a recall is a use");
+    put(&memory, |tx| weigh::touch(tx, id(1), &memory.config.weight, memory.now()));
+    let after_recall = bump(-1.0);
+    assert!(!after_recall.skipped_refractory, "what was just remembered can be judged");
+    assert_eq!(after_recall.accesses, 9);
 }
 
 #[test]
@@ -253,7 +256,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
     for (number, age) in [(1, 0.0), (2, 1.0), (3, 2.0), (4, 4.0), (5, 4.1), (6, -1.0)] {
         put_node(&memory, &Node { created: hours(age), ..testing::node(number) }, &[1], 50.0, 0);
     }
-    put(&memory, |tx| weigh::touch(tx, id(2), &memory.config.weight, now));
+    put(&memory, |tx| weigh::bump(tx, id(2), 0.0, &memory.config, now).map(drop));
     let mut marked = mark::Marked::default();
     put(&memory, |tx| {
         marked = mark::mark(tx, hours(4.0), 8.0, &memory.config, Sight::of_person(now))?;

@@ -7,7 +7,7 @@ mod list;
 mod outcome;
 mod run;
 mod show;
-mod undo;
+pub(super) mod undo;
 
 pub(crate) use check::Check;
 pub(crate) use history::History;

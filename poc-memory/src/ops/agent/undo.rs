@@ -1,8 +1,10 @@
 //! `agent undo`
 
-use crate::agent::{ledger, undo};
+use crate::agent::ledger::{self, Run};
+use crate::agent::undo;
 use crate::error::{Exit, Result};
 use crate::graph::RunId;
+use crate::memory::undo::Item;
 use crate::ops::{Access, Ctx, Op};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,11 +30,30 @@ pub(crate) struct Undone {
     refused: Vec<Refused>,
 }
 
-/// An action that was left as it is.
+/// What was left as it is.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Refused {
-    action: String,
-    reason: String,
+pub(in crate::ops) struct Refused {
+    pub(in crate::ops) action: String,
+    pub(in crate::ops) reason: String,
+}
+
+/// Undoes the run with an id.
+pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str) -> Result<(Run, Vec<Item>)> {
+    let run = ledger::find(ctx.memory, id)?;
+    let items = undo::undo(ctx.memory, &run)?;
+    Ok((run, items))
+}
+
+/// What was undone, and what was left.
+pub(in crate::ops) fn sorted(items: Vec<Item>) -> (Vec<String>, Vec<Refused>) {
+    let (mut undone, mut left) = (Vec::new(), Vec::new());
+    for Item { summary, refused } in items {
+        match refused {
+            None => undone.push(summary),
+            Some(reason) => left.push(Refused { action: summary, reason }),
+        }
+    }
+    (undone, left)
 }
 
 impl Op for Undo {
@@ -42,16 +63,9 @@ impl Op for Undo {
     type Output = Undone;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Undone> {
-        let run = ledger::find(ctx.memory, &self.run)?;
-        let mut answer =
-            Undone { run: run.id, agent: run.agent.clone(), undone: Vec::new(), refused: Vec::new() };
-        for item in undo::undo(ctx.memory, &run)? {
-            match item.refused {
-                None => answer.undone.push(item.summary),
-                Some(reason) => answer.refused.push(Refused { action: item.summary, reason }),
-            }
-        }
-        Ok(answer)
+        let (run, items) = of_run(ctx, &self.run)?;
+        let (undone, refused) = sorted(items);
+        Ok(Undone { run: run.id, agent: run.agent, undone, refused })
     }
 
     fn show(output: &Undone) -> String {

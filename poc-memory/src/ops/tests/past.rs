@@ -128,7 +128,7 @@ fn a_deleted_note_is_there_in_the_past() {
       2026-11-21T09:00:00.000Z  v1  processed by linker
 
     history
-      2026-11-21T08:00:00.000Z  v1  created by manual (insert)
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 1)
 
     as of 2026-11-21T10:00:00.000Z, after change 4
     ");

@@ -283,7 +283,7 @@ fn record() -> impl Strategy<Value = Record> {
             expires,
             ..testing::node(0)
         };
-        let activity = Activity { weight, touched, accesses: 0, replay_interval, replayed };
+        let activity = Activity { weight, touched, accesses: 0, replay_interval, replayed, judged: None };
         let visit = visit.map(|(at, version)| Visit { at, outcome: VisitOutcome::Processed, version });
         Record { node, activity, visit }
     })

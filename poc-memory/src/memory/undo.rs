@@ -1,0 +1,230 @@
+//! Taking back what was written: every record goes back to what it was, unless it was changed since.
+
+use super::{Memory, weigh};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId};
+use crate::rank::decay::{decayed, lambda};
+use crate::store::{Record, Table, Tx, Txn, Write};
+use std::collections::HashSet;
+
+/// What became of one part of what was to be undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it was, in words.
+    pub summary: String,
+    /// Why it could not be undone; `None` when it was.
+    pub refused: Option<String>,
+}
+
+/// Undoes one change, named by the number of its transaction: all of it or, when something was changed
+/// since, nothing. To undo that is a change as well, and can be undone.
+///
+/// # Errors
+/// `not_found` when the tenant's log holds no such change, `conflict` when it is a run's, or not one of
+/// notes.
+pub fn undo(memory: &Memory, seq: u64) -> Result<Item> {
+    let txn = memory.store.txn(seq)?.ok_or_else(|| {
+        Error::not_found(format!("there is no change {seq}"))
+            .hint("`poc-memory history NODE` shows the numbers of a note's changes")
+    })?;
+    if let Some(run) = txn.cause.run {
+        return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
+            .hint(format!("undo the run: `poc-memory undo {run}`")));
+    }
+    if txn.writes.iter().any(|write| !is_of_notes(write.table) && !stays(write.table)) {
+        return Err(Error::conflict(format!("change {seq}, a `{}`, is not one of notes alone", txn.cause.op))
+            .hint("only changes of notes can be undone"));
+    }
+    let summary = summary(&txn)?;
+    let cause = memory.cause("manual", "undo");
+    let refused = memory.store.transact(cause, |tx| restore(tx, &txn.writes, &memory.config))?.value;
+    Ok(Item { summary, refused })
+}
+
+/// What changed, in words.
+fn summary(txn: &Txn) -> Result<String> {
+    let mut keys = Vec::new();
+    for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
+        if let Some(node) = write.after.as_deref().or(write.before.as_deref()) {
+            keys.push(format!("`{}`", Node::decode(node)?.key));
+        }
+    }
+    let of = match keys.as_slice() {
+        [] => String::new(),
+        [one] => format!(" of {one}"),
+        [one, another] => format!(" of {one} and {another}"),
+        [one, rest @ ..] => format!(" of {one} and {} more", rest.len()),
+    };
+    Ok(format!("{}{of} by {}, {}", txn.cause.op, txn.cause.actor, txn.cause.at))
+}
+
+/// Whether a table says what notes there are.
+fn is_of_notes(table: Table) -> bool {
+    match table {
+        Table::Nodes
+        | Table::Edges
+        | Table::EdgesIn
+        | Table::Vectors
+        | Table::Keys
+        | Table::Hashes
+        | Table::Keywords
+        | Table::Visits
+        | Table::Activity
+        | Table::Messages => true,
+        Table::Runs
+        | Table::Occurrences
+        | Table::Agents
+        | Table::AgentStates
+        | Table::Meta
+        | Table::Changes
+        | Table::Tenants
+        | Table::Samples => false,
+    }
+}
+
+/// Whether what was written stays, whatever is undone: what was counted was seen, and others have
+/// counted since; a tenant that has a name keeps it.
+fn stays(table: Table) -> bool {
+    matches!(table, Table::Samples | Table::Tenants)
+}
+
+/// Puts records back to what they were before, all or none. Returns why not.
+pub(crate) fn restore(tx: &mut Tx<'_>, writes: &[Write], config: &Config) -> Result<Option<String>> {
+    let own = || writes.iter().filter(|write| !stays(write.table));
+    let mut used = Vec::new();
+    for write in own() {
+        let now = tx.get_raw(write.table, &write.key)?;
+        if is_as_left(write, now.as_deref())? {
+            continue;
+        }
+        match taken_back(tx, write, now.as_deref(), config)? {
+            Some(activity) => used.push(activity),
+            None => return Ok(Some(format!("{} changed since", record(tx, write)?))),
+        }
+    }
+    if let Some(why) = said_again(tx, writes)? {
+        return Ok(Some(why));
+    }
+    let made: Vec<Node> = writes
+        .iter()
+        .filter(|write| write.table == Table::Nodes && write.before.is_none())
+        .filter_map(|write| write.after.as_deref().map(Node::decode))
+        .collect::<Result<_>>()?;
+    for node in &made {
+        if let Some(why) = in_use(tx, node, writes)? {
+            return Ok(Some(why));
+        }
+    }
+    for node in made {
+        tx.delete_node(node.id)?;
+    }
+    for write in own() {
+        tx.put_raw(write.table, &write.key, write.before.clone())?;
+    }
+    for edge in own().filter(|write| write.table == Table::Edges) {
+        drop_loose(tx, edge)?;
+    }
+    for (id, activity) in used {
+        if tx.node(id)?.is_some() {
+            tx.put_activity(id, &activity)?;
+        }
+    }
+    Ok(None)
+}
+
+/// The activity of a node that was used since, without what the run did to its weight: what is left of
+/// that by now. `None` when the record is another one, or was changed otherwise than by use.
+fn taken_back(
+    tx: &Tx<'_>,
+    write: &Write,
+    now: Option<&[u8]>,
+    config: &Config,
+) -> Result<Option<(NodeId, Activity)>> {
+    let (Table::Activity, Some(left), Some(now)) = (write.table, write.after.as_deref(), now) else {
+        return Ok(None);
+    };
+    let (left, now) = (Activity::decode(left)?, Activity::decode(now)?);
+    let Some(node) = node_of(tx, write)?.filter(|_| now.accesses > left.accesses) else { return Ok(None) };
+    let before = match write.before.as_deref() {
+        Some(before) => Activity::decode(before)?,
+        None => Activity::born(node.created, 1.0),
+    };
+    let (lambda, bounds) = (lambda(&config.weight, node.category), &config.weight);
+    let moved = left.weight - weigh::current(&before, lambda, bounds, left.touched);
+    let remains = decayed(moved, lambda, now.touched.seconds_since(left.touched));
+    let weight = (now.weight - remains).clamp(bounds.floor, bounds.cap);
+    Ok(Some((node.id, Activity { weight, ..now })))
+}
+
+/// Whether a record is as the run left it. That a note was given to another store since is no change
+/// of it.
+pub(crate) fn is_as_left(write: &Write, now: Option<&[u8]>) -> Result<bool> {
+    let left = write.after.as_deref();
+    if left == now || write.table != Table::Nodes {
+        return Ok(left == now);
+    }
+    let (Some(left), Some(now)) = (left, now) else { return Ok(false) };
+    let (left, now) = (Node::decode(left)?, Node::decode(now)?);
+    Ok(Node { origin: now.origin, ..left } == now)
+}
+
+/// Why a node the run made cannot go: something was tied to it since, otherwise than by remembering.
+fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> {
+    let own: HashSet<(NodeId, NodeId)> = writes
+        .iter()
+        .filter(|write| write.table == Table::Edges)
+        .filter_map(|write| write.after.as_deref().map(Edge::decode))
+        .map(|edge| edge.map(|edge| (edge.src, edge.dst)))
+        .collect::<Result<_>>()?;
+    let learned = |kind| matches!(kind, EdgeKind::CoRetrieval | EdgeKind::CoTraversal);
+    let tied = tx
+        .edges(node.id)?
+        .into_iter()
+        .any(|edge| !learned(edge.kind) && !own.contains(&(edge.src, edge.dst)));
+    Ok(tied.then(|| format!("`{}` was tied to other notes since", node.key)))
+}
+
+/// A record as people call it.
+fn record(tx: &Tx<'_>, write: &Write) -> Result<String> {
+    let what = match write.table {
+        Table::Nodes => "the note",
+        Table::Activity => "the weight of the note",
+        Table::Edges | Table::EdgesIn => "a link of the note",
+        _ => "a record of the note",
+    };
+    Ok(match node_of(tx, write)? {
+        Some(node) => format!("{what} `{}`", node.key),
+        None => format!("{what} is gone or"),
+    })
+}
+
+/// The node a record belongs to.
+fn node_of(tx: &Tx<'_>, write: &Write) -> Result<Option<Node>> {
+    let id = write.key.get(..16).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()).map(NodeId::from_bytes);
+    Ok(id.map(|id| tx.node(id)).transpose()?.flatten())
+}
+
+/// Takes an edge away again that has come back, when one of its ends was deleted since.
+fn drop_loose(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
+    let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { return Ok(()) };
+    if tx.node(edge.src)?.is_none() || tx.node(edge.dst)?.is_none() {
+        tx.delete_edge(edge.src, edge.kind, edge.dst)?;
+    }
+    Ok(())
+}
+
+/// Why a note cannot come back into use: another one says the same by now.
+fn said_again(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+    for write in writes.iter().filter(|write| write.table == Table::Nodes) {
+        let Some(node) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
+        let same = tx.find_hash(&node.content_hash)?.filter(|_| node.state.is_live());
+        if let Some(same) = same.filter(|same| *same != node.id)
+            && !writes.iter().any(|write| write.table == Table::Nodes && write.key == same.as_bytes())
+            && let Some(same) = tx.node(same)?
+        {
+            return Ok(Some(format!("`{}` says the same by now", same.key)));
+        }
+    }
+    Ok(None)
+}

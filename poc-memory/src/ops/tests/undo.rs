@@ -1,0 +1,154 @@
+//! Changes put back.
+
+use super::*;
+use crate::error::Code;
+use crate::store::testing::{counted_by, counted_by_hand};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// Number of the last change.
+fn last(memory: &Memory) -> u64 {
+    memory.store.view().seq
+}
+
+/// All that an export brings along, and what searches go by.
+fn everything(memory: &Memory) -> (String, Vec<String>) {
+    let lines = json(memory, "export")["lines"].as_str().unwrap().to_owned();
+    let view = memory.store.view();
+    let ids = (0..view.slots()).filter_map(|ix| view.id(ix));
+    let vectors = ids.filter_map(|id| {
+        let parts = memory.vectors.of(id);
+        let sums: Vec<f32> = parts.iter().map(|(_, vector)| vector.iter().sum()).collect();
+        (!parts.is_empty()).then(|| format!("{id} {sums:?}"))
+    });
+    let mut vectors: Vec<String> = vectors.collect();
+    vectors.sort_unstable();
+    // A place that is free again still tells whose it was.
+    vectors.dedup();
+    (lines, vectors)
+}
+
+#[test]
+fn every_kind_of_change_is_put_back() {
+    let memory = filled();
+    json(&memory, "link btree journal --strength 0.8");
+    json(&memory, "write 'A first sentence. A second one. A third one.'");
+    let changes = [
+        "insert --title 'Another page' --body 'Of the B-tree' -k storage",
+        "insert --key journal --update --body 'Said anew'",
+        "insert --title 'A page' --body 'In its place' --supersedes btree",
+        "link journal btree --strength 0.4",
+        "weight btree 2.5",
+        "reinforce btree",
+        "supersede btree journal",
+        "visit linker btree",
+        "delete btree",
+        "write 'Another message. It has two sentences.'",
+        "forget --before 2100-01-01",
+        "mark --since 1d --strength 1",
+    ];
+    for line in changes {
+        memory.clock.advance(Span::HOUR);
+        let before = everything(&memory);
+        json(&memory, line);
+        let changed = last(&memory);
+        assert_ne!(everything(&memory), before, "{line}");
+        let answer = json(&memory, &format!("undo {changed}"));
+        assert_eq!(answer["refused"], json!([]), "{line}: {answer:#}");
+        assert_eq!(everything(&memory), before, "{line}");
+        assert_eq!(counted_by(&memory.store.view()), counted_by_hand(&memory.store), "{line}");
+        // To undo is a change as any other.
+        json(&memory, &format!("undo {}", last(&memory)));
+        assert_ne!(everything(&memory), before, "{line}");
+        json(&memory, &format!("undo {}", last(&memory)));
+        assert_eq!(everything(&memory), before, "{line}");
+    }
+    let found = json(&memory, "search -p match:pages");
+    assert!(found["results"].as_array().unwrap().iter().any(|hit| hit["key"] == "btree"), "{found:#}");
+}
+
+#[test]
+fn what_was_built_on_since_is_left() {
+    let memory = filled();
+    json(&memory, "weight btree 2.5");
+    let weighed = last(&memory);
+    json(&memory, "weight btree 3");
+    let (op, answer) = call(&memory, &format!("undo {weighed}")).unwrap();
+    assert_eq!((op.exit)(&answer).unwrap(), Exit::Rejected);
+    assert_eq!(answer["undone"], json!([]));
+    let reason = answer["refused"][0]["reason"].as_str().unwrap();
+    assert_eq!(reason, "the weight of the note `btree` changed since");
+    assert_eq!(json(&memory, "get btree")["weight"], 3.0);
+    let told = (op.show)(&answer).unwrap();
+    assert!(told.starts_with("left:   weight by manual, "), "{told}");
+}
+
+#[test]
+fn a_note_that_comes_back_has_no_loose_ends_and_no_twin() {
+    let memory = filled();
+    json(&memory, "link btree journal --strength 0.8");
+    json(&memory, "delete btree");
+    let deleted = last(&memory);
+    json(&memory, "delete journal");
+    json(&memory, &format!("undo {deleted}"));
+    assert_eq!(json(&memory, "get btree")["edges"], json!({}));
+    let shown = json(&memory, "get btree");
+    let (title, body) = (shown["title"].as_str().unwrap(), shown["body"].as_str().unwrap());
+    json(&memory, "delete btree");
+    let deleted = last(&memory);
+    let again = format!("insert --title '{title}' --body '{body}' -k storage --key again");
+    json(&memory, &again);
+    let answer = json(&memory, &format!("undo {deleted}"));
+    assert_eq!(answer["refused"][0]["reason"], "`again` says the same by now");
+}
+
+#[test]
+fn what_is_no_change_of_notes_is_refused() {
+    let memory = filled();
+    let refused = |what: &str| {
+        let error = call(&memory, &format!("undo {what}")).err().unwrap();
+        (error.code, error.line())
+    };
+    assert_eq!(refused("4000").0, Code::NotFound);
+    insta::assert_snapshot!(refused("4000").1, @"there is no change 4000; `poc-memory history NODE` shows the numbers of a note's changes");
+    insta::assert_snapshot!(refused("01a2").1, @"`what`: there is no run `01a2`; `poc-memory agent history` lists the runs");
+    let tuple = crate::graph::Tuple::new([("customer", "acme")]).unwrap();
+    let other = memory.of(&tuple);
+    json(&other, "insert --title Theirs --body 'Of another tenant'");
+    assert_eq!(refused(&last(&other).to_string()).0, Code::NotFound, "of another tenant");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Changes undone from the last to the first leave nothing.
+    #[test]
+    fn backwards_everything_goes(picks in proptest::collection::vec(0usize..9, 1..12)) {
+        let memory = filled();
+        let before = everything(&memory);
+        let first = last(&memory);
+        for (number, pick) in picks.into_iter().enumerate() {
+            memory.clock.advance(Span::MINUTE);
+            let line = match pick {
+                0 => format!("insert --title 'Page {number}' --body 'Of the B-tree {number}' -k storage"),
+                1 => format!("insert --key journal --update --body 'Said anew {number}'"),
+                2 => "link journal btree --strength 0.4".to_owned(),
+                3 => format!("weight btree {}", 1 + number),
+                4 => "reinforce journal".to_owned(),
+                5 => "supersede btree journal".to_owned(),
+                6 => "delete btree".to_owned(),
+                7 => format!("write 'Message {number}. It has two sentences.'"),
+                _ => "visit linker journal".to_owned(),
+            };
+            // Some are refused: the note is gone.
+            let _ = call(&memory, &line);
+        }
+        for seq in (first + 1..=last(&memory)).rev() {
+            memory.clock.advance(Span::MINUTE);
+            let answer = json(&memory, &format!("undo {seq}"));
+            prop_assert_eq!(&answer["refused"], &json!([]), "{} {}", seq, answer);
+        }
+        prop_assert_eq!(everything(&memory), before);
+        prop_assert_eq!(counted_by(&memory.store.view()), counted_by_hand(&memory.store));
+    }
+}
