@@ -33,8 +33,11 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Item> {
             .hint(format!("undo the run: `poc-memory undo {run}`")));
     }
     if txn.writes.iter().any(|write| !is_of_notes(write.table) && !stays(write.table)) {
-        return Err(Error::conflict(format!("change {seq}, a `{}`, is not one of notes alone", txn.cause.op))
-            .hint("only changes of notes can be undone"));
+        return Err(Error::conflict(format!(
+            "change {seq}, a `{}`, is not one of notes alone",
+            txn.cause.op
+        ))
+        .hint("only changes of notes can be undone"));
     }
     let summary = summary(&txn)?;
     let cause = memory.cause("manual", "undo");

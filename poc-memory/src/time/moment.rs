@@ -93,7 +93,19 @@ mod tests {
             assert_eq!(Moment::parse(&moment.to_string()).unwrap(), moment);
         }
         assert_eq!(Moment::parse("880039w").unwrap().from(now).to_string(), "0001-01-01T00:00:00.000Z");
-        for wrong in ["0000-12-31", "10000-01-01", "+12026-01-01", "", "2026", "yesterday", "7", "-1d", "2026-13-01", "d", "20:00"] {
+        for wrong in [
+            "0000-12-31",
+            "10000-01-01",
+            "+12026-01-01",
+            "",
+            "2026",
+            "yesterday",
+            "7",
+            "-1d",
+            "2026-13-01",
+            "d",
+            "20:00",
+        ] {
             assert!(Moment::parse(wrong).is_err(), "{wrong}");
         }
     }
