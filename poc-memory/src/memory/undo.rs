@@ -79,6 +79,7 @@ fn is_of_notes(table: Table) -> bool {
         | Table::Occurrences
         | Table::Agents
         | Table::AgentStates
+        | Table::Proposals
         | Table::Meta
         | Table::Changes
         | Table::Tenants
