@@ -165,17 +165,19 @@ enum Step {
     /// The process is killed in the middle of what was due.
     Killed,
     /// Someone sets the clock.
-    Set { hours: i64 },
+    Set { minutes: i64 },
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        8 => (1..2_000i64, 1..12i64).prop_map(|(seconds, ticks)| Step::Awake { seconds, ticks }),
-        2 => (1..3_000i64).prop_map(|minutes| Step::Down { minutes }),
-        2 => Just(Step::Killed),
-        2 => (-100..100i64).prop_map(|hours| Step::Set { hours }),
+        8 => (60..900i64, 5..20i64).prop_map(|(seconds, ticks)| Step::Awake { seconds, ticks }),
+        1 => (1..600i64).prop_map(|minutes| Step::Down { minutes }),
+        1 => Just(Step::Killed),
+        1 => (-3_000..3_000i64).prop_map(|minutes| Step::Set { minutes }),
+        // Back into what was just done.
+        3 => (-150..-30i64).prop_map(|minutes| Step::Set { minutes }),
     ];
-    proptest::collection::vec(step, 1..14)
+    proptest::collection::vec(step, 4..14)
 }
 
 proptest! {
@@ -196,7 +198,7 @@ proptest! {
                 Step::Awake { seconds, ticks } => (Span(seconds * 1000), ticks),
                 Step::Down { minutes } => (Span(minutes * Span::MINUTE.0), 1),
                 Step::Killed => (Span(7 * Span::MINUTE.0), 1),
-                Step::Set { hours } => (Span(hours * Span::HOUR.0), 1),
+                Step::Set { minutes } => (Span(minutes * Span::MINUTE.0), 1),
             };
             if matches!(step, Step::Down { .. }) {
                 drop(memory);
