@@ -157,7 +157,7 @@ fn past(memory: &Memory, agent: &str, pending: Option<&Timestamp>) -> Option<Pas
     match ledger::state(memory, agent) {
         Ok(state) => {
             let mut past = Past::from(state);
-            pending.into_iter().for_each(|slot| past.claim(*slot));
+            pending.into_iter().for_each(|slot| past.wait(*slot));
             Some(past)
         }
         Err(error) => {

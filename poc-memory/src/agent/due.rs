@@ -45,7 +45,8 @@ impl Moment {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Past {
     state: AgentState,
-    claims: bool,
+    /// Whether a slot was handed out and has no row yet: it stands for those that come meanwhile.
+    waits: bool,
 }
 
 /// What is to be done about a slot now.
@@ -220,8 +221,10 @@ impl Question<'_> {
             Some((true, Reason::CatchUpOff))
         } else if waited || late && slot < earliest {
             Some((true, Reason::OutsideWindow))
-        } else if self.past.runs() {
+        } else if self.past.state.running().is_some() {
             Some((false, Reason::Overlap))
+        } else if self.past.waits {
+            Some((true, Reason::CaughtUp))
         } else if self.past.state.last().is_some_and(|last| resting(last.ended)) {
             Some((false, Reason::Cooldown))
         } else {
@@ -267,21 +270,17 @@ impl Question<'_> {
 }
 
 impl Past {
-    /// Counts a slot as running whose row is yet to be written.
-    pub fn claim(&mut self, slot: Timestamp) {
+    /// Counts a slot as dealt with that waits for its turn.
+    pub fn wait(&mut self, slot: Timestamp) {
         self.state.settle(slot);
-        self.claims = true;
-    }
-
-    fn runs(&self) -> bool {
-        self.claims || self.state.running().is_some()
+        self.waits = true;
     }
 }
 
 impl From<AgentState> for Past {
     /// What the store tells.
     fn from(state: AgentState) -> Past {
-        Past { state, claims: false }
+        Past { state, waits: false }
     }
 }
 

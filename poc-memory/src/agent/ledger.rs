@@ -59,7 +59,7 @@ pub enum Reason {
     OutsideWindow,
     InvalidConfig,
     ProviderDown,
-    /// A later slot stands for it.
+    /// Another slot stands for it.
     CaughtUp,
     Paused,
     OverBudget,

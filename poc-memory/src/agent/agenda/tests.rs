@@ -107,12 +107,19 @@ fn what_is_not_run_leaves_its_row() {
     assert_eq!(world.look("2026-11-21T01:00:00Z"), Some(vec!["often 2026-11-21T01:00:00.000Z".to_owned()]));
     // It has not begun yet, and its next slot comes.
     assert_eq!(world.look("2026-11-21T02:00:00Z"), Some(vec![]));
+    // Now it has.
+    let slot = Some(at("2026-11-21T01:00:00Z"));
+    ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "often", slot)).unwrap();
+    assert_eq!(world.look("2026-11-21T03:00:00Z"), Some(vec![]));
     let mut rows = world.rows();
+    rows.reverse();
     rows.sort_by(|a, b| a.0.cmp(&b.0));
     assert_eq!(
         rows,
         [
             ("off".to_owned(), Status::Skipped, Some(Reason::Disabled)),
+            ("often".to_owned(), Status::Missed, Some(Reason::CaughtUp)),
+            ("often".to_owned(), Status::Running, None),
             ("often".to_owned(), Status::Skipped, Some(Reason::Overlap)),
         ]
     );
