@@ -28,12 +28,12 @@ demo:
 bench NAME="*" *NODES:
     test -d target/bench/venv || (mkdir -p target/bench && python3 -m venv target/bench/venv)
     target/bench/venv/bin/pip install -q -r bench/requirements.txt
-    cargo bench -p poc-bench --bench '{{NAME}}' -- {{NODES}}
+    cargo bench --workspace --bench '{{NAME}}' -- {{NODES}}
 
 # A hundred clients at once for a minute, of a daemon that imports meanwhile: errors, lost notes, latencies.
 load CLIENTS="100" SECONDS="60":
     cargo build --release
-    cargo bench -p poc-bench --bench load -- --clients={{CLIENTS}} --seconds={{SECONDS}}
+    cargo bench --workspace --bench load -- --clients={{CLIENTS}} --seconds={{SECONDS}}
 
 # The end-to-end test against a real OpenAI-compatible server (builds one; about 15 minutes the first time).
 live:

@@ -42,7 +42,11 @@ fn a_tenant_has_a_memory_of_its_own_on_every_surface() {
     assert_eq!(world.json_ending(&["get", "tea"], 1)["error"]["code"], "not_found");
     let http = Http::of(&world);
     assert_eq!(keys(&http.call("GET /v1/pipeline?pipeline=all", None).json()), ["coffee"]);
-    assert_eq!(keys(&http.call("GET /v1/pipeline?pipeline=all&tenant=user%3Dann", None).json()), ["tea"]);
+    for tenant in ["tenant=user%3Dann", "tenant=user=ann", "tenant[user]=ann", "tenant%5Buser%5D=ann"] {
+        let answer = http.call(&format!("GET /v1/pipeline?pipeline=all&{tenant}"), None);
+        assert_eq!(keys(&answer.json()), ["tea"], "{tenant}");
+    }
+    assert_eq!(http.call("GET /v1/pipeline?pipeline=all&tenant[user=x]=ann", None).status, 400);
     let visit = json!({"agent": "x", "nodes": ["tea"]});
     assert_eq!(http.call("POST /v1/visit", Some(&visit)).status, 404);
     assert_eq!(http.call("POST /v1/visit?tenant=user=ann", Some(&visit)).status, 200);

@@ -142,11 +142,11 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
             let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
             let place = if in_path(&name) { "path" } else { "query" };
             let needed = place == "path" || required.iter().any(|required| *required == name);
+            let mut parameter = json!({"name": name, "in": place, "required": needed, "schema": schema});
             if name == tenancy::FIELD {
-                // Given as often as it has keys.
-                schema = json!({"type": "array", "items": {"type": "string", "pattern": "="}});
+                // `tenant[key]=value`, as often as it has keys.
+                parameter = with(with(parameter, "style", "deepObject".into()), "explode", true.into());
             }
-            let parameter = json!({"name": name, "in": place, "required": needed, "schema": schema});
             parameters.push(match about {
                 Some(about) => with(parameter, "description", about),
                 None => parameter,
@@ -361,7 +361,7 @@ mod tests {
         {"name":"beam","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":4,"maximum":32},"description":"Ways that go on after each hop, 1 to 32"}
         {"name":"target_count","in":"query","required":false,"schema":{"type":"integer","format":"uint","minimum":1,"default":12,"maximum":256},"description":"Notes that are enough, 1 to 256"}
         {"name":"quarantined","in":"query","required":false,"schema":{"type":"boolean","default":false},"description":"Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,\na person always"}
-        {"name":"tenant","in":"query","required":false,"schema":{"type":"array","items":{"type":"string","pattern":"="}},"description":"Whose memory this is about: `{\"key\": \"value\"}`. Each tenant sees its own notes alone; without one it is the default tenant's"}
+        {"name":"tenant","in":"query","required":false,"schema":{"type":"object","additionalProperties":{"type":"string"}},"style":"deepObject","explode":true,"description":"Whose memory this is about: `{\"key\": \"value\"}`. Each tenant sees its own notes alone; without one it is the default tenant's"}
         "#);
     }
 }

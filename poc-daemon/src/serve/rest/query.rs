@@ -72,6 +72,8 @@ impl Fields {
             let text = decode(text).ok_or_else(|| Error::invalid("is not UTF-8").field(name.as_str()))?;
             if name == tenancy::FIELD {
                 tenant.push(text);
+            } else if let Some(key) = key_of_tenant(&name) {
+                tenant.push(format!("{key}={text}"));
             } else {
                 self.put(request, &name, &text)?;
             }
@@ -81,6 +83,11 @@ impl Fields {
         }
         Ok(())
     }
+}
+
+/// The key that `tenant[KEY]` names: how OpenAPI writes an object in a query (`deepObject`).
+fn key_of_tenant(name: &str) -> Option<&str> {
+    name.strip_prefix(tenancy::FIELD)?.strip_prefix('[')?.strip_suffix(']').filter(|key| !key.contains('='))
 }
 
 /// A property without what a reference or `null` beside it add.
