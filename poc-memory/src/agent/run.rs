@@ -8,7 +8,7 @@ use super::Definition;
 use super::action;
 use super::apply;
 use super::ledger::{self, Call, Reason, Run, Status};
-use super::model::{self, CallError, Model, Reply, Request, Stop};
+use super::model::{self, CallError, Failed, Model, Reply, Request, Spent, Stop};
 use super::prompt::{self, Prompt};
 use super::reply::{self, Answer};
 use super::selection::{self, Choice, Scope, Selection};
@@ -103,8 +103,8 @@ fn said(panic: &(dyn Any + Send)) -> &str {
 struct Unopened(Error);
 
 impl Model for Unopened {
-    fn call(&self, _: &Request<'_>) -> Result<Reply, CallError> {
-        Err(CallError::Setup(self.0.line()))
+    fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+        Err(CallError::Setup(self.0.line()).into())
     }
 }
 
@@ -193,7 +193,7 @@ impl Attempt<'_> {
         let schema = action::schema(actions);
         let mut corrections: Vec<(String, String)> = Vec::new();
         for turn in 0..=definition.retry.repair {
-            let reply = self.model.call(&Request {
+            let called = self.model.call(&Request {
                 selection,
                 text: &memory.text,
                 actions,
@@ -207,14 +207,13 @@ impl Attempt<'_> {
                 now: memory.now(),
                 chance: memory.chance.as_ref(),
                 stop: &self.options.stop,
-            })?;
-            row.add_call(Call {
-                model: definition.execution.model.clone(),
-                tokens_in: reply.tokens_in,
-                tokens_out: reply.tokens_out,
-                cost: reply.cost,
-                estimated: false,
             });
+            let spent = called.as_ref().map_or_else(|failed| &failed.spent, |reply| &reply.spent);
+            for Spent { tokens_in, tokens_out, cost, estimated } in spent.iter().cloned() {
+                let model = definition.execution.model.clone();
+                row.add_call(Call { model, tokens_in, tokens_out, cost, estimated });
+            }
+            let reply = called.map_err(|failed| failed.error)?;
             let text = match &reply.structured {
                 Some(value) if reply.text.is_empty() => value.to_string(),
                 _ => reply.text.clone(),

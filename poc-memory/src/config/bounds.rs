@@ -120,6 +120,8 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("heuristic.weight-step", 0.0, MOST),
     ("models.*.input-price", 0.0, MOST),
     ("models.*.output-price", 0.0, MOST),
+    ("models.*.cache-write-price", 0.0, MOST),
+    ("models.*.cache-read-price", 0.0, MOST),
     ("models.*.context", 1.0, MOST),
 ];
 

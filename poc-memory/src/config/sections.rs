@@ -457,6 +457,12 @@ pub struct Model {
     /// US dollars per million output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_price: Option<f64>,
+    /// US dollars per million tokens written to the provider's prompt cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_write_price: Option<f64>,
+    /// US dollars per million tokens read from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_read_price: Option<f64>,
     /// Tokens a prompt and its reply may have together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<usize>,

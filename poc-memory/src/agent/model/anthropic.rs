@@ -4,9 +4,9 @@
 //! gateway of this API knows tools.
 
 use super::conversation::{messages, room};
-use super::cost::Usage;
-use super::http::{Deadline, Http, Message};
-use super::{CallError, Model, Reached, Reply, Request};
+use super::cost::{Spent, Usage, with_lost};
+use super::http::{Http, Message, Progress};
+use super::{CallError, Failed, Model, Reached, Reply, Request};
 use crate::config;
 use crate::time::Span;
 use reqwest::Url;
@@ -28,11 +28,14 @@ pub(super) struct Anthropic {
 }
 
 impl Model for Anthropic {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let body = self.body(request)?;
         let message = Message::post(self.url("messages"), self.headers(), &body);
-        let answer = self.http.post(&message, request, &Deadline::after(request.timeout));
-        self.read(&answer.map_err(|failure| failure.into_call(&self.http.provider))?)
+        let progress = Progress::begun(request.timeout);
+        let answer = self.http.post(&message, request, &progress);
+        let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
+        let most = || Spent::most(&self.model, &self.calls, request);
+        with_lost(answer.and_then(|answer| self.read(&answer)), progress.lost(), most)
     }
 
     fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
@@ -79,32 +82,30 @@ impl Anthropic {
         Ok(body)
     }
 
-    fn read(&self, answer: &Value) -> Result<Reply, CallError> {
+    fn read(&self, answer: &Value) -> Result<Reply, Failed> {
         let name = &self.http.provider;
         let Some(content) = answer.get("content").and_then(Value::as_array) else {
             let said = self.http.said(answer.to_string().as_bytes());
-            return Err(CallError::Down(format!("`{name}` sent no message: {said}")));
+            return Err(CallError::Down(format!("`{name}` sent no message: {said}")).into());
         };
         let of_type = |wanted: &'static str| {
             content.iter().filter(move |block| block.get("type").and_then(Value::as_str) == Some(wanted))
         };
         let text: Vec<&str> = of_type("text").filter_map(|block| block.get("text")?.as_str()).collect();
         let text = text.join("\n");
+        let spent: Vec<Spent> = usage(answer)
+            .map(|usage| usage.spent(&self.model, CACHE_WRITTEN, CACHE_READ))
+            .into_iter()
+            .collect();
+        let failed = |error| Err(Failed { error, spent: spent.clone() });
         match answer.get("stop_reason").and_then(Value::as_str) {
-            Some("max_tokens" | "model_context_window_exceeded") => return Err(CallError::Cut),
-            Some("refusal") if text.is_empty() => return Err(CallError::Refused("no reason given".into())),
-            Some("refusal") => return Err(CallError::Refused(text)),
+            Some("max_tokens" | "model_context_window_exceeded") => return failed(CallError::Cut),
+            Some("refusal") if text.is_empty() => return failed(CallError::Refused("no reason given".into())),
+            Some("refusal") => return failed(CallError::Refused(text)),
             _ => {}
         }
         let structured = of_type("tool_use").find_map(|block| block.get("input")).cloned();
-        let usage = usage(answer);
-        Ok(Reply {
-            text: structured.as_ref().map_or(text, Value::to_string),
-            structured,
-            tokens_in: usage.map(|usage| usage.tokens_in()),
-            tokens_out: usage.map(|usage| usage.output),
-            cost: usage.and_then(|usage| usage.cost(&self.model, CACHE_WRITTEN, CACHE_READ)),
-        })
+        Ok(Reply { text: structured.as_ref().map_or(text, Value::to_string), structured, spent })
     }
 }
 

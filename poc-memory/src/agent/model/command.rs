@@ -7,11 +7,12 @@ mod envelope;
 mod pipe;
 
 use super::conversation::transcript;
+use super::cost::{Spent, with_lost};
 use super::key::Environment;
 use super::path_of;
 use super::stop::Waited;
-use super::{CallError, Model, Reply, Request};
-use crate::config::{Calls, Provider};
+use super::{CallError, Failed, Model, Reply, Request};
+use crate::config::{self, Calls, Provider};
 use pipe::{End, Pipe};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::Write;
@@ -31,8 +32,7 @@ const PIPES_CLOSE: Duration = Duration::from_secs(2);
 
 /// The provider `command`.
 pub(super) struct CommandModel {
-    /// Its name in the settings.
-    provider: String,
+    model: config::Model,
     program: PathBuf,
     arguments: Vec<String>,
     calls: Calls,
@@ -41,18 +41,19 @@ pub(super) struct CommandModel {
 impl CommandModel {
     /// The provider with its program found; an error is one line that would help.
     pub(super) fn new(
-        name: &str,
+        model: config::Model,
         provider: &Provider,
         calls: Calls,
         environment: Environment<'_>,
     ) -> Result<CommandModel, String> {
         let Some((program, arguments)) = provider.command.as_deref().and_then(<[String]>::split_first) else {
             return Err(format!(
-                "put `providers.{name}.command = [\"program\", \"argument\"]` into config.toml"
+                "put `providers.{}.command = [\"program\", \"argument\"]` into config.toml",
+                model.provider
             ));
         };
         let program = find(program, environment)?;
-        Ok(CommandModel { provider: name.to_owned(), program, arguments: arguments.to_vec(), calls })
+        Ok(CommandModel { model, program, arguments: arguments.to_vec(), calls })
     }
 }
 
@@ -76,12 +77,12 @@ fn find(program: &str, environment: Environment<'_>) -> Result<PathBuf, String> 
 }
 
 impl Model for CommandModel {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         if request.stop.is_stopped() {
-            return Err(CallError::Stopped);
+            return Err(CallError::Stopped.into());
         }
         let folder = tempfile::tempdir().map_err(|error| {
-            CallError::Setup(format!("no folder can be made for `{}`: {error}", self.provider))
+            CallError::Setup(format!("no folder can be made for `{}`: {error}", self.model.provider))
         })?;
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
@@ -95,46 +96,61 @@ impl Model for CommandModel {
                 CallError::Setup(format!(
                     "`{}` of `{}` cannot be started: {error}",
                     self.program.display(),
-                    self.provider
+                    self.model.provider
                 ))
             })?;
         let running = Running::start(&mut child, transcript(request), self.calls.max_answer_bytes, request)?;
         let waited = running.wait(request);
         let status = running.end(&mut child);
-        match waited {
-            Waited::Stopped => Err(CallError::Stopped),
-            Waited::TimedOut => Err(CallError::TimedOut(request.timeout)),
+        let (outcome, lost) = match waited {
+            Waited::Stopped => (Err(CallError::Stopped.into()), 1),
+            Waited::TimedOut => (Err(CallError::TimedOut(request.timeout).into()), 1),
             Waited::Came(()) => self.read(status, &running, request),
-        }
+        };
+        with_lost(outcome, lost, || Spent::most(&self.model, &self.calls, request))
     }
 }
 
 impl CommandModel {
+    /// What the program answered, and how many answers were lost.
     fn read(
         &self,
         status: Option<ExitStatus>,
         running: &Running,
         request: &Request<'_>,
-    ) -> Result<Reply, CallError> {
+    ) -> (Result<Reply, Failed>, u32) {
         // What a grandchild still holds open is not waited for.
         request
             .stop
             .wait(PIPES_CLOSE, || (running.output.is_closed() && running.errors.is_closed()).then_some(()));
         if running.output.is_over() {
-            return Err(CallError::Down(format!(
+            let error = CallError::Down(format!(
                 "`{}` wrote more than the {} bytes of `calls.max-answer-bytes`",
-                self.provider, self.calls.max_answer_bytes
-            )));
+                self.model.provider, self.calls.max_answer_bytes
+            ));
+            return (Err(error.into()), 1);
         }
         let output = running.output.text();
         if !status.is_some_and(|status| status.success()) {
             let how = status.map_or_else(|| "an unknown status".into(), |status| status.to_string());
             let errors = running.errors.text();
             let said = tail(if errors.trim().is_empty() { &output } else { &errors });
-            return Err(CallError::Down(format!("`{}` ended with {how}: {said}", self.provider)));
+            let error = CallError::Down(format!("`{}` ended with {how}: {said}", self.model.provider));
+            let spent = envelope::spent(&output).into_iter().collect();
+            return (Err(Failed { error, spent }), 0);
         }
-        envelope::read(&output)
-            .map_err(|said| CallError::Down(format!("`{}` reports: {said}", self.provider)))
+        let spent = envelope::spent(&output);
+        // What has prices and tells no usage counts as much as it may have been.
+        let most = || Spent::most(&self.model, &self.calls, request);
+        let spent = vec![spent.unwrap_or_else(most)];
+        let outcome = match envelope::read(&output) {
+            Ok(reply) => Ok(Reply { spent, ..reply }),
+            Err(said) => {
+                let error = CallError::Down(format!("`{}` reports: {said}", self.model.provider));
+                Err(Failed { error, spent })
+            }
+        };
+        (outcome, 0)
     }
 }
 

@@ -46,17 +46,21 @@ pub(super) fn schema_in_words(request: &Request<'_>) -> String {
     )
 }
 
-/// Tokens the model may write: what the settings allow, or less when the context ends earlier. A
-/// token is taken to be four characters.
+/// Tokens the model has to read. A token is taken to be four characters.
+pub(super) fn tokens(request: &Request<'_>) -> usize {
+    let corrections: usize = request.corrections.iter().map(|(reply, text)| reply.len() + text.len()).sum();
+    let schema = request.schema.to_string().len();
+    (request.system.len() + request.prompt.len() + corrections + schema) / 4
+}
+
+/// Tokens the model may write: what the settings allow, or less when the context ends earlier.
 pub(super) fn room(
     model: &config::Model,
     calls: &config::Calls,
     request: &Request<'_>,
 ) -> Result<usize, CallError> {
     let Some(context) = model.context else { return Ok(calls.max_output_tokens) };
-    let corrections: usize = request.corrections.iter().map(|(reply, text)| reply.len() + text.len()).sum();
-    let schema = request.schema.to_string().len();
-    let prompt = (request.system.len() + request.prompt.len() + corrections + schema) / 4;
+    let prompt = tokens(request);
     match context.saturating_sub(prompt).min(calls.max_output_tokens) {
         0 => Err(CallError::Setup(format!(
             "the prompt of about {prompt} tokens does not fit the {context} tokens of `{}`; lower `max-tokens` in the agent's `[prompt]`",

@@ -1,8 +1,53 @@
 //! What a call cost.
 
+use super::conversation::{room, tokens};
+use super::{Failed, Reply, Request};
 use crate::config;
 
-/// Tokens of one call, by what they are charged at.
+/// What one answer of a provider took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Tokens read, when the provider tells.
+    pub tokens_in: Option<u64>,
+    /// Tokens written, when the provider tells.
+    pub tokens_out: Option<u64>,
+    /// US dollars, when they are known.
+    pub cost: Option<f64>,
+    /// Whether the provider told nothing and these are what it may have been at most.
+    pub estimated: bool,
+}
+
+impl Spent {
+    /// The most that one answer may take; nothing is known of it when the model has no prices.
+    pub(super) fn most(model: &config::Model, calls: &config::Calls, request: &Request<'_>) -> Spent {
+        let input = tokens(request) as u64;
+        let output = room(model, calls, request).map_or(0, |room| room as u64);
+        let cost = Usage { input, output, ..Usage::default() }.cost(model, 1.0, 1.0);
+        let told = |count: u64| cost.is_some().then_some(count);
+        Spent { tokens_in: told(input), tokens_out: told(output), cost, estimated: true }
+    }
+}
+
+/// Adds what `lost` answers that never came may have taken, each `most`.
+pub(super) fn with_lost(
+    outcome: Result<Reply, Failed>,
+    lost: u32,
+    most: impl Fn() -> Spent,
+) -> Result<Reply, Failed> {
+    let more = (0..lost).map(|_| most());
+    match outcome {
+        Ok(mut reply) => {
+            reply.spent.extend(more);
+            Ok(reply)
+        }
+        Err(mut failed) => {
+            failed.spent.extend(more);
+            Err(failed)
+        }
+    }
+}
+
+/// Tokens of one answer, by what they are charged at.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Usage {
     /// Read at the full price.
@@ -16,40 +61,75 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Tokens read, at whatever price.
-    pub(super) fn tokens_in(&self) -> u64 {
-        self.input + self.cache_written + self.cache_read
+    /// What it took; `written` and `read` as for [`Usage::cost`].
+    pub(super) fn spent(&self, model: &config::Model, written: f64, read: f64) -> Spent {
+        Spent {
+            tokens_in: Some(self.input + self.cache_written + self.cache_read),
+            tokens_out: Some(self.output),
+            cost: self.cost(model, written, read),
+            estimated: false,
+        }
     }
 
-    /// US dollars; `None` when the model has no prices. `written` and `read` are the provider's
-    /// factors on the input price for its cache.
-    pub(super) fn cost(&self, model: &config::Model, written: f64, read: f64) -> Option<f64> {
+    /// US dollars; `None` when the model has no prices. Where the model has none for its cache, `written`
+    /// and `read` are factors on the input price.
+    fn cost(&self, model: &config::Model, written: f64, read: f64) -> Option<f64> {
         let (input, output) = (model.input_price?, model.output_price?);
-        let tokens_in =
-            self.input as f64 + self.cache_written as f64 * written + self.cache_read as f64 * read;
-        Some((tokens_in * input + self.output as f64 * output) / 1e6)
+        let written = model.cache_write_price.unwrap_or(input * written);
+        let read = model.cache_read_price.unwrap_or(input * read);
+        let dollars = self.input as f64 * input
+            + self.cache_written as f64 * written
+            + self.cache_read as f64 * read
+            + self.output as f64 * output;
+        Some(dollars / 1e6)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::Turn;
     use super::*;
+    use crate::config::Config;
 
-    #[test]
-    fn a_million_tokens_cost_the_price() {
-        let mut model = config::Model {
+    fn model() -> config::Model {
+        config::Model {
             provider: "p".into(),
             id: "m".into(),
             input_price: Some(3.0),
             output_price: Some(15.0),
+            cache_write_price: None,
+            cache_read_price: None,
             context: None,
-        };
+        }
+    }
+
+    #[test]
+    fn a_million_tokens_cost_the_price() {
+        let mut model = model();
         let usage =
             Usage { input: 1_000_000, cache_written: 1_000_000, cache_read: 1_000_000, output: 100_000 };
-        let cost = usage.cost(&model, 1.25, 0.1).unwrap();
-        assert!((cost - (3.0 + 3.75 + 0.3 + 1.5)).abs() < 1e-9, "{cost}");
-        assert_eq!(usage.tokens_in(), 3_000_000);
+        let spent = usage.spent(&model, 1.25, 0.1);
+        assert!((spent.cost.unwrap() - (3.0 + 3.75 + 0.3 + 1.5)).abs() < 1e-9, "{spent:?}");
+        assert_eq!((spent.tokens_in, spent.tokens_out), (Some(3_000_000), Some(100_000)));
+        (model.cache_write_price, model.cache_read_price) = (Some(6.0), Some(1.0));
+        let cost = usage.spent(&model, 1.25, 0.1).cost.unwrap();
+        assert!((cost - (3.0 + 6.0 + 1.0 + 1.5)).abs() < 1e-9, "{cost}");
         model.output_price = None;
-        assert_eq!(usage.cost(&model, 1.0, 1.0), None);
+        assert_eq!(usage.spent(&model, 1.0, 1.0).cost, None);
+    }
+
+    #[test]
+    fn what_never_came_is_counted_at_the_most_it_may_have_been() {
+        let (turn, calls) = (Turn::new("linker"), Config::defaults().unwrap().calls);
+        let most = Spent::most(&model(), &calls, &turn.request());
+        assert_eq!(most.tokens_out, Some(calls.max_output_tokens as u64));
+        let dollars = (most.tokens_in.unwrap() * 3 + most.tokens_out.unwrap() * 15) as f64 / 1e6;
+        assert!((most.cost.unwrap() - dollars).abs() < 1e-9 && most.estimated, "{most:?}");
+        let free = config::Model { input_price: None, ..model() };
+        assert_eq!(Spent::most(&free, &calls, &turn.request()), Spent { estimated: true, ..Spent::default() });
+
+        let reply = Reply { spent: vec![Spent { cost: Some(1.0), ..Spent::default() }], ..Reply::default() };
+        assert_eq!(with_lost(Ok(reply.clone()), 2, || most.clone()).unwrap().spent.len(), 3);
+        assert_eq!(with_lost(Ok(reply.clone()), 0, || most.clone()).unwrap(), reply);
     }
 }

@@ -10,7 +10,7 @@ mod twin;
 mod weight;
 mod words;
 
-use super::{CallError, Model, Reply, Request};
+use super::{Failed, Model, Reply, Request};
 use crate::agent::definition::ActionKind;
 use crate::agent::selection::{Handle, Selection};
 use crate::config;
@@ -23,7 +23,7 @@ pub(super) struct Heuristic {
 }
 
 impl Model for Heuristic {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let may = |kind| request.actions.contains(&kind);
         let nodes = Nodes::new(request.selection);
         let mut reply = Map::new();

@@ -1,11 +1,11 @@
 //! Asking a server: bounded in time and size, without redirects, repeated while that can help.
 
-mod deadline;
 mod exchange;
 mod failure;
+mod progress;
 
-pub(super) use deadline::Deadline;
 pub(super) use failure::Failure;
+pub(super) use progress::Progress;
 
 use super::key::Key;
 use super::{CallError, Request, Stop};
@@ -101,12 +101,12 @@ impl Http {
         &self,
         message: &Message,
         request: &Request<'_>,
-        deadline: &Deadline,
+        progress: &Progress,
     ) -> Result<Value, Failure> {
         let attempts = request.attempts.max(1);
         let mut attempt = 1;
         loop {
-            let trouble = match self.attempt(message, request, deadline)? {
+            let trouble = match self.attempt(message, request, progress)? {
                 Ok(value) => return Ok(value),
                 Err(trouble) => trouble,
             };
@@ -117,7 +117,7 @@ impl Http {
             }
             let delay =
                 self.backoff(attempt, request.chance.bits()).max(trouble.retry_after.unwrap_or_default());
-            if delay >= deadline.remaining() {
+            if delay >= progress.remaining() {
                 let wait = Span(delay.as_millis() as i64);
                 return Err(CallError::Down(format!(
                     "{}; the next attempt is due in {wait}, after the call's time is over",
@@ -145,7 +145,7 @@ impl Http {
             Err(Broken::TimedOut | Broken::Stopped) => return Err(CallError::TimedOut(timeout)),
             Err(Broken::TooLong) => return Ok(()),
             Err(Broken::Setup(why)) => return Err(CallError::Setup(why)),
-            Err(Broken::Cut(why)) => {
+            Err(Broken::Cut(why) | Broken::Unreached(why)) => {
                 format!("`{}` cannot be reached at `{}`: {why}", self.provider, message.address())
             }
         };
@@ -157,16 +157,20 @@ impl Http {
         &self,
         message: &Message,
         request: &Request<'_>,
-        deadline: &Deadline,
+        progress: &Progress,
     ) -> Result<Result<Value, Trouble>, Failure> {
         if request.stop.is_stopped() {
             return Err(CallError::Stopped.into());
         }
-        let remaining = deadline.remaining();
+        let remaining = progress.remaining();
         if remaining.is_zero() {
-            return Err(deadline.passed().into());
+            return Err(progress.passed().into());
         }
-        match exchange(message, &self.calls, remaining, request.stop) {
+        let answer = exchange(message, &self.calls, remaining, request.stop);
+        if let Err(Broken::Stopped | Broken::TimedOut | Broken::TooLong | Broken::Cut(_)) = &answer {
+            progress.lose();
+        }
+        match answer {
             Ok(Answer { status: 200..=299, body, .. }) => match serde_json::from_slice(&body) {
                 Ok(value) => Ok(Ok(value)),
                 Err(_) => Err(CallError::Setup(format!(
@@ -178,14 +182,14 @@ impl Http {
             },
             Ok(answer) => self.refused(message, answer).map(Err),
             Err(Broken::Stopped) => Err(CallError::Stopped.into()),
-            Err(Broken::TimedOut) => Err(deadline.passed().into()),
+            Err(Broken::TimedOut) => Err(progress.passed().into()),
             Err(Broken::TooLong) => Err(CallError::Down(format!(
                 "`{}` sent more than the {} bytes of `calls.max-answer-bytes`",
                 self.provider, self.calls.max_answer_bytes
             ))
             .into()),
             Err(Broken::Setup(message)) => Err(CallError::Setup(message).into()),
-            Err(Broken::Cut(why)) => Ok(Err(Trouble {
+            Err(Broken::Cut(why) | Broken::Unreached(why)) => Ok(Err(Trouble {
                 message: format!("`{}` cannot be reached at `{}`: {why}", self.provider, message.address()),
                 retry_after: None,
             })),

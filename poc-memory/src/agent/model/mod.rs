@@ -16,6 +16,7 @@ mod stop;
 #[cfg(test)]
 mod testing;
 
+pub use cost::Spent;
 pub use stop::Stop;
 
 use super::definition::ActionKind;
@@ -68,12 +69,24 @@ pub struct Reply {
     pub structured: Option<Value>,
     /// The text.
     pub text: String,
-    /// Tokens read, when the provider tells.
-    pub tokens_in: Option<u64>,
-    /// Tokens written, when the provider tells.
-    pub tokens_out: Option<u64>,
-    /// US dollars, when prices are known.
-    pub cost: Option<f64>,
+    /// What it took, answer by answer: those on the way to it may have been lost.
+    pub spent: Vec<Spent>,
+}
+
+/// A call that came to no reply, and what it took all the same.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{error}")]
+pub struct Failed {
+    /// Why.
+    pub error: CallError,
+    /// What it took, answer by answer.
+    pub spent: Vec<Spent>,
+}
+
+impl From<CallError> for Failed {
+    fn from(error: CallError) -> Self {
+        Failed { error, spent: Vec::new() }
+    }
 }
 
 /// Why a call failed, by what the run makes of it.
@@ -102,7 +115,7 @@ pub enum CallError {
 /// A model that can be called.
 pub trait Model: Send + Sync {
     /// Calls it and waits.
-    fn call(&self, request: &Request<'_>) -> Result<Reply, CallError>;
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed>;
 
     /// Whether it could be called now: asks whoever is asked by a call, but for nothing that costs.
     fn reach(&self, _timeout: Span) -> Result<Reached, CallError> {
@@ -158,9 +171,9 @@ fn build(config: &Config, name: &str, environment: Environment<'_>) -> Result<Bo
     Ok(match provider.kind {
         ProviderKind::Heuristic => Box::new(heuristic::Heuristic { settings: config.heuristic.clone() }),
         ProviderKind::Anthropic => Box::new(anthropic::Anthropic { http: http()?, model, calls }),
-        ProviderKind::Openai => Box::new(openai::OpenAi { http: http()?, model }),
+        ProviderKind::Openai => Box::new(openai::OpenAi { http: http()?, model, calls }),
         ProviderKind::Command => {
-            Box::new(command::CommandModel::new(&model.provider, provider, calls, environment)?)
+            Box::new(command::CommandModel::new(model, provider, calls, environment)?)
         }
         ProviderKind::Replay => {
             let Some(folder) = &provider.replies else {

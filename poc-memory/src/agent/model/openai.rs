@@ -2,9 +2,9 @@
 //! Studio and others (<https://platform.openai.com/docs/api-reference/chat>).
 
 use super::conversation::{messages, schema_in_words};
-use super::cost::Usage;
-use super::http::{Deadline, Failure, Http, Message};
-use super::{CallError, Model, Reached, Reply, Request};
+use super::cost::{Spent, Usage, with_lost};
+use super::http::{Failure, Http, Message, Progress};
+use super::{CallError, Failed, Model, Reached, Reply, Request};
 use crate::config;
 use crate::time::Span;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 pub(super) struct OpenAi {
     pub(super) http: Http,
     pub(super) model: config::Model,
+    pub(super) calls: config::Calls,
 }
 
 /// How the shape of the reply is asked for, the strictest way first: not every server knows all.
@@ -41,15 +42,17 @@ impl Format {
 }
 
 impl Model for OpenAi {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
-        let deadline = Deadline::after(request.timeout);
-        let mut answer = self.ask(request, Format::Schema, &deadline);
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        let progress = Progress::begun(request.timeout);
+        let mut answer = self.ask(request, Format::Schema, &progress);
         for format in [Format::Object, Format::Words] {
             if matches!(answer, Err(Failure::Format(..))) {
-                answer = self.ask(request, format, &deadline);
+                answer = self.ask(request, format, &progress);
             }
         }
-        self.read(&answer.map_err(|failure| failure.into_call(&self.http.provider))?)
+        let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
+        let most = || Spent::most(&self.model, &self.calls, request);
+        with_lost(answer.and_then(|answer| self.read(&answer, most)), progress.lost(), most)
     }
 
     fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
@@ -64,7 +67,7 @@ impl OpenAi {
         key.map(|key| (AUTHORIZATION, key)).into_iter().collect()
     }
 
-    fn ask(&self, request: &Request<'_>, format: Format, deadline: &Deadline) -> Result<Value, Failure> {
+    fn ask(&self, request: &Request<'_>, format: Format, progress: &Progress) -> Result<Value, Failure> {
         let words = if format == Format::Schema { String::new() } else { schema_in_words(request) };
         let mut turns = messages(request, &words);
         if !request.system.is_empty() {
@@ -77,40 +80,42 @@ impl OpenAi {
             body.insert("response_format".into(), format);
         }
         let message = Message::post(self.http.url("chat/completions"), self.headers(), &body);
-        self.http.post(&message, request, deadline)
+        self.http.post(&message, request, progress)
     }
 
-    fn read(&self, answer: &Value) -> Result<Reply, CallError> {
+    fn read(&self, answer: &Value, most: impl Fn() -> Spent) -> Result<Reply, Failed> {
         let name = &self.http.provider;
         let Some(choice) = answer.pointer("/choices/0") else {
             // Some gateways report an error of the server behind them as a success.
             let said = self.http.said(answer.to_string().as_bytes());
-            return Err(CallError::Down(format!("`{name}` sent no completion: {said}")));
+            return Err(CallError::Down(format!("`{name}` sent no completion: {said}")).into());
         };
         let text = |path: &str| choice.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        // What has prices and tells no usage counts as much as it may have been.
+        let spent = usage(answer).map_or_else(most, |usage| usage.spent(&self.model, 1.0, 1.0));
+        let failed = |error| Err(Failed { error, spent: vec![spent.clone()] });
         let refusal = text("/message/refusal");
         if !refusal.is_empty() {
-            return Err(CallError::Refused(refusal.to_owned()));
+            return failed(CallError::Refused(refusal.to_owned()));
         }
         match text("/finish_reason") {
-            "length" => return Err(CallError::Cut),
+            "length" => return failed(CallError::Cut),
             "content_filter" => {
-                return Err(CallError::Refused("its content filter stopped the answer".into()));
+                return failed(CallError::Refused("its content filter stopped the answer".into()));
             }
             _ => {}
         }
-        let tokens = |path: &str| answer.pointer(path).and_then(Value::as_u64);
-        let (tokens_in, tokens_out) = (tokens("/usage/prompt_tokens"), tokens("/usage/completion_tokens"));
-        let usage =
-            Usage { input: tokens_in.unwrap_or(0), output: tokens_out.unwrap_or(0), ..Usage::default() };
-        Ok(Reply {
-            structured: None,
-            text: text("/message/content").to_owned(),
-            tokens_in,
-            tokens_out,
-            cost: tokens_in.and(usage.cost(&self.model, 1.0, 1.0)),
-        })
+        Ok(Reply { structured: None, text: text("/message/content").to_owned(), spent: vec![spent] })
     }
+}
+
+/// What it says it took; what it read from its cache stands within the tokens of the prompt.
+fn usage(answer: &Value) -> Option<Usage> {
+    let tokens = |path: &str| answer.pointer(path).and_then(Value::as_u64);
+    let read = tokens("/usage/prompt_tokens")?;
+    let cached = tokens("/usage/prompt_tokens_details/cached_tokens").unwrap_or(0).min(read);
+    let output = tokens("/usage/completion_tokens").unwrap_or(0);
+    Some(Usage { input: read - cached, cache_read: cached, output, ..Usage::default() })
 }
 
 #[cfg(test)]

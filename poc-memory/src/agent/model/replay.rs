@@ -4,7 +4,7 @@
 //! line 2 the first correction turn, and so on; the last line answers all turns after it. A line is
 //! one JSON value: a string is the text of the reply, anything else is taken as the text itself.
 
-use super::{CallError, Model, Reply, Request};
+use super::{CallError, Failed, Model, Reply, Request};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ pub(super) struct Replay {
 }
 
 impl Model for Replay {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let file = self.folder.join(format!("{}.jsonl", request.agent));
         let name = file.display();
         let text = std::fs::read_to_string(&file).map_err(|error| {
@@ -34,7 +34,8 @@ impl Model for Replay {
             Err(error) => Err(CallError::Setup(format!(
                 "{name}:{}: not a JSON value: {error}; write a reply that is not JSON as a JSON string",
                 number + 1
-            ))),
+            ))
+            .into()),
         }
     }
 }
@@ -51,7 +52,7 @@ mod tests {
         let answer = |corrections: usize| {
             let mut turn = Turn::new("linker");
             turn.corrections = vec![("reply".into(), "wrong".into()); corrections];
-            model.call(&turn.request()).map(|reply| reply.text)
+            model.call(&turn.request()).map(|reply| reply.text).map_err(|failed| failed.error)
         };
         assert!(matches!(answer(0), Err(CallError::Setup(text)) if text.contains("linker.jsonl")));
 

@@ -2,12 +2,12 @@
 
 use super::world::{Script, World, agent, edit, outcomes, parse};
 use crate::agent::ledger::{self, Reason, Status};
-use crate::agent::model::{CallError, Reply};
+use crate::agent::model::{CallError, Failed, Reply, Spent};
 use crate::agent::run::{Options, Trigger, bodies, run, run_with};
 use crate::agent::{Context, Definition};
 use crate::error::Code;
 use crate::graph::{EdgeKind, Trust, VisitOutcome};
-use crate::time::Span;
+use crate::time::{Span, Timestamp};
 use serde_json::json;
 
 fn two(world: &World) -> Definition {
@@ -220,7 +220,7 @@ fn a_dry_run_and_an_observer_write_no_action() {
 fn a_reply_is_found_whole_or_not_at_all() {
     let good = r#"{"notes": "", "link-add": [], "weight": []}"#;
     let text = |text: &str| Ok(Reply { text: text.into(), ..Reply::default() });
-    let check = |replies: Vec<Result<Reply, CallError>>| {
+    let check = |replies: Vec<Result<Reply, Failed>>| {
         let world = World::new();
         let definition = two(&world);
         let run = world.run(&definition, &Script::new(replies));
@@ -237,9 +237,9 @@ fn a_reply_is_found_whole_or_not_at_all() {
     let (status, message, visited) = check(vec![text("no"), text(wrong)]);
     assert_eq!((status, visited), (Status::Failed, 0));
     insta::assert_snapshot!(message, @"the reply is no answer: `notes` is not text; `link-add[0].to`: invalid type: integer `2`, expected a string; `weight` is missing; give [] for none; `extra` is not a field of the answer");
-    let (status, message, _) = check(vec![Err(CallError::TimedOut(Span::MINUTE))]);
+    let (status, message, _) = check(vec![Err(CallError::TimedOut(Span::MINUTE).into())]);
     assert_eq!((status, message.as_str()), (Status::TimedOut, "no answer within 1m"));
-    assert_eq!(check(vec![Err(CallError::Refused("no".into()))]).0, Status::Failed);
+    assert_eq!(check(vec![Err(CallError::Refused("no".into()).into())]).0, Status::Failed);
 }
 
 #[test]
@@ -247,11 +247,12 @@ fn a_correction_turn_carries_what_was_wrong() {
     let world = World::new();
     let definition = two(&world);
     let told = parking_lot::Mutex::new(Vec::new());
+    let read = |tokens| vec![Spent { tokens_in: Some(tokens), ..Spent::default() }];
     let model = Script::new(vec![
-        Ok(Reply { text: "no".into(), tokens_in: Some(5), ..Reply::default() }),
+        Ok(Reply { text: "no".into(), spent: read(5), ..Reply::default() }),
         Ok(Reply {
             text: r#"{"notes": "", "link-add": [], "weight": []}"#.into(),
-            tokens_in: Some(6),
+            spent: read(6),
             ..Reply::default()
         }),
     ])
@@ -262,6 +263,22 @@ fn a_correction_turn_carries_what_was_wrong() {
     let (reply, correction) = told.into_inner().remove(0);
     assert_eq!(reply, "no");
     assert!(correction.contains("not one JSON object"), "{correction}");
+}
+
+#[test]
+fn a_failed_run_cost_what_its_calls_took() {
+    let world = World::new();
+    let definition = two(&world);
+    let took = |cost| vec![Spent { cost: Some(cost), tokens_out: Some(3), ..Spent::default() }];
+    let model = Script::new(vec![
+        Ok(Reply { text: "no".into(), spent: took(0.5), ..Reply::default() }),
+        Err(Failed { error: CallError::Refused("no".into()), spent: took(0.25) }),
+    ]);
+    let run = world.run(&definition, &model);
+    assert_eq!((run.status, run.cost, run.tokens_out, run.calls.len()), (Status::Failed, Some(0.75), Some(6), 2));
+    let state = crate::agent::ledger::state(&world.memory, "tester").unwrap();
+    let day = run.started.0 - run.started.0 % Span::DAY.0;
+    assert_eq!(state.spent(Timestamp(day), Timestamp(day + Span::DAY.0)), (1, 0.75));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! they are told.
 
 use crate::agent::ledger::Run;
-use crate::agent::model::{CallError, Model, Reply, Request};
+use crate::agent::model::{Failed, Model, Reply, Request};
 use crate::agent::run::{Options, Trigger, run_with};
 use crate::agent::{Context, Definition};
 use crate::chance::SeededChance;
@@ -145,13 +145,13 @@ pub(super) fn parse(text: &str) -> Result<Definition, Vec<Error>> {
 
 /// A model that gives one answer after the other, and may do something meanwhile.
 pub(super) struct Script<'a> {
-    replies: Mutex<Vec<Result<Reply, CallError>>>,
+    replies: Mutex<Vec<Result<Reply, Failed>>>,
     meanwhile: Box<dyn Fn(&Request<'_>) + Send + Sync + 'a>,
     pub(super) prompts: Mutex<Vec<String>>,
 }
 
 impl<'a> Script<'a> {
-    pub(super) fn new(replies: Vec<Result<Reply, CallError>>) -> Script<'a> {
+    pub(super) fn new(replies: Vec<Result<Reply, Failed>>) -> Script<'a> {
         Script {
             replies: Mutex::new(replies.into_iter().rev().collect()),
             meanwhile: Box::new(|_| {}),
@@ -178,7 +178,7 @@ impl<'a> Script<'a> {
 }
 
 impl Model for Script<'_> {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, CallError> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         (self.meanwhile)(request);
         self.prompts.lock().push(format!("{}\n{}", request.system, request.prompt));
         self.replies.lock().pop().expect("the model was called once too often")

@@ -4,12 +4,19 @@ use crate::agent::model::mock_model::{self, Answer, Asked, MockModel};
 use crate::agent::model::testing::Turn;
 use crate::config::Config;
 
+/// What a message of the mock server costs: 6 tokens in, 4 from the cache, 5 out.
+const COST: f64 = (6.0 * 3.0 + 4.0 * 0.3 + 5.0 * 15.0) / 1e6;
+
 fn call(path: &str, answer: Answer) -> (Result<Reply, CallError>, Asked) {
     let server = MockModel::script(vec![answer]);
     let mut config = Config::defaults().unwrap();
     let (http, _) = provider(&format!("{}{path}", server.url()));
     let model = config.models.remove("sonnet").unwrap();
     let reply = Anthropic { http, model, calls: config.calls }.call(&Turn::new("linker").request());
+    let reply = reply.map_err(|failed| {
+        assert!(failed.spent.iter().all(|spent| spent.cost == Some(COST)), "{failed:?}");
+        failed.error
+    });
     (reply, server.asked().remove(0))
 }
 
@@ -23,8 +30,8 @@ fn the_reply_is_the_input_of_a_tool() {
     let reply = reply.unwrap();
     assert_eq!(reply.structured, Some(json!({"notes": "n"})));
     assert_eq!(reply.text, "{\"notes\":\"n\"}");
-    assert_eq!((reply.tokens_in, reply.tokens_out), (Some(10), Some(5)));
-    assert!((reply.cost.unwrap() - (6.4 * 3.0 + 5.0 * 15.0) / 1e6).abs() < 1e-12, "{reply:?}");
+    let took = Spent { tokens_in: Some(10), tokens_out: Some(5), cost: Some(COST), estimated: false };
+    assert_eq!(reply.spent, [took]);
     assert_eq!(asked.line, "POST /v1/messages");
     assert_eq!(asked.header("x-api-key"), Some("sk-secret"));
     assert_eq!(asked.header("anthropic-version"), Some("2023-06-01"));
@@ -53,6 +60,7 @@ fn a_base_address_may_end_with_the_version() {
 #[test]
 fn refused_and_cut_answers_are_no_replies() {
     let text = |text: &str| json!([{"type": "text", "text": text}]);
+    // `call` sees to it that what they cost is told.
     assert_eq!(reply(text("I will not"), "refusal"), Err(CallError::Refused("I will not".into())));
     assert_eq!(reply(json!([]), "refusal"), Err(CallError::Refused("no reason given".into())));
     let half = json!([{"type": "tool_use", "id": "t", "name": "reply", "input": {}}]);
@@ -71,4 +79,30 @@ fn a_model_that_ignores_the_tool_still_has_a_text() {
 fn a_message_without_content_is_seen() {
     let (reply, _) = call("", Answer::ok(json!({"type": "error", "error": {"message": "odd"}})));
     assert_eq!(reply, Err(CallError::Down("`mock` sent no message: odd".into())));
+}
+
+#[test]
+fn what_was_refused_cut_or_never_came_costs_too() {
+    let spent = |answers: Vec<Answer>, turn: &Turn| {
+        let server = MockModel::script(answers);
+        let mut config = Config::defaults().unwrap();
+        let (http, _) = provider(&server.url());
+        let model = config.models.remove("sonnet").unwrap();
+        let outcome = Anthropic { http, model, calls: config.calls }.call(&turn.request());
+        outcome.map_or_else(|failed| failed.spent, |reply| reply.spent)
+    };
+    let turn = Turn::new("linker");
+    for stop in ["refusal", "max_tokens"] {
+        let took = spent(vec![Answer::ok(mock_model::message(json!([]), stop))], &turn);
+        assert_eq!(took.iter().map(|spent| spent.cost).collect::<Vec<_>>(), [Some(COST)], "{stop}");
+    }
+    // Errors cost nothing; an answer that broke off may have cost anything up to its room.
+    assert_eq!(spent(vec![Answer::error(529, "overloaded_error", "later"); 4], &turn), []);
+    let half = Answer::Half(200, b"{\"fine\": true}".to_vec());
+    let took = spent(vec![half, Answer::tool(json!({}))], &turn);
+    assert_eq!(took.iter().map(|spent| spent.estimated).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(took[1].tokens_out, Some(8192));
+    let hasty = Turn { timeout: Span(100), ..Turn::new("linker") };
+    let took = spent(vec![Answer::Hang], &hasty);
+    assert!(took.len() == 1 && took[0].estimated && took[0].cost.is_some(), "{took:?}");
 }

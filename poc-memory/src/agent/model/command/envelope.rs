@@ -1,7 +1,7 @@
 //! The JSON that `claude -p --output-format json` wraps its answer in
 //! (<https://docs.anthropic.com/en/docs/claude-code/headless>).
 
-use crate::agent::model::Reply;
+use crate::agent::model::{Reply, Spent};
 use serde_json::Value;
 
 /// The reply within the envelope; text without one is the reply itself. An error is what the program
@@ -20,16 +20,19 @@ pub(super) fn read(output: &str) -> Result<Reply, String> {
         let kind = envelope.get("subtype").and_then(Value::as_str).unwrap_or("an error");
         return Err(if text.is_empty() { kind.to_owned() } else { text });
     }
+    Ok(Reply { structured, text, ..Reply::default() })
+}
+
+/// What the envelope says it took, whether it holds an answer or an error.
+pub(super) fn spent(output: &str) -> Option<Spent> {
+    let envelope = serde_json::from_str::<Value>(output).ok()?;
     let usage = |name: &str| envelope.get("usage")?.get(name)?.as_u64();
     let cached =
         usage("cache_creation_input_tokens").unwrap_or(0) + usage("cache_read_input_tokens").unwrap_or(0);
-    Ok(Reply {
-        structured,
-        text,
-        tokens_in: usage("input_tokens").map(|tokens| tokens + cached),
-        tokens_out: usage("output_tokens"),
-        cost: envelope.get("total_cost_usd").and_then(Value::as_f64),
-    })
+    let tokens_in = usage("input_tokens").map(|tokens| tokens + cached);
+    let cost = envelope.get("total_cost_usd").and_then(Value::as_f64);
+    let told = tokens_in.is_some() || cost.is_some();
+    told.then(|| Spent { tokens_in, tokens_out: usage("output_tokens"), cost, estimated: false })
 }
 
 #[cfg(test)]
@@ -43,16 +46,13 @@ mod tests {
             "type": "result", "subtype": "success", "is_error": false, "result": "{\"notes\": \"n\"}",
             "total_cost_usd": 0.25, "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 5},
         });
-        let expected = Reply {
-            text: "{\"notes\": \"n\"}".into(),
-            tokens_in: Some(7),
-            tokens_out: Some(5),
-            cost: Some(0.25),
-            structured: None,
-        };
+        let expected = Reply { text: "{\"notes\": \"n\"}".into(), ..Reply::default() };
         assert_eq!(read(&envelope.to_string()), Ok(expected));
+        let took = Spent { tokens_in: Some(7), tokens_out: Some(5), cost: Some(0.25), estimated: false };
+        assert_eq!(spent(&envelope.to_string()), Some(took));
         for plain in ["prose", "{\"notes\": \"n\", \"link-add\": []}", "[1]", ""] {
             assert_eq!(read(plain).unwrap().text, plain);
+            assert_eq!(spent(plain), None);
         }
     }
 

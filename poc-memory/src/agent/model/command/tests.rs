@@ -14,14 +14,23 @@ fn model(command: &[&str]) -> Result<CommandModel, String> {
         command: Some(command.iter().map(|word| (*word).to_owned()).collect()),
         replies: None,
     };
-    CommandModel::new("mine", &provider, config.calls, &crate::agent::model::key::environment)
+    let mut model = config.models["sonnet"].clone();
+    model.provider = "mine".into();
+    CommandModel::new(model, &provider, config.calls, &crate::agent::model::key::environment)
 }
 
 /// What the model says to a turn when it is this shell script.
 fn shell(script: &str, turn: &Turn) -> Result<Reply, CallError> {
     let mut model = model(&["sh", "-c", script]).unwrap();
     model.calls.max_answer_bytes = 100_000;
-    model.call(&turn.request())
+    model.call(&turn.request()).map_err(|failed| failed.error)
+}
+
+/// What it took, whatever came of it.
+fn dollars(script: &str, turn: &Turn) -> (f64, bool) {
+    let outcome = model(&["sh", "-c", script]).unwrap().call(&turn.request());
+    let spent = outcome.map_or_else(|failed| failed.spent, |reply| reply.spent);
+    (spent.iter().filter_map(|spent| spent.cost).sum(), spent.iter().any(|spent| spent.estimated))
 }
 
 fn text(script: &str) -> String {
@@ -136,4 +145,17 @@ fn check_gone(file: &std::path::Path) {
         assert!(Instant::now() < limit, "{status}");
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn what_it_took_is_told_or_taken_to_be_the_most() {
+    let turn = Turn::new("linker");
+    let told = r#"printf '%s' '{"is_error":true,"result":"no","total_cost_usd":0.25}'"#;
+    assert_eq!(dollars(told, &turn), (0.25, false));
+    assert_eq!(dollars(&format!("{told}; exit 1"), &turn), (0.25, false));
+    assert_eq!(dollars("exit 1", &turn), (0.0, false));
+    let (most, estimated) = dollars("echo {}", &turn);
+    assert!(most > 0.1 && estimated, "{most}");
+    let hasty = Turn { timeout: Span(100), ..Turn::new("linker") };
+    assert_eq!(dollars("sleep 60", &hasty), (most, true));
 }

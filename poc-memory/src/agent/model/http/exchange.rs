@@ -30,7 +30,9 @@ pub(super) enum Broken {
     TimedOut,
     /// The body is longer than allowed.
     TooLong,
-    /// No connection, or it broke in the middle.
+    /// No connection: the request never went out.
+    Unreached(String),
+    /// The connection broke in the middle.
     Cut(String),
     /// This machine cannot make such a request.
     Setup(String),
@@ -113,7 +115,9 @@ fn broken(error: reqwest::Error) -> Broken {
     if error.is_timeout() && !error.is_connect() {
         return Broken::TimedOut;
     }
-    Broken::Cut(root(&error.without_url()))
+    let unreached = error.is_connect();
+    let why = root(&error.without_url());
+    if unreached { Broken::Unreached(why) } else { Broken::Cut(why) }
 }
 
 /// The innermost cause: the layers around it only repeat the address.

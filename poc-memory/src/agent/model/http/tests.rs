@@ -32,7 +32,7 @@ struct Seen {
 fn ask_with(server: &MockModel, turn: &Turn) -> Seen {
     let (http, waits) = provider(&server.url());
     let post = Message::post(http.url("ask"), Vec::new(), &json!({"a": 1}));
-    let answer = http.post(&post, &turn.request(), &Deadline::after(turn.timeout));
+    let answer = http.post(&post, &turn.request(), &Progress::begun(turn.timeout));
     let waits = waits.lock().clone();
     Seen { answer: answer.map_err(|failure| failure.into_call("mock")), waits, asked: server.asked().len() }
 }
@@ -187,7 +187,7 @@ fn nobody_at_the_address_is_down() {
     let turn = Turn::new("linker");
     let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
     let error =
-        http.post(&post, &turn.request(), &Deadline::after(turn.timeout)).unwrap_err().into_call("mock");
+        http.post(&post, &turn.request(), &Progress::begun(turn.timeout)).unwrap_err().into_call("mock");
     let text = error.to_string().replace(&address.to_string(), "ADDRESS");
     insta::assert_snapshot!(text, @"`mock` cannot be reached at `http://ADDRESS/ask`: Connection refused (os error 111) (after 4 attempts)");
     assert!(matches!(error, CallError::Down(_)));
@@ -221,7 +221,7 @@ fn no_message_holds_a_piece_of_the_key() {
     let (http, _) = provider(&format!("{}?key=sk-query", server.url()));
     let turn = Turn::new("linker");
     let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
-    let answer = http.post(&post, &turn.request(), &Deadline::after(turn.timeout));
+    let answer = http.post(&post, &turn.request(), &Progress::begun(turn.timeout));
     let said = answer.unwrap_err().into_call("mock").to_string();
     assert!(server.asked()[0].line.contains("?key=sk-query") && !said.contains("sk-query"), "{said}");
 }

@@ -10,7 +10,12 @@ fn call(answers: Vec<Answer>) -> (Result<Reply, CallError>, Vec<Asked>) {
     let mut model = config.models.remove("sonnet").unwrap();
     model.id = "gpt".into();
     let (http, _) = provider(&format!("{}/v1", server.url()));
-    let reply = OpenAi { http, model }.call(&Turn::new("linker").request());
+    let reply = OpenAi { http, model, calls: config.calls }.call(&Turn::new("linker").request());
+    let reply = reply.map_err(|failed| {
+        let priced = failed.spent.iter().all(|spent| spent.cost.is_some_and(|cost| cost > 0.0));
+        assert!(priced, "{failed:?}");
+        failed.error
+    });
     (reply, server.asked())
 }
 
@@ -23,8 +28,9 @@ fn the_schema_is_asked_for_and_the_usage_is_counted() {
     let (reply, asked) = call(vec![Answer::chat("{\"notes\": \"\"}")]);
     let reply = reply.unwrap();
     assert_eq!(reply.text, "{\"notes\": \"\"}");
-    assert_eq!((reply.tokens_in, reply.tokens_out), (Some(10), Some(5)));
-    assert!((reply.cost.unwrap() - 105e-6).abs() < 1e-12, "{reply:?}");
+    let [took] = reply.spent.as_slice() else { panic!("{reply:?}") };
+    assert_eq!((took.tokens_in, took.tokens_out, took.estimated), (Some(10), Some(5), false));
+    assert!((took.cost.unwrap() - 105e-6).abs() < 1e-12, "{took:?}");
     let asked = &asked[0];
     assert_eq!(asked.line, "POST /v1/chat/completions");
     assert_eq!(asked.header("authorization"), Some("Bearer sk-secret"));
@@ -91,4 +97,27 @@ fn text_is_handed_on_as_it_is() {
 fn an_error_dressed_as_a_success_is_seen() {
     let (reply, _) = call(vec![Answer::ok(json!({"error": {"message": "upstream died", "code": 502}}))]);
     assert_eq!(reply, Err(CallError::Down("`mock` sent no completion: upstream died".into())));
+}
+
+#[test]
+fn cached_tokens_have_their_price_and_untold_ones_count_as_many_as_may_be() {
+    let mut told = completion(json!({"role": "assistant", "content": "{}"}), "stop");
+    told["usage"]["prompt_tokens_details"] = json!({"cached_tokens": 6});
+    let took = call(vec![Answer::ok(told.clone())]).0.unwrap().spent;
+    assert!((took[0].cost.unwrap() - (4.0 * 3.0 + 6.0 * 0.3 + 5.0 * 15.0) / 1e6).abs() < 1e-12, "{took:?}");
+    assert_eq!(took[0].tokens_in, Some(10));
+    told.as_object_mut().unwrap().remove("usage");
+    let took = call(vec![Answer::ok(told)]).0.unwrap().spent;
+    assert!(took[0].estimated && took[0].tokens_out == Some(8192), "{took:?}");
+}
+
+#[test]
+fn what_was_cut_costs_too() {
+    let server = MockModel::script(vec![Answer::ok(completion(json!({"content": "{"}), "length"))]);
+    let mut config = Config::defaults().unwrap();
+    let model = config.models.remove("sonnet").unwrap();
+    let (http, _) = provider(&server.url());
+    let model = OpenAi { http, model, calls: config.calls };
+    let failed = model.call(&Turn::new("linker").request()).unwrap_err();
+    assert_eq!((failed.error, failed.spent.len()), (CallError::Cut, 1));
 }
