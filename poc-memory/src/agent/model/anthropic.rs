@@ -100,7 +100,9 @@ impl Anthropic {
         let failed = |error| Err(Failed { error, spent: spent.clone() });
         match answer.get("stop_reason").and_then(Value::as_str) {
             Some("max_tokens" | "model_context_window_exceeded") => return failed(CallError::Cut),
-            Some("refusal") if text.is_empty() => return failed(CallError::Refused("no reason given".into())),
+            Some("refusal") if text.is_empty() => {
+                return failed(CallError::Refused("no reason given".into()));
+            }
             Some("refusal") => return failed(CallError::Refused(text)),
             _ => {}
         }

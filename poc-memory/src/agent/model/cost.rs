@@ -126,7 +126,10 @@ mod tests {
         let dollars = (most.tokens_in.unwrap() * 3 + most.tokens_out.unwrap() * 15) as f64 / 1e6;
         assert!((most.cost.unwrap() - dollars).abs() < 1e-9 && most.estimated, "{most:?}");
         let free = config::Model { input_price: None, ..model() };
-        assert_eq!(Spent::most(&free, &calls, &turn.request()), Spent { estimated: true, ..Spent::default() });
+        assert_eq!(
+            Spent::most(&free, &calls, &turn.request()),
+            Spent { estimated: true, ..Spent::default() }
+        );
 
         let reply = Reply { spent: vec![Spent { cost: Some(1.0), ..Spent::default() }], ..Reply::default() };
         assert_eq!(with_lost(Ok(reply.clone()), 2, || most.clone()).unwrap().spent.len(), 3);

@@ -172,9 +172,7 @@ fn build(config: &Config, name: &str, environment: Environment<'_>) -> Result<Bo
         ProviderKind::Heuristic => Box::new(heuristic::Heuristic { settings: config.heuristic.clone() }),
         ProviderKind::Anthropic => Box::new(anthropic::Anthropic { http: http()?, model, calls }),
         ProviderKind::Openai => Box::new(openai::OpenAi { http: http()?, model, calls }),
-        ProviderKind::Command => {
-            Box::new(command::CommandModel::new(model, provider, calls, environment)?)
-        }
+        ProviderKind::Command => Box::new(command::CommandModel::new(model, provider, calls, environment)?),
         ProviderKind::Replay => {
             let Some(folder) = &provider.replies else {
                 return Err(format!(

@@ -275,7 +275,10 @@ fn a_failed_run_cost_what_its_calls_took() {
         Err(Failed { error: CallError::Refused("no".into()), spent: took(0.25) }),
     ]);
     let run = world.run(&definition, &model);
-    assert_eq!((run.status, run.cost, run.tokens_out, run.calls.len()), (Status::Failed, Some(0.75), Some(6), 2));
+    assert_eq!(
+        (run.status, run.cost, run.tokens_out, run.calls.len()),
+        (Status::Failed, Some(0.75), Some(6), 2)
+    );
     let state = crate::agent::ledger::state(&world.memory, "tester").unwrap();
     let day = run.started.0 - run.started.0 % Span::DAY.0;
     assert_eq!(state.spent(Timestamp(day), Timestamp(day + Span::DAY.0)), (1, 0.75));
