@@ -56,9 +56,10 @@ fn rest(stream: &mut BufReader<TcpStream>, token: &str, op: &str, args: &Value) 
         "get" => (format!("GET /v1/nodes/{}", text("node")), String::new()),
         _ => (format!("GET /v1/search?query={}&top_k=5", text("query")), String::new()),
     };
+    let host = stream.get_ref().peer_addr()?;
     write!(
         stream.get_mut(),
-        "{line} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\
+        "{line} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\
          Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )?;
