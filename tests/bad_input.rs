@@ -272,3 +272,46 @@ fn no_frame_makes_the_socket_fail() {
     }
     assert_eq!(state(&world), before);
 }
+
+#[test]
+fn control_characters_neither_get_in_nor_reach_a_terminal() {
+    let world = World::new();
+    for (field, value) in
+        [("title", "a\\u0000b"), ("body", "\\u0000"), ("author", "x\\u0000"), ("keywords", "k\\u0000")]
+    {
+        let value = if field == "keywords" { format!("[\"{value}\"]") } else { format!("\"{value}\"") };
+        let title = if field == "title" { "" } else { "\"title\": \"t\", " };
+        let file = world.write("notes.jsonl", &format!("{{{title}\"{field}\": {value}}}\n"));
+        let told = world.json_ending(&["insert", "--notes", file.to_str().unwrap()], 1);
+        let error = &told["notes"][0]["error"];
+        assert_eq!(error["code"], "invalid_argument", "{told}");
+        assert_eq!(error["at"]["field"], format!("notes[0].{field}"), "{told}");
+    }
+    world.json(&["insert", "--key", "steers", "--title", "\u{1b}[2Jgone", "--body", "\u{1b}]0;x\u{7}"]);
+    for shows in [&["get", "steers"][..], &["search", "-p", "all"], &["history", "steers"]] {
+        let shown = world.run(shows).stdout;
+        assert!(!shown.contains('\u{1b}') && !shown.contains('\u{7}'), "{shown:?}");
+    }
+    // What is a file stays as it is.
+    assert!(world.run(&["get", "steers", "--markdown"]).stdout.contains('\u{1b}'));
+    assert_eq!(world.run(&["export"]).stdout.lines().count(), 1);
+}
+
+#[test]
+fn a_wrong_command_line_of_the_daemon_reads_like_all_others() {
+    let world = World::new();
+    let ran = world.command("poc-daemon").arg("--xyz").output().unwrap();
+    assert_eq!(ran.status.code(), Some(2));
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(told, "error: unexpected argument `--xyz` found\nhint: see `poc-daemon --help`\n");
+    let help = world.command("poc-daemon").arg("--help").output().unwrap();
+    assert!(help.status.success() && !help.stdout.is_empty());
+    let forget = world.run(&["forget"]).stderr;
+    assert!(forget.contains("`message_id`") && forget.contains("`before`"), "{forget}");
+    let export = world.run(&["export", "-o", "/nowhere/at/all/x.jsonl"]).stderr;
+    assert!(
+        export.contains("`/nowhere/at/all/x.jsonl`") || export.contains("/nowhere/at/all/x.jsonl:"),
+        "{export}"
+    );
+    assert!(!export.contains(".tmp"), "{export}");
+}

@@ -153,3 +153,50 @@ fn what_takes_no_tenant_says_so() {
     );
     assert!(error["message"].as_str().unwrap().contains("unclosed character class"), "{error}");
 }
+
+#[test]
+fn what_an_export_leaves_out_is_told_beside_it() {
+    let world = World::new();
+    world.json(&["insert", "--title", "Coffee"]);
+    let alone = world.run(&["export", "-o", "one.jsonl"]);
+    assert_eq!((alone.status, alone.stderr.as_str()), (0, ""));
+    world.json(&["--tenant", "user=ann", "insert", "--title", "Tea"]);
+    world.json(&["--tenant", "user=bob", "insert", "--title", "Milk"]);
+    let ran = world.run(&["export"]);
+    assert!(ran.stdout.contains("Coffee") && !ran.stdout.contains("Tea"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("2 other tenants have notes that are not part of this"), "{}", ran.stderr);
+    assert_eq!(world.json(&["export"])["other_tenants"], 2);
+    let of_one = world.run(&["--tenant", "user=ann", "export"]);
+    assert!(of_one.stdout.contains("Tea") && of_one.stderr.is_empty(), "{}", of_one.stderr);
+}
+
+#[test]
+fn notes_that_the_schema_shuts_out_are_told() {
+    let mut world = World::new();
+    world.json(&["insert", "--title", "Coffee"]);
+    world.json(&["--tenant", "user=ann", "insert", "--title", "Tea"]);
+    let told = |world: &World| -> Vec<String> {
+        let report = world.json(&["doctor"]);
+        let findings = report["findings"].as_array().unwrap().iter();
+        findings
+            .filter(|one| one["check"] == "store")
+            .map(|one| one["message"].as_str().unwrap().into())
+            .collect()
+    };
+    assert!(told(&world)[0].starts_with("notes 2 of 2 tenants, "), "{:?}", told(&world));
+    world.write("config.toml", "[tenant-schema]\nkeys.user = {}\nkeys.app = { required = true }\n");
+    let (all, shut_out) = (told(&world), "`[tenant-schema]` shuts out 1 note of ");
+    assert!(all[0].starts_with("notes 2 of 2 tenants, "), "{all:?}");
+    for whose in ["the default tenant: ", "user=ann: "] {
+        assert!(all.iter().any(|line| line.starts_with(&format!("{shut_out}{whose}"))), "{all:?}");
+    }
+    world.start_daemon();
+    let all = told(&world);
+    assert!(all[0].starts_with("not counted: ") && all.len() == 1, "{all:?}");
+    // A blank value is none: a variable of a shell that is not set must not make a tenant.
+    let refused = world.json_ending(&["--tenant", "user=", "stats"], 2);
+    assert_eq!(
+        (&refused["error"]["code"], &refused["error"]["at"]["field"]),
+        (&json!("invalid_argument"), &json!("tenant"))
+    );
+}

@@ -20,16 +20,21 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Beyond the grace of what runs: time to write down that it was interrupted.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Runs the daemon and says how it ended.
+/// Says why it does not start.
 #[allow(clippy::print_stderr, reason = "the daemon's last word when it cannot start")]
+pub(crate) fn complain(error: &Error) {
+    eprintln!("error: {error}");
+    if let Some(hint) = &error.hint {
+        eprintln!("hint: {hint}");
+    }
+}
+
+/// Runs the daemon and says how it ended.
 pub(crate) fn main(arguments: &Arguments) -> ExitCode {
     match start(arguments) {
         Ok(()) => Exit::Ok.into(),
         Err(error) => {
-            eprintln!("error: {error}");
-            if let Some(hint) = &error.hint {
-                eprintln!("hint: {hint}");
-            }
+            complain(&error);
             error.code.exit().into()
         }
     }

@@ -14,8 +14,19 @@ mod shared;
 mod watch;
 
 use clap::Parser;
+use poc_memory::cli::usage_error;
+use poc_memory::error::Exit;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    lifecycle::main(&arguments::Arguments::parse())
+    match arguments::Arguments::try_parse() {
+        Ok(arguments) => lifecycle::main(&arguments),
+        Err(error) => match usage_error(&error, "see `poc-daemon --help`") {
+            Some(wrong) => {
+                lifecycle::complain(&wrong);
+                Exit::Usage.into()
+            }
+            None => error.exit(),
+        },
+    }
 }

@@ -29,6 +29,7 @@ pub(super) struct Script {
 
 impl Local for Completions {
     const NAME: &'static str = "completions";
+    const VERBATIM: bool = true;
     type Output = Script;
 
     fn run(self, _: &Session) -> Result<Script> {

@@ -13,8 +13,7 @@ pub(super) struct Section {
 
 const EXAMPLES: Section = Section {
     heading: "Examples",
-    lines: "\
-  poc-memory demo                                  see it work on notes of its own
+    lines: "  poc-memory demo                                  see it work on notes of its own
   poc-memory import ~/notes                        take in a folder of Markdown
   poc-memory search btree journal                  find notes by their words
   poc-memory search -p 'all | type:episodic | sort:priority | limit:20'
@@ -23,8 +22,7 @@ const EXAMPLES: Section = Section {
 
 const ENVIRONMENT: Section = Section {
     heading: "Environment",
-    lines: "\
-  POC_MEMORY_HOME             one folder for everything, instead of those of XDG
+    lines: "  POC_MEMORY_HOME             one folder for everything, instead of those of XDG
   POC_MEMORY__SECTION__KEY    the setting `key` under `[section]` of config.toml
   NO_COLOR                    no colours
   RUST_LOG                    which messages to show, instead of -q and -v",
@@ -33,8 +31,7 @@ const ENVIRONMENT: Section = Section {
 /// How the process ends.
 pub(super) const EXIT_CODES: Section = Section {
     heading: "Exit codes",
-    lines: "\
-   0  done
+    lines: "   0  done
    1  failed
    2  the command line or a request is wrong
    3  there was nothing to do
@@ -96,4 +93,16 @@ fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
         ("Write, bring in and take out", of_access(false)),
         ("Agents, settings and the daemon", families),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_below_a_heading_is_indented() {
+        for Section { heading, lines } in SECTIONS {
+            assert!(lines.lines().all(|line| line.starts_with("  ")), "{heading}:\n{lines}");
+        }
+    }
 }

@@ -14,6 +14,8 @@ pub(super) struct Answer {
     pub(super) value: Value,
     /// For a person.
     pub(super) text: String,
+    /// Whether the text is the content of a file, and goes out as it is where no terminal reads it.
+    pub(super) verbatim: bool,
     /// How the process ends.
     pub(super) exit: Exit,
 }
@@ -24,6 +26,8 @@ pub(super) trait Local: clap::Args {
     const NAME: &'static str;
     /// Whether `--tenant` means something to it.
     const TENANTS: bool = false;
+    /// Whether it answers with the content of a file.
+    const VERBATIM: bool = false;
     /// What it answers.
     type Output: Serialize;
 
@@ -59,7 +63,7 @@ impl LocalDef {
                 let output = command.run(session)?;
                 let value = serde_json::to_value(&output)
                     .map_err(|error| Error::internal(format!("an answer cannot be encoded: {error}")))?;
-                Ok(Answer { value, text: L::show(&output), exit: L::exit(&output) })
+                Ok(Answer { value, text: L::show(&output), verbatim: L::VERBATIM, exit: L::exit(&output) })
             },
         }
     }

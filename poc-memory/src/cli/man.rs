@@ -38,6 +38,7 @@ pub(super) enum Pages {
 
 impl Local for Man {
     const NAME: &'static str = "man";
+    const VERBATIM: bool = true;
     type Output = Pages;
 
     fn run(self, _: &Session) -> Result<Pages> {

@@ -50,6 +50,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     exit.into()
 }
 
+/// What is wrong with a command line, in the words of this one; `None` when help or the version was asked
+/// for. `help` says where more is to be read.
+pub fn usage_error(error: &clap::Error, help: &str) -> Option<Error> {
+    usage::of(error, help)
+}
+
 fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<Exit> {
     let session = Session::new(globals)?;
     let (chosen, matches) = command::chosen(matches)?;
@@ -119,5 +125,9 @@ fn answer(
     let bar = progress::Bar::new(&session.globals);
     let value = connection.call(op, args, &|progress| bar.show(&progress))?;
     bar.clear();
-    Ok(Answer { text: (op.show)(&value)?, exit: (op.exit)(&value)?, value })
+    if let Some(aside) = (op.aside)(&value)? {
+        tracing::warn!("{aside}");
+    }
+    let (text, verbatim) = ((op.show)(&value)?, (op.verbatim)(&value)?);
+    Ok(Answer { text, verbatim, exit: (op.exit)(&value)?, value })
 }

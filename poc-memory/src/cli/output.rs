@@ -22,13 +22,14 @@ impl Output {
         self.globals.json
     }
 
-    /// Says an answer. On a terminal, what a note says is made harmless to it.
+    /// Says an answer. What a note says is made harmless to a terminal, which a pipe may end in; the content
+    /// of a file stays as it is in one.
     pub(super) fn answer(&self, answer: &Answer) -> Result<()> {
         let stdout = std::io::stdout();
         let text = match self.globals.json {
             true => rendered(&answer.value),
-            false if stdout.is_terminal() => visible(&answer.text),
-            false => answer.text.clone(),
+            false if answer.verbatim && !stdout.is_terminal() => answer.text.clone(),
+            false => visible(&answer.text),
         };
         say(&mut stdout.lock(), &text)
     }

@@ -19,10 +19,32 @@ pub(super) fn end(error: &clap::Error, arguments: &[OsString], output: &Output) 
             Exit::Usage
         }
         _ => {
-            output.error(&translate(&error.to_string(), &help_for(arguments)));
+            output.error(&told(&error.to_string(), arguments));
             Exit::Usage
         }
     }
+}
+
+/// What is wrong with a command line.
+fn told(rendered: &str, arguments: &[OsString]) -> Error {
+    let error = translate(rendered, &help_for(arguments));
+    match stage_for(&error.message, arguments) {
+        Some(stage) => error.hint(stage),
+        None => error,
+    }
+}
+
+/// What says in a search what other commands have an option for.
+fn stage_for(message: &str, arguments: &[OsString]) -> Option<String> {
+    const MEANT: [&str; 4] = ["-k", "--limit", "--top-k", "-n"];
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    if !words.contains(&"search") || !message.starts_with("unexpected argument") {
+        return None;
+    }
+    let option = MEANT.into_iter().find(|option| message.contains(&format!("`{option}`")))?;
+    let behind = words.iter().skip_while(|word| **word != option).nth(1);
+    let count = behind.and_then(|word| word.parse::<usize>().ok()).unwrap_or(3);
+    Some(format!("`-p limit:{count}` keeps the first {count}; with words, `-p hybrid -p limit:{count}`"))
 }
 
 /// The help of the command that was meant, as one would ask for it.
@@ -41,6 +63,15 @@ fn help_for(arguments: &[OsString]) -> String {
         }
     }
     format!("see `{} --help`", path.join(" "))
+}
+
+/// What the parser of another program of ours says, as an error like all others; `None` when it was asked
+/// for help or the version.
+pub(super) fn of(error: &clap::Error, help: &str) -> Option<Error> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => None,
+        _ => Some(translate(&error.to_string(), help)),
+    }
 }
 
 /// The parser's message as an error: what is wrong, then its tip or else where to look.
@@ -68,7 +99,7 @@ mod tests {
         let line: Vec<OsString> =
             std::iter::once("poc-memory").chain(line.iter().copied()).map(OsString::from).collect();
         let error = command::build(&Globals::default()).try_get_matches_from(&line).unwrap_err();
-        let error = translate(&error.to_string(), &help_for(&line));
+        let error = told(&error.to_string(), &line);
         format!("{error}\n{}", error.hint.as_deref().unwrap_or_default())
     }
 
@@ -90,6 +121,10 @@ mod tests {
         invalid value `many` for `--lines <N>`: invalid digit found in string
         see `poc-memory daemon log --help`
         ");
+        for line in [["search", "--limit", "5", "x"], ["search", "-k", "5", "x"]] {
+            let told = check(&line);
+            assert!(told.contains("`-p limit:5`") && !told.contains("as a value"), "{told}");
+        }
         insta::assert_snapshot!(check(&["search", "-p"]), @r"
         a value is required for `--pipeline <STAGE>` but none was supplied
         see `poc-memory search --help`

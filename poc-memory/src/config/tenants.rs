@@ -79,7 +79,7 @@ impl TenantSchema {
             Err(Error::config(what).hint(hint).field(format!("tenant-schema.{field}")))
         };
         for (name, key) in &self.keys {
-            if let Err(error) = Tuple::new([(name.as_str(), "")]) {
+            if let Err(error) = Tuple::new([(name.as_str(), "x")]) {
                 return wrong(
                     error.message,
                     error.hint.as_deref().unwrap_or_default(),

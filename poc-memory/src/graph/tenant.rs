@@ -45,8 +45,8 @@ impl Tuple {
     /// The tuple of these pairs, in any order.
     ///
     /// # Errors
-    /// `invalid_argument` with the field `tenant` or `tenant.KEY`: a blank key, a key with `=` or a
-    /// control character, a value with a control character, a key given twice, or too much of any of
+    /// `invalid_argument` with the field `tenant` or `tenant.KEY`: a blank key or value, a key with `=` or
+    /// a control character, a value with a control character, a key given twice, or too much of any of
     /// it.
     pub fn new<K: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Tuple> {
         let mut tuple = BTreeMap::new();
@@ -109,6 +109,9 @@ fn check(key: &str, value: &str) -> Result<()> {
         (wrong, "a key has neither `=` nor control characters".to_owned(), "tenant")
     } else if key.len() > MAX_KEY {
         (format!("a tenant's key has {} bytes", key.len()), format!("{MAX_KEY} are the most"), "tenant")
+    } else if value.is_empty() {
+        let wrong = format!("the tenant's value for `{key}` is blank");
+        (wrong, "write `key=value`, or leave the tenant out".to_owned(), "tenant")
     } else if value.chars().any(char::is_control) {
         let wrong = format!("the tenant's value for `{key}` has a control character");
         (wrong, "a value is one line of text".to_owned(), of_value.as_str())
@@ -184,6 +187,7 @@ mod tests {
             told(&[(" ", "1")]),
             told(&[("a=b", "1")]),
             told(&[("a\0b", "1")]),
+            told(&[("a", " ")]),
             told(&[("a", "1\n2")]),
             told(&[("a", "1"), (" a", "2")]),
             told(&[(&long, "1")]),
@@ -194,6 +198,7 @@ mod tests {
         `tenant`: a tenant's key is blank; write `key=value`
         `tenant`: the tenant's key `a=b` has a character that no key may have; a key has neither `=` nor control characters
         `tenant`: the tenant's key `a\0b` has a character that no key may have; a key has neither `=` nor control characters
+        `tenant`: the tenant's value for `a` is blank; write `key=value`, or leave the tenant out
         `tenant.a`: the tenant's value for `a` has a control character; a value is one line of text
         `tenant.a`: the tenant's key `a` is given twice; give each key once
         `tenant`: a tenant's key has 65 bytes; 64 are the most

@@ -89,6 +89,14 @@ impl Draft {
 
     /// The same note with every text in the form it is stored in, or what is wrong with it.
     pub(super) fn checked(mut self, config: &Config, now: Timestamp) -> Result<Draft> {
+        for (field, text) in
+            [("title", &self.title), ("body", &self.body), ("author", &self.author), ("source", &self.source)]
+        {
+            no_nul(text.as_deref().unwrap_or_default(), field)?;
+        }
+        for word in self.keywords.iter().flatten() {
+            no_nul(word, "keywords")?;
+        }
         self.title = filled(self.title.map(|title| one_line(&title)));
         self.body = self.body.map(|body| tidy(&body));
         self.author = filled(self.author.map(|author| one_line(&author)));
@@ -131,6 +139,16 @@ impl Draft {
                 .field("update"));
         }
         Ok(self)
+    }
+}
+
+/// Refuses a text that would end in the middle wherever texts end with a NUL.
+pub(super) fn no_nul(text: &str, field: &str) -> Result<()> {
+    match text.contains('\0') {
+        false => Ok(()),
+        true => Err(Error::invalid(format!("the {field} has a NUL character in it"))
+            .hint("leave it out: no text has one")
+            .field(field)),
     }
 }
 
@@ -201,7 +219,7 @@ fn filled(text: Option<String>) -> Option<String> {
 
 /// A body with `\n` line ends and without blank lines around it.
 pub(super) fn tidy(body: &str) -> String {
-    let body = body.replace("\r\n", "\n").replace('\0', "\u{FFFD}");
+    let body = body.replace("\r\n", "\n");
     let text = body.trim_end();
     let start = text.find(|c: char| !c.is_whitespace()).unwrap_or(text.len());
     // An indent of the first line is Markdown; blank lines before it are not.
@@ -232,6 +250,10 @@ mod tests {
         insta::assert_snapshot!(refused(Draft { node_type: Some("x".into()), ..draft() }), @r"
         `type`: unknown type `x`
         the types are `episodic`, `daily`, `weekly`, `monthly`, `semantic`; `[nodes] types` adds more
+        ");
+        insta::assert_snapshot!(refused(Draft { body: Some("a\0b".into()), ..draft() }), @r"
+        `body`: the body has a NUL character in it
+        leave it out: no text has one
         ");
         insta::assert_snapshot!(refused(Draft { keywords: Some(vec!["a,b".into()]), ..draft() }), @r"
         `keywords`: the keyword `a,b` has a comma in it

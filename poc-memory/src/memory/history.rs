@@ -60,7 +60,12 @@ pub fn find(memory: &Memory, name: &str, sight: Sight) -> Result<History> {
         Ok(node) => resolve::seen(node, sight)
             .and_then(|node| Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id)? })),
         Err(unknown) => {
-            let Ok(id) = name.parse::<NodeId>() else { return Err(unknown) };
+            let Ok(id) = name.parse::<NodeId>() else {
+                let hint = unknown.hint.as_ref().map_or_else(String::new, |hint| format!("{hint}; "));
+                return Err(
+                    unknown.hint(format!("{hint}a note that was deleted has its history under its id"))
+                );
+            };
             let changes = memory.store.history(id)?;
             let last =
                 changes.iter().rev().find_map(|change| change.after.as_ref().or(change.before.as_ref()));

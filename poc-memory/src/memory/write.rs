@@ -73,6 +73,7 @@ fn checked(draft: &Draft, config: &config::Write) -> Result<String> {
     if draft.text.trim().is_empty() {
         return Err(Error::invalid("the message is blank").hint("give a text").field("message"));
     }
+    draft::no_nul(&draft.text, "message")?;
     if draft.text.len() > config.max_message_bytes {
         return Err(Error::invalid(format!(
             "the message has {} bytes, a message may have {}",

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Clean up: notes past their date leave, edges that lead nowhere or have faded go, keywords nobody uses
 /// are forgotten, and the indexes are written anew. What is in use stays as it is, so it may run every
-/// night.
+/// night. It is about one tenant; without one, about the default tenant.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Consolidate {
@@ -55,9 +55,10 @@ impl Op for Consolidate {
 
     fn show(output: &Consolidated) -> String {
         let Consolidated { pruned_nodes, deleted_nodes, removed_edges, removed_keywords, dry_run } = output;
+        let whose = if *pruned_nodes == 1 { "its" } else { "their" };
         let would = if *dry_run { "would be " } else { "" };
         format!(
-            "{} past their date {would}pruned, {} {would}deleted for good, {} and {} {would}removed\n",
+            "{} past {whose} date {would}pruned, {} {would}deleted for good, {} and {} {would}removed\n",
             counted(*pruned_nodes, "note"),
             counted(*deleted_nodes, "note"),
             counted(*removed_edges, "edge"),

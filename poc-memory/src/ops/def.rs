@@ -99,6 +99,16 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     /// The answer as text for a person, ending with a newline unless empty.
     fn show(output: &Self::Output) -> String;
 
+    /// Whether the text of this answer is the content of a file, which goes out as it is.
+    fn verbatim(_output: &Self::Output) -> bool {
+        false
+    }
+
+    /// What a person is told beside this answer, on standard error.
+    fn aside(_output: &Self::Output) -> Option<String> {
+        None
+    }
+
     /// How the process ends after this answer.
     fn exit(_output: &Self::Output) -> Exit {
         Exit::Ok
@@ -136,6 +146,10 @@ pub struct OpDef {
     pub run: fn(&Ctx<'_>, Value) -> Result<Value>,
     /// The answer for a person.
     pub show: fn(&Value) -> Result<String>,
+    /// Whether the text of the answer is the content of a file.
+    pub verbatim: fn(&Value) -> Result<bool>,
+    /// What a person is told beside the answer.
+    pub aside: fn(&Value) -> Result<Option<String>>,
     /// How the process ends after this answer.
     pub exit: fn(&Value) -> Result<Exit>,
     /// Whether what it has made is new.
@@ -179,6 +193,8 @@ impl OpDef {
                 encode(&request.run(&Ctx { memory: &memory, ..*ctx })?)
             },
             show: |answer| Ok(O::show(&decode(answer.clone())?)),
+            verbatim: |answer| Ok(O::verbatim(&decode(answer.clone())?)),
+            aside: |answer| Ok(O::aside(&decode(answer.clone())?)),
             exit: |answer| Ok(O::exit(&decode(answer.clone())?)),
             is_new: |answer| Ok(O::is_new(&decode(answer.clone())?)),
             request_schema: || described::request(schema::<O>()),

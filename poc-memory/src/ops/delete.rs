@@ -43,6 +43,11 @@ impl Op for Delete {
     }
 
     fn show(output: &Deleted) -> String {
-        format!("deleted `{}` and {}\n", output.key, counted(output.edges as u64, "edge"))
+        format!(
+            "deleted `{}` and {}; its history stays under its id, {}\n",
+            output.key,
+            counted(output.edges as u64, "edge"),
+            output.id
+        )
     }
 }

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Write every note out, with its edges and visits: as JSON Lines, or as a folder of Markdown.
-/// `import` reads either back as it was.
+/// Write every note of one tenant out, with its edges and visits: as JSON Lines, or as a folder of
+/// Markdown. `import` reads either back as it was. Without a tenant it is the default one.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Export {
@@ -26,6 +26,10 @@ pub(crate) struct Export {
 pub(crate) struct Exported {
     nodes: u64,
     edges: u64,
+    /// How many other tenants have notes, none of which are part of this; told to who asks without a
+    /// tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    other_tenants: Option<u64>,
     /// The file or folder that was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<PathBuf>,
@@ -60,7 +64,21 @@ impl Op for Export {
             }
         };
         let path = self.output.or(self.markdown);
-        Ok(Exported { nodes: written.nodes, edges: written.edges, path, lines })
+        let other_tenants = ctx.memory.store.tenant().is_default().then(|| others(ctx)).transpose()?;
+        Ok(Exported { nodes: written.nodes, edges: written.edges, other_tenants, path, lines })
+    }
+
+    fn verbatim(output: &Exported) -> bool {
+        output.lines.is_some()
+    }
+
+    fn aside(output: &Exported) -> Option<String> {
+        let others = output.other_tenants.filter(|count| *count > 0)?;
+        let (them, whose) = if others == 1 { ("has", "its") } else { ("have", "their") };
+        Some(format!(
+            "{} {them} notes that are not part of this: export each with {whose} `--tenant`",
+            counted(others, "other tenant")
+        ))
     }
 
     fn show(output: &Exported) -> String {
@@ -73,4 +91,10 @@ impl Op for Export {
             (None, None) => String::new(),
         }
     }
+}
+
+/// How many tenants beside the default one have notes.
+fn others(ctx: &Ctx<'_>) -> Result<u64> {
+    let tenants = ctx.memory.store.tenants()?;
+    Ok(tenants.iter().filter(|(tenant, view)| !tenant.is_default() && view.node_count() > 0).count() as u64)
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Forget {
     /// The message to forget
-    #[arg(long, value_name = "ID", value_parser = argument::message, required_unless_present = "before", conflicts_with = "before")]
+    #[arg(long, value_name = "ID", value_parser = argument::message, conflicts_with = "before")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message_id: Option<MessageId>,
     /// Forget the messages written before: `2026-11-21`, `2026-11-21T08:00:00Z`, or `30d` for a month ago

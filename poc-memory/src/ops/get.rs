@@ -60,6 +60,9 @@ pub(crate) struct Shown {
     created: Timestamp,
     modified: Timestamp,
     expires: Option<Timestamp>,
+    /// Whether it is past its date: no search finds it, whatever its state.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    expired: bool,
     state: State,
     origin: Origin,
     version: u32,
@@ -150,10 +153,15 @@ impl Op for Get {
             created: node.created,
             modified: node.modified,
             expires: node.expires,
+            expired: node.expires.is_some_and(|expires| expires <= now),
             state: node.state,
             origin: node.origin,
             version: node.version,
         })
+    }
+
+    fn verbatim(output: &Shown) -> bool {
+        output.markdown.is_some()
     }
 
     fn show(output: &Shown) -> String {
@@ -175,7 +183,8 @@ impl Op for Get {
         line("weight", &format!("{:.3}", output.weight));
         line("created", &output.created);
         line("modified", &format!("{}, version {}", output.modified, output.version));
-        line("expires", &output.expires.map(|at| at.to_string()).unwrap_or_default());
+        let past = if output.expired { ": it is past, and no search finds the note" } else { "" };
+        line("expires", &output.expires.map(|at| format!("{at}{past}")).unwrap_or_default());
         line("provenance", &format!("{}, trust {}", output.provenance, output.trust));
         line("author", &output.author.as_deref().unwrap_or_default());
         line("source", &output.source.as_deref().unwrap_or_default());
@@ -189,7 +198,8 @@ impl Op for Get {
             let _ = writeln!(text, "\n{kind}");
             for end in ends {
                 let arrow = if end.direction == Direction::Out { "→" } else { "←" };
-                let _ = writeln!(text, "  {arrow} {:.2}  {}  {}", end.strength, end.key, end.title);
+                let reason = reason(&end.reason);
+                let _ = writeln!(text, "  {arrow} {:.2}  {}  {}{reason}", end.strength, end.key, end.title);
             }
         }
         if !output.visits.is_empty() {
@@ -205,4 +215,9 @@ impl Op for Get {
         }
         text
     }
+}
+
+/// Why an edge is there, behind it.
+pub(super) fn reason(reason: &str) -> String {
+    if reason.is_empty() { String::new() } else { format!("  ({reason})") }
 }

@@ -2,12 +2,14 @@
 
 use super::{Access, Ctx, Op, Route};
 use crate::error::Result;
-use crate::graph::{NodeId, RunId};
+use crate::graph::{EdgeKind, NodeId, RunId};
 use crate::memory::diff::FieldChange;
+use crate::memory::edges::{self, Direction, End};
 use crate::memory::history;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Every change of a note: when, by whom, in which run, and what it changed. A deleted note has a
@@ -31,6 +33,10 @@ pub(crate) struct Changes {
     key: String,
     /// Oldest first.
     changes: Vec<Entry>,
+    /// The ties that stand and that somebody made on purpose, by kind: links and supersessions, with when
+    /// and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    edges: BTreeMap<EdgeKind, Vec<End>>,
 }
 
 /// One change.
@@ -79,7 +85,13 @@ impl Op for History {
     fn run(self, ctx: &Ctx<'_>) -> Result<Changes> {
         let history = history::find(ctx.memory, &self.node, ctx.sight(self.quarantined))
             .map_err(|error| error.field("node"))?;
+        let sight = ctx.sight(self.quarantined);
+        let mut edges = edges::of(&ctx.memory.store, history.id, sight)?;
+        edges.retain(|kind, _| {
+            !kind.is_associative() && !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
+        });
         Ok(Changes {
+            edges,
             id: history.id,
             key: history.key,
             changes: history.entries.into_iter().map(Entry::from).collect(),
@@ -93,6 +105,13 @@ impl Op for History {
             for change in &entry.fields {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "    {}: {:?} → {:?}", change.field, change.before, change.after);
+            }
+        }
+        for (kind, ends) in &output.edges {
+            for End { direction, key, created, provenance, reason, .. } in ends {
+                let arrow = if *direction == Direction::Out { "→" } else { "←" };
+                let reason = super::get::reason(reason);
+                let _ = writeln!(text, "  {created}  {kind} {arrow} `{key}` by {provenance}{reason}");
             }
         }
         text

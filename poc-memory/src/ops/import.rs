@@ -50,6 +50,10 @@ pub(crate) struct Imported {
     duplicates: u64,
     /// New edges that the notes themselves name.
     edges: u64,
+    /// Edges made to notes that share a keyword.
+    keyword_edges: u64,
+    /// Edges made to notes alike in meaning.
+    semantic_edges: u64,
     failed: Vec<Failed>,
     /// Links to notes that are not there.
     unresolved: Vec<Unresolved>,
@@ -104,6 +108,8 @@ impl Op for Import {
             updated: report.updated,
             duplicates: report.duplicates,
             edges: report.edges,
+            keyword_edges: report.keyword_edges,
+            semantic_edges: report.semantic_edges,
             failed: failed.collect(),
             unresolved: unresolved.collect(),
             ignored: report.ignored,
@@ -111,12 +117,13 @@ impl Op for Import {
     }
 
     fn show(output: &Imported) -> String {
-        let Imported { inserted, updated, duplicates, edges, failed, unresolved, ignored } = output;
+        let Imported { inserted, updated, duplicates, failed, unresolved, ignored, .. } = output;
+        let edges = output.edges + output.keyword_edges + output.semantic_edges;
         let mut text = format!(
             "{inserted} inserted, {updated} updated, {}, {} failed, {}\n",
             counted(*duplicates, "duplicate"),
             failed.len(),
-            counted(*edges, "edge"),
+            counted(edges, "edge"),
         );
         // Writing to a string cannot fail.
         for Failed { line, file, error } in failed.iter().take(SHOWN) {
@@ -130,7 +137,7 @@ impl Op for Import {
             let _ = writeln!(text, "… and {left_out} more: `--json` shows them all");
         }
         for (field, count) in ignored {
-            let _ = writeln!(text, "ignored    the field `{field}` of {count} notes");
+            let _ = writeln!(text, "ignored    the field `{field}` of {}", counted(*count, "note"));
         }
         text
     }

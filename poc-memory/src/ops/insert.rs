@@ -69,7 +69,9 @@ pub(crate) struct Insert {
     /// Key or id of a note this one replaces
     #[arg(long, value_name = "NODE", conflicts_with = "update")]
     supersedes: Option<String>,
-    /// Make this a new version of the note that has the key; what is left out stays as it is
+    /// Make this a new version of the note that has the key; what is left out stays as it is, but for a
+    /// title that was taken from the body: it goes with the body. Where no note has the key, this is a new
+    /// one
     #[arg(long, requires = "key")]
     #[serde(default)]
     update: bool,

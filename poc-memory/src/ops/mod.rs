@@ -45,6 +45,7 @@ pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub use def::{Access, Method, Op, OpDef, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
+pub(crate) use text::counted;
 
 use crate::error::Result;
 use crate::graph::{Node, Sight};

@@ -12,8 +12,9 @@ use crate::rank::gate::{Signals, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Is this known? Answers with the one note that says it when the match is certain, with a
-/// candidate to verify when it is likely, and with what is nearest when nothing is known.
+/// Is there a note on this? It is looked for among titles; what a note says below its title is for
+/// `retrieve` and `search`. Answers with the one note when the match is certain, with a candidate to
+/// verify when it is likely, and with what is nearest when there is none.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Query {

@@ -95,6 +95,9 @@ pub(crate) struct Found {
     pairs: Vec<Alike>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     explain: Option<Explanation>,
+    /// The field that the results are sorted by, where the pipeline says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sorted_by: Option<String>,
     /// Whether the answer is of the past.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     past: bool,
@@ -157,6 +160,7 @@ impl Op for Search {
             pairs: set.pairs.iter().map(|pair| alike(reading.view(), *pair)).collect(),
             degraded: freshness.degraded.into_iter().chain(explanation.reused.clone()).collect(),
             explain: self.explain.then_some(explanation),
+            sorted_by: pipeline.sorted_by(),
             past: reading.is_past(),
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -170,11 +174,13 @@ impl Op for Search {
         // Fused ranks are small and close together.
         let digits = if output.results.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
         let mut text = String::new();
+        let by_weight = output.sorted_by.as_deref() == Some("weight");
         for hit in &output.results {
+            let weight = if by_weight { format!("  weight {:.3}", hit.weight) } else { String::new() };
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "{:>7.digits$}  {:<key$}  {:<node_type$}  {}",
+                "{:>7.digits$}{weight}  {:<key$}  {:<node_type$}  {}",
                 hit.score, hit.key, hit.node_type, hit.title
             );
         }

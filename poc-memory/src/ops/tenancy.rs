@@ -59,7 +59,7 @@ pub fn spelt<S: AsRef<str>>(texts: &[S]) -> Result<Value> {
         let key = key.trim();
         if pairs.insert(key.to_owned(), value.into()).is_some() {
             // Says so in the words it has everywhere.
-            Tuple::new([(key, ""), (key, "")])?;
+            Tuple::new([(key, "x"), (key, "x")])?;
         }
     }
     Ok(Value::Object(pairs))

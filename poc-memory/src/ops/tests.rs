@@ -112,10 +112,10 @@ fn a_note_is_shown_with_all_that_is_known() {
     Page splits are written to the journal.
 
     link
-      ← 0.80  btree  B-tree splits
+      ← 0.80  btree  B-tree splits  (splits are journalled)
 
     keyword
-      → 0.62  btree  B-tree splits
+      → 0.62  btree  B-tree splits  (storage)
 
     semantic
       → 0.62  btree  B-tree splits
@@ -163,9 +163,10 @@ fn a_note_is_shown_with_all_that_is_known() {
     ");
     insta::assert_snapshot!(say(&memory, "history journal"), @r#"
     journal (ID)
-      2026-11-21T08:00:00.000Z  v1  created by manual (insert)
-      2026-11-21T09:00:00.000Z  v2  changed by manual (insert)
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 2)
+      2026-11-21T09:00:00.000Z  v2  changed by manual (insert, change 5)
         author: "" → "Ann"
+      2026-11-21T08:00:00.000Z  link ← `btree` by manual  (splits are journalled)
     "#);
 }
 
@@ -187,14 +188,16 @@ fn verbs_say_what_they_did() {
         "weight btree 3",
         "visit linker btree journal --outcome skipped",
         "supersede btree journal --reason 'said twice'",
+        "history btree",
         "delete btree",
         "delete btree",
+        "history btree",
         "get jurnal",
         "search",
     ] {
         told += &format!("$ {line}\n{}\n", say(&memory, line).trim_end());
     }
-    insta::assert_snapshot!(told, @r"
+    insta::assert_snapshot!(told, @r#"
     $ insert -t Soup --weight 2
     inserted `soup` (0 keyword edges, 0 semantic edges)
     $ insert -t Soup
@@ -221,18 +224,58 @@ fn verbs_say_what_they_did() {
     2 notes skipped by `linker`
     $ supersede btree journal --reason 'said twice'
     `journal` supersedes `btree` and has 0 of its links
+    $ history btree
+    btree (ID)
+      2026-11-21T08:00:00.000Z  v1  created by manual (insert, change 1)
+      2026-11-21T09:00:00.000Z  v2  changed by manual (supersede, change 12)
+        state: "active" → "superseded"
+      2026-11-21T09:00:00.000Z  supersedes ← `journal` by manual  (said twice)
+      2026-11-21T09:00:00.000Z  contradicts → `journal` by manual
     $ delete btree
-    deleted `btree` and 4 edges
+    deleted `btree` and 4 edges; its history stays under its id, ID
     $ delete btree
     not_found: `node`: there is no node `btree`
     `poc-memory search btree` looks for it
+    $ history btree
+    not_found: `node`: there is no node `btree`
+    `poc-memory search btree` looks for it; a note that was deleted has its history under its id
     $ get jurnal
     not_found: `node`: there is no node `jurnal`
     did you mean `journal`?
     $ search
     invalid_argument: there is nothing to search for
     give words, or a pipeline: `poc-memory search -p 'all | limit:20'`
-    ");
+    "#);
+}
+
+#[test]
+fn a_note_past_its_date_says_so() {
+    let memory = filled();
+    json(&memory, "insert -t Fair --expires 2026-11-23");
+    assert!(!say(&memory, "get fair").contains("past"));
+    memory.clock.advance(Span::WEEK);
+    let shown = say(&memory, "get fair");
+    assert!(
+        shown.contains("expires    2026-11-23T00:00:00.000Z: it is past, and no search finds"),
+        "{shown}"
+    );
+    assert_eq!(json(&memory, "get fair")["expired"], true);
+    assert!(json(&memory, "get fair --at 2026-11-22")["expired"].is_null());
+}
+
+#[test]
+fn an_import_counts_the_edges_that_an_insert_of_the_same_notes_counts() {
+    let notes = "{\"title\": \"Tea\", \"body\": \"Ann takes green tea.\", \"keywords\": [\"tea\"]}\n\
+                 {\"title\": \"Teas\", \"body\": \"Ann takes green teas.\", \"keywords\": [\"tea\"]}\n";
+    let (one, other) = (Scratch::new(), Scratch::new());
+    let told = ["import", "insert --notes"].iter().zip([&one, &other]).map(|(verb, memory)| {
+        let file = memory.folder().join("notes.jsonl");
+        std::fs::write(&file, notes).unwrap();
+        say(memory, &format!("{verb} {}", file.display()))
+    });
+    let told: Vec<String> = told.collect();
+    assert_eq!(told[0], told[1]);
+    assert_eq!(told[0], "2 inserted, 0 updated, 0 duplicates, 0 failed, 2 edges\n");
 }
 
 #[test]
@@ -302,7 +345,7 @@ fn an_import_that_failed_in_part_says_so_and_ends_so() {
     insta::assert_snapshot!(say(&memory, &line), @r"
     2 inserted, 0 updated, 0 duplicates, 1 failed, 0 edges
     failed     line 3: it is not JSON: expected ident at column 2
-    ignored    the field `colour` of 1 notes
+    ignored    the field `colour` of 1 note
     ");
     let (op, answer) = call(&memory, &line).unwrap();
     assert_eq!((op.exit)(&answer).unwrap(), Exit::Failed);

@@ -90,6 +90,6 @@ pub(in crate::ops) fn degraded(problems: &[String]) -> String {
 }
 
 /// `1 edge`, `2 edges`.
-pub(in crate::ops) fn counted(count: u64, one: &str) -> String {
+pub(crate) fn counted(count: u64, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
 }

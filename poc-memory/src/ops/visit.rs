@@ -1,7 +1,8 @@
 //! `visit`
 
+use super::text::counted;
 use super::{Access, Ctx, Op, Route, argument};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::VisitOutcome;
 use crate::memory::{resolve, visit};
 use schemars::JsonSchema;
@@ -37,6 +38,9 @@ impl Op for Visit {
     type Output = Visited;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Visited> {
+        if self.nodes.is_empty() {
+            return Err(Error::invalid("no note is named").hint("name one or more").field("nodes"));
+        }
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let outcome = self.outcome.unwrap_or(VisitOutcome::Processed);
@@ -53,6 +57,6 @@ impl Op for Visit {
     }
 
     fn show(output: &Visited) -> String {
-        format!("{} notes {} by `{}`\n", output.nodes.len(), output.outcome, output.agent)
+        format!("{} {} by `{}`\n", counted(output.nodes.len() as u64, "note"), output.outcome, output.agent)
     }
 }

@@ -31,6 +31,12 @@ impl Pipeline {
     pub fn saved(&self) -> impl Iterator<Item = &str> {
         self.used.iter().map(|name| &**name)
     }
+
+    /// The field its last `sort:` goes by.
+    pub fn sorted_by(&self) -> Option<String> {
+        let sort = self.calls.iter().rev().find(|call| call.def.word == "sort")?;
+        sort.text("FIELD").ok()
+    }
 }
 
 impl fmt::Display for Pipeline {

@@ -2,7 +2,7 @@
 
 use crate::error::{Code, Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::Path;
 
 /// The lock, held until it is dropped.
@@ -14,7 +14,16 @@ impl Lock {
     /// Takes the lock at `path`. The pid inside is only for the message: what holds is the lock.
     pub(super) fn take(path: &Path) -> Result<Lock> {
         let failed = |error: std::io::Error| {
-            Error::internal(format!("the lock `{}` cannot be taken: {error}", path.display()))
+            let wrong = format!("the lock `{}` cannot be taken: {error}", path.display());
+            match error.kind() {
+                // Also who only reads takes the lock, so that nobody writes meanwhile.
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::unavailable(wrong)
+                    .hint(
+                        "a store must be writable, also to be read: copy it to where you may write, or ask \
+                     whoever owns it",
+                    ),
+                _ => Error::internal(wrong),
+            }
         };
         let mut file = OpenOptions::new()
             .read(true)
@@ -41,7 +50,7 @@ impl Lock {
     pub(super) fn holder(path: &Path) -> Result<Option<u32>> {
         let mut file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {
                 return Err(Error::unavailable(format!("`{}` cannot be read: {error}", path.display())));
             }

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 const STYLE: &str = "
 :root { color-scheme: light dark; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-code { font-family: ui-monospace, monospace; }
+code { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
 section { border-top: 1px solid #8888; margin-top: 2rem; }
 h2 code { font-size: 1.1rem; }
-table { border-collapse: collapse; width: 100%; }
+table { border-collapse: collapse; display: block; max-width: 100%; overflow-x: auto; }
 th, td { text-align: left; vertical-align: top; padding: .2rem .8rem .2rem 0; }
 th { font-weight: 600; }
 tr + tr td { border-top: 1px solid #8883; }

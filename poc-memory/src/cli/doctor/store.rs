@@ -2,10 +2,11 @@
 
 use super::{Finding, State};
 use crate::client::Client;
-use crate::config::Config;
+use crate::config::{Config, TenantSchema};
 use crate::dispatch::Connection;
 use crate::error::Result;
-use crate::ops;
+use crate::graph::Tuple;
+use crate::ops::{self, counted};
 use crate::paths::Paths;
 use serde_json::{Map, Value};
 use std::path::Path;
@@ -25,15 +26,33 @@ pub(super) fn check(
             findings.push(Finding::new(CHECK, State::Note, "it is made with the first note"));
             return (findings, None);
         }
-        None => Connection::open(paths.clone(), config),
+        None => {
+            // It must not keep whoever looks into the store from counting all of it.
+            let open = |defaults: Config| {
+                Connection::open(
+                    paths.clone(),
+                    Config { tenant_schema: defaults.tenant_schema, ..config.clone() },
+                )
+            };
+            Config::defaults().and_then(open)
+        }
     };
-    let counted = connection.and_then(|mut connection| Ok((count(&mut connection)?, connection)));
+    let counted = connection.and_then(|mut connection| match count(&mut connection) {
+        // A daemon holds to the schema.
+        Err(error) if config.tenant_schema.demands() && matches!(connection, Connection::Daemon(_)) => {
+            let message = format!("not counted: {}", error.message);
+            let hint = "stop the daemon, and `poc-memory doctor` counts the notes of all tenants";
+            findings.push(Finding::new(CHECK, State::Note, message).hint(hint));
+            Ok((Value::Null, connection))
+        }
+        counts => Ok((counts?, connection)),
+    });
     match counted {
         Ok((counts, connection)) => {
             findings.extend(
                 connection.recovered().into_iter().map(|note| Finding::new(CHECK, State::Warning, note)),
             );
-            findings.extend(read(&counts));
+            findings.extend(read(&counts, &config.tenant_schema));
             (findings, Some(connection))
         }
         Err(error) => {
@@ -50,17 +69,57 @@ fn count(connection: &mut Connection) -> Result<Value> {
     }
 }
 
-fn read(counts: &Value) -> Vec<Finding> {
+fn read(counts: &Value, schema: &TenantSchema) -> Vec<Finding> {
+    if counts.is_null() {
+        return Vec::new();
+    }
     let number = |name: &str| counts.get(name).and_then(Value::as_u64).unwrap_or(0);
     let degraded = counts.get("degraded").and_then(Value::as_array).into_iter().flatten();
-    let mut findings: Vec<Finding> = degraded
-        .filter_map(Value::as_str)
-        .map(|problem| Finding::new(CHECK, State::Warning, problem.to_owned()))
-        .collect();
     let bytes = number("log_bytes") + number("record_bytes") + number("index_bytes");
-    let found = format!("notes {}, edges {}, {} MiB on disk", number("nodes"), number("edges"), bytes >> 20);
-    findings.insert(0, Finding::new(CHECK, State::Ok, found));
+    let tenants: Vec<(&str, u64)> = counts
+        .get("by_tenant")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, count)| Some((name.as_str(), count.as_u64().filter(|count| *count > 0)?)))
+        .collect();
+    let notes = match tenants.as_slice() {
+        [] | [("default", _)] => format!("notes {}, edges {}", number("nodes"), number("edges")),
+        several => format!(
+            "notes {} of {}",
+            several.iter().map(|(_, count)| count).sum::<u64>(),
+            counted(several.len() as u64, "tenant")
+        ),
+    };
+    let mut findings = vec![Finding::new(CHECK, State::Ok, format!("{notes}, {} MiB on disk", bytes >> 20))];
+    findings.extend(
+        degraded
+            .filter_map(Value::as_str)
+            .map(|problem| Finding::new(CHECK, State::Warning, problem.to_owned())),
+    );
+    findings.extend(tenants.iter().filter_map(|(name, count)| shut_out(name, *count, schema)));
     findings
+}
+
+/// That notes of a tenant cannot be reached because the schema refuses it.
+fn shut_out(name: &str, count: u64, schema: &TenantSchema) -> Option<Finding> {
+    let refused = schema.validate(&tuple(name)?).err()?;
+    let whose = if name == "default" { "the default tenant" } else { name };
+    let message =
+        format!("`[tenant-schema]` shuts out {} of {whose}: {}", counted(count, "note"), refused.message);
+    Some(Finding::new(CHECK, State::Warning, message).hint(
+        "without the schema `poc-memory export` takes them out, `poc-memory --tenant key=value import` puts them where \
+         they belong",
+    ))
+}
+
+/// The tenant that `stats` names so; one with quotes in its name is not told apart.
+fn tuple(name: &str) -> Option<Tuple> {
+    if name == "default" {
+        return Some(Tuple::default());
+    }
+    let pairs: Option<Vec<(&str, &str)>> = name.split(' ').map(|pair| pair.split_once('=')).collect();
+    Tuple::new(pairs?).ok().filter(|_| !name.contains('"'))
 }
 
 /// What recovery has put aside at this or an earlier open.

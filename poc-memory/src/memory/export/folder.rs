@@ -1,7 +1,7 @@
 //! Export as a folder of Markdown files.
 
 use super::names::Names;
-use super::{Exported, each};
+use super::{Exported, each, why};
 use crate::error::{Error, Result};
 use crate::memory::{Memory, markdown};
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// all. Files are named after keys, `/` in a key makes sub-folders.
 pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<Exported> {
     let wrong = |error: std::io::Error| {
-        Error::invalid(format!("cannot be written: {error}"))
+        Error::invalid(format!("cannot be written: {}", why(&error)))
             .hint("name a new folder inside one that exists and is yours")
             .file(folder.display().to_string())
     };

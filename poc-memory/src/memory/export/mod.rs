@@ -34,7 +34,7 @@ pub fn json_lines(memory: &Memory, out: &mut dyn Write, progress: &dyn Fn(u64, u
 /// Writes JSON Lines to a file, which appears whole or not at all.
 pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)) -> Result<Exported> {
     let wrong = |error: std::io::Error| {
-        Error::invalid(format!("cannot be written: {error}"))
+        Error::invalid(format!("cannot be written: {}", why(&error)))
             .hint("name a file in a folder that exists and is yours")
             .file(file.display().to_string())
     };
@@ -55,6 +55,12 @@ pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)
     temporary.as_file().sync_all().map_err(wrong)?;
     temporary.persist(file).map_err(|error| wrong(error.error))?;
     Ok(exported)
+}
+
+/// What the system says, without the temporary file that nobody has asked for.
+fn why(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" at path ").next().unwrap_or_default().to_owned()
 }
 
 /// Hands out every note of the newest view, in the order of ids.

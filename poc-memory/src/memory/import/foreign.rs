@@ -7,6 +7,54 @@ use crate::memory::Draft;
 use crate::time::Timestamp;
 use serde_json::{Map, Value};
 
+/// A field that notes of other tools may have.
+struct Field {
+    /// What it is called; the first is our own name for it.
+    names: &'static [&'static str],
+    /// What becomes of it, for people.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the README's table is made of it"))]
+    about: &'static str,
+}
+
+/// Every field that is read, in front matter as in JSON Lines. The README has them as a table.
+const FIELDS: &[Field] = &[
+    Field {
+        names: &["key"],
+        about: "The note's name; else `id`, else the path of its file, else made of the title",
+    },
+    Field { names: &["id"], about: "Its name where there is no `key`, and one that links may use" },
+    Field { names: &["title"], about: "One line; else the first line of the text" },
+    Field {
+        names: &["body", "text", "content"],
+        about: "The text, in place of what stands below the front matter",
+    },
+    Field {
+        names: &["type"],
+        about: "`semantic`, `episodic`, `daily`, `weekly`, `monthly`, or one of `[nodes] types`",
+    },
+    Field {
+        names: &["category"],
+        about: "How fast its weight fades: `core`, `general`, `technical`, `observation`, `task`",
+    },
+    Field { names: &["keywords", "tags", "tag"], about: "A list, or one text with commas" },
+    Field { names: &["links"], about: "Notes it links to, besides `[[key]]` in the text" },
+    Field { names: &["aliases"], about: "More names that links may use for it" },
+    Field {
+        names: &["created", "date"],
+        about: "When it was first written: a date, a date and a time, or seconds since 1970",
+    },
+    Field { names: &["modified", "updated"], about: "When it was last changed" },
+    Field { names: &["expires"], about: "From when on no search finds it" },
+    Field { names: &["author"], about: "Who said it" },
+    Field { names: &["source", "url"], about: "Where it comes from" },
+    Field { names: &["emotion"], about: "0 to 10" },
+    Field { names: &["weight"], about: "How much it matters; 1 when new" },
+    Field {
+        names: &["meta"],
+        about: "An object: its `speaker` becomes the author, its `date` the time of creation, the rest the source",
+    },
+];
+
 /// A note that export did not write.
 pub(super) struct Foreign {
     /// What it becomes.
@@ -60,11 +108,17 @@ impl Foreign {
 
     fn field(&mut self, name: &str, value: Value, id: &mut Option<String>) -> Result<()> {
         let draft = &mut self.draft;
-        match name {
+        let Some(own) =
+            FIELDS.iter().find(|field| field.names.contains(&name)).and_then(|field| field.names.first())
+        else {
+            self.ignored.push(name.to_owned());
+            return Ok(());
+        };
+        match *own {
             "id" => *id = Some(text(value)?),
             "key" => draft.key = Some(text(value)?),
             "title" => draft.title = Some(text(value)?).filter(|title| !title.trim().is_empty()),
-            "text" | "body" | "content" => draft.body = Some(text(value)?),
+            "body" => draft.body = Some(text(value)?),
             "type" => draft.node_type = Some(text(value)?),
             "category" => {
                 let name = text(value)?;
@@ -74,16 +128,21 @@ impl Foreign {
                         .hint(format!("the categories are {}", known().collect::<Vec<_>>().join(", ")))
                 })?);
             }
-            "keywords" | "tags" | "tag" => {
+            "keywords" => {
                 let words = list(value)?;
                 let words = words.iter().map(|word| word.trim().trim_start_matches('#').to_owned());
                 draft.keywords.get_or_insert_default().extend(words);
             }
+            // Many things are called a date: our own name says more, and one that is none is no mistake.
+            "created" if name == "date" => match time(value) {
+                Ok(at) => drop(draft.created.get_or_insert(at)),
+                Err(_) => self.ignored.push(name.to_owned()),
+            },
             "created" => draft.created = Some(time(value)?),
-            "modified" | "updated" => draft.modified = Some(time(value)?),
+            "modified" => draft.modified = Some(time(value)?),
             "expires" => draft.expires = Some(time(value)?),
             "author" => draft.author = Some(text(value)?),
-            "source" | "url" => draft.source = Some(text(value)?),
+            "source" => draft.source = Some(text(value)?),
             "emotion" => draft.emotion = Some(number(value)? as f32),
             "weight" => draft.weight = Some(number(value)?),
             "links" => self.links.extend(list(value)?.iter().map(|link| wikilinks::target(link))),
@@ -170,4 +229,61 @@ fn not(wanted: &str, value: &Value) -> Error {
         Value::Object(_) => "an object",
     };
     Error::invalid(format!("it is {found}")).hint(format!("give {wanted}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(fields: Value) -> Foreign {
+        let Value::Object(fields) = fields else { panic!("no object") };
+        match Foreign::read(fields, Some("body"), None, &Options::default(), "import:x").unwrap() {
+            Read::Foreign(foreign) => *foreign,
+            Read::Own(_) => panic!("nobody has exported it"),
+        }
+    }
+
+    #[test]
+    fn the_readme_names_every_field() {
+        let readme = include_str!("../../../../README.md");
+        for Field { names, about } in FIELDS {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let row = format!("| {} | {about} |", names.join(", "));
+            assert!(readme.lines().any(|line| line == row), "README.md lacks the line\n{row}");
+        }
+    }
+
+    #[test]
+    fn every_name_of_a_field_is_understood() {
+        for name in FIELDS.iter().flat_map(|field| field.names) {
+            let value = match *name {
+                "emotion" | "weight" => json!(1),
+                "meta" => json!({"speaker": "Ann"}),
+                "category" => json!("core"),
+                "created" | "date" | "modified" | "updated" | "expires" => json!("2026-11-21"),
+                _ => json!("a"),
+            };
+            let bare = read(json!({}));
+            let one = read(json!({ *name: value }));
+            assert!(one.ignored.is_empty(), "`{name}` is ignored");
+            let same = one.draft == bare.draft && one.names == bare.names && one.links == bare.links;
+            assert!(!same, "`{name}` does nothing");
+        }
+        assert_eq!(read(json!({"colour": 1})).ignored, ["colour"]);
+    }
+
+    #[test]
+    fn a_date_is_when_it_was_created_unless_that_is_said() {
+        let created = |fields: Value| read(fields).draft.created.map(|at| at.to_string());
+        let day = |day: &str| Some(format!("{day}T00:00:00.000Z"));
+        assert_eq!(created(json!({"date": "2023-05-08"})), day("2023-05-08"));
+        for both in [
+            "{\"created\": \"2022-01-01\", \"date\": \"2023-05-08\"}",
+            "{\"date\": \"2023-05-08\", \"created\": \"2022-01-01\"}",
+        ] {
+            assert_eq!(created(serde_json::from_str(both).unwrap()), day("2022-01-01"));
+        }
+        assert_eq!(read(json!({"date": "some Friday"})).ignored, ["date"]);
+    }
 }

@@ -17,6 +17,7 @@ pub use source::Source;
 use super::batch::{Chunk, note_wise};
 use super::insert::{self, Prepared};
 use super::interchange::Note;
+use super::ties::Made;
 use super::{Draft, Memory};
 use crate::error::{Error, Result};
 use crate::graph::NodeId;
@@ -56,6 +57,10 @@ pub struct Report {
     pub duplicates: u64,
     /// Edges that the notes themselves named and that are new.
     pub edges: u64,
+    /// Edges made to notes that share a keyword.
+    pub keyword_edges: u64,
+    /// Edges made to notes alike in meaning.
+    pub semantic_edges: u64,
     /// Notes, or edges of notes, that could not be taken, and why.
     pub failed: Vec<(Place, Error)>,
     /// Links to notes that are not there.
@@ -91,6 +96,8 @@ struct Stored {
     id: NodeId,
     key: String,
     outcome: Outcome,
+    /// Ties made by themselves.
+    ties: Made,
 }
 
 /// Imports everything from a source. `progress` is told how many notes are through, and how many
@@ -214,6 +221,8 @@ impl Import<'_> {
                         Outcome::Updated => self.report.updated += 1,
                         Outcome::Duplicate => self.report.duplicates += 1,
                     }
+                    self.report.keyword_edges += stored.ties.keyword as u64;
+                    self.report.semantic_edges += stored.ties.semantic as u64;
                     if let Some(id) = edges.stored(&stored) {
                         self.ids.insert(id, stored.id);
                     }
@@ -236,7 +245,8 @@ fn store_one(tx: &mut Tx<'_>, note: &Ready, now: Timestamp) -> Result<Stored> {
                 (_, true) => Outcome::Updated,
                 _ => Outcome::Inserted,
             };
-            Ok(Stored { id: inserted.id, key: inserted.key, outcome })
+            let ties = Made { keyword: inserted.keyword_edges, semantic: inserted.semantic_edges };
+            Ok(Stored { id: inserted.id, key: inserted.key, outcome, ties })
         }
     }
 }

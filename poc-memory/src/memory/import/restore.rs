@@ -6,6 +6,7 @@ use crate::graph::Node;
 use crate::memory::Memory;
 use crate::memory::interchange::Note;
 use crate::memory::plan;
+use crate::memory::ties::Made;
 use crate::store::Tx;
 use crate::time::Timestamp;
 
@@ -55,7 +56,8 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
             if node.state.is_live()
                 && let Some(id) = tx.find_hash(&node.content_hash)?
             {
-                return Ok(Stored { id, key: note.key.clone(), outcome: Outcome::Duplicate });
+                let key = note.key.clone();
+                return Ok(Stored { id, key, outcome: Outcome::Duplicate, ties: Made::default() });
             }
             check_key(tx, node)?;
             put(tx, restore, node)?;
@@ -97,7 +99,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
             tx.put_visit(agent, node.id, &visit)?;
         }
     }
-    Ok(Stored { id: node.id, key: node.key.clone(), outcome })
+    Ok(Stored { id: node.id, key: node.key.clone(), outcome, ties: Made::default() })
 }
 
 fn same_but_for_learning(stored: &Node, node: &Node) -> bool {

@@ -1,7 +1,7 @@
 //! `agent history`
 
 use crate::agent::ledger::{self, Run};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::RunId;
 use crate::ops::text::{minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
@@ -65,6 +65,11 @@ impl Op for History {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Runs> {
         let limit = self.limit.unwrap_or(SHOWN);
+        if limit == 0 {
+            return Err(Error::invalid("no runs are asked for")
+                .hint("give a number from 1 up")
+                .field("limit"));
+        }
         let mut runs = ledger::rows(ctx.memory, self.agent.as_deref(), limit)?;
         if let (Some(agent), true) = (&self.agent, runs.is_empty()) {
             // An agent without runs is fine, a name that is no agent's is not.

@@ -3,7 +3,7 @@
 use crate::agent::ledger::{ActionRow, Run};
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
-use crate::ops::text::minute;
+use crate::ops::text::{counted, minute};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,7 +103,8 @@ impl Outcome {
         let dry = if self.dry_run { "dry run, nothing was written\n" } else { "" };
         let mut text = format!("{dry}{}: {}{reason}", self.agent, self.status);
         if self.selected > 0 {
-            let _ = write!(text, ", {} notes read, {} visited", self.selected, self.visited.len());
+            let read = counted(self.selected as u64, "note");
+            let _ = write!(text, ", {read} read, {} visited", self.visited.len());
         }
         text.push('\n');
         if let Some(message) = &self.message {

@@ -14,7 +14,8 @@ const SHOWN: usize = 20;
 
 /// Synchronise with the remote: notes it has and this memory lacks are pulled, notes that both had
 /// and it has no longer are deleted here, notes that are here alone are pushed. A note that never was
-/// in both is never deleted. A sync that was interrupted is completed by the next.
+/// in both is never deleted. A sync that was interrupted is completed by the next. It is about one tenant
+/// and the tenant of the same name there; without one, about the default tenant.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteSync {

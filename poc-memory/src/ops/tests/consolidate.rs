@@ -10,9 +10,9 @@ fn notes_past_their_date_leave_and_nothing_else_does() {
     json(&memory, "link btree lunch");
     insta::assert_snapshot!(say(&memory, "consolidate"), @"0 notes past their date pruned, 0 notes deleted for good, 0 edges and 0 keywords removed");
     memory.clock.advance(Span::HOUR);
-    insta::assert_snapshot!(say(&memory, "consolidate --dry-run"), @"1 note past their date would be pruned, 0 notes would be deleted for good, 0 edges and 1 keyword would be removed");
+    insta::assert_snapshot!(say(&memory, "consolidate --dry-run"), @"1 note past its date would be pruned, 0 notes would be deleted for good, 0 edges and 1 keyword would be removed");
     let seq = memory.store.view().seq;
-    insta::assert_snapshot!(say(&memory, "consolidate"), @"1 note past their date pruned, 0 notes deleted for good, 0 edges and 1 keyword removed");
+    insta::assert_snapshot!(say(&memory, "consolidate"), @"1 note past its date pruned, 0 notes deleted for good, 0 edges and 1 keyword removed");
     assert_eq!(memory.store.view().seq, seq + 1);
     assert_eq!(json(&memory, "stats")["by_state"], json!({"active": 2, "expired": 1}));
     assert_eq!(json(&memory, "get lunch")["state"], "expired");

@@ -116,10 +116,10 @@ fn a_deleted_note_is_there_in_the_past() {
     A split writes two pages.
 
     link
-      → 0.80  journal  The journal
+      → 0.80  journal  The journal  (splits are journalled)
 
     keyword
-      ← 0.62  journal  The journal
+      ← 0.62  journal  The journal  (storage)
 
     semantic
       ← 0.62  journal  The journal
