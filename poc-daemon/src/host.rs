@@ -2,7 +2,7 @@
 
 use crate::serve::rest::MCP_PATH;
 use crate::shared::Shared;
-use poc_memory::agent::model::Stop;
+use poc_memory::agent::model::{Models, Stop};
 use poc_memory::agent::{Catalog, ledger};
 use poc_memory::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host};
@@ -16,6 +16,10 @@ impl Host for Shared {
 
     fn calls(&self) -> Stop {
         self.calls.clone()
+    }
+
+    fn models(&self) -> Models {
+        self.models.clone()
     }
 
     fn daemon(&self) -> Result<&dyn Daemon> {
@@ -36,6 +40,7 @@ impl Daemon for Shared {
             problems.push(error.line());
             Vec::new()
         });
+        problems.extend(self.models.left_alone(&self.memory.config, self.memory.now()));
         let state = self.state.lock();
         let (config, address) = (&self.memory.config, self.http.get());
         DaemonStatus {

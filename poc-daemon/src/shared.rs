@@ -5,7 +5,7 @@ use crate::watch::Settling;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_memory::agent::Catalog;
-use poc_memory::agent::model::Stop;
+use poc_memory::agent::model::{Models, Stop};
 use poc_memory::memory::Memory;
 use poc_memory::time::Timestamp;
 use std::net::SocketAddr;
@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) wake: Arc<Notify>,
     /// Ends the model calls of every run.
     pub(crate) calls: Stop,
+    /// The models, for as long as it runs.
+    pub(crate) models: Models,
     /// What it counts.
     pub(crate) metrics: Metrics,
     /// Where it serves HTTP, once it does.
@@ -55,6 +57,7 @@ impl Shared {
             settling: Mutex::default(),
             wake: Arc::new(Notify::new()),
             calls: Stop::new(),
+            models: Models::default(),
             metrics: Metrics::new(),
             http: OnceLock::new(),
             stopping: watch::Sender::new(false),

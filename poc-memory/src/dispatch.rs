@@ -2,7 +2,7 @@
 //! answer are the same values both ways.
 
 use crate::agent::Catalog;
-use crate::agent::model::Stop;
+use crate::agent::model::{Models, Stop};
 use crate::chance::SystemChance;
 use crate::client::Client;
 use crate::config::Config;
@@ -91,6 +91,7 @@ pub struct InProcess {
     memory: Memory,
     actor: Actor,
     catalog: OnceLock<Arc<Catalog>>,
+    models: Models,
 }
 
 impl InProcess {
@@ -100,7 +101,7 @@ impl InProcess {
         for note in &memory.store.recovery().notes {
             tracing::warn!("{note}");
         }
-        Ok(InProcess { memory, actor: Actor::Person, catalog: OnceLock::new() })
+        Ok(InProcess { memory, actor: Actor::Person, catalog: OnceLock::new(), models: Models::default() })
     }
 
     fn call(&self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
@@ -126,6 +127,10 @@ impl Host for InProcess {
     fn calls(&self) -> Stop {
         // This process ends with its op.
         Stop::new()
+    }
+
+    fn models(&self) -> Models {
+        self.models.clone()
     }
 
     fn daemon(&self) -> Result<&dyn Daemon> {

@@ -53,7 +53,8 @@ impl Executor {
     /// Runs a slot as soon as there is a place.
     pub(super) fn start(&mut self, slot: Slot) {
         let (shared, places, caught_up) = (self.shared.clone(), self.places.clone(), self.late.clone());
-        let options = Options { stop: self.shared.calls.clone(), ..Options::default() };
+        let (stop, models) = (self.shared.calls.clone(), self.shared.models.clone());
+        let options = Options { stop, models, ..Options::default() };
         let agent = slot.agent.clone();
         self.pending.insert(agent.clone(), slot.at);
         let run = self.runs.spawn(async move {

@@ -118,6 +118,8 @@ pub struct Prompt {
 pub struct Execution {
     /// A name from the settings.
     pub model: String,
+    /// Those that stand in for it, in their order.
+    pub fallback: Vec<String>,
     /// What it may do.
     pub actions: Vec<ActionKind>,
     /// When.
@@ -241,6 +243,13 @@ impl Definition {
                 Span(if window > Span::HOUR.0 { window - window % Span::HOUR.0 } else { window })
             }),
         }
+    }
+}
+
+impl Execution {
+    /// The models in the order they are asked.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.model).chain(&self.fallback).map(String::as_str)
     }
 }
 

@@ -8,7 +8,7 @@ use super::Definition;
 use super::action;
 use super::apply;
 use super::ledger::{self, Call, Reason, Run, Status};
-use super::model::{self, CallError, Failed, Model, Reply, Request, Spent, Stop};
+use super::model::{CallError, Failed, Model, Models, Reply, Request, Spent, Stop};
 use super::prompt::{self, Prompt};
 use super::reply::{self, Answer};
 use super::selection::{self, Choice, Scope, Selection};
@@ -17,6 +17,7 @@ use crate::memory::Memory;
 use crate::time::Timestamp;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +39,11 @@ pub struct Options {
     pub target: Option<String>,
     /// Ends the run early; it is then interrupted.
     pub stop: Stop,
+    /// The models of this process.
+    pub models: Models,
 }
 
-/// Runs an agent with the model its definition names. Every outcome leaves a row, which comes
+/// Runs an agent with the models its definition names. Every outcome leaves a row, which comes
 /// back.
 ///
 /// # Errors
@@ -48,10 +51,12 @@ pub struct Options {
 /// row was ended by somebody else in the meantime, `internal` when a defect ended the run, and
 /// whatever the store reports: in these cases nothing was done, and a claimed row has failed.
 pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &Options) -> Result<Run> {
-    match model::open(&memory.config, &definition.execution.model) {
-        Ok(model) => run_with(memory, definition, model.as_ref(), trigger, options),
-        Err(error) => run_with(memory, definition, &Unopened(error), trigger, options),
-    }
+    let open = |name| options.models.open(&memory.config, name);
+    let open = |name| open(name).unwrap_or_else(|error| Arc::new(Unopened(error)));
+    let models: Vec<(&str, Arc<dyn Model>)> =
+        definition.execution.models().map(|name| (name, open(name))).collect();
+    let models: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
+    run_among(memory, definition, &models, trigger, options)
 }
 
 /// As [`run`], with a model of the caller's.
@@ -59,6 +64,17 @@ pub fn run_with(
     memory: &Memory,
     definition: &Definition,
     model: &dyn Model,
+    trigger: Trigger,
+    options: &Options,
+) -> Result<Run> {
+    run_among(memory, definition, &[(&definition.execution.model, model)], trigger, options)
+}
+
+/// As [`run`], with models of the caller's and their names, asked in their order.
+pub fn run_among(
+    memory: &Memory,
+    definition: &Definition,
+    models: &[(&str, &dyn Model)],
     trigger: Trigger,
     options: &Options,
 ) -> Result<Run> {
@@ -82,7 +98,7 @@ pub fn run_with(
         }
     }
     let run = row.id;
-    let attempt = Attempt { memory, definition, model, scope, options };
+    let attempt = Attempt { memory, definition, models, by_itself: slot.is_some(), scope, options };
     // A row that nobody ends would keep its agent from ever running again in this process.
     let ended = catch_unwind(AssertUnwindSafe(|| attempt.finish(row)))
         .unwrap_or_else(|panic| Err(Error::internal(format!("a defect ended the run: {}", said(&*panic)))));
@@ -110,8 +126,8 @@ impl Model for Unopened {
 
 /// Why a run ends without applying anything.
 enum Ending {
-    /// There was nothing to do.
-    Nothing(Reason),
+    /// There was nothing to do, or nobody to do it.
+    Skipped(Reason, Option<String>),
     /// It failed.
     Failed(Status, Option<Reason>, String),
     /// The store failed it.
@@ -130,8 +146,12 @@ impl From<CallError> for Ending {
         match error {
             CallError::TimedOut(_) => Ending::Failed(Status::TimedOut, None, message),
             CallError::Stopped => Ending::Failed(Status::Interrupted, None, message),
-            CallError::Down(_) => Ending::Failed(Status::Failed, Some(Reason::ProviderDown), message),
-            CallError::Setup(_) => Ending::Failed(Status::Failed, Some(Reason::InvalidConfig), message),
+            CallError::Down(_) | CallError::NoCredit(_) => {
+                Ending::Failed(Status::Failed, Some(Reason::ProviderDown), message)
+            }
+            CallError::Setup(_) | CallError::KeyRefused(_) => {
+                Ending::Failed(Status::Failed, Some(Reason::InvalidConfig), message)
+            }
             CallError::Refused(_) | CallError::Cut => Ending::Failed(Status::Failed, None, message),
         }
     }
@@ -140,7 +160,9 @@ impl From<CallError> for Ending {
 struct Attempt<'a> {
     memory: &'a Memory,
     definition: &'a Definition,
-    model: &'a dyn Model,
+    models: &'a [(&'a str, &'a dyn Model)],
+    /// Whether nobody asked for it.
+    by_itself: bool,
     scope: Scope,
     options: &'a Options,
 }
@@ -151,7 +173,7 @@ impl Attempt<'_> {
         let (status, reason, message) = match self.work(&mut row) {
             Ok(row) => return Ok(row),
             Err(Ending::Broken(error)) => return Err(error),
-            Err(Ending::Nothing(reason)) => (Status::Skipped, Some(reason), None),
+            Err(Ending::Skipped(reason, message)) => (Status::Skipped, Some(reason), message),
             Err(Ending::Failed(status, reason, message)) => (status, reason, Some(message)),
         };
         row.message = message.map(|message| reply::short(&message));
@@ -164,9 +186,12 @@ impl Attempt<'_> {
 
     fn work(&self, row: &mut Run) -> Result<Run, Ending> {
         let (memory, definition) = (self.memory, self.definition);
+        if let Some(why) = self.nobody_to_ask() {
+            return Err(Ending::Skipped(Reason::ProviderDown, Some(why)));
+        }
         let mut selection = match selection::choose(memory, definition, self.scope)? {
             Choice::Chosen(selection) => selection,
-            Choice::Nothing(reason) => return Err(Ending::Nothing(reason)),
+            Choice::Nothing(reason) => return Err(Ending::Skipped(reason, None)),
         };
         let prompt = prompt::render(memory, definition, &mut selection)?;
         row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
@@ -180,7 +205,15 @@ impl Attempt<'_> {
         apply::apply(memory, definition, &selection, &answer, row.clone(), dry).map_err(Ending::Broken)
     }
 
-    /// Calls the model until a reply validates, once more for each correction turn allowed.
+    /// Why none of the models is asked, when the provider of each is left alone. A person may have put
+    /// right what was wrong.
+    fn nobody_to_ask(&self) -> Option<String> {
+        let now = self.memory.now();
+        let why: Option<Vec<String>> = self.models.iter().map(|(_, model)| model.left_alone(now)).collect();
+        why.filter(|_| self.by_itself).map(|why| why.join("; "))
+    }
+
+    /// Calls the models until a reply validates, once more for each correction turn allowed.
     fn ask(
         &self,
         selection: &Selection,
@@ -192,28 +225,27 @@ impl Attempt<'_> {
         let actions = &definition.execution.actions;
         let schema = action::schema(actions);
         let mut corrections: Vec<(String, String)> = Vec::new();
+        let mut asked = Asked::default();
         for turn in 0..=definition.retry.repair {
-            let called = self.model.call(&Request {
-                selection,
-                text: &memory.text,
-                actions,
-                agent: &definition.name,
-                system: &prompt.system,
-                prompt: &prompt.text,
-                corrections: &corrections,
-                schema: &schema,
-                timeout: definition.execution.timeout,
-                attempts: definition.retry.attempts,
-                now: memory.now(),
-                chance: memory.chance.as_ref(),
-                stop: &self.options.stop,
-            });
-            let spent = called.as_ref().map_or_else(|failed| &failed.spent, |reply| &reply.spent);
-            for Spent { tokens_in, tokens_out, cost, estimated } in spent.iter().cloned() {
-                let model = definition.execution.model.clone();
-                row.add_call(Call { model, tokens_in, tokens_out, cost, estimated });
-            }
-            let reply = called.map_err(|failed| failed.error)?;
+            let reply = self.call(
+                row,
+                &mut asked,
+                &Request {
+                    selection,
+                    text: &memory.text,
+                    actions,
+                    agent: &definition.name,
+                    system: &prompt.system,
+                    prompt: &prompt.text,
+                    corrections: &corrections,
+                    schema: &schema,
+                    timeout: definition.execution.timeout,
+                    attempts: definition.retry.attempts,
+                    now: memory.now(),
+                    chance: memory.chance.as_ref(),
+                    stop: &self.options.stop,
+                },
+            )?;
             let text = match &reply.structured {
                 Some(value) if reply.text.is_empty() => value.to_string(),
                 _ => reply.text.clone(),
@@ -234,6 +266,51 @@ impl Attempt<'_> {
         }
         Err(Ending::Failed(Status::Failed, None, "the model was not called".to_owned()))
     }
+
+    /// What the first of the models answers that can; those before it are not asked again in this run.
+    fn call(&self, row: &mut Run, asked: &mut Asked, request: &Request<'_>) -> Result<Reply, Ending> {
+        while let Some((name, model)) = self.models.get(asked.at) {
+            row.model = (*name).to_owned();
+            let left_alone = model.left_alone(request.now).filter(|_| self.by_itself);
+            let called = match left_alone {
+                Some(why) => Err(CallError::Down(why).into()),
+                None => model.call(request),
+            };
+            let mut spent =
+                called.as_ref().map_or_else(|failed| failed.spent.clone(), |reply| reply.spent.clone());
+            if called.is_ok() && spent.is_empty() {
+                // An answer is a call, also when it costs nothing.
+                spent.push(Spent::default());
+            }
+            for Spent { tokens_in, tokens_out, cost, estimated } in spent {
+                row.add_call(Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated });
+            }
+            let error = match called {
+                Ok(reply) => return Ok(reply),
+                Err(failed) => failed.error,
+            };
+            let agent = &self.definition.name;
+            asked.said.push(format!("`{name}`: {error}"));
+            asked.at += 1;
+            if !error.is_the_models() || asked.at >= self.models.len() {
+                let mut ending = Ending::from(error);
+                if let (Ending::Failed(_, _, message), true) = (&mut ending, asked.said.len() > 1) {
+                    *message = asked.said.join("; ");
+                }
+                return Err(ending);
+            }
+            tracing::info!(agent, "the model `{name}` is passed over: {error}");
+        }
+        Err(Ending::Failed(Status::Failed, None, "no model was asked".to_owned()))
+    }
+}
+
+/// How far a run has come among its models.
+#[derive(Default)]
+struct Asked {
+    at: usize,
+    /// What those before it said.
+    said: Vec<String>,
 }
 
 fn correction(problems: &[String]) -> String {

@@ -2,6 +2,7 @@
 
 mod before;
 mod files;
+mod models;
 mod prompts;
 mod proposals;
 mod runs;

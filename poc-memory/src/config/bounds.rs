@@ -105,6 +105,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("calls.max-output-tokens", 1.0, MOST),
     ("calls.backoff", 0.0, MOST),
     ("calls.backoff-max", 0.0, MOST),
+    ("calls.leave-alone", 0.0, MOST),
     ("heuristic.link-min-cosine", -1.0, 1.0),
     ("heuristic.link-within", 0.0, 2.0),
     ("heuristic.link-sure-cosine", -1.0, 1.0),
@@ -123,6 +124,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("models.*.cache-write-price", 0.0, MOST),
     ("models.*.cache-read-price", 0.0, MOST),
     ("models.*.context", 1.0, MOST),
+    ("providers.*.concurrency", 1.0, 1024.0),
 ];
 
 /// No bound: any number there is.

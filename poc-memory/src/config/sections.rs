@@ -386,6 +386,8 @@ section!(
         backoff: Span,
         /// The longest such wait.
         backoff_max: Span,
+        /// How long a provider that is not paid any more, or refused the key, is not asked by itself.
+        leave_alone: Span,
     }
 );
 section!(
@@ -505,4 +507,7 @@ pub struct Provider {
     /// Folder of recorded replies of a `replay` provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,
+    /// Calls at the same time; without it as many as there are runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<usize>,
 }

@@ -1,7 +1,7 @@
 //! The process an op runs in.
 
 use crate::agent::Catalog;
-use crate::agent::model::Stop;
+use crate::agent::model::{Models, Stop};
 use crate::error::Result;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -26,6 +26,9 @@ pub trait Host: Sync {
 
     /// What ends the model calls of runs when this process is to end.
     fn calls(&self) -> Stop;
+
+    /// The models of this process.
+    fn models(&self) -> Models;
 
     /// The daemon, when this process is one; else `unavailable`, with the command that starts it.
     fn daemon(&self) -> Result<&dyn Daemon>;

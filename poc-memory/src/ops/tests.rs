@@ -16,7 +16,7 @@ mod view;
 
 use super::*;
 use crate::agent::Catalog;
-use crate::agent::model::Stop;
+use crate::agent::model::{Models, Stop};
 use crate::error::{Error, Exit, Result};
 use crate::memory::testing::Scratch;
 use crate::time::Span;
@@ -32,6 +32,9 @@ impl Host for Nobody {
     }
     fn calls(&self) -> Stop {
         Stop::new()
+    }
+    fn models(&self) -> Models {
+        Models::default()
     }
     fn daemon(&self) -> Result<&dyn Daemon> {
         Err(Error::unavailable("no daemon here"))

@@ -142,6 +142,8 @@ impl<'a> Reader<'a> {
         {
             self.file.problem(model.offset, error);
         }
+        let fallback: Placed<Vec<Placed<String>>> = section.get("fallback")?;
+        let fallback = self.fallback(&fallback.value, model.as_ref());
         let actions: Option<Placed<Vec<Placed<String>>>> = section.required("actions", "[\"link-add\"]");
         let actions = actions.map(|actions| self.actions(&actions.value));
         let text: Placed<String> = section.get("schedule")?;
@@ -157,11 +159,26 @@ impl<'a> Reader<'a> {
         let replay = section.get("replay")?.value;
         Some(Execution {
             model: model?.value,
+            fallback,
             actions: actions?,
             schedule: schedule?,
             timeout: timeout.value,
             replay,
         })
+    }
+
+    fn fallback(&self, names: &[Placed<String>], model: Option<&Placed<String>>) -> Vec<String> {
+        let mut asked: Vec<&str> = model.map(|model| model.value.as_str()).into_iter().collect();
+        for name in names {
+            if asked.contains(&name.value.as_str()) {
+                let error = Error::config(format!("the model `{}` is named twice", name.value));
+                self.file.problem(name.offset, error.hint("name it once"));
+            } else if let Some(error) = check::model(&name.value, self.context.config) {
+                self.file.problem(name.offset, error);
+            }
+            asked.push(&name.value);
+        }
+        names.iter().map(|name| name.value.clone()).collect()
     }
 
     /// The actions named; all there are when a name is unknown, since it may have meant any.

@@ -5,7 +5,7 @@ use reqwest::header::HeaderValue;
 use std::fmt;
 
 /// A key. It has no `Display`, its `Debug` shows nothing of it, and only a header can be made of it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Key {
     secret: String,
     origin: Origin,
@@ -105,6 +105,7 @@ mod tests {
             key_file: file.map(str::to_owned),
             command: None,
             replies: None,
+            concurrency: None,
         }
     }
 

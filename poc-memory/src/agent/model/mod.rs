@@ -4,12 +4,14 @@ mod anthropic;
 mod command;
 mod conversation;
 mod cost;
+mod gate;
 mod heuristic;
+mod home;
 mod http;
 mod key;
 #[cfg(test)]
 #[path = "../../../../tests/support/mock_model.rs"]
-mod mock_model;
+pub(super) mod mock_model;
 mod openai;
 mod replay;
 mod stop;
@@ -17,6 +19,7 @@ mod stop;
 mod testing;
 
 pub use cost::Spent;
+pub use home::Models;
 pub use stop::Stop;
 
 use super::definition::ActionKind;
@@ -95,6 +98,12 @@ pub enum CallError {
     /// The provider cannot be used as configured: a missing or refused key, an unknown model.
     #[error("{0}")]
     Setup(String),
+    /// The provider takes no more calls: what was paid for is used up.
+    #[error("{0}")]
+    NoCredit(String),
+    /// The provider does not take the key.
+    #[error("{0}")]
+    KeyRefused(String),
     /// The provider is down, overloaded or over its limit, after every attempt.
     #[error("{0}")]
     Down(String),
@@ -112,10 +121,30 @@ pub enum CallError {
     Stopped,
 }
 
+impl CallError {
+    /// Whether another model may do better: what this one was asked does not stand in its way.
+    pub fn is_the_models(&self) -> bool {
+        match self {
+            CallError::Setup(_)
+            | CallError::NoCredit(_)
+            | CallError::KeyRefused(_)
+            | CallError::Down(_)
+            | CallError::TimedOut(_)
+            | CallError::Refused(_) => true,
+            CallError::Cut | CallError::Stopped => false,
+        }
+    }
+}
+
 /// A model that can be called.
 pub trait Model: Send + Sync {
     /// Calls it and waits.
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed>;
+
+    /// Why it is better not called for now, as its provider has said before.
+    fn left_alone(&self, _now: Timestamp) -> Option<String> {
+        None
+    }
 
     /// Whether it could be called now: asks whoever is asked by a call, but for nothing that costs.
     fn reach(&self, _timeout: Span) -> Result<Reached, CallError> {

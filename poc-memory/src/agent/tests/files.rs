@@ -58,6 +58,7 @@ model = "sonett"
 actions = ["link-ad", "weight", "weight"]
 schedule = "dayly"
 timeout = "soon"
+fallback = ["haiku", "sonett", "opuss"]
 
 [limits.insert]
 max = 2
@@ -98,11 +99,15 @@ max-usd-per-day = 1
       write `on-demand`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`
     agents/tester.toml:16:11: `soon` is not a duration
       write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
-    agents/tester.toml:22:12: unknown time zone `Europe/Viena`
+    agents/tester.toml:17:22: the model `sonett` is named twice
+      name it once
+    agents/tester.toml:17:32: unknown model `opuss`
+      did you mean `opus`?
+    agents/tester.toml:23:12: unknown time zone `Europe/Viena`
       did you mean `Europe/Vienna`?
-    agents/tester.toml:23:11: `schedule.overlap` cannot be `queue`
+    agents/tester.toml:24:11: `schedule.overlap` cannot be `queue`
       write `skip`
-    agents/tester.toml:25:2: unknown key `budget`
+    agents/tester.toml:26:2: unknown key `budget`
       known here: `description`, `enabled`, `execution`, `freshness`, `limits`, `mode`, `prompt`, `query`, `retry`, `schedule`
     "#);
 }

@@ -48,8 +48,9 @@ impl Op for Check {
         let agents = catalog.agents.iter().filter(|(name, _)| wanted(name)).map(|(name, entry)| {
             let good = entry.definition.as_ref().filter(|_| entry.errors.is_empty());
             let warnings = good.map_or_else(Vec::new, |definition| {
-                let model = model::missing(&ctx.memory.config, &definition.execution.model);
-                definition.warnings().iter().map(Error::line).chain(model).collect()
+                let missing = |name| model::missing(&ctx.memory.config, name);
+                let models = definition.execution.models().filter_map(missing);
+                definition.warnings().iter().map(Error::line).chain(models).collect()
             });
             let errors = entry.errors.iter().map(Problem::from).collect();
             Checked { name: name.clone(), errors, warnings }

@@ -110,7 +110,12 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
     let next = enabled.and_then(|definition| due::next(name, definition, memory.now(), local_zone()));
     let stale = definition.and_then(|definition| selection::backlog_at_hand(memory, definition));
     let model = definition.map(|definition| definition.execution.model.clone());
-    let missing = || model.as_ref().and_then(|model| model::missing(&memory.config, model));
+    // One that can be called is enough.
+    let missing = || {
+        let missing = |name| model::missing(&memory.config, name);
+        let all: Option<Vec<_>> = definition?.execution.models().map(missing).collect();
+        all?.into_iter().next()
+    };
     let first = entry.errors.first().map(Error::line);
     Ok(Row {
         name: name.to_owned(),

@@ -41,7 +41,8 @@ impl Op for RunAgent {
         let catalog = ctx.host.catalog()?;
         let definition = catalog.get(&self.agent)?;
         let (dry_run, force) = (self.dry_run, self.force);
-        let options = Options { dry_run, force, target: self.target, stop: ctx.host.calls() };
+        let (stop, models) = (ctx.host.calls(), ctx.host.models());
+        let options = Options { dry_run, force, target: self.target, stop, models };
         let run = run::run(ctx.memory, definition, Trigger::Manual, &options)?;
         Ok(Outcome { dry_run, ..Outcome::of(ctx.memory, &run) })
     }

@@ -13,6 +13,7 @@ fn model(command: &[&str]) -> Result<CommandModel, String> {
         key_file: None,
         command: Some(command.iter().map(|word| (*word).to_owned()).collect()),
         replies: None,
+        concurrency: None,
     };
     let mut model = config.models["sonnet"].clone();
     model.provider = "mine".into();

@@ -45,7 +45,7 @@ impl Http {
         let (name, status) = (&self.provider, answer.status);
         let said = self.said(&answer.body);
         if status == 402 || is_out_of_money(&answer.body) {
-            return Err(CallError::Down(format!(
+            return Err(CallError::NoCredit(format!(
                 "the credit or quota of `{name}` is used up ({status}): {said}"
             ))
             .into());
@@ -64,7 +64,7 @@ impl Http {
                 retry_after: retry_after(&answer.headers),
             }),
             // The server's words are left out: some quote the key.
-            401 => Err(CallError::Setup(match &self.key {
+            401 => Err(CallError::KeyRefused(match &self.key {
                 Some(key) => format!("`{name}` refused the key (401); put a valid one into {}", key.origin()),
                 None => format!(
                     "`{name}` asks for a key (401); name its variable with `key-env` in `[providers.{name}]`"

@@ -53,6 +53,8 @@ fn message(answer: Answer) -> String {
     match seen.answer.unwrap_err() {
         CallError::Setup(text) => format!("setup: {text}"),
         CallError::Down(text) => format!("down: {text}"),
+        CallError::NoCredit(text) => format!("no credit: {text}"),
+        CallError::KeyRefused(text) => format!("key refused: {text}"),
         other => format!("{other:?}"),
     }
 }
@@ -101,16 +103,16 @@ fn a_wait_beyond_the_deadline_is_not_begun() {
 #[test]
 fn what_will_not_pass_is_said_at_once() {
     let quoted = Answer::error(401, "authentication_error", "Incorrect API key provided: sk-secret");
-    insta::assert_snapshot!(message(quoted), @"setup: `mock` refused the key (401); put a valid one into the variable `OPENAI_API_KEY`");
+    insta::assert_snapshot!(message(quoted), @"key refused: `mock` refused the key (401); put a valid one into the variable `OPENAI_API_KEY`");
     let region = Answer::error(403, "permission_error", "no access for sk-secret");
     insta::assert_snapshot!(message(region), @"setup: `mock` denied the use of the key in the variable `OPENAI_API_KEY` (403): no access for [key]");
     insta::assert_snapshot!(message(Answer::error(422, "invalid", "temperature\n is odd")), @"setup: `mock` rejected the request (422): temperature is odd");
     insta::assert_snapshot!(message(Answer::error(413, "request_too_large", "too large")), @"setup: `mock` rejected the request (413): too large");
-    insta::assert_snapshot!(message(Answer::status(402, json!({"detail": "pay first"}))), @"down: the credit or quota of `mock` is used up (402): pay first");
+    insta::assert_snapshot!(message(Answer::status(402, json!({"detail": "pay first"}))), @"no credit: the credit or quota of `mock` is used up (402): pay first");
     let quota = Answer::error(429, "insufficient_quota", "You exceeded your current quota");
-    insta::assert_snapshot!(message(quota), @"down: the credit or quota of `mock` is used up (429): You exceeded your current quota");
+    insta::assert_snapshot!(message(quota), @"no credit: the credit or quota of `mock` is used up (429): You exceeded your current quota");
     let credit = Answer::error(400, "invalid_request_error", "Your credit balance is too low to go on");
-    insta::assert_snapshot!(message(credit), @"down: the credit or quota of `mock` is used up (400): Your credit balance is too low to go on");
+    insta::assert_snapshot!(message(credit), @"no credit: the credit or quota of `mock` is used up (400): Your credit balance is too low to go on");
 }
 
 #[test]
