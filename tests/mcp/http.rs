@@ -317,7 +317,7 @@ fn many_call_at_once_and_nothing_is_lost() {
 
 #[test]
 fn a_silent_session_ends() {
-    let (_world, http) = served("session-timeout = \"300ms\"\n");
+    let (_world, http) = served("session-timeout = \"1s\"\n");
     let client = Client::with_session(&http, &http.full);
     let deadline = Instant::now() + PATIENCE;
     // A stream that only listens says nothing either: it ends with its session.
