@@ -105,6 +105,12 @@ const SESSION: &[&[&str]] = &[
     &["undo", "999999"],
     &["agent", "undo", "{run}"],
     &["agent", "undo", "{run}"],
+    &["agent", "pause", "linker", "--note", "too eager"],
+    &["agent", "pause", "linker", "--until", "2001-01-01"],
+    &["agent", "list"],
+    &["agent", "resume", "linker"],
+    &["agent", "resume", "linker"],
+    &["agent", "pause", "nobody"],
     &[
         "write",
         "Dr. Smith split a page. It was in the journal. It was late. He slept.",

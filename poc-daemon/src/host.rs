@@ -3,7 +3,9 @@
 use crate::serve::rest::MCP_PATH;
 use crate::shared::Shared;
 use poc_memory::agent::model::{Models, Stop};
-use poc_memory::agent::{Catalog, ledger};
+use poc_memory::agent::pause::Paused;
+use poc_memory::agent::schedule::local_zone;
+use poc_memory::agent::{Catalog, agenda, ledger};
 use poc_memory::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host};
 use std::collections::BTreeMap;
@@ -33,7 +35,17 @@ impl Daemon for Shared {
         let mut agents = BTreeMap::new();
         let mut problems = catalog.problems.clone();
         for (name, entry) in &catalog.agents {
-            *agents.entry(entry.standing().to_owned()).or_default() += 1;
+            let paused = match ledger::state(&self.memory, name) {
+                Ok(state) => entry.paused(&state, self.memory.now()),
+                Err(error) => {
+                    problems.push(error.line());
+                    None
+                }
+            };
+            *agents.entry(entry.standing(paused.as_ref()).to_owned()).or_default() += 1;
+            // What a person wanted is no problem.
+            let failing = paused.filter(|paused| matches!(paused, Paused::Failing { .. }));
+            problems.extend(failing.map(|paused| format!("agent `{name}`: {}", paused.line(name))));
             problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
         }
         let running = ledger::running(&self.memory).unwrap_or_else(|error| {
@@ -41,6 +53,10 @@ impl Daemon for Shared {
             Vec::new()
         });
         problems.extend(self.models.left_alone(&self.memory.config, self.memory.now()));
+        let next = agenda::upcoming(&self.memory, &catalog, local_zone()).unwrap_or_else(|error| {
+            problems.push(error.line());
+            None
+        });
         let state = self.state.lock();
         let (config, address) = (&self.memory.config, self.http.get());
         DaemonStatus {
@@ -53,7 +69,7 @@ impl Daemon for Shared {
             mcp: address.filter(|_| config.mcp.http).map(|address| format!("http://{address}{MCP_PATH}")),
             agents,
             running: running.into_iter().map(|run| run.agent).collect(),
-            next: state.next.clone(),
+            next,
             reloaded: state.reloaded,
             problems,
             recovered: self.memory.store.recovery().notes.clone(),

@@ -48,10 +48,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         let (asking, looking, pending) = (shared.clone(), agenda.clone(), executor.pending());
         let looked = blocking("a look at what is due", move || {
             let moment = Moment::now(&asking.memory, local_zone());
-            let mut agenda = looking.lock();
-            let slots = agenda.look(&asking.memory, catalog, moment, &pending);
-            asking.state.lock().next = agenda.next();
-            Ok(slots)
+            Ok(looking.lock().look(&asking.memory, catalog, moment, &pending))
         });
         looked.await.unwrap_or_default().into_iter().for_each(|slot| executor.start(slot));
     }

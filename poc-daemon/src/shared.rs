@@ -40,8 +40,6 @@ pub(crate) struct Shared {
 /// What `daemon status` tells about the moment.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// The agent that is due next, and when.
-    pub(crate) next: Option<(String, Timestamp)>,
     /// When agents were last reloaded.
     pub(crate) reloaded: Option<Timestamp>,
 }

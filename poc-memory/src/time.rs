@@ -1,7 +1,9 @@
 //! Time as an argument: instants, durations as people write them, and the clock.
 
+mod deadline;
 mod moment;
 
+pub use deadline::Deadline;
 pub use moment::Moment;
 
 use crate::error::{Error, Result};

@@ -3,12 +3,13 @@
 //! waiting are the daemon's.
 
 use super::due::{self, Decision, Moment, Past};
-use super::ledger::{self, Reason, Run, Status};
+use super::ledger::{self, AgentState, Reason, Run, Status};
 use super::run::{self, Options, Trigger};
 use super::{Catalog, Entry};
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::time::Timestamp;
+use chrono_tz::Tz;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,18 +36,6 @@ impl Agenda {
     /// Whether anything can be due: an instant has come, agents changed or the clock went back.
     pub fn asks(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
         self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
-    }
-
-    /// The agent that runs next, and when.
-    pub fn next(&self) -> Option<(String, Timestamp)> {
-        let entry = |agent| self.catalog.as_ref()?.agents.get(agent)?.definition.as_ref();
-        // The slots of a disabled agent come too: to leave their rows.
-        let runs = |agent| entry(agent).is_some_and(|definition| definition.enabled);
-        self.next
-            .iter()
-            .filter(|(agent, _)| runs(agent.as_str()))
-            .min_by_key(|(_, next)| **next)
-            .map(|(agent, next)| (agent.clone(), *next))
     }
 
     /// Looks at the agents whose instant has come: writes the rows of what is not run and returns
@@ -112,6 +101,29 @@ impl Agenda {
     fn is_stale(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
         now < self.looked || self.catalog.as_ref().is_none_or(|known| !Arc::ptr_eq(known, catalog))
     }
+}
+
+/// When an agent runs next by itself, which it does not while it is switched off or paused.
+pub fn next(name: &str, entry: &Entry, state: &AgentState, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+    let definition = entry.definition.as_ref().filter(|definition| definition.enabled)?;
+    let from = match entry.paused(state, now) {
+        None => now,
+        // A slot at the very end of a pause runs.
+        Some(paused) => Timestamp(paused.until()?.0 - 1),
+    };
+    due::next(name, definition, from, zone)
+}
+
+/// The agent that runs next, and when.
+pub fn upcoming(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(String, Timestamp)>> {
+    let mut first: Option<(String, Timestamp)> = None;
+    for (name, entry) in &catalog.agents {
+        let next = next(name, entry, &ledger::state(memory, name)?, memory.now(), zone);
+        if let Some(next) = next.filter(|next| first.as_ref().is_none_or(|(_, first)| next < first)) {
+            first = Some((name.clone(), next));
+        }
+    }
+    Ok(first)
 }
 
 /// Runs a slot whose turn has come, with the agent as it stands now. What stands in its way by now

@@ -3,6 +3,8 @@
 mod folder;
 mod memo;
 
+use super::ledger::AgentState;
+use super::pause::Paused;
 use super::schedule::Schedule;
 use super::{Context, Definition};
 use crate::embedded;
@@ -50,8 +52,22 @@ impl Entry {
             && definition(self) == definition(other)
     }
 
-    /// How the agent stands, in a word: `ok`, `on-demand`, `disabled`, `last-good` or `invalid`.
-    pub fn standing(&self) -> &'static str {
+    /// Whether the agent rests at an instant, and why.
+    pub fn paused(&self, state: &AgentState, now: Timestamp) -> Option<Paused> {
+        let after = self.definition.as_ref().map_or(0, |definition| definition.failure.pause_after);
+        Paused::of(after, state, now)
+    }
+
+    /// How the agent stands, in a word: `ok`, `on-demand`, `disabled`, `paused`, `last-good` or
+    /// `invalid`.
+    pub fn standing(&self, paused: Option<&Paused>) -> &'static str {
+        match self.file_standing() {
+            "ok" | "on-demand" | "last-good" if paused.is_some() => "paused",
+            standing => standing,
+        }
+    }
+
+    fn file_standing(&self) -> &'static str {
         match (self.state, &self.definition) {
             (EntryState::Invalid, _) | (_, None) => "invalid",
             (EntryState::LastGood, _) => "last-good",

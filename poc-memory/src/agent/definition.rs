@@ -42,6 +42,8 @@ pub struct Definition {
     pub limits: Limits,
     /// How a failed call is repeated.
     pub retry: Retry,
+    /// What follows from runs that fail.
+    pub failure: Failure,
 }
 
 /// What an agent file refers to beyond itself.
@@ -189,6 +191,13 @@ pub struct Retry {
     pub attempts: u32,
     /// Correction turns when a reply does not validate.
     pub repair: u32,
+}
+
+/// `[failure]`.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Failed runs in a row after which the agent rests until a person lets it go on; 0 is never.
+    pub pause_after: u32,
 }
 
 impl Definition {

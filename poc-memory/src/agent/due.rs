@@ -7,7 +7,8 @@
 
 use super::Catalog;
 use super::definition::{Definition, ScheduleRules};
-use super::ledger::{AgentState, Reason};
+use super::ledger::{AgentState, Pause, Reason};
+use super::pause::Paused;
 use super::schedule::{self, Schedule};
 use crate::memory::Memory;
 use crate::time::{Span, Timestamp};
@@ -123,13 +124,15 @@ struct Agent<'a> {
     enabled: bool,
     schedule: &'a Schedule,
     rules: &'a ScheduleRules,
+    pause_after: u32,
     since: Timestamp,
 }
 
 impl<'a> Agent<'a> {
     fn of(name: &'a str, definition: &'a Definition, since: Timestamp) -> Agent<'a> {
-        let Definition { enabled, execution, schedule: rules, .. } = definition;
-        Agent { name, enabled: *enabled, schedule: &execution.schedule, rules, since }
+        let Definition { enabled, execution, schedule: rules, failure, .. } = definition;
+        let (enabled, schedule, pause_after) = (*enabled, &execution.schedule, failure.pause_after);
+        Agent { name, enabled, schedule, rules, pause_after, since }
     }
 
     fn zone(&self, otherwise: Tz) -> Tz {
@@ -217,6 +220,8 @@ impl Question<'_> {
         let resting = |ended: Timestamp| ended <= now && now < ended.plus(rules.cooldown);
         if !self.agent.enabled {
             Some((false, Reason::Disabled))
+        } else if self.pauses(start) {
+            Some((false, Reason::Paused))
         } else if late && !rules.catch_up {
             Some((true, Reason::CatchUpOff))
         } else if waited || late && slot < earliest {
@@ -230,6 +235,13 @@ impl Question<'_> {
         } else {
             None
         }
+    }
+
+    /// Whether the agent rests now, or rested when a slot came.
+    fn pauses(&self, start: Timestamp) -> bool {
+        let rested = |pause: &Pause| pause.since <= start && pause.holds(start);
+        let Question { agent, past: Past { state, .. }, moment } = self;
+        state.pause().is_some_and(rested) || Paused::of(agent.pause_after, state, moment.now).is_some()
     }
 
     /// Accounts for the slots between the last known one and the one that is decided about.
@@ -248,6 +260,8 @@ impl Question<'_> {
         };
         if !self.agent.enabled {
             missed(known, until, Reason::Disabled);
+        } else if self.pauses(self.agent.start(slot)) {
+            missed(known, until, Reason::Paused);
         } else if !rules.catch_up {
             missed(known, until, Reason::CatchUpOff);
         } else {

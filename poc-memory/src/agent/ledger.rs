@@ -4,9 +4,9 @@ mod before;
 mod book;
 mod state;
 
-pub use book::{abandon, claim, close, find, interrupt_others, leave, rows, running};
+pub use book::{abandon, change, claim, close, find, interrupt_others, leave, rows, running};
 pub(super) use book::{end, expect_running, get};
-pub use state::{AgentState, Last, state};
+pub use state::{AgentState, Last, Pause, state};
 
 use super::definition::{ActionKind, Mode};
 use crate::graph::{NodeId, RunId};

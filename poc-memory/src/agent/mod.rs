@@ -9,6 +9,7 @@ pub mod definition;
 pub mod due;
 pub mod ledger;
 pub mod model;
+pub mod pause;
 pub mod permit;
 pub mod prompt;
 pub mod proposal;

@@ -9,6 +9,7 @@ use super::action;
 use super::apply;
 use super::ledger::{self, Call, Reason, Run, Status};
 use super::model::{CallError, Failed, Model, Models, Reply, Request, Spent, Stop};
+use super::pause;
 use super::prompt::{self, Prompt};
 use super::reply::{self, Answer};
 use super::selection::{self, Choice, Scope, Selection};
@@ -173,15 +174,27 @@ impl Attempt<'_> {
         let (status, reason, message) = match self.work(&mut row) {
             Ok(row) => return Ok(row),
             Err(Ending::Broken(error)) => return Err(error),
-            Err(Ending::Skipped(reason, message)) => (Status::Skipped, Some(reason), message),
-            Err(Ending::Failed(status, reason, message)) => (status, reason, Some(message)),
+            Err(Ending::Skipped(reason, message)) => {
+                (Status::Skipped, Some(reason), message.map(|message| reply::short(&message)))
+            }
+            Err(Ending::Failed(status, reason, message)) => (status, reason, Some(self.failed(status, message))),
         };
-        row.message = message.map(|message| reply::short(&message));
+        row.message = message;
         row.finish(self.memory, status, reason);
         if !self.options.dry_run {
             ledger::close(self.memory, &row)?;
         }
         Ok(row)
+    }
+
+    /// The message of a run that failed.
+    fn failed(&self, status: Status, message: String) -> String {
+        let message = reply::short(&message);
+        let counts = matches!(status, Status::Failed | Status::TimedOut) && !self.options.dry_run;
+        match pause::told(self.memory, self.definition).filter(|_| counts) {
+            Some(told) => format!("{message}; {told}"),
+            None => message,
+        }
     }
 
     fn work(&self, row: &mut Run) -> Result<Run, Ending> {

@@ -3,6 +3,7 @@
 mod before;
 mod files;
 mod models;
+mod pauses;
 mod prompts;
 mod proposals;
 mod runs;

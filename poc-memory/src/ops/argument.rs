@@ -7,7 +7,7 @@ use crate::config::bounds;
 use crate::error::Error;
 use crate::graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
 use crate::memory::weigh::Change;
-use crate::time::{Moment, Timestamp};
+use crate::time::{Deadline, Moment, Timestamp};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use schemars::JsonSchema;
@@ -111,6 +111,11 @@ pub(super) fn time(word: &str) -> Result<Timestamp, String> {
 /// A moment.
 pub(super) fn moment(word: &str) -> Result<Moment, String> {
     Moment::parse(word).map_err(said)
+}
+
+/// A moment to come.
+pub(super) fn deadline(word: &str) -> Result<Deadline, String> {
+    Deadline::parse(word).map_err(said)
 }
 
 /// The count a request gives, else that of a setting, whose bounds hold for both.

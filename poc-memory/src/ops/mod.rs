@@ -130,6 +130,8 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<agent::History>(),
     OpDef::of::<agent::Inspect>(),
     OpDef::of::<agent::Undo>(),
+    OpDef::of::<agent::Pause>(),
+    OpDef::of::<agent::Resume>(),
     OpDef::of::<daemon::Status>(),
     OpDef::of::<daemon::Stop>(),
 ];

@@ -4,7 +4,7 @@ mod prompt;
 
 use super::file::{File, Placed, Section};
 use super::{
-    ActionKind, Context, Definition, Execution, Freshness, Limits, Mode, Prompt, Query, Retry, ScheduleRules,
+    ActionKind, Context, Definition, Execution, Failure, Freshness, Limits, Mode, Prompt, Query, Retry, ScheduleRules,
 };
 use crate::agent::check;
 use crate::agent::schedule::Schedule;
@@ -77,6 +77,7 @@ impl<'a> Reader<'a> {
         let schedule = self.schedule(&root.section("schedule"));
         let limits = self.limits(&root.section("limits"), actions);
         let retry = self.retry(&root.section("retry"));
+        let failure = self.failure(&root.section("failure"));
         let prompt = prompt?;
         let (description, enabled) = (root.get("description")?.value, root.get("enabled")?.value);
         let mode = root.one_of("mode", &[("apply", Mode::Apply), ("observe", Mode::Observe)])?;
@@ -95,6 +96,7 @@ impl<'a> Reader<'a> {
             schedule: schedule?,
             limits,
             retry: retry?,
+            failure: failure?,
         })
     }
 
@@ -301,6 +303,14 @@ impl<'a> Reader<'a> {
             u32::try_from(placed.value).ok()
         };
         Some(Retry { attempts: count("attempts", 1)?, repair: count("repair", 0)? })
+    }
+
+    fn failure(&self, section: &Section<'a>) -> Option<Failure> {
+        section.refuse_unknown(&[]);
+        let after: Placed<usize> = section.get("pause-after")?;
+        let rule = "give a number from 0 to 1000; 0 is never";
+        section.expect("pause-after", &after, after.value <= 1000, rule);
+        Some(Failure { pause_after: u32::try_from(after.value).ok()? })
     }
 }
 

@@ -11,6 +11,7 @@ struct World {
     schedule: Schedule,
     rules: ScheduleRules,
     enabled: bool,
+    pause_after: u32,
     since: Timestamp,
     past: Past,
 }
@@ -26,6 +27,7 @@ fn world(schedule: &str) -> World {
             cooldown: Span(0),
         },
         enabled: true,
+        pause_after: 0,
         since: at("2026-11-01T00:00:00Z"),
         past: Past::default(),
     }
@@ -33,8 +35,9 @@ fn world(schedule: &str) -> World {
 
 impl World {
     fn agent(&self) -> Agent<'_> {
-        let World { schedule, rules, enabled, since, .. } = self;
-        Agent { name: "linker", enabled: *enabled, schedule, rules, since: *since }
+        let World { schedule, rules, enabled, pause_after, since, .. } = self;
+        let (enabled, pause_after, since) = (*enabled, *pause_after, *since);
+        Agent { name: "linker", enabled, schedule, rules, pause_after, since }
     }
 
     fn decide(&self, now: Timestamp) -> Vec<Decision> {

@@ -63,6 +63,21 @@ pub fn find(memory: &Memory, id: &str) -> Result<Run> {
     }
 }
 
+/// Changes what is known of an agent in a transaction of its own.
+pub fn change(
+    memory: &Memory,
+    agent: &str,
+    cause: Cause,
+    change: impl Fn(&mut AgentState) -> Result<()>,
+) -> Result<()> {
+    let committed = memory.store.transact(cause, |tx| {
+        let mut state = state::get(tx, agent)?;
+        change(&mut state)?;
+        state::put(tx, agent, &state)
+    });
+    committed.map(|_| ())
+}
+
 /// Claims a run of an agent: its row, and its slot when it has one. When the agent runs already
 /// the row that comes back is a skipped one. A slot that was claimed before is a conflict.
 pub fn claim(memory: &Memory, mut row: Run) -> Result<Run> {

@@ -29,6 +29,25 @@ pub struct AgentState {
     last: Option<Last>,
     failures: u32,
     spent: Vec<Spent>,
+    pause: Option<Pause>,
+}
+
+/// That a person has told an agent to rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// From when.
+    pub since: Timestamp,
+    /// Until when; `None` until it is told to go on.
+    pub until: Option<Timestamp>,
+    /// Why, in the person's words.
+    pub note: String,
+}
+
+impl Pause {
+    /// Whether it is in force at an instant. A clock that is set back ends none.
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
 }
 
 /// The slots of which something became, as stretches from a slot to a slot in their order.
@@ -70,6 +89,22 @@ struct Spent {
 
 impl Record for AgentState {
     const TABLE: Table = Table::AgentStates;
+    const VERSION: u8 = 2;
+
+    /// The first version knew of no pauses.
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
+        type First = (Settled, Option<Interrupted>, Option<RunId>, Option<Last>, u32, Vec<Spent>);
+        let read = |(settled, interrupted, running, last, failures, spent): First| AgentState {
+            settled,
+            interrupted,
+            running,
+            last,
+            failures,
+            spent,
+            pause: None,
+        };
+        (version == 1).then(|| postcard::from_bytes(body).map(read))
+    }
 }
 
 /// What is known of an agent.
@@ -160,6 +195,21 @@ impl AgentState {
     /// Runs that failed or timed out one after the other, up to now.
     pub fn failures(&self) -> u32 {
         self.failures
+    }
+
+    /// The pause a person has set last; it may be over.
+    pub fn pause(&self) -> Option<&Pause> {
+        self.pause.as_ref()
+    }
+
+    /// Has an agent rest.
+    pub fn set_pause(&mut self, pause: Pause) {
+        self.pause = Some(pause);
+    }
+
+    /// Has an agent go on: no pause holds, and runs that failed before count no more.
+    pub fn go_on(&mut self) {
+        (self.pause, self.failures) = (None, 0);
     }
 
     /// Runs begun from an instant on and before another, and US dollars they took. The instants are

@@ -108,7 +108,7 @@ max-usd-per-day = 1
     agents/tester.toml:24:11: `schedule.overlap` cannot be `queue`
       write `skip`
     agents/tester.toml:26:2: unknown key `budget`
-      known here: `description`, `enabled`, `execution`, `freshness`, `limits`, `mode`, `prompt`, `query`, `retry`, `schedule`
+      known here: `description`, `enabled`, `execution`, `failure`, `freshness`, `limits`, `mode`, `prompt`, `query`, `retry`, `schedule`
     "#);
 }
 
@@ -384,6 +384,8 @@ proptest! {
                         prop_assert!(!Catalog::load(&world.memory).unwrap().agents.contains_key("mine"));
                     }
                     world.file("agents/mine.toml", &SEED.replace("limit:20", &format!("limit:{edit}")));
+                    // A file that no look ever finds is gone.
+                    prop_assert_eq!(Catalog::load(&world.memory).unwrap().agents["mine"].since, first);
                 }
                 Step::Look { minutes } => {
                     world.clock.advance(Span(minutes * Span::MINUTE.0));

@@ -1,7 +1,7 @@
 //! `agent list`
 
 use crate::agent::schedule::local_zone;
-use crate::agent::{Entry, due, ledger, model, selection};
+use crate::agent::{Entry, agenda, ledger, model, selection};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::memory::freshness::{self, AsOf, Freshness};
@@ -35,8 +35,8 @@ pub(crate) struct Agents {
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) description: String,
-    /// `ok`, `last-good` (the file is broken, its last good version goes on), `invalid`, `disabled`
-    /// or `on-demand`.
+    /// `ok`, `last-good` (the file is broken, its last good version goes on), `invalid`, `disabled`,
+    /// `paused` or `on-demand`.
     pub(super) state: String,
     /// As written in the file.
     pub(super) schedule: Option<String>,
@@ -46,6 +46,9 @@ pub(super) struct Row {
     pub(super) last: Option<Timestamp>,
     /// How that run ended.
     pub(super) last_status: Option<String>,
+    /// Why and how long it rests; absent when it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) paused: Option<String>,
     /// Nodes it would look at now.
     pub(super) stale: Option<usize>,
     /// The model it names.
@@ -88,6 +91,9 @@ impl Op for List {
         }
         let mut text = table(&rows);
         for agent in &output.agents {
+            if let Some(paused) = &agent.paused {
+                text.push_str(&format!("\n{}: {paused}\n", agent.name));
+            }
             match (&agent.error, agent.errors.is_empty()) {
                 (Some(error), true) => text.push_str(&format!("\n{}: {error}\n", agent.name)),
                 (_, false) => {
@@ -105,9 +111,9 @@ impl Op for List {
 /// How an agent stands.
 pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
     let definition = entry.definition.as_deref();
-    let last = ledger::state(memory, name)?.last();
-    let enabled = definition.filter(|definition| definition.enabled);
-    let next = enabled.and_then(|definition| due::next(name, definition, memory.now(), local_zone()));
+    let (state, now) = (ledger::state(memory, name)?, memory.now());
+    let (last, paused) = (state.last(), entry.paused(&state, now));
+    let next = agenda::next(name, entry, &state, now, local_zone());
     let stale = definition.and_then(|definition| selection::backlog_at_hand(memory, definition));
     let model = definition.map(|definition| definition.execution.model.clone());
     // One that can be called is enough.
@@ -120,11 +126,12 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
     Ok(Row {
         name: name.to_owned(),
         description: definition.map_or_else(String::new, |definition| definition.description.clone()),
-        state: entry.standing().to_owned(),
+        state: entry.standing(paused.as_ref()).to_owned(),
         schedule: definition.map(|definition| definition.execution.schedule.to_string()),
         next,
         last: last.map(|last| last.ended),
         last_status: last.map(|last| last.status.name().to_owned()),
+        paused: paused.map(|paused| paused.line(name)),
         stale,
         error: first.or_else(missing),
         model,

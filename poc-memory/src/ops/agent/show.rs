@@ -89,6 +89,9 @@ impl Op for Show {
             let _ = writeln!(text, "  {name:<10}{value}");
         };
         line("state", &agent.state);
+        if let Some(paused) = &agent.paused {
+            line("rests", paused);
+        }
         line("schedule", agent.schedule.as_deref().unwrap_or("-"));
         line("next", &minute(agent.next));
         let last = agent.last_status.as_ref().map_or_else(String::new, |status| format!(" {status}"));

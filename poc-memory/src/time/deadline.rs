@@ -1,0 +1,98 @@
+//! A moment to come, as people name it: an instant, a date, or how long from now.
+
+use super::{Span, Timestamp};
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A moment to come, written `2026-11-21T08:00:00Z`, `2026-11-21` (its midnight in UTC) or `7d` (in so
+/// long).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deadline {
+    /// An instant.
+    At(Timestamp),
+    /// So long from now.
+    In(Span),
+}
+
+impl Deadline {
+    /// Reads an instant, a date, or a duration with its unit.
+    pub fn parse(text: &str) -> Result<Deadline> {
+        let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
+        match (Timestamp::parse(text), Span::parse(text)) {
+            (Ok(at), _) => Ok(Deadline::At(at)),
+            (_, Ok(span)) if has_unit => Ok(Deadline::In(span)),
+            _ => Err(Error::invalid(format!("`{text}` is not a time"))
+                .hint("write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long from now: `7d`, `24h`, `30m`")),
+        }
+    }
+
+    /// The instant, when it is `now`; what is further ahead than calendars reach is where they end.
+    pub fn from(self, now: Timestamp) -> Timestamp {
+        match self {
+            Deadline::At(at) => at,
+            Deadline::In(span) => now.plus(span).min(Timestamp::LATEST),
+        }
+    }
+}
+
+impl fmt::Display for Deadline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Deadline::At(at) => write!(f, "{at}"),
+            Deadline::In(span) => write!(f, "{span}"),
+        }
+    }
+}
+
+impl Serialize for Deadline {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Deadline {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Deadline::parse(&text).map_err(|error| {
+            serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
+        })
+    }
+}
+
+impl schemars::JsonSchema for Deadline {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Deadline".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "pattern": r"^([0-9]+(w|d|h|m|s|ms)|[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ].+)?)$",
+            "description": "an instant (2026-11-21T08:00:00Z), a date, or how long from now (7d, 24h)"
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_read_back_as_they_are_written() {
+        let now = Timestamp::parse("2026-11-21T08:00:00Z").unwrap();
+        for (text, instant) in [
+            ("2026-11-22", "2026-11-22T00:00:00.000Z"),
+            ("2026-11-21T10:00:00+02:00", "2026-11-21T08:00:00.000Z"),
+            ("7d", "2026-11-28T08:00:00.000Z"),
+            ("90m", "2026-11-21T09:30:00.000Z"),
+        ] {
+            let deadline = Deadline::parse(text).unwrap();
+            assert_eq!(deadline.from(now).to_string(), instant, "{text}");
+            assert_eq!(Deadline::parse(&deadline.to_string()).unwrap(), deadline, "{text}");
+        }
+        assert_eq!(Deadline::In(Span(i64::MAX)).from(now), Timestamp::LATEST);
+        for text in ["", "7", "tomorrow", "2026-11-31"] {
+            assert!(Deadline::parse(text).is_err(), "{text}");
+        }
+    }
+}
