@@ -177,7 +177,9 @@ impl Attempt<'_> {
             Err(Ending::Skipped(reason, message)) => {
                 (Status::Skipped, Some(reason), message.map(|message| reply::short(&message)))
             }
-            Err(Ending::Failed(status, reason, message)) => (status, reason, Some(self.failed(status, message))),
+            Err(Ending::Failed(status, reason, message)) => {
+                (status, reason, Some(self.failed(status, message)))
+            }
         };
         row.message = message;
         row.finish(self.memory, status, reason);

@@ -22,8 +22,9 @@ impl Deadline {
         match (Timestamp::parse(text), Span::parse(text)) {
             (Ok(at), _) => Ok(Deadline::At(at)),
             (_, Ok(span)) if has_unit => Ok(Deadline::In(span)),
-            _ => Err(Error::invalid(format!("`{text}` is not a time"))
-                .hint("write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long from now: `7d`, `24h`, `30m`")),
+            _ => Err(Error::invalid(format!("`{text}` is not a time")).hint(
+                "write `2026-11-21`, `2026-11-21T08:00:00Z`, or how long from now: `7d`, `24h`, `30m`",
+            )),
         }
     }
 

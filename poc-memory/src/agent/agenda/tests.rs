@@ -80,7 +80,10 @@ impl World {
 fn nothing_is_looked_at_before_its_instant() {
     let mut world = world(&[("daily", "\"daily at 03:30\""), ("asked", "\"on-demand\"")]);
     assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
-    assert_eq!(upcoming(&world.memory, &world.catalog, Tz::UTC).unwrap(), Some(("daily".into(), at("2026-11-21T03:30:00Z"))));
+    assert_eq!(
+        upcoming(&world.memory, &world.catalog, Tz::UTC).unwrap(),
+        Some(("daily".into(), at("2026-11-21T03:30:00Z")))
+    );
     assert_eq!(world.look("2026-11-21T03:29:59Z"), None);
     assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
     assert_eq!(world.look("2026-11-21T03:30:01Z"), None);

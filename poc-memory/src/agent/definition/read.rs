@@ -4,7 +4,8 @@ mod prompt;
 
 use super::file::{File, Placed, Section};
 use super::{
-    ActionKind, Context, Definition, Execution, Failure, Freshness, Limits, Mode, Prompt, Query, Retry, ScheduleRules,
+    ActionKind, Context, Definition, Execution, Failure, Freshness, Limits, Mode, Prompt, Query, Retry,
+    ScheduleRules,
 };
 use crate::agent::check;
 use crate::agent::schedule::Schedule;

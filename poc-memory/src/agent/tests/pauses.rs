@@ -49,7 +49,10 @@ fn skipped(world: &World, reason: Reason) -> usize {
 fn an_agent_that_is_paused_leaves_rows_and_goes_on_by_itself() {
     let world = World::new();
     world.note("a", "about page splits");
-    let entry = entry(agent("\"link-add\"", "schedule = \"every 1h\"\n[freshness]\nwindow = \"1d\"\n"), world.memory.now());
+    let entry = entry(
+        agent("\"link-add\"", "schedule = \"every 1h\"\n[freshness]\nwindow = \"1d\"\n"),
+        world.memory.now(),
+    );
     let (catalog, mut agenda) = (catalog_of(&entry), Agenda::default());
     assert_eq!(hours(&world, &mut agenda, &catalog, 2), ["noop", "skipped"]);
 
@@ -90,9 +93,8 @@ fn an_agent_that_fails_too_often_is_paused_until_a_person_lets_it_go_on() {
     world.note("a", "about page splits");
     let definition = agent("\"link-add\"", "schedule = \"every 1h\"\n[failure]\npause-after = 3\n");
     let entry = entry(definition.clone(), world.memory.now());
-    let stands = |world: &World| {
-        entry.paused(&ledger::state(&world.memory, "tester").unwrap(), world.memory.now())
-    };
+    let stands =
+        |world: &World| entry.paused(&ledger::state(&world.memory, "tester").unwrap(), world.memory.now());
     let failed: Vec<Run> = (0..3).map(|_| world.run(&definition, &fails())).collect();
     assert_eq!(failed[1].message.as_deref(), Some("no answer"));
     assert_eq!(
