@@ -21,6 +21,8 @@ pub struct Prompt {
     pub system: String,
     /// The rendered template.
     pub text: String,
+    /// Bytes at the start of the text that are the same from run to run.
+    pub stable: usize,
 }
 
 /// Renders the prompt. Nodes at the end that do not fit are taken out of the selection.
@@ -33,7 +35,8 @@ pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selectio
         let tokens = tokens(&system) + tokens(&text);
         let limit = definition.prompt.max_tokens;
         if tokens <= limit {
-            return Ok(Prompt { system, text });
+            let stable = render::stable(definition, &text);
+            return Ok(Prompt { system, text, stable });
         }
         let kept = if definition.prompt.drop_tail {
             fitting(memory, definition, selection, &fence, tokens - limit)

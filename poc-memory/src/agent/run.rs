@@ -252,6 +252,7 @@ impl Attempt<'_> {
                     agent: &definition.name,
                     system: &prompt.system,
                     prompt: &prompt.text,
+                    stable: prompt.stable,
                     corrections: &corrections,
                     schema: &schema,
                     timeout: definition.execution.timeout,

@@ -76,6 +76,12 @@ fn references(text: &str) -> Vec<(String, usize)> {
     found
 }
 
+/// What stands before the first tag of a template.
+pub(super) fn head(text: &str) -> &str {
+    let first = ["{{", "{%", "{#"].into_iter().filter_map(|opener| text.find(opener)).min();
+    text.get(..first.unwrap_or(text.len())).unwrap_or(text)
+}
+
 fn next_tag(text: &str, from: usize) -> Option<(usize, &'static str)> {
     let rest = text.get(from..)?;
     let at = |opener: &'static str| rest.find(opener).map(|found| (from + found, opener));

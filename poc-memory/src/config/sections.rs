@@ -480,6 +480,10 @@ pub enum ProviderKind {
     Anthropic,
     /// Any server that speaks OpenAI's chat completions.
     Openai,
+    /// The server of llama.cpp.
+    LlamaCpp,
+    /// Ollama's own interface.
+    Ollama,
     /// A program: prompt on its standard input, reply on its standard output.
     Command,
     /// Recorded replies.
@@ -504,6 +508,9 @@ pub struct Provider {
     /// Program and arguments of a `command` provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
+    /// Environment variables that a `command` provider gets beside the usual ones, by their names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub env: Option<Vec<String>>,
     /// Folder of recorded replies of a `replay` provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,

@@ -1,41 +1,77 @@
-//! The Messages API of Anthropic (<https://docs.anthropic.com/en/api/messages>).
+//! The Messages API of Anthropic (<https://platform.claude.com/docs/en/api/messages>).
 //!
-//! The reply's schema is the input of the one tool the model is made to use: every model and every
-//! gateway of this API knows tools.
+//! The reply's schema is asked for natively, as the form of the output. Models and gateways that do not
+//! know that are given it as the input of a tool they must use; those that cannot be made to (a model that
+//! thinks) as one they may use.
 
-use super::conversation::{messages, room};
+use super::conversation::{follows, messages, room, schema_in_words};
 use super::cost::{Spent, Usage, with_lost};
-use super::http::{Http, Message, Progress};
+use super::http::{Failure, Http, Message, Part, Progress};
 use super::{CallError, Failed, Model, Reached, Reply, Request};
 use crate::config;
 use crate::time::Span;
+use parking_lot::Mutex;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 /// The version of the interface, sent with every request.
 const VERSION: &str = "2023-06-01";
-/// What writing to and reading from the prompt cache costs, as parts of the input price
-/// (<https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching>).
+/// What writing to and reading from the prompt cache costs where the settings do not say, as parts of
+/// the input price (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>).
 const CACHE_WRITTEN: f64 = 1.25;
 const CACHE_READ: f64 = 0.1;
 
 /// The provider `anthropic`.
 pub(super) struct Anthropic {
-    pub(super) http: Http,
-    pub(super) model: config::Model,
-    pub(super) calls: config::Calls,
+    http: Http,
+    model: config::Model,
+    calls: config::Calls,
+    /// The form that its server is known to take.
+    form: Mutex<Form>,
+}
+
+/// How the shape of the reply is asked for, the strictest way first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The output itself is held to the schema.
+    Native,
+    /// It is the input of a tool that must be used.
+    Tool,
+    /// It is the input of a tool that may be used, and the prompt says it in words.
+    Offered,
+}
+
+impl Form {
+    fn weaker(self) -> Option<Form> {
+        match self {
+            Form::Native => Some(Form::Tool),
+            Form::Tool => Some(Form::Offered),
+            Form::Offered => None,
+        }
+    }
 }
 
 impl Model for Anthropic {
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
-        let body = self.body(request)?;
-        let message = Message::post(self.url("messages"), self.headers(), &body);
         let progress = Progress::begun(request.timeout);
-        let answer = self.http.post(&message, request, &progress);
+        let mut form = *self.form.lock();
+        let answer = loop {
+            let message = Message::post(self.url("messages"), self.headers(), &self.body(request, form)?);
+            let answer = self.http.post(&message, request, &progress);
+            match (&answer, form.weaker()) {
+                (Err(Failure::Part(Part::Form, ..)), Some(weaker)) => form = weaker,
+                _ => break answer,
+            }
+        };
         let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
-        let most = || Spent::most(&self.model, &self.calls, request);
-        with_lost(answer.and_then(|answer| self.read(&answer)), progress.lost(), most)
+        let reply = answer.and_then(|answer| self.read(&answer));
+        if let Ok(reply) = &reply {
+            // A server that took the form and did not keep to it is asked in another way from now on.
+            let kept = follows(reply.structured.as_ref(), request.schema);
+            *self.form.lock() = if kept { form } else { form.weaker().unwrap_or(form) };
+        }
+        with_lost(reply, progress.lost(), || Spent::most(&self.model, &self.calls, request))
     }
 
     fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
@@ -45,6 +81,10 @@ impl Model for Anthropic {
 }
 
 impl Anthropic {
+    pub(super) fn new(http: Http, model: config::Model, calls: config::Calls) -> Anthropic {
+        Anthropic { http, model, calls, form: Mutex::new(Form::Native) }
+    }
+
     fn url(&self, path: &str) -> Url {
         if self.http.base_ends_with("/v1") {
             self.http.url(path)
@@ -59,25 +99,32 @@ impl Anthropic {
         std::iter::once(version).chain(key.map(|key| (HeaderName::from_static("x-api-key"), key))).collect()
     }
 
-    fn body(&self, request: &Request<'_>) -> Result<Value, CallError> {
+    fn body(&self, request: &Request<'_>, form: Form) -> Result<Value, CallError> {
+        let words = if form == Form::Offered { schema_in_words(request) } else { String::new() };
         let mut body = json!({
             "model": self.model.id,
             "max_tokens": room(&self.model, &self.calls, request)?,
-            "messages": messages(request, ""),
-            "tools": [{
+            "messages": cached(request, messages(request, &words)),
+        });
+        let Some(fields) = body.as_object_mut() else { return Ok(body) };
+        if form == Form::Native {
+            let format = json!({"type": "json_schema", "schema": request.schema});
+            fields.insert("output_config".into(), json!({"format": format}));
+        } else {
+            let tool = json!({
                 "name": "reply",
                 "description": "Gives your answer. Use it exactly once.",
                 "input_schema": request.schema,
-            }],
-            "tool_choice": {"type": "tool", "name": "reply"},
-        });
-        if !request.system.is_empty()
-            && let Some(body) = body.as_object_mut()
-        {
-            // All that stands before the prompt is the same from run to run.
-            let block =
-                json!({"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}});
-            body.insert("system".into(), json!([block]));
+            });
+            fields.insert("tools".into(), json!([tool]));
+            let choice = match form {
+                Form::Tool => json!({"type": "tool", "name": "reply"}),
+                _ => json!({"type": "auto"}),
+            };
+            fields.insert("tool_choice".into(), choice);
+        }
+        if !request.system.is_empty() {
+            fields.insert("system".into(), json!([marked(request.system)]));
         }
         Ok(body)
     }
@@ -106,9 +153,30 @@ impl Anthropic {
             Some("refusal") => return failed(CallError::Refused(text)),
             _ => {}
         }
-        let structured = of_type("tool_use").find_map(|block| block.get("input")).cloned();
-        Ok(Reply { text: structured.as_ref().map_or(text, Value::to_string), structured, spent })
+        let used = of_type("tool_use").find_map(|block| block.get("input")).cloned();
+        let text = used.as_ref().map_or(text, Value::to_string);
+        let whole = || serde_json::from_str(text.trim()).ok().filter(Value::is_object);
+        Ok(Reply { structured: used.or_else(whole), text, spent })
     }
+}
+
+/// The messages with the end of what is the same from run to run marked for the cache.
+fn cached(request: &Request<'_>, mut messages: Vec<Value>) -> Vec<Value> {
+    let content = messages.first_mut().and_then(|first| first.get_mut("content"));
+    if let Some(content) = content
+        && let Some(text) = content.as_str().map(str::to_owned)
+        && let Some((stable, rest)) = text.split_at_checked(request.stable)
+        && !stable.trim().is_empty()
+        && !rest.trim().is_empty()
+    {
+        *content = json!([marked(stable), {"type": "text", "text": rest}]);
+    }
+    messages
+}
+
+/// A text up to which everything is to be cached.
+fn marked(text: &str) -> Value {
+    json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}})
 }
 
 fn usage(answer: &Value) -> Option<Usage> {

@@ -1,14 +1,17 @@
 //! A program as a model: the prompt on its standard input, the reply on its standard output.
 //!
 //! It runs in an empty folder of its own and in a process group of its own, which is killed as a
-//! whole when the time is over, when the call is stopped, and when the program itself has ended.
+//! whole when the time is over, when the call is stopped, and when the program itself has ended. Of the
+//! environment it gets what a program needs to find its own things, and what the settings name: the keys
+//! of other providers are none of its business.
 
 mod envelope;
 mod pipe;
 
 use super::conversation::transcript;
 use super::cost::{Spent, with_lost};
-use super::key::Environment;
+use super::http::{Progress, backoff};
+use super::key::{Environment, Key};
 use super::path_of;
 use super::stop::Waited;
 use super::{CallError, Failed, Model, Reply, Request};
@@ -27,6 +30,10 @@ use std::time::Duration;
 const STDERR_TAIL: usize = 8192;
 /// Characters of it that a message shows.
 const SAID: usize = 500;
+/// Variables every program gets, when they are set.
+const USUAL: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
+/// Tells the program, and what it starts, which agent calls.
+const MARKER: &str = "POC_MEMORY_AGENT";
 /// How long the pipes of a program that has ended may stay open.
 const PIPES_CLOSE: Duration = Duration::from_secs(2);
 
@@ -35,6 +42,8 @@ pub(super) struct CommandModel {
     model: config::Model,
     program: PathBuf,
     arguments: Vec<String>,
+    variables: Vec<(String, String)>,
+    key: Option<Key>,
     calls: Calls,
 }
 
@@ -53,7 +62,11 @@ impl CommandModel {
             ));
         };
         let program = find(program, environment)?;
-        Ok(CommandModel { model, program, arguments: arguments.to_vec(), calls })
+        let key = Key::find(provider, environment)?;
+        let own = provider.key_env.iter().chain(provider.env.iter().flatten()).map(String::as_str);
+        let variables = USUAL.into_iter().chain(own);
+        let variables = variables.filter_map(|name| Some((name.to_owned(), environment(name)?))).collect();
+        Ok(CommandModel { model, program, arguments: arguments.to_vec(), variables, key, calls })
     }
 }
 
@@ -78,40 +91,78 @@ fn find(program: &str, environment: Environment<'_>) -> Result<PathBuf, String> 
 
 impl Model for CommandModel {
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
-        if request.stop.is_stopped() {
-            return Err(CallError::Stopped.into());
+        let progress = Progress::begun(request.timeout);
+        let attempts = request.attempts.max(1);
+        let mut spent = Vec::new();
+        let mut attempt = 1;
+        loop {
+            let (mut failed, may_pass) = match self.attempt(request, &progress) {
+                Ok(mut reply) => {
+                    spent.append(&mut reply.spent);
+                    return Ok(Reply { spent, ..reply });
+                }
+                Err(failure) => failure,
+            };
+            spent.append(&mut failed.spent);
+            let delay = backoff(&self.calls, attempt, request.chance.bits());
+            if !may_pass || attempt == attempts || delay >= progress.remaining() {
+                return Err(Failed { spent, ..failed });
+            }
+            let (provider, delay_ms) = (&self.model.provider, delay.as_millis() as u64);
+            tracing::info!(provider, attempt, delay_ms, "{}", failed.error);
+            if request.stop.wait(delay, || None::<()>) != Waited::TimedOut {
+                return Err(Failed { error: CallError::Stopped, spent });
+            }
+            attempt += 1;
         }
+    }
+}
+
+impl CommandModel {
+    /// Runs the program once; a failure comes with whether it may pass.
+    fn attempt(&self, request: &Request<'_>, progress: &Progress) -> Result<Reply, (Failed, bool)> {
+        if request.stop.is_stopped() {
+            return Err((CallError::Stopped.into(), false));
+        }
+        let setup = |error: String| (Failed::from(CallError::Setup(error)), false);
         let folder = tempfile::tempdir().map_err(|error| {
-            CallError::Setup(format!("no folder can be made for `{}`: {error}", self.model.provider))
+            setup(format!("no folder can be made for `{}`: {error}", self.model.provider))
         })?;
         let mut child = Command::new(&self.program)
             .args(&self.arguments)
             .current_dir(folder.path())
+            .env_clear()
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .env(MARKER, request.agent)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
             .map_err(|error| {
-                CallError::Setup(format!(
+                setup(format!(
                     "`{}` of `{}` cannot be started: {error}",
                     self.program.display(),
                     self.model.provider
                 ))
             })?;
-        let running = Running::start(&mut child, transcript(request), self.calls.max_answer_bytes, request)?;
-        let waited = running.wait(request);
+        let running = Running::start(&mut child, transcript(request), self.calls.max_answer_bytes, request)
+            .map_err(|error| (error.into(), false))?;
+        let waited = running.wait(request, progress.remaining());
         let status = running.end(&mut child);
         let (outcome, lost) = match waited {
             Waited::Stopped => (Err(CallError::Stopped.into()), 1),
-            Waited::TimedOut => (Err(CallError::TimedOut(request.timeout).into()), 1),
+            Waited::TimedOut => (Err(progress.passed().into()), 1),
             Waited::Came(()) => self.read(status, &running, request),
         };
-        with_lost(outcome, lost, || Spent::most(&self.model, &self.calls, request))
+        let outcome = with_lost(outcome, lost, || Spent::most(&self.model, &self.calls, request));
+        // What was too long will be too long again.
+        outcome.map_err(|failed| {
+            let may_pass = matches!(failed.error, CallError::Down(_)) && lost == 0;
+            (failed, may_pass)
+        })
     }
-}
 
-impl CommandModel {
     /// What the program answered, and how many answers were lost.
     fn read(
         &self,
@@ -134,8 +185,9 @@ impl CommandModel {
         if !status.is_some_and(|status| status.success()) {
             let how = status.map_or_else(|| "an unknown status".into(), |status| status.to_string());
             let errors = running.errors.text();
-            let said = tail(if errors.trim().is_empty() { &output } else { &errors });
-            let error = CallError::Down(format!("`{}` ended with {how}: {said}", self.model.provider));
+            let reported = envelope::read(&output).err();
+            let said = reported.unwrap_or(if errors.trim().is_empty() { output.clone() } else { errors });
+            let error = self.down(&format!("ended with {how}"), &said);
             let spent = envelope::spent(&output).into_iter().collect();
             return (Err(Failed { error, spent }), 0);
         }
@@ -146,11 +198,27 @@ impl CommandModel {
         let outcome = match envelope::read(&output) {
             Ok(reply) => Ok(Reply { spent, ..reply }),
             Err(said) => {
-                let error = CallError::Down(format!("`{}` reports: {said}", self.model.provider));
+                let error = self.down("reports", &said);
                 Err(Failed { error, spent })
             }
         };
         (outcome, 0)
+    }
+
+    /// What a program's last words mean; those of `claude` are known
+    /// (<https://code.claude.com/docs/en/errors>).
+    fn down(&self, how: &str, said: &str) -> CallError {
+        let said = self.key.as_ref().map_or_else(|| said.to_owned(), |key| key.scrub(said));
+        let message = format!("`{}` {how}: {}", self.model.provider, tail(&said));
+        let said = said.to_lowercase();
+        let names = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        if names(&["credit balance is too low", "usage limit reached", "insufficient_quota"]) {
+            CallError::NoCredit(message)
+        } else if names(&["invalid api key", "please run /login", "authentication_error"]) {
+            CallError::KeyRefused(message)
+        } else {
+            CallError::Down(message)
+        }
     }
 }
 
@@ -205,10 +273,10 @@ impl Running {
     }
 
     /// Waits for the program's end, for too much output, for the deadline or for a stop.
-    fn wait(&self, request: &Request<'_>) -> Waited<()> {
-        request.stop.wait(request.timeout.std(), || {
-            (self.output.is_over() || self.ended.load(Ordering::Acquire)).then_some(())
-        })
+    fn wait(&self, request: &Request<'_>, limit: Duration) -> Waited<()> {
+        request
+            .stop
+            .wait(limit, || (self.output.is_over() || self.ended.load(Ordering::Acquire)).then_some(()))
     }
 
     /// Kills what is left of the group and collects the program's status.

@@ -20,6 +20,19 @@ pub(super) fn messages(request: &Request<'_>, last: &str) -> Vec<Value> {
     messages.into_iter().map(|(role, text)| json!({"role": role, "content": text})).collect()
 }
 
+/// Whether a reply has every field its schema asks for. Some servers take a schema and go their own way.
+pub(super) fn follows(reply: Option<&Value>, schema: &Value) -> bool {
+    let Some(fields) = reply.and_then(Value::as_object) else { return false };
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    required.filter_map(Value::as_str).all(|name| fields.contains_key(name))
+}
+
+/// A text without the thoughts that some servers leave in front of it.
+pub(super) fn without_thoughts(text: &str) -> &str {
+    let thoughts = text.trim_start().strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
+    thoughts.map_or(text, |(_, answer)| answer.trim_start())
+}
+
 /// All turns as one text, for models that take one.
 pub(super) fn transcript(request: &Request<'_>) -> String {
     let mut text = String::new();
@@ -90,6 +103,25 @@ mod tests {
         let text = transcript(&turn.request());
         assert!(text.starts_with("the system\n\nthe prompt\n\nYour earlier answer"), "{text}");
         assert!(text.contains("\"notes\""), "{text}");
+    }
+
+    #[test]
+    fn a_reply_follows_a_schema_that_has_all_its_fields() {
+        let schema = Turn::new("linker").schema;
+        for (text, expected) in
+            [("{\"notes\": 3}", true), ("{\"other\": 3}", false), ("[1]", false), ("prose", false)]
+        {
+            let value = serde_json::from_str(text).ok();
+            assert_eq!(follows(value.as_ref(), &schema), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn thoughts_in_front_are_left_out() {
+        assert_eq!(without_thoughts("\n<think>so {\n}</think>\n\n{}"), "{}");
+        for whole in ["{}", "<think>never ends", "{} <think>later</think>", ""] {
+            assert_eq!(without_thoughts(whole), whole);
+        }
     }
 
     #[test]

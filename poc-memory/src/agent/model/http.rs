@@ -4,7 +4,7 @@ mod exchange;
 mod failure;
 mod progress;
 
-pub(super) use failure::Failure;
+pub(super) use failure::{Failure, Part};
 pub(super) use progress::Progress;
 
 use super::key::Key;
@@ -91,6 +91,19 @@ impl Http {
         url
     }
 
+    /// The address of `path` under the base without the part that it may end with.
+    pub(super) fn beside(&self, part: &str, path: &str) -> Url {
+        let base = self.base.path().trim_end_matches('/');
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}/{path}", base.strip_suffix(part).unwrap_or(base)));
+        url
+    }
+
+    /// The machine behind the base address.
+    pub(super) fn host(&self) -> &str {
+        self.base.host_str().unwrap_or_default()
+    }
+
     /// The last part of the base address's path.
     pub(super) fn base_ends_with(&self, part: &str) -> bool {
         self.base.path().trim_end_matches('/').ends_with(part)
@@ -115,8 +128,8 @@ impl Http {
                     if attempts == 1 { String::new() } else { format!(" (after {attempts} attempts)") };
                 return Err(CallError::Down(format!("{}{times}", trouble.message)).into());
             }
-            let delay =
-                self.backoff(attempt, request.chance.bits()).max(trouble.retry_after.unwrap_or_default());
+            let delay = backoff(&self.calls, attempt, request.chance.bits())
+                .max(trouble.retry_after.unwrap_or_default());
             if delay >= progress.remaining() {
                 let wait = Span(delay.as_millis() as i64);
                 return Err(CallError::Down(format!(
@@ -134,16 +147,17 @@ impl Http {
     }
 
     /// Whether the server is there and takes the key: asks it for its models, once. That some servers
-    /// have no such list is no trouble.
-    pub(super) fn reach(&self, message: &Message, timeout: Span) -> Result<(), CallError> {
+    /// have no such list is no trouble; else it comes back.
+    pub(super) fn reach(&self, message: &Message, timeout: Span) -> Result<Option<Value>, CallError> {
         let trouble = match exchange(message, &self.calls, timeout.std(), &Stop::new()) {
-            Ok(Answer { status: 200..=299 | 404 | 405, .. }) => return Ok(()),
+            Ok(Answer { status: 200..=299, body, .. }) => return Ok(serde_json::from_slice(&body).ok()),
+            Ok(Answer { status: 404 | 405, .. }) => return Ok(None),
             Ok(answer) => match self.refused(message, answer) {
                 Ok(trouble) => trouble.message,
                 Err(failure) => return Err(failure.into_call(&self.provider)),
             },
             Err(Broken::TimedOut | Broken::Stopped) => return Err(CallError::TimedOut(timeout)),
-            Err(Broken::TooLong) => return Ok(()),
+            Err(Broken::TooLong) => return Ok(None),
             Err(Broken::Setup(why)) => return Err(CallError::Setup(why)),
             Err(Broken::Cut(why) | Broken::Unreached(why)) => {
                 format!("`{}` cannot be reached at `{}`: {why}", self.provider, message.address())
@@ -195,15 +209,14 @@ impl Http {
             })),
         }
     }
+}
 
-    /// `backoff · 2^(attempt − 1)`, at most `backoff-max`, of which a random half to the whole is
-    /// waited, so that clients that failed together do not come back together.
-    fn backoff(&self, attempt: u32, bits: u64) -> Duration {
-        let doubled =
-            self.calls.backoff.std().saturating_mul(1u32.checked_shl(attempt - 1).unwrap_or(u32::MAX));
-        let whole = doubled.min(self.calls.backoff_max.std());
-        whole.mul_f64(0.5 + 0.5 * (bits as f64 / u64::MAX as f64))
-    }
+/// `backoff · 2^(attempt − 1)`, at most `backoff-max`, of which a random half to the whole is waited, so
+/// that clients that failed together do not come back together.
+pub(super) fn backoff(calls: &Calls, attempt: u32, bits: u64) -> Duration {
+    let factor = 1u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
+    let whole = calls.backoff.std().saturating_mul(factor).min(calls.backoff_max.std());
+    whole.mul_f64(0.5 + 0.5 * (bits as f64 / u64::MAX as f64))
 }
 
 #[cfg(test)]

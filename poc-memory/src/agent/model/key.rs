@@ -105,6 +105,7 @@ mod tests {
             key_file: file.map(str::to_owned),
             command: None,
             replies: None,
+            env: None,
             concurrency: None,
         }
     }

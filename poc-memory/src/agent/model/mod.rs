@@ -12,6 +12,7 @@ mod key;
 #[cfg(test)]
 #[path = "../../../../tests/support/mock_model.rs"]
 pub(super) mod mock_model;
+mod ollama;
 mod openai;
 mod replay;
 mod stop;
@@ -49,6 +50,8 @@ pub struct Request<'a> {
     pub system: &'a str,
     /// The rendered template.
     pub prompt: &'a str,
+    /// Bytes at its start that are the same from run to run.
+    pub stable: usize,
     /// What went wrong with earlier replies of this run: the reply, then what to correct.
     pub corrections: &'a [(String, String)],
     /// JSON Schema of the reply, within the strict modes of every provider.
@@ -199,8 +202,10 @@ fn build(config: &Config, name: &str, environment: Environment<'_>) -> Result<Bo
     };
     Ok(match provider.kind {
         ProviderKind::Heuristic => Box::new(heuristic::Heuristic { settings: config.heuristic.clone() }),
-        ProviderKind::Anthropic => Box::new(anthropic::Anthropic { http: http()?, model, calls }),
-        ProviderKind::Openai => Box::new(openai::OpenAi { http: http()?, model, calls }),
+        ProviderKind::Anthropic => Box::new(anthropic::Anthropic::new(http()?, model, calls)),
+        ProviderKind::Openai => Box::new(openai::OpenAi::new(http()?, model, calls)),
+        ProviderKind::LlamaCpp => Box::new(openai::OpenAi::llama_cpp(http()?, model, calls)),
+        ProviderKind::Ollama => Box::new(ollama::Ollama { http: http()?, model, calls }),
         ProviderKind::Command => Box::new(command::CommandModel::new(model, provider, calls, environment)?),
         ProviderKind::Replay => {
             let Some(folder) = &provider.replies else {

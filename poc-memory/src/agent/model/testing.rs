@@ -18,6 +18,7 @@ pub(super) struct Turn {
     pub(super) selection: Selection,
     pub(super) text: TextIndex,
     pub(super) actions: Vec<ActionKind>,
+    pub(super) stable: usize,
     pub(super) corrections: Vec<(String, String)>,
     pub(super) schema: Value,
     pub(super) timeout: Span,
@@ -39,6 +40,7 @@ impl Turn {
             },
             text: TextIndex::open(Path::new("/nonexistent"), &Config::defaults().unwrap().text).unwrap(),
             actions: vec![ActionKind::LinkAdd],
+            stable: 0,
             corrections: Vec::new(),
             schema: json!({
                 "type": "object",
@@ -62,6 +64,7 @@ impl Turn {
             agent: &self.agent,
             system: "the system",
             prompt: "the prompt",
+            stable: self.stable,
             corrections: &self.corrections,
             schema: &self.schema,
             timeout: self.timeout,

@@ -67,6 +67,14 @@ pub(super) fn render(
     }
 }
 
+/// Bytes at the start of a rendered template that hold nothing a run could change: what stands before
+/// the first tag.
+pub(super) fn stable(definition: &Definition, rendered: &str) -> usize {
+    let head = template::head(&definition.prompt.text);
+    let same = head.chars().zip(rendered.chars()).take_while(|(a, b)| a == b);
+    same.map(|(char, _)| char.len_utf8()).sum()
+}
+
 fn name(definition: &Definition) -> &str {
     definition.prompt.template.as_deref().unwrap_or(template::INLINE)
 }

@@ -141,3 +141,25 @@ fn slots_of_a_provider_without_money_are_skipped_until_a_while_has_passed() {
     world.clock.set(Timestamp(world.memory.now().0 + Span::HOUR.0));
     assert_eq!((slot(&alone).status, first.asked().len()), (Status::Failed, 3));
 }
+
+#[test]
+fn a_model_is_told_how_much_of_the_prompt_stays_the_same() {
+    let world = World::new();
+    world.note("a-note", "about something");
+    for (template, expected) in [
+        ("# Tätigkeit\n\n{{ NODES }}\n", "# Tätigkeit\n\n"),
+        ("# Task\n\n{{- NODES }}\n", "# Task"),
+        ("{{ NODES }}\n", ""),
+    ] {
+        let mut definition = definition("");
+        definition.prompt.text = template.into();
+        let stable = parking_lot::Mutex::new(String::new());
+        let model = Script::nothing(&["link-add"])
+            .meanwhile(|request| *stable.lock() = request.prompt[..request.stable].to_owned());
+        let forced = Options { force: true, ..Options::default() };
+        let models: [(&str, &dyn Model); 1] = [("first", &model)];
+        run_among(&world.memory, &definition, &models, Trigger::Manual, &forced).unwrap();
+        drop(model);
+        assert_eq!(stable.into_inner(), expected);
+    }
+}

@@ -13,6 +13,7 @@ fn model(command: &[&str]) -> Result<CommandModel, String> {
         key_file: None,
         command: Some(command.iter().map(|word| (*word).to_owned()).collect()),
         replies: None,
+        env: None,
         concurrency: None,
     };
     let mut model = config.models["sonnet"].clone();
@@ -24,12 +25,15 @@ fn model(command: &[&str]) -> Result<CommandModel, String> {
 fn shell(script: &str, turn: &Turn) -> Result<Reply, CallError> {
     let mut model = model(&["sh", "-c", script]).unwrap();
     model.calls.max_answer_bytes = 100_000;
+    model.calls.backoff = Span(0);
     model.call(&turn.request()).map_err(|failed| failed.error)
 }
 
 /// What it took, whatever came of it.
 fn dollars(script: &str, turn: &Turn) -> (f64, bool) {
-    let outcome = model(&["sh", "-c", script]).unwrap().call(&turn.request());
+    let mut model = model(&["sh", "-c", script]).unwrap();
+    model.calls.backoff = Span(0);
+    let outcome = model.call(&turn.request());
     let spent = outcome.map_or_else(|failed| failed.spent, |reply| reply.spent);
     (spent.iter().filter_map(|spent| spent.cost).sum(), spent.iter().any(|spent| spent.estimated))
 }
@@ -39,7 +43,7 @@ fn text(script: &str) -> String {
 }
 
 fn failure(script: &str) -> CallError {
-    shell(script, &Turn::new("linker")).unwrap_err()
+    shell(script, &Turn { attempts: 1, ..Turn::new("linker") }).unwrap_err()
 }
 
 #[test]
@@ -150,7 +154,7 @@ fn check_gone(file: &std::path::Path) {
 
 #[test]
 fn what_it_took_is_told_or_taken_to_be_the_most() {
-    let turn = Turn::new("linker");
+    let turn = Turn { attempts: 1, ..Turn::new("linker") };
     let told = r#"printf '%s' '{"is_error":true,"result":"no","total_cost_usd":0.25}'"#;
     assert_eq!(dollars(told, &turn), (0.25, false));
     assert_eq!(dollars(&format!("{told}; exit 1"), &turn), (0.25, false));
@@ -159,4 +163,85 @@ fn what_it_took_is_told_or_taken_to_be_the_most() {
     assert!(most > 0.1 && estimated, "{most}");
     let hasty = Turn { timeout: Span(100), ..Turn::new("linker") };
     assert_eq!(dollars("sleep 60", &hasty), (most, true));
+}
+
+#[test]
+fn it_sees_the_environment_it_needs_and_no_more() {
+    let config = Config::defaults().unwrap();
+    let provider = Provider {
+        kind: ProviderKind::Command,
+        base_url: None,
+        key_env: Some("MY_KEY".into()),
+        key_file: None,
+        command: Some(vec!["/bin/sh".into(), "-c".into(), "env; echo sk-my-secret >&2; exit $CODE".into()]),
+        replies: None,
+        env: Some(vec!["MY_SETTING".into(), "UNSET".into(), "CODE".into()]),
+        concurrency: None,
+    };
+    let environment = |code: &'static str| {
+        move |name: &str| match name {
+            "UNSET" => None,
+            "CODE" => Some(code.to_owned()),
+            "MY_KEY" => Some("sk-my-secret".to_owned()),
+            "PATH" => Some("/usr/bin:/bin".to_owned()),
+            other => Some(format!("the {other}")),
+        }
+    };
+    let model = |code| {
+        let mut model = config.models["sonnet"].clone();
+        model.provider = "mine".into();
+        CommandModel::new(model, &provider, config.calls.clone(), &environment(code)).unwrap()
+    };
+    let turn = Turn { attempts: 1, ..Turn::new("linker") };
+    let text = model("0").call(&turn.request()).unwrap().text;
+    let mut names: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+    names.retain(|name| !["PWD", "OLDPWD", "SHLVL", "_"].contains(name));
+    names.sort_unstable();
+    let expected = [
+        "CODE",
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "LOGNAME",
+        "MY_KEY",
+        "MY_SETTING",
+        "PATH",
+        "POC_MEMORY_AGENT",
+        "TERM",
+        "TMPDIR",
+        "TZ",
+        "USER",
+    ];
+    assert_eq!(names, expected);
+    assert!(
+        text.contains("POC_MEMORY_AGENT=linker\n") && text.contains("MY_SETTING=the MY_SETTING\n"),
+        "{text}"
+    );
+    // Its key is in no message.
+    let CallError::Down(said) = model("3").call(&turn.request()).unwrap_err().error else { panic!() };
+    insta::assert_snapshot!(said, @"`mine` ended with exit status: 3: [key]");
+}
+
+#[test]
+fn a_failure_that_may_pass_is_tried_again_and_every_try_costs() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let count = file.path().display();
+    let script = format!(
+        r#"echo x >> {count}; printf '{{"is_error":%s,"result":"{{}}","total_cost_usd":0.25}}' $(test $(wc -l < {count}) -lt 3 && echo true || echo false)"#
+    );
+    assert_eq!(dollars(&script, &Turn::new("linker")), (0.75, false));
+    let begun = format!("echo x >> {count}; exit 1");
+    assert!(matches!(shell(&begun, &Turn::new("linker")), Err(CallError::Down(_))));
+    assert_eq!(std::fs::read_to_string(file.path()).unwrap().lines().count(), 3 + 4);
+}
+
+#[test]
+fn what_no_try_mends_is_told_apart() {
+    for said in ["Credit balance is too low", "Claude AI usage limit reached|1760000000"] {
+        let script = format!(r#"printf '%s' '{{"is_error":true,"result":"{said}"}}'; exit 1"#);
+        let failed = shell(&script, &Turn::new("linker")).unwrap_err();
+        assert!(matches!(&failed, CallError::NoCredit(text) if text.contains(said)), "{failed:?}");
+    }
+    let login = r#"printf '%s' '{"is_error":true,"result":"Invalid API key · Please run /login"}'"#;
+    assert!(matches!(shell(login, &Turn::new("linker")), Err(CallError::KeyRefused(_))));
 }

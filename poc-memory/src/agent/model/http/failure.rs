@@ -10,10 +10,19 @@ use std::time::Duration;
 /// Why a request failed for good.
 #[derive(Debug)]
 pub(in super::super) enum Failure {
-    /// The server does not take the way the form of the reply is asked for: status and reason.
-    Format(u16, String),
+    /// The server does not take a part of the request that others do: status and reason.
+    Part(Part, u16, String),
     /// Anything else.
     Call(CallError),
+}
+
+/// What servers differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Part {
+    /// How the form of the reply is asked for.
+    Form,
+    /// How the length of the reply is limited.
+    Limit,
 }
 
 impl From<CallError> for Failure {
@@ -26,7 +35,7 @@ impl Failure {
     /// The error of the call.
     pub(in super::super) fn into_call(self, provider: &str) -> CallError {
         match self {
-            Failure::Format(status, said) => rejected(provider, status, &said),
+            Failure::Part(_, status, said) => rejected(provider, status, &said),
             Failure::Call(error) => error,
         }
     }
@@ -50,9 +59,8 @@ impl Http {
             ))
             .into());
         }
-        // Some servers fail with 500 where the request is at fault.
-        if matches!(status, 400 | 422 | 500) && is_about_the_format(&answer.body) {
-            return Err(Failure::Format(status, said));
+        if let Some(part) = part(status, &answer.body) {
+            return Err(Failure::Part(part, status, said));
         }
         match status {
             408 | 409 | 429 | 500..=599 => Ok(Trouble {
@@ -116,10 +124,26 @@ fn rejected(provider: &str, status: u16, said: &str) -> CallError {
     CallError::Setup(format!("`{provider}` rejected the request ({status}): {said}"))
 }
 
-/// Whether a rejection is about the form of the reply.
-fn is_about_the_format(body: &[u8]) -> bool {
+/// The part of the request that a rejection is about.
+fn part(status: u16, body: &[u8]) -> Option<Part> {
+    const LIMIT: [&str; 2] = ["max_tokens", "max_completion_tokens"];
+    const FORM: [&str; 7] = [
+        "response_format",
+        "json_schema",
+        "structured output",
+        "output_config",
+        "output_format",
+        "tool_choice",
+        "grammar",
+    ];
     let body = String::from_utf8_lossy(body).to_lowercase();
-    ["response_format", "json_schema", "structured output"].iter().any(|word| body.contains(word))
+    let names = |words: &[&str]| words.iter().any(|word| body.contains(word));
+    match status {
+        400 | 422 if names(&LIMIT) => Some(Part::Limit),
+        // Some servers fail with 500 where the request is at fault.
+        400 | 422 | 500 if names(&FORM) => Some(Part::Form),
+        _ => None,
+    }
 }
 
 /// The first 300 characters, with every run of white space and control characters as one space.
