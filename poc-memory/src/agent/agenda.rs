@@ -148,7 +148,8 @@ pub fn carry_out(
     if let Some((missed, reason)) = due::obstacle(definition, &past, (slot.at, slot.late), moment) {
         return ledger::leave(memory, agent, slot.at, (status(missed), Some(reason)), None);
     }
-    match run::run(memory, definition, Trigger::Slot(slot.at), options) {
+    let options = Options { zone: options.zone.or(Some(moment.zone)), ..options.clone() };
+    match run::run(memory, definition, Trigger::Slot(slot.at), &options) {
         Ok(row) => Ok(Some(row)),
         Err(error) => {
             // A run that got as far as its claim has ended its row itself.

@@ -40,6 +40,8 @@ pub struct Definition {
     pub schedule: ScheduleRules,
     /// What the permit layer allows.
     pub limits: Limits,
+    /// What it may spend.
+    pub budget: Budget,
     /// How a failed call is repeated.
     pub retry: Retry,
     /// What follows from runs that fail.
@@ -182,6 +184,17 @@ pub struct Limits {
     pub supersede_max: usize,
     /// Whether supersessions are applied (else they are only reported as proposed).
     pub supersede_apply: bool,
+}
+
+/// `[budget]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Budget {
+    /// US dollars of one run, over all its calls.
+    pub usd_per_run: Option<f64>,
+    /// US dollars of the runs that begin on one day.
+    pub usd_per_day: Option<f64>,
+    /// Runs that begin on one day; 0 is without bound.
+    pub runs_per_day: u32,
 }
 
 /// `[retry]`.

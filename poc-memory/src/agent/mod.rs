@@ -3,6 +3,7 @@
 pub mod action;
 pub mod agenda;
 mod apply;
+pub mod budget;
 mod catalog;
 mod check;
 pub mod definition;

@@ -7,15 +7,18 @@ pub use bodies::{Bodies, Turn, bodies};
 use super::Definition;
 use super::action;
 use super::apply;
+use super::budget::Purse;
 use super::ledger::{self, Call, Reason, Run, Status};
 use super::model::{CallError, Failed, Model, Models, Reply, Request, Spent, Stop};
 use super::pause;
 use super::prompt::{self, Prompt};
 use super::reply::{self, Answer};
+use super::schedule::{day, local_zone};
 use super::selection::{self, Choice, Scope, Selection};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::time::Timestamp;
+use chrono_tz::Tz;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -42,6 +45,8 @@ pub struct Options {
     pub stop: Stop,
     /// The models of this process.
     pub models: Models,
+    /// The zone of agents that name none; the machine's when missing.
+    pub zone: Option<Tz>,
 }
 
 /// Runs an agent with the models its definition names. Every outcome leaves a row, which comes
@@ -103,6 +108,7 @@ pub fn run_among(
     // A row that nobody ends would keep its agent from ever running again in this process.
     let ended = catch_unwind(AssertUnwindSafe(|| attempt.finish(row)))
         .unwrap_or_else(|panic| Err(Error::internal(format!("a defect ended the run: {}", said(&*panic)))));
+    options.models.settle(run);
     ended.inspect_err(|error| {
         let left = ledger::abandon(memory, |row| row.id == run, Status::Failed, &error.line());
         if let Err(error) = left {
@@ -178,7 +184,7 @@ impl Attempt<'_> {
                 (Status::Skipped, Some(reason), message.map(|message| reply::short(&message)))
             }
             Err(Ending::Failed(status, reason, message)) => {
-                (status, reason, Some(self.failed(status, message)))
+                (status, reason, Some(self.failed((status, reason), message)))
             }
         };
         row.message = message;
@@ -190,9 +196,10 @@ impl Attempt<'_> {
     }
 
     /// The message of a run that failed.
-    fn failed(&self, status: Status, message: String) -> String {
+    fn failed(&self, (status, reason): (Status, Option<Reason>), message: String) -> String {
         let message = reply::short(&message);
-        let counts = matches!(status, Status::Failed | Status::TimedOut) && !self.options.dry_run;
+        let fails = matches!(status, Status::Failed | Status::TimedOut) && reason != Some(Reason::OverBudget);
+        let counts = fails && !self.options.dry_run;
         match pause::told(self.memory, self.definition).filter(|_| counts) {
             Some(told) => format!("{message}; {told}"),
             None => message,
@@ -203,6 +210,9 @@ impl Attempt<'_> {
         let (memory, definition) = (self.memory, self.definition);
         if let Some(why) = self.nobody_to_ask() {
             return Err(Ending::Skipped(Reason::ProviderDown, Some(why)));
+        }
+        if let Some(why) = self.purse(row)?.refuses_a_run() {
+            return Err(Ending::Skipped(Reason::OverBudget, Some(why)));
         }
         let mut selection = match selection::choose(memory, definition, self.scope)? {
             Choice::Chosen(selection) => selection,
@@ -283,6 +293,33 @@ impl Attempt<'_> {
         Err(Ending::Failed(Status::Failed, None, "the model was not called".to_owned()))
     }
 
+    /// What is spent, by what the ledger has on record.
+    fn purse(&self, row: &Run) -> Result<Purse<'_>> {
+        let Attempt { memory, definition, options, .. } = self;
+        let local = options.zone.unwrap_or_else(local_zone);
+        let today = |zone| day(row.started, zone).unwrap_or((row.started, row.started));
+        let (from, until) = today(definition.schedule.timezone.unwrap_or(local));
+        let (runs, spent) = ledger::state(memory, &definition.name)?.spent(from, until);
+        let everyone_per_day = memory.config.budget.max_usd_per_day;
+        let everyone = ledger::spent_by_all(memory, today(local))?;
+        let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
+        Ok(Purse { budget, everyone_per_day, runs, day: spent, everyone, run, agent })
+    }
+
+    /// Attempts of a call that can be paid for, each of which takes so many dollars at most.
+    fn afford(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<u32, Ending> {
+        let purse = self.purse(row)?;
+        let decide = |others: f64| {
+            let purse = Purse { everyone: purse.everyone + others, ..purse };
+            let allowed = purse.allows(most, attempts)?;
+            Ok((allowed.attempts, purse.run + allowed.most))
+        };
+        self.options.models.promise(row.id, decide).map_err(|why: String| match row.calls.is_empty() {
+            true => Ending::Skipped(Reason::OverBudget, Some(why)),
+            false => Ending::Failed(Status::Failed, Some(Reason::OverBudget), why),
+        })
+    }
+
     /// What the first of the models answers that can; those before it are not asked again in this run.
     fn call(&self, row: &mut Run, asked: &mut Asked, request: &Request<'_>) -> Result<Reply, Ending> {
         while let Some((name, model)) = self.models.get(asked.at) {
@@ -290,7 +327,10 @@ impl Attempt<'_> {
             let left_alone = model.left_alone(request.now).filter(|_| self.by_itself);
             let called = match left_alone {
                 Some(why) => Err(CallError::Down(why).into()),
-                None => model.call(request),
+                None => {
+                let attempts = self.afford(row, model.most(request), request.attempts)?;
+                model.call(&Request { attempts, ..*request })
+            }
             };
             let mut spent =
                 called.as_ref().map_or_else(|failed| failed.spent.clone(), |reply| reply.spent.clone());

@@ -7,7 +7,7 @@
 mod parse;
 mod zone;
 
-pub use zone::local_zone;
+pub use zone::{day, local_zone};
 
 use crate::time::{Span, Timestamp};
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};

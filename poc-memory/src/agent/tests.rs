@@ -1,6 +1,7 @@
 //! Stories about agents: from a file to a changed graph and back.
 
 mod before;
+mod budgets;
 mod files;
 mod models;
 mod pauses;

@@ -85,6 +85,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("agents.candidate-chars", 0.0, MOST),
     ("agents.render-timeout", 1.0, MOST),
     ("agents.render-max-bytes", 1.0, MOST),
+    ("budget.max-usd-per-day", 0.0, MOST),
     // A frame says its length in 32 bits.
     ("daemon.max-frame-bytes", 1024.0, 4_294_967_295.0),
     ("daemon.max-connections", 1.0, MOST),

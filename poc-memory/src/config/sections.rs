@@ -63,6 +63,8 @@ section!(
         tenant_schema: TenantSchema,
         /// Agents as a whole.
         agents: Agents,
+        /// What all agents together may spend.
+        budget: Budget,
         /// The daemon.
         daemon: Daemon,
         /// The memory over HTTP.
@@ -444,6 +446,14 @@ impl From<SavedPipeline> for String {
         saved.text
     }
 }
+
+section!(
+    /// What all agents together may spend.
+    Budget {
+        /// US dollars of the runs that begin on one day.
+        max_usd_per_day: f64,
+    }
+);
 
 /// A model an agent may name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

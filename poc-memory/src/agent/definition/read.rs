@@ -4,7 +4,7 @@ mod prompt;
 
 use super::file::{File, Placed, Section};
 use super::{
-    ActionKind, Context, Definition, Execution, Failure, Freshness, Limits, Mode, Prompt, Query, Retry,
+    ActionKind, Budget, Context, Definition, Execution, Failure, Freshness, Limits, Mode, Prompt, Query, Retry,
     ScheduleRules,
 };
 use crate::agent::check;
@@ -77,6 +77,7 @@ impl<'a> Reader<'a> {
         let prompt = self.prompt(&root.section("prompt"));
         let schedule = self.schedule(&root.section("schedule"));
         let limits = self.limits(&root.section("limits"), actions);
+        let budget = self.budget(&root.section("budget"));
         let retry = self.retry(&root.section("retry"));
         let failure = self.failure(&root.section("failure"));
         let prompt = prompt?;
@@ -96,6 +97,7 @@ impl<'a> Reader<'a> {
             execution: execution?,
             schedule: schedule?,
             limits,
+            budget: budget?,
             retry: retry?,
             failure: failure?,
         })
@@ -293,6 +295,22 @@ impl<'a> Reader<'a> {
         let error = Error::config(format!("`{}` does more than filter", text.value));
         self.file.problem(text.offset, error.hint("give filters alone, such as `provenance:manual`"));
         None
+    }
+
+    fn budget(&self, section: &Section<'a>) -> Option<Budget> {
+        section.refuse_unknown(&["max-usd-per-run", "max-usd-per-day"]);
+        let dollars = |key: &str| {
+            section.place(key)?;
+            let most: Placed<f64> = section.get(key)?;
+            let holds = most.value.is_finite() && most.value >= 0.0;
+            section.expect(key, &most, holds, "give US dollars, from 0 up");
+            Some(most.value)
+        };
+        let (usd_per_run, usd_per_day) = (dollars("max-usd-per-run"), dollars("max-usd-per-day"));
+        let runs: Placed<usize> = section.get("max-runs-per-day")?;
+        let rule = "give a number from 0 to 1000000; 0 is without bound";
+        section.expect("max-runs-per-day", &runs, runs.value <= 1_000_000, rule);
+        Some(Budget { usd_per_run, usd_per_day, runs_per_day: u32::try_from(runs.value).ok()? })
     }
 
     fn retry(&self, section: &Section<'a>) -> Option<Retry> {

@@ -47,6 +47,13 @@ pub fn running(memory: &Memory) -> Result<Vec<Run>> {
     Ok(running)
 }
 
+/// US dollars of the runs of all agents that began from an instant on and before another; the instants
+/// as for [`AgentState::spent`].
+pub fn spent_by_all(memory: &Memory, (from, until): (Timestamp, Timestamp)) -> Result<f64> {
+    let states = memory.store.scan::<AgentState>(&[])?;
+    Ok(states.iter().map(|(_, state)| state.spent(from, until).1).sum())
+}
+
 /// The row with an id or with the only id that starts so.
 pub fn find(memory: &Memory, id: &str) -> Result<Run> {
     let wanted = id.to_ascii_lowercase();

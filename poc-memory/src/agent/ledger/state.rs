@@ -150,6 +150,8 @@ impl AgentState {
         match row.status {
             Status::Skipped | Status::Missed | Status::Running => return,
             Status::Interrupted => self.interrupted = row.scheduled_at.map(|slot| self.interrupt(slot)),
+            // Money that ran out is nothing a person has to look after.
+            Status::Failed if row.reason == Some(Reason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
             Status::Ok | Status::Noop | Status::Partial | Status::Proposed => self.failures = 0,
         }

@@ -53,6 +53,10 @@ impl Form {
 }
 
 impl Model for Anthropic {
+    fn most(&self, request: &Request<'_>) -> Option<f64> {
+        Spent::most(&self.model, &self.calls, request).cost
+    }
+
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let progress = Progress::begun(request.timeout);
         let mut form = *self.form.lock();

@@ -6,6 +6,7 @@ use super::key::{Key, environment};
 use super::{CallError, Failed, Model, Reached, Reply, Request};
 use crate::config::{self, Config};
 use crate::error::Result;
+use crate::graph::RunId;
 use crate::time::{Span, Timestamp};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -20,6 +21,8 @@ pub struct Models(Arc<Home>);
 struct Home {
     models: Mutex<BTreeMap<String, Open>>,
     accounts: Mutex<BTreeMap<String, (Access, Arc<Account>)>>,
+    /// US dollars that runs in progress have taken and may yet take.
+    promised: Mutex<BTreeMap<RunId, f64>>,
 }
 
 /// A model and what it was made from.
@@ -83,6 +86,25 @@ impl Models {
             account.left_alone(provider, config.calls.leave_alone, now)
         };
         accounts.iter().filter_map(line).collect()
+    }
+
+    /// Decides about a call of a run by what the other runs in progress may take, and notes what this
+    /// one may, so that two of them never count on the same dollar.
+    pub fn promise<T, E>(
+        &self,
+        run: RunId,
+        decide: impl FnOnce(f64) -> Result<(T, f64), E>,
+    ) -> Result<T, E> {
+        let mut promised = self.0.promised.lock();
+        let others = promised.iter().filter(|(other, _)| **other != run).map(|(_, most)| most).sum();
+        let (decided, most) = decide(others)?;
+        promised.insert(run, most);
+        Ok(decided)
+    }
+
+    /// A run has ended: what it took stands in its row.
+    pub fn settle(&self, run: RunId) {
+        self.0.promised.lock().remove(&run);
     }
 
     fn account(&self, name: &str, provider: &config::Provider) -> Arc<Account> {
@@ -163,6 +185,10 @@ impl Model for Kept {
             Err(_) => {}
         }
         outcome
+    }
+
+    fn most(&self, request: &Request<'_>) -> Option<f64> {
+        self.inner.most(request)
     }
 
     fn reach(&self, timeout: Span) -> Result<Reached, CallError> {

@@ -144,6 +144,11 @@ pub trait Model: Send + Sync {
     /// Calls it and waits.
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed>;
 
+    /// US dollars that one attempt of a call takes at most; `None` when that is not known, or nothing.
+    fn most(&self, _request: &Request<'_>) -> Option<f64> {
+        None
+    }
+
     /// Why it is better not called for now, as its provider has said before.
     fn left_alone(&self, _now: Timestamp) -> Option<String> {
         None

@@ -72,6 +72,10 @@ impl Form {
 }
 
 impl Model for OpenAi {
+    fn most(&self, request: &Request<'_>) -> Option<f64> {
+        Spent::most(&self.model, &self.calls, request).cost
+    }
+
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let progress = Progress::begun(request.timeout);
         let room = room(&self.model, &self.calls, request)?;

@@ -1,7 +1,7 @@
 //! Between instants and what the clock on the wall shows.
 
 use crate::time::Timestamp;
-use chrono::{MappedLocalTime, NaiveDateTime, TimeDelta, TimeZone, Timelike};
+use chrono::{MappedLocalTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone, Timelike};
 use chrono_tz::Tz;
 
 /// The machine's time zone: `TZ` when it names one of the IANA database, else the system's
@@ -13,6 +13,13 @@ pub fn local_zone() -> Tz {
         .and_then(named)
         .or_else(|| iana_time_zone::get_timezone().ok().and_then(named))
         .unwrap_or(Tz::UTC)
+}
+
+/// The day an instant belongs to: its midnight, and that of the day after.
+pub fn day(at: Timestamp, zone: Tz) -> Option<(Timestamp, Timestamp)> {
+    let date = shown(at, zone)?.date();
+    let midnight = |date: NaiveDate| instant(date.and_time(NaiveTime::MIN), zone);
+    Some((midnight(date)?, midnight(date.succ_opt()?)?))
 }
 
 /// What a clock in the zone shows at an instant, in whole seconds.

@@ -67,7 +67,7 @@ max = 2
 timezone = "Europe/Viena"
 overlap = "queue"
 
-[budget]
+[budgett]
 max-usd-per-day = 1
 "#
     ), @r#"
@@ -107,8 +107,8 @@ max-usd-per-day = 1
       did you mean `Europe/Vienna`?
     agents/tester.toml:24:11: `schedule.overlap` cannot be `queue`
       write `skip`
-    agents/tester.toml:26:2: unknown key `budget`
-      known here: `description`, `enabled`, `execution`, `failure`, `freshness`, `limits`, `mode`, `prompt`, `query`, `retry`, `schedule`
+    agents/tester.toml:26:2: unknown key `budgett`
+      did you mean `budget`?
     "#);
 }
 

@@ -1,7 +1,7 @@
 //! `agent run`
 
 use super::outcome::Outcome;
-use crate::agent::ledger::Status;
+use crate::agent::ledger::{Reason, Status};
 use crate::agent::permit::Rejection;
 use crate::agent::run::{self, Options, Trigger};
 use crate::error::{Exit, Result};
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Run an agent now, whatever its schedule says. When none of its nodes is stale it does nothing
-/// and the exit status is 3.
+/// and the exit status is 3; when its budget is used up, 4.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunAgent {
@@ -42,7 +42,7 @@ impl Op for RunAgent {
         let definition = catalog.get(&self.agent)?;
         let (dry_run, force) = (self.dry_run, self.force);
         let (stop, models) = (ctx.host.calls(), ctx.host.models());
-        let options = Options { dry_run, force, target: self.target, stop, models };
+        let options = Options { dry_run, force, target: self.target, stop, models, zone: None };
         let run = run::run(ctx.memory, definition, Trigger::Manual, &options)?;
         Ok(Outcome { dry_run, ..Outcome::of(ctx.memory, &run) })
     }
@@ -54,7 +54,9 @@ impl Op for RunAgent {
     fn exit(output: &Outcome) -> Exit {
         let is = |status: Status| output.status == status.name();
         let refused = |code: &str| Rejection::parse(code).is_some_and(Rejection::is_failure);
-        if is(Status::Skipped) || is(Status::Missed) {
+        if output.reason.as_deref() == Some(Reason::OverBudget.name()) {
+            Exit::Rejected
+        } else if is(Status::Skipped) || is(Status::Missed) {
             Exit::NothingToDo
         } else if is(Status::Failed) || is(Status::TimedOut) || is(Status::Interrupted) {
             Exit::Failed

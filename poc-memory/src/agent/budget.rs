@@ -1,0 +1,150 @@
+//! What an agent may spend: pure arithmetic over what was spent and what a call may take at most.
+
+use super::definition::Budget;
+
+/// What is spent, and how much at most may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Purse<'a> {
+    /// The agent's own limits.
+    pub budget: Budget,
+    /// The operator's limit of a day, of all agents together, in US dollars.
+    pub everyone_per_day: f64,
+    /// Runs of the agent that began today, without this one.
+    pub runs: u32,
+    /// US dollars they took.
+    pub day: f64,
+    /// US dollars the runs of all agents took that began today, and what those in progress may take.
+    pub everyone: f64,
+    /// US dollars this run took so far.
+    pub run: f64,
+    /// Whose it is.
+    pub agent: &'a str,
+}
+
+/// What a call may cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Allowed {
+    /// Attempts of the call, the first included.
+    pub attempts: u32,
+    /// US dollars they take at most.
+    pub most: f64,
+}
+
+impl Purse<'_> {
+    /// Why a run cannot begin, whatever its calls would cost.
+    pub fn refuses_a_run(&self) -> Option<String> {
+        let Purse { budget, runs, agent, .. } = self;
+        let most = budget.runs_per_day;
+        if most > 0 && *runs >= most {
+            return Some(format!("`{agent}` ran {runs} times today, and `budget.max-runs-per-day` is {most}"));
+        }
+        // What takes nothing may always be done.
+        self.limits().into_iter().find(|limit| limit.spent > 0.0 && limit.left() <= 0.0).map(|l| l.line())
+    }
+
+    /// How often a call may be tried whose every attempt takes so many dollars at most; else why not at
+    /// all. A call of unknown cost counts as free until its bill comes.
+    pub fn allows(&self, most: Option<f64>, attempts: u32) -> Result<Allowed, String> {
+        let most = most.unwrap_or(0.0);
+        if most <= 0.0 {
+            return Ok(Allowed { attempts, most: 0.0 });
+        }
+        let fits = |limit: &Limit| (limit.left().max(0.0) / most).floor().min(f64::from(attempts)) as u32;
+        let limits = self.limits();
+        let least = limits.iter().min_by_key(|limit| fits(limit));
+        match least.map(|limit| (limit, fits(limit))) {
+            Some((limit, 0)) => Err(format!("{}, and the call may take {}", limit.line(), dollars(most))),
+            least => {
+                let attempts = least.map_or(attempts, |(_, fits)| fits);
+                Ok(Allowed { attempts, most: most * f64::from(attempts) })
+            }
+        }
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        let limit = |name, most: Option<f64>, spent| most.map(|most| Limit { name, most, spent });
+        [
+            limit("the agent's `budget.max-usd-per-run`", self.budget.usd_per_run, self.run),
+            limit("the agent's `budget.max-usd-per-day`", self.budget.usd_per_day, self.day + self.run),
+            limit(
+                "`budget.max-usd-per-day` of config.toml",
+                Some(self.everyone_per_day),
+                self.everyone + self.run,
+            ),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+struct Limit {
+    name: &'static str,
+    most: f64,
+    spent: f64,
+}
+
+impl Limit {
+    fn left(&self) -> f64 {
+        self.most - self.spent
+    }
+
+    fn line(&self) -> String {
+        format!("{} of {} are spent, by {}", dollars(self.spent), dollars(self.most), self.name)
+    }
+}
+
+fn dollars(amount: f64) -> String {
+    format!("${amount:.4}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn purse(per_run: Option<f64>, per_day: Option<f64>, everyone_per_day: f64) -> Purse<'static> {
+        let budget = Budget { usd_per_run: per_run, usd_per_day: per_day, runs_per_day: 2 };
+        Purse { budget, everyone_per_day, agent: "linker", ..Purse::default() }
+    }
+
+    #[test]
+    fn a_run_is_refused_when_the_day_is_used_up() {
+        let full = Purse { runs: 2, ..purse(None, None, 9.0) };
+        insta::assert_snapshot!(full.refuses_a_run().unwrap(), @"`linker` ran 2 times today, and `budget.max-runs-per-day` is 2");
+        assert_eq!(Purse { runs: 1, ..full }.refuses_a_run(), None);
+        let spent = Purse { day: 1.0, everyone: 1.0, ..purse(None, Some(1.0), 2.0) };
+        insta::assert_snapshot!(spent.refuses_a_run().unwrap(), @"$1.0000 of $1.0000 are spent, by the agent's `budget.max-usd-per-day`");
+        // What costs nothing runs on no money at all.
+        let nothing = purse(Some(0.0), Some(0.0), 0.0);
+        assert_eq!(nothing.refuses_a_run(), None);
+        assert_eq!(nothing.allows(None, 4), Ok(Allowed { attempts: 4, most: 0.0 }));
+        insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"$0.0000 of $0.0000 are spent, by the agent's `budget.max-usd-per-run`, and the call may take $0.0100");
+    }
+
+    proptest! {
+        /// Whatever every attempt of every call takes, up to the most it may take: no limit is passed.
+        #[test]
+        fn no_limit_is_passed(
+            limits in proptest::array::uniform2(proptest::option::of(0.0..10.0f64)),
+            everyone in 0.0..10.0f64,
+            before in 0.0..5.0f64,
+            others in 0.0..5.0f64,
+            calls in proptest::collection::vec((0.0..2.0f64, 0.0..=1.0f64, 1..5u32), 0..20),
+        ) {
+            let mut purse = purse(limits[0], limits[1], everyone);
+            (purse.day, purse.everyone) = (before, before + others);
+            for (most, share, attempts) in calls {
+                let Ok(allowed) = purse.allows(Some(most), attempts) else { break };
+                prop_assert!(allowed.attempts >= 1 && allowed.attempts <= attempts);
+                purse.run += most * share * f64::from(allowed.attempts);
+            }
+            if purse.run > 0.0 {
+                let holds = |most: Option<f64>, spent: f64| most.is_none_or(|most| spent <= most + 1e-9);
+                prop_assert!(holds(limits[0], purse.run));
+                prop_assert!(holds(limits[1], purse.day + purse.run));
+                prop_assert!(holds(Some(everyone), purse.everyone + purse.run));
+            }
+        }
+    }
+}

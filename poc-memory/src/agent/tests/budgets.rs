@@ -1,0 +1,144 @@
+//! What agents may spend, through whole runs.
+
+use super::world::{World, agent};
+use crate::agent::ledger::{self, Reason, Run, Status};
+use crate::agent::model::{CallError, Failed, Model, Models, Reply, Request, Spent};
+use crate::agent::run::{Options, Trigger, run_with};
+use crate::graph::RunId;
+use crate::time::{Span, Timestamp};
+use chrono_tz::Tz;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A model whose every attempt takes 1 dollar, of at most 2.
+struct Priced {
+    replies: bool,
+    attempts: AtomicU32,
+}
+
+fn priced(replies: bool) -> Priced {
+    Priced { replies, attempts: AtomicU32::new(0) }
+}
+
+impl Model for Priced {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        self.attempts.fetch_add(request.attempts, Ordering::SeqCst);
+        let one = Spent { cost: Some(1.0), ..Spent::default() };
+        match self.replies {
+            true => Ok(Reply { text: "no answer at all".into(), spent: vec![one], ..Reply::default() }),
+            false => Err(Failed {
+                error: CallError::Down("down".into()),
+                spent: vec![one; request.attempts as usize],
+            }),
+        }
+    }
+
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        Some(2.0)
+    }
+}
+
+fn run(world: &World, more: &str, model: &Priced) -> Run {
+    let definition = agent("\"link-add\"", more);
+    let options = Options { zone: Some(Tz::Europe__Berlin), ..Options::default() };
+    run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap()
+}
+
+fn world() -> World {
+    let world = World::new();
+    world.note("a", "about page splits");
+    world
+}
+
+#[test]
+fn a_call_that_could_pass_the_limit_of_a_run_is_not_made() {
+    let world = world();
+    let model = priced(true);
+    let row = run(&world, "[budget]\nmax-usd-per-run = 1.99\n", &model);
+    assert_eq!((row.status, row.reason, row.calls.len()), (Status::Skipped, Some(Reason::OverBudget), 0));
+    insta::assert_snapshot!(row.message.unwrap(), @"$0.0000 of $1.9900 are spent, by the agent's `budget.max-usd-per-run`, and the call may take $2.0000");
+    // One correction turn of three is paid for; the reply is no better then.
+    let row = run(&world, "[budget]\nmax-usd-per-run = 3.5\n[retry]\nrepair = 3\n", &model);
+    assert_eq!((row.status, row.reason, row.cost), (Status::Failed, Some(Reason::OverBudget), Some(2.0)));
+    let state = ledger::state(&world.memory, "tester").unwrap();
+    assert_eq!((state.failures(), row.visited.len()), (0, 0), "money that ran out is no failure and no visit");
+}
+
+#[test]
+fn attempts_that_are_not_paid_for_are_not_made() {
+    let world = world();
+    let model = priced(false);
+    let row = run(&world, "[budget]\nmax-usd-per-run = 5.0\n[retry]\nattempts = 10\n", &model);
+    assert_eq!((model.attempts.into_inner(), row.cost), (2, Some(2.0)));
+}
+
+#[test]
+fn a_day_is_that_of_the_agents_zone() {
+    let world = world();
+    let limits = "[schedule]\ntimezone = \"Europe/Vienna\"\n[budget]\nmax-usd-per-day = 2.0\n[retry]\nrepair = 0\n";
+    let at = |text: &str| world.clock.set(Timestamp::parse(text).unwrap());
+    let outcome = |row: Run| (row.status, row.reason);
+    let (ran, refused) = ((Status::Failed, Some(Reason::Unparseable)), (Status::Skipped, Some(Reason::OverBudget)));
+    // 22:30 and 23:30 in UTC are two days in Vienna in winter.
+    at("2026-11-21T22:30:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
+    assert_eq!(outcome(run(&world, limits, &priced(true))), refused);
+    at("2026-11-21T23:30:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
+    at("2026-11-22T22:59:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), refused);
+    // The day the clock is set back has 25 hours.
+    at("2027-10-30T22:00:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
+    at("2027-10-31T22:59:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), refused);
+    world.clock.advance(Span::MINUTE);
+    assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
+}
+
+#[test]
+fn runs_of_a_day_are_counted_and_what_was_skipped_is_not() {
+    let world = world();
+    let limits = "[budget]\nmax-runs-per-day = 2\n[retry]\nrepair = 0\n";
+    for _ in 0..2 {
+        assert_eq!(run(&world, limits, &priced(true)).status, Status::Failed);
+    }
+    for _ in 0..3 {
+        assert_eq!(run(&world, limits, &priced(true)).reason, Some(Reason::OverBudget));
+    }
+    assert_eq!(run(&world, "[budget]\nmax-runs-per-day = 3\n", &priced(true)).status, Status::Failed);
+    assert_eq!(run(&world, "[budget]\nmax-runs-per-day = 0\n", &priced(true)).status, Status::Failed);
+}
+
+#[test]
+fn all_agents_together_keep_to_the_operators_limit() {
+    let mut world = world();
+    world.config().budget.max_usd_per_day = 5.0;
+    let mut definition = agent("\"link-add\"", "[retry]\nrepair = 0\nattempts = 1\n");
+    let options = Options { zone: Some(Tz::UTC), ..Options::default() };
+    let mut outcomes = Vec::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        definition.name = name.into();
+        let row = run_with(&world.memory, &definition, &priced(true), Trigger::Manual, &options).unwrap();
+        outcomes.push(row.status);
+    }
+    let (ran, not) = (Status::Failed, Status::Skipped);
+    assert_eq!(outcomes, [ran, ran, ran, ran, not], "4 dollars are spent, and a call may take 2");
+    world.clock.advance(Span::DAY);
+    let row = run_with(&world.memory, &definition, &priced(true), Trigger::Manual, &options).unwrap();
+    assert_eq!(row.status, ran);
+}
+
+#[test]
+fn runs_at_the_same_time_do_not_count_on_the_same_dollar() {
+    let (models, run) = (Models::default(), |byte| RunId::from_bytes([byte; 16]));
+    let promise = |id: u8, most: f64| {
+        models.promise(run(id), |others| if others + most > 3.0 { Err(others) } else { Ok((others, most)) })
+    };
+    assert_eq!(promise(1, 2.0), Ok(0.0));
+    assert_eq!(promise(2, 2.0), Err(2.0));
+    assert_eq!(promise(2, 1.0), Ok(2.0));
+    // What a run has promised before is its own.
+    assert_eq!(promise(1, 2.0), Ok(1.0));
+    models.settle(run(1));
+    assert_eq!(promise(2, 3.0), Ok(0.0));
+}
