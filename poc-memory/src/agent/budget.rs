@@ -36,7 +36,9 @@ impl Purse<'_> {
         let Purse { budget, runs, agent, .. } = self;
         let most = budget.runs_per_day;
         if most > 0 && *runs >= most {
-            return Some(format!("`{agent}` ran {runs} times today, and `budget.max-runs-per-day` is {most}"));
+            return Some(format!(
+                "`{agent}` ran {runs} times today, and `budget.max-runs-per-day` is {most}"
+            ));
         }
         // What takes nothing may always be done.
         self.limits().into_iter().find(|limit| limit.spent > 0.0 && limit.left() <= 0.0).map(|l| l.line())

@@ -328,9 +328,9 @@ impl Attempt<'_> {
             let called = match left_alone {
                 Some(why) => Err(CallError::Down(why).into()),
                 None => {
-                let attempts = self.afford(row, model.most(request), request.attempts)?;
-                model.call(&Request { attempts, ..*request })
-            }
+                    let attempts = self.afford(row, model.most(request), request.attempts)?;
+                    model.call(&Request { attempts, ..*request })
+                }
             };
             let mut spent =
                 called.as_ref().map_or_else(|failed| failed.spent.clone(), |reply| reply.spent.clone());

@@ -4,8 +4,8 @@ mod prompt;
 
 use super::file::{File, Placed, Section};
 use super::{
-    ActionKind, Budget, Context, Definition, Execution, Failure, Freshness, Limits, Mode, Prompt, Query, Retry,
-    ScheduleRules,
+    ActionKind, Budget, Context, Definition, Execution, Failure, Freshness, Limits, Mode, Prompt, Query,
+    Retry, ScheduleRules,
 };
 use crate::agent::check;
 use crate::agent::schedule::Schedule;

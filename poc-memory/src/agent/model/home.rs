@@ -90,11 +90,7 @@ impl Models {
 
     /// Decides about a call of a run by what the other runs in progress may take, and notes what this
     /// one may, so that two of them never count on the same dollar.
-    pub fn promise<T, E>(
-        &self,
-        run: RunId,
-        decide: impl FnOnce(f64) -> Result<(T, f64), E>,
-    ) -> Result<T, E> {
+    pub fn promise<T, E>(&self, run: RunId, decide: impl FnOnce(f64) -> Result<(T, f64), E>) -> Result<T, E> {
         let mut promised = self.0.promised.lock();
         let others = promised.iter().filter(|(other, _)| **other != run).map(|(_, most)| most).sum();
         let (decided, most) = decide(others)?;

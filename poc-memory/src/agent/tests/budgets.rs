@@ -60,7 +60,11 @@ fn a_call_that_could_pass_the_limit_of_a_run_is_not_made() {
     let row = run(&world, "[budget]\nmax-usd-per-run = 3.5\n[retry]\nrepair = 3\n", &model);
     assert_eq!((row.status, row.reason, row.cost), (Status::Failed, Some(Reason::OverBudget), Some(2.0)));
     let state = ledger::state(&world.memory, "tester").unwrap();
-    assert_eq!((state.failures(), row.visited.len()), (0, 0), "money that ran out is no failure and no visit");
+    assert_eq!(
+        (state.failures(), row.visited.len()),
+        (0, 0),
+        "money that ran out is no failure and no visit"
+    );
 }
 
 #[test]
@@ -74,10 +78,12 @@ fn attempts_that_are_not_paid_for_are_not_made() {
 #[test]
 fn a_day_is_that_of_the_agents_zone() {
     let world = world();
-    let limits = "[schedule]\ntimezone = \"Europe/Vienna\"\n[budget]\nmax-usd-per-day = 2.0\n[retry]\nrepair = 0\n";
+    let limits =
+        "[schedule]\ntimezone = \"Europe/Vienna\"\n[budget]\nmax-usd-per-day = 2.0\n[retry]\nrepair = 0\n";
     let at = |text: &str| world.clock.set(Timestamp::parse(text).unwrap());
     let outcome = |row: Run| (row.status, row.reason);
-    let (ran, refused) = ((Status::Failed, Some(Reason::Unparseable)), (Status::Skipped, Some(Reason::OverBudget)));
+    let (ran, refused) =
+        ((Status::Failed, Some(Reason::Unparseable)), (Status::Skipped, Some(Reason::OverBudget)));
     // 22:30 and 23:30 in UTC are two days in Vienna in winter.
     at("2026-11-21T22:30:00Z");
     assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
