@@ -15,6 +15,7 @@ mod doctor;
 mod documents;
 mod kill;
 mod mcp;
+mod models;
 mod opening;
 mod refresh;
 mod reload;

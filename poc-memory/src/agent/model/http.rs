@@ -166,6 +166,14 @@ impl Http {
         Err(CallError::Down(trouble))
     }
 
+    /// An answer without the key, should a server have sent it back: replies are kept.
+    fn clean(&self, body: Vec<u8>) -> Vec<u8> {
+        match (&self.key, std::str::from_utf8(&body)) {
+            (Some(key), Ok(text)) => key.scrub(text).into_bytes(),
+            _ => body,
+        }
+    }
+
     /// One attempt: an answer, or trouble that a later attempt may not have.
     fn attempt(
         &self,
@@ -185,7 +193,7 @@ impl Http {
             progress.lose();
         }
         match answer {
-            Ok(Answer { status: 200..=299, body, .. }) => match serde_json::from_slice(&body) {
+            Ok(Answer { status: 200..=299, body, .. }) => match serde_json::from_slice(&self.clean(body)) {
                 Ok(value) => Ok(Ok(value)),
                 Err(_) => Err(CallError::Setup(format!(
                     "`{}` answered at `{}` with something that is not JSON; check its `base-url`",

@@ -32,6 +32,24 @@ pub(crate) struct Inspected {
     prompt: Option<String>,
     /// What the model answered, turn by turn.
     replies: Vec<Reply>,
+    /// What each call of a model took, also of those that came to nothing.
+    #[serde(default)]
+    calls: Vec<Called>,
+}
+
+/// One call of a model.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Called {
+    /// The model's name in the settings.
+    model: String,
+    /// Tokens read, when known.
+    tokens_in: Option<u64>,
+    /// Tokens written, when known.
+    tokens_out: Option<u64>,
+    /// US dollars, when known.
+    cost: Option<f64>,
+    /// Whether the provider told nothing and this is what it may have been at most.
+    estimated: bool,
 }
 
 /// One answer of the model.
@@ -60,11 +78,19 @@ impl Op for Inspect {
             let turns = bodies.turns.into_iter();
             replies = turns.map(|turn| Reply { text: turn.reply, problems: turn.problems }).collect();
         }
-        Ok(Inspected { outcome, fingerprint: run.fingerprint, versions, system, prompt, replies })
+        let called = |call: ledger::Call| {
+            let ledger::Call { model, tokens_in, tokens_out, cost, estimated } = call;
+            Called { model, tokens_in, tokens_out, cost, estimated }
+        };
+        let (calls, fingerprint) = (run.calls.into_iter().map(called).collect(), run.fingerprint);
+        Ok(Inspected { outcome, fingerprint, versions, system, prompt, replies, calls })
     }
 
     fn show(output: &Inspected) -> String {
         let mut text = output.outcome.show();
+        for call in &output.calls {
+            let _ = writeln!(text, "  {}", call.line());
+        }
         for (name, body) in [("system", &output.system), ("prompt", &output.prompt)] {
             match body {
                 Some(body) => {
@@ -82,5 +108,21 @@ impl Op for Inspect {
             }
         }
         text
+    }
+}
+
+impl Called {
+    fn line(&self) -> String {
+        let mut line = format!("call of {}", self.model);
+        for (count, what) in [(self.tokens_in, "in"), (self.tokens_out, "out")] {
+            if let Some(count) = count {
+                let _ = write!(line, ", {count} tokens {what}");
+            }
+        }
+        if let Some(cost) = self.cost {
+            let most = if self.estimated { "at most " } else { "" };
+            let _ = write!(line, ", {most}${cost:.6}");
+        }
+        line
     }
 }

@@ -1,0 +1,100 @@
+//! Models behind providers, from the outside: who answers, who is left alone, and that no key is written
+//! anywhere.
+
+use crate::support::mock_model::{Answer, MockModel};
+use crate::support::{PATIENCE, World};
+use serde_json::Value;
+use std::path::Path;
+
+const KEY: &str = "sk-story-0123456789";
+
+/// A world with a note and the models `first` and `second` at their servers, both with the key.
+fn world(first: &MockModel, second: &MockModel) -> World {
+    let world = World::new();
+    let key = world.write("key", KEY).display().to_string();
+    let settings: String = [("first", first), ("second", second)]
+        .map(|(name, server)| {
+            format!(
+                "[models.{name}]\nprovider = \"{name}\"\nid = \"x\"\ninput-price = 1.0\noutput-price = 2.0\n\
+                 [providers.{name}]\nkind = \"openai\"\nbase-url = \"{}/v1\"\nkey-file = \"{key}\"\n",
+                server.url()
+            )
+        })
+        .concat();
+    world.write("config.toml", &settings);
+    world.json(&["insert", "--title", "A note", "--body", "about page splits", "--key", "note"]);
+    world
+}
+
+fn agent(fallback: &str, schedule: &str) -> String {
+    format!(
+        "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"first\"\nfallback = [{fallback}]\nactions = [\"link-add\"]\nschedule = \"{schedule}\"\n"
+    )
+}
+
+/// The files under a folder that hold the key, but for its own.
+fn leaks(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(leaks(&path));
+        } else if path.file_name().is_some_and(|name| name != "key") {
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            if bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn another_model_stands_in_and_no_key_is_written_anywhere() {
+    // Servers that send back what they were sent.
+    let first = MockModel::serve(|_| Answer::error(403, "permission_error", &format!("no access for {KEY}")));
+    let second =
+        MockModel::serve(|_| Answer::chat(&format!("{{\"notes\": \"I saw {KEY}\", \"link-add\": []}}")));
+    let world = world(&first, &second);
+    world.write("agents/asker.toml", &agent("\"second\"", "on-demand"));
+    let ran = world.run(&["agent", "run", "asker", "--json"]);
+    let run: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((run["status"].as_str(), run["model"].as_str()), (Some("noop"), Some("second")), "{run:#}");
+    assert_eq!(second.asked()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    let id = run["run"].as_str().unwrap();
+    let inspected = world.json(&["agent", "inspect", id]);
+    assert_eq!(inspected["calls"][0]["model"], "second", "{inspected:#}");
+    assert_eq!(inspected["calls"][0]["estimated"], false, "{inspected:#}");
+    assert!(inspected["replies"][0]["text"].as_str().unwrap().contains("I saw [key]"), "{inspected:#}");
+    for said in [ran.stdout, ran.stderr, world.run(&["agent", "inspect", id]).stdout] {
+        assert!(!said.contains(KEY), "{said}");
+    }
+    assert_eq!(leaks(world.home()), [""; 0]);
+}
+
+#[test]
+fn a_provider_that_is_not_paid_is_left_alone_and_status_says_so() {
+    let first = MockModel::serve(|_| Answer::error(402, "billing_error", "pay first"));
+    let mut world = world(&first, &first);
+    world.write("agents/often.toml", &agent("", "every 1s"));
+    world.start_daemon();
+    let count = |history: &Value, status: &str, reason: &str| {
+        let runs = history["runs"].as_array().unwrap().iter();
+        runs.filter(|run| run["status"] == status && run["reason"] == reason).count()
+    };
+    let history = world.until(PATIENCE, &["agent", "history", "often"], |history| {
+        count(history, "skipped", "provider-down") >= 2
+    });
+    assert_eq!((count(&history, "failed", "provider-down"), first.asked().len()), (1, 1), "{history:#}");
+    let status = world.json(&["daemon", "status"]);
+    let problems: Vec<&str> =
+        status["problems"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(
+        problems
+            .iter()
+            .any(|line| line.starts_with("`first` is left alone until") && line.ends_with("pay first")),
+        "{problems:?}"
+    );
+    assert_eq!(leaks(world.home()), [""; 0]);
+}
