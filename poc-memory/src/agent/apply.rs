@@ -1,15 +1,16 @@
 //! Applying a reply: actions, replays, visits and the run's row in one transaction.
 
-use super::definition::{Definition, Mode};
-use super::ledger::{self, Run, Status};
-use super::permit::{Intent, Permit, Refusal, Rejection};
+use super::deed::{self, Deed};
+use super::definition::Definition;
+use super::ledger::{self, ActionState, Run, Status};
+use super::permit::{Intent, Permit, Permitted, Rejection};
+use super::proposal::Proposal;
 use super::reply::Answer;
 use super::selection::Selection;
-use crate::error::{Code, Error, Result};
-use crate::graph::{Activity, EdgeKind, NodeId, Visit, VisitOutcome};
-use crate::memory::insert::{self, Prepared};
-use crate::memory::link::{self, Link, Linked};
-use crate::memory::{Memory, supersede, weigh};
+use crate::error::{Error, Result};
+use crate::graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
+use crate::memory::Memory;
+use crate::memory::insert::Prepared;
 use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
 use std::collections::HashSet;
@@ -55,6 +56,10 @@ struct Planned {
     /// Its place among the row's actions.
     index: usize,
     intent: Intent,
+    /// Whether a person has to decide first.
+    proposed: bool,
+    /// The place of the action it goes with.
+    with: Option<usize>,
     /// The new node, embedded before the transaction.
     note: Option<Prepared>,
 }
@@ -67,24 +72,14 @@ fn plan(
     answer: &Answer,
     row: &mut Run,
 ) -> Result<Vec<Planned>> {
-    let mut permit = Permit::new(memory, definition, selection)?;
+    let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?;
     let mut planned = Vec::new();
     for action in &answer.actions {
         let index = row.actions.len();
         let mut entry = ledger::ActionRow::of(action, selection);
-        let observed = || Rejection::Observed.because("the agent only observes");
-        let permitted = permit.check(action).and_then(|intent| match definition.mode {
-            Mode::Apply => Ok(intent),
-            Mode::Observe => Err(observed()),
-        });
-        let prepared = permitted.and_then(|intent| {
-            let note = match &intent {
-                Intent::Insert { draft, .. } | Intent::Rewrite { draft, .. } => {
-                    Some(insert::prepare(memory, (**draft).clone()).map_err(refusal)?)
-                }
-                _ => None,
-            };
-            Ok(Planned { index, intent, note })
+        let prepared = permit.check(action).and_then(|Permitted { intent, proposed }| {
+            let note = deed::prepare(memory, &intent)?;
+            Ok(Planned { index, intent, proposed, with: None, note })
         });
         match prepared {
             Ok(action) => planned.push(action),
@@ -92,12 +87,24 @@ fn plan(
         }
         row.actions.push(entry);
     }
+    keep_together(&mut planned);
     Ok(planned)
 }
 
-/// A mistake in the values of an action.
-fn refusal(error: Error) -> Refusal {
-    Rejection::InvalidValue.because(error.message)
+/// The parts of a note wait with the proposal to put them in its place: else they would stand beside it.
+fn keep_together(planned: &mut [Planned]) {
+    let retiring: Vec<(NodeId, usize)> = planned
+        .iter()
+        .filter(|action| action.proposed)
+        .filter_map(|action| Some((action.intent.retires()?, action.index)))
+        .collect();
+    for action in planned {
+        if let Intent::Insert { links, .. } = &action.intent
+            && let Some((_, whole)) = retiring.iter().find(|(old, _)| links.contains(old))
+        {
+            (action.proposed, action.with) = (true, Some(*whole));
+        }
+    }
 }
 
 /// What the transaction needs.
@@ -116,16 +123,28 @@ impl Work<'_> {
         let seq = tx.view().seq + 1;
         let changed = self.changed(tx)?;
         let mut touched = HashSet::new();
+        let mut made = Vec::new();
         for action in plan {
             let from = position(tx)?;
-            let outcome = self.act(tx, action, &changed)?;
+            let stale = action.intent.nodes().into_iter().find(|id| changed.contains(id));
             let Some(entry) = row.actions.get_mut(action.index) else { continue };
-            match outcome {
-                Ok(()) => {
-                    (entry.seq, entry.writes) = (Some(seq), (from, position(tx)?));
-                    touched.extend(action.intent.nodes());
+            if let Some(id) = stale {
+                let name = self.selection.of(id).map_or("a node", |handle| handle.name.as_str());
+                let why = format!("{name} was edited, superseded or deleted during the call");
+                entry.refuse(Rejection::ChangedSinceRead.because(why));
+            } else if action.proposed {
+                entry.state = ActionState::Proposed;
+                self.proposal(row.id, entry, action).put(tx)?;
+            } else {
+                let deed = Deed { memory: self.memory, agent: &self.definition.name, now: self.now };
+                match deed.act(tx, &action.intent, action.note.as_ref())? {
+                    Ok(nodes) => {
+                        (entry.seq, entry.writes) = (Some(seq), (from, position(tx)?));
+                        touched.extend(action.intent.nodes());
+                        made.extend(nodes);
+                    }
+                    Err(refusal) => entry.refuse(refusal),
                 }
-                Err(refusal) => entry.refuse(refusal),
             }
         }
         let visited = self.visited(tx)?;
@@ -137,19 +156,41 @@ impl Work<'_> {
         for &id in &visited {
             self.visit(tx, id, touched.contains(&id), changed.contains(&id))?;
         }
+        if self.definition.freshness.ignore_own_writes {
+            made.into_iter().try_for_each(|id| deed::seen(tx, &self.definition.name, id, self.now))?;
+        }
         row.visited = visited;
         let failed = |row: &ledger::ActionRow| {
             row.rejected.as_deref().and_then(Rejection::parse).is_some_and(Rejection::is_failure)
         };
+        let proposed = row.actions.iter().any(|action| action.state == ActionState::Proposed);
         let status = match (row.applied().next().is_some(), row.actions.iter().any(failed)) {
-            (true, false) => Status::Ok,
             (_, true) => Status::Partial,
+            (true, false) => Status::Ok,
+            (false, false) if proposed => Status::Proposed,
             (false, false) => Status::Noop,
         };
         row.seq = Some(seq);
         row.finish(self.memory, status, None);
         ledger::end(self.memory, tx, &row)?;
         Ok(row)
+    }
+
+    /// What is left for a person, whole.
+    fn proposal(&self, run: RunId, entry: &ledger::ActionRow, action: &Planned) -> Proposal {
+        let read = |id: NodeId| Some((id, self.selection.of(id)?.node.version));
+        Proposal {
+            run,
+            index: place(action.index),
+            agent: self.definition.name.clone(),
+            made: self.now,
+            summary: entry.summary.clone(),
+            why: entry.why.clone(),
+            intent: action.intent.clone(),
+            versions: action.intent.nodes().into_iter().filter_map(read).collect(),
+            with: action.with.map(place),
+            protect: self.definition.limits.protect.iter().map(ToString::to_string).collect(),
+        }
     }
 
     /// The nodes of the selection that are no longer what was read.
@@ -163,67 +204,6 @@ impl Work<'_> {
             }
         }
         Ok(changed)
-    }
-
-    /// Does one action, or says why not. An error is the store's and ends the run.
-    fn act(
-        &self,
-        tx: &mut Tx<'_>,
-        action: &Planned,
-        changed: &HashSet<NodeId>,
-    ) -> Result<std::result::Result<(), Refusal>> {
-        if let Some(id) = action.intent.nodes().into_iter().find(|id| changed.contains(id)) {
-            let name = self.selection.of(id).map_or("a node", |handle| handle.name.as_str());
-            let why = format!("{name} was edited, superseded or deleted during the call");
-            return Ok(Err(Rejection::ChangedSinceRead.because(why)));
-        }
-        let provenance = self.definition.provenance();
-        let (memory, now) = (self.memory, self.now);
-        let done = match &action.intent {
-            Intent::Link { from, to, strength, reason } => {
-                if tx.edge(*to, EdgeKind::Link, *from)?.is_some() {
-                    return Ok(Err(present("the two are linked already")));
-                }
-                let link = self.link(*from, *to, *strength, reason);
-                match link::add(tx, &link, now) {
-                    Ok(Linked::AlreadyPresent(_)) => return Ok(Err(present("the two are linked already"))),
-                    other => other.map(|_| ()),
-                }
-            }
-            Intent::Weigh { node, delta } => {
-                weigh::change(tx, *node, weigh::Change::By(*delta), &memory.config.weight, now).map(|_| ())
-            }
-            Intent::Replace { old, new, reason } => {
-                supersede::apply(tx, *old, *new, &provenance, reason, now).map(|_| ())
-            }
-            Intent::Rewrite { .. } => match &action.note {
-                Some(note) => insert::apply(tx, note, now).map(|_| ()),
-                None => Err(Error::internal("a new note was not prepared")),
-            },
-            Intent::Insert { links, reason, .. } => match &action.note {
-                Some(note) => match insert::apply(tx, note, now) {
-                    Ok(made) if made.duplicate => return Ok(Err(present("a note says just this already"))),
-                    Ok(made) => links.iter().try_for_each(|&to| {
-                        let link = self.link(made.id, to, link::STRENGTH, reason);
-                        link::add(tx, &link, now).map(|_| ())
-                    }),
-                    Err(error) => Err(error),
-                },
-                None => Err(Error::internal("a new note was not prepared")),
-            },
-        };
-        match done {
-            Ok(()) => Ok(Ok(())),
-            Err(error) if matches!(error.code, Code::InvalidArgument | Code::Conflict | Code::NotFound) => {
-                Ok(Err(refusal(error)))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn link(&self, src: NodeId, dst: NodeId, strength: f64, reason: &str) -> Link {
-        let (reason, provenance) = (reason.to_owned(), self.definition.provenance());
-        Link { src, dst, kind: EdgeKind::Link, strength, reason, provenance }
     }
 
     /// The chosen nodes that were whole in the prompt and are still there.
@@ -257,10 +237,12 @@ impl Work<'_> {
     }
 }
 
-fn present(why: &str) -> Refusal {
-    Rejection::AlreadyPresent.because(why)
+/// A place among the actions of a reply, which limits keep far below this.
+fn place(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
 }
 
-fn position(tx: &Tx<'_>) -> Result<u32> {
+/// How much a transaction has written so far: where the writes of an action begin and end.
+pub(super) fn position(tx: &Tx<'_>) -> Result<u32> {
     u32::try_from(tx.written()).map_err(|_| Error::internal("a run wrote too much"))
 }

@@ -67,6 +67,23 @@ pub enum Mode {
     Apply,
     /// Nothing is applied; the run only reports.
     Observe,
+    /// They are left for a person to decide.
+    Propose,
+}
+
+impl Mode {
+    /// The modes by the names people and TOML use.
+    pub const NAMES: [(&'static str, Mode); 3] =
+        [("apply", Mode::Apply), ("propose", Mode::Propose), ("observe", Mode::Observe)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Apply => "apply",
+            Mode::Observe => "observe",
+            Mode::Propose => "propose",
+        }
+    }
 }
 
 /// `[query]`.

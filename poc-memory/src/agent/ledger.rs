@@ -4,6 +4,7 @@ mod before;
 mod book;
 mod state;
 
+pub(in crate::agent) use book::row;
 pub use book::{abandon, change, claim, close, find, interrupt_others, leave, rows, running, spent_by_all};
 pub(super) use book::{end, expect_running, get};
 pub use state::{AgentState, Last, Pause, state};

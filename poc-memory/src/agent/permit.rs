@@ -5,7 +5,7 @@ mod rejection;
 pub use rejection::{Refusal, Rejection};
 
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
-use super::definition::{ActionKind, Definition};
+use super::definition::{ActionKind, Definition, Mode};
 use super::ledger::{ActionRow, ActionState};
 use super::reply::short;
 use super::selection::{Handle, Selection};
@@ -76,11 +76,29 @@ impl Intent {
             Intent::Rewrite { old, .. } => vec![*old],
         }
     }
+
+    /// The node it puts out of use.
+    pub fn retires(&self) -> Option<NodeId> {
+        match self {
+            Intent::Replace { old, .. } | Intent::Rewrite { old, .. } => Some(*old),
+            Intent::Link { .. } | Intent::Weigh { .. } | Intent::Insert { .. } => None,
+        }
+    }
+}
+
+/// An action that may be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Permitted {
+    /// What is to be done.
+    pub intent: Intent,
+    /// Whether a person has to decide first.
+    pub proposed: bool,
 }
 
 /// The rules of one run and what it has used of its limits.
 pub struct Permit<'a> {
     definition: &'a Definition,
+    mode: Mode,
     selection: &'a Selection,
     protected: HashSet<NodeId>,
     used: HashMap<ActionKind, usize>,
@@ -93,7 +111,12 @@ type Verdict<T> = std::result::Result<T, Refusal>;
 
 impl<'a> Permit<'a> {
     /// The rules over a selection. Protection is judged on the newest graph.
-    pub fn new(memory: &Memory, definition: &'a Definition, selection: &'a Selection) -> Result<Permit<'a>> {
+    pub fn new(
+        memory: &Memory,
+        definition: &'a Definition,
+        mode: Mode,
+        selection: &'a Selection,
+    ) -> Result<Permit<'a>> {
         let view = memory.store.view();
         let nodes: Vec<_> = selection.handles.iter().filter_map(|handle| view.find(handle.node.id)).collect();
         let mut protected = HashSet::new();
@@ -103,6 +126,7 @@ impl<'a> Permit<'a> {
         }
         Ok(Permit {
             definition,
+            mode,
             selection,
             protected,
             used: HashMap::new(),
@@ -113,7 +137,7 @@ impl<'a> Permit<'a> {
     }
 
     /// Judges an action, and counts it when it may be done.
-    pub fn check(&mut self, action: &Action) -> Verdict<Intent> {
+    pub fn check(&mut self, action: &Action) -> Verdict<Permitted> {
         let kind = action.kind();
         if !self.definition.execution.actions.contains(&kind) {
             return Err(Rejection::NotPermitted.because(format!("`{}` is not permitted", kind.name())));
@@ -137,10 +161,14 @@ impl<'a> Permit<'a> {
                 self.retired.insert(*old);
             }
         }
-        if kind == ActionKind::Supersede && !self.definition.limits.supersede_apply {
-            return Err(Rejection::Proposed.because("left for a person to do"));
+        match self.mode {
+            Mode::Observe => Err(Rejection::Observed.because("the agent only observes")),
+            Mode::Propose => Ok(Permitted { intent, proposed: true }),
+            Mode::Apply => {
+                let proposed = kind == ActionKind::Supersede && !self.definition.limits.supersede_apply;
+                Ok(Permitted { intent, proposed })
+            }
         }
-        Ok(intent)
     }
 
     fn link(&self, action: &LinkAdd) -> Verdict<Intent> {
@@ -188,7 +216,8 @@ impl<'a> Permit<'a> {
     fn insert(&self, action: &Insert) -> Verdict<Intent> {
         let links: Vec<NodeId> =
             action.links.iter().map(|name| Ok(self.handle(name)?.node.id)).collect::<Verdict<_>>()?;
-        let mut draft = self.draft(&action.key, &action.title, &action.body)?;
+        self.fits(&action.body)?;
+        let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
         draft.keywords = Some(action.keywords.clone());
         Ok(Intent::Insert { draft: Box::new(draft), links, reason: action.reason.clone() })
     }
@@ -213,8 +242,12 @@ impl<'a> Permit<'a> {
                 Ok(Intent::Replace { old: old.node.id, new: new.node.id, reason })
             }
             (true, true) => {
-                let draft = self.draft(&action.key, &action.title, &action.body)?;
                 let (was, id) = (&old.node, old.node.id);
+                // What is left out stays: a new key alone renames.
+                let kept = |text: &str, was: &str| if text.trim().is_empty() { was.to_owned() } else { text.to_owned() };
+                self.fits(&action.body)?;
+                let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
+                let draft = self.draft(&action.key, &title, body)?;
                 let draft = Draft {
                     node_type: Some(was.node_type.0.clone()),
                     category: Some(was.category),
@@ -231,7 +264,8 @@ impl<'a> Permit<'a> {
         }
     }
 
-    fn draft(&self, key: &str, title: &str, body: &str) -> Verdict<Draft> {
+    /// That a text of the model's is not too long.
+    fn fits(&self, body: &str) -> Verdict<()> {
         let most = self.definition.limits.insert_max_chars;
         let chars = body.chars().count();
         if chars > most {
@@ -239,12 +273,16 @@ impl<'a> Permit<'a> {
                 Rejection::OverLimit.because(format!("a body of {chars} characters is more than {most}"))
             );
         }
+        Ok(())
+    }
+
+    fn draft(&self, key: &str, title: &str, body: String) -> Verdict<Draft> {
         if title.trim().is_empty() {
             return Err(Rejection::InvalidValue.because("a new node needs a title"));
         }
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let mut draft = Draft::new(self.definition.provenance(), self.trust());
-        (draft.key, draft.title, draft.body) = (given(key), given(title), Some(body.to_owned()));
+        (draft.key, draft.title, draft.body) = (given(key), given(title), Some(body));
         Ok(draft)
     }
 

@@ -1,9 +1,9 @@
 //! What an agent wants and a person has to decide: kept apart from the rows of runs, of which only the
-//! newest stay, and whole, so that it can be done when the agent's file is long another.
+//! newest stay, and whole, so that it can be done when the agent's file is long another. What is decided
+//! is kept no longer: the run's row says what became of it.
 
-use super::ledger::ActionState;
 use super::permit::Intent;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
 use crate::store::{Record, Table, Tx};
@@ -33,10 +33,6 @@ pub struct Proposal {
     pub with: Option<u16>,
     /// Filters of the agent's file: a node that passes one by now is left alone.
     pub protect: Vec<String>,
-    /// What became of it.
-    pub state: ActionState,
-    /// When it was decided, and what the person said to it.
-    pub decided: Option<(Timestamp, String)>,
 }
 
 impl Record for Proposal {
@@ -49,14 +45,14 @@ impl Proposal {
         key(self.run, self.index)
     }
 
-    /// Whether it waits for a person.
-    pub fn is_open(&self) -> bool {
-        self.state == ActionState::Proposed
-    }
-
-    /// Writes it.
+    /// Puts it on the list.
     pub fn put(&self, tx: &mut Tx<'_>) -> Result<()> {
         tx.put(&self.key(), self)
+    }
+
+    /// Takes it off the list: it is decided.
+    pub fn close(&self, tx: &mut Tx<'_>) -> Result<()> {
+        tx.delete::<Proposal>(&self.key())
     }
 }
 
@@ -66,9 +62,24 @@ pub fn proposals(memory: &Memory, run: Option<RunId>) -> Result<Vec<Proposal>> {
     Ok(memory.store.scan::<Proposal>(prefix)?.into_iter().map(|(_, proposal)| proposal).collect())
 }
 
-/// The proposal with a place in a run.
-pub fn get(tx: &Tx<'_>, run: RunId, index: u16) -> Result<Option<Proposal>> {
-    tx.get(&key(run, index))
+/// The run with an id, or with the only id that starts so, that has proposals.
+///
+/// # Errors
+/// `not_found` when there is none, `invalid_argument` when there are several.
+pub fn find(memory: &Memory, id: &str) -> Result<RunId> {
+    let wanted = id.to_ascii_lowercase();
+    let mut runs: Vec<RunId> = proposals(memory, None)?.iter().map(|proposal| proposal.run).collect();
+    runs.dedup();
+    runs.retain(|run| !wanted.is_empty() && run.to_string().starts_with(&wanted));
+    match (runs.first(), runs.len()) {
+        (Some(run), 1) => Ok(*run),
+        (None, _) => Err(Error::not_found(format!("no run `{id}` waits for a decision"))
+            .hint("`poc-memory agent review` lists what does")
+            .field("run")),
+        (_, more) => Err(Error::invalid(format!("`{id}` is the start of {more} run ids"))
+            .hint("give more digits of the id")
+            .field("run")),
+    }
 }
 
 fn key(run: RunId, index: u16) -> [u8; 18] {

@@ -5,6 +5,7 @@ mod bodies;
 pub use bodies::{Bodies, Turn, bodies};
 
 use super::Definition;
+use super::definition::Mode;
 use super::action;
 use super::apply;
 use super::budget::Purse;
@@ -37,6 +38,8 @@ pub enum Trigger {
 pub struct Options {
     /// Everything but applying: nothing is written, neither actions nor visits nor a row.
     pub dry_run: bool,
+    /// Actions are left for a person, also where the agent's file has them applied.
+    pub propose: bool,
     /// Nodes count as stale whatever the visits say.
     pub force: bool,
     /// Only the node with this key or id, whatever the pipeline and the visits say.
@@ -95,7 +98,10 @@ pub fn run_among(
     };
     let mut row = Run::claimed(memory, &definition.name, slot);
     row.fingerprint.clone_from(&definition.fingerprint);
-    row.mode = Some(definition.mode);
+    row.mode = Some(match definition.mode {
+        Mode::Apply if options.propose => Mode::Propose,
+        mode => mode,
+    });
     row.model.clone_from(&definition.execution.model);
     if !options.dry_run {
         row = ledger::claim(memory, row)?;

@@ -6,8 +6,9 @@ use crate::graph::{NodeId, Visit};
 use crate::memory::Memory;
 use crate::memory::undo::{Item, is_as_left, restore};
 use crate::store::{Cause, Tx, Txn, Write};
+use std::collections::BTreeMap;
 
-/// Undoes a run: every record its actions wrote goes back to what it was, unless it was changed
+/// Undoes a run, what a person has approved of it too: every record its actions wrote goes back to what it was, unless it was changed
 /// since; such an action stays as it is and is reported. What use has taught since is no change: a
 /// weight keeps it and loses what the run did to it, and ties of notes that were remembered together do
 /// not hold a note of the run. Visits stay: the agent has seen the nodes.
@@ -16,30 +17,36 @@ use crate::store::{Cause, Tx, Txn, Write};
 /// `conflict` when the run applied nothing or is undone already, `not_found` when the log no
 /// longer holds it.
 pub fn undo(memory: &Memory, run: &Run) -> Result<Vec<Item>> {
-    let open = |run: &Run| run.applied().any(|action| !action.undone());
-    let Some(seq) = run.seq.filter(|_| run.applied().next().is_some()) else {
+    if run.applied().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` applied nothing", run.id)));
-    };
-    if !open(run) {
+    }
+    if run.applied().all(|action| action.undone()) {
         return Err(Error::conflict(format!("the run `{}` is undone already", run.id)));
     }
-    let txn = memory.store.txn(seq)?.filter(|txn| txn.cause.run == Some(run.id)).ok_or_else(|| {
-        Error::not_found(format!("the log no longer holds what the run `{}` wrote", run.id))
-    })?;
+    let mut txns: BTreeMap<u64, Txn> = BTreeMap::new();
+    for seq in run.applied().filter_map(|action| action.seq).chain(run.seq) {
+        let txn = memory.store.txn(seq)?.filter(|txn| txn.cause.run == Some(run.id)).ok_or_else(|| {
+            Error::not_found(format!("the log no longer holds what the run `{}` wrote", run.id))
+        })?;
+        txns.insert(seq, txn);
+    }
     let cause = Cause { run: Some(run.id), ..memory.cause("manual", "agent undo") };
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::get(tx, run)?;
-        let mut items = Vec::new();
-        // The last action first: a later one may have built on an earlier one.
-        for action in row.actions.iter_mut().rev().filter(|action| action.state == ActionState::Applied) {
-            let refused = restore(tx, writes(&txn, action.writes), &memory.config)?;
+        // The last write first: a later one may have built on an earlier one.
+        let mut order: Vec<usize> = (0..row.actions.len()).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse(row.actions.get(at).map(|action| (action.seq, action.writes))));
+        let mut items = BTreeMap::new();
+        for at in order {
+            let Some(action) = row.actions.get_mut(at) else { continue };
+            let Some(seq) = action.seq.filter(|_| action.state == ActionState::Applied) else { continue };
+            let refused = restore(tx, writes(&txns, seq, action.writes), &memory.config)?;
             if refused.is_none() {
                 action.state = ActionState::Undone;
             }
-            items.push(Item { summary: action.summary.clone(), refused });
+            items.insert(at, Item { summary: action.summary.clone(), refused });
         }
-        items.reverse();
-        for write in writes(&txn, row.replays) {
+        for write in row.seq.iter().flat_map(|&seq| writes(&txns, seq, row.replays)) {
             // A node used since keeps its place on the ladder.
             if is_as_left(write, tx.get_raw(write.table, &write.key)?.as_deref())? {
                 tx.put_raw(write.table, &write.key, write.before.clone())?;
@@ -47,7 +54,7 @@ pub fn undo(memory: &Memory, run: &Run) -> Result<Vec<Item>> {
         }
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
         tx.put(&row.key(), &row)?;
-        Ok(items)
+        Ok(items.into_values().collect())
     })?;
     Ok(committed.value)
 }
@@ -62,6 +69,6 @@ fn forget_version(tx: &mut Tx<'_>, agent: &str, id: NodeId) -> Result<()> {
     tx.put_visit(agent, id, &Visit { version: node.version, ..visit })
 }
 
-fn writes(txn: &Txn, (from, to): (u32, u32)) -> &[Write] {
-    txn.writes.get(from as usize..to as usize).unwrap_or(&[])
+fn writes(txns: &BTreeMap<u64, Txn>, seq: u64, (from, to): (u32, u32)) -> &[Write] {
+    txns.get(&seq).and_then(|txn| txn.writes.get(from as usize..to as usize)).unwrap_or(&[])
 }

@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         let failure = self.failure(&root.section("failure"));
         let prompt = prompt?;
         let (description, enabled) = (root.get("description")?.value, root.get("enabled")?.value);
-        let mode = root.one_of("mode", &[("apply", Mode::Apply), ("observe", Mode::Observe)])?;
+        let mode = root.one_of("mode", &Mode::NAMES)?;
         let (query, limits) = (query?, limits?);
         Some(Definition {
             name: self.name.to_owned(),

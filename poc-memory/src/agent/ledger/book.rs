@@ -222,6 +222,11 @@ fn settle_running(memory: &Memory, tx: &mut Tx<'_>, state: &mut AgentState, agen
     Ok(false)
 }
 
+/// The row of a run of an agent, if it is still kept.
+pub(in crate::agent) fn row(tx: &Tx<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
+    tx.get(&run_key(agent, run))
+}
+
 /// The row of a run as it is now.
 pub(in crate::agent) fn get(tx: &Tx<'_>, run: &Run) -> Result<Run> {
     tx.get::<Run>(&run.key())?

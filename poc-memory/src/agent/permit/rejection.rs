@@ -21,7 +21,7 @@ pub enum Rejection {
     InvalidValue,
     /// It is so already; no failure.
     AlreadyPresent,
-    /// It is left for a person to do; no failure.
+    /// It was left for a person to do, in rows of before proposals were kept; no failure.
     Proposed,
     /// The agent only observes; no failure.
     Observed,

@@ -88,7 +88,6 @@ fn agents_go_on_where_an_earlier_release_left_them() {
     }
     let after = run(off[0].scheduled_at.unwrap().plus(Span::HOUR)).unwrap();
     assert_eq!((after.status, after.occasion), (Status::Noop, Occasion::Schedule));
-    assert_eq!((after.calls.len(), after.calls[0].model.as_str()), (1, "default"));
 }
 
 #[test]

@@ -1,12 +1,19 @@
-//! Proposals as the store keeps them.
+//! Proposals and what a person decides about them.
 
-use super::world::{World, draft};
-use crate::agent::ledger::ActionState;
+use super::world::{Script, World, agent, draft, edit, outcomes};
+use crate::agent::definition::{Definition, Mode};
+use crate::agent::ledger::{self, ActionState, Run, Status};
 use crate::agent::permit::Intent;
 use crate::agent::proposal::{self, Proposal, proposals};
-use crate::graph::{NodeId, RunId};
+use crate::agent::review::{approve, reject};
+use crate::agent::run::{Options, Trigger, run_with};
+use crate::agent::undo::undo;
+use crate::error::Code;
+use crate::graph::{NodeId, RunId, State};
+use crate::time::Span;
+use serde_json::{Value, json};
 
-fn proposal(run: u8, index: u16, intent: Intent, state: ActionState) -> Proposal {
+fn proposal(run: u8, index: u16, intent: Intent) -> Proposal {
     Proposal {
         run: RunId::from_bytes([run; 16]),
         index,
@@ -18,8 +25,6 @@ fn proposal(run: u8, index: u16, intent: Intent, state: ActionState) -> Proposal
         intent,
         with: None,
         protect: vec!["provenance:manual".into()],
-        state,
-        decided: None,
     }
 }
 
@@ -38,21 +43,193 @@ fn proposals_are_kept_by_run_and_place() {
     ];
     let mut made: Vec<Proposal> = Vec::new();
     for run in [1, 2] {
-        let of = |(index, intent)| {
-            // Places beyond a byte stay in their order.
-            proposal(run, index as u16 * 200, intent, ActionState::Proposed)
-        };
+        // Places beyond a byte stay in their order.
+        let of = |(index, intent)| proposal(run, index as u16 * 200, intent);
         made.extend(intents.iter().cloned().enumerate().map(of));
     }
-    made[3].state = ActionState::Rejected;
     let cause = world.memory.cause("manual", "agent run");
     world.memory.store.transact(cause, |tx| made.iter().rev().try_for_each(|one| one.put(tx))).unwrap();
 
     let world = world.reopen();
     assert_eq!(proposals(&world.memory, None).unwrap(), made);
     assert_eq!(proposals(&world.memory, Some(RunId::from_bytes([2; 16]))).unwrap(), made[5..]);
-    assert_eq!(made.iter().filter(|one| one.is_open()).count(), 9);
-    let cause = world.memory.cause("manual", "agent review");
-    let one = world.memory.store.transact(cause, |tx| proposal::get(tx, made[4].run, made[4].index)).unwrap();
-    assert_eq!(one.value.as_ref(), Some(&made[4]));
+    assert_eq!(proposal::find(&world.memory, "0202").unwrap(), RunId::from_bytes([2; 16]));
+    assert_eq!(proposal::find(&world.memory, "0").unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(proposal::find(&world.memory, "03").unwrap_err().code, Code::NotFound);
+    let cause = world.memory.cause("manual", "agent reject");
+    world.memory.store.transact(cause, |tx| made[4].close(tx)).unwrap();
+    assert_eq!(proposals(&world.memory, Some(RunId::from_bytes([1; 16]))).unwrap(), made[..4]);
+}
+
+/// Four notes, and an agent that may do everything and leaves all of it to a person.
+fn proposer() -> (World, Definition) {
+    let world = World::new();
+    for number in 0..4 {
+        world.note(&format!("note-{number}"), &format!("Note {number} of the b-tree and its siblings."));
+    }
+    let all = "\"link-add\", \"weight\", \"insert\", \"supersede\"";
+    let definition = agent(all, "[limits.supersede]\nmax = 3\n");
+    (world, Definition { mode: Mode::Propose, ..definition })
+}
+
+fn reply() -> Value {
+    json!({"notes": "",
+        "link-add": [{"reason": "alike", "from": "N1", "to": "N2", "strength": 0.5}],
+        "weight": [{"reason": "", "node": "N1", "delta": 0.2}],
+        "insert": [{"reason": "new", "key": "new", "title": "New", "body": "Brand new siblings.", "keywords": ["k"], "links": ["N1"]}],
+        "supersede": [{"reason": "twice", "node": "N3", "by": "N4", "key": "", "title": "", "body": ""}]})
+}
+
+fn row(world: &World, run: &Run) -> Run {
+    ledger::find(&world.memory, &run.id.to_string()).unwrap()
+}
+
+fn states(run: &Run) -> Vec<ActionState> {
+    run.actions.iter().map(|action| action.state).collect()
+}
+
+#[test]
+fn what_is_proposed_waits_and_does_what_applying_would_have_done() {
+    let (world, definition) = proposer();
+    let before = world.graph();
+    let run = world.run(&definition, &Script::says(reply()));
+    assert_eq!((run.status, states(&run)), (Status::Proposed, vec![ActionState::Proposed; 4]));
+    assert_eq!(run.visited.len(), 4, "the notes were read");
+    assert_eq!(world.graph(), before);
+
+    // It waits whatever becomes of the process.
+    let world = world.reopen();
+    world.clock.advance(Span::HOUR);
+    let items = approve(&world.memory, run.id, &[]).unwrap();
+    assert!(items.len() == 4 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    assert_eq!(states(&row(&world, &run)), vec![ActionState::Applied; 4]);
+    assert_eq!(proposals(&world.memory, None).unwrap(), []);
+    let retired = world.memory.find("note-2").unwrap();
+    assert_eq!(retired.state, State::Superseded);
+    assert_eq!(world.memory.find("new").unwrap().provenance, "agent:tester");
+
+    let items = undo(&world.memory, &row(&world, &run)).unwrap();
+    assert!(items.len() == 4 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    assert_eq!(world.graph(), before);
+}
+
+#[test]
+fn a_person_decides_one_by_one() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &Script::says(reply()));
+    let error = approve(&world.memory, run.id, &[9]).unwrap_err();
+    insta::assert_snapshot!(error.line(), @"`only`: action 9 of the run does not wait for a decision; those that do: 1, 2, 3, 4");
+    approve(&world.memory, run.id, &[2]).unwrap();
+    assert_eq!(reject(&world.memory, run.id, &[4], "they differ").unwrap(), ["supersede `note-2` by `note-3`"]);
+    approve(&world.memory, run.id, &[1]).unwrap();
+    let now = row(&world, &run);
+    assert_eq!(
+        states(&now),
+        [ActionState::Applied, ActionState::Applied, ActionState::Proposed, ActionState::Rejected]
+    );
+    assert_eq!(now.actions[3].detail.as_deref(), Some("they differ"));
+    assert_eq!(proposals(&world.memory, Some(run.id)).unwrap().len(), 1);
+    // Undone are the two, in two transactions, the later one first.
+    let items = undo(&world.memory, &now).unwrap();
+    assert_eq!(items.len(), 2);
+    assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    assert_eq!(world.memory.store.edges(world.memory.find("note-0").unwrap().id).unwrap().iter().filter(|edge| edge.provenance == "agent:tester").count(), 0);
+}
+
+#[test]
+fn what_has_changed_since_comes_off_the_list() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &Script::says(reply()));
+    edit(&world.memory, "note-1", "Edited by a person.");
+    world.clock.advance(Span::DAY);
+    let refused: Vec<Option<String>> =
+        approve(&world.memory, run.id, &[]).unwrap().into_iter().map(|item| item.refused).collect();
+    let gone = Some("`note-1` was edited, superseded or deleted since".to_owned());
+    assert_eq!(refused, [gone, None, None, None]);
+    assert_eq!(states(&row(&world, &run))[0], ActionState::Stale);
+    assert_eq!(proposal::find(&world.memory, &run.id.to_string()).unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn what_is_protected_by_now_is_left() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &Script::says(reply()));
+    let mut one = proposals(&world.memory, Some(run.id)).unwrap().remove(3);
+    one.protect = vec!["key:note-2".into()];
+    world.memory.store.transact(world.memory.cause("test", "test"), |tx| one.put(tx)).unwrap();
+    let items = approve(&world.memory, run.id, &[4]).unwrap();
+    assert_eq!(items[0].refused.as_deref(), Some("`note-2` is protected"));
+    assert!(world.memory.find("note-2").unwrap().state.is_live());
+}
+
+#[test]
+fn the_parts_of_a_note_wait_with_what_takes_its_place() {
+    let (world, definition) = proposer();
+    // Its file applies what adds, and proposes what retires.
+    let definition = Definition { mode: Mode::Apply, ..definition };
+    let part = |key: &str, of: &str| json!({"reason": "part", "key": key, "title": key, "body": format!("What {key} says alone."), "keywords": [], "links": [of]});
+    let reply = json!({"notes": "", "link-add": [], "weight": [],
+        "insert": [part("part-one", "N1"), part("elsewhere", "N2")],
+        "supersede": [{"reason": "two ideas", "node": "N1", "by": "", "key": "", "title": "Overview", "body": "See its parts."}]});
+    let run = world.run(&definition, &Script::says(reply));
+    assert_eq!(states(&run), [ActionState::Proposed, ActionState::Applied, ActionState::Proposed]);
+    assert_eq!(run.status, Status::Ok);
+    // Whichever is named, they go together.
+    let items = approve(&world.memory, run.id, &[1]).unwrap();
+    assert_eq!(items.len(), 2);
+    assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    let linked = world.memory.find("part-one").unwrap().id;
+    let overview = world.memory.store.edges(linked).unwrap();
+    assert!(overview.iter().any(|edge| edge.provenance == "agent:tester"), "{overview:?}");
+    assert_eq!(world.memory.find("note-0-old").map_or_else(|_| world.memory.find("note-0").unwrap().state, |old| old.state), State::Superseded);
+}
+
+#[test]
+fn parts_stay_out_when_the_whole_cannot_go() {
+    let (world, definition) = proposer();
+    let reply = json!({"notes": "", "link-add": [], "weight": [],
+        "insert": [{"reason": "part", "key": "part", "title": "Part", "body": "A part.", "keywords": [], "links": ["N1"]}],
+        "supersede": [{"reason": "two ideas", "node": "N1", "by": "", "key": "", "title": "Overview", "body": "See its parts."}]});
+    let run = world.run(&Definition { mode: Mode::Apply, ..definition }, &Script::says(reply));
+    edit(&world.memory, "note-0", "Edited by a person.");
+    let items = approve(&world.memory, run.id, &[]).unwrap();
+    assert!(items.iter().all(|item| item.refused.is_some()), "{items:?}");
+    assert_eq!(world.memory.find("part").unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn a_person_may_have_any_run_proposed() {
+    let (world, definition) = proposer();
+    let definition = Definition { mode: Mode::Apply, ..definition };
+    let options = Options { propose: true, ..Options::default() };
+    let run =
+        run_with(&world.memory, &definition, &Script::says(reply()), Trigger::Manual, &options).unwrap();
+    assert_eq!(states(&run), vec![ActionState::Proposed; 4]);
+    assert_eq!(run.mode, Some(Mode::Propose));
+}
+
+#[test]
+fn a_new_key_alone_renames_and_what_an_agent_writes_is_not_news_to_it() {
+    let (world, definition) = proposer();
+    let mut definition = Definition { mode: Mode::Apply, ..definition };
+    definition.limits.supersede_apply = true;
+    let reply = json!({"notes": "", "link-add": [], "weight": [],
+        "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new.", "keywords": [], "links": []}],
+        "supersede": [{"reason": "shorter", "node": "N1", "by": "", "key": "short", "title": "", "body": ""}]});
+    let run = world.run(&definition, &Script::says(reply));
+    assert_eq!(outcomes(&run).iter().filter(|told| told.ends_with("applied")).count(), 2, "{:?}", outcomes(&run));
+    let short = world.memory.find("short").unwrap();
+    assert_eq!((short.title.as_str(), short.body.as_str()), ("note 0", "Note 0 of the b-tree and its siblings."));
+    let seen = |key: &str| {
+        let id = world.memory.find(key).unwrap().id;
+        world.memory.store.visits(id).unwrap().iter().any(|(agent, _)| agent == "tester")
+    };
+    assert!(seen("short") && seen("new"));
+    definition.freshness.ignore_own_writes = false;
+    let again = json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
+        "insert": [{"reason": "", "key": "newer", "title": "Newer", "body": "Newer than new.", "keywords": [], "links": []}]});
+    world.clock.advance(Span::DAY);
+    edit(&world.memory, "note-1", "Edited by a person.");
+    world.run(&definition, &Script::says(again));
+    assert!(!seen("newer"));
 }

@@ -1,6 +1,6 @@
 //! `agent history`
 
-use crate::agent::ledger::{self, Run};
+use crate::agent::ledger::{self, ActionState, Run};
 use crate::error::{Error, Result};
 use crate::graph::RunId;
 use crate::ops::text::{minute, table};
@@ -47,6 +47,8 @@ struct Row {
     applied: usize,
     /// Actions not applied.
     rejected: usize,
+    /// Actions that wait for a person.
+    proposed: usize,
     /// Applied actions that were undone since.
     undone: usize,
     model: String,
@@ -88,6 +90,7 @@ impl Op for History {
         for run in &output.runs {
             let reason = run.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
             let rejected = if run.rejected == 0 { String::new() } else { format!(" -{}", run.rejected) };
+            let proposed = if run.proposed == 0 { String::new() } else { format!(" ?{}", run.proposed) };
             let undone = if run.undone == 0 { String::new() } else { format!(" undone {}", run.undone) };
             let tokens = match (run.tokens_in, run.tokens_out) {
                 (None, None) => "-".to_owned(),
@@ -98,12 +101,16 @@ impl Op for History {
                 run.agent.clone(),
                 minute(Some(run.started)),
                 format!("{}{reason}", run.status),
-                format!("+{}{rejected}{undone}", run.applied),
+                format!("+{}{rejected}{proposed}{undone}", run.applied),
                 tokens,
             ]);
         }
         table(&rows)
     }
+}
+
+fn count(run: &Run, state: ActionState) -> usize {
+    run.actions.iter().filter(|action| action.state == state).count()
 }
 
 fn row(run: Run) -> Row {
@@ -116,7 +123,8 @@ fn row(run: Run) -> Row {
         status: run.status.name().to_owned(),
         reason: run.reason.map(|reason| reason.name().to_owned()),
         applied,
-        rejected: run.actions.len() - applied,
+        rejected: count(&run, ActionState::Refused),
+        proposed: count(&run, ActionState::Proposed),
         undone: run.applied().filter(|action| action.undone()).count(),
         agent: run.agent,
         message: run.message,

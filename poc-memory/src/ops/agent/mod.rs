@@ -1,5 +1,6 @@
 //! Verbs about agents and their runs.
 
+mod apply;
 mod check;
 mod history;
 mod inspect;
@@ -7,16 +8,21 @@ mod list;
 mod outcome;
 mod pause;
 mod resume;
+mod reject;
+mod review;
 mod run;
 mod show;
 pub(super) mod undo;
 
+pub(crate) use apply::Apply;
 pub(crate) use check::Check;
 pub(crate) use history::History;
 pub(crate) use inspect::Inspect;
 pub(crate) use list::List;
 pub(crate) use pause::Pause;
 pub(crate) use resume::Resume;
+pub(crate) use reject::Reject;
+pub(crate) use review::Review;
 pub(crate) use run::RunAgent;
 pub(crate) use show::Show;
 pub(crate) use undo::Undo;

@@ -1,6 +1,6 @@
 //! A run as answers show it.
 
-use crate::agent::ledger::{ActionRow, Run};
+use crate::agent::ledger::{ActionRow, ActionState, Run};
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
 use crate::ops::text::{counted, minute};
@@ -16,7 +16,7 @@ pub(crate) struct Outcome {
     pub(super) agent: String,
     /// Whether nothing was written.
     pub(super) dry_run: bool,
-    /// `ok`, `noop` (nothing was asked for), `partial` (some actions were rejected), `failed`,
+    /// `ok`, `noop` (nothing was asked for), `proposed` (all of it is left for a person), `partial` (some actions were rejected), `failed`,
     /// `timed-out`, `interrupted`, `skipped`, `missed` or `running`.
     pub(super) status: String,
     /// Why it was skipped or failed, as a stable code.
@@ -30,6 +30,8 @@ pub(crate) struct Outcome {
     /// What the model said about its reply.
     pub(super) notes: String,
     pub(super) applied: Vec<Applied>,
+    /// Actions left for a person, as `agent review` numbers them.
+    pub(super) proposed: Vec<Proposed>,
     pub(super) rejected: Vec<Rejected>,
     /// Keys of the nodes that count as visited.
     pub(super) visited: Vec<String>,
@@ -54,6 +56,23 @@ pub(super) struct Applied {
     pub(super) undone: bool,
 }
 
+/// An action that is or was left for a person.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(super) struct Proposed {
+    /// Its number in the run, from 1.
+    pub(super) number: usize,
+    /// In words.
+    pub(super) action: String,
+    /// Why, in the model's words.
+    pub(super) why: String,
+    /// `proposed`: it waits; `rejected`: somebody did not want it; `stale`: when it was to be applied, what
+    /// it is about had changed.
+    pub(super) state: String,
+    /// What the person said, or what had changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) detail: Option<String>,
+}
+
 /// An action that was not applied.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Rejected {
@@ -61,7 +80,7 @@ pub(super) struct Rejected {
     pub(super) action: String,
     /// Why, in the model's words.
     pub(super) why: String,
-    /// A stable code. `already-present`, `proposed` and `observed` are no failures.
+    /// A stable code. `already-present` and `observed` are no failures.
     pub(super) reason: String,
     /// What the rejection is about.
     pub(super) detail: String,
@@ -85,6 +104,7 @@ impl Outcome {
             nodes: run.selected.iter().map(|(id, _)| key(id)).collect(),
             notes: run.notes.clone(),
             applied: run.applied().map(applied).collect(),
+            proposed: (1..).zip(&run.actions).filter_map(proposed).collect(),
             rejected: run.actions.iter().filter_map(rejected).collect(),
             visited: run.visited.iter().map(key).collect(),
             scheduled_at: run.scheduled_at,
@@ -117,6 +137,13 @@ impl Outcome {
             let undone = if action.undone { " (undone)" } else { "" };
             let _ = writeln!(text, "  + {}{undone}: {}", action.action, action.why);
         }
+        for action in &self.proposed {
+            let state = if action.state == "proposed" { String::new() } else { format!(" ({})", action.state) };
+            let _ = writeln!(text, "  ? {}. {}{state}: {}", action.number, action.action, action.why);
+        }
+        if !self.dry_run && self.proposed.iter().any(|action| action.state == "proposed") {
+            let _ = writeln!(text, "  decide: `poc-memory agent review {}`", self.run);
+        }
         for action in &self.rejected {
             let _ = writeln!(text, "  - {}: {} ({})", action.action, action.reason, action.detail);
         }
@@ -130,6 +157,17 @@ impl Outcome {
 
 fn applied(row: &ActionRow) -> Applied {
     Applied { action: row.summary.clone(), why: row.why.clone(), undone: row.undone() }
+}
+
+fn proposed((number, row): (usize, &ActionRow)) -> Option<Proposed> {
+    let state = match row.state {
+        ActionState::Proposed => "proposed",
+        ActionState::Rejected => "rejected",
+        ActionState::Stale => "stale",
+        ActionState::Applied | ActionState::Refused | ActionState::Undone => return None,
+    };
+    let (action, why, detail) = (row.summary.clone(), row.why.clone(), row.detail.clone());
+    Some(Proposed { number, action, why, state: state.to_owned(), detail })
 }
 
 fn rejected(row: &ActionRow) -> Option<Rejected> {

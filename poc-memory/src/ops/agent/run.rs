@@ -20,6 +20,10 @@ pub(crate) struct RunAgent {
     #[arg(long)]
     #[serde(default)]
     dry_run: bool,
+    /// Leave everything for a person to decide: see `agent review`
+    #[arg(long, conflicts_with = "dry_run")]
+    #[serde(default)]
+    propose: bool,
     /// Take nodes that were visited and have not changed since, too
     #[arg(long)]
     #[serde(default)]
@@ -40,9 +44,9 @@ impl Op for RunAgent {
     fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {
         let catalog = ctx.host.catalog()?;
         let definition = catalog.get(&self.agent)?;
-        let (dry_run, force) = (self.dry_run, self.force);
+        let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
         let (stop, models) = (ctx.host.calls(), ctx.host.models());
-        let options = Options { dry_run, force, target: self.target, stop, models, zone: None };
+        let options = Options { dry_run, propose, force, target: self.target, stop, models, zone: None };
         let run = run::run(ctx.memory, definition, Trigger::Manual, &options)?;
         Ok(Outcome { dry_run, ..Outcome::of(ctx.memory, &run) })
     }

@@ -1,7 +1,7 @@
 //! `agent show`
 
 use super::list::{self, Row};
-use crate::agent::definition::{ActionKind, Mode};
+use crate::agent::definition::ActionKind;
 use crate::error::Result;
 use crate::ops::text::{minute, problem};
 use crate::ops::{Access, Ctx, Op, Route};
@@ -61,10 +61,7 @@ impl Op for Show {
         let entry = catalog.entry(&self.agent)?;
         let definition = entry.definition.as_deref().map(|definition| InForce {
             pipeline: definition.query.pipeline.to_string(),
-            mode: match definition.mode {
-                Mode::Apply => "apply".to_owned(),
-                Mode::Observe => "observe".to_owned(),
-            },
+            mode: definition.mode.name().to_owned(),
             window: definition.window().map(|window| window.to_string()),
             actions: definition
                 .execution

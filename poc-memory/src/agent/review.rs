@@ -1,0 +1,165 @@
+//! A person's decisions about what agents have proposed.
+
+use super::apply::position;
+use super::deed::{self, Deed};
+use super::ledger::{self, ActionState, Run};
+use super::permit::{Intent, Refusal};
+use super::proposal::{Proposal, proposals};
+use super::reply::short;
+use crate::error::{Error, Result};
+use crate::graph::{Ix, RunId, View};
+use crate::memory::Memory;
+use crate::memory::insert::Prepared;
+use crate::memory::undo::Item;
+use crate::query::Pipeline;
+use crate::store::{Cause, Records, Tx};
+
+/// Does what a run has proposed: all of it, or the actions with these numbers, counted from 1, and what
+/// goes with them. What is no longer as it was read, or is protected by now, is left and comes off the
+/// list.
+///
+/// # Errors
+/// `invalid_argument` when a number is no waiting action's.
+pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
+    let chosen = chosen(memory, run, only)?;
+    let mut ready: Vec<(Proposal, Result<Option<Prepared>, Refusal>)> = Vec::new();
+    for proposal in chosen {
+        let note = deed::prepare(memory, &proposal.intent);
+        ready.push((proposal, note));
+    }
+    let agent = ready.first().map_or("", |(proposal, _)| proposal.agent.as_str());
+    decide(memory, (agent, run), "agent apply", |tx, row| {
+        let mut items = Vec::new();
+        let mut stale: Vec<(u16, String)> = Vec::new();
+        for (proposal, _) in &ready {
+            if let Some(why) = stale_since(memory, tx, tx.view(), proposal)? {
+                stale.push((proposal.index, why));
+            }
+        }
+        for (proposal, note) in &ready {
+            // With a whole that cannot go, its parts stay out.
+            let why = stale.iter().find(|(index, _)| *index == proposal.index || Some(*index) == proposal.with);
+            let (from, seq) = (position(tx)?, tx.view().seq + 1);
+            let done = match (why, note) {
+                (Some((_, why)), _) => Err(why.clone()),
+                (None, Err(refusal)) => Err(refusal.detail.clone()),
+                (None, Ok(note)) => {
+                    let deed = Deed { memory, agent: &proposal.agent, now: memory.now() };
+                    let acted = deed.act(tx, &proposal.intent, note.as_ref())?;
+                    acted.map_err(|refusal| refusal.detail)
+                }
+            };
+            let written = (from, position(tx)?);
+            for &made in done.iter().flatten() {
+                deed::seen(tx, &proposal.agent, made, memory.now())?;
+            }
+            if let Some(entry) = entry(row, proposal) {
+                match &done {
+                    Ok(_) => {
+                        entry.state = ActionState::Applied;
+                        (entry.seq, entry.writes) = (Some(seq), written);
+                    }
+                    Err(why) => {
+                        entry.state = ActionState::Stale;
+                        entry.detail = Some(short(why));
+                    }
+                }
+            }
+            proposal.close(tx)?;
+            items.push(Item { summary: proposal.summary.clone(), refused: done.err() });
+        }
+        Ok(items)
+    })
+}
+
+/// Turns down what a run has proposed: all of it, or the actions with these numbers and what goes with
+/// them. Returns them in words.
+///
+/// # Errors
+/// As [`approve`].
+pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<Vec<String>> {
+    let chosen = chosen(memory, run, only)?;
+    let agent = chosen.first().map_or("", |proposal| proposal.agent.as_str());
+    decide(memory, (agent, run), "agent reject", |tx, row| {
+        for proposal in &chosen {
+            if let Some(entry) = entry(row, proposal) {
+                entry.state = ActionState::Rejected;
+                entry.detail = Some(short(note)).filter(|note| !note.is_empty());
+            }
+            proposal.close(tx)?;
+        }
+        Ok(chosen.iter().map(|proposal| proposal.summary.clone()).collect())
+    })
+}
+
+/// The waiting actions that are meant, in their order.
+fn chosen(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
+    let waiting = proposals(memory, Some(run))?;
+    let number = |proposal: &Proposal| proposal.index.saturating_add(1);
+    if let Some(unknown) = only.iter().find(|wanted| !waiting.iter().any(|one| number(one) == **wanted)) {
+        let numbers: Vec<String> = waiting.iter().map(|one| number(one).to_string()).collect();
+        return Err(Error::invalid(format!("action {unknown} of the run does not wait for a decision"))
+            .hint(format!("those that do: {}", numbers.join(", ")))
+            .field("only"));
+    }
+    let wanted: Vec<u16> = waiting.iter().map(number).filter(|number| only.is_empty() || only.contains(number)).collect();
+    // A whole and its parts go together, whichever of them is named.
+    let whole = |one: &Proposal| one.with.unwrap_or(one.index);
+    let wholes: Vec<u16> = waiting.iter().filter(|one| wanted.contains(&number(one))).map(whole).collect();
+    Ok(waiting.into_iter().filter(|one| wholes.contains(&whole(one))).collect())
+}
+
+/// Writes a decision, and into the run's row what became of its actions, if the row is still kept.
+fn decide<T>(
+    memory: &Memory,
+    (agent, run): (&str, RunId),
+    op: &str,
+    decision: impl FnOnce(&mut Tx<'_>, &mut Option<Run>) -> Result<T>,
+) -> Result<T> {
+    let cause = Cause { run: Some(run), ..memory.cause("manual", op) };
+    let committed = memory.store.transact(cause, |tx| {
+        let mut row = ledger::row(tx, agent, run)?;
+        let value = decision(tx, &mut row)?;
+        if let Some(row) = row {
+            tx.put(&row.key(), &row)?;
+        }
+        Ok(value)
+    })?;
+    Ok(committed.value)
+}
+
+/// The row's entry of a proposal.
+fn entry<'a>(row: &'a mut Option<Run>, proposal: &Proposal) -> Option<&'a mut ledger::ActionRow> {
+    row.as_mut()?.actions.get_mut(usize::from(proposal.index))
+}
+
+/// Why a proposal can no longer be done: what it is about is another by now, or protected.
+pub fn stale_since<R: Records + ?Sized>(
+    memory: &Memory,
+    records: &R,
+    view: &View,
+    proposal: &Proposal,
+) -> Result<Option<String>> {
+    if proposal.versions.len() < proposal.intent.nodes().len() {
+        return Ok(Some("what it is about was not read whole".into()));
+    }
+    for (id, version) in &proposal.versions {
+        let now = records.node(*id)?;
+        if !now.as_ref().is_some_and(|node| node.version == *version && node.state.is_live()) {
+            let key = now.map_or_else(|| id.to_string(), |node| node.key);
+            return Ok(Some(format!("`{key}` was edited, superseded or deleted since")));
+        }
+    }
+    let changed = match &proposal.intent {
+        Intent::Weigh { node, .. } => Some(*node),
+        intent => intent.retires(),
+    };
+    let nodes: Vec<Ix> = changed.and_then(|id| view.find(id)).into_iter().collect();
+    for text in &proposal.protect {
+        let filter = Pipeline::parse(text, &memory.names.load())?;
+        if let Some(ix) = filter.passing(&memory.sources(view), &nodes)?.first() {
+            return Ok(Some(format!("`{}` is protected", view.key(*ix))));
+        }
+    }
+    Ok(None)
+}
