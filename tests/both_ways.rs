@@ -104,7 +104,7 @@ const SESSION: &[&[&str]] = &[
     &["agent", "apply", "{run}"],
     &["agent", "reject", "{run}", "--only", "1,2"],
     &["undo", "{run}"],
-    &["undo", "1"],
+    &["changes", "--limit", "3"],
     &["undo", "999999"],
     &["agent", "undo", "{run}"],
     &["agent", "undo", "{run}"],

@@ -111,6 +111,7 @@ impl Config {
         bounds::check(self)?;
         self.tenant_schema.check()?;
         self.edges.check()?;
+        self.weight.check()?;
         self.write.check()?;
         self.rest.check()
     }

@@ -244,7 +244,9 @@ impl<'a> Permit<'a> {
             (true, true) => {
                 let (was, id) = (&old.node, old.node.id);
                 // What is left out stays: a new key alone renames.
-                let kept = |text: &str, was: &str| if text.trim().is_empty() { was.to_owned() } else { text.to_owned() };
+                let kept = |text: &str, was: &str| {
+                    if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
+                };
                 self.fits(&action.body)?;
                 let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
                 let draft = self.draft(&action.key, &title, body)?;

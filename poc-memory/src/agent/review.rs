@@ -38,7 +38,8 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
         }
         for (proposal, note) in &ready {
             // With a whole that cannot go, its parts stay out.
-            let why = stale.iter().find(|(index, _)| *index == proposal.index || Some(*index) == proposal.with);
+            let why =
+                stale.iter().find(|(index, _)| *index == proposal.index || Some(*index) == proposal.with);
             let (from, seq) = (position(tx)?, tx.view().seq + 1);
             let done = match (why, note) {
                 (Some((_, why)), _) => Err(why.clone()),
@@ -102,7 +103,8 @@ fn chosen(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
             .hint(format!("those that do: {}", numbers.join(", ")))
             .field("only"));
     }
-    let wanted: Vec<u16> = waiting.iter().map(number).filter(|number| only.is_empty() || only.contains(number)).collect();
+    let wanted: Vec<u16> =
+        waiting.iter().map(number).filter(|number| only.is_empty() || only.contains(number)).collect();
     // A whole and its parts go together, whichever of them is named.
     let whole = |one: &Proposal| one.with.unwrap_or(one.index);
     let wholes: Vec<u16> = waiting.iter().filter(|one| wanted.contains(&number(one))).map(whole).collect();

@@ -5,10 +5,10 @@ mod bodies;
 pub use bodies::{Bodies, Turn, bodies};
 
 use super::Definition;
-use super::definition::Mode;
 use super::action;
 use super::apply;
 use super::budget::Purse;
+use super::definition::Mode;
 use super::ledger::{self, Call, Reason, Run, Status};
 use super::model::{CallError, Failed, Model, Models, Reply, Request, Spent, Stop};
 use super::pause;

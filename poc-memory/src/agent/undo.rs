@@ -35,7 +35,9 @@ pub fn undo(memory: &Memory, run: &Run) -> Result<Vec<Item>> {
         let mut row = ledger::get(tx, run)?;
         // The last write first: a later one may have built on an earlier one.
         let mut order: Vec<usize> = (0..row.actions.len()).collect();
-        order.sort_by_key(|&at| std::cmp::Reverse(row.actions.get(at).map(|action| (action.seq, action.writes))));
+        order.sort_by_key(|&at| {
+            std::cmp::Reverse(row.actions.get(at).map(|action| (action.seq, action.writes)))
+        });
         let mut items = BTreeMap::new();
         for at in order {
             let Some(action) = row.actions.get_mut(at) else { continue };

@@ -50,8 +50,8 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("recall.k", 1.0, 256.0),
     ("recall.hops", 0.0, 8.0),
     ("recall.oversample", 1.0, 1000.0),
-    ("recall.likeness-exponent", 0.0, MOST),
-    ("recall.weight-exponent", 0.0, MOST),
+    ("recall.likeness-exponent", 0.0, 64.0),
+    ("recall.weight-exponent", 0.0, 64.0),
     // A longer way must never be the better one.
     ("recall.depth-factor", 1.0, MOST),
     ("recall.co-retrieval-base", 0.0, MOST),
@@ -73,6 +73,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("explore.gamma", 0.0, 1.0),
     ("explore.mmr-lambda", 0.0, 1.0),
     ("consolidate.keep-expired", 0.0, MOST),
+    ("changes.limit", 1.0, 1000.0),
     ("view.limit", 1.0, 10_000.0),
     ("view.max-edges", 0.0, 100_000.0),
     ("mcp.max-sessions", 1.0, MOST),

@@ -1,5 +1,6 @@
 //! The sections of what learns from use: `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
 
+use super::Weight;
 use crate::error::{Error, Result};
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -94,16 +95,22 @@ pub struct Reinforce {
 
 impl Edges {
     pub(super) fn check(&self) -> Result<()> {
-        if self.cap < self.floor || self.cap == 0.0 {
-            return wrong(
-                "edges",
-                "cap",
-                self.cap,
-                "give a number above 0 and not below `floor`; 100 is usual",
-            );
-        }
-        Ok(())
+        cap("edges", self.floor, self.cap)
     }
+}
+
+impl Weight {
+    pub(super) fn check(&self) -> Result<()> {
+        cap("weight", self.floor, self.cap)
+    }
+}
+
+/// That there is room between the least and the greatest weight.
+fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
+    if cap < floor || cap == 0.0 {
+        return wrong(section, "cap", cap, "give a number above 0 and not below `floor`; 100 is usual");
+    }
+    Ok(())
 }
 
 impl Write {
@@ -141,6 +148,8 @@ mod tests {
             "recall.k = 0",
             "edges.floor = -1.0",
             "edges.cap = 0.01",
+            "weight.cap = 0",
+            "[weight]\nfloor = 5.0\ncap = 1.0",
             "edges.decay.structural = nan",
             "reinforce.delta = -1.0",
         ];
@@ -155,6 +164,8 @@ mod tests {
         config.toml:1:8: `recall.k`: cannot be 0; give 1 to 256; 8 is usual
         config.toml:1:7: `edges.floor`: cannot be -1.0; give 0 or more; 0.05 is usual
         config.toml:1:7: `edges.cap`: cannot be 0.01; give a number above 0 and not below `floor`; 100 is usual
+        config.toml:1:8: `weight.cap`: cannot be 0; give a number above 0 and not below `floor`; 100 is usual
+        config.toml:3:1: `weight.cap`: cannot be 1; give a number above 0 and not below `floor`; 100 is usual
         config.toml:1:13: `edges.decay.structural`: cannot be nan; give 0 or more; 0.00000004 is usual
         config.toml:1:11: `reinforce.delta`: cannot be -1.0; give 0 or more; 1.0 is usual
         ");

@@ -51,6 +51,8 @@ section!(
         query: Query,
         /// The op `explore`.
         explore: Explore,
+        /// The op `changes`.
+        changes: Changes,
         /// The op `view`.
         view: Drawing,
         /// The op `consolidate`.
@@ -286,6 +288,13 @@ section!(
     Consolidate {
         /// How long after its date a note is deleted for good.
         keep_expired: Span,
+    }
+);
+section!(
+    /// The op `changes`.
+    Changes {
+        /// Changes shown when no other number is asked for.
+        limit: usize,
     }
 );
 section!(

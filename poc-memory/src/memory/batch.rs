@@ -69,6 +69,8 @@ impl Waiting {
     /// Whether a note may be about one that waits: then that must be stored first.
     fn may_be_named_by(&self, made: &Result<Draft>) -> bool {
         match made {
+            // What it names by a key may have lost that to another.
+            Ok(draft) if draft.supersedes.is_some() => self.retires,
             Ok(draft) => {
                 let key = draft.key.as_ref().filter(|_| draft.update);
                 key.is_some_and(|key| self.retires || self.keys.contains(normal_key(key).as_ref()))
@@ -150,5 +152,5 @@ pub(super) fn note_wise<T>(result: Result<T>) -> Result<Result<T>> {
 }
 
 fn is_of_a_note(error: &Error) -> bool {
-    matches!(error.code, Code::InvalidArgument | Code::Conflict | Code::NotFound)
+    matches!(error.code, Code::InvalidArgument | Code::Conflict | Code::NotFound | Code::Rejected)
 }

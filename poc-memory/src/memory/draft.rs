@@ -185,9 +185,10 @@ pub(super) fn title_of(body: &str) -> Option<String> {
 pub(super) fn check_size(title: &str, body: &str, keywords: &[String], limit: usize) -> Result<()> {
     let bytes = title.len() + body.len() + keywords.iter().map(String::len).sum::<usize>();
     if bytes > limit {
+        let field = if title.len() > body.len() { "title" } else { "body" };
         return Err(Error::invalid(format!("the note has {bytes} bytes of text, a node may have {limit}"))
             .hint("split it into several notes, one idea each")
-            .field("body"));
+            .field(field));
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! What happened to a node.
 
 use super::diff::{self, FieldChange};
-use super::{Memory, resolve};
+use super::{Memory, resolve, undo};
 use crate::error::Result;
-use crate::graph::{NodeId, Sight};
-use crate::store::{Cause, Change};
+use crate::graph::{Edge, Node, NodeId, Sight};
+use crate::store::{Cause, Change, Record, Table, Txn, Write};
+use rustc_hash::FxHashSet;
 
 /// The history of one node.
 #[derive(Clone, Debug)]
@@ -92,4 +93,74 @@ fn entry(change: Change) -> Entry {
         (before, None) => (Did::Deleted, before.as_ref().map_or(0, |node| node.version), Vec::new()),
     };
     Entry { seq: change.seq, cause: change.cause, did, version, fields }
+}
+
+/// A change of the memory.
+#[derive(Clone, Debug)]
+pub struct Latest {
+    /// Number of the transaction.
+    pub seq: u64,
+    /// Who, when, why.
+    pub cause: Cause,
+    /// Keys of the nodes whose records it wrote; of one that is gone, the id.
+    pub nodes: Vec<String>,
+}
+
+/// The latest changes of notes, newest first.
+pub fn latest(memory: &Memory, most: usize) -> Result<Vec<Latest>> {
+    let mut found = Vec::new();
+    for seq in (1..=memory.store.last()).rev() {
+        if found.len() >= most {
+            break;
+        }
+        let Some(txn) = memory.store.txn(seq)? else { continue };
+        if txn.writes.iter().any(|write| undo::is_of_notes(write.table)) {
+            let nodes = touched(memory, &txn)?;
+            found.push(Latest { seq, cause: txn.cause, nodes });
+        }
+    }
+    Ok(found)
+}
+
+/// The keys of the nodes a transaction is about: those it wrote, else those whose ties, weight or visits
+/// it wrote.
+fn touched(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
+    let mut keys = Vec::new();
+    for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
+        if let Some(node) = write.after.as_deref().or(write.before.as_deref()) {
+            keys.push(Node::decode(node)?.key);
+        }
+    }
+    if !keys.is_empty() {
+        return Ok(keys);
+    }
+    let of_a_node = |write: &&Write| matches!(write.table, Table::Edges | Table::Activity | Table::Visits);
+    let mut ids: Vec<NodeId> = Vec::new();
+    for write in txn.writes.iter().filter(of_a_node) {
+        let bytes = write.key.get(..16).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
+        ids.extend(bytes.map(NodeId::from_bytes));
+        if write.table == Table::Edges
+            && let Some(edge) = write.after.as_deref().or(write.before.as_deref())
+        {
+            ids.push(Edge::decode(edge)?.dst);
+        }
+    }
+    let mut seen = FxHashSet::default();
+    ids.retain(|id| seen.insert(*id));
+    for id in ids {
+        keys.push(memory.store.node(id)?.map_or_else(|| id.to_string(), |node| node.key));
+    }
+    Ok(keys)
+}
+
+/// What changed, in words.
+pub(super) fn in_words(memory: &Memory, txn: &Txn) -> Result<String> {
+    let keys: Vec<String> = touched(memory, txn)?.into_iter().map(|key| format!("`{key}`")).collect();
+    let of = match keys.as_slice() {
+        [] => String::new(),
+        [one] => format!(" of {one}"),
+        [one, another] => format!(" of {one} and {another}"),
+        [one, rest @ ..] => format!(" of {one} and {} more", rest.len()),
+    };
+    Ok(format!("{}{of} by {}, {}", txn.cause.op, txn.cause.actor, txn.cause.at))
 }

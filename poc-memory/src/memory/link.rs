@@ -45,7 +45,9 @@ pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Linked> {
             .field("strength"));
     }
     if src == dst {
-        return Err(Error::invalid("a node cannot be linked to itself").hint("name two different nodes"));
+        return Err(Error::invalid("a node cannot be linked to itself")
+            .hint("name two different nodes")
+            .field("to"));
     }
     resolve::expect(tx, src)?;
     resolve::expect(tx, dst)?;

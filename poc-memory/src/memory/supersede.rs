@@ -27,14 +27,16 @@ pub fn apply(
     let retired = check(tx, old)?;
     if old == new {
         return Err(Error::invalid(format!("`{}` cannot supersede itself", retired.key))
-            .hint("name two different nodes"));
+            .hint("name two different nodes")
+            .field("new"));
     }
     if !successor.state.is_live() {
         return Err(Error::conflict(format!(
             "`{}` is {} and cannot take the place of another node",
             successor.key, successor.state
         ))
-        .hint("name a node that is in use"));
+        .hint("name a node that is in use")
+        .field("new"));
     }
     retire(tx, retired, now)?;
     tie(tx, old, new, provenance, reason, now)
@@ -46,7 +48,7 @@ pub(super) fn check(tx: &Tx<'_>, old: NodeId) -> Result<Node> {
     if node.state.is_live() {
         return Ok(node);
     }
-    let error = Error::conflict(format!("`{}` is {} already", node.key, node.state));
+    let error = Error::conflict(format!("`{}` is {} already", node.key, node.state)).field("old");
     Err(match successor(tx, old)? {
         Some(next) => error.hint(format!("`{}` has taken its place", next.key)),
         None => error,

@@ -254,7 +254,7 @@ fn a_superseded_note_leaves_retrieval_and_hands_on_its_links() {
     let again =
         write(&memory, |tx| supersede::apply(tx, old, friend, "manual", "", memory.now())).unwrap_err();
     insta::assert_snapshot!(said(again), @r"
-    conflict: `old` is superseded already
+    conflict: `old`: `old` is superseded already
     `the-journal-is-gone` has taken its place
     ");
     let update = memory.insert(Draft { key: Some("old".into()), update: true, ..draft("x") }).unwrap_err();

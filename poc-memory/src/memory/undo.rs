@@ -1,11 +1,11 @@
 //! Taking back what was written: every record goes back to what it was, unless it was changed since.
 
-use super::{Memory, weigh};
+use super::{Memory, history, weigh};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId};
 use crate::rank::decay::{decayed, lambda};
-use crate::store::{Record, Table, Tx, Txn, Write};
+use crate::store::{Record, Table, Tx, Write};
 use std::collections::HashSet;
 
 /// What became of one part of what was to be undone.
@@ -26,7 +26,7 @@ pub struct Item {
 pub fn undo(memory: &Memory, seq: u64) -> Result<Item> {
     let txn = memory.store.txn(seq)?.ok_or_else(|| {
         Error::not_found(format!("there is no change {seq}"))
-            .hint("`poc-memory history NODE` shows the numbers of a note's changes")
+            .hint("`poc-memory changes` shows the latest with their numbers")
     })?;
     if let Some(run) = txn.cause.run {
         return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
@@ -39,31 +39,17 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Item> {
         ))
         .hint("only changes of notes can be undone"));
     }
-    let summary = summary(&txn)?;
+    if txn.writes.iter().all(|write| stays(write.table)) {
+        return Err(Error::conflict(format!("change {seq}, a `{}`, changed no note", txn.cause.op)));
+    }
+    let summary = history::in_words(memory, &txn)?;
     let cause = memory.cause("manual", "undo");
     let refused = memory.store.transact(cause, |tx| restore(tx, &txn.writes, &memory.config))?.value;
     Ok(Item { summary, refused })
 }
 
-/// What changed, in words.
-fn summary(txn: &Txn) -> Result<String> {
-    let mut keys = Vec::new();
-    for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
-        if let Some(node) = write.after.as_deref().or(write.before.as_deref()) {
-            keys.push(format!("`{}`", Node::decode(node)?.key));
-        }
-    }
-    let of = match keys.as_slice() {
-        [] => String::new(),
-        [one] => format!(" of {one}"),
-        [one, another] => format!(" of {one} and {another}"),
-        [one, rest @ ..] => format!(" of {one} and {} more", rest.len()),
-    };
-    Ok(format!("{}{of} by {}, {}", txn.cause.op, txn.cause.actor, txn.cause.at))
-}
-
 /// Whether a table says what notes there are.
-fn is_of_notes(table: Table) -> bool {
+pub(super) fn is_of_notes(table: Table) -> bool {
     match table {
         Table::Nodes
         | Table::Edges
@@ -107,8 +93,10 @@ pub(crate) fn restore(tx: &mut Tx<'_>, writes: &[Write], config: &Config) -> Res
             None => return Ok(Some(format!("{} changed since", record(tx, write)?))),
         }
     }
-    if let Some(why) = said_again(tx, writes)? {
-        return Ok(Some(why));
+    for why in [said_again(tx, writes)?, out_of_place(tx, writes)?] {
+        if why.is_some() {
+            return Ok(why);
+        }
     }
     let made: Vec<Node> = writes
         .iter()
@@ -126,9 +114,7 @@ pub(crate) fn restore(tx: &mut Tx<'_>, writes: &[Write], config: &Config) -> Res
     for write in own() {
         tx.put_raw(write.table, &write.key, write.before.clone())?;
     }
-    for edge in own().filter(|write| write.table == Table::Edges) {
-        drop_loose(tx, edge)?;
-    }
+    own().try_for_each(|write| drop_loose(tx, write))?;
     for (id, activity) in used {
         if tx.node(id)?.is_some() {
             tx.put_activity(id, &activity)?;
@@ -209,13 +195,44 @@ fn node_of(tx: &Tx<'_>, write: &Write) -> Result<Option<Node>> {
     Ok(id.map(|id| tx.node(id)).transpose()?.flatten())
 }
 
-/// Takes an edge away again that has come back, when one of its ends was deleted since.
+/// Takes an edge or a visit away again that has come back, when a note it is about was deleted since.
 fn drop_loose(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
-    let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { return Ok(()) };
-    if tx.node(edge.src)?.is_none() || tx.node(edge.dst)?.is_none() {
-        tx.delete_edge(edge.src, edge.kind, edge.dst)?;
+    let Some(before) = write.before.as_deref() else { return Ok(()) };
+    match write.table {
+        Table::Edges => {
+            let edge = Edge::decode(before)?;
+            if tx.node(edge.src)?.is_none() || tx.node(edge.dst)?.is_none() {
+                tx.delete_edge(edge.src, edge.kind, edge.dst)?;
+            }
+        }
+        Table::Visits if node_of(tx, write)?.is_none() => {
+            tx.put_raw(write.table, &write.key, None)?;
+        }
+        _ => {}
     }
     Ok(())
+}
+
+/// Why a note cannot go out of use again: what took its place is out of use itself by now.
+fn out_of_place(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+    for write in writes.iter().filter(|write| write.table == Table::Edges) {
+        let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { continue };
+        if edge.kind != EdgeKind::Supersedes {
+            continue;
+        }
+        let own = writes.iter().find(|own| own.table == Table::Nodes && own.key == edge.src.as_bytes());
+        let successor = match own {
+            Some(own) => own.before.as_deref().map(Node::decode).transpose()?,
+            None => tx.node(edge.src)?,
+        };
+        if let Some(successor) = successor.filter(|successor| !successor.state.is_live()) {
+            return Ok(Some(format!(
+                "`{}`, which took its place, is {} by now",
+                successor.key, successor.state
+            )));
+        }
+    }
+    Ok(None)
 }
 
 /// Why a note cannot come back into use: another one says the same by now.

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::graph::{EdgeKind, NodeId, RunId};
 use crate::memory::diff::FieldChange;
 use crate::memory::edges::{self, Direction, End};
+use crate::memory::freshness::{self, AsOf};
 use crate::memory::history;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -37,6 +38,11 @@ pub(crate) struct Changes {
     /// and why.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     edges: BTreeMap<EdgeKind, Vec<End>>,
+    as_of: AsOf,
+    /// Transactions the slowest index is behind.
+    lag: u64,
+    /// What makes this answer poorer than it should be.
+    degraded: Vec<String>,
 }
 
 /// One change.
@@ -90,7 +96,11 @@ impl Op for History {
         edges.retain(|kind, _| {
             !kind.is_associative() && !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
         });
+        let freshness = freshness::of(ctx.memory, &ctx.memory.store.view());
         Ok(Changes {
+            as_of: freshness.as_of,
+            lag: freshness.lag,
+            degraded: freshness.degraded,
             edges,
             id: history.id,
             key: history.key,

@@ -5,7 +5,7 @@ mod batch;
 use super::text::counted;
 use super::{Access, Ctx, Op, Progress, Route, argument};
 use crate::error::{Exit, Result};
-use crate::graph::{Category, NodeId};
+use crate::graph::{Category, NodeId, normal_key};
 use crate::memory::{self, Draft};
 use crate::time::Timestamp;
 use batch::{Notes, Outcome};
@@ -61,7 +61,8 @@ pub(crate) struct Insert {
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f32>)]
     emotion: Option<f32>,
     /// When it leaves retrieval by itself: a date or a time in RFC 3339
-    #[arg(long, value_name = "TIME", value_parser = argument::time)]
+    #[arg(long, visible_alias = "expires-at", value_name = "TIME", value_parser = argument::time)]
+    #[serde(alias = "expires_at")]
     expires: Option<Timestamp>,
     /// Weight to start with [default: 1]
     #[arg(long, value_name = "NUMBER", value_parser = argument::number::<f64>)]
@@ -168,6 +169,15 @@ impl Insert {
     fn draft(self, ctx: &Ctx<'_>) -> Result<Draft> {
         let old = self.supersedes.map(|name| ctx.memory.find(&name)).transpose();
         let old = old.map_err(|error| error.field("supersedes"))?;
+        // Its new text would vouch for what nobody has.
+        let updated = match &self.key {
+            Some(key) if self.update => ctx.memory.store.find_key(&normal_key(key))?,
+            _ => None,
+        };
+        let updated = updated.map(|id| ctx.memory.store.node(id)).transpose()?.flatten();
+        for (node, field) in [(&old, "supersedes"), (&updated, "key")] {
+            node.as_ref().map_or(Ok(()), |node| ctx.allow(node, field))?;
+        }
         Ok(Draft {
             title: self.title,
             body: self.body,

@@ -1,7 +1,7 @@
 //! `link`
 
 use super::{Access, Ctx, Op, Route, argument};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::EdgeKind;
 use crate::memory::link::{self, Linked};
 use schemars::JsonSchema;
@@ -63,6 +63,12 @@ impl Op for Link {
     type Output = Outcome;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {
+        let beside = [(self.strength.is_some(), "strength"), (self.reason.is_some(), "reason")];
+        if let Some((_, field)) = beside.into_iter().find(|(given, _)| self.remove && *given) {
+            return Err(Error::invalid("a tie that is taken away has none")
+                .hint("leave it out, or leave out `remove`")
+                .field(field));
+        }
         let cause = ctx.cause(Self::NAME);
         let now = cause.at;
         let kind = self.kind.unwrap_or(EdgeKind::Link);

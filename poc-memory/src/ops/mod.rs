@@ -4,6 +4,7 @@ mod actor;
 mod agent;
 mod answer;
 mod argument;
+mod changes;
 mod classify;
 mod consolidate;
 mod daemon;
@@ -73,14 +74,20 @@ impl Ctx<'_> {
         Sight { now: self.memory.now(), quarantined: quarantined || self.actor == Actor::Person }
     }
 
-    /// The node that a field names, for what makes it count for more or less: a model moves none that
-    /// it is not shown.
-    fn named(&self, tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
-        let node = resolve::named(tx, name, field)?;
+    /// That the caller may write over a node that a field names, or make it count for more or less: a
+    /// model does so with none that it is not shown.
+    fn allow(&self, node: &Node, field: &str) -> Result<()> {
         if self.sight(false).admits(node.trust) {
-            return Ok(node);
+            return Ok(());
         }
         Err(resolve::quarantined().hint("a person decides about it").field(field))
+    }
+
+    /// The node that a field names, if the caller may move it.
+    fn named(&self, tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
+        let node = resolve::named(tx, name, field)?;
+        self.allow(&node, field)?;
+        Ok(node)
     }
 
     /// The cause of the transaction an op makes.
@@ -112,6 +119,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<delete::Delete>(),
     OpDef::of::<visit::Visit>(),
     OpDef::of::<history::History>(),
+    OpDef::of::<changes::Changes>(),
     OpDef::of::<undo::Undo>(),
     OpDef::of::<stats::Stats>(),
     OpDef::of::<consolidate::Consolidate>(),

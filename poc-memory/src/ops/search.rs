@@ -141,7 +141,8 @@ impl Op for Search {
         if is_plain {
             if self.terms.iter().all(|term| term.trim().is_empty()) {
                 return Err(Error::invalid("there is nothing to search for")
-                    .hint("give words, or a pipeline: `poc-memory search -p 'all | limit:20'`"));
+                    .hint("give words, or a pipeline: `poc-memory search -p 'all | limit:20'`")
+                    .field("pipeline"));
             }
             stages.push(ctx.memory.config.search.pipeline.text.clone());
         }

@@ -246,7 +246,7 @@ fn verbs_say_what_they_did() {
     not_found: `node`: there is no node `jurnal`
     did you mean `journal`?
     $ search
-    invalid_argument: there is nothing to search for
+    invalid_argument: `pipeline`: there is nothing to search for
     give words, or a pipeline: `poc-memory search -p 'all | limit:20'`
     "#);
 }

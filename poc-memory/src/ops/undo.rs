@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// Put back what a change or a run changed. A change that was built on since is left as it is and
-/// reported; of a run the rest goes back. What is undone is itself a change, and can be undone.
+/// reported; of a run the rest goes back. To undo a change is itself one, and can be undone; a run that is
+/// undone stays so.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
@@ -45,7 +46,10 @@ impl Op for Undo {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Undone> {
         let (change, run, items) = match change(&self.what) {
-            Some(seq) => (Some(seq), None, vec![memory::undo::undo(ctx.memory, seq)?]),
+            Some(seq) => {
+                let item = memory::undo::undo(ctx.memory, seq).map_err(|error| error.field("what"))?;
+                (Some(seq), None, vec![item])
+            }
             None => {
                 let (run, items) = undo::of_run(ctx, &self.what).map_err(|error| error.field("what"))?;
                 (None, Some(run.id), items)

@@ -348,7 +348,7 @@ mod tests {
             @r#"
         "Run an agent now, whatever its schedule says"
         [{"name":"agent","in":"path","required":true,"schema":{"type":"string"},"description":"Name of the agent"}]
-        {"application/json":{"schema":{"type":"object","additionalProperties":false,"properties":{"dry_run":{"type":"boolean","description":"Do everything but write: say what would be applied","default":false},"force":{"type":"boolean","description":"Take nodes that were visited and have not changed since, too","default":false},"target":{"type":["string","null"],"description":"Key or id of the only node to run on","default":null}}}}}
+        {"application/json":{"schema":{"type":"object","additionalProperties":false,"properties":{"dry_run":{"type":"boolean","description":"Do everything but write: say what would be applied","default":false},"propose":{"type":"boolean","description":"Leave everything for a person to decide: see `agent review`","default":false},"force":{"type":"boolean","description":"Take nodes that were visited and have not changed since, too","default":false},"target":{"type":["string","null"],"description":"Key or id of the only node to run on","default":null}}}}}
         "#
         );
         let explore = &document["paths"]["/v1/explore"]["get"];

@@ -25,10 +25,10 @@ pub(super) fn of_body<'a>(
 ) -> Result<Value> {
     let mut request = Map::new();
     fields.put_query(&mut request, query)?;
-    if request.keys().any(|name| name != tenancy::FIELD) {
-        return Err(
-            Error::invalid("this takes no query but `tenant`").hint("put the fields into the JSON body")
-        );
+    if let Some(name) = request.keys().find(|name| *name != tenancy::FIELD) {
+        return Err(Error::invalid("this takes no query but `tenant`")
+            .hint("put the fields into the JSON body")
+            .field(name));
     }
     request.extend(of_path(fields, path)?);
     for (name, value) in object(body)? {

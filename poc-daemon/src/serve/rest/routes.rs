@@ -101,6 +101,9 @@ fn methods(rest: &Arc<Rest>, path: &str, endpoints: Vec<Endpoint>) -> MethodRout
         if let Some((_, op)) = off.iter().find(|(method, _)| *method == request.method().as_str()) {
             return Refusal::switched_off(op);
         }
+        if names.is_empty() {
+            return Refusal::no_route(request.uri().path());
+        }
         Refusal::wrong_method(request.method().as_str(), &names.join(", "))
     })
 }

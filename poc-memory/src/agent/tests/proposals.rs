@@ -120,7 +120,10 @@ fn a_person_decides_one_by_one() {
     let error = approve(&world.memory, run.id, &[9]).unwrap_err();
     insta::assert_snapshot!(error.line(), @"`only`: action 9 of the run does not wait for a decision; those that do: 1, 2, 3, 4");
     approve(&world.memory, run.id, &[2]).unwrap();
-    assert_eq!(reject(&world.memory, run.id, &[4], "they differ").unwrap(), ["supersede `note-2` by `note-3`"]);
+    assert_eq!(
+        reject(&world.memory, run.id, &[4], "they differ").unwrap(),
+        ["supersede `note-2` by `note-3`"]
+    );
     approve(&world.memory, run.id, &[1]).unwrap();
     let now = row(&world, &run);
     assert_eq!(
@@ -133,7 +136,17 @@ fn a_person_decides_one_by_one() {
     let items = undo(&world.memory, &now).unwrap();
     assert_eq!(items.len(), 2);
     assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");
-    assert_eq!(world.memory.store.edges(world.memory.find("note-0").unwrap().id).unwrap().iter().filter(|edge| edge.provenance == "agent:tester").count(), 0);
+    assert_eq!(
+        world
+            .memory
+            .store
+            .edges(world.memory.find("note-0").unwrap().id)
+            .unwrap()
+            .iter()
+            .filter(|edge| edge.provenance == "agent:tester")
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -181,7 +194,13 @@ fn the_parts_of_a_note_wait_with_what_takes_its_place() {
     let linked = world.memory.find("part-one").unwrap().id;
     let overview = world.memory.store.edges(linked).unwrap();
     assert!(overview.iter().any(|edge| edge.provenance == "agent:tester"), "{overview:?}");
-    assert_eq!(world.memory.find("note-0-old").map_or_else(|_| world.memory.find("note-0").unwrap().state, |old| old.state), State::Superseded);
+    assert_eq!(
+        world
+            .memory
+            .find("note-0-old")
+            .map_or_else(|_| world.memory.find("note-0").unwrap().state, |old| old.state),
+        State::Superseded
+    );
 }
 
 #[test]
@@ -217,9 +236,17 @@ fn a_new_key_alone_renames_and_what_an_agent_writes_is_not_news_to_it() {
         "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new.", "keywords": [], "links": []}],
         "supersede": [{"reason": "shorter", "node": "N1", "by": "", "key": "short", "title": "", "body": ""}]});
     let run = world.run(&definition, &Script::says(reply));
-    assert_eq!(outcomes(&run).iter().filter(|told| told.ends_with("applied")).count(), 2, "{:?}", outcomes(&run));
+    assert_eq!(
+        outcomes(&run).iter().filter(|told| told.ends_with("applied")).count(),
+        2,
+        "{:?}",
+        outcomes(&run)
+    );
     let short = world.memory.find("short").unwrap();
-    assert_eq!((short.title.as_str(), short.body.as_str()), ("note 0", "Note 0 of the b-tree and its siblings."));
+    assert_eq!(
+        (short.title.as_str(), short.body.as_str()),
+        ("note 0", "Note 0 of the b-tree and its siblings.")
+    );
     let seen = |key: &str| {
         let id = world.memory.find(key).unwrap().id;
         world.memory.store.visits(id).unwrap().iter().any(|(agent, _)| agent == "tester")

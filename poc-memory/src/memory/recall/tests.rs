@@ -151,7 +151,7 @@ fn of_many_found_together_the_best_are_tied() {
     let pairs: Vec<_> = recalled.learning.together.iter().map(|(a, b, _)| (*a, *b)).collect();
     assert_eq!(pairs, [(id(1), id(2)), (id(1), id(3)), (id(2), id(3))]);
     // As set, the greatest answer writes hundreds of edges and not tens of thousands.
-    assert!(Config::defaults().unwrap().recall.co_retrieval_notes <= 16);
+    assert!(Config::defaults().unwrap().recall.co_retrieval_notes <= 64);
 }
 
 #[test]

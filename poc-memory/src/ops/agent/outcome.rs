@@ -138,7 +138,8 @@ impl Outcome {
             let _ = writeln!(text, "  + {}{undone}: {}", action.action, action.why);
         }
         for action in &self.proposed {
-            let state = if action.state == "proposed" { String::new() } else { format!(" ({})", action.state) };
+            let state =
+                if action.state == "proposed" { String::new() } else { format!(" ({})", action.state) };
             let _ = writeln!(text, "  ? {}. {}{state}: {}", action.number, action.action, action.why);
         }
         if !self.dry_run && self.proposed.iter().any(|action| action.state == "proposed") {

@@ -114,3 +114,21 @@ fn a_model_moves_no_weight_of_it() {
     };
     assert_eq!((reached(Actor::Model), reached(Actor::Person)), (json!(2), json!(4)));
 }
+
+#[test]
+fn a_model_writes_over_none_of_it() {
+    let memory = poisoned();
+    let requests = [
+        (json!({"key": "hidden", "update": true, "body": "Said by a model."}), "key"),
+        (json!({"title": "Instead", "body": "Said by a model.", "supersedes": "hidden"}), "supersedes"),
+    ];
+    for (request, field) in requests {
+        let error = asked(&memory, Actor::Model, "insert", request.clone()).unwrap_err();
+        assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::Rejected, Some(field)));
+        let many = json!({"notes": [request, {"title": "Beside", "body": "It is stored."}]});
+        let answer = asked(&memory, Actor::Model, "insert", many).unwrap();
+        assert_eq!(answer["notes"][0]["error"]["code"], "rejected");
+        assert_eq!(answer["notes"][1].get("error"), None);
+    }
+    assert_eq!(memory.find("hidden").unwrap().trust, Trust::Quarantined);
+}

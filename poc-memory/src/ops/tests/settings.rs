@@ -16,6 +16,7 @@ fn defaults_and_bounds_of_requests_are_those_of_the_settings() {
         ("explore", "depth", "explore.depth"),
         ("explore", "beam", "explore.beam"),
         ("explore", "target_count", "explore.target-count"),
+        ("changes", "limit", "changes.limit"),
         ("view", "limit", "view.limit"),
         ("view", "max_edges", "view.max-edges"),
     ];

@@ -80,7 +80,7 @@ fn what_was_built_on_since_is_left() {
     assert_eq!(reason, "the weight of the note `btree` changed since");
     assert_eq!(json(&memory, "get btree")["weight"], 3.0);
     let told = (op.show)(&answer).unwrap();
-    assert!(told.starts_with("left:   weight by manual, "), "{told}");
+    assert!(told.starts_with("left:   weight of `btree` by manual, "), "{told}");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn what_is_no_change_of_notes_is_refused() {
         (error.code, error.line())
     };
     assert_eq!(refused("4000").0, Code::NotFound);
-    insta::assert_snapshot!(refused("4000").1, @"there is no change 4000; `poc-memory history NODE` shows the numbers of a note's changes");
+    insta::assert_snapshot!(refused("4000").1, @"`what`: there is no change 4000; `poc-memory changes` shows the latest with their numbers");
     insta::assert_snapshot!(refused("01a2").1, @"`what`: there is no run `01a2`; `poc-memory agent history` lists the runs");
     let tuple = crate::graph::Tuple::new([("customer", "acme")]).unwrap();
     let other = memory.of(&tuple);
@@ -151,4 +151,49 @@ proptest! {
         prop_assert_eq!(everything(&memory), before);
         prop_assert_eq!(counted_by(&memory.store.view()), counted_by_hand(&memory.store));
     }
+}
+
+#[test]
+fn two_notes_never_take_each_others_place() {
+    let memory = filled();
+    json(&memory, "supersede btree journal");
+    json(&memory, &format!("undo {}", last(&memory)));
+    let undone = last(&memory);
+    json(&memory, "supersede journal btree");
+    let answer = json(&memory, &format!("undo {undone}"));
+    assert_eq!(answer["refused"][0]["reason"], "`journal`, which took its place, is superseded by now");
+}
+
+#[test]
+fn a_visit_of_a_note_that_is_gone_does_not_come_back() {
+    let memory = filled();
+    json(&memory, "visit linker btree");
+    json(&memory, &format!("undo {}", last(&memory)));
+    let undone = last(&memory);
+    json(&memory, "delete btree");
+    let deleted = last(&memory);
+    json(&memory, &format!("undo {undone}"));
+    json(&memory, &format!("undo {deleted}"));
+    assert_eq!(json(&memory, "get btree")["visits"], json!([]));
+}
+
+#[test]
+fn the_latest_changes_have_numbers_to_undo() {
+    let memory = filled();
+    json(&memory, "link btree journal --strength 0.3");
+    json(&memory, "weight btree 2.5");
+    insta::assert_snapshot!(say(&memory, "changes"), @r"
+    5  2026-11-21T09:00:00.000Z  manual  weight  btree
+    4  2026-11-21T09:00:00.000Z  manual  link    btree, journal
+    3  2026-11-21T08:00:00.000Z  manual  link    btree, journal
+    2  2026-11-21T08:00:00.000Z  manual  insert  journal
+    1  2026-11-21T08:00:00.000Z  manual  insert  btree
+    ");
+    let answer = json(&memory, "changes --limit 1");
+    assert_eq!(
+        (&answer["changes"][0]["op"], &answer["changes"][0]["nodes"]),
+        (&json!("weight"), &json!(["btree"]))
+    );
+    json(&memory, &format!("undo {}", answer["changes"][0]["seq"]));
+    assert_eq!(json(&memory, "get btree")["weight"], 1.0);
 }
