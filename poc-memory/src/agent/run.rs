@@ -362,6 +362,7 @@ impl Attempt<'_> {
                 return Err(ending);
             }
             tracing::info!(agent, "the model `{name}` is passed over: {error}");
+            row.message = Some(reply::short(&format!("passed over: {}", asked.said.join("; "))));
         }
         Err(Ending::Failed(Status::Failed, None, "no model was asked".to_owned()))
     }

@@ -20,7 +20,9 @@ pub struct Spent {
 impl Spent {
     /// The most that one answer may take; nothing is known of it when the model has no prices.
     pub(super) fn most(model: &config::Model, calls: &config::Calls, request: &Request<'_>) -> Spent {
-        let input = tokens(request) as u64;
+        // Twice what is usual: some languages and tokenizers need more tokens, and a cache is written
+        // at a price of its own.
+        let input = 2 * tokens(request) as u64;
         let output = room(model, calls, request).map_or(0, |room| room as u64);
         let cost = Usage { input, output, ..Usage::default() }.cost(model, 1.0, 1.0);
         let told = |count: u64| cost.is_some().then_some(count);

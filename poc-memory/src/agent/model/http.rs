@@ -116,7 +116,8 @@ impl Http {
         request: &Request<'_>,
         progress: &Progress,
     ) -> Result<Value, Failure> {
-        let attempts = request.attempts.max(1);
+        // Asked in another way, a call has no more attempts for it: each that is lost may have its price.
+        let attempts = request.attempts.saturating_sub(progress.lost()).max(1);
         let mut attempt = 1;
         loop {
             let trouble = match self.attempt(message, request, progress)? {

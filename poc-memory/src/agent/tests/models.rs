@@ -59,6 +59,7 @@ fn another_model_answers_when_the_first_cannot() {
             "{answer:?}"
         );
         assert_eq!(calls(&run), paid, "{answer:?}");
+        assert!(run.message.as_ref().unwrap().starts_with("passed over: `first`: "), "{run:?}");
         let cost: f64 = run.calls.iter().filter_map(|call| call.cost).sum();
         assert!((run.cost.unwrap() - cost).abs() < 1e-12 && cost > 0.0, "{run:?}");
     }

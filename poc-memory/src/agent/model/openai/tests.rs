@@ -207,3 +207,13 @@ fn llama_cpp_is_given_its_own_field() {
 fn thoughts_in_front_of_the_answer_are_none_of_it() {
     assert_eq!(call(vec![Answer::chat("<think>hm</think>\n{}")]).0.unwrap().text, "{}");
 }
+
+#[test]
+fn attempts_are_those_of_the_whole_call() {
+    let half = || Answer::Half(200, b"{\"fine\": true}".to_vec());
+    let form = || Answer::error(400, "invalid", "`response_format` is unknown");
+    let (reply, asked) = call(vec![half(), half(), form(), half(), half(), half(), half()]);
+    assert!(matches!(reply, Err(CallError::Down(_))), "{reply:?}");
+    // Four answers were lost, before the form was refused and after.
+    assert_eq!(asked.len(), 5);
+}
