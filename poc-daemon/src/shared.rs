@@ -51,7 +51,7 @@ impl Shared {
         Shared {
             started,
             catalog: ArcSwap::from_pointee(catalog),
-            state: Mutex::new(State { reloaded: Some(started), ..State::default() }),
+            state: Mutex::new(State { reloaded: Some(started) }),
             settling: Mutex::default(),
             wake: Arc::new(Notify::new()),
             calls: Stop::new(),

@@ -176,7 +176,7 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
         }
     };
     if route.status == 201 {
-        let same = json!({"description": "Nothing new was made", "content": success["content"]});
+        let same = with(success.clone(), "description", "Nothing new was made".into());
         responses.insert("200".into(), same);
     }
     responses.insert(route.status.to_string(), success);

@@ -147,6 +147,10 @@ impl AgentState {
             return;
         }
         self.running = self.running.filter(|running| *running != row.id);
+        if row.status != Status::Interrupted {
+            // Also when it was left out: no more is made of it.
+            self.interrupted = self.interrupted.filter(|open| Some(open.slot) != row.scheduled_at);
+        }
         match row.status {
             Status::Skipped | Status::Missed | Status::Running => return,
             Status::Interrupted => self.interrupted = row.scheduled_at.map(|slot| self.interrupt(slot)),
@@ -154,9 +158,6 @@ impl AgentState {
             Status::Failed if row.reason == Some(Reason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
             Status::Ok | Status::Noop | Status::Partial | Status::Proposed => self.failures = 0,
-        }
-        if row.status != Status::Interrupted {
-            self.interrupted = self.interrupted.filter(|open| Some(open.slot) != row.scheduled_at);
         }
         let ended = row.finished.unwrap_or(row.started);
         self.last = Some(Last { run: row.id, ended, status: row.status, reason: row.reason });

@@ -95,8 +95,7 @@ impl Local for Doctor {
         let (found, config) = settings::check(session);
         findings.extend(found);
         let (found, daemon) = daemon::check(session, config.as_ref());
-        let told: Vec<String> =
-            config.iter().flat_map(problems).map(|problem| problem.line()).collect();
+        let told: Vec<String> = config.iter().flat_map(problems).map(|problem| problem.line()).collect();
         findings.extend(found);
         if let Some(config) = config {
             findings.extend(embedder::check(&config));
