@@ -241,6 +241,31 @@ impl Last {
 #[derive(Default)]
 pub(crate) struct Names(BTreeMap<String, String>);
 
+/// The text with `TIME` for every instant in it.
+fn without_times(text: &str) -> String {
+    const INSTANT: &str = "0000-00-00T00:00:00.000Z";
+    let is_instant = |text: &str| {
+        text.bytes()
+            .zip(INSTANT.bytes())
+            .all(|(byte, form)| if form == b'0' { byte.is_ascii_digit() } else { byte == form })
+    };
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        match rest.get(..INSTANT.len()) {
+            Some(instant) if is_instant(instant) => {
+                plain.push_str("TIME");
+                rest = &rest[INSTANT.len()..];
+            }
+            _ => {
+                plain.push(next);
+                rest = &rest[next.len_utf8()..];
+            }
+        }
+    }
+    plain
+}
+
 impl Names {
     pub(crate) fn plain(&mut self, text: &str) -> String {
         let Ok(mut value) = serde_json::from_str::<Value>(text) else { return text.to_owned() };
@@ -264,13 +289,10 @@ impl Names {
                 *text = "SOURCE".into();
             }
             Value::String(text) => {
-                *text = text
+                *text = without_times(text)
                     .split_inclusive(|c: char| !c.is_alphanumeric())
                     .map(|word| self.word(word))
                     .collect();
-                if text.contains("T") && text.ends_with('Z') && text.starts_with("20") {
-                    *text = "TIME".into();
-                }
             }
             Value::Number(_)
                 if [
