@@ -124,6 +124,7 @@ impl Work<'_> {
         let changed = self.changed(tx)?;
         let mut touched = HashSet::new();
         let mut made = Vec::new();
+        let deed = Deed { memory: self.memory, agent: &self.definition.name, now: self.now };
         for action in plan {
             let from = position(tx)?;
             let stale = action.intent.nodes().into_iter().find(|id| changed.contains(id));
@@ -136,7 +137,6 @@ impl Work<'_> {
                 entry.state = ActionState::Proposed;
                 self.proposal(row.id, entry, action).put(tx)?;
             } else {
-                let deed = Deed { memory: self.memory, agent: &self.definition.name, now: self.now };
                 match deed.act(tx, &action.intent, action.note.as_ref())? {
                     Ok(nodes) => {
                         (entry.seq, entry.writes) = (Some(seq), (from, position(tx)?));

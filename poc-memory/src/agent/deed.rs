@@ -1,5 +1,6 @@
 //! Doing what an agent may do: one action in a transaction.
 
+use super::definition::provenance;
 use super::permit::{Intent, Refusal, Rejection};
 use crate::error::{Code, Error, Result};
 use crate::graph::{EdgeKind, NodeId, Visit, VisitOutcome};
@@ -63,7 +64,7 @@ impl Deed<'_> {
                 weigh::change(tx, *node, change, &self.memory.config.weight, now).map(|_| Vec::new())
             }
             Intent::Replace { old, new, reason } => {
-                supersede::apply(tx, *old, *new, &self.provenance(), reason, now).map(|_| Vec::new())
+                supersede::apply(tx, *old, *new, &provenance(self.agent), reason, now).map(|_| Vec::new())
             }
             Intent::Rewrite { .. } => insert::apply(tx, note()?, now).map(|made| vec![made.id]),
             Intent::Insert { links, reason, .. } => match insert::apply(tx, note()?, now) {
@@ -87,12 +88,8 @@ impl Deed<'_> {
     }
 
     fn link(&self, src: NodeId, dst: NodeId, strength: f64, reason: &str) -> Link {
-        let (reason, provenance) = (reason.to_owned(), self.provenance());
+        let (reason, provenance) = (reason.to_owned(), provenance(self.agent));
         Link { src, dst, kind: EdgeKind::Link, strength, reason, provenance }
-    }
-
-    fn provenance(&self) -> String {
-        format!("agent:{}", self.agent)
     }
 }
 

@@ -263,7 +263,7 @@ impl Definition {
 
     /// The provenance of everything it writes.
     pub fn provenance(&self) -> String {
-        format!("agent:{}", self.name)
+        provenance(&self.name)
     }
 
     /// How long a visit keeps a node fresh; `None` is until the node changes.
@@ -330,4 +330,9 @@ impl Limits {
             ActionKind::Supersede => self.supersede_max,
         }
     }
+}
+
+/// The provenance of what an agent writes.
+pub(super) fn provenance(agent: &str) -> String {
+    format!("agent:{agent}")
 }

@@ -45,6 +45,11 @@ impl Proposal {
         key(self.run, self.index)
     }
 
+    /// Its number in the run, as people are shown it, from 1.
+    pub fn number(&self) -> u16 {
+        self.index.saturating_add(1)
+    }
+
     /// Puts it on the list.
     pub fn put(&self, tx: &mut Tx<'_>) -> Result<()> {
         tx.put(&self.key(), self)

@@ -29,6 +29,8 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
     }
     let agent = ready.first().map_or("", |(proposal, _)| proposal.agent.as_str());
     decide(memory, (agent, run), "agent apply", |tx, row| {
+        let deed = Deed { memory, agent, now: memory.now() };
+        let seq = tx.view().seq + 1;
         let mut items = Vec::new();
         let mut stale: Vec<(u16, String)> = Vec::new();
         for (proposal, _) in &ready {
@@ -40,19 +42,18 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
             // With a whole that cannot go, its parts stay out.
             let why =
                 stale.iter().find(|(index, _)| *index == proposal.index || Some(*index) == proposal.with);
-            let (from, seq) = (position(tx)?, tx.view().seq + 1);
+            let from = position(tx)?;
             let done = match (why, note) {
                 (Some((_, why)), _) => Err(why.clone()),
                 (None, Err(refusal)) => Err(refusal.detail.clone()),
                 (None, Ok(note)) => {
-                    let deed = Deed { memory, agent: &proposal.agent, now: memory.now() };
                     let acted = deed.act(tx, &proposal.intent, note.as_ref())?;
                     acted.map_err(|refusal| refusal.detail)
                 }
             };
             let written = (from, position(tx)?);
             for &made in done.iter().flatten() {
-                deed::seen(tx, &proposal.agent, made, memory.now())?;
+                deed::seen(tx, agent, made, deed.now)?;
             }
             if let Some(entry) = entry(row, proposal) {
                 match &done {
@@ -96,18 +97,20 @@ pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<V
 /// The waiting actions that are meant, in their order.
 fn chosen(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
     let waiting = proposals(memory, Some(run))?;
-    let number = |proposal: &Proposal| proposal.index.saturating_add(1);
-    if let Some(unknown) = only.iter().find(|wanted| !waiting.iter().any(|one| number(one) == **wanted)) {
-        let numbers: Vec<String> = waiting.iter().map(|one| number(one).to_string()).collect();
+    if let Some(unknown) = only.iter().find(|wanted| !waiting.iter().any(|one| one.number() == **wanted)) {
+        let numbers: Vec<String> = waiting.iter().map(|one| one.number().to_string()).collect();
         return Err(Error::invalid(format!("action {unknown} of the run does not wait for a decision"))
             .hint(format!("those that do: {}", numbers.join(", ")))
             .field("only"));
     }
-    let wanted: Vec<u16> =
-        waiting.iter().map(number).filter(|number| only.is_empty() || only.contains(number)).collect();
+    let wanted: Vec<u16> = waiting
+        .iter()
+        .map(Proposal::number)
+        .filter(|number| only.is_empty() || only.contains(number))
+        .collect();
     // A whole and its parts go together, whichever of them is named.
     let whole = |one: &Proposal| one.with.unwrap_or(one.index);
-    let wholes: Vec<u16> = waiting.iter().filter(|one| wanted.contains(&number(one))).map(whole).collect();
+    let wholes: Vec<u16> = waiting.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
     Ok(waiting.into_iter().filter(|one| wholes.contains(&whole(one))).collect())
 }
 

@@ -194,6 +194,9 @@ fn each(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value) -> Result
 
 fn find(key: &str) -> Option<&'static (&'static str, f64, f64)> {
     BOUNDS.iter().find(|(pattern, ..)| {
+        if !pattern.contains('*') {
+            return *pattern == key;
+        }
         let (names, patterns) = (key.split('.'), pattern.split('.'));
         names.clone().count() == patterns.clone().count()
             && names.zip(patterns).all(|(name, pattern)| match pattern.strip_prefix('*') {

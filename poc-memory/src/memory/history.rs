@@ -137,8 +137,7 @@ fn touched(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
     let of_a_node = |write: &&Write| matches!(write.table, Table::Edges | Table::Activity | Table::Visits);
     let mut ids: Vec<NodeId> = Vec::new();
     for write in txn.writes.iter().filter(of_a_node) {
-        let bytes = write.key.get(..16).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
-        ids.extend(bytes.map(NodeId::from_bytes));
+        ids.extend(write.node_id());
         if write.table == Table::Edges
             && let Some(edge) = write.after.as_deref().or(write.before.as_deref())
         {

@@ -191,8 +191,7 @@ fn record(tx: &Tx<'_>, write: &Write) -> Result<String> {
 
 /// The node a record belongs to.
 fn node_of(tx: &Tx<'_>, write: &Write) -> Result<Option<Node>> {
-    let id = write.key.get(..16).and_then(|bytes| <[u8; 16]>::try_from(bytes).ok()).map(NodeId::from_bytes);
-    Ok(id.map(|id| tx.node(id)).transpose()?.flatten())
+    Ok(write.node_id().map(|id| tx.node(id)).transpose()?.flatten())
 }
 
 /// Takes an edge or a visit away again that has come back, when a note it is about was deleted since.

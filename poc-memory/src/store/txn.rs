@@ -3,7 +3,7 @@
 use super::Table;
 use super::log::MAX_RECORD;
 use crate::error::{Error, Result};
-use crate::graph::{RunId, Tenant};
+use crate::graph::{NodeId, RunId, Tenant};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,13 @@ pub struct Write {
     /// The value after; `None` when it was deleted.
     #[serde(with = "serde_bytes")]
     pub after: Option<Vec<u8>>,
+}
+
+impl Write {
+    /// The id its key begins with, where the table's keys begin with one.
+    pub fn node_id(&self) -> Option<NodeId> {
+        Some(NodeId::from_bytes(*self.key.first_chunk()?))
+    }
 }
 
 /// What the log holds: one transaction.

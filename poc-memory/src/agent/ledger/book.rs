@@ -2,6 +2,7 @@
 
 use super::state::{self, AgentState};
 use super::{Occurrence, Reason, Run, Status};
+use crate::agent::definition::provenance;
 use crate::error::{Error, Result};
 use crate::graph::RunId;
 use crate::memory::Memory;
@@ -21,7 +22,7 @@ fn occurrence_key(agent: &str, slot: Timestamp) -> Vec<u8> {
 }
 
 fn cause(memory: &Memory, agent: &str, run: Option<RunId>) -> Cause {
-    Cause { run, ..memory.cause(&format!("agent:{agent}"), "agent run") }
+    Cause { run, ..memory.cause(&provenance(agent), "agent run") }
 }
 
 /// Rows, newest first: of one agent or of all, at most `limit` of each agent.

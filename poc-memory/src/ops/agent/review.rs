@@ -108,7 +108,7 @@ fn shown(memory: &Memory, one: Proposal) -> Result<Proposed> {
     let stale = stale_since(memory, &memory.store, &memory.store.view(), &one)?;
     Ok(Proposed {
         run: one.run,
-        number: one.index.saturating_add(1),
+        number: one.number(),
         agent: one.agent,
         made: one.made,
         action: one.summary,
