@@ -37,7 +37,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
     loop {
         tokio::select! {
             () = shared.stopped() => break,
-            () = executor.ended() => continue,
+            agent = executor.ended() => agent.into_iter().for_each(|agent| agenda.lock().ended(&agent)),
             () = shared.wake.notified() => {}
             () = tokio::time::sleep(WATCHDOG) => {}
         }

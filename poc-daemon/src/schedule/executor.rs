@@ -6,7 +6,6 @@ use poc_memory::agent::due::Moment;
 use poc_memory::agent::ledger::{self, Run, Status};
 use poc_memory::agent::run::Options;
 use poc_memory::agent::schedule::local_zone;
-use poc_memory::time::Timestamp;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +21,7 @@ pub(super) struct Executor {
     runs: JoinSet<()>,
     /// The agent of each.
     agents: HashMap<Id, String>,
-    pending: BTreeMap<String, Timestamp>,
+    pending: BTreeMap<String, Slot>,
     /// Runs at the same time.
     places: Arc<Semaphore>,
     /// Runs that are caught up go one after the other, so that a start after a long absence is
@@ -43,10 +42,7 @@ impl Executor {
     }
 
     /// Slots that were handed out and have not ended.
-    pub(super) fn pending(&mut self) -> BTreeMap<String, Timestamp> {
-        while let Some(ended) = self.runs.try_join_next_with_id() {
-            self.forget(ended);
-        }
+    pub(super) fn pending(&self) -> BTreeMap<String, Slot> {
         self.pending.clone()
     }
 
@@ -56,7 +52,7 @@ impl Executor {
         let (stop, models) = (self.shared.calls.clone(), self.shared.models.clone());
         let options = Options { stop, models, ..Options::default() };
         let agent = slot.agent.clone();
-        self.pending.insert(agent.clone(), slot.at);
+        self.pending.insert(agent.clone(), slot.clone());
         let run = self.runs.spawn(async move {
             let _turn = if slot.late { caught_up.acquire_owned().await.ok() } else { None };
             let _place = places.acquire_owned().await.ok();
@@ -68,8 +64,8 @@ impl Executor {
         self.agents.insert(run.id(), agent);
     }
 
-    /// Waits until a run ends; for ever when there is none.
-    pub(super) async fn ended(&mut self) {
+    /// Waits until a run ends and says whose; for ever when there is none.
+    pub(super) async fn ended(&mut self) -> Option<String> {
         match self.runs.join_next_with_id().await {
             Some(ended) => self.forget(ended),
             None => std::future::pending().await,
@@ -105,7 +101,7 @@ impl Executor {
     }
 
     /// However it ended: an agent that stayed pending would never run again.
-    fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
+    fn forget(&mut self, ended: Result<(Id, ()), JoinError>) -> Option<String> {
         let id = match ended {
             Ok((id, ())) => id,
             Err(error) => {
@@ -113,15 +109,15 @@ impl Executor {
                 error.id()
             }
         };
-        if let Some(agent) = self.agents.remove(&id) {
-            self.pending.remove(&agent);
-        }
+        let agent = self.agents.remove(&id)?;
+        self.pending.remove(&agent);
+        Some(agent)
     }
 }
 
 /// One run, to its end. What it does wrong stays its own.
 async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
-    let Slot { agent, at, .. } = slot.clone();
+    let Slot { agent, at, ground, .. } = slot.clone();
     let running = shared.clone();
     let ran = tokio::task::spawn_blocking(move || {
         // The definition as it stands when the run begins goes with it to its end.
@@ -136,7 +132,7 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
     };
     tracing::error!(agent, slot = %at, "a run failed: {message}");
     super::blocking("recording a failed run", move || {
-        ledger::leave(&shared.memory, &agent, at, (Status::Failed, None), Some(message))
+        ledger::leave(&shared.memory, &agent, (at, ground), (Status::Failed, None), Some(message))
     })
     .await;
 }

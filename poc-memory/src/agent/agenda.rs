@@ -3,7 +3,7 @@
 //! waiting are the daemon's.
 
 use super::due::{self, Decision, Moment, Past};
-use super::ledger::{self, AgentState, Reason, Run, Status};
+use super::ledger::{self, AgentState, Ground, Reason, Run, Status};
 use super::run::{self, Options, Trigger};
 use super::{Catalog, Entry};
 use crate::error::Result;
@@ -13,13 +13,15 @@ use chrono_tz::Tz;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A slot that is to be run.
+/// A slot, or the repetition of a failed run, that is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// The agent.
     pub agent: String,
     /// The time it is for.
     pub at: Timestamp,
+    /// What makes it run.
+    pub ground: Ground,
     /// Whether it is caught up.
     pub late: bool,
 }
@@ -45,7 +47,7 @@ impl Agenda {
         memory: &Memory,
         catalog: Arc<Catalog>,
         moment: Moment,
-        pending: &BTreeMap<String, Timestamp>,
+        pending: &BTreeMap<String, Slot>,
     ) -> Vec<Slot> {
         let mut asked = self.take(catalog, &moment);
         let past: BTreeMap<String, Past> = asked
@@ -54,6 +56,16 @@ impl Agenda {
             .filter_map(|agent| Some((agent.clone(), past(memory, agent, pending.get(agent))?)))
             .collect();
         asked.agents.retain(|agent, _| past.contains_key(agent));
+        for (agent, entry) in &asked.agents {
+            // A slot comes first: it makes a repetition needless.
+            let rerun = past.get(agent).zip(entry.definition.as_ref()).and_then(|(past, definition)| {
+                due::rerun(agent, definition, entry.since, past.state()).filter(|rerun| *rerun > moment.now)
+            });
+            if let Some(rerun) = rerun {
+                let next = self.next.entry(agent.clone()).or_insert(rerun);
+                *next = rerun.min(*next);
+            }
+        }
         let decisions = due::due(&asked, &past, moment);
         decisions.into_iter().filter_map(|decision| settle(memory, decision)).collect()
     }
@@ -71,7 +83,17 @@ impl Agenda {
             return Vec::new();
         }
         let slots = self.look(memory, catalog.clone(), moment, &BTreeMap::new());
-        slots.iter().map(|slot| carry_out(memory, catalog, slot, moment, options)).collect()
+        let outcomes = slots.iter().map(|slot| {
+            let outcome = carry_out(memory, catalog, slot, moment, options);
+            self.ended(&slot.agent);
+            outcome
+        });
+        outcomes.collect()
+    }
+
+    /// That a slot has ended: what follows from it is looked at.
+    pub fn ended(&mut self, agent: &str) {
+        self.next.insert(agent.to_owned(), self.looked);
     }
 
     /// The agents whose instant has come, with the instants after it noted.
@@ -84,9 +106,8 @@ impl Agenda {
             .filter(|(agent, _)| come(agent))
             .map(|(agent, entry)| (agent.clone(), entry.clone()))
             .collect();
-        if all {
-            self.next.clear();
-        }
+        // Also those of agents that are gone.
+        self.next.retain(|_, next| !all && *next > moment.now);
         for (agent, entry) in &agents {
             let definition = entry.definition.as_ref();
             match definition.and_then(|definition| due::next(agent, definition, moment.now, moment.zone)) {
@@ -111,7 +132,8 @@ pub fn next(name: &str, entry: &Entry, state: &AgentState, now: Timestamp, zone:
         // A slot at the very end of a pause runs.
         Some(paused) => Timestamp(paused.until()?.0 - 1),
     };
-    due::next(name, definition, from, zone)
+    let rerun = due::rerun(name, definition, entry.since, state).map(|rerun| rerun.max(from));
+    due::next(name, definition, from, zone).into_iter().chain(rerun).min()
 }
 
 /// The agent that runs next, and when.
@@ -139,21 +161,23 @@ pub fn carry_out(
     moment: Moment,
     options: &Options,
 ) -> Result<Option<Run>> {
-    let agent = &slot.agent;
+    let (agent, due) = (&slot.agent, (slot.at, slot.ground));
     let Some(definition) = catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) else {
         let gone = Some("its file is gone".to_owned());
-        return ledger::leave(memory, agent, slot.at, (Status::Skipped, Some(Reason::InvalidConfig)), gone);
+        return ledger::leave(memory, agent, due, (Status::Skipped, Some(Reason::InvalidConfig)), gone);
     };
     let past = Past::from(ledger::state(memory, agent)?);
-    if let Some((missed, reason)) = due::obstacle(definition, &past, (slot.at, slot.late), moment) {
-        return ledger::leave(memory, agent, slot.at, (status(missed), Some(reason)), None);
+    if let Some((missed, reason)) =
+        due::obstacle(definition, &past, (slot.at, slot.ground, slot.late), moment)
+    {
+        return ledger::leave(memory, agent, due, (status(missed), Some(reason)), None);
     }
     let options = Options { zone: options.zone.or(Some(moment.zone)), ..options.clone() };
-    match run::run(memory, definition, Trigger::Slot(slot.at), &options) {
+    match run::run(memory, definition, Trigger::Due(slot.at, slot.ground), &options) {
         Ok(row) => Ok(Some(row)),
         Err(error) => {
             // A run that got as far as its claim has ended its row itself.
-            ledger::leave(memory, agent, slot.at, (Status::Failed, None), Some(error.line()))?;
+            ledger::leave(memory, agent, due, (Status::Failed, None), Some(error.line()))?;
             Err(error)
         }
     }
@@ -166,11 +190,11 @@ fn status(missed: bool) -> Status {
 
 /// What is known of an agent; `None` when the ledger cannot be read, which leaves its slots for
 /// the next look.
-fn past(memory: &Memory, agent: &str, pending: Option<&Timestamp>) -> Option<Past> {
+fn past(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<Past> {
     match ledger::state(memory, agent) {
         Ok(state) => {
             let mut past = Past::from(state);
-            pending.into_iter().for_each(|slot| past.wait(*slot));
+            pending.into_iter().for_each(|slot| past.wait(slot.at, slot.ground));
             Some(past)
         }
         Err(error) => {
@@ -183,11 +207,11 @@ fn past(memory: &Memory, agent: &str, pending: Option<&Timestamp>) -> Option<Pas
 /// Leaves the row of what is not run; returns what is.
 fn settle(memory: &Memory, decision: Decision) -> Option<Slot> {
     match decision {
-        Decision::Run { agent, slot, late } => Some(Slot { agent, at: slot, late }),
-        Decision::Skip { agent, slots, missed, reason } => {
+        Decision::Run { agent, slot, ground, late } => Some(Slot { agent, at: slot, ground, late }),
+        Decision::Skip { agent, slots, ground, missed, reason } => {
             let status = status(missed);
             let message = (slots.count > 1).then(|| slots.to_string());
-            match ledger::leave(memory, &agent, slots.last, (status, Some(reason)), message) {
+            match ledger::leave(memory, &agent, (slots.last, ground), (status, Some(reason)), message) {
                 Ok(_) => tracing::info!(agent, "{}: {}, {slots}", status.name(), reason.name()),
                 Err(error) => tracing::error!(agent, "{slots} left no row: {error}"),
             }

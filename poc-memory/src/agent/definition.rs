@@ -221,6 +221,8 @@ pub struct Retry {
     pub attempts: u32,
     /// Correction turns when a reply does not validate.
     pub repair: u32,
+    /// How long after a failed run it is run again, and after the failure of that, and so on.
+    pub rerun: Vec<Span>,
 }
 
 /// `[failure]`.

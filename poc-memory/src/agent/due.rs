@@ -4,12 +4,15 @@
 //! something became of it. Only the latest such slot runs; those before it share a row that says how many they
 //! were. Slots are compared by the time they are for, never by the time of a run, so a clock that
 //! is set back fires nothing again.
+//!
+//! A run that failed is due again some time after it ended, unless a slot has come by then.
 
 use super::Catalog;
 use super::definition::{Definition, ScheduleRules};
-use super::ledger::{AgentState, Pause, Reason};
+use super::ledger::{AgentState, Ground, Pause, Reason};
 use super::pause::Paused;
 use super::schedule::{self, Schedule};
+use crate::graph::RunId;
 use crate::memory::Memory;
 use crate::time::{Span, Timestamp};
 use chrono_tz::Tz;
@@ -57,8 +60,10 @@ pub enum Decision {
     Run {
         /// The agent.
         agent: String,
-        /// The slot.
+        /// The slot, or when the repetition of a run is due.
         slot: Timestamp,
+        /// What makes it run.
+        ground: Ground,
         /// Whether it is caught up: its time passed while nothing could run it.
         late: bool,
     },
@@ -68,6 +73,8 @@ pub enum Decision {
         agent: String,
         /// The slots, one row for all of them.
         slots: Stretch,
+        /// What would have made it run.
+        ground: Ground,
         /// Whether their time passed while nothing could run them.
         missed: bool,
         /// Why.
@@ -105,11 +112,17 @@ pub fn due(catalog: &Catalog, past: &BTreeMap<String, Past>, moment: Moment) -> 
 pub fn obstacle(
     definition: &Definition,
     past: &Past,
-    (slot, late): (Timestamp, bool),
+    (slot, ground, late): (Timestamp, Ground, bool),
     moment: Moment,
 ) -> Option<(bool, Reason)> {
     let agent = Agent::of(&definition.name, definition, slot);
-    Question { agent, past, moment }.obstacle(slot, late)
+    let start = if ground == Ground::Slot { agent.start(slot) } else { slot };
+    Question { agent, past, moment }.obstacle((slot, start), late)
+}
+
+/// When a failed run of an agent is repeated, if it is.
+pub fn rerun(name: &str, definition: &Definition, since: Timestamp, state: &AgentState) -> Option<Timestamp> {
+    Agent::of(name, definition, since).rerun(state).map(|(_, at)| at)
 }
 
 /// When an agent is due next, its jitter included; `None` when it never is by itself.
@@ -125,14 +138,15 @@ struct Agent<'a> {
     schedule: &'a Schedule,
     rules: &'a ScheduleRules,
     pause_after: u32,
+    reruns: &'a [Span],
     since: Timestamp,
 }
 
 impl<'a> Agent<'a> {
     fn of(name: &'a str, definition: &'a Definition, since: Timestamp) -> Agent<'a> {
-        let Definition { enabled, execution, schedule: rules, failure, .. } = definition;
+        let Definition { enabled, execution, schedule: rules, failure, retry, .. } = definition;
         let (enabled, schedule, pause_after) = (*enabled, &execution.schedule, failure.pause_after);
-        Agent { name, enabled, schedule, rules, pause_after, since }
+        Agent { name, enabled, schedule, rules, pause_after, reruns: &retry.rerun, since }
     }
 
     fn zone(&self, otherwise: Tz) -> Tz {
@@ -146,6 +160,14 @@ impl<'a> Agent<'a> {
         latest
             .filter(|start| *start > now)
             .or_else(|| self.schedule.next_after(now, zone).map(|slot| self.start(slot)))
+    }
+
+    /// The failed run that is to be repeated, and when: not before the agent may run at all again.
+    fn rerun(&self, state: &AgentState) -> Option<(RunId, Timestamp)> {
+        let repeat = state.repeat().filter(|repeat| repeat.ended >= self.since)?;
+        let wait = self.reruns.get(usize::try_from(repeat.times).ok()?)?;
+        let rested = state.last().map_or(repeat.ended, |last| last.ended).plus(self.rules.cooldown);
+        Some((repeat.run, repeat.ended.plus(*wait).max(rested)))
     }
 
     /// The latest slot that has started.
@@ -177,44 +199,68 @@ struct Question<'a> {
 
 impl Question<'_> {
     fn decide(&self, decisions: &mut Vec<Decision>) {
+        if !self.slot(decisions) {
+            self.rerun(decisions);
+        }
+    }
+
+    /// Decides about the latest slot; whether one has come.
+    fn slot(&self, decisions: &mut Vec<Decision>) -> bool {
         let Moment { now, zone, tolerance } = self.moment;
         let since = self.agent.since;
-        let Some(slot) = self.agent.latest(now, zone).filter(|slot| *slot > since) else { return };
+        let Some(slot) = self.agent.latest(now, zone).filter(|slot| *slot > since) else { return false };
         let known = self.past.state.last_slot(now);
         let again = known == Some(slot) && self.past.state.is_open(slot);
         if !again && known.is_some_and(|known| slot <= known) {
-            return;
+            return false;
         }
-        let late = again || now > self.agent.start(slot).plus(tolerance);
-        let obstacle = self.obstacle(slot, late);
+        let start = self.agent.start(slot);
+        let late = again || now > start.plus(tolerance);
+        let obstacle = self.obstacle((slot, start), late);
         if again && obstacle.is_some() {
             // It has its row already: that it was interrupted.
-            return;
+            return false;
         }
         if !again {
             self.earlier(known.unwrap_or(since).max(since), slot, decisions);
         }
-        let agent = self.agent.name.to_owned();
+        let (agent, ground) = (self.agent.name.to_owned(), Ground::Slot);
         match (obstacle, decisions.last_mut()) {
-            (None, _) => decisions.push(Decision::Run { agent, slot, late }),
-            (Some((true, why)), Some(Decision::Skip { slots, missed: true, reason, agent: before }))
+            (None, _) => decisions.push(Decision::Run { agent, slot, ground, late }),
+            (Some((true, why)), Some(Decision::Skip { slots, missed: true, reason, agent: before, .. }))
                 if why == *reason && agent == *before =>
             {
                 (slots.last, slots.count) = (slot, slots.count + 1);
             }
             (Some((missed, reason)), _) => {
                 let slots = Stretch { first: slot, last: slot, count: 1 };
-                decisions.push(Decision::Skip { agent, slots, missed, reason });
+                decisions.push(Decision::Skip { agent, slots, ground, missed, reason });
             }
         }
+        true
     }
 
-    /// Why a slot cannot run now, and whether that is because it is late.
-    fn obstacle(&self, slot: Timestamp, late: bool) -> Option<(bool, Reason)> {
+    /// Decides about a failed run whose time to be repeated has come.
+    fn rerun(&self, decisions: &mut Vec<Decision>) {
+        let Question { agent, past, moment: Moment { now, tolerance, .. } } = self;
+        let due = agent.rerun(&past.state).filter(|(_, at)| at <= now && !past.waits);
+        let Some((run, slot)) = due else { return };
+        let (late, ground) = (*now > slot.plus(*tolerance), Ground::Rerun(run));
+        let agent = agent.name.to_owned();
+        decisions.push(match self.obstacle((slot, slot), late) {
+            None => Decision::Run { agent, slot, ground, late },
+            Some((missed, reason)) => {
+                let slots = Stretch { first: slot, last: slot, count: 1 };
+                Decision::Skip { agent, slots, ground, missed, reason }
+            }
+        });
+    }
+
+    /// Why a slot with its start cannot run now, and whether that is because it is late.
+    fn obstacle(&self, (slot, start): (Timestamp, Timestamp), late: bool) -> Option<(bool, Reason)> {
         let rules = self.agent.rules;
         let Moment { now, tolerance, .. } = self.moment;
         let earliest = now.minus(rules.catch_up_window);
-        let start = self.agent.start(slot);
         // One that was on time may have waited for its turn.
         let waited = now > start.plus(tolerance) && start < earliest;
         let resting = |ended: Timestamp| ended <= now && now < ended.plus(rules.cooldown);
@@ -253,6 +299,7 @@ impl Question<'_> {
                 decisions.push(Decision::Skip {
                     agent: self.agent.name.to_owned(),
                     slots,
+                    ground: Ground::Slot,
                     missed: true,
                     reason,
                 });
@@ -285,9 +332,16 @@ impl Question<'_> {
 
 impl Past {
     /// Counts a slot as dealt with that waits for its turn.
-    pub fn wait(&mut self, slot: Timestamp) {
-        self.state.settle(slot);
+    pub fn wait(&mut self, slot: Timestamp, ground: Ground) {
+        if ground == Ground::Slot {
+            self.state.settle(slot);
+        }
         self.waits = true;
+    }
+
+    /// What the store tells.
+    pub fn state(&self) -> &AgentState {
+        &self.state
     }
 }
 

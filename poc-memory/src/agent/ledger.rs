@@ -7,7 +7,7 @@ mod state;
 pub(in crate::agent) use book::row;
 pub use book::{abandon, change, claim, close, find, interrupt_others, leave, rows, running, spent_by_all};
 pub(super) use book::{end, expect_running, get};
-pub use state::{AgentState, Last, Pause, state};
+pub use state::{AgentState, Last, Pause, Repeat, state};
 
 use super::definition::{ActionKind, Mode};
 use crate::graph::{NodeId, RunId};
@@ -79,6 +79,27 @@ pub enum Occasion {
     Rerun,
     /// Notes that concern it changed.
     Change,
+}
+
+impl Occasion {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Occasion::Asked => "asked",
+            Occasion::Schedule => "schedule",
+            Occasion::Rerun => "rerun",
+            Occasion::Change => "change",
+        }
+    }
+}
+
+/// What makes an agent run by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// A slot of its schedule has come.
+    Slot,
+    /// A run has failed and is to be repeated.
+    Rerun(RunId),
 }
 
 /// What became of an action.
@@ -155,7 +176,7 @@ pub struct Run {
     pub agent: String,
     /// What made it run.
     pub occasion: Occasion,
-    /// The slot it is for; `None` when asked for by a person.
+    /// The slot it is for, or when it was due; `None` when asked for by a person.
     pub scheduled_at: Option<Timestamp>,
     /// The failed run it repeats.
     pub rerun_of: Option<RunId>,
@@ -211,7 +232,7 @@ impl Record for Run {
     }
 }
 
-/// One slot of one agent: its key in the store is what makes a slot run once.
+/// One slot of one agent, or one failed run that is repeated: its key in the store is what makes it run once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Occurrence {
     /// The row with the outcome.
@@ -227,6 +248,15 @@ impl Run {
     pub fn claimed(memory: &Memory, agent: &str, scheduled_at: Option<Timestamp>) -> Run {
         let row = Run::new(memory.new_run_id(), agent, scheduled_at, memory.now());
         Run { boot: memory.boot.clone(), ..row }
+    }
+
+    /// As [`Run::claimed`], of what happens by itself.
+    pub fn due(memory: &Memory, agent: &str, at: Timestamp, ground: Ground) -> Run {
+        let row = Run::claimed(memory, agent, Some(at));
+        match ground {
+            Ground::Slot => row,
+            Ground::Rerun(run) => Run { occasion: Occasion::Rerun, rerun_of: Some(run), ..row },
+        }
     }
 
     /// A row in progress, of no process yet.
@@ -258,6 +288,11 @@ impl Run {
             cost: None,
             calls: Vec::new(),
         }
+    }
+
+    /// The slot of its schedule it is for.
+    pub fn slot(&self) -> Option<Timestamp> {
+        self.scheduled_at.filter(|_| self.occasion == Occasion::Schedule)
     }
 
     /// Counts what an answer took.

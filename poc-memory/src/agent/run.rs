@@ -9,7 +9,7 @@ use super::action;
 use super::apply;
 use super::budget::Purse;
 use super::definition::Mode;
-use super::ledger::{self, Call, Reason, Run, Status};
+use super::ledger::{self, Call, Ground, Reason, Run, Status};
 use super::model::{CallError, Failed, Model, Models, Reply, Request, Spent, Stop};
 use super::pause;
 use super::prompt::{self, Prompt};
@@ -29,8 +29,15 @@ use std::sync::Arc;
 pub enum Trigger {
     /// A person asked.
     Manual,
+    /// It was due, for this reason.
+    Due(Timestamp, Ground),
+}
+
+impl Trigger {
     /// A slot of its schedule came.
-    Slot(Timestamp),
+    pub fn slot(at: Timestamp) -> Trigger {
+        Trigger::Due(at, Ground::Slot)
+    }
 }
 
 /// How a run departs from the usual.
@@ -92,11 +99,10 @@ pub fn run_among(
         (None, true) => Scope::Forced,
         (None, false) => Scope::Stale,
     };
-    let slot = match trigger {
-        Trigger::Manual => None,
-        Trigger::Slot(at) => Some(at),
+    let mut row = match trigger {
+        Trigger::Manual => Run::claimed(memory, &definition.name, None),
+        Trigger::Due(at, ground) => Run::due(memory, &definition.name, at, ground),
     };
-    let mut row = Run::claimed(memory, &definition.name, slot);
     row.fingerprint.clone_from(&definition.fingerprint);
     row.mode = Some(match definition.mode {
         Mode::Apply if options.propose => Mode::Propose,
@@ -110,7 +116,8 @@ pub fn run_among(
         }
     }
     let run = row.id;
-    let attempt = Attempt { memory, definition, models, by_itself: slot.is_some(), scope, options };
+    let attempt =
+        Attempt { memory, definition, models, by_itself: trigger != Trigger::Manual, scope, options };
     // A row that nobody ends would keep its agent from ever running again in this process.
     let ended = catch_unwind(AssertUnwindSafe(|| attempt.finish(row)))
         .unwrap_or_else(|panic| Err(Error::internal(format!("a defect ended the run: {}", said(&*panic)))));

@@ -3,10 +3,12 @@
 mod before;
 mod budgets;
 mod files;
+mod fleet;
 mod models;
 mod pauses;
 mod prompts;
 mod proposals;
+mod reruns;
 mod runs;
 mod undoing;
 mod world;

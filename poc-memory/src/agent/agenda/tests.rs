@@ -12,7 +12,7 @@ struct World {
     clock: Arc<ManualClock>,
     agenda: Agenda,
     catalog: Arc<Catalog>,
-    pending: BTreeMap<String, Timestamp>,
+    pending: BTreeMap<String, Slot>,
 }
 
 fn at(text: &str) -> Timestamp {
@@ -66,7 +66,7 @@ impl World {
             return None;
         }
         let slots = self.agenda.look(&self.memory, self.catalog.clone(), moment(&self.memory), &self.pending);
-        self.pending.extend(slots.iter().map(|slot| (slot.agent.clone(), slot.at)));
+        self.pending.extend(slots.iter().map(|slot| (slot.agent.clone(), slot.clone())));
         Some(slots.into_iter().map(|slot| format!("{} {}", slot.agent, slot.at)).collect())
     }
 
@@ -74,6 +74,10 @@ impl World {
         let rows = ledger::rows(&self.memory, None, usize::MAX).unwrap();
         rows.into_iter().map(|row| (row.agent, row.status, row.reason)).collect()
     }
+}
+
+fn slot(agent: &str, time: &str) -> Slot {
+    Slot { agent: agent.into(), at: at(time), ground: Ground::Slot, late: false }
 }
 
 #[test]
@@ -134,7 +138,7 @@ fn what_comes_up_while_a_slot_waits_leaves_its_row() {
     assert_eq!(world.look("2026-11-21T01:00:00Z").map(|slots| slots.len()), Some(2));
     let now = Arc::new(catalog(&world.memory, &[("often", "\"every 1h\"\nenabled = false")]));
     for agent in ["often", "gone"] {
-        let slot = Slot { agent: agent.into(), at: at("2026-11-21T01:00:00Z"), late: false };
+        let slot = slot(agent, "2026-11-21T01:00:00Z");
         let carry = || carry_out(&world.memory, &now, &slot, moment(&world.memory), &Options::default());
         let row = carry().unwrap().unwrap();
         let reason = if agent == "gone" { Reason::InvalidConfig } else { Reason::Disabled };
@@ -142,7 +146,7 @@ fn what_comes_up_while_a_slot_waits_leaves_its_row() {
         assert_eq!(carry().unwrap(), None);
     }
     // A day in the queue is too long; its time was there.
-    let slot = Slot { agent: "often".into(), at: at("2026-11-21T02:00:00Z"), late: false };
+    let slot = slot("often", "2026-11-21T02:00:00Z");
     world.clock.set(at("2026-11-22T03:00:00Z"));
     let row =
         carry_out(&world.memory, &world.catalog, &slot, moment(&world.memory), &Options::default()).unwrap();

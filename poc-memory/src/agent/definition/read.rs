@@ -18,6 +18,12 @@ use toml::de::DeTable;
 /// Every key with its default.
 const DEFAULTS: &str = include_str!("../../../../defaults/agent.toml");
 
+/// Times a failed run may be run again.
+const MOST_RERUNS: usize = 10;
+
+/// How long after a failure that may be.
+const LONGEST_WAIT: Span = Span(30 * Span::DAY.0);
+
 type Read<T> = std::result::Result<T, Vec<Error>>;
 
 pub(super) fn read(name: &str, file: &str, text: &str, context: &Context<'_>) -> Read<Definition> {
@@ -321,7 +327,33 @@ impl<'a> Reader<'a> {
             section.expect(key, &placed, (least..=10).contains(&placed.value), &rule);
             u32::try_from(placed.value).ok()
         };
-        Some(Retry { attempts: count("attempts", 1)?, repair: count("repair", 0)? })
+        Some(Retry {
+            attempts: count("attempts", 1)?,
+            repair: count("repair", 0)?,
+            rerun: self.waits("rerun", section)?,
+        })
+    }
+
+    /// A list of durations, each longer than nothing.
+    fn waits(&self, key: &str, section: &Section<'a>) -> Option<Vec<Span>> {
+        let texts: Placed<Vec<Placed<String>>> = section.get(key)?;
+        let holds = texts.value.len() <= MOST_RERUNS;
+        section.expect(key, &texts, holds, &format!("give at most {MOST_RERUNS} durations"));
+        let mut waits = Vec::new();
+        for text in &texts.value {
+            match Span::parse(&text.value) {
+                Ok(span) if (Span::SECOND..=LONGEST_WAIT).contains(&span) => waits.push(span),
+                Ok(_) => {
+                    let error = Error::config(format!("`{}` is out of range", text.value));
+                    let rule = format!("give a duration from `1s` to `{LONGEST_WAIT}`");
+                    self.file.problem(text.offset, error.hint(rule));
+                }
+                Err(error) => {
+                    self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
+                }
+            }
+        }
+        Some(waits)
     }
 
     fn failure(&self, section: &Section<'a>) -> Option<Failure> {

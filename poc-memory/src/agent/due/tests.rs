@@ -12,6 +12,7 @@ struct World {
     rules: ScheduleRules,
     enabled: bool,
     pause_after: u32,
+    reruns: Vec<Span>,
     since: Timestamp,
     past: Past,
 }
@@ -28,6 +29,7 @@ fn world(schedule: &str) -> World {
         },
         enabled: true,
         pause_after: 0,
+        reruns: Vec::new(),
         since: at("2026-11-01T00:00:00Z"),
         past: Past::default(),
     }
@@ -35,9 +37,9 @@ fn world(schedule: &str) -> World {
 
 impl World {
     fn agent(&self) -> Agent<'_> {
-        let World { schedule, rules, enabled, pause_after, since, .. } = self;
+        let World { schedule, rules, enabled, pause_after, reruns, since, .. } = self;
         let (enabled, pause_after, since) = (*enabled, *pause_after, *since);
-        Agent { name: "linker", enabled, schedule, rules, pause_after, since }
+        Agent { name: "linker", enabled, schedule, rules, pause_after, reruns, since }
     }
 
     fn decide(&self, now: Timestamp) -> Vec<Decision> {
@@ -54,9 +56,13 @@ impl World {
     /// What is decided at an instant, in words.
     fn says(&self, now: &str) -> String {
         let words = self.decide(at(now)).into_iter().map(|decision| match decision {
-            Decision::Run { slot, late, .. } => format!("run {slot}{}", if late { " late" } else { "" }),
-            Decision::Skip { slots, missed, reason, .. } => {
-                format!("{} {slots}: {}", if missed { "missed" } else { "skipped" }, reason.name())
+            Decision::Run { slot, late, ground, .. } => {
+                let again = if ground == Ground::Slot { "" } else { " again" };
+                format!("run{again} {slot}{}", if late { " late" } else { "" })
+            }
+            Decision::Skip { slots, missed, reason, ground, .. } => {
+                let again = if ground == Ground::Slot { "" } else { " again" };
+                format!("{}{again} {slots}: {}", if missed { "missed" } else { "skipped" }, reason.name())
             }
         });
         words.collect::<Vec<_>>().join("; ")

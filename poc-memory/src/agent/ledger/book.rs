@@ -1,7 +1,7 @@
 //! Reading and writing the rows of runs: claims, endings, and what is kept.
 
 use super::state::{self, AgentState};
-use super::{Occurrence, Reason, Run, Status};
+use super::{Ground, Occasion, Occurrence, Reason, Run, Status};
 use crate::agent::definition::provenance;
 use crate::error::{Error, Result};
 use crate::graph::RunId;
@@ -17,8 +17,15 @@ pub(super) fn run_key(agent: &str, id: RunId) -> Vec<u8> {
     [prefix(agent).as_slice(), id.as_bytes()].concat()
 }
 
-fn occurrence_key(agent: &str, slot: Timestamp) -> Vec<u8> {
-    [prefix(agent).as_slice(), &slot.0.to_be_bytes()].concat()
+/// Where it stands that a slot, or the repetition of a run, is taken; `None` for a row of neither. The two
+/// differ in length.
+fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
+    let key = |what: &[u8]| [prefix(&row.agent).as_slice(), what].concat();
+    match row.occasion {
+        Occasion::Rerun => row.rerun_of.map(|run| key(run.as_bytes())),
+        Occasion::Schedule => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
+        Occasion::Asked | Occasion::Change => None,
+    }
 }
 
 fn cause(memory: &Memory, agent: &str, run: Option<RunId>) -> Cause {
@@ -101,21 +108,25 @@ pub fn claim(memory: &Memory, mut row: Run) -> Result<Run> {
     committed.map(|_| row)
 }
 
-/// Leaves the row of a slot that was not run, with a message when there is more to say. `None` when
-/// the slot was claimed before.
+/// Leaves the row of what was due and not run, with a message when there is more to say. `None` when
+/// it was claimed before.
 pub fn leave(
     memory: &Memory,
     agent: &str,
-    slot: Timestamp,
+    (at, ground): (Timestamp, Ground),
     (status, reason): (Status, Option<Reason>),
     message: Option<String>,
 ) -> Result<Option<Run>> {
-    let mut row = Run::claimed(memory, agent, Some(slot));
+    let mut row = Run::due(memory, agent, at, ground);
     row.message = message;
     row.finish(memory, status, reason);
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
         let state = state::get(tx, agent)?;
-        if tx.get::<Occurrence>(&occurrence_key(agent, slot))?.is_some() || state.is_settled(slot) {
+        let taken = match occurrence_key(&row) {
+            Some(key) => tx.get::<Occurrence>(&key)?.is_some(),
+            None => false,
+        };
+        if taken || state.is_known(&row) {
             return Ok(false);
         }
         put_slot(tx, &state, &row)?;
@@ -203,8 +214,8 @@ fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
     let ended = rows.into_iter().filter(|(_, run)| run.status != Status::Running);
     for (key, run) in ended.take(surplus) {
         tx.delete::<Run>(&key)?;
-        if let Some(slot) = run.scheduled_at {
-            tx.delete::<Occurrence>(&occurrence_key(agent, slot))?;
+        if let Some(key) = occurrence_key(&run) {
+            tx.delete::<Occurrence>(&key)?;
         }
     }
     Ok(())
@@ -243,19 +254,23 @@ pub(in crate::agent) fn expect_running(tx: &Tx<'_>, run: &Run) -> Result<()> {
     Err(Error::conflict(format!("the run `{}` was ended as {} in the meantime", run.id, status.name())))
 }
 
-/// Takes a slot for a row. A slot whose run was interrupted may be taken again.
+/// Takes a slot, or the repetition of a run, for a row. A slot whose run was interrupted may be taken again.
 fn put_slot(tx: &mut Tx<'_>, state: &AgentState, row: &Run) -> Result<()> {
-    let Some(slot) = row.scheduled_at else { return Ok(()) };
-    let key = occurrence_key(&row.agent, slot);
-    let free = match tx.get::<Occurrence>(&key)? {
-        Some(taken) => {
+    let Some(key) = occurrence_key(row) else { return Ok(()) };
+    let free = match (tx.get::<Occurrence>(&key)?, row.slot()) {
+        (Some(taken), Some(_)) => {
             let before = tx.get::<Run>(&run_key(&row.agent, taken.run))?;
             before.is_some_and(|before| before.status == Status::Interrupted)
         }
-        None => !state.is_settled(slot) || state.is_open(slot),
+        (Some(_), None) => false,
+        (None, slot) => !state.is_known(row) || slot.is_some_and(|slot| state.is_open(slot)),
     };
     if !free {
-        return Err(Error::conflict(format!("the slot {slot} of `{}` was claimed before", row.agent)));
+        let (agent, at) = (&row.agent, row.scheduled_at.unwrap_or(row.started));
+        return Err(Error::conflict(match row.rerun_of {
+            Some(run) => format!("the run `{run}` of `{agent}` was repeated before"),
+            None => format!("the slot {at} of `{agent}` was claimed before"),
+        }));
     }
     tx.put(&key, &Occurrence { run: row.id })
 }

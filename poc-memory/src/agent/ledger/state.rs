@@ -1,6 +1,6 @@
 //! What is known of an agent whatever becomes of its rows, of which only the newest are kept.
 
-use super::{Reason, Run, Status, book};
+use super::{Occasion, Reason, Run, Status, book};
 use crate::error::Result;
 use crate::graph::RunId;
 use crate::memory::Memory;
@@ -30,6 +30,7 @@ pub struct AgentState {
     failures: u32,
     spent: Vec<Spent>,
     pause: Option<Pause>,
+    repeat: Option<Repeat>,
 }
 
 /// That a person has told an agent to rest.
@@ -78,6 +79,19 @@ pub struct Last {
     pub reason: Option<Reason>,
 }
 
+/// A run that nobody had asked for and that failed: it is to be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// Its row, as long as that is kept.
+    pub run: RunId,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How often it repeats an earlier one already.
+    pub times: u32,
+    /// Whether that is under way.
+    taken: bool,
+}
+
 /// What the runs begun within a quarter of an hour took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Spent {
@@ -89,21 +103,20 @@ struct Spent {
 
 impl Record for AgentState {
     const TABLE: Table = Table::AgentStates;
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
-    /// The first version knew of no pauses.
+    /// The first version knew of no pauses, the second repeated nothing.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
         type First = (Settled, Option<Interrupted>, Option<RunId>, Option<Last>, u32, Vec<Spent>);
-        let read = |(settled, interrupted, running, last, failures, spent): First| AgentState {
-            settled,
-            interrupted,
-            running,
-            last,
-            failures,
-            spent,
-            pause: None,
+        let read = |((settled, interrupted, running, last, failures, spent), pause): (First, _)| {
+            let repeat = None;
+            AgentState { settled, interrupted, running, last, failures, spent, pause, repeat }
         };
-        (version == 1).then(|| postcard::from_bytes(body).map(read))
+        match version {
+            1 => Some(postcard::from_bytes(body).map(|first: First| read((first, None)))),
+            2 => Some(postcard::from_bytes(body).map(read)),
+            _ => None,
+        }
     }
 }
 
@@ -139,9 +152,10 @@ impl AgentState {
 
     /// Takes in a row as it is written.
     pub fn note(&mut self, row: &Run) {
-        if let Some(slot) = row.scheduled_at {
+        if let Some(slot) = row.slot() {
             self.settled.add(slot);
         }
+        self.repeat = self.repeat_after(row);
         if row.status == Status::Running {
             self.running = Some(row.id);
             return;
@@ -149,11 +163,13 @@ impl AgentState {
         self.running = self.running.filter(|running| *running != row.id);
         if row.status != Status::Interrupted {
             // Also when it was left out: no more is made of it.
-            self.interrupted = self.interrupted.filter(|open| Some(open.slot) != row.scheduled_at);
+            self.interrupted = self.interrupted.filter(|open| Some(open.slot) != row.slot());
         }
         match row.status {
             Status::Skipped | Status::Missed | Status::Running => return,
-            Status::Interrupted => self.interrupted = row.scheduled_at.map(|slot| self.interrupt(slot)),
+            Status::Interrupted => {
+                self.interrupted = row.slot().map(|slot| self.interrupt(slot)).or(self.interrupted);
+            }
             // Money that ran out is nothing a person has to look after.
             Status::Failed if row.reason == Some(Reason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
@@ -183,6 +199,19 @@ impl AgentState {
     /// Whether a slot was interrupted and may be tried again.
     pub fn is_open(&self, slot: Timestamp) -> bool {
         self.interrupted.is_some_and(|open| open.slot == slot && open.times < INTERRUPTIONS)
+    }
+
+    /// Whether something became of what a row is for.
+    pub fn is_known(&self, row: &Run) -> bool {
+        match row.rerun_of {
+            Some(run) => self.repeat().is_none_or(|repeat| repeat.run != run),
+            None => row.slot().is_some_and(|slot| self.is_settled(slot)),
+        }
+    }
+
+    /// The failed run that is to be repeated.
+    pub fn repeat(&self) -> Option<Repeat> {
+        self.repeat.filter(|repeat| !repeat.taken)
     }
 
     /// The run that has a row and no end yet.
@@ -222,6 +251,31 @@ impl AgentState {
         let (from, until) = (quarter(from), quarter(until));
         let within = self.spent.iter().filter(|spent| (from..until).contains(&spent.quarter));
         within.fold((0, 0.0), |(runs, cost), spent| (runs + spent.runs, cost + spent.cost))
+    }
+
+    /// What is to be repeated once a row is written: nothing more when a slot has come or a run went well.
+    fn repeat_after(&self, row: &Run) -> Option<Repeat> {
+        let ended = row.finished.unwrap_or(row.started);
+        let first = Repeat { run: row.id, ended, times: 0, taken: false };
+        // The one whose repetition this row is.
+        let repeated = self.repeat.filter(|repeat| Some(repeat.run) == row.rerun_of);
+        let again = || repeated.map(|before| Repeat { times: before.times.saturating_add(1), ..first });
+        match (row.status, row.occasion) {
+            (Status::Running, Occasion::Rerun) => repeated.map(|repeat| Repeat { taken: true, ..repeat }),
+            (Status::Running | Status::Skipped | Status::Missed, Occasion::Asked) => self.repeat,
+            (Status::Running, _) => None,
+            // Money that ran out is not there a quarter of an hour later.
+            (Status::Failed, Occasion::Rerun | Occasion::Schedule)
+                if row.reason == Some(Reason::OverBudget) =>
+            {
+                None
+            }
+            (Status::Failed | Status::TimedOut | Status::Interrupted, Occasion::Asked) => self.repeat,
+            (Status::Failed | Status::TimedOut, Occasion::Schedule | Occasion::Change) => Some(first),
+            (Status::Failed | Status::TimedOut | Status::Interrupted, Occasion::Rerun) => again(),
+            (Status::Skipped, Occasion::Rerun) if row.reason == Some(Reason::ProviderDown) => again(),
+            _ => None,
+        }
     }
 
     fn interrupt(&self, slot: Timestamp) -> Interrupted {

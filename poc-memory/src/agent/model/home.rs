@@ -23,6 +23,9 @@ struct Home {
     accounts: Mutex<BTreeMap<String, (Access, Arc<Account>)>>,
     /// US dollars that runs in progress have taken and may yet take.
     promised: Mutex<BTreeMap<RunId, f64>>,
+    /// Models of tests, in the place of those of the settings.
+    #[cfg(test)]
+    stand_ins: Mutex<BTreeMap<String, Arc<dyn Model>>>,
 }
 
 /// A model and what it was made from.
@@ -50,6 +53,10 @@ impl Models {
     /// # Errors
     /// As [`super::open`].
     pub fn open(&self, config: &Config, name: &str) -> Result<Arc<dyn Model>> {
+        #[cfg(test)]
+        if let Some(model) = self.0.stand_ins.lock().get(name) {
+            return Ok(model.clone());
+        }
         let found =
             config.models.get(name).and_then(|model| Some((model, config.providers.get(&model.provider)?)));
         let Some((settings, provider)) = found else {
@@ -77,6 +84,12 @@ impl Models {
             Open { settings: settings.clone(), calls, heuristic, account, model: model.clone() },
         );
         Ok(model)
+    }
+
+    /// Has a model of a test answer to a name.
+    #[cfg(test)]
+    pub(in crate::agent) fn stand_in(&self, name: &str, model: Arc<dyn Model>) {
+        self.0.stand_ins.lock().insert(name.to_owned(), model);
     }
 
     /// The providers that are left alone at an instant, one line each.

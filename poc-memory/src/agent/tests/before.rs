@@ -81,7 +81,7 @@ fn agents_go_on_where_an_earlier_release_left_them() {
     definition.name = "off".into();
     let run = |slot| {
         let nothing = Script::nothing(&["link-add"]);
-        run_with(&world.memory, &definition, &nothing, Trigger::Slot(slot), &Options::default())
+        run_with(&world.memory, &definition, &nothing, Trigger::slot(slot), &Options::default())
     };
     for row in &off {
         assert_eq!(run(row.scheduled_at.unwrap()).unwrap_err().code, Code::Conflict);

@@ -36,8 +36,13 @@ pub(crate) struct Runs {
 struct Row {
     run: RunId,
     agent: String,
-    /// The slot it was for; absent when somebody asked for it.
+    /// What made it run: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
+    occasion: String,
+    /// The slot it was for, or when it was due; absent when somebody asked for it.
     scheduled_at: Option<Timestamp>,
+    /// The failed run it repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rerun_of: Option<RunId>,
     started: Timestamp,
     finished: Option<Timestamp>,
     status: String,
@@ -89,6 +94,7 @@ impl Op for History {
             vec![["RUN", "AGENT", "STARTED", "STATUS", "ACTIONS", "TOKENS"].map(String::from).to_vec()];
         for run in &output.runs {
             let reason = run.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            let again = if run.rerun_of.is_some() { ", again" } else { "" };
             let rejected = if run.rejected == 0 { String::new() } else { format!(" -{}", run.rejected) };
             let proposed = if run.proposed == 0 { String::new() } else { format!(" ?{}", run.proposed) };
             let undone = if run.undone == 0 { String::new() } else { format!(" undone {}", run.undone) };
@@ -100,7 +106,7 @@ impl Op for History {
                 run.run.to_string(),
                 run.agent.clone(),
                 minute(Some(run.started)),
-                format!("{}{reason}", run.status),
+                format!("{}{reason}{again}", run.status),
                 format!("+{}{rejected}{proposed}{undone}", run.applied),
                 tokens,
             ]);
@@ -117,7 +123,9 @@ fn row(run: Run) -> Row {
     let applied = run.applied().count();
     Row {
         run: run.id,
+        occasion: run.occasion.name().to_owned(),
         scheduled_at: run.scheduled_at,
+        rerun_of: run.rerun_of,
         started: run.started,
         finished: run.finished,
         status: run.status.name().to_owned(),

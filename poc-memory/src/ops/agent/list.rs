@@ -1,7 +1,8 @@
 //! `agent list`
 
+use crate::agent::ledger::{AgentState, Repeat};
 use crate::agent::schedule::local_zone;
-use crate::agent::{Entry, agenda, ledger, model, selection};
+use crate::agent::{Entry, agenda, due, ledger, model, selection};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::memory::freshness::{self, AsOf, Freshness};
@@ -49,6 +50,9 @@ pub(super) struct Row {
     /// Why and how long it rests; absent when it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) paused: Option<String>,
+    /// That its last run failed and is repeated, and when; absent when it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rerun: Option<String>,
     /// Nodes it would look at now.
     pub(super) stale: Option<usize>,
     /// The model it names.
@@ -94,6 +98,9 @@ impl Op for List {
             if let Some(paused) = &agent.paused {
                 text.push_str(&format!("\n{}: {paused}\n", agent.name));
             }
+            if let Some(rerun) = &agent.rerun {
+                text.push_str(&format!("\n{}: {rerun}\n", agent.name));
+            }
             match (&agent.error, agent.errors.is_empty()) {
                 (Some(error), true) => text.push_str(&format!("\n{}: {error}\n", agent.name)),
                 (_, false) => {
@@ -131,10 +138,23 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
         next,
         last: last.map(|last| last.ended),
         last_status: last.map(|last| last.status.name().to_owned()),
+        rerun: paused.is_none().then(|| rerun(name, entry, &state)).flatten(),
         paused: paused.map(|paused| paused.line(name)),
         stale,
         error: first.or_else(missing),
         model,
         errors: entry.errors.iter().map(Problem::from).collect(),
     })
+}
+
+/// What there is to say about a failed run that is to be repeated.
+fn rerun(name: &str, entry: &Entry, state: &AgentState) -> Option<String> {
+    let definition = entry.definition.as_deref().filter(|definition| definition.enabled)?;
+    let at = due::rerun(name, definition, entry.since, state)?;
+    let Repeat { run, times, .. } = state.repeat()?;
+    let most = definition.retry.rerun.len();
+    Some(format!(
+        "the run {run} failed and is repeated at {at}, unless a slot comes first ({} of {most})",
+        times + 1
+    ))
 }

@@ -35,7 +35,12 @@ pub(crate) struct Outcome {
     pub(super) rejected: Vec<Rejected>,
     /// Keys of the nodes that count as visited.
     pub(super) visited: Vec<String>,
+    /// What made it run: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
+    pub(super) occasion: String,
     pub(super) scheduled_at: Option<Timestamp>,
+    /// The failed run it repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) rerun_of: Option<RunId>,
     pub(super) started: Timestamp,
     pub(super) finished: Option<Timestamp>,
     pub(super) model: String,
@@ -107,7 +112,9 @@ impl Outcome {
             proposed: (1..).zip(&run.actions).filter_map(proposed).collect(),
             rejected: run.actions.iter().filter_map(rejected).collect(),
             visited: run.visited.iter().map(key).collect(),
+            occasion: run.occasion.name().to_owned(),
             scheduled_at: run.scheduled_at,
+            rerun_of: run.rerun_of,
             started: run.started,
             finished: run.finished,
             model: run.model.clone(),
@@ -151,6 +158,9 @@ impl Outcome {
         if !self.dry_run {
             let started = minute(Some(self.started));
             let _ = writeln!(text, "  run {} with the model {} at {started}", self.run, self.model);
+            if let Some(run) = &self.rerun_of {
+                let _ = writeln!(text, "  again, after the run {run} had failed");
+            }
         }
         text
     }

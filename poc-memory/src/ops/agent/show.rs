@@ -89,6 +89,9 @@ impl Op for Show {
         if let Some(paused) = &agent.paused {
             line("rests", paused);
         }
+        if let Some(rerun) = &agent.rerun {
+            line("again", rerun);
+        }
         line("schedule", agent.schedule.as_deref().unwrap_or("-"));
         line("next", &minute(agent.next));
         let last = agent.last_status.as_ref().map_or_else(String::new, |status| format!(" {status}"));
