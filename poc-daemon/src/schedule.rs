@@ -42,7 +42,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             () = tokio::time::sleep(WATCHDOG) => {}
         }
         let catalog = shared.catalog.load_full();
-        if !agenda.lock().asks(&catalog, shared.memory.now()) {
+        if !agenda.lock().asks(&shared.memory, &catalog) {
             continue;
         }
         let (asking, looking, pending) = (shared.clone(), agenda.clone(), executor.pending());

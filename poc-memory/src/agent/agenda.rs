@@ -5,6 +5,7 @@
 use super::due::{self, Decision, Moment, Past};
 use super::ledger::{self, AgentState, Ground, Reason, Run, Status};
 use super::run::{self, Options, Trigger};
+use super::schedule::Schedule;
 use super::{Catalog, Entry};
 use crate::error::Result;
 use crate::memory::Memory;
@@ -12,6 +13,10 @@ use crate::time::Timestamp;
 use chrono_tz::Tz;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+mod changing;
+
+use changing::{Changing, Found, Look};
 
 /// A slot, or the repetition of a failed run, that is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,12 +37,15 @@ pub struct Agenda {
     catalog: Option<Arc<Catalog>>,
     looked: Timestamp,
     next: BTreeMap<String, Timestamp>,
+    changes: Changing,
 }
 
 impl Agenda {
-    /// Whether anything can be due: an instant has come, agents changed or the clock went back.
-    pub fn asks(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
-        self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
+    /// Whether anything can be due: an instant has come, notes or agents changed or the clock went back.
+    pub fn asks(&mut self, memory: &Memory, catalog: &Arc<Catalog>) -> bool {
+        let now = memory.now();
+        let changed = self.changes.asks(memory, now);
+        changed || self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
     }
 
     /// Looks at the agents whose instant has come: writes the rows of what is not run and returns
@@ -49,7 +57,7 @@ impl Agenda {
         moment: Moment,
         pending: &BTreeMap<String, Slot>,
     ) -> Vec<Slot> {
-        let mut asked = self.take(catalog, &moment);
+        let mut asked = self.take(memory, catalog, &moment);
         let past: BTreeMap<String, Past> = asked
             .agents
             .keys()
@@ -67,7 +75,22 @@ impl Agenda {
             }
         }
         let decisions = due::due(&asked, &past, moment);
-        decisions.into_iter().filter_map(|decision| settle(memory, decision)).collect()
+        let mut slots: Vec<Slot> =
+            decisions.into_iter().filter_map(|decision| settle(memory, decision)).collect();
+        for (agent, entry) in &asked.agents {
+            let (Some(past), Some(definition)) = (past.get(agent), &entry.definition) else { continue };
+            if definition.execution.schedule != Schedule::OnChange {
+                continue;
+            }
+            let busy = slots.iter().any(|slot| slot.agent == *agent);
+            let look = Look { memory, definition, since: entry.since, past, moment, busy };
+            match self.changes.look(&look) {
+                Found::Nothing => {}
+                Found::Later(next) => _ = self.next.insert(agent.clone(), next),
+                Found::Due(slot) => slots.push(slot),
+            }
+        }
+        slots
     }
 
     /// A look whose slots have their turn there and then, one after the other: a scheduler without
@@ -79,7 +102,7 @@ impl Agenda {
         moment: Moment,
         options: &Options,
     ) -> Vec<Result<Option<Run>>> {
-        if !self.asks(catalog, moment.now) {
+        if !self.asks(memory, catalog) {
             return Vec::new();
         }
         let slots = self.look(memory, catalog.clone(), moment, &BTreeMap::new());
@@ -94,12 +117,16 @@ impl Agenda {
     /// That a slot has ended: what follows from it is looked at.
     pub fn ended(&mut self, agent: &str) {
         self.next.insert(agent.to_owned(), self.looked);
+        self.changes.stir(self.looked);
     }
 
     /// The agents whose instant has come, with the instants after it noted.
-    fn take(&mut self, catalog: Arc<Catalog>, moment: &Moment) -> Catalog {
+    fn take(&mut self, memory: &Memory, catalog: Arc<Catalog>, moment: &Moment) -> Catalog {
         let all = self.is_stale(&catalog, moment.now);
-        let come = |agent: &String| all || self.next.get(agent).is_some_and(|next| *next <= moment.now);
+        let quiet = self.changes.take(memory, &catalog, (all, moment.now));
+        let come = |agent: &String| {
+            all || quiet.contains(agent) || self.next.get(agent).is_some_and(|next| *next <= moment.now)
+        };
         let agents: BTreeMap<String, Entry> = catalog
             .agents
             .iter()
@@ -150,7 +177,7 @@ pub fn upcoming(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
 
 /// Runs a slot whose turn has come, with the agent as it stands now. What stands in its way by now
 /// leaves its row instead; so does what fails before a run has one. `None` when the slot has a row
-/// already.
+/// already, or waits.
 ///
 /// # Errors
 /// Those of [`run::run`], and whatever the store reports.
@@ -170,6 +197,11 @@ pub fn carry_out(
     if let Some((missed, reason)) =
         due::obstacle(definition, &past, (slot.at, slot.ground, slot.late), moment)
     {
+        let waits = matches!(reason, Reason::Overlap | Reason::Cooldown);
+        if waits && matches!(slot.ground, Ground::Change { .. }) {
+            // What has changed is still there afterwards.
+            return Ok(None);
+        }
         return ledger::leave(memory, agent, due, (status(missed), Some(reason)), None);
     }
     let options = Options { zone: options.zone.or(Some(moment.zone)), ..options.clone() };

@@ -5,6 +5,8 @@
 //! were. Slots are compared by the time they are for, never by the time of a run, so a clock that
 //! is set back fires nothing again.
 //!
+//! An agent that runs when notes change has no slots: `agenda/changing.rs` asks here what stands in its way.
+//!
 //! A run that failed is due again some time after it ended, unless a slot has come by then.
 
 use super::Catalog;

@@ -2,11 +2,16 @@
 
 mod before;
 mod book;
+mod changes;
 mod state;
 
 pub(in crate::agent) use book::row;
-pub use book::{abandon, change, claim, close, find, interrupt_others, leave, rows, running, spent_by_all};
+pub use book::{
+    abandon, change, claim, claim_for, close, find, interrupt_others, leave, mark, rows, running,
+    spent_by_all,
+};
 pub(super) use book::{end, expect_running, get};
+pub use changes::Changes;
 pub use state::{AgentState, Last, Pause, Repeat, state};
 
 use super::definition::{ActionKind, Mode};
@@ -100,6 +105,13 @@ pub enum Ground {
     Slot,
     /// A run has failed and is to be repeated.
     Rerun(RunId),
+    /// Notes have changed after one transaction, and not after another.
+    Change {
+        /// Everything up to it is dealt with.
+        after: u64,
+        /// The last that was looked at.
+        until: u64,
+    },
 }
 
 /// What became of an action.
@@ -256,6 +268,7 @@ impl Run {
         match ground {
             Ground::Slot => row,
             Ground::Rerun(run) => Run { occasion: Occasion::Rerun, rerun_of: Some(run), ..row },
+            Ground::Change { .. } => Run { occasion: Occasion::Change, ..row },
         }
     }
 

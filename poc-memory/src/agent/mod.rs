@@ -5,6 +5,7 @@ pub mod agenda;
 mod apply;
 pub mod budget;
 mod catalog;
+mod change;
 mod check;
 mod deed;
 pub mod definition;

@@ -110,7 +110,10 @@ pub fn run_among(
     });
     row.model.clone_from(&definition.execution.model);
     if !options.dry_run {
-        row = ledger::claim(memory, row)?;
+        row = match trigger {
+            Trigger::Manual => ledger::claim(memory, row)?,
+            Trigger::Due(_, ground) => ledger::claim_for(memory, row, ground)?,
+        };
         if row.status != Status::Running {
             return Ok(row);
         }

@@ -24,6 +24,8 @@ const SEARCH: usize = 2000;
 pub enum Schedule {
     /// Only when asked.
     OnDemand,
+    /// When notes that concern the agent were made or edited.
+    OnChange,
     /// Times on the wall clock.
     Calendar {
         /// As written in the file.
@@ -43,10 +45,10 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// The first slot after an instant in a time zone; `None` on demand, or beyond the calendar.
+    /// The first slot after an instant in a time zone; `None` when it names none, or beyond the calendar.
     pub fn next_after(&self, after: Timestamp, zone: Tz) -> Option<Timestamp> {
         match self {
-            Schedule::OnDemand => None,
+            Schedule::OnDemand | Schedule::OnChange => None,
             Schedule::Every { period, phase, .. } => {
                 let steps = after.0.checked_sub(phase.0)?.div_euclid(period.0).checked_add(1)?;
                 steps.checked_mul(period.0)?.checked_add(phase.0).map(Timestamp)
@@ -66,10 +68,10 @@ impl Schedule {
         }
     }
 
-    /// The last slot at or before an instant in a time zone; `None` on demand, or beyond the calendar.
+    /// The last slot at or before an instant in a time zone; `None` when it names none, or beyond the calendar.
     pub fn latest(&self, now: Timestamp, zone: Tz) -> Option<Timestamp> {
         match self {
-            Schedule::OnDemand => None,
+            Schedule::OnDemand | Schedule::OnChange => None,
             Schedule::Every { period, phase, .. } => {
                 let steps = now.0.checked_sub(phase.0)?.div_euclid(period.0);
                 steps.checked_mul(period.0)?.checked_add(phase.0).map(Timestamp)
@@ -91,12 +93,12 @@ impl Schedule {
         }
     }
 
-    /// The least time from one slot to the next on a wall clock that is never set; `None` on demand.
+    /// The least time from one slot to the next on a wall clock that is never set; `None` when it names no instants.
     pub fn period(&self) -> Option<Span> {
         /// Enough to see every gap of a rule that repeats weekly at a few times a day.
         const SAMPLE: usize = 64;
         match self {
-            Schedule::OnDemand => None,
+            Schedule::OnDemand | Schedule::OnChange => None,
             Schedule::Every { period, .. } => Some(*period),
             Schedule::Calendar { cron, .. } => {
                 let mut previous = cron.find_next_occurrence(&reference(), true).ok()?;
@@ -130,6 +132,7 @@ impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Schedule::OnDemand => f.write_str("on-demand"),
+            Schedule::OnChange => f.write_str("on-change"),
             Schedule::Calendar { text, .. } | Schedule::Every { text, .. } => f.write_str(text),
         }
     }

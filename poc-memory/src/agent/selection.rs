@@ -3,6 +3,7 @@
 mod choose;
 
 pub(super) use choose::may_be_read;
+pub(super) use choose::stale_among;
 pub use choose::{Choice, Scope, backlog, backlog_at_hand, choose};
 
 use crate::graph::{Ix, Node, NodeId, Trust, View};

@@ -2,6 +2,7 @@
 
 mod before;
 mod budgets;
+mod changing;
 mod files;
 mod fleet;
 mod models;

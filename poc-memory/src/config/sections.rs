@@ -342,6 +342,10 @@ section!(
     Agents {
         /// Runs of different agents at the same time.
         max_concurrent_runs: usize,
+        /// How long notes are left alone before agents run that go by changes.
+        change_quiet: Span,
+        /// How long after the first change these run at the latest.
+        change_latest: Span,
         /// Runs per agent whose prompt and reply are kept.
         keep_bodies: usize,
         /// Runs per agent whose row is kept.

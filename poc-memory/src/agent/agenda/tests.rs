@@ -62,7 +62,7 @@ impl World {
     /// The slots handed out at an instant; `None` when nothing was looked at.
     fn look(&mut self, now: &str) -> Option<Vec<String>> {
         self.clock.set(at(now));
-        if !self.agenda.asks(&self.catalog, at(now)) {
+        if !self.agenda.asks(&self.memory, &self.catalog) {
             return None;
         }
         let slots = self.agenda.look(&self.memory, self.catalog.clone(), moment(&self.memory), &self.pending);
@@ -221,7 +221,7 @@ proptest! {
             }
             for _ in 0..ticks {
                 clock.set(memory.now().plus(span));
-                if !agenda.asks(&catalog, memory.now()) {
+                if !agenda.asks(&memory, &catalog) {
                     continue;
                 }
                 for slot in agenda.look(&memory, catalog.clone(), moment(&memory), &BTreeMap::new()) {

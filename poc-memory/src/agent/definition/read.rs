@@ -86,6 +86,7 @@ impl<'a> Reader<'a> {
         let budget = self.budget(&root.section("budget"));
         let retry = self.retry(&root.section("retry"));
         let failure = self.failure(&root.section("failure"));
+        self.bounded(&root, execution.as_ref(), budget.as_ref());
         let prompt = prompt?;
         let (description, enabled) = (root.get("description")?.value, root.get("enabled")?.value);
         let mode = root.one_of("mode", &Mode::NAMES)?;
@@ -317,6 +318,17 @@ impl<'a> Reader<'a> {
         let rule = "give a number from 0 to 1000000; 0 is without bound";
         section.expect("max-runs-per-day", &runs, runs.value <= 1_000_000, rule);
         Some(Budget { usd_per_run, usd_per_day, runs_per_day: u32::try_from(runs.value).ok()? })
+    }
+
+    /// Agents that go by changes may feed each other: only the runs of a day end that.
+    fn bounded(&self, root: &Section<'a>, execution: Option<&Execution>, budget: Option<&Budget>) {
+        let by_changes = execution.is_some_and(|execution| execution.schedule == Schedule::OnChange);
+        if let (true, Some(0)) = (by_changes, budget.map(|budget| budget.runs_per_day)) {
+            let section = root.section("budget");
+            let error = Error::config("an agent that runs `on-change` needs a bound on its runs");
+            let error = error.hint("give `budget.max-runs-per-day` a number from 1 up");
+            self.file.problem(section.place("max-runs-per-day").unwrap_or_default(), error);
+        }
     }
 
     fn retry(&self, section: &Section<'a>) -> Option<Retry> {

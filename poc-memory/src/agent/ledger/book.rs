@@ -95,9 +95,20 @@ pub fn change(
 
 /// Claims a run of an agent: its row, and its slot when it has one. When the agent runs already
 /// the row that comes back is a skipped one. A slot that was claimed before is a conflict.
-pub fn claim(memory: &Memory, mut row: Run) -> Result<Run> {
+pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
+    claim_for(memory, row, Ground::Slot)
+}
+
+/// As [`claim`], of what happens by itself.
+pub fn claim_for(memory: &Memory, mut row: Run, ground: Ground) -> Result<Run> {
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
         let mut state = state::get(tx, &row.agent)?;
+        if !state.reach(ground) {
+            return Err(Error::conflict(format!(
+                "the changes `{}` was to look at were claimed before",
+                row.agent
+            )));
+        }
         let overlaps = settle_running(memory, tx, &mut state, &row.agent)?;
         if overlaps {
             row.finish(memory, Status::Skipped, Some(Reason::Overlap));
@@ -121,7 +132,10 @@ pub fn leave(
     row.message = message;
     row.finish(memory, status, reason);
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
-        let state = state::get(tx, agent)?;
+        let mut state = state::get(tx, agent)?;
+        if !state.reach(ground) {
+            return Ok(false);
+        }
         let taken = match occurrence_key(&row) {
             Some(key) => tx.get::<Occurrence>(&key)?.is_some(),
             None => false,
@@ -135,6 +149,14 @@ pub fn leave(
         Ok(true)
     })?;
     Ok(committed.value.then_some(row))
+}
+
+/// Has an agent that goes by changes begin with those after a transaction.
+pub fn mark(memory: &Memory, agent: &str, since: Timestamp, done: u64) -> Result<()> {
+    change(memory, agent, cause(memory, agent, None), |state| {
+        state.mark(since, done);
+        Ok(())
+    })
 }
 
 /// Writes the ended row of a claimed run that changed nothing else. A row that somebody else has

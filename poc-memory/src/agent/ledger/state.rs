@@ -1,6 +1,6 @@
 //! What is known of an agent whatever becomes of its rows, of which only the newest are kept.
 
-use super::{Occasion, Reason, Run, Status, book};
+use super::{Changes, Ground, Occasion, Reason, Run, Status, book};
 use crate::error::Result;
 use crate::graph::RunId;
 use crate::memory::Memory;
@@ -31,6 +31,7 @@ pub struct AgentState {
     spent: Vec<Spent>,
     pause: Option<Pause>,
     repeat: Option<Repeat>,
+    changes: Option<Changes>,
 }
 
 /// That a person has told an agent to rest.
@@ -103,18 +104,20 @@ struct Spent {
 
 impl Record for AgentState {
     const TABLE: Table = Table::AgentStates;
-    const VERSION: u8 = 3;
+    const VERSION: u8 = 4;
 
-    /// The first version knew of no pauses, the second repeated nothing.
+    /// The first version knew of no pauses, the second repeated nothing, the third knew of no changes.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
         type First = (Settled, Option<Interrupted>, Option<RunId>, Option<Last>, u32, Vec<Spent>);
-        let read = |((settled, interrupted, running, last, failures, spent), pause): (First, _)| {
-            let repeat = None;
-            AgentState { settled, interrupted, running, last, failures, spent, pause, repeat }
-        };
+        let read =
+            |((settled, interrupted, running, last, failures, spent), pause, repeat): (First, _, _)| {
+                let changes = None;
+                AgentState { settled, interrupted, running, last, failures, spent, pause, repeat, changes }
+            };
         match version {
-            1 => Some(postcard::from_bytes(body).map(|first: First| read((first, None)))),
-            2 => Some(postcard::from_bytes(body).map(read)),
+            1 => Some(postcard::from_bytes(body).map(|first: First| read((first, None, None)))),
+            2 => Some(postcard::from_bytes(body).map(|(first, pause)| read((first, pause, None)))),
+            3 => Some(postcard::from_bytes(body).map(read)),
             _ => None,
         }
     }
@@ -156,6 +159,9 @@ impl AgentState {
             self.settled.add(slot);
         }
         self.repeat = self.repeat_after(row);
+        if row.occasion == Occasion::Change {
+            self.changes = self.changes.map(|changes| changes.note(row));
+        }
         if row.status == Status::Running {
             self.running = Some(row.id);
             return;
@@ -199,6 +205,24 @@ impl AgentState {
     /// Whether a slot was interrupted and may be tried again.
     pub fn is_open(&self, slot: Timestamp) -> bool {
         self.interrupted.is_some_and(|open| open.slot == slot && open.times < INTERRUPTIONS)
+    }
+
+    /// How far it has come with changes, as long as it is the agent that is there since an instant.
+    pub fn changes(&self, since: Timestamp) -> Option<Changes> {
+        self.changes.filter(|changes| changes.since == since)
+    }
+
+    /// Has it begin with the changes after a transaction.
+    pub(super) fn mark(&mut self, since: Timestamp, done: u64) {
+        self.changes = Some(Changes::from(since, done));
+    }
+
+    /// Claims the changes that make it run, if it is those; whether they were free.
+    pub(super) fn reach(&mut self, ground: Ground) -> bool {
+        let Ground::Change { after, until } = ground else { return true };
+        let claimed = self.changes.and_then(|changes| changes.claim((after, until)));
+        self.changes = claimed.or(self.changes);
+        claimed.is_some()
     }
 
     /// Whether something became of what a row is for.

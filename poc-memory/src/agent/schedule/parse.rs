@@ -6,7 +6,7 @@ use crate::time::Span;
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 
-const FORMS: &str = "write `on-demand`, `hourly`, `daily`, `daily at 03:30`, \
+const FORMS: &str = "write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, \
     `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, \
     `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`";
 
@@ -21,7 +21,7 @@ const DAYS_OF_MONTH: u32 = 28;
 const QUIET_HOURS: (u32, u32) = (2 * 60, 5 * 60);
 
 impl Schedule {
-    /// Parses `on-demand`, `hourly`, `daily`, `weekly`, `monthly`, `daily at 03:30`,
+    /// Parses `on-demand`, `on-change`, `hourly`, `daily`, `weekly`, `monthly`, `daily at 03:30`,
     /// `daily between 01:00 and 05:00`, `weekly on monday`, `monthly on 15`, `monthly on last` (each
     /// with `at` or `between` too), `every 6h` and `cron 0 3 * * 1-5`.
     ///
@@ -32,6 +32,7 @@ impl Schedule {
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.as_slice() {
             ["on-demand"] => Ok(Schedule::OnDemand),
+            ["on-change"] => Ok(Schedule::OnChange),
             ["hourly"] => Ok(Schedule::Every {
                 text: text.into(),
                 period: Span::HOUR,

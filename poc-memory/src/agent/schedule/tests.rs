@@ -75,7 +75,7 @@ fn what_is_left_open_belongs_to_the_name() {
 
 #[test]
 fn what_is_no_schedule_is_told() {
-    insta::assert_snapshot!(wrong("yearly"), @"`yearly` is not a schedule; write `on-demand`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`");
+    insta::assert_snapshot!(wrong("yearly"), @"`yearly` is not a schedule; write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(wrong("monthly on 31"), @"`31` in `monthly on 31` is not a day that every month has; write a day from `1` to `28`, or `last`");
     insta::assert_snapshot!(wrong("daily at 25:00"), @"`25:00` is not a time of day; write hours and minutes from `00:00` to `23:59`");
     insta::assert_snapshot!(wrong("daily between 03:00 and 03:00"), @"the window of `daily between 03:00 and 03:00` is empty; write two different times: `daily between 01:00 and 05:00`");
@@ -92,7 +92,7 @@ fn what_is_no_schedule_is_told() {
         "daily at 3:5",
         "every",
         "hourly at 3",
-        "on-change",
+        "on-change daily",
         "Daily",
         "monthly on",
         "monthly on 0",

@@ -9,7 +9,7 @@ use crate::memory::Memory;
 use crate::query::{Pair, Pipeline, ResultSet, Sources};
 use crate::rank::decay;
 use crate::time::Timestamp;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Parts of a node's text whose neighbours are looked at: the title and its first passages.
@@ -80,6 +80,22 @@ pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     let set = query(memory, definition, &view, &definition.query.pipeline)?;
     let stale = Staleness::of(definition, memory.now());
     Ok(set.items.iter().filter(|item| stale.holds(&view, item.ix)).count())
+}
+
+/// Whether an agent has something to do, and some of that is among these nodes.
+pub(in crate::agent) fn stale_among(
+    memory: &Memory,
+    definition: &Definition,
+    nodes: &HashSet<NodeId>,
+) -> Result<bool> {
+    memory.store.settle();
+    let view = memory.store.view();
+    let set = query(memory, definition, &view, &definition.query.pipeline)?;
+    let stale = Staleness::of(definition, memory.now());
+    let found: Vec<Ix> = set.items.iter().map(|item| item.ix).filter(|&ix| stale.holds(&view, ix)).collect();
+    let enough = set.items.len() >= definition.query.min_results.max(1)
+        && found.len() >= definition.freshness.min_stale.max(1);
+    Ok(enough && found.iter().any(|&ix| view.id(ix).is_some_and(|id| nodes.contains(&id))))
 }
 
 /// As [`backlog`], when it is quick to tell: what must search or walk the graph is counted when the agent

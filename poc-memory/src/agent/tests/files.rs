@@ -96,7 +96,7 @@ max-usd-per-day = 1
     agents/tester.toml:14:33: the action `weight` is named twice
       name it once
     agents/tester.toml:15:12: `dayly` is not a schedule
-      write `on-demand`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`
+      write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`
     agents/tester.toml:16:11: `soon` is not a duration
       write a whole number with a unit: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds
     agents/tester.toml:17:22: the model `sonett` is named twice

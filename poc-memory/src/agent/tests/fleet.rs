@@ -99,7 +99,7 @@ impl Fleet {
     /// Another process goes on.
     pub(super) fn restart(self) -> Fleet {
         let mut world = self.world.reopen();
-        world.memory.boot = format!("{}+", world.memory.boot);
+        world.memory.boot = format!("the boot at {}", world.memory.store.last());
         ledger::interrupt_others(&world.memory).unwrap();
         Fleet { world, agenda: Agenda::default(), ..self }
     }
@@ -140,11 +140,14 @@ pub(super) fn entry(definition: Definition, since: Timestamp) -> Entry {
 }
 
 pub(super) fn definition(name: &str, more: &str) -> Definition {
-    let text = format!(
-        "[query]\npipeline = \"all | type:episodic | sort:timestamp asc\"\n\
+    let whole = more.starts_with("[query]").then(|| more.to_owned());
+    let text = whole.unwrap_or_else(|| {
+        format!(
+            "[query]\npipeline = \"all | type:episodic | sort:timestamp asc\"\n\
          [prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
          [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n{more}"
-    );
+        )
+    });
     let config = crate::config::Config::defaults().unwrap();
     let context = Context { config: &config, names: &Names::of(&config), template: &|_| unreachable!() };
     Definition::parse(name, name, &text, &context).unwrap_or_else(|errors| panic!("{errors:?}"))

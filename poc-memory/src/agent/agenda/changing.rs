@@ -1,0 +1,166 @@
+//! Agents that run when notes change: when to look what has changed, and what is found.
+//!
+//! Changes are looked at once no note was touched for a while, at the latest some time after the first. What an
+//! agent has dealt with is in the store, as a number of the log; what is kept here spares looking twice.
+
+use super::{Slot, status};
+use crate::agent::due::{self, Moment, Past};
+use crate::agent::ledger::{self, Ground, Reason};
+use crate::agent::schedule::Schedule;
+use crate::agent::{Catalog, Definition, change};
+use crate::error::Result;
+use crate::memory::Memory;
+use crate::time::{Span, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Transactions without anything for an agent after which that is remembered, so that the next start need
+/// not read them again.
+const WORTH_A_MARK: u64 = 10_000;
+
+/// What is known of changes from one look to the next.
+#[derive(Default)]
+pub(super) struct Changing {
+    /// The agents that go by changes.
+    agents: BTreeSet<String>,
+    /// The last transaction seen.
+    seen: u64,
+    /// When the first and the last note was touched that nobody has looked at.
+    touched: Option<(Timestamp, Timestamp)>,
+    /// Those that could not run when there was something to do.
+    owed: BTreeSet<String>,
+    /// To be looked at now.
+    asked: BTreeSet<String>,
+    /// The last transaction each agent was found to have nothing left of.
+    clear: BTreeMap<String, u64>,
+}
+
+/// One agent, to be looked at.
+pub(super) struct Look<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) definition: &'a Definition,
+    pub(super) since: Timestamp,
+    pub(super) past: &'a Past,
+    pub(super) moment: Moment,
+    /// Whether it was handed out for another reason just now.
+    pub(super) busy: bool,
+}
+
+/// What a look has found.
+pub(super) enum Found {
+    /// Nothing to do.
+    Nothing,
+    /// It has to wait until then.
+    Later(Timestamp),
+    /// It runs.
+    Due(Slot),
+}
+
+impl Changing {
+    /// Whether what has changed is to be looked at.
+    pub(super) fn asks(&mut self, memory: &Memory, now: Timestamp) -> bool {
+        if self.agents.is_empty() {
+            return false;
+        }
+        let last = memory.store.view().seq;
+        if change::touches(memory, (self.seen, last)) {
+            self.stir(now);
+        }
+        self.seen = last;
+        self.is_quiet(memory, now)
+    }
+
+    /// Something has changed.
+    pub(super) fn stir(&mut self, now: Timestamp) {
+        let first = self.touched.map_or(now, |(first, _)| first.min(now));
+        self.touched = (!self.agents.is_empty()).then_some((first, now));
+    }
+
+    fn is_quiet(&self, memory: &Memory, now: Timestamp) -> bool {
+        let settings = &memory.config.agents;
+        let over = |since: Timestamp, wait: Span| now >= since.plus(wait);
+        self.touched.is_some_and(|(first, last)| {
+            over(last, settings.change_quiet) || over(first, settings.change_latest)
+        })
+    }
+
+    /// The agents to look at now. When all agents are looked at anew, for whatever reason, these are once it
+    /// has been quiet.
+    pub(super) fn take(
+        &mut self,
+        memory: &Memory,
+        catalog: &Catalog,
+        (all, now): (bool, Timestamp),
+    ) -> BTreeSet<String> {
+        if all {
+            let by_changes = |schedule: &Schedule| *schedule == Schedule::OnChange;
+            let agents = catalog.agents.iter().filter(|(_, entry)| {
+                entry.definition.as_ref().is_some_and(|definition| by_changes(&definition.execution.schedule))
+            });
+            self.agents = agents.map(|(agent, _)| agent.clone()).collect();
+            self.owed.retain(|agent| self.agents.contains(agent));
+            self.clear.clear();
+            (self.touched, self.seen) = (None, memory.store.view().seq);
+            self.stir(now);
+        }
+        let quiet = self.is_quiet(memory, now);
+        self.asked = std::mem::take(&mut self.owed);
+        if quiet {
+            self.touched = None;
+            self.asked.extend(self.agents.iter().cloned());
+        }
+        self.asked.clone()
+    }
+
+    /// What there is for one agent to do.
+    pub(super) fn look(&mut self, look: &Look<'_>) -> Found {
+        self.try_look(look).unwrap_or_else(|error| {
+            tracing::error!(agent = look.definition.name, "what has changed cannot be told: {error}");
+            Found::Nothing
+        })
+    }
+
+    fn try_look(&mut self, look: &Look<'_>) -> Result<Found> {
+        let Look { memory, definition, since, past, moment, busy } = *look;
+        let (agent, now) = (&definition.name, moment.now);
+        let until = memory.store.view().seq;
+        let Some(done) =
+            past.state().changes(since).map(|changes| changes.done).filter(|done| *done <= until)
+        else {
+            ledger::mark(memory, agent, since, until)?;
+            return Ok(Found::Nothing);
+        };
+        let after = self.clear.get(agent).map_or(done, |clear| done.max(*clear));
+        if !self.asked.contains(agent) || after >= until {
+            return Ok(Found::Nothing);
+        }
+        let ground = Ground::Change { after, until };
+        let obstacle = due::obstacle(definition, past, (now, ground, false), moment);
+        let rested = past.state().last().map_or(now, |last| last.ended.plus(definition.schedule.cooldown));
+        let wait = match obstacle {
+            // Somebody runs it.
+            Some((_, Reason::Overlap)) => Some(now.plus(memory.config.agents.change_quiet)),
+            // When that has ended there is another look.
+            Some((_, Reason::CaughtUp)) => Some(now.plus(memory.config.agents.change_latest)),
+            Some((_, Reason::Cooldown)) => Some(rested),
+            _ if busy => Some(now.plus(memory.config.agents.change_latest)),
+            _ => None,
+        };
+        if let Some(next) = wait {
+            self.owed.insert(agent.clone());
+            return Ok(Found::Later(next));
+        }
+        // What cannot be told the run itself tells, in its row.
+        if !change::concerns(memory, definition, (after, until)).unwrap_or(true) {
+            self.clear.insert(agent.clone(), until);
+            if until - done >= WORTH_A_MARK {
+                ledger::mark(memory, agent, since, until)?;
+            }
+            return Ok(Found::Nothing);
+        }
+        if let Some((missed, reason)) = obstacle {
+            ledger::leave(memory, agent, (now, ground), (status(missed), Some(reason)), None)?;
+            return Ok(Found::Nothing);
+        }
+        Ok(Found::Due(Slot { agent: agent.clone(), at: now, ground, late: false }))
+    }
+}

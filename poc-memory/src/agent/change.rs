@@ -1,0 +1,48 @@
+//! What has changed since an agent last looked, by the numbers of the log's transactions: whoever was not there
+//! when it happened reads it there.
+
+use super::Definition;
+use super::selection;
+use crate::error::Result;
+use crate::graph::NodeId;
+use crate::memory::Memory;
+use crate::store::{Table, Txn, Write};
+use std::collections::HashSet;
+
+/// Transactions that are looked into; more of them have touched a note, surely.
+const LOOKED_INTO: u64 = 256;
+
+/// Whether the transactions after one, and not after another, wrote notes. What cannot be told counts.
+pub(super) fn touches(memory: &Memory, (after, until): (u64, u64)) -> bool {
+    let writes = |seq: u64| {
+        let txn = memory.store.txn(seq).map(|txn| txn.is_some_and(|txn| written(&txn).next().is_some()));
+        txn.unwrap_or(true)
+    };
+    until.saturating_sub(after) > LOOKED_INTO || (after.saturating_add(1)..=until).any(writes)
+}
+
+/// Whether notes that were made or edited after one transaction, and not after another, are something for an
+/// agent to do.
+pub(super) fn concerns(memory: &Memory, definition: &Definition, (after, until): (u64, u64)) -> Result<bool> {
+    let changed = changed(memory, definition, (after, until))?;
+    Ok(!changed.is_empty() && selection::stale_among(memory, definition, &changed)?)
+}
+
+/// The notes that transactions wrote; those of the agent itself do not count, unless its file says so.
+fn changed(memory: &Memory, definition: &Definition, (after, until): (u64, u64)) -> Result<HashSet<NodeId>> {
+    let own = definition.provenance();
+    let counts = |txn: &Txn| !definition.freshness.ignore_own_writes || txn.cause.actor != own;
+    let mut nodes = HashSet::new();
+    for seq in after.saturating_add(1)..=until {
+        // Those of other tenants are none of its business.
+        let Some(txn) = memory.store.txn(seq)?.filter(counts) else { continue };
+        nodes.extend(written(&txn));
+    }
+    Ok(nodes)
+}
+
+/// The notes that a transaction made or edited.
+fn written(txn: &Txn) -> impl Iterator<Item = NodeId> {
+    let written = txn.writes.iter().filter(|write| write.table == Table::Nodes && write.after.is_some());
+    written.filter_map(Write::node_id)
+}
