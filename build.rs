@@ -1,5 +1,5 @@
-//! Compiles the bundled agents, prompts and demo notes into the library, and refuses an agent
-//! without its prompt.
+//! Compiles the bundled agents, what their tests quote, prompts and demo notes into the library, and
+//! refuses an agent without its prompt.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,17 @@ use std::{env, fs, io};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("..").canonicalize()?;
     let mut source = String::new();
-    for (table, folder, extension) in
-        [("AGENTS", "agents", "toml"), ("PROMPTS", "prompts", "md"), ("DEMO_NOTES", "defaults/demo", "md")]
-    {
+    for (table, folder, extensions, within) in [
+        ("AGENTS", "agents", &["toml"][..], ""),
+        ("QUOTED", "agents/tests", &["json", "jsonl"], "tests/"),
+        ("PROMPTS", "prompts", &["md"], ""),
+        ("DEMO_NOTES", "defaults/demo", &["md"], ""),
+    ] {
         let folder = root.join(folder);
         println!("cargo::rerun-if-changed={}", folder.display());
         writeln!(source, "pub(super) const {table}: &[(&str, &str)] = &[")?;
-        for file in files(&folder, extension)? {
-            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for file in files(&folder, extensions)? {
+            let name = format!("{within}{}", file.file_name().unwrap_or_default().to_string_lossy());
             writeln!(source, "    ({name:?}, include_str!({:?})),", file.display().to_string())?;
             if table == "AGENTS" {
                 let prompt = template(&fs::read_to_string(&file)?);
@@ -30,12 +33,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The files of a folder with an extension, by name.
-fn files(folder: &Path, extension: &str) -> io::Result<Vec<PathBuf>> {
+/// The files of a folder with one of some extensions, by name.
+fn files(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.extension().is_some_and(|found| found == extension) {
+        if path.extension().is_some_and(|found| extensions.iter().any(|known| found == *known)) {
             files.push(path);
         }
     }

@@ -14,6 +14,11 @@ pub fn prompts() -> &'static [(&'static str, &'static str)] {
     files::PROMPTS
 }
 
+/// What the tests of bundled agents quote: file name (`tests/linker.jsonl`) and text.
+pub fn quoted() -> &'static [(&'static str, &'static str)] {
+    files::QUOTED
+}
+
 /// Notes of the demo: file name and Markdown with front matter.
 pub fn demo_notes() -> &'static [(&'static str, &'static str)] {
     files::DEMO_NOTES

@@ -194,6 +194,15 @@ impl Catalog {
     }
 }
 
+/// The text of a file that a test of an agent names, by its place beside the agent files.
+pub(super) fn quoted(memory: &Memory, name: &str) -> Result<String> {
+    super::template::checked_name(name).map_err(|_| {
+        Error::config(format!("the file `{name}` lies outside the folder of agents"))
+            .hint("name a file of that folder, such as `tests/notes.jsonl`")
+    })?;
+    folder::quoted(&memory.paths.agents(), name)
+}
+
 /// The catalog of the files that are there, and of bundled agents that have none.
 fn from_files(
     memory: &Memory,

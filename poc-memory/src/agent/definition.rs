@@ -2,6 +2,9 @@
 
 mod file;
 mod read;
+mod test;
+
+pub use test::{Expect, Quoted, Test};
 
 use super::check;
 use super::schedule::Schedule;
@@ -46,6 +49,8 @@ pub struct Definition {
     pub retry: Retry,
     /// What follows from runs that fail.
     pub failure: Failure,
+    /// What `agent test` plays.
+    pub tests: Vec<Test>,
 }
 
 /// What an agent file refers to beyond itself.

@@ -22,6 +22,7 @@ pub mod run;
 pub mod schedule;
 pub mod selection;
 mod template;
+pub mod trial;
 pub mod undo;
 
 #[cfg(test)]

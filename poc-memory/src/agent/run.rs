@@ -67,12 +67,21 @@ pub struct Options {
 /// row was ended by somebody else in the meantime, `internal` when a defect ended the run, and
 /// whatever the store reports: in these cases nothing was done, and a claimed row has failed.
 pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &Options) -> Result<Run> {
-    let open = |name| options.models.open(&memory.config, name);
-    let open = |name| open(name).unwrap_or_else(|error| Arc::new(Unopened(error)));
-    let models: Vec<(&str, Arc<dyn Model>)> =
-        definition.execution.models().map(|name| (name, open(name))).collect();
+    let models = models(memory, definition, options);
     let models: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
     run_among(memory, definition, &models, trigger, options)
+}
+
+/// The models a definition names, in the order they are asked. One that cannot be opened says why when it
+/// is called.
+pub fn models<'a>(
+    memory: &Memory,
+    definition: &'a Definition,
+    options: &Options,
+) -> Vec<(&'a str, Arc<dyn Model>)> {
+    let open = |name| options.models.open(&memory.config, name);
+    let open = |name| open(name).unwrap_or_else(|error| Arc::new(Unopened(error)));
+    definition.execution.models().map(|name| (name, open(name))).collect()
 }
 
 /// As [`run`], with a model of the caller's.

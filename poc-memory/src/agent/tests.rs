@@ -11,5 +11,6 @@ mod prompts;
 mod proposals;
 mod reruns;
 mod runs;
+mod trials;
 mod undoing;
 mod world;

@@ -52,6 +52,11 @@ impl Local for Init {
         for (name, text) in embedded::agents() {
             made.write(paths.agents().join(name), text)?;
         }
+        for (name, text) in embedded::quoted() {
+            let path = paths.agents().join(name);
+            create_private(path.parent().unwrap_or(&path))?;
+            made.write(path, text)?;
+        }
         for (name, text) in embedded::prompts() {
             made.write(paths.prompts().join(name), text)?;
         }

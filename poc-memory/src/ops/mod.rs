@@ -134,6 +134,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<agent::List>(),
     OpDef::of::<agent::Show>(),
     OpDef::of::<agent::Check>(),
+    OpDef::of::<agent::Test>(),
     OpDef::of::<agent::RunAgent>(),
     OpDef::of::<agent::History>(),
     OpDef::of::<agent::Inspect>(),

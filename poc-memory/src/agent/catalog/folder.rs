@@ -64,29 +64,43 @@ pub(super) fn create(folder: &Path) -> Result<(), String> {
 
 /// The text of a template: from the folder of prompts, else the bundled one.
 pub(super) fn template(folder: &Path, name: &str) -> Result<String> {
+    inside(folder, name, "template", "prompts", embedded::prompts())
+}
+
+/// The text of a file that a test of an agent names: beside the agent file, else the bundled one.
+pub(super) fn quoted(folder: &Path, name: &str) -> Result<String> {
+    inside(folder, name, "file", "agents", embedded::quoted())
+}
+
+/// A text of a folder, else the bundled one of this name.
+fn inside(
+    folder: &Path,
+    name: &str,
+    what: &str,
+    whose: &str,
+    bundled: &[(&'static str, &'static str)],
+) -> Result<String> {
     let path = folder.join(name);
-    let wrong = |what: String| Error::config(format!("the template `{name}` {what}"));
+    let wrong = |problem: String| Error::config(format!("the {what} `{name}` {problem}"));
     match text(&path) {
         Ok(text) => {
             // A symbolic link must not lead out of the folder.
-            let inside =
+            let real =
                 |path: &Path| path.canonicalize().map_err(|error| wrong(format!("cannot be read: {error}")));
-            if inside(&path)?.starts_with(inside(folder)?) {
+            if real(&path)?.starts_with(real(folder)?) {
                 return Ok(text);
             }
-            Err(wrong("lies outside the folder of prompts".into()).hint("copy it into the folder"))
+            Err(wrong(format!("lies outside the folder of {whose}")).hint("copy it into the folder"))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let bundled = embedded::prompts();
-            bundled.iter().find(|(file, _)| *file == name).map(|(_, text)| (*text).to_owned()).ok_or_else(
-                || {
-                    let missing = wrong("is missing".into());
-                    match similar::to(name, bundled.iter().map(|(file, _)| *file)) {
-                        Some(near) => missing.hint(format!("did you mean `{near}`?")),
-                        None => missing.hint(format!("put a file `{name}` into `{}`", folder.display())),
-                    }
-                },
-            )
+            if let Some((_, text)) = bundled.iter().find(|(file, _)| *file == name) {
+                return Ok((*text).to_owned());
+            }
+            let missing = wrong("is missing".into());
+            Err(match similar::to(name, bundled.iter().map(|(file, _)| *file)) {
+                Some(near) => missing.hint(format!("did you mean `{near}`?")),
+                None => missing.hint(format!("put a file `{name}` into `{}`", folder.display())),
+            })
         }
         Err(error) => Err(wrong(format!("cannot be read: {error}"))),
     }

@@ -5,8 +5,12 @@ use crate::error::{At, Error};
 use crate::similar;
 use std::cell::RefCell;
 use std::ops::Range;
+use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+
+/// The defaults of a table that has none.
+static NONE: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
 /// An agent file being read, and what is wrong with it so far.
 pub(super) struct File<'a> {
@@ -56,6 +60,8 @@ pub(super) struct Placed<T> {
 pub(super) struct Section<'a> {
     file: &'a File<'a>,
     path: String,
+    /// Whether it is one of a list: `[[tests]]`.
+    listed: bool,
     offset: usize,
     table: Option<&'a DeTable<'a>>,
     defaults: &'a DeTable<'a>,
@@ -64,7 +70,7 @@ pub(super) struct Section<'a> {
 impl<'a> Section<'a> {
     /// The whole file.
     pub(super) fn root(file: &'a File<'a>, table: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Self {
-        Section { file, path: String::new(), offset: 0, table: Some(table), defaults }
+        Section { file, path: String::new(), listed: false, offset: 0, table: Some(table), defaults }
     }
 
     /// The table with a name.
@@ -73,6 +79,7 @@ impl<'a> Section<'a> {
         let mut section = Section {
             file: self.file,
             path: self.path_of(key),
+            listed: false,
             offset: self.offset,
             table: None,
             defaults: defaults.unwrap_or(self.defaults),
@@ -85,6 +92,31 @@ impl<'a> Section<'a> {
             }
         }
         section
+    }
+
+    /// The tables of a list, which have no defaults: `[[tests]]`.
+    pub(super) fn sections(&self, key: &str) -> Vec<Section<'a>> {
+        let Some((_, value)) = self.entry(key) else { return Vec::new() };
+        let Some(items) = value.get_ref().as_array() else {
+            self.mistyped(key, value, &format!("a list of tables: `[[{key}]]`"));
+            return Vec::new();
+        };
+        let mut sections = Vec::new();
+        for item in items.iter() {
+            let table = item.get_ref().as_table();
+            if table.is_none() {
+                self.mistyped(key, item, &format!("a list of tables: `[[{key}]]`"));
+                continue;
+            }
+            let (path, offset) = (self.path_of(key), item.span().start);
+            sections.push(Section { file: self.file, path, listed: true, offset, table, defaults: &NONE });
+        }
+        sections
+    }
+
+    /// Where it begins.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
     }
 
     /// Notes every key that is neither among the defaults nor one of `more`.
@@ -136,7 +168,8 @@ impl<'a> Section<'a> {
     pub(super) fn required<T: Read>(&self, key: &str, example: &str) -> Option<Placed<T>> {
         if self.entry(key).is_none() {
             let error = Error::config(format!("`{}` is missing", self.path_of(key)));
-            let hint = format!("add `{key} = {example}` under `[{}]`", self.path);
+            let (open, close) = if self.listed { ("[[", "]]") } else { ("[", "]") };
+            let hint = format!("add `{key} = {example}` under `{open}{}{close}`", self.path);
             self.file.problem(self.offset, error.hint(hint));
         }
         self.get(key)

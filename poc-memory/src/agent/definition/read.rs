@@ -1,6 +1,7 @@
 //! From the text of an agent file to a [`Definition`], with every problem on the way.
 
 mod prompt;
+mod tests;
 
 use super::file::{File, Placed, Section};
 use super::{
@@ -75,7 +76,7 @@ impl<'a> Reader<'a> {
     /// The definition; `None` when a required key is missing. It counts only without problems.
     fn definition(&self, document: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Option<Definition> {
         let root = Section::root(self.file, document, defaults);
-        root.refuse_unknown(&[]);
+        root.refuse_unknown(&["tests"]);
         let query = self.query(&root.section("query"));
         let freshness = self.freshness(&root.section("freshness"));
         let execution = self.execution(&root.section("execution"));
@@ -87,6 +88,7 @@ impl<'a> Reader<'a> {
         let retry = self.retry(&root.section("retry"));
         let failure = self.failure(&root.section("failure"));
         self.bounded(&root, execution.as_ref(), budget.as_ref());
+        let tests = self.tests(&root);
         let prompt = prompt?;
         let (description, enabled) = (root.get("description")?.value, root.get("enabled")?.value);
         let mode = root.one_of("mode", &Mode::NAMES)?;
@@ -107,6 +109,7 @@ impl<'a> Reader<'a> {
             budget: budget?,
             retry: retry?,
             failure: failure?,
+            tests,
         })
     }
 

@@ -8,16 +8,16 @@ use crate::time::Timestamp;
 use serde_json::{Map, Value};
 
 /// A field that notes of other tools may have.
-struct Field {
+pub(super) struct Field {
     /// What it is called; the first is our own name for it.
-    names: &'static [&'static str],
+    pub(super) names: &'static [&'static str],
     /// What becomes of it, for people.
     #[cfg_attr(not(test), expect(dead_code, reason = "the README's table is made of it"))]
     about: &'static str,
 }
 
 /// Every field that is read, in front matter as in JSON Lines. The README has them as a table.
-const FIELDS: &[Field] = &[
+pub(super) const FIELDS: &[Field] = &[
     Field {
         names: &["key"],
         about: "The note's name; else `id`, else the path of its file, else made of the title",

@@ -100,6 +100,11 @@ struct Stored {
     ties: Made,
 }
 
+/// The names of the fields that notes of other tools may have.
+pub fn fields() -> impl Iterator<Item = &'static str> {
+    foreign::FIELDS.iter().flat_map(|field| field.names).copied()
+}
+
 /// Imports everything from a source. `progress` is told how many notes are through, and how many
 /// there are in all when that is known, after each transaction.
 pub fn import(

@@ -1,6 +1,6 @@
 //! `agent check`
 
-use crate::agent::{Catalog, model};
+use crate::agent::{Catalog, model, trial};
 use crate::error::{Error, Exit, Result};
 use crate::ops::text::{Problem, problem};
 use crate::ops::{Access, Ctx, Op};
@@ -27,7 +27,7 @@ pub(crate) struct Report {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Checked {
     name: String,
-    /// What keeps the file from being used.
+    /// What keeps the file from being used, or its tests from being played.
     errors: Vec<Problem>,
     /// What is probably not meant.
     warnings: Vec<String>,
@@ -52,7 +52,8 @@ impl Op for Check {
                 let models = definition.execution.models().filter_map(missing);
                 definition.warnings().iter().map(Error::line).chain(models).collect()
             });
-            let errors = entry.errors.iter().map(Problem::from).collect();
+            let tests = good.map_or_else(Vec::new, |definition| trial::check(ctx.memory, definition));
+            let errors = entry.errors.iter().chain(&tests).map(Problem::from).collect();
             Checked { name: name.clone(), errors, warnings }
         });
         Ok(Report { agents: agents.collect(), problems: catalog.problems.clone() })

@@ -12,6 +12,7 @@ mod resume;
 mod review;
 mod run;
 mod show;
+mod test;
 pub(super) mod undo;
 
 pub(crate) use apply::Apply;
@@ -25,4 +26,5 @@ pub(crate) use resume::Resume;
 pub(crate) use review::Review;
 pub(crate) use run::RunAgent;
 pub(crate) use show::Show;
+pub(crate) use test::Test;
 pub(crate) use undo::Undo;

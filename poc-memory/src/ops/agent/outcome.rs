@@ -48,6 +48,12 @@ pub(crate) struct Outcome {
     pub(super) tokens_out: Option<u64>,
     /// US dollars.
     pub(super) cost: Option<f64>,
+    /// The run as one of `[[tests]]`, when that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) recorded: Option<String>,
+    /// Why it could not be written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unrecorded: Option<String>,
 }
 
 /// An action that was applied.
@@ -121,11 +127,18 @@ impl Outcome {
             tokens_in: run.tokens_in,
             tokens_out: run.tokens_out,
             cost: run.cost,
+            recorded: None,
+            unrecorded: None,
         }
     }
 
-    /// The outcome for a person.
+    /// The outcome for a person: the test, when the run was recorded.
     pub(super) fn show(&self) -> String {
+        self.recorded.clone().unwrap_or_else(|| self.told())
+    }
+
+    /// What became of the run, for a person.
+    pub(super) fn told(&self) -> String {
         let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
         let dry = if self.dry_run { "dry run, nothing was written\n" } else { "" };
         let mut text = format!("{dry}{}: {}{reason}", self.agent, self.status);
@@ -154,6 +167,9 @@ impl Outcome {
         }
         for action in &self.rejected {
             let _ = writeln!(text, "  - {}: {} ({})", action.action, action.reason, action.detail);
+        }
+        if let Some(why) = &self.unrecorded {
+            let _ = writeln!(text, "  not recorded: {why}");
         }
         if !self.dry_run {
             let started = minute(Some(self.started));

@@ -4,6 +4,7 @@ use super::outcome::Outcome;
 use crate::agent::ledger::{Reason, Status};
 use crate::agent::permit::Rejection;
 use crate::agent::run::{self, Options, Trigger};
+use crate::agent::trial;
 use crate::error::{Exit, Result};
 use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
@@ -32,6 +33,10 @@ pub(crate) struct RunAgent {
     #[arg(long, value_name = "NODE")]
     #[serde(default)]
     target: Option<String>,
+    /// Answer with the run as one of the agent's `[[tests]]`, to be put at the end of its file
+    #[arg(long)]
+    #[serde(default)]
+    record: bool,
 }
 
 impl Op for RunAgent {
@@ -47,8 +52,24 @@ impl Op for RunAgent {
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
         let (stop, models) = (ctx.host.calls(), ctx.host.models());
         let options = Options { dry_run, propose, force, target: self.target, stop, models, zone: None };
-        let run = run::run(ctx.memory, definition, Trigger::Manual, &options)?;
-        Ok(Outcome { dry_run, ..Outcome::of(ctx.memory, &run) })
+        if !self.record {
+            let run = run::run(ctx.memory, definition, Trigger::Manual, &options)?;
+            return Ok(Outcome { dry_run, ..Outcome::of(ctx.memory, &run) });
+        }
+        let (run, entry) = trial::record(ctx.memory, definition, &options)?;
+        let (recorded, unrecorded) = match entry {
+            Ok(entry) => (Some(entry), None),
+            Err(error) => (None, Some(error.line())),
+        };
+        Ok(Outcome { dry_run, recorded, unrecorded, ..Outcome::of(ctx.memory, &run) })
+    }
+
+    fn verbatim(output: &Outcome) -> bool {
+        output.recorded.is_some()
+    }
+
+    fn aside(output: &Outcome) -> Option<String> {
+        output.recorded.is_some().then(|| output.told())
     }
 
     fn show(output: &Outcome) -> String {
@@ -62,7 +83,11 @@ impl Op for RunAgent {
             Exit::Rejected
         } else if is(Status::Skipped) || is(Status::Missed) {
             Exit::NothingToDo
-        } else if is(Status::Failed) || is(Status::TimedOut) || is(Status::Interrupted) {
+        } else if output.unrecorded.is_some()
+            || is(Status::Failed)
+            || is(Status::TimedOut)
+            || is(Status::Interrupted)
+        {
             Exit::Failed
         } else if output.applied.is_empty() && output.rejected.iter().any(|action| refused(&action.reason)) {
             Exit::Rejected
