@@ -11,6 +11,7 @@ const SLOW: &str = r#"
 shutdown-grace = "1s"
 [agents]
 max-concurrent-runs = 2
+catch-up-spread = "0s"
 [models.slow]
 provider = "slow"
 id = "slow"
@@ -88,6 +89,32 @@ fn a_long_run_is_never_joined_by_another_of_its_agent() {
     assert_eq!(status["running"], serde_json::json!(["slow"]), "{status:#}");
     world.write("answer", "");
     world.until(PATIENCE, &["agent", "history", "slow"], |history| count(history, "noop") == 1);
+    world.stop_daemon();
+}
+
+#[test]
+fn a_person_waits_for_a_place_but_not_behind_slots() {
+    let mut world = world();
+    let config = world.home().join("config.toml");
+    let text = std::fs::read_to_string(&config)
+        .unwrap()
+        .replace("max-concurrent-runs = 2", "max-concurrent-runs = 1");
+    world.write("config.toml", &text);
+    world.write("agents/slow.toml", &agent("slow", "every 1s"));
+    world.write("agents/often.toml", &agent("default", "every 1s"));
+    world.write("agents/asked.toml", &agent("default", "on-demand"));
+    world.start_daemon();
+    world.until(PATIENCE, &["agent", "history", "slow"], |history| count(history, "running") == 1);
+    // It runs already.
+    let refused = world.run(&["agent", "run", "slow"]);
+    assert!(refused.stderr.contains("`slow` is running already, since"), "{refused:?}");
+    assert_eq!(count(&world.json(&["agent", "history", "asked"]), "noop"), 0);
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| world.run(&["agent", "run", "asked"]));
+        world.write("answer", "");
+        let asked = asked.join().unwrap();
+        assert!(asked.stdout.contains("asked: noop"), "{asked:?}");
+    });
     world.stop_daemon();
 }
 

@@ -4,6 +4,7 @@ use crate::serve::rest::MCP_PATH;
 use crate::shared::Shared;
 use poc_memory::agent::model::{Models, Stop};
 use poc_memory::agent::pause::Paused;
+use poc_memory::agent::places::Places;
 use poc_memory::agent::schedule::local_zone;
 use poc_memory::agent::{Catalog, agenda, ledger};
 use poc_memory::error::Result;
@@ -22,6 +23,10 @@ impl Host for Shared {
 
     fn models(&self) -> Models {
         self.models.clone()
+    }
+
+    fn places(&self) -> Places {
+        self.places.clone()
     }
 
     fn daemon(&self) -> Result<&dyn Daemon> {

@@ -6,6 +6,7 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_memory::agent::Catalog;
 use poc_memory::agent::model::{Models, Stop};
+use poc_memory::agent::places::Places;
 use poc_memory::memory::Memory;
 use poc_memory::time::Timestamp;
 use std::net::SocketAddr;
@@ -30,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) calls: Stop,
     /// The models, for as long as it runs.
     pub(crate) models: Models,
+    /// The places for runs of agents.
+    pub(crate) places: Places,
     /// What it counts.
     pub(crate) metrics: Metrics,
     /// Where it serves HTTP, once it does.
@@ -56,6 +59,7 @@ impl Shared {
             wake: Arc::new(Notify::new()),
             calls: Stop::new(),
             models: Models::default(),
+            places: Places::default(),
             metrics: Metrics::new(),
             http: OnceLock::new(),
             stopping: watch::Sender::new(false),

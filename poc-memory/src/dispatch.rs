@@ -3,6 +3,7 @@
 
 use crate::agent::Catalog;
 use crate::agent::model::{Models, Stop};
+use crate::agent::places::Places;
 use crate::chance::SystemChance;
 use crate::client::Client;
 use crate::config::Config;
@@ -131,6 +132,11 @@ impl Host for InProcess {
 
     fn models(&self) -> Models {
         self.models.clone()
+    }
+
+    fn places(&self) -> Places {
+        // This process does one thing.
+        Places::default()
     }
 
     fn daemon(&self) -> Result<&dyn Daemon> {

@@ -22,8 +22,8 @@ pub(super) struct Executor {
     /// The agent of each.
     agents: HashMap<Id, String>,
     pending: BTreeMap<String, Slot>,
-    /// Runs at the same time.
-    places: Arc<Semaphore>,
+    /// Those that wait for a place or have one: a thread each.
+    threads: Arc<Semaphore>,
     /// Runs that are caught up go one after the other, so that a start after a long absence is
     /// not a rush.
     late: Arc<Semaphore>,
@@ -36,7 +36,7 @@ impl Executor {
             runs: JoinSet::new(),
             agents: HashMap::new(),
             pending: BTreeMap::new(),
-            places: Arc::new(Semaphore::new(shared.memory.config.agents.max_concurrent_runs.max(1))),
+            threads: Arc::new(Semaphore::new(shared.memory.config.agents.max_concurrent_runs.max(1))),
             late: Arc::new(Semaphore::new(1)),
         }
     }
@@ -48,14 +48,14 @@ impl Executor {
 
     /// Runs a slot as soon as there is a place.
     pub(super) fn start(&mut self, slot: Slot) {
-        let (shared, places, caught_up) = (self.shared.clone(), self.places.clone(), self.late.clone());
+        let (shared, threads, caught_up) = (self.shared.clone(), self.threads.clone(), self.late.clone());
         let (stop, models) = (self.shared.calls.clone(), self.shared.models.clone());
         let options = Options { stop, models, ..Options::default() };
         let agent = slot.agent.clone();
         self.pending.insert(agent.clone(), slot.clone());
         let run = self.runs.spawn(async move {
             let _turn = if slot.late { caught_up.acquire_owned().await.ok() } else { None };
-            let _place = places.acquire_owned().await.ok();
+            let _thread = threads.acquire_owned().await.ok();
             // Nothing is claimed any more: the slot is caught up after the next start.
             if !shared.is_stopping() {
                 work(shared, slot, options).await;
@@ -120,6 +120,10 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
     let Slot { agent, at, ground, .. } = slot.clone();
     let running = shared.clone();
     let ran = tokio::task::spawn_blocking(move || {
+        let place = running.places.slot(&running.memory, &options.stop);
+        if place.is_none() || running.is_stopping() {
+            return Ok(None);
+        }
         // The definition as it stands when the run begins goes with it to its end.
         let catalog = running.catalog.load_full();
         let moment = Moment::now(&running.memory, local_zone());

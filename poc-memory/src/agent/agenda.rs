@@ -9,7 +9,7 @@ use super::schedule::Schedule;
 use super::{Catalog, Entry};
 use crate::error::Result;
 use crate::memory::Memory;
-use crate::time::Timestamp;
+use crate::time::{Span, Timestamp};
 use chrono_tz::Tz;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub struct Agenda {
     looked: Timestamp,
     next: BTreeMap<String, Timestamp>,
     changes: Changing,
+    /// What is caught up, until it is handed out.
+    held: BTreeMap<String, (Timestamp, Slot)>,
 }
 
 impl Agenda {
@@ -45,7 +47,8 @@ impl Agenda {
     pub fn asks(&mut self, memory: &Memory, catalog: &Arc<Catalog>) -> bool {
         let now = memory.now();
         let changed = self.changes.asks(memory, now);
-        changed || self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
+        let held = self.held.values().any(|(until, _)| *until <= now);
+        changed || held || self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
     }
 
     /// Looks at the agents whose instant has come: writes the rows of what is not run and returns
@@ -57,11 +60,17 @@ impl Agenda {
         moment: Moment,
         pending: &BTreeMap<String, Slot>,
     ) -> Vec<Slot> {
+        if moment.now < self.looked {
+            // They were held until an hour that is far away now.
+            self.held.clear();
+        }
+        let spread = memory.config.agents.catch_up_spread;
+        let definitions = catalog.clone();
         let mut asked = self.take(memory, catalog, &moment);
         let past: BTreeMap<String, Past> = asked
             .agents
             .keys()
-            .filter_map(|agent| Some((agent.clone(), past(memory, agent, pending.get(agent))?)))
+            .filter_map(|agent| Some((agent.clone(), past(memory, agent, self.pending(agent, pending))?)))
             .collect();
         asked.agents.retain(|agent, _| past.contains_key(agent));
         for (agent, entry) in &asked.agents {
@@ -90,7 +99,23 @@ impl Agenda {
                 Found::Due(slot) => slots.push(slot),
             }
         }
+        let definition = |agent: &str| definitions.agents.get(agent)?.definition.as_deref();
+        slots.retain(|slot| {
+            let wait = definition(&slot.agent).filter(|_| slot.late);
+            let wait = wait.map_or(Span(0), |definition| due::stagger(definition, spread));
+            if wait > Span(0) {
+                self.held.insert(slot.agent.clone(), (moment.now.plus(wait), slot.clone()));
+            }
+            wait <= Span(0)
+        });
+        let come = |_: &String, held: &mut (Timestamp, Slot)| held.0 <= moment.now;
+        slots.extend(self.held.extract_if(.., come).map(|(_, (_, slot))| slot));
         slots
+    }
+
+    /// What was handed out for an agent, or is held back.
+    fn pending<'a>(&'a self, agent: &str, pending: &'a BTreeMap<String, Slot>) -> Option<&'a Slot> {
+        pending.get(agent).or_else(|| self.held.get(agent).map(|(_, slot)| slot))
     }
 
     /// A look whose slots have their turn there and then, one after the other: a scheduler without

@@ -122,6 +122,13 @@ pub fn obstacle(
     Question { agent, past, moment }.obstacle((slot, start), late)
 }
 
+/// How long an agent holds back what it catches up, so that not all begin together: some time within the
+/// spread, and within its own period, that follows from its name.
+pub fn stagger(definition: &Definition, spread: Span) -> Span {
+    let longest = definition.execution.schedule.period().map_or(spread, |period| period.min(spread));
+    Span(schedule::pick(&[&definition.name, "catch-up"], longest.0.max(0) as u64 + 1) as i64)
+}
+
 /// When a failed run of an agent is repeated, if it is.
 pub fn rerun(name: &str, definition: &Definition, since: Timestamp, state: &AgentState) -> Option<Timestamp> {
     Agent::of(name, definition, since).rerun(state).map(|(_, at)| at)

@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod model;
 pub mod pause;
 pub mod permit;
+pub mod places;
 pub mod prompt;
 pub mod proposal;
 pub mod reply;

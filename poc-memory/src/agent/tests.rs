@@ -2,6 +2,7 @@
 
 mod before;
 mod budgets;
+mod catching_up;
 mod changing;
 mod files;
 mod fleet;

@@ -342,6 +342,8 @@ section!(
     Agents {
         /// Runs of different agents at the same time.
         max_concurrent_runs: usize,
+        /// How long what is caught up is spread over.
+        catch_up_spread: Span,
         /// How long notes are left alone before agents run that go by changes.
         change_quiet: Span,
         /// How long after the first change these run at the latest.

@@ -2,6 +2,7 @@
 
 use crate::agent::Catalog;
 use crate::agent::model::{Models, Stop};
+use crate::agent::places::Places;
 use crate::error::Result;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -29,6 +30,9 @@ pub trait Host: Sync {
 
     /// The models of this process.
     fn models(&self) -> Models;
+
+    /// The places for runs of agents in this process.
+    fn places(&self) -> Places;
 
     /// The daemon, when this process is one; else `unavailable`, with the command that starts it.
     fn daemon(&self) -> Result<&dyn Daemon>;

@@ -17,6 +17,7 @@ mod view;
 use super::*;
 use crate::agent::Catalog;
 use crate::agent::model::{Models, Stop};
+use crate::agent::places::Places;
 use crate::error::{Error, Exit, Result};
 use crate::memory::testing::Scratch;
 use crate::time::Span;
@@ -35,6 +36,9 @@ impl Host for Nobody {
     }
     fn models(&self) -> Models {
         Models::default()
+    }
+    fn places(&self) -> Places {
+        Places::default()
     }
     fn daemon(&self) -> Result<&dyn Daemon> {
         Err(Error::unavailable("no daemon here"))

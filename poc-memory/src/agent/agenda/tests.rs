@@ -3,7 +3,7 @@ use crate::agent::{Context, Definition, EntryState};
 use crate::chance::SeededChance;
 use crate::config::Config;
 use crate::paths::Paths;
-use crate::time::{ManualClock, Span};
+use crate::time::ManualClock;
 use proptest::prelude::*;
 
 struct World {
@@ -32,6 +32,7 @@ fn world(agents: &[(&str, &str)]) -> World {
 fn open(home: &std::path::Path, clock: Arc<ManualClock>, opening: u64) -> Memory {
     let mut config = Config::defaults().unwrap();
     config.agents.keep_rows = 3;
+    config.agents.catch_up_spread = Span(0);
     let chance = Arc::new(SeededChance::new(opening));
     Memory::open(Paths::in_folder(home), config, clock, chance).unwrap()
 }

@@ -93,8 +93,8 @@ pub fn change(
     committed.map(|_| ())
 }
 
-/// Claims a run of an agent: its row, and its slot when it has one. When the agent runs already
-/// the row that comes back is a skipped one. A slot that was claimed before is a conflict.
+/// Claims a run of an agent: its row, and its slot when it has one. When the agent runs already the row
+/// that comes back is a skipped one; whoever asked for it is told by a conflict. A slot that was claimed before is a conflict.
 pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
     claim_for(memory, row, Ground::Slot)
 }
@@ -110,6 +110,11 @@ pub fn claim_for(memory: &Memory, mut row: Run, ground: Ground) -> Result<Run> {
             )));
         }
         let overlaps = settle_running(memory, tx, &mut state, &row.agent)?;
+        if overlaps && row.occasion == Occasion::Asked {
+            return Err(
+                Error::conflict(format!("`{}` is running already", row.agent)).hint("wait for it to end")
+            );
+        }
         if overlaps {
             row.finish(memory, Status::Skipped, Some(Reason::Overlap));
         }

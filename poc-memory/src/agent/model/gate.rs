@@ -1,4 +1,4 @@
-//! How many calls of a provider go on at once.
+//! How many do something at once: calls of a provider, runs of agents.
 
 use super::Stop;
 use super::stop::{LONGEST, Waited};
@@ -6,35 +6,52 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The door of one provider, for the whole process. Who comes first goes first.
+/// A door with so many places behind it, for the whole process. Who comes first goes first, among those who
+/// wait with the same right.
 #[derive(Default)]
-pub(super) struct Gate(Mutex<Queue>);
+pub(in crate::agent) struct Gate(Mutex<Queue>);
 
 #[derive(Default)]
 struct Queue {
     inside: usize,
     tickets: u64,
-    waiting: VecDeque<(u64, Stop)>,
+    waiting: VecDeque<Waiting>,
+}
+
+struct Waiting {
+    ticket: u64,
+    stop: Stop,
+    right: Right,
+}
+
+/// Who goes before whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    /// A person waits.
+    Asked,
+    /// Nobody waits for it.
+    Usual,
 }
 
 /// A place inside; it is given back when this goes away.
-pub(super) struct Place(Arc<Gate>);
+pub struct Place(Arc<Gate>);
 
 impl Gate {
     /// Waits for a place among `most`; `None` when the call was stopped before there was one. Calls that
     /// are inside end by their own timeouts, so this wait needs none.
-    pub(super) fn enter(self: &Arc<Gate>, most: usize, stop: &Stop) -> Option<Place> {
+    pub(in crate::agent) fn enter(self: &Arc<Gate>, most: usize, right: Right, stop: &Stop) -> Option<Place> {
         let ticket = {
             let mut queue = self.0.lock();
             queue.tickets += 1;
             let ticket = queue.tickets;
-            queue.waiting.push_back((ticket, stop.clone()));
+            let at = queue.waiting.partition_point(|before| before.right <= right);
+            queue.waiting.insert(at, Waiting { ticket, stop: stop.clone(), right });
             ticket
         };
         match stop.wait(LONGEST, || self.admit(ticket, most)) {
             Waited::Came(place) => Some(place),
             Waited::Stopped | Waited::TimedOut => {
-                self.0.lock().waiting.retain(|(waiting, _)| *waiting != ticket);
+                self.0.lock().waiting.retain(|waiting| waiting.ticket != ticket);
                 self.wake();
                 None
             }
@@ -43,7 +60,7 @@ impl Gate {
 
     fn admit(self: &Arc<Gate>, ticket: u64, most: usize) -> Option<Place> {
         let mut queue = self.0.lock();
-        if queue.inside >= most || queue.waiting.front().is_none_or(|(first, _)| *first != ticket) {
+        if queue.inside >= most || queue.waiting.front().is_none_or(|first| first.ticket != ticket) {
             return None;
         }
         queue.waiting.pop_front();
@@ -53,7 +70,7 @@ impl Gate {
 
     /// Lets everybody who waits look again: more than one place may be free.
     fn wake(&self) {
-        let waiting: Vec<Stop> = self.0.lock().waiting.iter().map(|(_, stop)| stop.clone()).collect();
+        let waiting: Vec<Stop> = self.0.lock().waiting.iter().map(|waiting| waiting.stop.clone()).collect();
         waiting.iter().for_each(Stop::wake);
     }
 }
@@ -78,7 +95,7 @@ mod tests {
                 for _ in 0..16 {
                     scope.spawn(|| {
                         for _ in 0..50 {
-                            let place = gate.enter(most, &Stop::new()).unwrap();
+                            let place = gate.enter(most, Right::Usual, &Stop::new()).unwrap();
                             let now = inside.fetch_add(1, Ordering::SeqCst) + 1;
                             seen.fetch_max(now, Ordering::SeqCst);
                             std::thread::yield_now();
@@ -96,18 +113,45 @@ mod tests {
     #[test]
     fn who_is_stopped_waits_no_longer_and_holds_nobody_up() {
         let gate = Arc::<Gate>::default();
-        let inside = gate.enter(1, &Stop::new()).unwrap();
+        let inside = gate.enter(1, Right::Usual, &Stop::new()).unwrap();
         let (first, second) = (Stop::new(), Stop::new());
         std::thread::scope(|scope| {
-            let stopped = scope.spawn(|| gate.enter(1, &first).is_none());
+            let stopped = scope.spawn(|| gate.enter(1, Right::Usual, &first).is_none());
             while gate.0.lock().waiting.is_empty() {
                 std::thread::yield_now();
             }
-            let waiting = scope.spawn(|| gate.enter(1, &second).is_some());
+            let waiting = scope.spawn(|| gate.enter(1, Right::Usual, &second).is_some());
             first.stop();
             assert!(stopped.join().unwrap());
             drop(inside);
             assert!(waiting.join().unwrap());
         });
+    }
+
+    #[test]
+    fn who_is_waited_for_goes_first() {
+        let gate = Arc::<Gate>::default();
+        let (order, inside) = (Mutex::new(Vec::new()), gate.enter(1, Right::Usual, &Stop::new()));
+        std::thread::scope(|scope| {
+            for (name, right) in [
+                ("slot", Right::Usual),
+                ("another", Right::Usual),
+                ("person", Right::Asked),
+                ("guest", Right::Asked),
+            ] {
+                let (gate, order) = (&gate, &order);
+                let waiting = gate.0.lock().waiting.len();
+                scope.spawn(move || {
+                    let place = gate.enter(1, right, &Stop::new());
+                    order.lock().push(name);
+                    drop(place);
+                });
+                while gate.0.lock().waiting.len() == waiting {
+                    std::thread::yield_now();
+                }
+            }
+            drop(inside);
+        });
+        assert_eq!(order.into_inner(), ["person", "guest", "slot", "another"]);
     }
 }

@@ -1,7 +1,7 @@
 //! Models that live as long as the process: what a model has learnt of its server, how many calls of a
 //! provider go on at once, and which providers are left alone for a while.
 
-use super::gate::Gate;
+use super::gate::{Gate, Right};
 use super::key::{Key, environment};
 use super::{CallError, Failed, Model, Reached, Reply, Request};
 use crate::config::{self, Config};
@@ -180,7 +180,9 @@ struct Kept {
 impl Model for Kept {
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let _place = match self.concurrency {
-            Some(most) => Some(self.account.gate.enter(most, request.stop).ok_or(CallError::Stopped)?),
+            Some(most) => {
+                Some(self.account.gate.enter(most, Right::Usual, request.stop).ok_or(CallError::Stopped)?)
+            }
             None => None,
         };
         let outcome = self.inner.call(request);

@@ -20,6 +20,8 @@ mod stop;
 mod testing;
 
 pub use cost::Spent;
+pub(in crate::agent) use gate::Gate;
+pub use gate::{Place, Right};
 pub use home::Models;
 pub use stop::Stop;
 

@@ -53,7 +53,8 @@ impl Fleet {
         agents: &[(&str, &str)],
         play: impl FnMut(&Request<'_>) -> Answer + Send + 'static,
     ) -> Fleet {
-        let world = World::new();
+        let mut world = World::new();
+        world.config().agents.catch_up_spread = Span(0);
         world.note("page-split", "about page splits");
         world.note("page-merge", "about page merges");
         Fleet::over(world, agents, play)
@@ -98,7 +99,9 @@ impl Fleet {
 
     /// Another process goes on.
     pub(super) fn restart(self) -> Fleet {
+        let config = self.world.memory.config.clone();
         let mut world = self.world.reopen();
+        world.memory.config = config;
         world.memory.boot = format!("the boot at {}", world.memory.store.last());
         ledger::interrupt_others(&world.memory).unwrap();
         Fleet { world, agenda: Agenda::default(), ..self }

@@ -3,6 +3,7 @@
 use super::world::{Script, World, agent, edit, outcomes, parse};
 use crate::agent::ledger::{self, Reason, Status};
 use crate::agent::model::{CallError, Failed, Reply, Spent};
+use crate::agent::places::expect_free;
 use crate::agent::run::{Options, Trigger, bodies, run, run_with};
 use crate::agent::{Context, Definition};
 use crate::error::Code;
@@ -297,9 +298,16 @@ fn a_slot_runs_once_and_a_late_answer_is_discarded() {
     let before = world.graph();
     let late =
         Script::says(json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []})).meanwhile(|_| {
-            // While it runs a second one is skipped, and then somebody ends it.
-            let second = world.run(&definition, &Script::new(Vec::new()));
-            assert_eq!((second.status, second.reason), (Status::Skipped, Some(Reason::Overlap)));
+            // While it runs a second one is refused, and then somebody ends it.
+            let (unused, manual) = (Script::new(Vec::new()), Trigger::Manual);
+            let second = run_with(&world.memory, &definition, &unused, manual, &Options::default());
+            let told = second.unwrap_err();
+            assert_eq!((told.code, told.message.as_str()), (Code::Conflict, "`tester` is running already"));
+            let told = expect_free(&world.memory, "tester").unwrap_err();
+            assert!(
+                told.message
+                    .starts_with("`tester` is running already, since 2026-11-21T08:00:00.000Z (run `")
+            );
             ledger::abandon(&world.memory, |_| true, Status::Interrupted, "stopped").unwrap();
         });
     let forced = Options { force: true, ..Options::default() };

@@ -10,7 +10,8 @@ use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Run an agent now, whatever its schedule says. When none of its nodes is stale it does nothing
+/// Run an agent now, whatever its schedule says; in a daemon as soon as there is a place
+/// (`[agents] max-concurrent-runs`), before slots that wait. When none of its nodes is stale it does nothing
 /// and the exit status is 3; when its budget is used up, 4.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +52,11 @@ impl Op for RunAgent {
         let definition = catalog.get(&self.agent)?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
         let (stop, models) = (ctx.host.calls(), ctx.host.models());
+        let _place = match dry_run {
+            // It claims nothing and hinders nobody.
+            true => None,
+            false => Some(ctx.host.places().asked(ctx.memory, &definition.name, &stop)?),
+        };
         let options = Options { dry_run, propose, force, target: self.target, stop, models, zone: None };
         if !self.record {
             let run = run::run(ctx.memory, definition, Trigger::Manual, &options)?;
