@@ -41,6 +41,8 @@ pub enum Answer {
     Full(u16, Vec<(&'static str, String)>, Vec<u8>),
     /// As `Full`, but only the first half of the body before it closes the connection.
     Half(u16, Vec<u8>),
+    /// As `Half`, but the connection stays open until the server is dropped.
+    Stall(Vec<u8>),
     /// Says nothing until the server is dropped.
     Hang,
     /// Answers with this body, status 200, once [`MockModel::release`] is called.
@@ -202,6 +204,12 @@ impl Shared {
             Answer::Half(status, body) => {
                 write_head(&mut stream, status, &[], body.len())?;
                 stream.write_all(body.get(..body.len() / 2).unwrap_or_default())
+            }
+            Answer::Stall(body) => {
+                write_head(&mut stream, 200, &[], body.len())?;
+                stream.write_all(body.get(..body.len() / 2).unwrap_or_default())?;
+                let _ = self.hold().recv();
+                Ok(())
             }
             Answer::Hang => {
                 let _ = self.hold().recv();

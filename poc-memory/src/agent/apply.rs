@@ -6,7 +6,7 @@ use super::ledger::{self, ActionState, Run, Status};
 use super::permit::{Intent, Permit, Permitted, Rejection};
 use super::proposal::Proposal;
 use super::reply::Answer;
-use super::selection::Selection;
+use super::selection::{Selection, Shown};
 use crate::error::{Error, Result};
 use crate::graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
 use crate::memory::Memory;
@@ -209,7 +209,7 @@ impl Work<'_> {
     /// The chosen nodes that were whole in the prompt and are still there.
     fn visited(&self, tx: &Tx<'_>) -> Result<Vec<NodeId>> {
         let mut visited = Vec::new();
-        for handle in self.selection.chosen().filter(|handle| handle.whole) {
+        for handle in self.selection.chosen().filter(|handle| handle.shown == Shown::Whole) {
             if tx.node(handle.node.id)?.is_some() {
                 visited.push(handle.node.id);
             }

@@ -66,7 +66,14 @@ impl Deed<'_> {
             Intent::Replace { old, new, reason } => {
                 supersede::apply(tx, *old, *new, &provenance(self.agent), reason, now).map(|_| Vec::new())
             }
-            Intent::Rewrite { .. } => insert::apply(tx, note()?, now).map(|made| vec![made.id]),
+            Intent::Rewrite { .. } => {
+                let note = note()?;
+                // A note that nobody has named takes nobody's place.
+                if note.said_by(tx)?.is_some() {
+                    return Ok(Err(present("a note says just this already")));
+                }
+                insert::apply(tx, note, now).map(|made| vec![made.id])
+            }
             Intent::Insert { links, reason, .. } => match insert::apply(tx, note()?, now) {
                 Ok(made) if made.duplicate => return Ok(Err(present("a note says just this already"))),
                 Ok(made) => links

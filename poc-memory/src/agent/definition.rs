@@ -185,11 +185,41 @@ pub struct ScheduleRules {
     pub cooldown: Span,
 }
 
+/// Which nodes of a prompt may be re-weighted and superseded; one of them is at an end of every link.
+/// Each takes in those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Targets {
+    /// What the pipeline chose.
+    Results,
+    /// What the prompt shows of the nodes one step around the results: those they are tied to, their link
+    /// candidates, the other ones of pairs.
+    Neighborhood,
+    /// Whatever has a handle in the prompt.
+    Any,
+}
+
+impl Targets {
+    /// The targets by the names people and TOML use.
+    pub const NAMES: [(&'static str, Targets); 3] =
+        [("results", Targets::Results), ("neighborhood", Targets::Neighborhood), ("any", Targets::Any)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Targets::Results => "results",
+            Targets::Neighborhood => "neighborhood",
+            Targets::Any => "any",
+        }
+    }
+}
+
 /// `[limits]`.
 #[derive(Clone, Debug)]
 pub struct Limits {
     /// Actions per run.
     pub max_actions: usize,
+    /// What may be changed.
+    pub targets: Targets,
     /// Filter stages; a node that passes one of them may be linked, never re-weighted or superseded.
     pub protect: Vec<Pipeline>,
     /// Links per run.
@@ -302,7 +332,12 @@ impl Execution {
 impl Prompt {
     /// Whether the nodes stand in the prompt: only then they are visited.
     pub fn shows_nodes(&self) -> bool {
-        self.placeholders.iter().any(|name| name.eq_ignore_ascii_case("NODES"))
+        self.shows("NODES")
+    }
+
+    /// Whether a variable stands in the prompt.
+    pub fn shows(&self, variable: &str) -> bool {
+        self.placeholders.iter().any(|name| name.eq_ignore_ascii_case(variable))
     }
 }
 

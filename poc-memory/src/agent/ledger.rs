@@ -7,7 +7,7 @@ mod state;
 
 pub(in crate::agent) use book::row;
 pub use book::{
-    abandon, change, claim, claim_for, close, find, interrupt_others, leave, mark, rows, running,
+    abandon, change, claim, claim_for, close, find, interrupt_others, leave, mark, pay, rows, running,
     spent_by_all,
 };
 pub(super) use book::{end, expect_running, get};

@@ -9,6 +9,7 @@ mod change;
 mod check;
 mod deed;
 pub mod definition;
+pub mod diff;
 pub mod due;
 pub mod ledger;
 pub mod model;

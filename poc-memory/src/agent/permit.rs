@@ -5,10 +5,10 @@ mod rejection;
 pub use rejection::{Refusal, Rejection};
 
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
-use super::definition::{ActionKind, Definition, Mode};
+use super::definition::{ActionKind, Definition, Mode, Targets};
 use super::ledger::{ActionRow, ActionState};
 use super::reply::short;
-use super::selection::{Handle, Selection};
+use super::selection::{Handle, Selection, Shown};
 use crate::error::Result;
 use crate::graph::{NodeId, Trust};
 use crate::memory::Draft;
@@ -101,6 +101,7 @@ pub struct Permit<'a> {
     mode: Mode,
     selection: &'a Selection,
     protected: HashSet<NodeId>,
+    trust: Trust,
     used: HashMap<ActionKind, usize>,
     links: HashSet<(NodeId, NodeId)>,
     weighed: HashSet<NodeId>,
@@ -110,7 +111,7 @@ pub struct Permit<'a> {
 type Verdict<T> = std::result::Result<T, Refusal>;
 
 impl<'a> Permit<'a> {
-    /// The rules over a selection. Protection is judged on the newest graph.
+    /// The rules over a selection. Protection and trust are judged on the newest graph.
     pub fn new(
         memory: &Memory,
         definition: &'a Definition,
@@ -129,6 +130,8 @@ impl<'a> Permit<'a> {
             mode,
             selection,
             protected,
+            // What an agent writes is trusted no more than anything it has read.
+            trust: Trust::Agent.min(selection.trust(&view)),
             used: HashMap::new(),
             links: HashSet::new(),
             weighed: HashSet::new(),
@@ -173,8 +176,8 @@ impl<'a> Permit<'a> {
 
     fn link(&self, action: &LinkAdd) -> Verdict<Intent> {
         let (from, to) = (self.handle(&action.from)?, self.handle(&action.to)?);
-        if !from.chosen && !to.chosen {
-            let why = format!("neither {} nor {} is among the results", action.from, action.to);
+        if !self.within(from) && !self.within(to) {
+            let why = format!("neither {} nor {} is {}", from.name, to.name, self.scope());
             return Err(Rejection::OutOfScope.because(why));
         }
         if from.node.id == to.node.id {
@@ -224,6 +227,10 @@ impl<'a> Permit<'a> {
 
     fn supersede(&self, action: &Supersede) -> Verdict<Intent> {
         let old = self.changeable(&action.node)?;
+        if old.shown != Shown::Whole {
+            let why = format!("{} does not stand whole in the prompt", old.name);
+            return Err(Rejection::OutOfScope.because(why));
+        }
         if self.retired.contains(&old.node.id) {
             return Err(Rejection::AlreadyPresent.because("the reply replaces this node twice"));
         }
@@ -283,15 +290,9 @@ impl<'a> Permit<'a> {
             return Err(Rejection::InvalidValue.because("a new node needs a title"));
         }
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-        let mut draft = Draft::new(self.definition.provenance(), self.trust());
+        let mut draft = Draft::new(self.definition.provenance(), self.trust);
         (draft.key, draft.title, draft.body) = (given(key), given(title), Some(body));
         Ok(draft)
-    }
-
-    /// What an agent writes is trusted no more than anything it has read.
-    fn trust(&self) -> Trust {
-        let read = self.selection.handles.iter().map(|handle| handle.node.trust);
-        read.fold(Trust::Agent.min(self.selection.template_trust), std::cmp::min)
     }
 
     fn handle(&self, name: &str) -> Verdict<&'a Handle> {
@@ -300,16 +301,31 @@ impl<'a> Permit<'a> {
             .ok_or_else(|| Rejection::UnknownHandle.because(format!("the prompt has no `{}`", name.trim())))
     }
 
-    /// The node behind a handle, when it may be re-weighted and superseded.
+    /// The node behind a handle, when it may be re-weighted.
     fn changeable(&self, name: &str) -> Verdict<&'a Handle> {
         let handle = self.handle(name)?;
-        if !handle.chosen {
-            return Err(Rejection::OutOfScope.because(format!("{name} is not among the results")));
+        if !self.within(handle) {
+            let why = format!("{} is not {}", handle.name, self.scope());
+            return Err(Rejection::OutOfScope.because(why));
         }
         if self.protected.contains(&handle.node.id) {
-            return Err(Rejection::Protected.because(format!("{name} is protected")));
+            return Err(Rejection::Protected.because(format!("{} is protected", handle.name)));
         }
         Ok(handle)
+    }
+
+    /// Whether a node is among the targets.
+    fn within(&self, handle: &Handle) -> bool {
+        handle.reach <= self.definition.limits.targets
+    }
+
+    /// The targets in words.
+    fn scope(&self) -> &'static str {
+        match self.definition.limits.targets {
+            Targets::Results => "among the results",
+            Targets::Neighborhood => "among the results or beside one",
+            Targets::Any => "a node of the prompt",
+        }
     }
 
     /// Counts a permitted action against the limits.

@@ -10,6 +10,7 @@ use super::selection::Selection;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
 use fence::Fence;
+pub use fence::unmarked;
 
 /// Characters that count as one token.
 const CHARS_PER_TOKEN: usize = 4;
@@ -30,8 +31,8 @@ pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selectio
     let system = system(definition);
     let fence = Fence::new(memory.chance.as_ref());
     loop {
-        let (text, template_trust) = render::render(memory, definition, selection, &fence)?;
-        selection.template_trust = template_trust;
+        let (text, read) = render::render(memory, definition, selection, &fence)?;
+        selection.read = read;
         let tokens = tokens(&system) + tokens(&text);
         let limit = definition.prompt.max_tokens;
         if tokens <= limit {

@@ -43,7 +43,8 @@ impl Trigger {
 /// How a run departs from the usual.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Everything but applying: nothing is written, neither actions nor visits nor a row.
+    /// Everything but applying: nothing is written, neither actions nor visits nor a row; but what the call
+    /// took is booked.
     pub dry_run: bool,
     /// Actions are left for a person, also where the agent's file has them applied.
     pub propose: bool,
@@ -200,9 +201,21 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Does the work of a claimed row and ends it.
+    /// Does the work of a claimed row and ends it. What its calls took is booked, whatever becomes of it.
     fn finish(&self, mut row: Run) -> Result<Run> {
-        let (status, reason, message) = match self.work(&mut row) {
+        let ended = self.end(&mut row);
+        if self.options.dry_run || ended.is_err() {
+            let paid = ledger::pay(self.memory, &row);
+            paid.inspect_err(|error| {
+                tracing::error!(agent = row.agent, "what it took is not booked: {error}")
+            })
+            .or_else(|error| if ended.is_err() { Ok(()) } else { Err(error) })?;
+        }
+        ended
+    }
+
+    fn end(&self, row: &mut Run) -> Result<Run> {
+        let (status, reason, message) = match self.work(row) {
             Ok(row) => return Ok(row),
             Err(Ending::Broken(error)) => return Err(error),
             Err(Ending::Skipped(reason, message)) => {
@@ -215,9 +228,9 @@ impl Attempt<'_> {
         row.message = message;
         row.finish(self.memory, status, reason);
         if !self.options.dry_run {
-            ledger::close(self.memory, &row)?;
+            ledger::close(self.memory, row)?;
         }
-        Ok(row)
+        Ok(row.clone())
     }
 
     /// The message of a run that failed.
@@ -248,7 +261,7 @@ impl Attempt<'_> {
         let mut turns = Vec::new();
         let answer = self.ask(&selection, &prompt, row, &mut turns);
         if !self.options.dry_run {
-            bodies::keep(memory, row, &prompt, turns)?;
+            bodies::keep(memory, row, &prompt, turns, &definition.source)?;
         }
         let answer = answer?;
         let dry = self.options.dry_run;

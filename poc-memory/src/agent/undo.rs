@@ -8,21 +8,23 @@ use crate::memory::undo::{Item, is_as_left, restore};
 use crate::store::{Cause, Tx, Txn, Write};
 use std::collections::BTreeMap;
 
-/// Undoes a run, what a person has approved of it too: every record its actions wrote goes back to what it was, unless it was changed
-/// since; such an action stays as it is and is reported. What use has taught since is no change: a
-/// weight keeps it and loses what the run did to it, and ties of notes that were remembered together do
-/// not hold a note of the run. Visits stay: the agent has seen the nodes.
+/// Undoes a run, what a person has approved of it too: all of it, or the actions with these numbers,
+/// counted from 1. Every record they wrote goes back to what it was, unless it was changed since; such an
+/// action stays as it is and is reported. What use has taught since is no change: a weight keeps it and
+/// loses what the run did to it, and ties of notes that were remembered together do not hold a note of the
+/// run. Visits stay: the agent has seen the nodes.
 ///
 /// # Errors
-/// `conflict` when the run applied nothing or is undone already, `not_found` when the log no
-/// longer holds it.
-pub fn undo(memory: &Memory, run: &Run) -> Result<Vec<Item>> {
+/// `conflict` when the run applied nothing or is undone already, `invalid_argument` when a number is no
+/// action's that can be undone, `not_found` when the log no longer holds it.
+pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<Item>> {
     if run.applied().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` applied nothing", run.id)));
     }
     if run.applied().all(|action| action.undone()) {
         return Err(Error::conflict(format!("the run `{}` is undone already", run.id)));
     }
+    check(run, only)?;
     let mut txns: BTreeMap<u64, Txn> = BTreeMap::new();
     for seq in run.applied().filter_map(|action| action.seq).chain(run.seq) {
         let txn = memory.store.txn(seq)?.filter(|txn| txn.cause.run == Some(run.id)).ok_or_else(|| {
@@ -41,14 +43,18 @@ pub fn undo(memory: &Memory, run: &Run) -> Result<Vec<Item>> {
         let mut items = BTreeMap::new();
         for at in order {
             let Some(action) = row.actions.get_mut(at) else { continue };
-            let Some(seq) = action.seq.filter(|_| action.state == ActionState::Applied) else { continue };
+            let meant = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
+            let is_meant = |_: &u64| meant && action.state == ActionState::Applied;
+            let Some(seq) = action.seq.filter(is_meant) else { continue };
             let refused = restore(tx, writes(&txns, seq, action.writes), &memory.config)?;
             if refused.is_none() {
                 action.state = ActionState::Undone;
             }
             items.insert(at, Item { summary: action.summary.clone(), refused });
         }
-        for write in row.seq.iter().flat_map(|&seq| writes(&txns, seq, row.replays)) {
+        let all = only.is_empty() || row.applied().all(|action| action.undone());
+        let replays = row.seq.iter().filter(|_| all).flat_map(|&seq| writes(&txns, seq, row.replays));
+        for write in replays {
             // A node used since keeps its place on the ladder.
             if is_as_left(write, tx.get_raw(write.table, &write.key)?.as_deref())? {
                 tx.put_raw(write.table, &write.key, write.before.clone())?;
@@ -59,6 +65,25 @@ pub fn undo(memory: &Memory, run: &Run) -> Result<Vec<Item>> {
         Ok(items.into_values().collect())
     })?;
     Ok(committed.value)
+}
+
+/// That the numbers are those of actions that can be undone.
+fn check(run: &Run, only: &[u16]) -> Result<()> {
+    let left: Vec<u16> = (0..)
+        .zip(&run.actions)
+        .filter(|(_, action)| action.state == ActionState::Applied)
+        .filter_map(|(at, _)| number(at))
+        .collect();
+    let Some(unknown) = only.iter().find(|wanted| !left.contains(wanted)) else { return Ok(()) };
+    let numbers: Vec<String> = left.iter().map(u16::to_string).collect();
+    Err(Error::invalid(format!("action {unknown} of the run is not one that can be undone"))
+        .hint(format!("those that can: {}", numbers.join(", ")))
+        .field("only"))
+}
+
+/// The number people are shown for the action at a place.
+fn number(at: usize) -> Option<u16> {
+    u16::try_from(at + 1).ok()
 }
 
 /// A visit of the version that the run made of a node is one of the version before it now: the next

@@ -106,6 +106,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("rest.header-timeout", LEAST_TIME, MOST),
     ("rest.request-timeout", LEAST_TIME, MOST),
     ("calls.connect-timeout", LEAST_TIME, MOST),
+    ("calls.read-timeout", LEAST_TIME, MOST),
     ("calls.max-answer-bytes", 1.0, MOST),
     ("calls.max-output-tokens", 1.0, MOST),
     ("calls.backoff", 0.0, MOST),

@@ -395,6 +395,8 @@ section!(
     Calls {
         /// Until a connection stands.
         connect_timeout: Span,
+        /// Between two pieces of an answer that has begun.
+        read_timeout: Span,
         /// Bytes an answer may have.
         max_answer_bytes: usize,
         /// Tokens a model may write, where the provider wants a limit.

@@ -25,6 +25,19 @@ enum Content {
     New(Box<Planned>),
 }
 
+impl Prepared {
+    /// The note that says just this already, other than the one to be replaced.
+    pub fn said_by(&self, tx: &Tx<'_>) -> Result<Option<NodeId>> {
+        match &self.content {
+            Content::Known(id) => Ok(Some(*id)),
+            Content::New(planned) => {
+                let same = tx.find_hash(&planned.node.content_hash)?;
+                Ok(same.filter(|&same| Some(same) != self.supersedes))
+            }
+        }
+    }
+}
+
 /// What became of a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inserted {

@@ -138,6 +138,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<agent::RunAgent>(),
     OpDef::of::<agent::History>(),
     OpDef::of::<agent::Inspect>(),
+    OpDef::of::<agent::Diff>(),
     OpDef::of::<agent::Review>(),
     OpDef::of::<agent::Apply>(),
     OpDef::of::<agent::Reject>(),

@@ -51,7 +51,7 @@ impl Op for Undo {
                 (Some(seq), None, vec![item])
             }
             None => {
-                let (run, items) = undo::of_run(ctx, &self.what).map_err(|error| error.field("what"))?;
+                let (run, items) = undo::of_run(ctx, &self.what, &[]).map_err(|error| error.field("what"))?;
                 (None, Some(run.id), items)
             }
         };

@@ -6,7 +6,7 @@ mod tests;
 use super::file::{File, Placed, Section};
 use super::{
     ActionKind, Budget, Context, Definition, Execution, Failure, Freshness, Limits, Mode, Prompt, Query,
-    Retry, ScheduleRules,
+    Retry, ScheduleRules, Targets,
 };
 use crate::agent::check;
 use crate::agent::schedule::Schedule;
@@ -270,7 +270,7 @@ impl<'a> Reader<'a> {
                 self.file.problem(offset, error.hint(format!("add \"{name}\" to `execution.actions`")));
             }
         }
-        section.one_of("targets", &[("results", ())])?;
+        let targets = section.one_of("targets", &Targets::NAMES)?;
         let protect: Placed<Vec<Placed<String>>> = section.get("protect")?;
         let protect = protect.value.iter().filter_map(|text| self.filter(text)).collect();
         let of = |kind: ActionKind| {
@@ -285,6 +285,7 @@ impl<'a> Reader<'a> {
         weight.expect("max-delta", &max_delta, holds, "give a number above 0");
         Some(Limits {
             max_actions: section.get("max-actions")?.value,
+            targets,
             protect,
             link_add_max: of(ActionKind::LinkAdd).get("max")?.value,
             weight_max: weight.get("max")?.value,

@@ -93,6 +93,26 @@ pub fn change(
     committed.map(|_| ())
 }
 
+/// Books what a run took that writes no row of its own: a dry one, or one that somebody else has ended in
+/// the meantime. A row that is still to be ended is booked then.
+pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
+    let Some(cost) = run.cost.filter(|cost| *cost > 0.0) else { return Ok(()) };
+    let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
+        let kept = tx.get::<Run>(&run.key())?;
+        if kept.as_ref().is_none_or(|kept| kept.status != Status::Running) {
+            let mut state = state::get(tx, &run.agent)?;
+            state.pay(run.started, cost);
+            state::put(tx, &run.agent, &state)?;
+        }
+        if let Some(mut kept) = kept.filter(|kept| kept.calls.is_empty()) {
+            run.calls.iter().for_each(|call| kept.add_call(call.clone()));
+            tx.put(&kept.key(), &kept)?;
+        }
+        Ok(())
+    });
+    committed.map(|_| ())
+}
+
 /// Claims a run of an agent: its row, and its slot when it has one. When the agent runs already the row
 /// that comes back is a skipped one; whoever asked for it is told by a conflict. A slot that was claimed before is a conflict.
 pub fn claim(memory: &Memory, row: Run) -> Result<Run> {

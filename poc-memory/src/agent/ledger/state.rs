@@ -183,7 +183,7 @@ impl AgentState {
         }
         let ended = row.finished.unwrap_or(row.started);
         self.last = Some(Last { run: row.id, ended, status: row.status, reason: row.reason });
-        self.book(row.started, row.cost.unwrap_or(0.0));
+        self.book(row.started, 1, row.cost.unwrap_or(0.0));
     }
 
     /// Counts a slot as dealt with whose row is yet to be written.
@@ -307,12 +307,17 @@ impl AgentState {
         Interrupted { slot, times: before.saturating_add(1) }
     }
 
-    fn book(&mut self, started: Timestamp, cost: f64) {
+    /// Counts what a run took that is none of those counted.
+    pub fn pay(&mut self, started: Timestamp, cost: f64) {
+        self.book(started, 0, cost);
+    }
+
+    fn book(&mut self, started: Timestamp, runs: u32, cost: f64) {
         let quarter = quarter(started);
         self.spent.retain(|spent| (spent.quarter - quarter).abs() <= QUARTERS);
         match self.spent.iter_mut().find(|spent| spent.quarter == quarter) {
-            Some(spent) => (spent.runs, spent.cost) = (spent.runs + 1, spent.cost + cost),
-            None => self.spent.push(Spent { quarter, runs: 1, cost }),
+            Some(spent) => (spent.runs, spent.cost) = (spent.runs + runs, spent.cost + cost),
+            None => self.spent.push(Spent { quarter, runs, cost }),
         }
     }
 }

@@ -69,13 +69,14 @@ impl Model for Anthropic {
             }
         };
         let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
-        let reply = answer.and_then(|answer| self.read(&answer));
+        let most = || Spent::most(&self.model, &self.calls, request);
+        let reply = answer.and_then(|answer| self.read(&answer, most));
         if let Ok(reply) = &reply {
             // A server that took the form and did not keep to it is asked in another way from now on.
             let kept = follows(reply.structured.as_ref(), request.schema);
             *self.form.lock() = if kept { form } else { form.weaker().unwrap_or(form) };
         }
-        with_lost(reply, progress.lost(), || Spent::most(&self.model, &self.calls, request))
+        with_lost(reply, progress.lost(), most)
     }
 
     fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
@@ -133,7 +134,7 @@ impl Anthropic {
         Ok(body)
     }
 
-    fn read(&self, answer: &Value) -> Result<Reply, Failed> {
+    fn read(&self, answer: &Value, most: impl Fn() -> Spent) -> Result<Reply, Failed> {
         let name = &self.http.provider;
         let Some(content) = answer.get("content").and_then(Value::as_array) else {
             let said = self.http.said(answer.to_string().as_bytes());
@@ -144,10 +145,9 @@ impl Anthropic {
         };
         let text: Vec<&str> = of_type("text").filter_map(|block| block.get("text")?.as_str()).collect();
         let text = text.join("\n");
-        let spent: Vec<Spent> = usage(answer)
-            .map(|usage| usage.spent(&self.model, CACHE_WRITTEN, CACHE_READ))
-            .into_iter()
-            .collect();
+        // What has prices and tells no usage counts as much as it may have been.
+        let told = usage(answer).map(|usage| usage.spent(&self.model, CACHE_WRITTEN, CACHE_READ));
+        let spent = vec![told.unwrap_or_else(most)];
         let failed = |error| Err(Failed { error, spent: spent.clone() });
         match answer.get("stop_reason").and_then(Value::as_str) {
             Some("max_tokens" | "model_context_window_exceeded") => return failed(CallError::Cut),

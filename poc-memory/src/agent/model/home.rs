@@ -2,6 +2,7 @@
 //! provider go on at once, and which providers are left alone for a while.
 
 use super::gate::{Gate, Right};
+use super::http::Quiet;
 use super::key::{Key, environment};
 use super::{CallError, Failed, Model, Reached, Reply, Request};
 use crate::config::{self, Config};
@@ -72,7 +73,7 @@ impl Models {
             return Ok(open.model.clone());
         }
         let model = Arc::new(Kept {
-            inner: super::open(config, name)?,
+            inner: super::open_heeding(config, name, &account.quiet)?,
             provider: settings.provider.clone(),
             account: account.clone(),
             concurrency: provider.concurrency,
@@ -134,6 +135,8 @@ impl Models {
 #[derive(Default)]
 struct Account {
     gate: Arc<Gate>,
+    /// When it wants no calls.
+    quiet: Quiet,
     trouble: Mutex<Option<Trouble>>,
 }
 

@@ -3,9 +3,11 @@
 mod exchange;
 mod failure;
 mod progress;
+mod quiet;
 
 pub(super) use failure::{Failure, Part};
 pub(super) use progress::Progress;
+pub(super) use quiet::Quiet;
 
 use super::key::Key;
 use super::{CallError, Request, Stop};
@@ -29,6 +31,8 @@ pub(super) struct Http {
     base: Url,
     calls: Calls,
     wait: Wait,
+    /// When the provider wants no calls, whichever of its models it told.
+    quiet: Quiet,
 }
 
 /// One request, the same at every attempt.
@@ -81,7 +85,13 @@ impl Http {
             ));
         }
         let wait = |delay, stop: &Stop| stop.wait(delay, || None::<()>) == super::stop::Waited::TimedOut;
-        Ok(Http { provider: name.to_owned(), key, base, calls: calls.clone(), wait: Box::new(wait) })
+        let (provider, calls, quiet) = (name.to_owned(), calls.clone(), Quiet::default());
+        Ok(Http { provider, key, base, calls, wait: Box::new(wait), quiet })
+    }
+
+    /// The same, with what others know of the provider's wishes.
+    pub(super) fn heeding(self, quiet: &Quiet) -> Http {
+        Http { quiet: quiet.clone(), ..self }
     }
 
     /// The address of `path` under the base.
@@ -119,32 +129,47 @@ impl Http {
         // Asked in another way, a call has no more attempts for it: each that is lost may have its price.
         let attempts = request.attempts.saturating_sub(progress.lost()).max(1);
         let mut attempt = 1;
+        let asked = format!("`{}` has asked others for time", self.provider);
+        self.let_be(self.quiet.left(), &asked, request, progress)?;
         loop {
             let trouble = match self.attempt(message, request, progress)? {
                 Ok(value) => return Ok(value),
                 Err(trouble) => trouble,
             };
+            if let Some(time) = trouble.retry_after {
+                self.quiet.ask(time);
+            }
             if attempt >= attempts {
                 let times =
                     if attempts == 1 { String::new() } else { format!(" (after {attempts} attempts)") };
                 return Err(CallError::Down(format!("{}{times}", trouble.message)).into());
             }
             let delay = backoff(&self.calls, attempt, request.chance.bits())
-                .max(trouble.retry_after.unwrap_or_default());
-            if delay >= progress.remaining() {
-                let wait = Span(delay.as_millis() as i64);
-                return Err(CallError::Down(format!(
-                    "{}; the next attempt is due in {wait}, after the call's time is over",
-                    trouble.message
-                ))
-                .into());
-            }
-            tracing::info!(provider = %self.provider, attempt, delay_ms = delay.as_millis() as u64, "{}", trouble.message);
-            if !(self.wait)(delay, request.stop) {
-                return Err(CallError::Stopped.into());
-            }
+                .max(trouble.retry_after.unwrap_or_default())
+                .max(self.quiet.left());
+            self.let_be(delay, &trouble.message, request, progress)?;
             attempt += 1;
         }
+    }
+
+    /// Leaves the provider alone for a while, as far as the call has time for that.
+    fn let_be(
+        &self,
+        delay: Duration,
+        why: &str,
+        request: &Request<'_>,
+        progress: &Progress,
+    ) -> Result<(), Failure> {
+        if delay.is_zero() {
+            return Ok(());
+        }
+        if delay >= progress.remaining() {
+            let wait = Span(delay.as_millis() as i64);
+            let late = format!("{why}; the next attempt is due in {wait}, after the call's time is over");
+            return Err(CallError::Down(late).into());
+        }
+        tracing::info!(provider = %self.provider, delay_ms = delay.as_millis() as u64, "{why}");
+        if (self.wait)(delay, request.stop) { Ok(()) } else { Err(CallError::Stopped.into()) }
     }
 
     /// Whether the server is there and takes the key: asks it for its models, once. That some servers

@@ -33,7 +33,7 @@ use crate::error::{Error, Result};
 use crate::index::TextIndex;
 use crate::similar;
 use crate::time::{Span, Timestamp};
-use http::Http;
+use http::{Http, Quiet};
 use key::{Environment, Key, environment};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -179,7 +179,12 @@ pub fn open(config: &Config, name: &str) -> Result<Box<dyn Model>> {
     if !config.models.contains_key(name) {
         return Err(unknown(config, name));
     }
-    build(config, name, &environment).map_err(|help| {
+    open_heeding(config, name, &Quiet::default())
+}
+
+/// As [`open`], with what others know of its provider's wishes.
+fn open_heeding(config: &Config, name: &str, quiet: &Quiet) -> Result<Box<dyn Model>> {
+    build(config, name, quiet, &environment).map_err(|help| {
         Error::config(format!("the model `{name}` cannot be called as configured")).hint(help)
     })
 }
@@ -187,11 +192,16 @@ pub fn open(config: &Config, name: &str) -> Result<Box<dyn Model>> {
 /// Why the model with this name cannot be called as things stand (an unset key), with the line
 /// that would help; `None` when nothing is known to be missing. Calls nobody.
 pub fn missing(config: &Config, name: &str) -> Option<String> {
-    build(config, name, &environment).err()
+    build(config, name, &Quiet::default(), &environment).err()
 }
 
 /// The model, or one line that would help.
-fn build(config: &Config, name: &str, environment: Environment<'_>) -> Result<Box<dyn Model>, String> {
+fn build(
+    config: &Config,
+    name: &str,
+    quiet: &Quiet,
+    environment: Environment<'_>,
+) -> Result<Box<dyn Model>, String> {
     let Some(model) = config.models.get(name) else {
         let error = unknown(config, name);
         return Err(format!("{}; {}", error.message, error.hint.unwrap_or_default()));
@@ -205,7 +215,7 @@ fn build(config: &Config, name: &str, environment: Environment<'_>) -> Result<Bo
             let instead = format!("models.{name}.provider = \"heuristic\"");
             format!("{help}, or put `{instead}` at the top of config.toml, which needs no key")
         })?;
-        Http::new(&model.provider, provider, &calls, key)
+        Http::new(&model.provider, provider, &calls, key).map(|http| http.heeding(quiet))
     };
     Ok(match provider.kind {
         ProviderKind::Heuristic => Box::new(heuristic::Heuristic { settings: config.heuristic.clone() }),

@@ -5,7 +5,7 @@ use crate::agent::definition::ActionKind;
 use crate::agent::selection::Selection;
 use crate::chance::SeededChance;
 use crate::config::Config;
-use crate::graph::{Trust, View};
+use crate::graph::View;
 use crate::index::TextIndex;
 use crate::time::{Span, Timestamp};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ impl Turn {
                 view: Arc::new(View::new()),
                 handles: Vec::new(),
                 pairs: Vec::new(),
-                template_trust: Trust::User,
+                read: Vec::new(),
             },
             text: TextIndex::open(Path::new("/nonexistent"), &Config::defaults().unwrap().text).unwrap(),
             actions: vec![ActionKind::LinkAdd],

@@ -5,7 +5,9 @@ fn config(text: &str) -> Config {
 }
 
 fn help(text: &str, name: &str, variable: Option<&str>) -> String {
-    build(&config(text), name, &|_| variable.map(str::to_owned)).err().unwrap_or_else(|| "ready".into())
+    build(&config(text), name, &Quiet::default(), &|_| variable.map(str::to_owned))
+        .err()
+        .unwrap_or_else(|| "ready".into())
 }
 
 #[test]

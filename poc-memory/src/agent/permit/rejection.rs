@@ -7,7 +7,7 @@ pub enum Rejection {
     NotPermitted,
     /// It names a node the prompt does not.
     UnknownHandle,
-    /// It changes a node that is not among the results.
+    /// It changes a node that is not among the agent's targets, or supersedes one that was not read whole.
     OutOfScope,
     /// It re-weights or supersedes a protected node.
     Protected,

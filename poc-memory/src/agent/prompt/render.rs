@@ -1,12 +1,12 @@
 //! Rendering a template: on a thread of its own, within a time, into a bounded buffer.
 
 use super::fence::Fence;
-use super::variables;
+use super::variables::{self, Read};
 use crate::agent::Definition;
 use crate::agent::selection::{Selection, may_be_read};
 use crate::agent::template;
 use crate::error::{Error, Result};
-use crate::graph::Trust;
+use crate::graph::{NodeId, Trust};
 use crate::memory::Memory;
 use std::io::{self, Write};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -22,19 +22,20 @@ enum Said {
     Done(Result<String, Error>),
 }
 
-/// The rendered template, and the least trust of the notes it has asked for by key.
+/// The rendered template, and the notes of which something stands in it without a handle.
 pub(super) fn render(
     memory: &Memory,
     definition: &Definition,
     selection: &Selection,
     fence: &Fence,
-) -> Result<(String, Trust)> {
+) -> Result<(String, Read)> {
     let (say, hear) = mpsc::channel();
     let tera = engine(definition, say.clone())?;
-    let mut context = Context::new();
+    let (mut context, mut read) = (Context::new(), Read::new());
     context.insert("vars", &definition.prompt.vars);
     for used in template::variables(&tera, name(definition)) {
-        if let Some(value) = variables::value(&used.to_uppercase(), memory, definition, selection, fence) {
+        let name = used.to_uppercase();
+        if let Some(value) = variables::value(&name, memory, definition, selection, fence, &mut read) {
             context.insert(used, &value);
         }
     }
@@ -47,13 +48,12 @@ pub(super) fn render(
         .name("render".into())
         .spawn(move || say.send(Said::Done(page.fill(&tera, &name, &context))))
         .map_err(|error| Error::unavailable(format!("no thread to render on: {error}")))?;
-    let mut least = Trust::User;
     loop {
         match hear.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(Said::Done(text)) => return text.map(|text| (text, least)),
+            Ok(Said::Done(text)) => return text.map(|text| (text, read)),
             Ok(Said::Asked(key, answer)) => {
-                let asked = node(memory, selection, fence, &key).map(|(text, trust)| {
-                    least = least.min(trust);
+                let asked = node(memory, selection, fence, &key).map(|(text, asked)| {
+                    read.push(asked);
                     text
                 });
                 // A renderer that is gone needs no answer.
@@ -94,12 +94,20 @@ fn engine(definition: &Definition, say: Sender<Said>) -> Result<Tera> {
 }
 
 /// The answer of the template function `node`, and how far the note is trusted.
-fn node(memory: &Memory, selection: &Selection, fence: &Fence, key: &str) -> Result<(String, Trust), String> {
+fn node(
+    memory: &Memory,
+    selection: &Selection,
+    fence: &Fence,
+    key: &str,
+) -> Result<(String, (NodeId, Trust)), String> {
     let view = &selection.view;
     let ix = view.find_key(key).filter(|&ix| may_be_read(view, ix));
     let stored = ix.and_then(|ix| view.id(ix)).map(|id| memory.store.node(id));
     match stored {
-        Some(Ok(Some(node))) => Ok((fence.around(&format!("{}\n\n{}", node.title, node.body)), node.trust)),
+        Some(Ok(Some(node))) => {
+            let text = fence.around(&format!("{}\n\n{}", node.title, node.body));
+            Ok((text, (node.id, node.trust)))
+        }
         Some(Err(error)) => Err(error.message),
         _ => Err(format!("there is no node `{key}` that may be read")),
     }

@@ -3,30 +3,32 @@
 use super::fence::Fence;
 use crate::agent::Definition;
 use crate::agent::action;
-use crate::agent::selection::{Handle, Selection, may_be_read};
-use crate::graph::{Ix, View};
+use crate::agent::selection::{Handle, LISTED, Selection, Shown, hubs, siblings};
+use crate::graph::{Ix, NodeId, Trust, View};
 use crate::memory::Memory;
 use crate::time::Timestamp;
 use std::fmt::Write;
 
-/// Hubs, communities and siblings listed.
-const LISTED: usize = 10;
+/// Notes of which something was shown without a handle, with their trust.
+pub(super) type Read = Vec<(NodeId, Trust)>;
 
-/// The value of a variable by its upper-case name; `None` when there is no such variable.
+/// The value of a variable by its upper-case name; `None` when there is no such variable. What it shows
+/// of notes beside those with handles is put on the list.
 pub(super) fn value(
     name: &str,
     memory: &Memory,
     definition: &Definition,
     selection: &Selection,
     fence: &Fence,
+    read: &mut Read,
 ) -> Option<String> {
     let view = &selection.view;
     Some(match name {
         "NODES" => nodes(memory, definition, selection, fence),
-        "TOPOLOGY" => topology(view, memory, fence),
+        "TOPOLOGY" => topology(selection, memory, fence, read),
         "PAIRS" => pairs(selection),
-        "HUBS" => hubs(view, fence),
-        "SIBLINGS" => siblings(selection, fence),
+        "HUBS" => most_linked(selection, fence, read),
+        "SIBLINGS" => tied(selection, fence, read),
         "HEALTH" => health(view, memory),
         "AGENT" => match definition.description.as_str() {
             "" => definition.name.clone(),
@@ -41,10 +43,10 @@ pub(super) fn value(
 /// The chosen nodes in full, then the candidates in short.
 fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence: &Fence) -> String {
     let mut text = String::new();
-    for handle in &selection.handles {
-        if handle.chosen {
+    for handle in selection.handles.iter().filter(|handle| handle.in_text()) {
+        if handle.chosen() {
             text.push_str(&node(memory, definition, selection, handle, fence));
-            if !handle.whole {
+            if handle.shown == Shown::Cut {
                 let most = definition.prompt.max_node_chars;
                 let _ = writeln!(text, "{} is cut: these are its first {most} characters", handle.name);
             }
@@ -109,7 +111,8 @@ fn line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 
-fn topology(view: &View, memory: &Memory, fence: &Fence) -> String {
+fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut Read) -> String {
+    let view = &selection.view;
     let (communities, _) = view.communities(&memory.config.structure.rules());
     let largest: Vec<String> = communities.sizes().take(LISTED).map(|size| size.to_string()).collect();
     format!(
@@ -119,7 +122,7 @@ fn topology(view: &View, memory: &Memory, fence: &Fence) -> String {
         communities.count(),
         if largest.is_empty() { "none".to_owned() } else { largest.join(", ") },
         health(view, memory),
-        hubs(view, fence),
+        most_linked(selection, fence, read),
     )
 }
 
@@ -145,30 +148,35 @@ fn health(view: &View, memory: &Memory) -> String {
     text
 }
 
+/// A node by its key, and by its handle if it has one.
+fn named(selection: &Selection, ix: Ix, read: &mut Read) -> String {
+    let view = &selection.view;
+    let key = line(view.key(ix));
+    match selection.at(ix) {
+        Some(handle) => format!("{} {key}", handle.name),
+        None => {
+            read.extend(view.id(ix).map(|id| (id, view.trust(ix))));
+            key
+        }
+    }
+}
+
 /// The most linked nodes. Their keys are text of notes, so they stand in a fence.
-fn hubs(view: &View, fence: &Fence) -> String {
-    let mut hubs: Vec<Ix> = live(view).filter(|&ix| view.degree(ix) > 0).collect();
-    hubs.sort_by_key(|&ix| (std::cmp::Reverse(view.degree(ix)), view.id(ix)));
-    let lines: Vec<String> = hubs
-        .iter()
-        .take(LISTED)
-        .map(|&ix| format!("{} ({} links)", line(view.key(ix)), view.degree(ix)))
-        .collect();
+fn most_linked(selection: &Selection, fence: &Fence, read: &mut Read) -> String {
+    let view = &selection.view;
+    let hubs = hubs(view).into_iter();
+    let lines: Vec<String> =
+        hubs.map(|ix| format!("{} ({} links)", named(selection, ix, read), view.degree(ix))).collect();
     if lines.is_empty() { "none\n".to_owned() } else { fence.around(&lines.join("\n")) }
 }
 
 /// What each chosen node is tied to, strongest first.
-fn siblings(selection: &Selection, fence: &Fence) -> String {
-    let view = &selection.view;
+fn tied(selection: &Selection, fence: &Fence, read: &mut Read) -> String {
     let mut text = String::new();
     for handle in selection.chosen() {
-        let mut ties: Vec<_> = view.ties(handle.ix).filter(|tie| may_be_read(view, tie.ix)).collect();
-        ties.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.ix.cmp(&b.ix)));
-        let names: Vec<String> = ties
-            .iter()
-            .take(LISTED)
-            .map(|tie| format!("{} ({:.2})", line(view.key(tie.ix)), tie.strength))
-            .collect();
+        let ties = siblings(&selection.view, handle.ix).into_iter();
+        let names: Vec<String> =
+            ties.map(|tie| format!("{} ({:.2})", named(selection, tie.ix, read), tie.strength)).collect();
         if !names.is_empty() {
             let _ = writeln!(text, "{}: {}", handle.name, names.join(", "));
         }
@@ -183,10 +191,6 @@ fn pairs(selection: &Selection) -> String {
         .map(|pair| format!("{} and {}: {:.2} alike", pair.a, pair.b, pair.similarity))
         .collect();
     if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
-}
-
-fn live(view: &View) -> impl Iterator<Item = Ix> {
-    (0..view.slots()).filter(|&ix| may_be_read(view, ix))
 }
 
 fn date(now: Timestamp) -> String {

@@ -18,6 +18,9 @@ pub struct Bodies {
     pub prompt: String,
     /// What it answered, turn by turn.
     pub turns: Vec<Turn>,
+    /// The agent's file as it was; not kept with bodies of before.
+    #[serde(default)]
+    pub definition: String,
 }
 
 /// One answer of the model.
@@ -42,11 +45,18 @@ pub fn bodies(memory: &Memory, run: &Run) -> Result<Option<Bodies>> {
 }
 
 /// Keeps what was said, and deletes what is older than the runs kept.
-pub(super) fn keep(memory: &Memory, run: &Run, prompt: &Prompt, turns: Vec<Turn>) -> Result<()> {
+pub(super) fn keep(
+    memory: &Memory,
+    run: &Run,
+    prompt: &Prompt,
+    turns: Vec<Turn>,
+    definition: &str,
+) -> Result<()> {
     let path = path(memory, run);
     let folder = path.parent().unwrap_or(Path::new("."));
     paths::create_private(folder)?;
-    let bodies = Bodies { system: prompt.system.clone(), prompt: prompt.text.clone(), turns };
+    let (system, prompt, definition) = (prompt.system.clone(), prompt.text.clone(), definition.to_owned());
+    let bodies = Bodies { system, prompt, turns, definition };
     let bytes = serde_json::to_vec_pretty(&bodies)
         .map_err(|error| Error::internal(format!("a prompt cannot be encoded: {error}")))?;
     let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {

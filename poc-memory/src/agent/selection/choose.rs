@@ -1,7 +1,8 @@
 //! Choosing the nodes of a run: query, staleness, handles, link candidates.
 
-use super::{Handle, HandlePair, Selection};
+use super::{Handle, HandlePair, Selection, Shown, around};
 use crate::agent::Definition;
+use crate::agent::definition::Targets;
 use crate::agent::ledger::Reason;
 use crate::error::{Error, Result};
 use crate::graph::{Ix, NodeId, Trust, View};
@@ -148,6 +149,59 @@ impl<'a> Staleness<'a> {
     }
 }
 
+/// The handles of a prompt, in the order they are given out.
+struct Handles<'a> {
+    memory: &'a Memory,
+    definition: &'a Definition,
+    view: &'a View,
+    now: Timestamp,
+    given: Vec<Handle>,
+    names: HashMap<Ix, String>,
+}
+
+impl Handles<'_> {
+    /// Gives a node a handle, unless it has one; so many characters of its text are shown, or none.
+    fn add(&mut self, ix: Ix, reach: Targets, chars: Option<usize>) -> Result<()> {
+        if self.names.contains_key(&ix) {
+            return Ok(());
+        }
+        let stored = self.view.id(ix).map(|id| self.memory.store.node(id)).transpose()?.flatten();
+        // Deleted since the view was taken.
+        let Some(node) = stored else { return Ok(()) };
+        let name = format!("N{}", self.given.len() + 1);
+        let shown = match chars.filter(|_| self.definition.prompt.shows_nodes()) {
+            None => Shown::Named,
+            Some(most) if node.body.chars().count() <= most => Shown::Whole,
+            Some(_) => Shown::Cut,
+        };
+        let weight = decay::weight_at(self.view, ix, &self.memory.config.weight, self.now);
+        self.names.insert(ix, name.clone());
+        let (node, candidates) = (Arc::new(node), Vec::new());
+        self.given.push(Handle { name, node, ix, reach, shown, weight, candidates });
+        Ok(())
+    }
+
+    /// Gives handles to what the prompt shows by key alone, as far as the agent may change it.
+    fn add_named(&mut self, chosen: &[Ix]) -> Result<()> {
+        let (view, shows) = (self.view, |name: &str| self.definition.prompt.shows(name));
+        let (siblings, hubs) = (shows("SIBLINGS"), shows("HUBS") || shows("TOPOLOGY"));
+        let targets = self.definition.limits.targets;
+        if siblings && targets >= Targets::Neighborhood {
+            for tie in chosen.iter().flat_map(|&ix| around::siblings(view, ix)) {
+                self.add(tie.ix, Targets::Neighborhood, None)?;
+            }
+        }
+        for ix in hubs.then(|| around::hubs(view)).into_iter().flatten() {
+            let beside = chosen.iter().any(|&one| view.are_tied(one, ix));
+            let reach = if beside { Targets::Neighborhood } else { Targets::Any };
+            if targets >= reach && targets > Targets::Results {
+                self.add(ix, reach, None)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 fn build(
     memory: &Memory,
     definition: &Definition,
@@ -156,51 +210,29 @@ fn build(
     pairs: &[Pair],
     now: Timestamp,
 ) -> Result<Selection> {
-    let shown = definition.prompt.shows_nodes();
-    let mut names: HashMap<Ix, String> = HashMap::new();
-    let mut handles: Vec<Handle> = Vec::new();
-    let add =
-        |handles: &mut Vec<Handle>, names: &mut HashMap<Ix, String>, ix: Ix, chosen: bool| -> Result<()> {
-            if names.contains_key(&ix) {
-                return Ok(());
-            }
-            let stored = view.id(ix).map(|id| memory.store.node(id)).transpose()?.flatten();
-            // Deleted since the view was taken.
-            let Some(node) = stored else { return Ok(()) };
-            let name = format!("N{}", handles.len() + 1);
-            let whole = chosen && shown && node.body.chars().count() <= definition.prompt.max_node_chars;
-            let weight = decay::weight_at(&view, ix, &memory.config.weight, now);
-            names.insert(ix, name.clone());
-            handles.push(Handle {
-                name,
-                node: Arc::new(node),
-                ix,
-                chosen,
-                whole,
-                weight,
-                candidates: Vec::new(),
-            });
-            Ok(())
-        };
+    let mut handles =
+        Handles { memory, definition, view: &view, now, given: Vec::new(), names: HashMap::new() };
     for &ix in chosen {
-        add(&mut handles, &mut names, ix, true)?;
+        handles.add(ix, Targets::Results, Some(definition.prompt.max_node_chars))?;
     }
-    let count = handles.len();
     let near: Vec<Vec<(Ix, f64)>> =
-        handles.iter().map(|handle| neighbours(memory, &view, handle.ix)).collect::<Result<_>>()?;
+        handles.given.iter().map(|handle| neighbours(memory, &view, handle.ix)).collect::<Result<_>>()?;
+    let some = Some(memory.config.agents.candidate_chars);
     for pair in pairs {
         // The fresh member of a pair whose other member is stale.
         let one_chosen = chosen.contains(&pair.a) != chosen.contains(&pair.b);
         for ix in [pair.a, pair.b] {
             if one_chosen && may_be_read(&view, ix) {
-                add(&mut handles, &mut names, ix, false)?;
+                handles.add(ix, Targets::Neighborhood, some)?;
             }
         }
     }
     for &(ix, _) in near.iter().flatten() {
-        add(&mut handles, &mut names, ix, false)?;
+        handles.add(ix, Targets::Neighborhood, some)?;
     }
-    for (handle, near) in handles.iter_mut().take(count).zip(near) {
+    handles.add_named(chosen)?;
+    let Handles { given: mut handles, names, .. } = handles;
+    for (handle, near) in handles.iter_mut().zip(near) {
         let named = near.into_iter().filter_map(|(ix, cosine)| Some((names.get(&ix)?.clone(), cosine)));
         handle.candidates = named.collect();
     }
@@ -211,7 +243,7 @@ fn build(
             Some(HandlePair { a, b, similarity: pair.similarity })
         })
         .collect();
-    Ok(Selection { view, handles, pairs, template_trust: Trust::User })
+    Ok(Selection { view, handles, pairs, read: Vec::new() })
 }
 
 /// The nodes most like one that it is not tied to yet, best first.

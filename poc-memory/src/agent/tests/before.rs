@@ -64,8 +64,8 @@ fn rows_of_version_1_are_read() {
     );
 
     // What it wrote can be taken back, and the row is one of today then.
-    assert_eq!(undo(&world.memory, undone).unwrap_err().code, Code::Conflict);
-    assert!(undo(&world.memory, kept).unwrap().iter().all(|item| item.refused.is_none()));
+    assert_eq!(undo(&world.memory, undone, &[]).unwrap_err().code, Code::Conflict);
+    assert!(undo(&world.memory, kept, &[]).unwrap().iter().all(|item| item.refused.is_none()));
     let world = world.reopen();
     let row = ledger::find(&world.memory, &kept.id.to_string()).unwrap();
     assert_eq!(state_of(&row), [Undone, Refused, Undone, Refused]);

@@ -148,3 +148,51 @@ fn runs_at_the_same_time_do_not_count_on_the_same_dollar() {
     models.settle(run(1));
     assert_eq!(promise(2, 3.0), Ok(0.0));
 }
+
+#[test]
+fn a_dry_run_is_paid_for() {
+    let world = world();
+    let definition = agent("\"link-add\"", "[budget]\nmax-usd-per-day = 3.5\n[retry]\nrepair = 0\n");
+    let options = Options { dry_run: true, zone: Some(Tz::Europe__Berlin), ..Options::default() };
+    let run = || run_with(&world.memory, &definition, &priced(true), Trigger::Manual, &options).unwrap();
+    assert_eq!((run().cost, run().cost), (Some(1.0), Some(1.0)));
+    let spent = || {
+        let now = world.memory.now();
+        let day = (now.minus(Span::DAY), now.plus(Span::DAY));
+        (
+            ledger::state(&world.memory, "tester").unwrap().spent(day.0, day.1),
+            ledger::spent_by_all(&world.memory, day).unwrap(),
+        )
+    };
+    assert_eq!(spent(), ((0, 2.0), 2.0), "it is no run of the day, and its dollars are");
+    // The next could take two more.
+    assert_eq!((run().reason, spent().1), (Some(Reason::OverBudget), 2.0));
+    assert!(ledger::rows(&world.memory, Some("tester"), 10).unwrap().is_empty());
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_any_more_is_paid_for() {
+    let world = world();
+    let definition = agent("\"link-add\"", "");
+    /// Its run is ended while it thinks.
+    struct Late<'a>(&'a World);
+    impl Model for Late<'_> {
+        fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+            ledger::abandon(&self.0.memory, |_| true, Status::Interrupted, "the daemon went away").unwrap();
+            let text = r#"{"notes": "", "link-add": []}"#.to_owned();
+            let spent = vec![Spent { cost: Some(1.5), tokens_in: Some(7), ..Spent::default() }];
+            Ok(Reply { text, spent, ..Reply::default() })
+        }
+    }
+    let options = Options::default();
+    let error = run_with(&world.memory, &definition, &Late(&world), Trigger::Manual, &options).unwrap_err();
+    assert_eq!(error.code, crate::error::Code::Conflict);
+    let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
+    assert_eq!(
+        (row.status, row.cost, row.tokens_in, row.calls.len()),
+        (Status::Interrupted, Some(1.5), Some(7), 1)
+    );
+    assert!(row.visited.is_empty());
+    let (now, state) = (world.memory.now(), ledger::state(&world.memory, "tester").unwrap());
+    assert_eq!(state.spent(now.minus(Span::DAY), now.plus(Span::DAY)), (1, 1.5));
+}

@@ -59,8 +59,8 @@ fn the_prompt_reads_well() {
     components: 1; notes in the largest: 2; notes that stand alone: 0; mean clustering: 0.00; mean path length: 1.00; Gini of the degrees: 0.00
     most linked:
     <<<data 73d33b666a1e21da
-    btree-split (1 links)
-    btree-merge (1 links)
+    N1 btree-split (1 links)
+    N2 btree-merge (1 links)
     >>>data 73d33b666a1e21da
 
     N1

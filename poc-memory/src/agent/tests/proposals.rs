@@ -108,7 +108,7 @@ fn what_is_proposed_waits_and_does_what_applying_would_have_done() {
     assert_eq!(retired.state, State::Superseded);
     assert_eq!(world.memory.find("new").unwrap().provenance, "agent:tester");
 
-    let items = undo(&world.memory, &row(&world, &run)).unwrap();
+    let items = undo(&world.memory, &row(&world, &run), &[]).unwrap();
     assert!(items.len() == 4 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
     assert_eq!(world.graph(), before);
 }
@@ -133,7 +133,7 @@ fn a_person_decides_one_by_one() {
     assert_eq!(now.actions[3].detail.as_deref(), Some("they differ"));
     assert_eq!(proposals(&world.memory, Some(run.id)).unwrap().len(), 1);
     // Undone are the two, in two transactions, the later one first.
-    let items = undo(&world.memory, &now).unwrap();
+    let items = undo(&world.memory, &now, &[]).unwrap();
     assert_eq!(items.len(), 2);
     assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");
     assert_eq!(

@@ -117,7 +117,7 @@ fn every_rejection_has_its_reason() {
     let seen = parking_lot::Mutex::new(Vec::new());
     let probe = Script::nothing(&["link-add", "weight"]).meanwhile(|request| {
         seen.lock()
-            .extend(request.selection.handles.iter().map(|handle| (handle.name.clone(), handle.chosen)));
+            .extend(request.selection.handles.iter().map(|handle| (handle.name.clone(), handle.chosen())));
     });
     let dry = Options { dry_run: true, ..Options::default() };
     run_with(&world.memory, &definition, &probe, Trigger::Manual, &dry).unwrap();

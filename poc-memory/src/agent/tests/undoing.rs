@@ -38,14 +38,14 @@ fn a_run_undone_leaves_the_graph_as_it_was() {
     let run = world.run(&definition, &Script::says(everything()));
     assert_eq!(run.applied().count(), 5, "{:?}", run.actions);
     assert_ne!(world.graph(), before);
-    let items = undo(&world.memory, &run).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap();
     assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
     assert_eq!(world.graph(), before);
 
     // The row says so, and a second undo has nothing to do. The visits stay.
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert!(row.applied().all(|action| action.undone()));
-    assert_eq!(undo(&world.memory, &row).unwrap_err().code, Code::Conflict);
+    assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
     for &id in &run.visited {
         let (visits, node) = (world.memory.store.visits(id).unwrap(), world.memory.store.node(id).unwrap());
         // Of the version that is there again, so that the next edit is one.
@@ -60,7 +60,7 @@ fn what_was_changed_since_is_left_alone_and_reported() {
     let (world, definition) = world(4);
     let run = world.run(&definition, &Script::says(everything()));
     world.edit("renamed", "Edited by a person since.");
-    let items = undo(&world.memory, &run).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap();
     let told: Vec<String> = items
         .iter()
         .map(|item| format!("{}: {}", item.summary, item.refused.as_deref().unwrap_or("undone")))
@@ -89,7 +89,7 @@ fn what_use_has_taught_since_stays_and_holds_nothing_back() {
             world.learn();
         }
         if let Some(run) = run {
-            let items = undo(&world.memory, &run).unwrap();
+            let items = undo(&world.memory, &run, &[]).unwrap();
             assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
         }
         world
@@ -126,7 +126,7 @@ fn a_weight_that_was_set_by_hand_since_is_left_alone() {
         .store
         .transact(cause, |tx| weigh::change(tx, id, weigh::Change::To(3.0), weight, now))
         .unwrap();
-    let items = undo(&world.memory, &run).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap();
     assert_eq!(items[0].refused.as_deref(), Some("the weight of the note `note-0` changed since"));
     assert_eq!(world.weight(id), 3.0);
 }
@@ -135,7 +135,7 @@ fn a_weight_that_was_set_by_hand_since_is_left_alone() {
 fn a_run_that_applied_nothing_cannot_be_undone() {
     let (world, definition) = world(1);
     let run = world.run(&definition, &Script::nothing(&["link-add", "weight", "insert", "supersede"]));
-    assert_eq!(undo(&world.memory, &run).unwrap_err().code, Code::Conflict);
+    assert_eq!(undo(&world.memory, &run, &[]).unwrap_err().code, Code::Conflict);
 }
 
 fn handle() -> impl Strategy<Value = String> {
@@ -172,7 +172,7 @@ proptest! {
         let before = world.graph();
         let run = world.run(&definition, &Script::says(reply));
         if run.applied().next().is_some() {
-            let items = undo(&world.memory, &run).unwrap();
+            let items = undo(&world.memory, &run, &[]).unwrap();
             prop_assert!(items.iter().all(|item| item.refused.is_none()), "{:?} {:?}", items, outcomes(&run));
             prop_assert_eq!(world.graph(), before);
         }

@@ -185,6 +185,21 @@ impl Model for Script<'_> {
     }
 }
 
+/// A model that answers by what it is asked.
+pub(super) struct Says<F>(pub(super) F);
+
+impl<F: Fn(&Request<'_>) -> Value + Send + Sync> Model for Says<F> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        Ok(Reply { text: (self.0)(request).to_string(), ..Reply::default() })
+    }
+}
+
+/// The handle of the node with a key; one that no prompt has when it has none.
+pub(super) fn handle(request: &Request<'_>, key: &str) -> String {
+    let found = request.selection.handles.iter().find(|handle| handle.node.key == key);
+    found.map_or("N999".into(), |handle| handle.name.clone())
+}
+
 /// Each action of a run with what became of it.
 pub(super) fn outcomes(run: &Run) -> Vec<String> {
     let outcome = |row: &crate::agent::ledger::ActionRow| {

@@ -115,7 +115,10 @@ impl Model for Recorded<'_> {
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let keys = |chosen: bool| {
             let handles = request.selection.handles.iter();
-            handles.filter(|handle| handle.chosen || !chosen).map(|handle| handle.node.key.clone()).collect()
+            handles
+                .filter(|handle| handle.chosen() || !chosen)
+                .map(|handle| handle.node.key.clone())
+                .collect()
         };
         let mut seen = self.seen.lock();
         (seen.selected, seen.handles) = (keys(true), keys(false));

@@ -81,7 +81,7 @@ impl Recorder<'_> {
         let (mut notes, mut near) = (Vec::new(), BTreeSet::new());
         for handle in &request.selection.handles {
             if let Some(note) = read(handle.node.id)? {
-                notes.push((note, handle.chosen));
+                notes.push((note, handle.chosen()));
             }
             near.extend(view.ties(handle.ix).filter_map(|tie| view.id(tie.ix)));
         }

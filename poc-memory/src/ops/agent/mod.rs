@@ -2,6 +2,7 @@
 
 mod apply;
 mod check;
+mod diff;
 mod history;
 mod inspect;
 mod list;
@@ -17,6 +18,7 @@ pub(super) mod undo;
 
 pub(crate) use apply::Apply;
 pub(crate) use check::Check;
+pub(crate) use diff::Diff;
 pub(crate) use history::History;
 pub(crate) use inspect::Inspect;
 pub(crate) use list::List;

@@ -59,6 +59,8 @@ pub(crate) struct Outcome {
 /// An action that was applied.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(super) struct Applied {
+    /// Its number in the run, from 1.
+    pub(super) number: usize,
     /// In words.
     pub(super) action: String,
     /// Why, in the model's words.
@@ -114,7 +116,7 @@ impl Outcome {
             selected: run.selected.len(),
             nodes: run.selected.iter().map(|(id, _)| key(id)).collect(),
             notes: run.notes.clone(),
-            applied: run.applied().map(applied).collect(),
+            applied: (1..).zip(&run.actions).filter_map(applied).collect(),
             proposed: (1..).zip(&run.actions).filter_map(proposed).collect(),
             rejected: run.actions.iter().filter_map(rejected).collect(),
             visited: run.visited.iter().map(key).collect(),
@@ -155,7 +157,7 @@ impl Outcome {
         }
         for action in &self.applied {
             let undone = if action.undone { " (undone)" } else { "" };
-            let _ = writeln!(text, "  + {}{undone}: {}", action.action, action.why);
+            let _ = writeln!(text, "  + {}. {}{undone}: {}", action.number, action.action, action.why);
         }
         for action in &self.proposed {
             let state =
@@ -182,8 +184,9 @@ impl Outcome {
     }
 }
 
-fn applied(row: &ActionRow) -> Applied {
-    Applied { action: row.summary.clone(), why: row.why.clone(), undone: row.undone() }
+fn applied((number, row): (usize, &ActionRow)) -> Option<Applied> {
+    let (action, why, undone) = (row.summary.clone(), row.why.clone(), row.undone());
+    row.applied().then_some(Applied { number, action, why, undone })
 }
 
 fn proposed((number, row): (usize, &ActionRow)) -> Option<Proposed> {

@@ -37,6 +37,8 @@ struct InForce {
     window: Option<String>,
     /// The actions it may use and how many of each in one run.
     actions: Vec<(String, usize)>,
+    /// What it may change: `results`, `neighborhood` or `any`.
+    targets: String,
     /// Whether supersessions are applied; else they are left for a person.
     supersede_apply: bool,
     timeout: String,
@@ -69,6 +71,7 @@ impl Op for Show {
                 .iter()
                 .map(|&kind| (kind.name().to_owned(), definition.limits.max(kind)))
                 .collect(),
+            targets: definition.limits.targets.name().to_owned(),
             supersede_apply: definition.limits.supersede_apply,
             timeout: definition.execution.timeout.to_string(),
             placeholders: definition.prompt.placeholders.clone(),
@@ -102,6 +105,7 @@ impl Op for Show {
             let actions: Vec<String> =
                 definition.actions.iter().map(action(definition.supersede_apply)).collect();
             line("may", &actions.join(", "));
+            line("targets", &definition.targets);
             line("mode", &definition.mode);
             line("pipeline", &definition.pipeline);
             line("fresh for", definition.window.as_deref().unwrap_or("as long as the node stays as it is"));

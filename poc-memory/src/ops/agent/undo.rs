@@ -10,13 +10,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
-/// Put back what a run changed. What was edited since is left alone and reported. The agent's
-/// visits stay: it has seen the notes.
+/// Put back what a run changed, or some of it. What was edited since is left alone and reported. The
+/// agent's visits stay: it has seen the notes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
     /// Id of the run, or its first digits
     run: String,
+    /// Numbers of the actions, as `agent inspect` shows them; all when left out
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    #[serde(default)]
+    only: Vec<u16>,
 }
 
 /// What was put back.
@@ -37,10 +41,10 @@ pub(in crate::ops) struct Refused {
     pub(in crate::ops) reason: String,
 }
 
-/// Undoes the run with an id.
-pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str) -> Result<(Run, Vec<Item>)> {
+/// Undoes the run with an id, or the actions of it with these numbers.
+pub(in crate::ops) fn of_run(ctx: &Ctx<'_>, id: &str, only: &[u16]) -> Result<(Run, Vec<Item>)> {
     let run = ledger::find(ctx.memory, id)?;
-    let items = undo::undo(ctx.memory, &run)?;
+    let items = undo::undo(ctx.memory, &run, only)?;
     Ok((run, items))
 }
 
@@ -63,7 +67,7 @@ impl Op for Undo {
     type Output = Undone;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Undone> {
-        let (run, items) = of_run(ctx, &self.run)?;
+        let (run, items) = of_run(ctx, &self.run, &self.only)?;
         let (undone, refused) = sorted(items);
         Ok(Undone { run: run.id, agent: run.agent, undone, refused })
     }

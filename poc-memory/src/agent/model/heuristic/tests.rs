@@ -1,8 +1,9 @@
 use super::*;
+use crate::agent::definition::Targets;
 use crate::agent::model::testing::Turn;
-use crate::agent::selection::HandlePair;
+use crate::agent::selection::{HandlePair, Shown};
 use crate::config::Config;
-use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, Trust, View, testing};
+use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, View, testing};
 use crate::index::Index;
 use crate::time::{Span, Timestamp};
 use proptest::prelude::*;
@@ -66,8 +67,8 @@ impl Scene {
             name: format!("N{}", at + 1),
             node: Arc::new(node.clone()),
             ix: view.find(node.id).unwrap(),
-            chosen: true,
-            whole: true,
+            reach: Targets::Results,
+            shown: Shown::Whole,
             weight: 1.0,
             candidates: self
                 .candidates
@@ -82,7 +83,7 @@ impl Scene {
             b: format!("N{b}"),
             similarity: *similarity,
         });
-        Selection { view: Arc::new(view), handles, pairs: pairs.collect(), template_trust: Trust::User }
+        Selection { view: Arc::new(view), handles, pairs: pairs.collect(), read: Vec::new() }
     }
 
     fn answer(&self, actions: &[ActionKind]) -> Value {

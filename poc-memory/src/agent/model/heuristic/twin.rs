@@ -2,7 +2,7 @@
 
 use super::Nodes;
 use super::words::{identifiers, sentences};
-use crate::agent::selection::{Handle, HandlePair};
+use crate::agent::selection::{Handle, HandlePair, Shown};
 use crate::config;
 use crate::graph::Node;
 use std::collections::BTreeSet;
@@ -42,7 +42,8 @@ pub(super) fn find<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>) -> Vec<T
             continue;
         }
         let (kept, repeated) = if rank(&a.node) > rank(&b.node) { (a, b) } else { (b, a) };
-        if repeats(&kept.node, &repeated.node) {
+        // What the prompt cuts cannot be superseded.
+        if repeated.shown == Shown::Whole && repeats(&kept.node, &repeated.node) {
             used.extend([a.node.id, b.node.id]);
             twins.push(Twin { kept, repeated, similarity: pair.similarity });
         }

@@ -24,7 +24,7 @@ pub(super) fn find<'a>(
     now: Timestamp,
 ) -> Vec<Change<'a>> {
     let view = &nodes.selection.view;
-    let chosen = nodes.selection.handles.iter().filter(|handle| handle.chosen);
+    let chosen = nodes.selection.handles.iter().filter(|handle| handle.chosen());
     chosen
         .filter(|handle| !gone.contains(handle.name.as_str()))
         .filter_map(|handle| {

@@ -2,7 +2,7 @@
 
 use super::Message;
 use crate::agent::model::Stop;
-use crate::agent::model::stop::Waited;
+use crate::agent::model::stop::{LONGEST, Waited};
 use crate::config::Calls;
 use parking_lot::Mutex;
 use reqwest::blocking::{Client, Response};
@@ -13,7 +13,7 @@ use std::error::Error as _;
 use std::io::Read;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a server answered.
 pub(super) struct Answer {
@@ -46,33 +46,54 @@ pub(super) fn exchange(
     remaining: Duration,
     stop: &Stop,
 ) -> Result<Answer, Broken> {
-    let slot = Arc::new(Mutex::new(None));
+    let slot = Arc::new(Mutex::new(Slot::default()));
     let (theirs, waker) = (slot.clone(), stop.clone());
     let (url, headers, body) = (message.url.clone(), message.headers.clone(), message.body.clone());
     let (connect, limit) = (calls.connect_timeout.std().min(remaining), calls.max_answer_bytes);
     let work = move || {
-        let answer = send(url, headers, body, connect, remaining, limit);
-        *theirs.lock() = Some(answer);
+        let came = || theirs.lock().last = Some(Instant::now());
+        let answer = send(url, headers, body, (connect, remaining), limit, &came);
+        theirs.lock().answer = Some(answer);
         waker.wake();
     };
     std::thread::Builder::new()
         .name("model-call".into())
         .spawn(work)
         .map_err(|error| Broken::Setup(format!("no thread can be started for the call: {error}")))?;
-    match stop.wait(remaining, || slot.lock().take()) {
-        Waited::Came(answer) => answer,
-        Waited::Stopped => Err(Broken::Stopped),
-        Waited::TimedOut => Err(Broken::TimedOut),
+    let (until, silence) = (Instant::now() + remaining.min(LONGEST), calls.read_timeout.std());
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        // A model may think for long before its answer begins; then the next piece comes soon.
+        let heard = slot.lock().last.map(|last| silence.saturating_sub(last.elapsed()));
+        match stop.wait(left.min(heard.unwrap_or(silence)), || slot.lock().answer.take()) {
+            Waited::Came(answer) => return answer,
+            Waited::Stopped => return Err(Broken::Stopped),
+            Waited::TimedOut if until <= Instant::now() => return Err(Broken::TimedOut),
+            Waited::TimedOut => {
+                if slot.lock().last.is_some_and(|last| last.elapsed() >= silence) {
+                    let why = format!("in the middle of its answer nothing came for {}", calls.read_timeout);
+                    return Err(Broken::Cut(why));
+                }
+            }
+        }
     }
+}
+
+/// What the thread of a request tells.
+#[derive(Default)]
+struct Slot {
+    answer: Option<Result<Answer, Broken>>,
+    /// When a piece of the answer came last.
+    last: Option<Instant>,
 }
 
 fn send(
     url: Url,
     headers: Vec<(header::HeaderName, header::HeaderValue)>,
     body: Option<Vec<u8>>,
-    connect: Duration,
-    remaining: Duration,
+    (connect, remaining): (Duration, Duration),
     limit: usize,
+    came: &dyn Fn(),
 ) -> Result<Answer, Broken> {
     let mut client = Client::builder()
         .user_agent(concat!("poc-memory/", env!("CARGO_PKG_VERSION")))
@@ -94,13 +115,15 @@ fn send(
         request = request.header(name, value);
     }
     let response = request.send().map_err(broken)?;
+    came();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    Ok(Answer { status, headers, body: read(response, limit)? })
+    Ok(Answer { status, headers, body: read(response, limit, came)? })
 }
 
-fn read(response: Response, limit: usize) -> Result<Vec<u8>, Broken> {
+fn read(response: Response, limit: usize, came: &dyn Fn()) -> Result<Vec<u8>, Broken> {
     let mut body = Vec::new();
-    response.take(limit as u64 + 1).read_to_end(&mut body).map_err(|error| {
+    let mut pieces = Pieces { response, came };
+    pieces.by_ref().take(limit as u64 + 1).read_to_end(&mut body).map_err(|error| {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>()) {
             Some(inner) if inner.is_timeout() => Broken::TimedOut,
             Some(inner) => Broken::Cut(root(inner)),
@@ -109,6 +132,20 @@ fn read(response: Response, limit: usize) -> Result<Vec<u8>, Broken> {
         }
     })?;
     if body.len() > limit { Err(Broken::TooLong) } else { Ok(body) }
+}
+
+/// A body that tells whenever a piece of it came.
+struct Pieces<'a> {
+    response: Response,
+    came: &'a dyn Fn(),
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.response.read(buffer)?;
+        (self.came)();
+        Ok(read)
+    }
 }
 
 fn broken(error: reqwest::Error) -> Broken {
