@@ -42,7 +42,10 @@ impl<'a> Alone<'a> {
 pub(super) fn each_alone(bench: &Bench<'_>, report: &mut Report) {
     let all = filters(bench);
     for word in words() {
-        assert!(all.iter().any(|alone| alone.filter.split(':').next() == Some(word)), "`{word}` is missing");
+        assert!(
+            all.iter().any(|alone| alone.filter.split([':', ',']).next() == Some(word)),
+            "`{word}` is missing"
+        );
     }
     for mut alone in all {
         let pipeline = format!("all | {}", alone.filter);
@@ -100,6 +103,12 @@ fn by_name(view: &View) -> Vec<Alone<'_>> {
                 let mut key = view.key(ix).chars();
                 key.next_back().is_some() && key.as_str().ends_with("ea-1")
             }),
+        ),
+        // No key of the bench is an id or a placeholder.
+        Alone::new(
+            "generated-key,len=18",
+            "key_len >= 18",
+            scan(view, move |ix| view.key(ix).chars().count() >= 18),
         ),
         Alone::new("keyword:word-3-1", WITH_WORD, scan(view, move |ix| view.keywords(ix).contains(&word))),
         Alone::new(

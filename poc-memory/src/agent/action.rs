@@ -67,6 +67,14 @@ pub struct Supersede {
     pub body: String,
 }
 
+impl Supersede {
+    /// Whether the new node is to have another key and nothing else.
+    pub fn renames(&self) -> bool {
+        let is_blank = |text: &str| text.trim().is_empty();
+        is_blank(&self.by) && is_blank(&self.title) && is_blank(&self.body) && !is_blank(&self.key)
+    }
+}
+
 /// One action of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {

@@ -10,7 +10,7 @@ use super::ledger::{ActionRow, ActionState};
 use super::reply::short;
 use super::selection::{Handle, Selection, Shown};
 use crate::error::Result;
-use crate::graph::{NodeId, Trust};
+use crate::graph::{ChunkOf, NodeId, Trust};
 use crate::memory::Draft;
 use crate::memory::Memory;
 use serde::{Deserialize, Serialize};
@@ -257,7 +257,12 @@ impl<'a> Permit<'a> {
                 self.fits(&action.body)?;
                 let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
                 let draft = self.draft(&action.key, &title, body)?;
+                // A chunk's source is its place in a message, which is nobody else's.
+                let source = was.source.clone().filter(|source| ChunkOf::source(Some(source)).is_none());
                 let draft = Draft {
+                    author: was.author.clone(),
+                    source,
+                    expires: was.expires,
                     node_type: Some(was.node_type.0.clone()),
                     category: Some(was.category),
                     keywords: Some(was.keywords.clone()),
@@ -356,6 +361,9 @@ pub fn summary(action: &Action, selection: &Selection) -> String {
         }
         Action::Weight(weight) => format!("move the weight of {} by {:+}", key(&weight.node), weight.delta),
         Action::Insert(insert) => format!("insert \"{}\"", insert.title.trim()),
+        Action::Supersede(supersede) if supersede.renames() => {
+            format!("rename {} to `{}`", key(&supersede.node), supersede.key.trim())
+        }
         Action::Supersede(supersede) if supersede.by.trim().is_empty() => {
             format!("supersede {} by a new note \"{}\"", key(&supersede.node), supersede.title.trim())
         }

@@ -10,6 +10,7 @@ mod hostile;
 mod judge;
 mod meanwhile;
 mod models;
+mod month;
 mod pauses;
 mod poison;
 mod prompts;

@@ -438,6 +438,16 @@ section!(
         trivial_age: Span,
         /// What a weight gains or loses.
         weight_step: f64,
+        /// Episodes that must have something in common to be brought together.
+        transfer_episodes: usize,
+        /// Overviews in one run.
+        transfer_max: usize,
+        /// Share of the memory that an agent's overviews may have.
+        transfer_share: f64,
+        /// Characters a section must have to become a note.
+        split_min_chars: usize,
+        /// Parts in one run.
+        split_max_parts: usize,
     }
 );
 

@@ -26,7 +26,7 @@ pub use field::{FIELDS, Field, Unit};
 pub use names::Names;
 pub use outline::{Argument, Outline};
 pub use param::{Absent, Param, Place, Takes};
-pub use stage::{Example, Kind, STAGES, StageDef, vocabulary};
+pub use stage::{Example, Kind, STAGES, StageDef, is_generated, is_id, vocabulary};
 
 use crate::config::Config;
 use crate::embed::Embedder;

@@ -203,7 +203,7 @@ fn bundled_agents_and_the_seeds_file_are_good() {
     let world = World::new();
     let catalog = Catalog::load(&world.memory).unwrap();
     let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
-    assert_eq!(names, ["linker", "replay", "separator"]);
+    assert_eq!(names, ["linker", "rename", "replay", "separator", "split", "transfer"]);
     for (name, entry) in &catalog.agents {
         assert_eq!(entry.state, EntryState::Ok, "{name}: {}", told(&entry.errors));
     }
@@ -290,12 +290,15 @@ fn a_deleted_file_retires_its_agent_and_a_deleted_folder_nothing() {
     Catalog::load(&world.memory).unwrap();
     std::fs::remove_file(world.home.path().join("agents/replay.toml")).unwrap();
     let names = |catalog: &Catalog| catalog.agents.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&Catalog::load(&world.memory).unwrap()), ["linker", "mine", "separator"]);
+    assert_eq!(
+        names(&Catalog::load(&world.memory).unwrap()),
+        ["linker", "mine", "rename", "separator", "split", "transfer"]
+    );
 
     std::fs::remove_dir_all(world.home.path().join("agents")).unwrap();
     let world = world.reopen();
     let catalog = Catalog::load(&world.memory).unwrap();
-    assert_eq!(names(&catalog), ["linker", "mine", "separator"]);
+    assert_eq!(names(&catalog), ["linker", "mine", "rename", "separator", "split", "transfer"]);
     assert_eq!(catalog.problems.len(), 1);
     assert!(catalog.problems[0].contains("is gone"), "{}", catalog.problems[0]);
 }

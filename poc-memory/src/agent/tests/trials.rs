@@ -90,7 +90,7 @@ fn what_a_test_quotes_is_checked_and_does_not_stop_the_agent() {
     world.file(
         "agents/tester.toml",
         &format!(
-            "{HEAD}[[tests]]\nname = \"1\"\nfixture = \"tests/nothing.jsonl\"\nresponse = \"../x.json\"\n{expect}\
+            "{HEAD}[[tests]]\nname = \"1\"\nfixture = \"far/away.jsonl\"\nresponse = \"../x.json\"\n{expect}\
              [[tests]]\nname = \"2\"\nfixture = \"tests/notes.jsonl\"\n{expect}\
              [[tests]]\nname = \"3\"\nfixture = \"tests/day.jsonl\"\n{expect}\
              [[tests]]\nname = \"4\"\nfixture = '''\n{NOTES}{{'''\n{expect}\
@@ -104,8 +104,8 @@ fn what_a_test_quotes_is_checked_and_does_not_stop_the_agent() {
     let wrong =
         told(&trial::check(&world.memory, definition)).replace(&world.home.path().display().to_string(), "~");
     insta::assert_snapshot!(wrong, @r#"
-    agents/tester.toml:11:11: the file `tests/nothing.jsonl` is missing
-      did you mean `tests/linker.jsonl`?
+    agents/tester.toml:11:11: the file `far/away.jsonl` is missing
+      put a file `far/away.jsonl` into `~/agents`
     agents/tester.toml:12:12: the file `../x.json` lies outside the folder of agents
       name a file of that folder, such as `tests/notes.jsonl`
     agents/tests/notes.jsonl:3: two notes have the key `a`
@@ -221,7 +221,10 @@ fn every_bundled_agent_passes_its_tests() {
         let wrong: Vec<_> = wrong.into_iter().filter(|played| !played.differences.is_empty()).collect();
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");
     }
-    assert_eq!(agents, [("linker", 4), ("replay", 0), ("separator", 0)]);
+    assert_eq!(
+        agents,
+        [("linker", 4), ("rename", 6), ("replay", 5), ("separator", 5), ("split", 5), ("transfer", 5)]
+    );
 }
 
 /// A run that was recorded is a test that passes, also behind what the file says already.

@@ -5,6 +5,7 @@ mod all;
 mod community;
 mod confluence;
 mod diverse;
+mod generated_key;
 mod geodesic;
 mod hybrid;
 mod interference_pairs;
@@ -27,6 +28,8 @@ mod spread;
 mod state;
 mod visited;
 
+pub use generated_key::{is_generated, is_id};
+
 use super::ast::Call;
 use super::field::{self, Field};
 use super::param::{Absent, Param, Place, Takes, signature};
@@ -48,6 +51,7 @@ pub const STAGES: &[StageDef] = &[
     interference_pairs::STAGE,
     node_type::STAGE,
     key::STAGE,
+    generated_key::STAGE,
     keyword::STAGE,
     provenance::STAGE,
     state::STAGE,

@@ -48,6 +48,7 @@ fn how_each_word_is_written() {
     generator  interference-pairs[,min_sim=0.5][,k=10][,probes=5000]
     filter     type:NAME
     filter     key:GLOB
+    filter     generated-key[,len=60]
     filter     keyword:WORD
     filter     provenance:NAME
     filter     state:NAME

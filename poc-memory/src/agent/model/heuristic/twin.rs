@@ -8,7 +8,7 @@ use crate::graph::Node;
 use std::collections::BTreeSet;
 
 /// Notes of these types stand for an occasion: two of them are two occasions, whatever they say.
-const OCCASIONS: [&str; 4] = ["episodic", "daily", "weekly", "monthly"];
+pub(super) const OCCASIONS: [&str; 4] = ["episodic", "daily", "weekly", "monthly"];
 /// A text with fewer words says too little by itself: the titles have to agree as well.
 const WORDS_THAT_SPEAK: usize = 8;
 

@@ -39,6 +39,8 @@ pub(super) fn find<'a>(
             let trivial = degree == 0
                 && chars < settings.trivial_chars
                 && node.keywords.is_empty()
+                // Further down there is nothing left to lose.
+                && handle.weight > settings.weight_step
                 && age >= settings.trivial_age
                 && !linked.contains(handle.name.as_str());
             trivial.then(|| Change {

@@ -45,6 +45,12 @@ impl<'a> Rare<'a> {
         Rare { text, notes, terms }
     }
 
+    /// The rare terms of a node and how much each tells.
+    pub(super) fn of(&self, handle: &Handle) -> impl Iterator<Item = (&str, f64)> {
+        let terms = self.terms.get(handle.name.as_str());
+        terms.into_iter().flatten().map(|(term, idf)| (term.as_str(), *idf))
+    }
+
     /// What the two have in common.
     pub(super) fn shared(&self, a: &Handle, b: &Handle) -> Shared {
         let keywords = a.node.keywords.iter().filter(|word| b.node.keywords.contains(word));
@@ -72,7 +78,7 @@ impl<'a> Rare<'a> {
     }
 
     /// A term as the note spells it, in lower case where it is a plain word.
-    fn spelled(&self, term: &str, node: &Node) -> String {
+    pub(super) fn spelled(&self, term: &str, node: &Node) -> String {
         let spelled = node.title.split_whitespace().chain(node.body.split_whitespace());
         spelled
             .flat_map(|token| {
