@@ -62,6 +62,17 @@ struct Recorder<'a> {
 /// them.
 type Shown = (Vec<(Note, bool)>, Vec<Note>);
 
+/// How much of what was around a run goes into its fixture.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// What was chosen and what the reply names.
+    Named,
+    /// Everything in the prompt.
+    Shown,
+    /// What is tied to that, too.
+    Around,
+}
+
 /// One turn of a model as it was.
 #[derive(Debug)]
 struct Recording {
@@ -122,16 +133,17 @@ impl Recording {
     /// `conflict` when the pipeline chooses others where there is nothing but these notes.
     fn entry(&self, memory: &Memory, definition: &Definition) -> Result<String> {
         let config = super::settings(&memory.config)?;
-        let wanted: Vec<&str> =
+        let wanted: BTreeSet<&str> =
             self.notes.iter().filter(|(_, chosen)| *chosen).map(|(note, _)| note.key.as_str()).collect();
-        // The notes around come along only where the choice depends on them.
-        for around in [false, true] {
-            let lines = self.fixture(around)?;
+        // What was neither chosen nor named comes along only where the choice depends on it.
+        for reach in [Reach::Named, Reach::Shown, Reach::Around] {
+            let lines = self.fixture(reach, &definition.name)?;
             let fixture = Fixture::read(&lines, self.now)
                 .map_err(|wrong| wrong.into_iter().next().map_or_else(lost, |(_, error)| error))?;
             let stage = |fixture: &Fixture| Stage::set(&config, fixture, self.now);
             let seen = stage(&fixture)?.play(definition, None)?;
-            if seen.selected != wanted {
+            // In another order the handles are others, and the reply is given those.
+            if seen.selected.iter().map(String::as_str).collect::<BTreeSet<_>>() != wanted {
                 continue;
             }
             let Some(reply) = self.reply(&seen.handles) else { continue };
@@ -151,14 +163,22 @@ impl Recording {
     }
 
     /// The notes as JSON Lines, with edges among themselves alone.
-    fn fixture(&self, around: bool) -> Result<String> {
-        let around = self.around.iter().filter(|_| around);
-        let notes: Vec<&Note> = self.notes.iter().map(|(note, _)| note).chain(around).collect();
+    fn fixture(&self, reach: Reach, agent: &str) -> Result<String> {
+        let named = self.named();
+        let shown = (1..)
+            .zip(&self.notes)
+            .filter(|(number, (_, chosen))| *chosen || reach != Reach::Named || named.contains(number));
+        let around = self.around.iter().filter(|_| reach == Reach::Around);
+        let notes: Vec<&Note> = shown.map(|(_, (note, _))| note).chain(around).collect();
         let ids: BTreeSet<NodeId> = notes.iter().map(|note| note.id).collect();
         let mut lines = String::new();
         for note in notes {
             let mut note = note.clone();
             note.edges.retain(|edge| ids.contains(&edge.to));
+            if self.notes.iter().any(|(one, chosen)| *chosen && one.id == note.id) {
+                // A run that was forced took what it had seen.
+                note.visits.retain(|visit| visit.agent != agent);
+            }
             // A chunk's message would bring chunks along that are not there.
             note.message = None;
             let line = serde_json::to_string(&note)
@@ -167,6 +187,21 @@ impl Recording {
             lines.push('\n');
         }
         Ok(lines)
+    }
+
+    /// The numbers of the handles that the reply names.
+    fn named(&self) -> BTreeSet<usize> {
+        let Ok(reply) = serde_json::from_str::<Value>(&self.reply) else {
+            return (1..=self.notes.len()).collect();
+        };
+        let actions = reply.as_object().into_iter().flat_map(|fields| fields.values());
+        let actions = actions.filter_map(Value::as_array).flatten().filter_map(Value::as_object);
+        let values = actions.flat_map(|action| HANDLES.iter().filter_map(|field| action.get(*field)));
+        let names = values.flat_map(|value| match value {
+            Value::Array(names) => names.iter().collect(),
+            name => vec![name],
+        });
+        names.filter_map(Value::as_str).map(number).collect()
     }
 
     /// The reply with the handles that its notes have on the stage; `None` when one is not there.

@@ -134,9 +134,17 @@ impl Outcome {
         }
     }
 
-    /// The outcome for a person: the test, when the run was recorded.
+    /// The outcome for a person: the test and nothing else, when the run was to be recorded.
     pub(super) fn show(&self) -> String {
-        self.recorded.clone().unwrap_or_else(|| self.told())
+        match self.is_record() {
+            true => self.recorded.clone().unwrap_or_default(),
+            false => self.told(),
+        }
+    }
+
+    /// Whether the run was to be recorded: what is shown is then meant for a file.
+    pub(super) fn is_record(&self) -> bool {
+        self.recorded.is_some() || self.unrecorded.is_some()
     }
 
     /// What became of the run, for a person.

@@ -71,11 +71,11 @@ impl Op for RunAgent {
     }
 
     fn verbatim(output: &Outcome) -> bool {
-        output.recorded.is_some()
+        output.is_record()
     }
 
     fn aside(output: &Outcome) -> Option<String> {
-        output.recorded.is_some().then(|| output.told())
+        output.is_record().then(|| output.told())
     }
 
     fn show(output: &Outcome) -> String {
