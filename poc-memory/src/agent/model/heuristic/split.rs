@@ -2,7 +2,7 @@
 
 use super::Nodes;
 use super::twin::OCCASIONS;
-use crate::agent::selection::Handle;
+use crate::agent::selection::{Handle, Shown};
 use crate::config;
 use crate::graph::ChunkOf;
 use std::collections::BTreeSet;
@@ -56,7 +56,7 @@ pub(super) struct Part {
 pub(super) fn find<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>) -> Vec<Split<'a>> {
     let mut room = settings.split_max_parts;
     let mut found = Vec::new();
-    for handle in nodes.selection.chosen().filter(|handle| handle.whole) {
+    for handle in nodes.selection.chosen().filter(|handle| handle.shown == Shown::Whole) {
         let node = &handle.node;
         let told = OCCASIONS.contains(&node.node_type.0.as_str());
         if told || ChunkOf::source(node.source.as_deref()).is_some() {

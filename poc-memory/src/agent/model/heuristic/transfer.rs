@@ -69,7 +69,7 @@ fn room(settings: &config::Heuristic, view: &View, agent: &str) -> usize {
 /// Sets of episodes that have two rare words in common, each with all the words its episodes share.
 fn candidates<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>, rare: &Rare<'_>) -> Vec<Group<'a>> {
     let is_episode =
-        |handle: &&Handle| handle.chosen && OCCASIONS.contains(&handle.node.node_type.0.as_str());
+        |handle: &&Handle| handle.chosen() && OCCASIONS.contains(&handle.node.node_type.0.as_str());
     let episodes: Vec<&Handle> = nodes.selection.handles.iter().filter(is_episode).collect();
     let mut having: BTreeMap<&str, (BTreeSet<usize>, f64)> = BTreeMap::new();
     for (at, handle) in episodes.iter().enumerate() {
