@@ -93,6 +93,8 @@ const SESSION: &[&[&str]] = &[
     &["agent", "list"],
     &["agent", "show", "linker"],
     &["agent", "show", "nobody"],
+    &["agent", "explain", "linker"],
+    &["agent", "explain", "nobody"],
     &["agent", "check"],
     &["agent", "test"],
     &["agent", "test", "linker"],

@@ -30,6 +30,15 @@ impl SeededChance {
     pub fn new(seed: u64) -> Self {
         SeededChance(Mutex::new(seed))
     }
+
+    /// A number from one on and below another.
+    #[cfg(test)]
+    pub(crate) fn below<N: TryInto<u64> + TryFrom<u64>>(&self, from: N, below: N) -> N {
+        let number = |number: N| number.try_into().unwrap_or_default();
+        let (from, below) = (number(from), number(below));
+        N::try_from(from + self.bits() % (below - from))
+            .unwrap_or_else(|_| unreachable!("it is below one that fits"))
+    }
 }
 
 impl Chance for SeededChance {

@@ -109,6 +109,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/agents", None, vec!["agent", "list"]),
         ("GET /v1/agents/linker", None, vec!["agent", "show", "linker"]),
         ("GET /v1/agents/nobody", None, vec!["agent", "show", "nobody"]),
+        ("GET /v1/agents/linker/explain", None, vec!["agent", "explain", "linker"]),
         (
             "POST /v1/agents/linker/run",
             Some(json!({"dry_run": true})),

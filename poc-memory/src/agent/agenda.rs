@@ -268,7 +268,13 @@ fn settle(memory: &Memory, decision: Decision) -> Option<Slot> {
         Decision::Skip { agent, slots, ground, missed, reason } => {
             let status = status(missed);
             let message = (slots.count > 1).then(|| slots.to_string());
-            match ledger::leave(memory, &agent, (slots.last, ground), (status, Some(reason)), message) {
+            match ledger::leave_all(
+                memory,
+                &agent,
+                (slots.first, slots.last, ground),
+                (status, Some(reason)),
+                message,
+            ) {
                 Ok(_) => tracing::info!(agent, "{}: {}, {slots}", status.name(), reason.name()),
                 Err(error) => tracing::error!(agent, "{slots} left no row: {error}"),
             }

@@ -122,6 +122,11 @@ pub fn obstacle(
     Question { agent, past, moment }.obstacle((slot, start), late)
 }
 
+/// Until when an agent may not run, because its last run ended not long ago.
+pub fn resting(definition: &Definition, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
+    Agent::of(&definition.name, definition, now).resting(state, now)
+}
+
 /// How long an agent holds back what it catches up, so that not all begin together: some time within the
 /// spread, and within its own period, that follows from its name.
 pub fn stagger(definition: &Definition, spread: Span) -> Span {
@@ -169,6 +174,11 @@ impl<'a> Agent<'a> {
         latest
             .filter(|start| *start > now)
             .or_else(|| self.schedule.next_after(now, zone).map(|slot| self.start(slot)))
+    }
+
+    fn resting(&self, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
+        let ended = state.last().map(|last| last.ended).filter(|ended| *ended <= now)?;
+        Some(ended.plus(self.rules.cooldown)).filter(|until| now < *until)
     }
 
     /// The failed run that is to be repeated, and when: not before the agent may run at all again.
@@ -272,7 +282,6 @@ impl Question<'_> {
         let earliest = now.minus(rules.catch_up_window);
         // One that was on time may have waited for its turn.
         let waited = now > start.plus(tolerance) && start < earliest;
-        let resting = |ended: Timestamp| ended <= now && now < ended.plus(rules.cooldown);
         if !self.agent.enabled {
             Some((false, Reason::Disabled))
         } else if self.pauses(start) {
@@ -285,7 +294,7 @@ impl Question<'_> {
             Some((false, Reason::Overlap))
         } else if self.past.waits {
             Some((true, Reason::CaughtUp))
-        } else if self.past.state.last().is_some_and(|last| resting(last.ended)) {
+        } else if self.agent.resting(&self.past.state, now).is_some() {
             Some((false, Reason::Cooldown))
         } else {
             None
@@ -343,7 +352,7 @@ impl Past {
     /// Counts a slot as dealt with that waits for its turn.
     pub fn wait(&mut self, slot: Timestamp, ground: Ground) {
         if ground == Ground::Slot {
-            self.state.settle(slot);
+            self.state.settle(slot, slot);
         }
         self.waits = true;
     }

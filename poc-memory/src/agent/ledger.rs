@@ -7,8 +7,8 @@ mod state;
 
 pub(in crate::agent) use book::row;
 pub use book::{
-    abandon, change, claim, claim_for, close, find, interrupt_others, leave, mark, pay, rows, running,
-    spent_by_all,
+    abandon, change, claim, claim_for, close, find, interrupt_others, leave, leave_all, mark, pay, rows,
+    running, spent_by_all,
 };
 pub(super) use book::{end, expect_running, get};
 pub use changes::Changes;

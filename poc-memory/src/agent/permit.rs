@@ -111,6 +111,11 @@ pub struct Permit<'a> {
 type Verdict<T> = std::result::Result<T, Refusal>;
 
 impl<'a> Permit<'a> {
+    /// How many of the chosen nodes may be linked and nothing else.
+    pub fn protected(&self) -> usize {
+        self.selection.chosen().filter(|handle| self.protected.contains(&handle.node.id)).count()
+    }
+
     /// The rules over a selection. Protection and trust are judged on the newest graph.
     pub fn new(
         memory: &Memory,

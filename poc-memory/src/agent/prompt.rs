@@ -26,6 +26,13 @@ pub struct Prompt {
     pub stable: usize,
 }
 
+impl Prompt {
+    /// Its tokens, at four characters each.
+    pub fn tokens(&self) -> usize {
+        tokens(&self.system) + tokens(&self.text)
+    }
+}
+
 /// Renders the prompt. Nodes at the end that do not fit are taken out of the selection.
 pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selection) -> Result<Prompt> {
     let system = system(definition);

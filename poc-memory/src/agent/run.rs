@@ -1,8 +1,10 @@
 //! One run of an agent, start to finish: claim, query, render, call, read, permit, apply.
 
 mod bodies;
+mod forecast;
 
 pub use bodies::{Bodies, Turn, bodies};
+pub use forecast::{Forecast, forecast};
 
 use super::Definition;
 use super::action;
@@ -20,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::memory::Memory;
 use crate::time::Timestamp;
 use chrono_tz::Tz;
+use serde_json::Value;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -284,7 +287,7 @@ impl Attempt<'_> {
         row: &mut Run,
         turns: &mut Vec<Turn>,
     ) -> Result<Answer, Ending> {
-        let (memory, definition) = (self.memory, self.definition);
+        let definition = self.definition;
         let actions = &definition.execution.actions;
         let schema = action::schema(actions);
         let mut corrections: Vec<(String, String)> = Vec::new();
@@ -293,22 +296,7 @@ impl Attempt<'_> {
             let reply = self.call(
                 row,
                 &mut asked,
-                &Request {
-                    selection,
-                    text: &memory.text,
-                    actions,
-                    agent: &definition.name,
-                    system: &prompt.system,
-                    prompt: &prompt.text,
-                    stable: prompt.stable,
-                    corrections: &corrections,
-                    schema: &schema,
-                    timeout: definition.execution.timeout,
-                    attempts: definition.retry.attempts,
-                    now: memory.now(),
-                    chance: memory.chance.as_ref(),
-                    stop: &self.options.stop,
-                },
+                &Request { corrections: &corrections, ..self.request(selection, prompt, &schema) },
             )?;
             let text = match &reply.structured {
                 Some(value) if reply.text.is_empty() => value.to_string(),
@@ -329,6 +317,27 @@ impl Attempt<'_> {
             corrections.push((text, correction(&problems)));
         }
         Err(Ending::Failed(Status::Failed, None, "the model was not called".to_owned()))
+    }
+
+    /// The first turn.
+    fn request<'r>(&'r self, selection: &'r Selection, prompt: &'r Prompt, schema: &'r Value) -> Request<'r> {
+        let (memory, definition) = (self.memory, self.definition);
+        Request {
+            selection,
+            text: &memory.text,
+            actions: &definition.execution.actions,
+            agent: &definition.name,
+            system: &prompt.system,
+            prompt: &prompt.text,
+            stable: prompt.stable,
+            corrections: &[],
+            schema,
+            timeout: definition.execution.timeout,
+            attempts: definition.retry.attempts,
+            now: memory.now(),
+            chance: memory.chance.as_ref(),
+            stop: &self.options.stop,
+        }
     }
 
     /// What is spent, by what the ledger has on record.

@@ -6,7 +6,7 @@ mod choose;
 pub(super) use around::{LISTED, hubs, siblings};
 pub(super) use choose::may_be_read;
 pub(super) use choose::stale_among;
-pub use choose::{Choice, Scope, backlog, backlog_at_hand, choose};
+pub use choose::{Choice, Scope, Survey, backlog, backlog_at_hand, choose, survey};
 
 use super::definition::Targets;
 use crate::graph::{Ix, Node, NodeId, Trust, View};

@@ -4,6 +4,7 @@ mod before;
 mod budgets;
 mod catching_up;
 mod changing;
+mod explaining;
 mod files;
 mod fleet;
 mod hostile;

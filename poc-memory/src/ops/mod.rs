@@ -133,6 +133,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<pipeline::List>(),
     OpDef::of::<agent::List>(),
     OpDef::of::<agent::Show>(),
+    OpDef::of::<agent::Explain>(),
     OpDef::of::<agent::Check>(),
     OpDef::of::<agent::Test>(),
     OpDef::of::<agent::RunAgent>(),

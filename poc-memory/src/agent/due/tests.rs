@@ -4,6 +4,8 @@ use crate::graph::RunId;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
+mod year;
+
 const TOLERANCE: Span = Span::MINUTE;
 
 /// An agent and what the store would hold of it.
@@ -280,6 +282,7 @@ proptest! {
                         Decision::Skip { slots, missed, .. } => {
                             let status = if missed { Status::Missed } else { Status::Skipped };
                             ledger.take(slots.last, status, now)?;
+                            ledger.state.settle(slots.first, slots.last);
                             ledger.stretches.push(slots);
                         }
                     }

@@ -59,7 +59,7 @@ pub fn running(memory: &Memory) -> Result<Vec<Run>> {
 /// as for [`AgentState::spent`].
 pub fn spent_by_all(memory: &Memory, (from, until): (Timestamp, Timestamp)) -> Result<f64> {
     let states = memory.store.scan::<AgentState>(&[])?;
-    Ok(states.iter().map(|(_, state)| state.spent(from, until).1).sum())
+    Ok(states.iter().fold(0.0, |sum, (_, state)| sum + state.spent(from, until).1))
 }
 
 /// The row with an id or with the only id that starts so.
@@ -150,6 +150,17 @@ pub fn leave(
     memory: &Memory,
     agent: &str,
     (at, ground): (Timestamp, Ground),
+    outcome: (Status, Option<Reason>),
+    message: Option<String>,
+) -> Result<Option<Run>> {
+    leave_all(memory, agent, (at, at, ground), outcome, message)
+}
+
+/// As [`leave`], of neighbouring slots, from the first to the last, whose row stands under the last.
+pub fn leave_all(
+    memory: &Memory,
+    agent: &str,
+    (first, at, ground): (Timestamp, Timestamp, Ground),
     (status, reason): (Status, Option<Reason>),
     message: Option<String>,
 ) -> Result<Option<Run>> {
@@ -169,6 +180,9 @@ pub fn leave(
             return Ok(false);
         }
         put_slot(tx, &state, &row)?;
+        if ground == Ground::Slot {
+            state.settle(first, at);
+        }
         put(tx, state, &row)?;
         prune(memory, tx, agent)?;
         Ok(true)

@@ -156,7 +156,7 @@ impl AgentState {
     /// Takes in a row as it is written.
     pub fn note(&mut self, row: &Run) {
         if let Some(slot) = row.slot() {
-            self.settled.add(slot);
+            self.settled.add(slot, slot);
         }
         self.repeat = self.repeat_after(row);
         if row.occasion == Occasion::Change {
@@ -186,9 +186,9 @@ impl AgentState {
         self.book(row.started, 1, row.cost.unwrap_or(0.0));
     }
 
-    /// Counts a slot as dealt with whose row is yet to be written.
-    pub fn settle(&mut self, slot: Timestamp) {
-        self.settled.add(slot);
+    /// Counts slots, from one to another, as dealt with.
+    pub fn settle(&mut self, first: Timestamp, last: Timestamp) {
+        self.settled.add(first, last);
     }
 
     /// The last slot, not after an instant, of which something became. It is the instant itself when
@@ -327,13 +327,17 @@ fn quarter(at: Timestamp) -> i64 {
 }
 
 impl Settled {
-    fn add(&mut self, slot: Timestamp) {
-        let stretches = &mut self.0;
-        let at = stretches.partition_point(|(_, last)| *last < slot);
-        if stretches.get(at).is_some_and(|(first, _)| *first <= slot) {
-            return;
-        }
-        stretches.insert(at, (slot, slot));
+    fn add(&mut self, first: Timestamp, last: Timestamp) {
+        let (stretches, mut added) = (&mut self.0, (first.min(last), last));
+        stretches.retain(|(first, last)| {
+            let apart = *last < added.0 || *first > added.1;
+            if !apart {
+                added = (added.0.min(*first), added.1.max(*last));
+            }
+            apart
+        });
+        let at = stretches.partition_point(|(_, last)| *last < added.0);
+        stretches.insert(at, added);
         if stretches.len() <= STRETCHES {
             return;
         }
@@ -410,7 +414,7 @@ mod tests {
         fn what_is_settled_stays_settled(slots in proptest::collection::vec(0..100_000i64, 1..200)) {
             let mut state = AgentState::default();
             for (count, slot) in slots.iter().enumerate() {
-                state.settle(Timestamp(*slot));
+                state.settle(Timestamp(*slot), Timestamp(*slot));
                 prop_assert!(slots.iter().take(count + 1).all(|slot| state.is_settled(Timestamp(*slot))));
             }
             prop_assert!(state.settled.0.len() <= STRETCHES);
@@ -424,8 +428,8 @@ mod tests {
         #[test]
         fn what_lies_far_ahead_settles_nothing_before_it(count in 1..200i64, ahead in 1_000..100_000i64) {
             let mut state = AgentState::default();
-            state.settle(Timestamp(count + ahead));
-            (0..count).for_each(|slot| state.settle(Timestamp(slot)));
+            state.settle(Timestamp(count + ahead), Timestamp(count + ahead));
+            (0..count).for_each(|slot| state.settle(Timestamp(slot), Timestamp(slot)));
             prop_assert_eq!(state.last_slot(Timestamp(count + ahead - 1)), Some(Timestamp(count - 1)));
         }
     }

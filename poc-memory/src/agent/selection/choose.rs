@@ -7,7 +7,7 @@ use crate::agent::ledger::Reason;
 use crate::error::{Error, Result};
 use crate::graph::{Ix, NodeId, Trust, View};
 use crate::memory::Memory;
-use crate::query::{Pair, Pipeline, ResultSet, Sources};
+use crate::query::{Explanation, Pair, Pipeline, ResultSet, Sources};
 use crate::rank::decay;
 use crate::time::Timestamp;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -83,6 +83,57 @@ pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     Ok(set.items.iter().filter(|item| stale.holds(&view, item.ix)).count())
 }
 
+/// What a pipeline finds for an agent now, and how it stands with that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Survey {
+    /// What each stage did.
+    pub stages: Explanation,
+    /// Nodes it gives.
+    pub results: usize,
+    /// Of these, nodes that reach no prompt: not in use, or quarantined.
+    pub kept_away: usize,
+    /// Nodes the agent has never looked at.
+    pub never: usize,
+    /// Nodes it looked at before they were edited.
+    pub changed: usize,
+    /// Nodes it looked at too long ago.
+    pub old: usize,
+    /// Nodes it looked at not long ago, with those the pipeline itself leaves out for that.
+    pub fresh: usize,
+}
+
+/// Counts what an agent's pipeline finds.
+///
+/// # Errors
+/// What is wrong with the pipeline.
+pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
+    memory.store.settle();
+    let view = memory.store.view();
+    let pipeline = &definition.query.pipeline;
+    let (found, stages) = ran(memory, definition, &view, pipeline)?;
+    let stale = Staleness::of(definition, memory.now());
+    let (mut survey, all) = (
+        Survey { stages, results: found.items.len(), kept_away: 0, never: 0, changed: 0, old: 0, fresh: 0 },
+        found.items.len(),
+    );
+    let readable: Vec<Ix> =
+        found.items.iter().map(|item| item.ix).filter(|&ix| may_be_read(&view, ix)).collect();
+    survey.kept_away = all - readable.len();
+    for ix in readable {
+        match stale.why(&view, ix) {
+            Some(Stale::Never) => survey.never += 1,
+            Some(Stale::Changed) => survey.changed += 1,
+            Some(Stale::Old) => survey.old += 1,
+            None => survey.fresh += 1,
+        }
+    }
+    if pipeline.not_visited(&definition.name).is_some() {
+        let whatever = query(memory, definition, &view, &pipeline.unvisited(&definition.name))?;
+        survey.fresh = whatever.items.iter().filter(|item| !stale.holds(&view, item.ix)).count();
+    }
+    Ok(survey)
+}
+
 /// Whether an agent has something to do, and some of that is among these nodes.
 pub(in crate::agent) fn stale_among(
     memory: &Memory,
@@ -93,10 +144,15 @@ pub(in crate::agent) fn stale_among(
     let view = memory.store.view();
     let set = query(memory, definition, &view, &definition.query.pipeline)?;
     let stale = Staleness::of(definition, memory.now());
-    let found: Vec<Ix> = set.items.iter().map(|item| item.ix).filter(|&ix| stale.holds(&view, ix)).collect();
+    let found: Vec<(Ix, Stale)> =
+        set.items.iter().filter_map(|item| Some((item.ix, stale.why(&view, item.ix)?))).collect();
     let enough = set.items.len() >= definition.query.min_results.max(1)
         && found.len() >= definition.freshness.min_stale.max(1);
-    Ok(enough && found.iter().any(|&ix| view.id(ix).is_some_and(|id| nodes.contains(&id))))
+    // What was looked at since it changed is not new again when time has passed.
+    let news = |(ix, why): &(Ix, Stale)| {
+        !matches!(why, Stale::Old) && view.id(*ix).is_some_and(|id| nodes.contains(&id))
+    };
+    Ok(enough && found.iter().any(news))
 }
 
 /// As [`backlog`], when it is quick to tell: what must search or walk the graph is counted when the agent
@@ -108,11 +164,19 @@ pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Option<usize
 
 /// Runs a pipeline and leaves out what reaches no prompt.
 fn query(memory: &Memory, definition: &Definition, view: &View, pipeline: &Pipeline) -> Result<ResultSet> {
-    let revisit_on_change = definition.freshness.revisit_on_change;
-    let sources = Sources { revisit_on_change, quarantined: false, ..memory.sources(view) };
-    let (mut set, _) = pipeline.run(&sources)?;
+    let (mut set, _) = ran(memory, definition, view, pipeline)?;
     set.items.retain(|item| may_be_read(view, item.ix));
     Ok(set)
+}
+
+fn ran(
+    memory: &Memory,
+    definition: &Definition,
+    view: &View,
+    pipeline: &Pipeline,
+) -> Result<(ResultSet, Explanation)> {
+    let revisit_on_change = definition.freshness.revisit_on_change;
+    pipeline.run(&Sources { revisit_on_change, quarantined: false, ..memory.sources(view) })
 }
 
 fn only(view: &View, id: NodeId) -> Result<ResultSet> {
@@ -143,10 +207,23 @@ impl<'a> Staleness<'a> {
     }
 
     fn holds(&self, view: &View, ix: Ix) -> bool {
-        let Some(visit) = view.visit(&self.definition.name, ix) else { return true };
-        let changed = self.definition.freshness.revisit_on_change && view.version(ix) > visit.version;
-        changed || self.since.is_some_and(|since| visit.at <= since)
+        self.why(view, ix).is_some()
     }
+
+    fn why(&self, view: &View, ix: Ix) -> Option<Stale> {
+        let Some(visit) = view.visit(&self.definition.name, ix) else { return Some(Stale::Never) };
+        if self.definition.freshness.revisit_on_change && view.version(ix) > visit.version {
+            return Some(Stale::Changed);
+        }
+        self.since.is_some_and(|since| visit.at <= since).then_some(Stale::Old)
+    }
+}
+
+/// Why a node is stale.
+enum Stale {
+    Never,
+    Changed,
+    Old,
 }
 
 /// The handles of a prompt, in the order they are given out.

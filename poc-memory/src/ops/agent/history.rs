@@ -33,7 +33,7 @@ pub(crate) struct Runs {
 
 /// One run.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-struct Row {
+pub(super) struct Row {
     run: RunId,
     agent: String,
     /// What made it run: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
@@ -119,7 +119,7 @@ fn count(run: &Run, state: ActionState) -> usize {
     run.actions.iter().filter(|action| action.state == state).count()
 }
 
-fn row(run: Run) -> Row {
+pub(super) fn row(run: Run) -> Row {
     let applied = run.applied().count();
     Row {
         run: run.id,
@@ -140,5 +140,16 @@ fn row(run: Run) -> Row {
         tokens_in: run.tokens_in,
         tokens_out: run.tokens_out,
         cost: run.cost,
+    }
+}
+
+impl Row {
+    /// In a line, without its agent.
+    pub(super) fn line(&self) -> String {
+        let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+        let again = if self.rerun_of.is_some() { ", again" } else { "" };
+        let cost = self.cost.map_or_else(String::new, |cost| format!(", ${cost:.4}"));
+        let message = self.message.as_ref().map_or_else(String::new, |message| format!(": {message}"));
+        format!("{} {}{reason}{again}{cost}{message}", minute(Some(self.started)), self.status)
     }
 }

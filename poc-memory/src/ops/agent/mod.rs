@@ -3,6 +3,7 @@
 mod apply;
 mod check;
 mod diff;
+mod explain;
 mod history;
 mod inspect;
 mod list;
@@ -19,6 +20,7 @@ pub(super) mod undo;
 pub(crate) use apply::Apply;
 pub(crate) use check::Check;
 pub(crate) use diff::Diff;
+pub(crate) use explain::Explain;
 pub(crate) use history::History;
 pub(crate) use inspect::Inspect;
 pub(crate) use list::List;

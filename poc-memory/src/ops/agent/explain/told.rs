@@ -1,0 +1,136 @@
+//! The answer of `agent explain`, for people.
+
+use super::{Allowed, Asked, Costs, Explained, Finds, May, Obstacle};
+use crate::ops::text::{counted, minute, problem};
+use std::fmt::Write as _;
+
+impl Explained {
+    pub(super) fn text(&self) -> String {
+        let agent = &self.agent;
+        let verdict = if self.would_run { "would run now" } else { "would not run now" };
+        let mut text = format!("{}: {verdict}\n", agent.name);
+        for Obstacle { reason, why } in &self.obstacles {
+            let _ = writeln!(text, "  {reason}: {why}");
+        }
+        let next = agent.next.map_or_else(|| "never by itself".to_owned(), |next| minute(Some(next)));
+        let schedule = agent.schedule.as_deref().unwrap_or("-");
+        let next = if schedule == "on-change" { "when notes change".to_owned() } else { next };
+        let _ = writeln!(text, "\nschedule   {schedule}; next: {next}");
+        if let Some(rerun) = &agent.rerun {
+            let _ = writeln!(text, "           {rerun}");
+        }
+        if let Some(finds) = &self.finds {
+            finds.tell(&mut text);
+        }
+        if let Some(may) = &self.may {
+            may.tell(&mut text);
+        }
+        if let Some(costs) = &self.costs {
+            costs.tell(&mut text);
+        }
+        let pause = match self.pause_after {
+            0 => String::new(),
+            after => format!(" (at {after} it rests)"),
+        };
+        let _ = writeln!(text, "past       {} failed in a row{pause}", self.failures);
+        for run in &self.past {
+            let _ = writeln!(text, "           {}", run.line());
+        }
+        text.extend(agent.errors.iter().map(problem));
+        text
+    }
+}
+
+impl Finds {
+    fn tell(&self, text: &mut String) {
+        let _ = writeln!(text, "pipeline   {}\n", self.pipeline);
+        text.push_str(&self.stages.to_string());
+        let stale = self.never + self.changed + self.old;
+        let _ = writeln!(
+            text,
+            "\nstale      {stale}: {} never looked at, {} edited since, {} looked at too long ago",
+            self.never, self.changed, self.old
+        );
+        let window = match &self.window {
+            Some(window) => format!("for {window}"),
+            None => "until it changes".to_owned(),
+        };
+        let _ = writeln!(text, "           {} fresh (a visit counts {window})", self.fresh);
+        if self.kept_away > 0 {
+            let _ = writeln!(text, "           {} kept away from agents", self.kept_away);
+        }
+        let _ = writeln!(
+            text,
+            "           a run takes {} at most, and needs {} of which {} stale",
+            self.max_results,
+            counted(self.min_results as u64, "result"),
+            if self.min_stale == 1 { "1 is".to_owned() } else { format!("{} are", self.min_stale) },
+        );
+    }
+}
+
+impl May {
+    fn tell(&self, text: &mut String) {
+        let action = |allowed: &Allowed| {
+            let proposed = if allowed.proposed { ", for a person to decide" } else { "" };
+            format!("{} (at most {}{proposed})", allowed.action, allowed.max)
+        };
+        let actions: Vec<String> = self.actions.iter().map(action).collect();
+        let _ = writeln!(text, "may        {}; {} in all", actions.join(", "), self.max_actions);
+        if self.mode != "apply" {
+            let _ = writeln!(text, "           mode: {}", self.mode);
+        }
+        if !self.protect.is_empty() {
+            let protect: Vec<String> = self.protect.iter().map(|filter| format!("`{filter}`")).collect();
+            let _ = writeln!(
+                text,
+                "           only to be linked: {} ({} of the next prompt)",
+                protect.join(", "),
+                counted(self.protected as u64, "note")
+            );
+        }
+    }
+}
+
+impl Costs {
+    fn tell(&self, text: &mut String) {
+        let asked = |model: &Asked| match (&model.missing, model.prices) {
+            (Some(missing), _) => format!("{} (cannot be called: {missing})", model.name),
+            (None, Some((input, output))) => format!("{} (${input} in, ${output} out a million)", model.name),
+            (None, None) => model.name.clone(),
+        };
+        let models: Vec<String> = self.models.iter().map(asked).collect();
+        let _ = writeln!(text, "model      {}", models.join(", else "));
+        let most = self.most_usd.filter(|most| *most > 0.0);
+        let most = most.map_or_else(
+            || "costs nothing that is known".to_owned(),
+            |most| format!("takes ${most:.4} a call at most"),
+        );
+        let cut = if self.cut > 0 { format!(", {} cut", self.cut) } else { String::new() };
+        let _ = match self.notes {
+            0 => writeln!(text, "next run   nothing to ask about"),
+            notes => writeln!(
+                text,
+                "next run   {}{cut}, about {} tokens; {most}",
+                counted(notes as u64, "note"),
+                self.tokens
+            ),
+        };
+        let runs = match self.max_runs_per_day {
+            0 => self.runs_today.to_string(),
+            most => format!("{} of {most}", self.runs_today),
+        };
+        let mut money = format!("${:.4}", self.usd_today);
+        if let Some(most) = self.max_usd_per_day {
+            let _ = write!(money, " of ${most:.4}");
+        }
+        if let Some(most) = self.max_usd_per_run {
+            let _ = write!(money, ", ${most:.4} a run");
+        }
+        let _ = writeln!(
+            text,
+            "today      {runs} runs, {money}; all agents ${:.4} of ${:.4}",
+            self.usd_today_of_all, self.max_usd_per_day_of_all
+        );
+    }
+}
