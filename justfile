@@ -50,7 +50,7 @@ conformance-mcp:
 
 # Write REFERENCE.md and the tables of ARCHITECTURE.md anew after a change of the language.
 bless:
-    POC_MEMORY_BLESS=1 cargo test --release -p poc-memory --lib query::tests::generated
+    POC_MEMORY_BLESS=1 cargo test --release -p poc-memory --lib ops::tests::generated
 
 # Rewrite inline snapshots after a wanted change of output (needs `cargo install cargo-insta`).
 snapshots:

@@ -99,6 +99,8 @@ const SESSION: &[&[&str]] = &[
     &["agent", "test"],
     &["agent", "test", "linker"],
     &["agent", "run", "linker", "--dry-run", "--record"],
+    &["agent", "reload"],
+    &["agent", "schema"],
     &["agent", "run", "linker", "--dry-run"],
     &["agent", "run", "linker"],
     &["agent", "run", "linker"],

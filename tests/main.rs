@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails; clippy.toml allows it only in functions marked as tests"
 )]
 
+mod agent_files;
 mod agents;
 mod bad_input;
 mod both_ways;

@@ -1,8 +1,10 @@
 //! Agent files that come, break, mend and go while the daemon runs, and while it does not.
 
-use crate::support::World;
+use crate::support::{PATIENCE, World};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 use std::time::Duration;
 
 const GOOD: &str = r#"description = "new here"
@@ -69,30 +71,123 @@ fn a_file_changed_while_no_daemon_ran_is_seen_at_the_next_start() {
     assert_eq!(state(&world.json(&["agent", "list"]), "new"), "absent");
 }
 
-/// The ways editors save: rename over, truncate and write, write beside and rename with a backup.
+/// The ways editors save: truncate and write, write beside and rename over, rename away and write anew,
+/// append. 400 saves, 25 in a row as fast as they go, each row of another way.
 #[test]
 fn every_way_of_saving_takes_effect() {
     let mut world = World::new();
     world.run(&["init"]);
     let file = world.write("agents/new.toml", GOOD);
     world.start_daemon();
-    for round in 0..6 {
-        let wanted = format!("round {round}");
-        let text = GOOD.replace("new here", &wanted);
-        match round % 3 {
-            0 => fs::write(&file, text).unwrap(),
-            1 => {
-                let beside = world.write("agents/.new.toml.swp", &text);
-                fs::rename(beside, &file).unwrap();
-            }
-            _ => {
-                fs::rename(&file, world.home().join("agents/new.toml~")).unwrap();
-                fs::write(&file, text).unwrap();
-                fs::remove_file(world.home().join("agents/new.toml~")).unwrap();
+    for round in 0..16 {
+        let last = format!("round {round} save 24");
+        for save in 0..25 {
+            let text = GOOD.replace("new here", &format!("round {round} save {save}"));
+            match round % 4 {
+                0 => fs::write(&file, text).unwrap(),
+                1 => {
+                    let beside = world.write("agents/.new.toml.swp", &text);
+                    fs::rename(beside, &file).unwrap();
+                }
+                2 => {
+                    fs::rename(&file, world.home().join("agents/new.toml~")).unwrap();
+                    fs::write(&file, text).unwrap();
+                    fs::remove_file(world.home().join("agents/new.toml~")).unwrap();
+                }
+                _ => {
+                    fs::write(&file, "").unwrap();
+                    let mut open = fs::OpenOptions::new().append(true).open(&file).unwrap();
+                    text.split_inclusive('\n').for_each(|line| open.write_all(line.as_bytes()).unwrap());
+                }
             }
         }
-        world.until(PROMPT, &["agent", "show", "new"], |agent| agent.to_string().contains(&wanted));
+        let shown = world.until(PROMPT, &["agent", "show", "new"], |agent| agent.to_string().contains(&last));
+        assert_eq!(shown["agent"]["state"], "on-demand", "{shown:#}");
     }
+}
+
+/// No event tells of an edit behind a link that leads out of the folder: the regular look finds it.
+#[test]
+fn an_edit_behind_a_link_takes_effect_at_the_next_look() {
+    let mut world = World::new();
+    world.run(&["init"]);
+    world.write("config.toml", "[daemon]\nreload-poll = \"1s\"\n");
+    let target = world.write("elsewhere/new.toml", GOOD);
+    std::os::unix::fs::symlink(&target, world.home().join("agents/new.toml")).unwrap();
+    world.start_daemon();
+    assert_eq!(state(&world.json(&["agent", "list"]), "new"), "on-demand");
+    fs::write(&target, GOOD.replace("new here", "behind the link")).unwrap();
+    world.until(Duration::from_secs(10), &["agent", "show", "new"], |agent| {
+        agent.to_string().contains("behind the link")
+    });
+}
+
+#[test]
+fn a_bad_template_keeps_the_last_good_one_also_across_a_restart() {
+    let mut world = World::new();
+    world.run(&["init"]);
+    let prompt = world.write("prompts/new.md", "As it was: {{ NODES }}\n");
+    world.write("agents/new.toml", &GOOD.replace("inline = \"{{ NODES }}\"", "template = \"new.md\""));
+    world.start_daemon();
+    fs::write(&prompt, "As it is: {{ NODES | shout }}\n").unwrap();
+    let list = world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "last-good");
+    let error = agent(&list, "new").unwrap()["error"].to_string();
+    assert!(error.contains("prompts/new.md:1:21") && error.contains("shout"), "{error}");
+    let keeps = |world: &World| {
+        let shown = world.json(&["agent", "show", "new"]);
+        assert_eq!(
+            (&shown["agent"]["state"], &shown["definition"]["prompt"]),
+            (&"last-good".into(), &"As it was: {{ NODES }}\n".into())
+        );
+    };
+    keeps(&world);
+    world.stop_daemon();
+    keeps(&world);
+    world.start_daemon();
+    keeps(&world);
+    // An edit of a template checks the agents that use it.
+    fs::write(&prompt, "As it is now: {{ NODES }}\n").unwrap();
+    world.until(PROMPT, &["agent", "show", "new"], |agent| agent.to_string().contains("As it is now"));
+}
+
+/// A model that answers when the file `answer` is there.
+const SLOW: &str = "[models.slow]\nprovider = \"slow\"\nid = \"x\"\n[providers.slow]\nkind = \"command\"\n\
+    command = [\"sh\", \"-c\", \"while [ -d HOME -a ! -e HOME/answer ]; do sleep 0.1; done; printf '{\\\"notes\\\":\\\"\\\",\\\"link-add\\\":[]}'\"]\n";
+
+#[test]
+fn a_run_in_flight_keeps_the_definition_it_began_with() {
+    let mut world = World::new();
+    world.write("config.toml", &SLOW.replace("HOME", world.home().to_str().unwrap()));
+    world.json(&["insert", "--title", "One", "--body", "A session.", "--type", "episodic"]);
+    let prompt = world.write("prompts/slow.md", "Before the edit: {{ NODES }}\n");
+    let text =
+        GOOD.replace("inline = \"{{ NODES }}\"", "template = \"slow.md\"").replace("\"default\"", "\"slow\"");
+    let file = world.write("agents/slow.toml", &text);
+    world.start_daemon();
+    let run = world
+        .command("poc-memory")
+        .args(["--json", "agent", "run", "slow"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    world.until(PATIENCE, &["daemon", "status"], |status| status["running"].to_string().contains("slow"));
+    let shown = |world: &World| world.json(&["agent", "show", "slow"])["definition"]["fingerprint"].clone();
+    let before = shown(&world);
+    fs::write(&prompt, "After the edit: {{ NODES }}\n").unwrap();
+    fs::write(&file, text.replace("new here", "edited").replace("limit:5", "limit:4")).unwrap();
+    world.until(PROMPT, &["agent", "show", "slow"], |agent| {
+        let agent = agent.to_string();
+        agent.contains("edited") && agent.contains("After the edit")
+    });
+    world.write("answer", "");
+    let answer: Value = serde_json::from_slice(&run.wait_with_output().unwrap().stdout).unwrap();
+    let first = world.json(&["agent", "inspect", answer["run"].as_str().unwrap()]);
+    assert_eq!(first["fingerprint"], before, "{first:#}");
+    assert!(first["prompt"].as_str().unwrap().contains("Before the edit"), "{first:#}");
+    let next = world.json(&["agent", "run", "slow", "--force"]);
+    let next = world.json(&["agent", "inspect", next["run"].as_str().unwrap()]);
+    assert_eq!(next["fingerprint"], shown(&world));
+    assert!(next["prompt"].as_str().unwrap().contains("After the edit"), "{next:#}");
 }
 
 #[test]

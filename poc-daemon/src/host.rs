@@ -2,11 +2,12 @@
 
 use crate::serve::rest::MCP_PATH;
 use crate::shared::Shared;
+use crate::watch;
 use poc_memory::agent::model::{Models, Stop};
 use poc_memory::agent::pause::Paused;
 use poc_memory::agent::places::Places;
 use poc_memory::agent::schedule::local_zone;
-use poc_memory::agent::{Catalog, agenda, ledger};
+use poc_memory::agent::{Catalog, Change, agenda, ledger};
 use poc_memory::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host};
 use std::collections::BTreeMap;
@@ -15,6 +16,10 @@ use std::sync::Arc;
 impl Host for Shared {
     fn catalog(&self) -> Result<Arc<Catalog>> {
         Ok(self.catalog.load_full())
+    }
+
+    fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)> {
+        watch::reload(self)
     }
 
     fn calls(&self) -> Stop {

@@ -14,7 +14,7 @@ use debounce::{Debounce, Open};
 use notify::RecommendedWatcher;
 use parking_lot::Mutex;
 use places::Places;
-use poc_memory::agent::{Catalog, Look};
+use poc_memory::agent::{Catalog, Change, Look};
 use poc_memory::config::Config;
 use poc_memory::error::Result;
 use poc_memory::query::Names;
@@ -45,7 +45,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
                     look(&shared, false)
                 });
                 let open = match looked.await {
-                    Ok(Ok((open, _))) => open,
+                    Ok(Ok(looked)) => looked.open,
                     Ok(Err(error)) => {
                         tracing::error!("agents cannot be read: {error}");
                         Open::default()
@@ -62,10 +62,25 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 }
 
 /// Reads agents and prompts anew, now, and believes what it sees. Blocks while it reads.
-pub(crate) fn reload(shared: &Shared) -> Result<()> {
-    let (_, catalog) = look(shared, true)?;
+pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<Change>)> {
+    let Looked { catalog, news, .. } = look(shared, true)?;
     tracing::info!(agents = catalog.agents.len(), "reloaded");
-    Ok(())
+    let change = |news| match news {
+        News::Added(agent) => Some(Change::Added(agent)),
+        News::Changed(agent) => Some(Change::Changed(agent)),
+        News::Mended(agent) => Some(Change::Mended(agent)),
+        News::Retired(agent) => Some(Change::Retired(agent)),
+        // What is wrong stands in the catalog.
+        News::Broken(..) | News::Problem(_) | News::Solved(_) => None,
+    };
+    Ok((catalog, news.into_iter().filter_map(change).collect()))
+}
+
+/// What came of a look.
+struct Looked {
+    catalog: Arc<Catalog>,
+    news: Vec<News>,
+    open: Open,
 }
 
 /// The watched folders.
@@ -111,27 +126,27 @@ impl Watching {
 }
 
 /// Reads everything and shows what it comes to.
-fn look(shared: &Shared, sure: bool) -> Result<(Open, Arc<Catalog>)> {
+fn look(shared: &Shared, sure: bool) -> Result<Looked> {
     let mut settling = shared.settling.lock();
     // First: agents may name the pipelines saved there.
     let settings = settings(shared);
-    let looked = Look::new(&shared.memory, sure)?;
+    let shown = shared.catalog.load_full();
+    let looked = Look::again(&shared.memory, sure, &shown)?;
     let found =
         Found { catalog: looked.catalog.clone(), folder: shared.memory.paths.agents().is_dir(), settings };
-    let shown = shared.catalog.load_full();
     let Settled { catalog, news, open } = settling.settle(&shown, found, sure, Instant::now());
     looked.remember(&shared.memory, &catalog)?;
     if sure || !news.is_empty() {
         shared.state.lock().reloaded = Some(shared.memory.now());
     }
     if news.is_empty() {
-        return Ok((open, shown));
+        return Ok(Looked { catalog: shown, news, open });
     }
     let catalog = Arc::new(catalog);
     shared.catalog.store(catalog.clone());
     shared.wake.notify_one();
     news.iter().for_each(tell);
-    Ok((open, catalog))
+    Ok(Looked { catalog, news, open })
 }
 
 /// Takes over the saved pipelines of the settings as they stand in the file now; says what is

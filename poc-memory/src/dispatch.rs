@@ -1,9 +1,9 @@
 //! Where a request is run: by the daemon when one runs, else in this process. The request and the
 //! answer are the same values both ways.
 
-use crate::agent::Catalog;
 use crate::agent::model::{Models, Stop};
 use crate::agent::places::Places;
+use crate::agent::{Catalog, Change, Look};
 use crate::chance::SystemChance;
 use crate::client::Client;
 use crate::config::Config;
@@ -123,6 +123,12 @@ impl Host for InProcess {
         }
         let catalog = Arc::new(Catalog::load(&self.memory)?);
         Ok(self.catalog.get_or_init(|| catalog).clone())
+    }
+
+    fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)> {
+        let look = Look::new(&self.memory, true)?;
+        look.remember(&self.memory, &look.catalog)?;
+        Ok((Arc::new(look.catalog.clone()), look.changes()))
     }
 
     fn calls(&self) -> Stop {

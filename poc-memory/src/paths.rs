@@ -164,6 +164,11 @@ impl Paths {
         self.config.join("prompts")
     }
 
+    /// The JSON Schema of agent files, where their first line has editors look for it.
+    pub fn agent_schema(&self) -> PathBuf {
+        self.config.join("schema").join("agent.json")
+    }
+
     /// The store.
     pub fn store(&self) -> PathBuf {
         self.store.clone()

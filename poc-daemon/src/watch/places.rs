@@ -76,6 +76,8 @@ fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
 mod tests {
     use super::*;
     use notify::event::{AccessKind, CreateKind, Flag, MetadataKind, ModifyKind, RemoveKind, RenameMode};
+    use std::sync::mpsc;
+    use std::time::Duration;
 
     #[test]
     fn only_changes_of_what_is_ours_concern_us() {
@@ -118,5 +120,90 @@ mod tests {
         assert!(places.watch(&mut watcher).is_empty());
         std::fs::remove_dir(paths.agents()).unwrap();
         assert!(places.watch(&mut watcher).is_empty());
+    }
+
+    /// A folder that is watched, and what of its events concerns us.
+    fn watched(paths: &Paths) -> (RecommendedWatcher, mpsc::Receiver<Event>) {
+        for folder in [paths.agents(), paths.prompts()] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        let places = Places::of(paths);
+        let (send, receive) = mpsc::channel();
+        let ours = places.clone();
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            if let Ok(event) = event
+                && ours.concerns(&event)
+            {
+                send.send(event).ok();
+            }
+        })
+        .unwrap();
+        assert!(places.watch(&mut watcher).is_empty());
+        (watcher, receive)
+    }
+
+    /// Long enough for any machine.
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_reader_is_no_reason_to_look() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(home.path());
+        let file = paths.agents().join("linker.toml");
+        std::fs::create_dir_all(paths.agents()).unwrap();
+        std::fs::write(&file, "x").unwrap();
+        let (_watcher, events) = watched(&paths);
+        for _ in 0..400 {
+            std::fs::read_to_string(&file).unwrap();
+            std::fs::read_dir(paths.agents()).unwrap().count();
+        }
+        // Events come in their order: when this one is here, all of the readers have been.
+        let other = paths.agents().join("other.toml");
+        std::fs::write(&other, "x").unwrap();
+        let first = events.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(first.paths, [other]);
+    }
+
+    /// None of 400 saves goes unseen, whatever way an editor has, and no watch is left behind by one.
+    #[test]
+    fn every_save_is_a_reason_to_look() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(home.path());
+        let (_watcher, events) = watched(&paths);
+        let (file, beside) = (paths.agents().join("linker.toml"), paths.agents().join(".linker.toml.swp"));
+        let backup = paths.agents().join("linker.toml~");
+        std::fs::write(&file, "x").unwrap();
+        for round in 0..400 {
+            // What the save before still had to tell; one that comes later is of the same file.
+            while events.try_recv().is_ok() {}
+            match round % 4 {
+                0 => std::fs::write(&file, round.to_string()).unwrap(),
+                1 => {
+                    std::fs::write(&beside, round.to_string()).unwrap();
+                    std::fs::rename(&beside, &file).unwrap();
+                }
+                2 => {
+                    std::fs::rename(&file, &backup).unwrap();
+                    std::fs::write(&file, round.to_string()).unwrap();
+                    std::fs::remove_file(&backup).unwrap();
+                }
+                _ => {
+                    let mut open = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
+                    std::io::Write::write_all(&mut open, b"more").unwrap();
+                }
+            }
+            // A mark behind it: by then what the save had to tell is told.
+            let mark = paths.agents().join(format!("mark{round}.toml"));
+            std::fs::write(&mark, "x").unwrap();
+            let mut seen = false;
+            loop {
+                let event = events.recv_timeout(PATIENCE).unwrap();
+                seen |= event.paths.contains(&file);
+                if event.paths.contains(&mark) {
+                    break;
+                }
+            }
+            assert!(seen, "save {round} went unseen");
+        }
     }
 }

@@ -10,11 +10,14 @@ use super::{Context, Definition};
 use crate::embedded;
 use crate::error::{Error, Result};
 use crate::memory::Memory;
+use crate::query::Names;
 use crate::time::Timestamp;
 use folder::Folder;
+pub(super) use folder::template;
 pub use memo::GRACE;
 use memo::{Birth, Good, Memo, Memos};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How an agent's file stands.
@@ -80,6 +83,19 @@ impl Entry {
     }
 }
 
+/// How an agent differs from before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there.
+    Added(String),
+    /// Its definition is another.
+    Changed(String),
+    /// Its file was broken, and is as it was before.
+    Mended(String),
+    /// It is no longer there.
+    Retired(String),
+}
+
 /// Every agent file of the profile.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
@@ -107,10 +123,44 @@ impl Look {
     /// # Errors
     /// Only the store's: whatever is wrong with files is told in the catalog.
     pub fn new(memory: &Memory, sure: bool) -> Result<Look> {
+        Look::again(memory, sure, &Catalog::default())
+    }
+
+    /// As [`Look::new`], for whoever has looked before: what has not changed since is not read anew.
+    ///
+    /// # Errors
+    /// Only the store's.
+    pub fn again(memory: &Memory, sure: bool, shown: &Catalog) -> Result<Look> {
         let before = memo::all(memory)?;
-        let mut after = before.clone();
-        let catalog = Catalog::from(memory, &mut after, sure);
-        Ok(Look { catalog, before, after })
+        let (names, prompts) = (memory.names.load_full(), memory.paths.prompts());
+        let mut files = Files { memory, names, prompts, shown, memos: before.clone(), sure };
+        let catalog = files.catalog();
+        Ok(Look { catalog, before, after: files.memos })
+    }
+
+    /// How the agents differ from what was remembered of them.
+    pub fn changes(&self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for name in self
+            .catalog
+            .agents
+            .iter()
+            .filter(|(_, entry)| entry.state == EntryState::Ok)
+            .map(|(name, _)| name)
+        {
+            let good = |memos: &Memos| memos.get(name).and_then(|memo| memo.good.clone());
+            match self.before.get(name) {
+                Some(before) if before.retired.is_none() => {
+                    let changed = good(&self.before) != good(&self.after);
+                    changes.extend(changed.then(|| Change::Changed(name.clone())));
+                }
+                _ => changes.push(Change::Added(name.clone())),
+            }
+        }
+        let gone =
+            |(name, memo): &(&String, &Memo)| memo.is_there() && !self.catalog.agents.contains_key(*name);
+        changes.extend(self.before.iter().filter(gone).map(|(name, _)| Change::Retired(name.clone())));
+        changes
     }
 
     /// Remembers what changed, but for agents that are shown otherwise than they looked. The store is
@@ -147,31 +197,6 @@ impl Catalog {
         Ok(Look::new(memory, false)?.catalog)
     }
 
-    fn from(memory: &Memory, memos: &mut Memos, sure: bool) -> Catalog {
-        let mut catalog = Catalog::from_folder(memory, memos, sure);
-        catalog.problems.extend(memory.names.load().problems().iter().map(Error::line));
-        catalog
-    }
-
-    fn from_folder(memory: &Memory, memos: &mut Memos, sure: bool) -> Catalog {
-        match folder::read(&memory.paths.agents()) {
-            Folder::Read(files) => from_files(memory, memos, files, sure),
-            Folder::Missing if !memos.values().any(Memo::is_present_file) => {
-                let mut catalog = from_files(memory, memos, BTreeMap::new(), sure);
-                for missing in [memory.paths.agents(), memory.paths.prompts()] {
-                    catalog.problems.extend(folder::create(&missing).err());
-                }
-                catalog
-            }
-            Folder::Missing => {
-                let name = memory.paths.agents();
-                let gone = format!("the folder `{}` is gone; its agents go on as last read", name.display());
-                from_memos(memory, memos, gone)
-            }
-            Folder::Unreadable(problem) => from_memos(memory, memos, problem),
-        }
-    }
-
     /// The agent with a name, ready to run.
     pub fn get(&self, name: &str) -> Result<&Arc<Definition>> {
         let entry = self.entry(name)?;
@@ -203,78 +228,126 @@ pub(super) fn quoted(memory: &Memory, name: &str) -> Result<String> {
     folder::quoted(&memory.paths.agents(), name)
 }
 
-/// The catalog of the files that are there, and of bundled agents that have none.
-fn from_files(
-    memory: &Memory,
-    memos: &mut Memos,
-    files: BTreeMap<String, Result<String, Error>>,
+/// The files of agents and prompts, looked at.
+struct Files<'a> {
+    memory: &'a Memory,
+    names: Arc<Names>,
+    prompts: PathBuf,
+    /// What an earlier look has shown.
+    shown: &'a Catalog,
+    memos: Memos,
     sure: bool,
-) -> Catalog {
-    let mut catalog = Catalog::default();
-    let missing = memos.iter_mut().filter(|(name, _)| !files.contains_key(*name));
-    missing.for_each(|(_, memo)| memo.miss(memory.now(), sure));
-    let bundled: Vec<(String, &str)> = embedded::agents()
-        .iter()
-        .filter_map(|(file, text)| Some((file.strip_suffix(".toml")?.to_owned(), *text)))
-        .filter(|(name, _)| !files.contains_key(name))
-        .filter(|(name, _)| memos.get(name).is_none_or(|memo| memo.birth == Birth::Bundled))
-        .collect();
-    for (name, text) in files {
-        let entry = load(memory, memos, &name, text, Birth::File);
-        catalog.agents.insert(name, entry);
-    }
-    for (name, text) in bundled {
-        let entry = load(memory, memos, &name, Ok(text.to_owned()), Birth::Bundled);
-        catalog.agents.insert(name, entry);
-    }
-    catalog
 }
 
-/// The catalog of what is remembered, when the folder cannot be read.
-fn from_memos(memory: &Memory, memos: &mut Memos, problem: String) -> Catalog {
-    let remembered: Vec<(String, Good, Birth)> = memos
-        .iter()
-        .filter(|(_, memo)| memo.is_there())
-        .filter_map(|(name, memo)| Some((name.clone(), memo.good.clone()?, memo.birth)))
-        .collect();
-    let mut catalog = Catalog { agents: BTreeMap::new(), problems: vec![problem] };
-    for (name, good, birth) in remembered {
-        let entry = load(memory, memos, &name, Ok(good.source), birth);
-        catalog.agents.insert(name, entry);
+impl Files<'_> {
+    fn catalog(&mut self) -> Catalog {
+        let mut catalog = self.in_folder();
+        catalog.problems.extend(self.names.problems().iter().map(Error::line));
+        catalog
     }
-    catalog
-}
 
-/// One agent: its text if that is good, else its last good version.
-fn load(memory: &Memory, memos: &mut Memos, name: &str, text: Result<String, Error>, birth: Birth) -> Entry {
-    let now = memory.now();
-    let memo = memos.entry(name.to_owned()).or_insert_with(|| Memo::seen(now, birth));
-    memo.meet(now, birth);
-    let since = memo.since;
-    let (prompts, names) = (memory.paths.prompts(), memory.names.load_full());
-    let parsed = text.map_err(|error| vec![error]).and_then(|text| {
-        let template = |template: &str| folder::template(&prompts, template);
-        let context = Context { config: &memory.config, names: &names, template: &template };
-        Definition::parse(name, &format!("agents/{name}.toml"), &text, &context)
-    });
-    let errors = match parsed {
-        Ok(definition) => {
-            let before = memo.good.as_ref().filter(|good| good.source != definition.source);
-            let before = before.and_then(|good| good.parse(name, &memory.config));
-            if before.is_some_and(|before| timing(&before) != timing(&definition)) {
-                // Slots the new schedule would have had are not missed ones.
-                memo.since = now;
+    fn in_folder(&mut self) -> Catalog {
+        let folder = self.memory.paths.agents();
+        match folder::read(&folder) {
+            Folder::Read(files) => self.read(files),
+            Folder::Missing if !self.memos.values().any(Memo::is_present_file) => {
+                let mut catalog = self.read(BTreeMap::new());
+                for missing in [&folder, &self.prompts] {
+                    catalog.problems.extend(folder::create(missing).err());
+                }
+                catalog
             }
-            let since = memo.since;
-            memo.good = Some(Good::of(&definition, &names));
-            let definition = Some(Arc::new(definition));
-            return Entry { definition, state: EntryState::Ok, errors: Vec::new(), since };
+            Folder::Missing => self.remembered(format!(
+                "the folder `{}` is gone; its agents go on as last read",
+                folder.display()
+            )),
+            Folder::Unreadable(problem) => self.remembered(problem),
         }
-        Err(errors) => errors,
-    };
-    let last_good = memo.good.as_ref().and_then(|good| good.parse(name, &memory.config));
-    let state = if last_good.is_some() { EntryState::LastGood } else { EntryState::Invalid };
-    Entry { definition: last_good.map(Arc::new), state, errors, since }
+    }
+
+    /// The catalog of the files that are there, and of bundled agents that have none.
+    fn read(&mut self, files: BTreeMap<String, Result<String, Error>>) -> Catalog {
+        let mut catalog = Catalog::default();
+        let missing = self.memos.iter_mut().filter(|(name, _)| !files.contains_key(*name));
+        missing.for_each(|(_, memo)| memo.miss(self.memory.now(), self.sure));
+        let bundled: Vec<(String, &str)> = embedded::agents()
+            .iter()
+            .filter_map(|(file, text)| Some((file.strip_suffix(".toml")?.to_owned(), *text)))
+            .filter(|(name, _)| !files.contains_key(name))
+            .filter(|(name, _)| self.memos.get(name).is_none_or(|memo| memo.birth == Birth::Bundled))
+            .collect();
+        for (name, text) in files {
+            let entry = self.load(&name, text, Birth::File);
+            catalog.agents.insert(name, entry);
+        }
+        for (name, text) in bundled {
+            let entry = self.load(&name, Ok(text.to_owned()), Birth::Bundled);
+            catalog.agents.insert(name, entry);
+        }
+        catalog
+    }
+
+    /// The catalog of what is remembered, when the folder cannot be read.
+    fn remembered(&mut self, problem: String) -> Catalog {
+        let remembered: Vec<(String, Good, Birth)> = self
+            .memos
+            .iter()
+            .filter(|(_, memo)| memo.is_there())
+            .filter_map(|(name, memo)| Some((name.clone(), memo.good.clone()?, memo.birth)))
+            .collect();
+        let mut catalog = Catalog { agents: BTreeMap::new(), problems: vec![problem] };
+        for (name, good, birth) in remembered {
+            let entry = self.load(&name, Ok(good.source), birth);
+            catalog.agents.insert(name, entry);
+        }
+        catalog
+    }
+
+    /// One agent: its text if that is good, else its last good version.
+    fn load(&mut self, name: &str, text: Result<String, Error>, birth: Birth) -> Entry {
+        let (now, config) = (self.memory.now(), &self.memory.config);
+        let parsed = text.map_err(|error| vec![error]).and_then(|text| self.definition(name, &text));
+        let memo = self.memos.entry(name.to_owned()).or_insert_with(|| Memo::seen(now, birth));
+        memo.meet(now, birth);
+        let errors = match parsed {
+            Ok(definition) => {
+                let before = memo.good.as_ref().filter(|good| good.source != definition.source);
+                let before = before.and_then(|good| good.parse(name, config));
+                if before.is_some_and(|before| timing(&before) != timing(&definition)) {
+                    // Slots the new schedule would have had are not missed ones.
+                    memo.since = now;
+                }
+                memo.good = Some(Good::of(&definition, &self.names));
+                let since = memo.since;
+                return Entry {
+                    definition: Some(definition),
+                    state: EntryState::Ok,
+                    errors: Vec::new(),
+                    since,
+                };
+            }
+            Err(errors) => errors,
+        };
+        let last_good = memo.good.as_ref().and_then(|good| good.parse(name, config));
+        let state = if last_good.is_some() { EntryState::LastGood } else { EntryState::Invalid };
+        Entry { definition: last_good.map(Arc::new), state, errors, since: memo.since }
+    }
+
+    /// What the text of an agent says: what was shown, when neither it nor a template has changed since.
+    fn definition(&self, name: &str, text: &str) -> Result<Arc<Definition>, Vec<Error>> {
+        let template = |file: &str| template(&self.prompts, file);
+        let shown = self.shown.agents.get(name).filter(|entry| entry.state == EntryState::Ok);
+        let shown = shown.and_then(|entry| entry.definition.as_ref());
+        if let Some(shown) = shown.filter(|shown| shown.source == text && shown.saved().next().is_none()) {
+            let own = shown.prompt.template.iter().map(|file| (file, &shown.prompt.text));
+            let mut templates = own.chain(&shown.prompt.includes);
+            if templates.all(|(file, text)| template(file).is_ok_and(|there| there == *text)) {
+                return Ok(shown.clone());
+            }
+        }
+        let context = Context { config: &self.memory.config, names: &self.names, template: &template };
+        Definition::parse(name, &format!("agents/{name}.toml"), text, &context).map(Arc::new)
+    }
 }
 
 /// What makes the slots of an agent.

@@ -76,7 +76,7 @@ pub(super) fn unpermitted(prompt: &Prompt, permitted: &[ActionKind]) -> Vec<Erro
 
 /// That a declared placeholder is a variable and is used.
 pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), Error> {
-    if !VARIABLES.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+    if !is_variable(name) {
         return Err(unknown_variable("placeholder", name));
     }
     if used.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)) {
@@ -89,14 +89,18 @@ pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), Error> {
 /// What is wrong with a variable that no placeholder declares.
 pub(super) fn undeclared(variable: &Variable) -> Error {
     let name = &variable.name;
-    let known = VARIABLES.iter().any(|known| *known == name.to_uppercase());
-    let error = if known {
+    let error = if is_variable(name) {
         Error::config(format!("the template uses `{name}`, which `prompt.placeholders` does not list"))
             .hint(format!("add \"{}\" to `prompt.placeholders`", name.to_uppercase()))
     } else {
         unknown_variable("variable", name)
     };
     error.at(variable.at.clone())
+}
+
+/// Whether a template may use a name: it is written in upper or in lower case.
+fn is_variable(name: &str) -> bool {
+    VARIABLES.iter().any(|known| *known == name || known.to_lowercase() == name)
 }
 
 fn unknown_variable(what: &str, name: &str) -> Error {
@@ -128,6 +132,9 @@ fn word_in_tag(text: &str, word: &str) -> Option<usize> {
 pub(super) fn model(name: &str, config: &Config) -> Option<Error> {
     if config.models.contains_key(name) {
         return None;
+    }
+    if name.trim().is_empty() {
+        return Some(Error::config("the name of the model is empty").hint("name one, such as `default`"));
     }
     let error = Error::config(format!("unknown model `{name}`"));
     Some(match similar::to(name, config.models.keys().map(String::as_str)) {

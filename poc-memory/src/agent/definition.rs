@@ -1,19 +1,28 @@
 //! An agent file as values: every key in its place, checked.
 
 mod file;
+pub mod keys;
 mod read;
+mod schema;
+mod syntax;
 mod test;
+mod text;
 
+pub(super) use read::place;
+pub use schema::schema;
 pub use test::{Expect, Quoted, Test};
 
 use super::check;
 use super::schedule::Schedule;
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::query::{Names, Pipeline};
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// Every default of an agent file.
+pub(super) const DEFAULTS: &str = include_str!("../../../defaults/agent.toml");
 
 /// A checked agent.
 #[derive(Clone, Debug)]
@@ -94,8 +103,12 @@ impl Mode {
 /// `[query]`.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// The pipeline.
+    /// The pipeline, with the values of its parameters.
     pub pipeline: Pipeline,
+    /// The same as it is written.
+    pub text: String,
+    /// Values of its parameters, by their names.
+    pub params: BTreeMap<String, String>,
     /// Fewer results than this skip the run.
     pub min_results: usize,
     /// Results beyond this are left for the next run.
@@ -282,15 +295,66 @@ impl Definition {
     /// What is probably not meant, though nothing keeps the agent from running.
     pub fn warnings(&self) -> Vec<Error> {
         let mut found = check::unpermitted(&self.prompt, &self.execution.actions);
-        found.extend(self.execution.schedule.warning().map(Error::config));
+        for error in &mut found {
+            // A template in the agent file stands where its text does.
+            let line_and_column = error.at.as_ref().map(|at| (at.file.is_some(), at.line, at.column));
+            if let Some((false, Some(line), Some(column))) = line_and_column {
+                let within = text::offset_of(&self.prompt.text, line, column);
+                error.at = Some(Box::new(self.at("prompt.inline", within)));
+            }
+        }
+        let schedule = self.execution.schedule.warning();
+        found.extend(schedule.map(|warning| Error::config(warning).at(self.at("execution.schedule", 0))));
         if !self.prompt.shows_nodes() {
             let error =
                 Error::config("the template does not show the nodes, so none of them counts as visited");
-            found.push(
-                error.hint("write `{{ NODES }}` in the template and add \"NODES\" to `prompt.placeholders`"),
-            );
+            let hint = "write `{{ NODES }}` in the template and add \"NODES\" to `prompt.placeholders`";
+            found.push(error.hint(hint).at(self.at("prompt.placeholders", 0)));
         }
         found
+    }
+
+    /// Where the value of a key stands in its file; of a text where so many of its characters in.
+    pub(crate) fn at(&self, path: &str, characters: usize) -> At {
+        let file = Some(format!("agents/{}.toml", self.name));
+        match place(&self.source, path) {
+            Some(value) => {
+                let offset = text::place(&self.source, value.start, characters);
+                At { file, ..At::offset(&self.source, offset) }
+            }
+            None => At { file, ..At::default() },
+        }
+    }
+
+    /// The same agent with other values for parameters of its pipeline.
+    ///
+    /// # Errors
+    /// `invalid_argument`, at the field `set`, when it has no such parameter or the pipeline does not take a
+    /// value.
+    pub fn with(&self, set: &BTreeMap<String, String>, names: &Names) -> Result<Definition> {
+        if set.is_empty() {
+            return Ok(self.clone());
+        }
+        let params = &self.query.params;
+        if let Some(unknown) = set.keys().find(|name| !params.contains_key(*name)) {
+            let agent = &self.name;
+            let error =
+                Error::invalid(format!("the agent `{agent}` has no parameter `{unknown}`")).field("set");
+            let known: Vec<String> = params.keys().map(|name| format!("`{name}`")).collect();
+            return Err(match crate::similar::to(unknown, params.keys().map(String::as_str)) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None if known.is_empty() => {
+                    error.hint("it has none; parameters stand under `[query.params]` of the agent's file")
+                }
+                None => error.hint(format!("it has {}", known.join(", "))),
+            });
+        }
+        let mut definition = self.clone();
+        definition.query.params.extend(set.clone());
+        let (text, values) = (&self.query.text, &definition.query.params);
+        definition.query.pipeline =
+            Pipeline::with_values(text, names, values).map_err(|error| error.field("set"))?;
+        Ok(definition)
     }
 
     /// The saved pipelines its own are made of.
@@ -372,6 +436,39 @@ impl Limits {
             ActionKind::Supersede => self.supersede_max,
         }
     }
+}
+
+/// Times a failed run may be run again.
+const MOST_RERUNS: usize = 10;
+
+/// How long after a failure that may be.
+const LONGEST_WAIT: Span = Span(30 * Span::DAY.0);
+
+/// What `prompt.on-overflow` may say, and whether notes are then dropped.
+const ON_OVERFLOW: [(&str, bool); 2] = [("drop-tail", true), ("fail", false)];
+
+/// What `schedule.overlap` may say.
+const OVERLAP: [(&str, ()); 1] = [("skip", ())];
+
+/// What `schedule.catch-up` may say, and whether a missed slot is then caught up.
+const CATCH_UP: [(&str, bool); 2] = [("once", true), ("skip", false)];
+
+/// What `limits.supersede.mode` may say, and whether supersessions are then done.
+const SUPERSEDE_MODES: [(&str, bool); 2] = [("propose", false), ("apply", true)];
+
+/// That an agent, and so its file, can have a name.
+pub(super) fn check_name(name: &str) -> crate::error::Result<()> {
+    if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_of_name) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("`{name}` is not a name for an agent"))
+        .hint("a name has letters, digits, `-`, `_` and `.`, and does not begin with `.`")
+        .field("agent"))
+}
+
+/// Whether a name may have a character.
+pub(super) fn is_of_name(character: char) -> bool {
+    character.is_alphanumeric() || "-_.".contains(character)
 }
 
 /// The provenance of what an agent writes.

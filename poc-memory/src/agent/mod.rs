@@ -7,9 +7,11 @@ pub mod budget;
 mod catalog;
 mod change;
 mod check;
+pub mod circle;
 mod deed;
 pub mod definition;
 pub mod diff;
+mod draft;
 pub mod due;
 pub mod ledger;
 pub mod model;
@@ -28,7 +30,8 @@ pub mod trial;
 pub mod undo;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
-pub use catalog::{Catalog, Entry, EntryState, GRACE, Look};
+pub use catalog::{Catalog, Change, Entry, EntryState, GRACE, Look};
 pub use definition::{Context, Definition};
+pub use draft::Draft;

@@ -122,6 +122,7 @@ pub fn run_among(
         mode => mode,
     });
     row.model.clone_from(&definition.execution.model);
+    row.set.clone_from(&definition.query.params);
     if !options.dry_run {
         row = match trigger {
             Trigger::Manual => ledger::claim(memory, row)?,

@@ -21,6 +21,10 @@ pub(super) fn checked_name(name: &str) -> Result<()> {
     if inside && !name.is_empty() {
         return Ok(());
     }
+    if name.is_empty() {
+        return Err(Error::config("the name of the template is empty")
+            .hint("name a file of the folder of prompts, such as `linker.md`"));
+    }
     Err(Error::config(format!("the template `{name}` lies outside the folder of prompts"))
         .hint("name a file of that folder, such as `linker.md`"))
 }

@@ -1,6 +1,7 @@
 //! Stories about agents: from a file to a changed graph and back.
 
 mod before;
+mod broken;
 mod budgets;
 mod catching_up;
 mod changing;
@@ -9,15 +10,19 @@ mod files;
 mod fleet;
 mod hostile;
 mod judge;
+mod keys;
 mod meanwhile;
 mod models;
 mod month;
+mod params;
 mod pauses;
 mod poison;
 mod prompts;
 mod proposals;
+pub(crate) mod reference;
 mod reruns;
 mod runs;
+mod schema;
 mod targets;
 mod trials;
 mod undoing;

@@ -1,21 +1,19 @@
 //! `init`
 
+use super::files;
 use super::local::Local;
 use super::session::Session;
 use crate::config;
 use crate::embedded;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::paths::create_private;
 use serde::Serialize;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Make the folders of a memory, with settings, agents and prompts to edit
 ///
-/// Files that are there are never changed. Nothing needs this first: every command makes what it
-/// needs.
+/// Files that are there are never changed, but for the JSON Schema of agent files, which goes with the
+/// program. Nothing needs this first: every command makes what it needs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Init {}
 
@@ -60,6 +58,12 @@ impl Local for Init {
         for (name, text) in embedded::prompts() {
             made.write(paths.prompts().join(name), text)?;
         }
+        let schema = paths.agent_schema();
+        if files::schema(paths)? {
+            made.created.push(schema)
+        } else {
+            made.kept.push(schema)
+        }
         Ok(made)
     }
 
@@ -82,19 +86,8 @@ impl Local for Init {
 impl Made {
     /// Writes a file unless there is one.
     fn write(&mut self, path: PathBuf, text: &str) -> Result<()> {
-        let written = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .and_then(|mut file| file.write_all(text.as_bytes()));
-        match written {
-            Ok(()) => self.created.push(path),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.kept.push(path),
-            Err(error) => {
-                return Err(Error::unavailable(format!("`{}` cannot be written: {error}", path.display())));
-            }
-        }
+        let made = if files::write_new(&path, text)? { &mut self.created } else { &mut self.kept };
+        made.push(path);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //! what only this side can do.
 
 use super::session::Session;
-use super::{completions, daemon, demo, doctor, init, man, mcp, profile, settings};
+use super::{agent, completions, daemon, demo, doctor, init, man, mcp, profile, settings};
 use crate::error::{Error, Exit, Result};
 use clap::ArgMatches;
 use serde::Serialize;
@@ -82,6 +82,7 @@ pub(super) const LOCAL: &[LocalDef] = &[
     LocalDef::of::<profile::List>(),
     LocalDef::of::<profile::Show>(),
     LocalDef::of::<profile::Create>(),
+    LocalDef::of::<agent::New>(),
     LocalDef::of::<mcp::Serve>(),
     LocalDef::of::<mcp::Settings>(),
 ];

@@ -1,11 +1,13 @@
 //! The command line, derived from the op table. It has no logic of its own beyond a few commands
 //! that are about this machine rather than the memory.
 
+mod agent;
 mod command;
 mod completions;
 mod daemon;
 mod demo;
 mod doctor;
+mod files;
 mod help;
 mod init;
 mod local;

@@ -13,6 +13,7 @@ use clap::{Arg, ArgMatches, Command, FromArgMatches};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::PathBuf;
 
@@ -70,6 +71,57 @@ impl clap::Args for Words {
 
     fn augment_args_for_update(command: Command) -> Command {
         Words::augment_args(command)
+    }
+}
+
+/// Values by their names: `NAME=VALUE`, as often as there are values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub(super) struct Values(pub(super) BTreeMap<String, String>);
+
+impl Values {
+    const ARGUMENT: &str = "set";
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromArgMatches for Values {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Values, clap::Error> {
+        let given = matches.get_many::<(String, String)>(Values::ARGUMENT).into_iter().flatten();
+        Ok(Values(given.cloned().collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Values::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Values {
+    fn augment_args(command: Command) -> Command {
+        command.arg(
+            Arg::new(Values::ARGUMENT)
+                .long(Values::ARGUMENT)
+                .value_name("NAME=VALUE")
+                .help("A value for a parameter of its pipeline, in place of the file's; may be repeated")
+                .action(clap::ArgAction::Append)
+                .value_parser(assignment),
+        )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Values::augment_args(command)
+    }
+}
+
+/// A name and what is behind the first `=`.
+fn assignment(word: &str) -> Result<(String, String), String> {
+    match word.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
+        _ => Err("write it as NAME=VALUE".to_owned()),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The process an op runs in.
 
-use crate::agent::Catalog;
 use crate::agent::model::{Models, Stop};
 use crate::agent::places::Places;
+use crate::agent::{Catalog, Change};
 use crate::error::Result;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -24,6 +24,10 @@ pub struct Progress {
 pub trait Host: Sync {
     /// The agents as last loaded.
     fn catalog(&self) -> Result<Arc<Catalog>>;
+
+    /// Looks at the files of agents and prompts now and believes what it sees: the agents from here on, and
+    /// how they differ from before.
+    fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)>;
 
     /// What ends the model calls of runs when this process is to end.
     fn calls(&self) -> Stop;

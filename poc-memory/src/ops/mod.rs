@@ -146,6 +146,8 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<agent::Undo>(),
     OpDef::of::<agent::Pause>(),
     OpDef::of::<agent::Resume>(),
+    OpDef::of::<agent::Reload>(),
+    OpDef::of::<agent::Schema>(),
     OpDef::of::<daemon::Status>(),
     OpDef::of::<daemon::Stop>(),
 ];

@@ -4,6 +4,7 @@ mod batch;
 mod consolidate;
 mod counts;
 mod fresh;
+mod generated;
 mod learning;
 mod past;
 mod quarantine;
@@ -15,9 +16,9 @@ mod undo;
 mod view;
 
 use super::*;
-use crate::agent::Catalog;
 use crate::agent::model::{Models, Stop};
 use crate::agent::places::Places;
+use crate::agent::{Catalog, Change};
 use crate::error::{Error, Exit, Result};
 use crate::memory::testing::Scratch;
 use crate::time::Span;
@@ -30,6 +31,9 @@ struct Nobody;
 impl Host for Nobody {
     fn catalog(&self) -> Result<Arc<Catalog>> {
         Ok(Arc::default())
+    }
+    fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)> {
+        Ok((Arc::default(), Vec::new()))
     }
     fn calls(&self) -> Stop {
         Stop::new()

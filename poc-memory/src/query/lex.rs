@@ -3,8 +3,13 @@
 //! A quote opens where a value may start (at a word's start, behind `:` or `=`) and nowhere else,
 //! so `match:don't` needs none. Inside, the same quote written twice stands for itself.
 
-use super::problem::Problem;
+use super::problem::{Problem, short};
+use crate::similar;
+use std::collections::BTreeMap;
 use std::ops::Range;
+
+/// Values of the parameters that stand in a text as `${NAME}`.
+pub(super) type Values = BTreeMap<String, String>;
 
 /// A run of text without unquoted spaces.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,11 +50,17 @@ pub(super) struct RawStage {
     pub(super) span: Range<usize>,
 }
 
-/// Splits `part` of `text` into stages.
-pub(super) fn stages(text: &str, part: Range<usize>, problems: &mut Vec<Problem>) -> Vec<RawStage> {
+/// Splits `part` of `text` into stages. With `values`, a `${NAME}` is the value of a parameter: text where it
+/// stands, whatever it says, so that it never ends a word, a quote or a stage.
+pub(super) fn stages(
+    text: &str,
+    part: Range<usize>,
+    values: Option<&Values>,
+    problems: &mut Vec<Problem>,
+) -> Vec<RawStage> {
     let part_text = text.get(part.clone()).unwrap_or("");
-    let mut lexer =
-        Lexer { rest: part_text.char_indices().peekable(), base: part.start, end: part.end, problems };
+    let rest = part_text.char_indices().peekable();
+    let mut lexer = Lexer { rest, base: part.start, end: part.end, values, problems };
     let mut stages = Vec::new();
     loop {
         stages.push(lexer.stage());
@@ -63,10 +74,59 @@ struct Lexer<'a, 'p> {
     rest: std::iter::Peekable<std::str::CharIndices<'a>>,
     base: usize,
     end: usize,
+    values: Option<&'p Values>,
     problems: &'p mut Vec<Problem>,
 }
 
 impl Lexer<'_, '_> {
+    /// Whether these characters come next.
+    fn comes(&self, text: &str) -> bool {
+        let mut rest = self.rest.clone();
+        text.chars().all(|wanted| rest.next().is_some_and(|(_, char)| char == wanted))
+    }
+
+    /// Takes a `${NAME}` where there are parameters; of `$${` one `$` is taken and the rest stays as it is.
+    fn parameter(&mut self, text: &mut String) -> bool {
+        let Some(values) = self.values else { return false };
+        if self.comes("$${") {
+            self.rest.next();
+            text.extend([self.rest.next(), self.rest.next()].into_iter().flatten().map(|(_, char)| char));
+            return true;
+        }
+        if !self.comes("${") {
+            return false;
+        }
+        let start = self.offset();
+        self.rest.next();
+        self.rest.next();
+        let mut name = String::new();
+        while let Some((_, char)) =
+            self.rest.next_if(|(_, char)| char.is_alphanumeric() || "-_".contains(*char))
+        {
+            name.push(char);
+        }
+        if self.take('}').is_none() {
+            let end = self.offset();
+            self.problems.push(
+                Problem::new(start..end, "this `${` is not followed by a name and a `}`")
+                    .hint("write `${NAME}`; `$${` stands for `${` itself"),
+            );
+            return true;
+        }
+        match values.get(&name) {
+            Some(value) => text.push_str(value),
+            None => {
+                let end = self.offset();
+                let problem = Problem::new(start..end, format!("there is no parameter `{}`", short(&name)));
+                self.problems.push(match similar::to(&name, values.keys().map(String::as_str)) {
+                    Some(near) => problem.hint(format!("did you mean `${{{near}}}`?")),
+                    None => problem.hint(format!("add `{name} = \"…\"` under `[query.params]`")),
+                });
+            }
+        }
+        true
+    }
+
     fn peek(&mut self) -> Option<char> {
         self.rest.peek().map(|(_, char)| *char)
     }
@@ -101,6 +161,14 @@ impl Lexer<'_, '_> {
             stage.word.push(char);
         }
         stage.word_span = start..self.offset();
+        if self.values.is_some() && stage.word.contains("${") {
+            let problem = Problem::new(
+                stage.word_span.clone(),
+                "a parameter cannot stand for a stage or a part of its word",
+            );
+            self.problems
+                .push(problem.hint("write the stage out and the parameter in its argument: `type:${kind}`"));
+        }
         if let Some(mark) = self.take(':') {
             stage.value = Some(self.argument(mark));
         }
@@ -142,6 +210,10 @@ impl Lexer<'_, '_> {
         let mut value_starts = true;
         while let Some(char) = self.peek() {
             match char {
+                '$' if self.parameter(&mut word.text) => {
+                    value_starts = false;
+                    continue;
+                }
                 '"' | '\'' if value_starts => {
                     self.quoted(char, &mut word.text);
                     value_starts = false;
@@ -164,7 +236,11 @@ impl Lexer<'_, '_> {
     fn quoted(&mut self, quote: char, text: &mut String) {
         let opened = self.offset();
         self.rest.next();
-        while let Some((_, char)) = self.rest.next() {
+        loop {
+            if self.parameter(text) {
+                continue;
+            }
+            let Some((_, char)) = self.rest.next() else { break };
             if char != quote {
                 text.push(char);
             } else if self.take(quote).is_some() {

@@ -16,7 +16,7 @@ mod problem;
 mod scan;
 mod stage;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod top;
 mod value;
 

@@ -2,7 +2,7 @@
 //! looking at a store is found here, and all of it is reported together.
 
 use super::ast::{Call, Pipeline};
-use super::lex::{self, Argument, RawStage, Word};
+use super::lex::{self, Argument, RawStage, Values, Word};
 use super::names::Names;
 use super::problem::{self, Flawed, Problem, short};
 use super::stage::{self, Kind, StageDef};
@@ -10,7 +10,7 @@ use super::value::quoted;
 use super::{arguments, field};
 use crate::error::{Error, Result};
 use crate::similar;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -30,7 +30,31 @@ impl Pipeline {
     /// # Errors
     /// `invalid_argument` with everything that is wrong, under the pipeline.
     pub fn parse(text: &str, names: &Names) -> Result<Pipeline> {
-        build(text, std::slice::from_ref(&(0..text.len())), names, None)
+        build(text, std::slice::from_ref(&(0..text.len())), names, None, None)
+    }
+
+    /// As [`Pipeline::parse`], with values for the parameters that stand in the text as `${NAME}`. A value is
+    /// text within the argument it stands in, as if it stood there in quotes: it cannot add a stage.
+    ///
+    /// # Errors
+    /// As [`Pipeline::parse`]; also for a parameter without a value.
+    pub fn with_values(text: &str, names: &Names, values: &BTreeMap<String, String>) -> Result<Pipeline> {
+        build(text, std::slice::from_ref(&(0..text.len())), names, None, Some(values))
+    }
+
+    /// The parameters that stand in a text.
+    pub fn parameters(text: &str) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            let (before, behind) = (rest.get(..at).unwrap_or(""), rest.get(at + 2..).unwrap_or(""));
+            let name = behind.split('}').next().unwrap_or("");
+            if !before.ends_with('$') {
+                names.insert(name.to_owned());
+            }
+            rest = behind;
+        }
+        names
     }
 
     /// As [`Pipeline::parse`] for a pipeline that search terms may complete: where its first stage
@@ -76,7 +100,7 @@ impl Pipeline {
         if parts.is_empty() {
             parts.push(0..0);
         }
-        build(&text, &parts, names, waiting)
+        build(&text, &parts, names, waiting, None)
     }
 }
 
@@ -90,7 +114,7 @@ enum Lacks {
 
 /// Where a pipeline lacks the text of its first stage, a generator that takes one.
 fn lacking(text: &str, names: &Names, depth: usize) -> Option<Lacks> {
-    let stages = lex::stages(text, 0..text.len(), &mut Vec::new());
+    let stages = lex::stages(text, 0..text.len(), None, &mut Vec::new());
     let first = stages.first().filter(|first| first.not.is_none() && lacks_text(first))?;
     match first.word.strip_prefix('@') {
         Some(name) if depth < MAX_DEPTH => {
@@ -108,11 +132,19 @@ fn lacks_text(stage: &RawStage) -> bool {
     stage.value.is_none() && stage.trailing.is_empty()
 }
 
-/// `terms` are the text of the first stage, when that is in a saved pipeline and lacks one.
-fn build(source: &str, parts: &[Range<usize>], names: &Names, terms: Option<String>) -> Result<Pipeline> {
+/// `terms` are the text of the first stage, when that is in a saved pipeline and lacks one; `values` those of
+/// the parameters of the text itself.
+fn build(
+    source: &str,
+    parts: &[Range<usize>],
+    names: &Names,
+    terms: Option<String>,
+    values: Option<&Values>,
+) -> Result<Pipeline> {
     let mut builder = Builder {
         names,
         terms,
+        values,
         calls: Vec::new(),
         used: BTreeSet::new(),
         flawed: Vec::new(),
@@ -146,6 +178,8 @@ struct Builder<'a> {
     names: &'a Names,
     /// The text of the first stage.
     terms: Option<String>,
+    /// Of the parameters; saved pipelines have none.
+    values: Option<&'a Values>,
     calls: Vec<Call>,
     /// The saved pipelines used, directly or by each other.
     used: BTreeSet<Arc<str>>,
@@ -167,7 +201,8 @@ impl<'a> Builder<'a> {
         }
         let mut raw: Vec<RawStage> = Vec::new();
         for part in parts {
-            raw.extend(lex::stages(source, part.clone(), &mut problems));
+            let values = self.values.filter(|_| chain.is_empty());
+            raw.extend(lex::stages(source, part.clone(), values, &mut problems));
         }
         if let Some(stage) = raw.get(MAX_STAGES) {
             problems.push(Problem::new(
@@ -177,7 +212,7 @@ impl<'a> Builder<'a> {
         }
         for (position, stage) in raw.iter().enumerate().take(MAX_STAGES) {
             let before = self.calls.len();
-            match stage.word.strip_prefix('@') {
+            match stage.word.strip_prefix('@').filter(|name| !name.contains("${")) {
                 Some(name) => self.saved(stage, name, chain, &mut problems),
                 None => self.stage(stage, raw.len() == 1, chain, &mut problems),
             }
@@ -197,6 +232,9 @@ impl<'a> Builder<'a> {
     fn stage(&mut self, stage: &RawStage, alone: bool, chain: &[&str], problems: &mut Vec<Problem>) {
         // A quote in the wrong place makes everything behind it look wrong: one problem is enough.
         let misread = problems.iter().any(|problem| within(&problem.span, &stage.span));
+        if misread && stage.word.contains("${") {
+            return;
+        }
         let Some(def) = look_up(stage, alone, self.names, problems) else { return };
         if let Some(not) = stage.not.clone().filter(|_| def.kind() != Kind::Filter) {
             let message =

@@ -6,10 +6,10 @@ use super::ast::{Call, Pipeline};
 use super::explain::{Explanation, StageReport};
 use super::pass::{Meter, Pass};
 use super::scan::{Comparison, Filter, States};
-use super::stage::{Kind, Work};
+use super::stage::{Kind, Work, goes_by};
 use super::{ResultSet, Scored, Sources, top};
 use crate::error::{Error, Result};
-use crate::graph::{Communities, Embedding, Ix, Outliers, Rules, Source, key_like, normal_key};
+use crate::graph::{Communities, Embedding, Ix, Outliers, Rules, Source, State, key_like, normal_key};
 use crate::time::Span;
 use rustc_hash::FxHashSet;
 use std::cell::RefCell;
@@ -151,6 +151,23 @@ impl Pipeline {
                 matches!(call.def.kind(), Kind::Filter | Kind::Transform)
                     && !matches!(call.def.word, "diverse" | "community")
             })
+    }
+
+    /// Whether a new node of a type and a provenance may be among what it gives, as far as these two tell.
+    pub fn may_give(&self, node_type: &str, provenance: &str) -> bool {
+        // What an algorithm gives has nothing to do with the filters before it.
+        let algorithm = self.calls.iter().rposition(|call| call.def.kind() == Kind::Algorithm);
+        let behind = self.calls.get(algorithm.map_or(0, |at| at + 1)..).unwrap_or(&[]);
+        behind.iter().all(|call| {
+            let named = || call.text("NAME").unwrap_or_default();
+            let passes = match call.def.word {
+                "type" => named() == node_type,
+                "provenance" => goes_by(provenance, &named()),
+                "state" => call.state("NAME").is_ok_and(|state| state == State::Active),
+                _ => return true,
+            };
+            passes != call.negated
+        })
     }
 
     /// Whether it does nothing but filter.

@@ -1,7 +1,7 @@
 //! Reading the folders of agents and prompts.
 
 use crate::embedded;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::paths;
 use crate::similar;
 use std::collections::BTreeMap;
@@ -50,7 +50,8 @@ pub(super) fn read(folder: &Path) -> Folder {
                 files.insert(name.to_owned(), Err(problem.file(format!("agents/{name}.toml"))));
             }
             Ok(text) => {
-                files.insert(name.to_owned(), Ok(text));
+                let file = format!("agents/{name}.toml");
+                files.insert(name.to_owned(), text.map_err(|error| error.file(file)));
             }
         }
     }
@@ -63,7 +64,7 @@ pub(super) fn create(folder: &Path) -> Result<(), String> {
 }
 
 /// The text of a template: from the folder of prompts, else the bundled one.
-pub(super) fn template(folder: &Path, name: &str) -> Result<String> {
+pub(in crate::agent) fn template(folder: &Path, name: &str) -> Result<String> {
     inside(folder, name, "template", "prompts", embedded::prompts())
 }
 
@@ -88,7 +89,7 @@ fn inside(
             let real =
                 |path: &Path| path.canonicalize().map_err(|error| wrong(format!("cannot be read: {error}")));
             if real(&path)?.starts_with(real(folder)?) {
-                return Ok(text);
+                return text.map_err(|error| error.file(name));
             }
             Err(wrong(format!("lies outside the folder of {whose}")).hint("copy it into the folder"))
         }
@@ -106,7 +107,8 @@ fn inside(
     }
 }
 
-fn text(path: &Path) -> std::io::Result<String> {
+/// The text of a file; what is wrong when it is none, with its place in it.
+fn text(path: &Path) -> std::io::Result<Result<String, Error>> {
     let (wrong, about) = (std::io::Error::other::<String>, std::fs::metadata(path)?);
     // Opening a pipe would wait for a writer, and a device may never end.
     if !about.is_file() {
@@ -115,7 +117,14 @@ fn text(path: &Path) -> std::io::Result<String> {
     if about.len() > MAX_BYTES {
         return Err(wrong(format!("it has {} bytes, more than {MAX_BYTES}", about.len())));
     }
-    let mut text = String::new();
-    File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
-    Ok(text)
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(error.as_bytes().get(..good).unwrap_or_default());
+        let byte = error.as_bytes().get(good).copied().unwrap_or_default();
+        Error::config(format!("the byte 0x{byte:02X} is no part of UTF-8 text"))
+            .hint("save the file as UTF-8")
+            .at(At::offset(&before, before.len()))
+    }))
 }

@@ -1,10 +1,12 @@
 //! An agent file as tables with places: every value is looked up in the file, then in the
 //! defaults, and every problem is kept with its line and column.
 
+use super::keys::{self, Bound, Key, Takes};
+use super::text;
 use crate::error::{At, Error};
 use crate::similar;
 use std::cell::RefCell;
-use std::ops::Range;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -28,6 +30,11 @@ impl<'a> File<'a> {
     pub(super) fn problem(&self, offset: usize, error: Error) {
         let at = At { file: Some(self.name.to_owned()), ..At::offset(self.text, offset) };
         self.problems.borrow_mut().push(error.at(at));
+    }
+
+    /// Notes a problem so many characters into the string at a byte of the file.
+    pub(super) fn problem_within(&self, offset: usize, characters: usize, error: Error) {
+        self.problem(text::place(self.text, offset, characters), error);
     }
 
     /// Notes a problem that has its place already.
@@ -88,7 +95,7 @@ impl<'a> Section<'a> {
             section.offset = name.span().start;
             section.table = value.get_ref().as_table();
             if section.table.is_none() {
-                self.mistyped(key, value, "a table");
+                self.mistyped(key, value, value.get_ref());
             }
         }
         section
@@ -98,14 +105,15 @@ impl<'a> Section<'a> {
     pub(super) fn sections(&self, key: &str) -> Vec<Section<'a>> {
         let Some((_, value)) = self.entry(key) else { return Vec::new() };
         let Some(items) = value.get_ref().as_array() else {
-            self.mistyped(key, value, &format!("a list of tables: `[[{key}]]`"));
+            self.mistyped(key, value, value.get_ref());
             return Vec::new();
         };
         let mut sections = Vec::new();
         for item in items.iter() {
             let table = item.get_ref().as_table();
             if table.is_none() {
-                self.mistyped(key, item, &format!("a list of tables: `[[{key}]]`"));
+                let error = mistyped(&self.path_of(key), "holds", item.get_ref().type_str(), self.takes(key));
+                self.file.problem(item.span().start, error);
                 continue;
             }
             let (path, offset) = (self.path_of(key), item.span().start);
@@ -114,31 +122,42 @@ impl<'a> Section<'a> {
         sections
     }
 
+    /// Whether the file says nothing under it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.is_none_or(|table| table.is_empty())
+    }
+
     /// Where it begins.
     pub(super) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Notes every key that is neither among the defaults nor one of `more`.
-    pub(super) fn refuse_unknown(&self, more: &[&str]) {
+    /// Notes every key that the table of keys does not have here.
+    pub(super) fn refuse_unknown(&self) {
         for (name, _) in self.table.into_iter().flatten() {
             let key = name.get_ref().as_ref();
-            if self.defaults.contains_key(key) || more.contains(&key) {
-                continue;
+            if keys::find(&self.path_of(key)).is_none() {
+                let error = Error::config(format!("unknown key `{}`", self.path_of(key)));
+                self.file.problem(name.span().start, error.hint(self.instead_of(key)));
             }
-            let known =
-                || self.defaults.keys().map(|name| name.get_ref().as_ref()).chain(more.iter().copied());
-            let error = Error::config(format!("unknown key `{}`", self.path_of(key)));
-            let error = match similar::to(key, known()) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => {
-                    let mut known: Vec<String> = known().map(|key| format!("`{key}`")).collect();
-                    known.sort_unstable();
-                    error.hint(format!("known here: {}", known.join(", ")))
-                }
-            };
-            self.file.problem(name.span().start, error);
         }
+    }
+
+    /// What was probably meant by an unknown key.
+    fn instead_of(&self, key: &str) -> String {
+        let here = || keys::within(&self.path).map(Key::name);
+        let elsewhere = || keys::KEYS.iter().filter(|row| row.table() != self.path);
+        if let Some(row) = elsewhere().find(|row| row.name() == key) {
+            return match row.table() {
+                "" => format!("`{key}` stands at the top of the file, before the first `[…]`"),
+                table => format!("`{key}` stands under `[{table}]`"),
+            };
+        }
+        if let Some(near) = similar::to(key, here()) {
+            return format!("did you mean `{near}`?");
+        }
+        let known: Vec<String> = here().map(|key| format!("`{key}`")).collect();
+        format!("known here: {}", known.join(", "))
     }
 
     /// Whether the file itself says something about a key.
@@ -146,18 +165,49 @@ impl<'a> Section<'a> {
         self.entry(key).map(|(name, _)| name.span().start)
     }
 
-    /// The names the file uses here, with the place of each.
-    pub(super) fn keys(&self) -> impl Iterator<Item = (&'a str, usize)> {
-        self.table.into_iter().flatten().map(|(name, _)| (name.get_ref().as_ref(), name.span().start))
+    /// The values of a table whose names are the file's own, each as text and placed at its name.
+    pub(super) fn values(&self) -> BTreeMap<String, Placed<String>> {
+        let mut values = BTreeMap::new();
+        for (name, value) in self.table.into_iter().flatten() {
+            let (key, offset) = (name.get_ref().as_ref(), name.span().start);
+            if key.is_empty() || !key.chars().all(|c| c.is_alphanumeric() || "-_".contains(c)) {
+                let error = Error::config(format!("`{key}` is not a name under `[{}]`", self.path));
+                self.file.problem(offset, error.hint("a name has letters, digits, `-` and `_`"));
+                continue;
+            }
+            let text = match value.get_ref() {
+                DeValue::String(text) => text.to_string(),
+                DeValue::Integer(number) => number.to_string(),
+                DeValue::Float(number) => number.to_string(),
+                DeValue::Boolean(flag) => flag.to_string(),
+                other => {
+                    let error = mistyped(&self.path_of(key), "is", other.type_str(), Takes::Text);
+                    self.file.problem(value.span().start, error);
+                    continue;
+                }
+            };
+            values.insert(key.to_owned(), Placed { value: text, offset });
+        }
+        values
     }
 
     /// The value of a key, from the file or the defaults.
     pub(super) fn get<T: Read>(&self, key: &str) -> Option<Placed<T>> {
         if let Some((_, value)) = self.entry(key) {
+            let (offset, takes) = (value.span().start, self.takes(key));
             match T::read(value.get_ref()) {
-                Ok(read) => return Some(Placed { value: read, offset: value.span().start }),
-                Err(Wrong::Type) => self.mistyped(key, value, T::EXPECTED),
-                Err(Wrong::Value(error)) => self.file.problem(value.span().start, error),
+                Ok(read) => {
+                    if !read.fits(takes) {
+                        self.out_of_range(key, value);
+                    }
+                    return Some(Placed { value: read, offset });
+                }
+                Err(Wrong::Type) => self.mistyped(key, value, value.get_ref()),
+                Err(Wrong::Item(offset, item)) => {
+                    self.file.problem(offset, mistyped(&self.path_of(key), "holds", item, takes));
+                }
+                Err(Wrong::Range) => self.out_of_range(key, value),
+                Err(Wrong::Value(error)) => self.file.problem(offset, error),
             }
         }
         let value = T::read(self.defaults.get(key)?.get_ref()).ok()?;
@@ -165,14 +215,19 @@ impl<'a> Section<'a> {
     }
 
     /// The value of a key that has no default.
-    pub(super) fn required<T: Read>(&self, key: &str, example: &str) -> Option<Placed<T>> {
+    pub(super) fn required<T: Read>(&self, key: &str) -> Option<Placed<T>> {
         if self.entry(key).is_none() {
-            let error = Error::config(format!("`{}` is missing", self.path_of(key)));
-            let (open, close) = if self.listed { ("[[", "]]") } else { ("[", "]") };
-            let hint = format!("add `{key} = {example}` under `{open}{}{close}`", self.path);
-            self.file.problem(self.offset, error.hint(hint));
+            self.missing(key, keys::find(&self.path_of(key)).and_then(|row| row.example).unwrap_or("…"));
         }
         self.get(key)
+    }
+
+    /// Notes that a key is missing, with what to write.
+    pub(super) fn missing(&self, key: &str, example: &str) {
+        let error = Error::config(format!("`{}` is missing", self.path_of(key)));
+        let (open, close) = if self.listed { ("[[", "]]") } else { ("[", "]") };
+        let hint = format!("add `{key} = {example}` under `{open}{}{close}`", self.path);
+        self.file.problem(self.offset, error.hint(hint));
     }
 
     /// The value of a key that has one of a few names, as what the name stands for.
@@ -193,14 +248,6 @@ impl<'a> Section<'a> {
         found.or(names.first()).map(|(_, value)| *value)
     }
 
-    /// Notes a problem at the value of a key, when it does not hold.
-    pub(super) fn expect<T>(&self, key: &str, placed: &Placed<T>, holds: bool, rule: &str) {
-        if !holds {
-            let error = Error::config(format!("`{}` is out of range", self.path_of(key)));
-            self.file.problem(placed.offset, error.hint(rule));
-        }
-    }
-
     fn entry(&self, key: &str) -> Option<(&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>)> {
         self.table?.get_key_value(key)
     }
@@ -209,57 +256,86 @@ impl<'a> Section<'a> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    fn mistyped(&self, key: &str, value: &Spanned<DeValue<'_>>, expected: &str) {
-        let found = value.get_ref().type_str();
-        let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
-        let error = Error::config(format!("`{}` is {article} {found}", self.path_of(key)));
-        self.file.problem(value.span().start, error.hint(format!("give {expected}")));
+    /// What a key takes; those of one's own take text.
+    fn takes(&self, key: &str) -> Takes {
+        keys::find(&self.path_of(key)).map_or(Takes::Text, |row| row.takes)
     }
+
+    fn mistyped(&self, key: &str, value: &Spanned<DeValue<'_>>, found: &DeValue<'_>) {
+        let error = mistyped(&self.path_of(key), "is", found.type_str(), self.takes(key));
+        self.file.problem(value.span().start, error);
+    }
+
+    fn out_of_range(&self, key: &str, value: &Spanned<DeValue<'_>>) {
+        let said = match value.get_ref() {
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            DeValue::String(text) => text.to_string(),
+            other => other.type_str().to_owned(),
+        };
+        let error = match value.get_ref() {
+            DeValue::Array(items) => {
+                Error::config(format!("`{}` cannot have {} items", self.path_of(key), items.len()))
+            }
+            _ => Error::config(format!("`{}` cannot be `{said}`", self.path_of(key))),
+        };
+        let hint = format!("give {}", self.takes(key).words());
+        self.file.problem(value.span().start, error.hint(hint));
+    }
+}
+
+fn mistyped(path: &str, does: &str, found: &str, takes: Takes) -> Error {
+    let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
+    Error::config(format!("`{path}` {does} {article} {found}")).hint(format!("give {}", takes.words()))
 }
 
 /// Why a value could not be read.
 pub(super) enum Wrong {
     /// It is of another type.
     Type,
+    /// An item of the list is of another type: where, and of which.
+    Item(usize, &'static str),
+    /// It is of the type and too small or too great.
+    Range,
     /// It is of the type and does not make sense.
     Value(Error),
 }
 
 /// What a key may hold.
 pub(super) trait Read: Sized {
-    /// The type as people call it.
-    const EXPECTED: &str;
-
     /// Reads it.
     fn read(value: &DeValue<'_>) -> Result<Self, Wrong>;
+
+    /// Whether it is within what its key takes.
+    fn fits(&self, _takes: Takes) -> bool {
+        true
+    }
 }
 
 impl Read for String {
-    const EXPECTED: &str = "text in quotes";
     fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
         value.as_str().map(str::to_owned).ok_or(Wrong::Type)
     }
 }
 
 impl Read for bool {
-    const EXPECTED: &str = "`true` or `false`";
     fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
         value.as_bool().ok_or(Wrong::Type)
     }
 }
 
 impl Read for usize {
-    const EXPECTED: &str = "a whole number";
     fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
         let number = value.as_integer().ok_or(Wrong::Type)?;
-        usize::from_str_radix(number.as_str(), number.radix()).map_err(|_| {
-            Wrong::Value(Error::config(format!("{number} is out of range")).hint("give a number from 0 up"))
-        })
+        usize::from_str_radix(number.as_str(), number.radix()).map_err(|_| Wrong::Range)
+    }
+
+    fn fits(&self, takes: Takes) -> bool {
+        !matches!(takes, Takes::Count(least, most) if !(least..=most).contains(self))
     }
 }
 
 impl Read for f64 {
-    const EXPECTED: &str = "a number";
     fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
         let text = match value {
             DeValue::Float(number) => number.as_str(),
@@ -268,24 +344,36 @@ impl Read for f64 {
         };
         text.parse().map_err(|_| Wrong::Type)
     }
+
+    fn fits(&self, takes: Takes) -> bool {
+        let Takes::Number(least, bound) = takes else { return true };
+        self.is_finite() && (*self > least || (bound == Bound::From && *self == least))
+    }
 }
 
 impl Read for crate::time::Span {
-    const EXPECTED: &str = "a duration in quotes: \"7d\", \"24h\", \"30m\", \"45s\"";
     fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
         let text = value.as_str().ok_or(Wrong::Type)?;
         crate::time::Span::parse(text)
             .map_err(|error| Wrong::Value(Error { code: crate::error::Code::InvalidConfig, ..error }))
     }
+
+    fn fits(&self, takes: Takes) -> bool {
+        !matches!(takes, Takes::Duration(least) if self.0 < least)
+    }
 }
 
 impl Read for Vec<Placed<String>> {
-    const EXPECTED: &str = "a list of texts: [\"…\"]";
     fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
         let place = |item: &Spanned<DeValue<'_>>| -> Result<Placed<String>, Wrong> {
-            let Range { start, .. } = item.span();
-            Ok(Placed { value: String::read(item.get_ref())?, offset: start })
+            let offset = item.span().start;
+            let wrong = |_| Wrong::Item(offset, item.get_ref().type_str());
+            Ok(Placed { value: String::read(item.get_ref()).map_err(wrong)?, offset })
         };
         value.as_array().ok_or(Wrong::Type)?.iter().map(place).collect()
+    }
+
+    fn fits(&self, takes: Takes) -> bool {
+        !matches!(takes, Takes::Waits(most) if self.len() > most)
     }
 }

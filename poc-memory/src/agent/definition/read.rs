@@ -4,26 +4,20 @@ mod prompt;
 mod tests;
 
 use super::file::{File, Placed, Section};
+use super::syntax;
 use super::{
-    ActionKind, Budget, Context, Definition, Execution, Failure, Freshness, Limits, Mode, Prompt, Query,
-    Retry, ScheduleRules, Targets,
+    ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, Failure, Freshness, LONGEST_WAIT,
+    Limits, Mode, OVERLAP, Prompt, Query, Retry, SUPERSEDE_MODES, ScheduleRules, Targets, check_name,
 };
 use crate::agent::check;
 use crate::agent::schedule::Schedule;
-use crate::error::{At, Code, Error};
+use crate::error::{Code, Error};
 use crate::query::Pipeline;
 use crate::similar;
 use crate::time::Span;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use toml::de::DeTable;
-
-/// Every key with its default.
-const DEFAULTS: &str = include_str!("../../../../defaults/agent.toml");
-
-/// Times a failed run may be run again.
-const MOST_RERUNS: usize = 10;
-
-/// How long after a failure that may be.
-const LONGEST_WAIT: Span = Span(30 * Span::DAY.0);
 
 type Read<T> = std::result::Result<T, Vec<Error>>;
 
@@ -31,12 +25,8 @@ pub(super) fn read(name: &str, file: &str, text: &str, context: &Context<'_>) ->
     let defaults = tables("defaults/agent.toml", DEFAULTS)?;
     let document = tables(file, text)?;
     let file = File::new(file, text);
-    if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c)) {
-        file.problem(
-            0,
-            Error::config(format!("`{name}` is not a name for an agent"))
-                .hint("name the file with letters, digits, `-`, `_` and `.`"),
-        );
+    if let Err(error) = check_name(name) {
+        file.problem(0, Error { code: Code::InvalidConfig, at: None, ..error });
     }
     let definition = Reader { name, text, file: &file, context: *context }.definition(&document, &defaults);
     let problems = file.into_problems();
@@ -52,17 +42,21 @@ fn tables<'a>(file: &str, text: &'a str) -> Read<DeTable<'a>> {
     if errors.is_empty() {
         return Ok(table.into_inner());
     }
-    let mut placed: Vec<Error> = errors
-        .into_iter()
-        .map(|error| {
-            let at = error.span().map_or_else(At::default, |span| At::offset(text, span.start));
-            Error::config(error.message().to_owned()).at(At { file: Some(file.to_owned()), ..at })
-        })
-        .collect();
-    placed.sort_by_key(|error| error.at.as_ref().map(|at| (at.line, at.column)));
-    // One slip makes the parser stumble over the rest of its line.
-    placed.dedup_by_key(|error| error.at.as_ref().and_then(|at| at.line));
-    Err(placed)
+    Err(syntax::problems(file, text, errors))
+}
+
+/// Where the value of a key stands in a good file.
+pub(in crate::agent) fn place(text: &str, path: &str) -> Option<Range<usize>> {
+    let document = DeTable::parse(text).ok()?;
+    let mut table = document.get_ref();
+    let mut names = path.split('.').peekable();
+    loop {
+        let value = table.get(names.next()?)?;
+        match names.peek() {
+            None => return Some(value.span()),
+            Some(_) => table = value.get_ref().as_table()?,
+        }
+    }
 }
 
 struct Reader<'a> {
@@ -76,7 +70,7 @@ impl<'a> Reader<'a> {
     /// The definition; `None` when a required key is missing. It counts only without problems.
     fn definition(&self, document: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Option<Definition> {
         let root = Section::root(self.file, document, defaults);
-        root.refuse_unknown(&["tests"]);
+        root.refuse_unknown();
         let query = self.query(&root.section("query"));
         let freshness = self.freshness(&root.section("freshness"));
         let execution = self.execution(&root.section("execution"));
@@ -114,28 +108,41 @@ impl<'a> Reader<'a> {
     }
 
     fn query(&self, section: &Section<'a>) -> Option<Query> {
-        section.refuse_unknown(&["pipeline"]);
-        let text: Option<Placed<String>> = section.required("pipeline", "\"all | type:episodic | limit:20\"");
-        let min_results = section.get("min-results")?.value;
-        let max: Placed<usize> = section.get("max-results")?;
-        section.expect("max-results", &max, max.value >= 1, "give a number from 1 up");
+        section.refuse_unknown();
+        let text: Option<Placed<String>> = section.required("pipeline");
+        let params = section.section("params").values();
+        let (min_results, max_results) =
+            (section.get("min-results")?.value, section.get("max-results")?.value);
         let text = text?;
-        let pipeline = self.pipeline(&text)?;
-        Some(Query { pipeline, min_results, max_results: max.value })
+        let used = Pipeline::parameters(&text.value);
+        for (name, placed) in params.iter().filter(|(name, _)| !used.contains(*name)) {
+            let error = Error::config(format!("the pipeline does not use the parameter `{name}`"));
+            self.file.problem(
+                placed.offset,
+                error.hint(format!("write `${{{name}}}` in the pipeline or remove it here")),
+            );
+        }
+        let params = params.into_iter().map(|(name, placed)| (name, placed.value)).collect();
+        let pipeline = self.pipeline(&text, &params)?;
+        Some(Query { pipeline, text: text.value, params, min_results, max_results })
     }
 
-    fn pipeline(&self, text: &Placed<String>) -> Option<Pipeline> {
-        match Pipeline::parse(&text.value, self.context.names) {
+    fn pipeline(&self, text: &Placed<String>, params: &BTreeMap<String, String>) -> Option<Pipeline> {
+        match Pipeline::with_values(&text.value, self.context.names, params) {
             Ok(pipeline) => Some(pipeline),
             Err(error) => {
-                self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
+                // Problems of saved pipelines stand elsewhere.
+                let own =
+                    error.at.as_ref().and_then(|at| at.pipelines.iter().find(|own| own.saved.is_none()));
+                let first = own.and_then(|own| own.problems.first()).map_or(0, |problem| problem.offset);
+                self.file.problem_within(text.offset, first, Error { code: Code::InvalidConfig, ..error });
                 None
             }
         }
     }
 
     fn freshness(&self, section: &Section<'a>) -> Option<Freshness> {
-        section.refuse_unknown(&[]);
+        section.refuse_unknown();
         let window: Placed<String> = section.get("window")?;
         let window = match window.value.as_str() {
             "auto" => None,
@@ -150,8 +157,8 @@ impl<'a> Reader<'a> {
     }
 
     fn execution(&self, section: &Section<'a>) -> Option<Execution> {
-        section.refuse_unknown(&["model", "actions"]);
-        let model: Option<Placed<String>> = section.required("model", "\"default\"");
+        section.refuse_unknown();
+        let model: Option<Placed<String>> = section.required("model");
         if let Some(model) = &model
             && let Some(error) = check::model(&model.value, self.context.config)
         {
@@ -159,7 +166,7 @@ impl<'a> Reader<'a> {
         }
         let fallback: Placed<Vec<Placed<String>>> = section.get("fallback")?;
         let fallback = self.fallback(&fallback.value, model.as_ref());
-        let actions: Option<Placed<Vec<Placed<String>>>> = section.required("actions", "[\"link-add\"]");
+        let actions: Option<Placed<Vec<Placed<String>>>> = section.required("actions");
         let actions = actions.map(|actions| self.actions(&actions.value));
         let text: Placed<String> = section.get("schedule")?;
         let schedule = match Schedule::parse(&text.value, self.name) {
@@ -169,15 +176,14 @@ impl<'a> Reader<'a> {
                 None
             }
         };
-        let timeout: Placed<Span> = section.get("timeout")?;
-        section.expect("timeout", &timeout, timeout.value.0 > 0, "give a duration above zero");
+        let timeout = section.get("timeout")?.value;
         let replay = section.get("replay")?.value;
         Some(Execution {
             model: model?.value,
             fallback,
             actions: actions?,
             schedule: schedule?,
-            timeout: timeout.value,
+            timeout,
             replay,
         })
     }
@@ -228,8 +234,8 @@ impl<'a> Reader<'a> {
     }
 
     fn schedule(&self, section: &Section<'a>) -> Option<ScheduleRules> {
-        section.refuse_unknown(&[]);
-        section.one_of("overlap", &[("skip", ())])?;
+        section.refuse_unknown();
+        section.one_of("overlap", &OVERLAP)?;
         let zone: Placed<String> = section.get("timezone")?;
         let timezone = match zone.value.as_str() {
             "local" => None,
@@ -252,7 +258,7 @@ impl<'a> Reader<'a> {
         Some(ScheduleRules {
             timezone,
             jitter: section.get("jitter")?.value,
-            catch_up: section.one_of("catch-up", &[("once", true), ("skip", false)])?,
+            catch_up: section.one_of("catch-up", &CATCH_UP)?,
             catch_up_window: section.get("catch-up-window")?.value,
             cooldown: section.get("cooldown")?.value,
         })
@@ -260,7 +266,7 @@ impl<'a> Reader<'a> {
 
     /// `actions` are the permitted ones, when they could be read.
     fn limits(&self, section: &Section<'a>, actions: Option<&[ActionKind]>) -> Option<Limits> {
-        section.refuse_unknown(&[]);
+        section.refuse_unknown();
         for kind in ActionKind::ALL {
             if let (Some(offset), Some(actions)) = (section.place(kind.name()), actions)
                 && !actions.contains(&kind)
@@ -275,31 +281,28 @@ impl<'a> Reader<'a> {
         let protect = protect.value.iter().filter_map(|text| self.filter(text)).collect();
         let of = |kind: ActionKind| {
             let section = section.section(kind.name());
-            section.refuse_unknown(&[]);
+            section.refuse_unknown();
             section
         };
         let (weight, insert) = (of(ActionKind::Weight), of(ActionKind::Insert));
         let supersede = of(ActionKind::Supersede);
-        let max_delta: Placed<f64> = weight.get("max-delta")?;
-        let holds = max_delta.value.is_finite() && max_delta.value > 0.0;
-        weight.expect("max-delta", &max_delta, holds, "give a number above 0");
         Some(Limits {
             max_actions: section.get("max-actions")?.value,
             targets,
             protect,
             link_add_max: of(ActionKind::LinkAdd).get("max")?.value,
             weight_max: weight.get("max")?.value,
-            weight_max_delta: max_delta.value,
+            weight_max_delta: weight.get("max-delta")?.value,
             insert_max: insert.get("max")?.value,
             insert_max_chars: insert.get("max-chars")?.value,
             supersede_max: supersede.get("max")?.value,
-            supersede_apply: supersede.one_of("mode", &[("propose", false), ("apply", true)])?,
+            supersede_apply: supersede.one_of("mode", &SUPERSEDE_MODES)?,
         })
     }
 
     /// One predicate of `protect`.
     fn filter(&self, text: &Placed<String>) -> Option<Pipeline> {
-        let pipeline = self.pipeline(text)?;
+        let pipeline = self.pipeline(text, &BTreeMap::new())?;
         if pipeline.only_filters() {
             return Some(pipeline);
         }
@@ -309,19 +312,12 @@ impl<'a> Reader<'a> {
     }
 
     fn budget(&self, section: &Section<'a>) -> Option<Budget> {
-        section.refuse_unknown(&["max-usd-per-run", "max-usd-per-day"]);
-        let dollars = |key: &str| {
-            section.place(key)?;
-            let most: Placed<f64> = section.get(key)?;
-            let holds = most.value.is_finite() && most.value >= 0.0;
-            section.expect(key, &most, holds, "give US dollars, from 0 up");
-            Some(most.value)
-        };
-        let (usd_per_run, usd_per_day) = (dollars("max-usd-per-run"), dollars("max-usd-per-day"));
-        let runs: Placed<usize> = section.get("max-runs-per-day")?;
-        let rule = "give a number from 0 to 1000000; 0 is without bound";
-        section.expect("max-runs-per-day", &runs, runs.value <= 1_000_000, rule);
-        Some(Budget { usd_per_run, usd_per_day, runs_per_day: u32::try_from(runs.value).ok()? })
+        section.refuse_unknown();
+        Some(Budget {
+            usd_per_run: section.get("max-usd-per-run").map(|most| most.value),
+            usd_per_day: section.get("max-usd-per-day").map(|most| most.value),
+            runs_per_day: count(section, "max-runs-per-day")?,
+        })
     }
 
     /// Agents that go by changes may feed each other: only the runs of a day end that.
@@ -336,16 +332,10 @@ impl<'a> Reader<'a> {
     }
 
     fn retry(&self, section: &Section<'a>) -> Option<Retry> {
-        section.refuse_unknown(&[]);
-        let count = |key: &str, least: usize| {
-            let placed: Placed<usize> = section.get(key)?;
-            let rule = format!("give a number from {least} to 10");
-            section.expect(key, &placed, (least..=10).contains(&placed.value), &rule);
-            u32::try_from(placed.value).ok()
-        };
+        section.refuse_unknown();
         Some(Retry {
-            attempts: count("attempts", 1)?,
-            repair: count("repair", 0)?,
+            attempts: count(section, "attempts")?,
+            repair: count(section, "repair")?,
             rerun: self.waits("rerun", section)?,
         })
     }
@@ -353,8 +343,6 @@ impl<'a> Reader<'a> {
     /// A list of durations, each longer than nothing.
     fn waits(&self, key: &str, section: &Section<'a>) -> Option<Vec<Span>> {
         let texts: Placed<Vec<Placed<String>>> = section.get(key)?;
-        let holds = texts.value.len() <= MOST_RERUNS;
-        section.expect(key, &texts, holds, &format!("give at most {MOST_RERUNS} durations"));
         let mut waits = Vec::new();
         for text in &texts.value {
             match Span::parse(&text.value) {
@@ -373,12 +361,14 @@ impl<'a> Reader<'a> {
     }
 
     fn failure(&self, section: &Section<'a>) -> Option<Failure> {
-        section.refuse_unknown(&[]);
-        let after: Placed<usize> = section.get("pause-after")?;
-        let rule = "give a number from 0 to 1000; 0 is never";
-        section.expect("pause-after", &after, after.value <= 1000, rule);
-        Some(Failure { pause_after: u32::try_from(after.value).ok()? })
+        section.refuse_unknown();
+        Some(Failure { pause_after: count(section, "pause-after")? })
     }
+}
+
+/// A number that the table of keys keeps small.
+fn count(section: &Section<'_>, key: &str) -> Option<u32> {
+    u32::try_from(section.get::<usize>(key)?.value).ok()
 }
 
 /// The pipelines that are made of saved ones, as those are now.

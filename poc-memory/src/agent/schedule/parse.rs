@@ -6,9 +6,25 @@ use crate::time::Span;
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 
-const FORMS: &str = "write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, \
-    `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, \
-    `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`";
+/// Each form, as people write it.
+const EXAMPLES: [&str; 13] = [
+    "on-demand",
+    "on-change",
+    "hourly",
+    "daily",
+    "daily at 03:30",
+    "daily between 01:00 and 05:00",
+    "weekly",
+    "weekly on monday",
+    "weekly on monday at 03:30",
+    "monthly",
+    "monthly on 15",
+    "monthly on last at 03:30",
+    "every 6h",
+];
+
+/// The form that says the rest.
+const CRON: &str = "cron 0 3 * * 1-5";
 
 const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
@@ -65,10 +81,32 @@ impl Schedule {
             _ => Err(unknown(text)),
         }
     }
+
+    /// Each form, as people write it.
+    pub fn examples() -> impl Iterator<Item = &'static str> {
+        EXAMPLES.into_iter().chain([CRON])
+    }
+
+    /// What a schedule looks like, as a regular expression. A cron rule that looks like one may still be
+    /// wrong.
+    pub fn pattern() -> String {
+        let clock = "([01]?[0-9]|2[0-3]):[0-5][0-9]";
+        let time = format!(r"(\s+at\s+{clock}|\s+between\s+{clock}\s+and\s+{clock})?");
+        let forms = [
+            "on-demand|on-change|hourly".to_owned(),
+            format!("daily{time}"),
+            format!(r"weekly(\s+on\s+({}))?{time}", DAYS.join("|")),
+            format!(r"monthly(\s+on\s+(0?[1-9]|1[0-9]|2[0-8]|last))?{time}"),
+            r"every\s+(0*[1-9][0-9]{0,8}[smhdw]?|0*[1-9][0-9]{3,8}ms)".to_owned(),
+            r"cron(\s+\S+){5}".to_owned(),
+        ];
+        format!(r"^\s*({})\s*$", forms.join("|"))
+    }
 }
 
 fn unknown(text: &str) -> Error {
-    Error::config(format!("`{text}` is not a schedule")).hint(FORMS)
+    let forms = EXAMPLES.map(|form| format!("`{form}`")).join(", ");
+    Error::config(format!("`{text}` is not a schedule")).hint(format!("write {forms} or `{CRON}`"))
 }
 
 /// The cron expression of a minute of the day on some days: day of month, month and day of week.

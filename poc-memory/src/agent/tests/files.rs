@@ -75,15 +75,15 @@ max-usd-per-day = 1
       did you mean `description`?
     agents/tester.toml:2:11: `enabled` is a string
       give `true` or `false`
-    agents/tester.toml:5:12: unknown stage `tpye`
+    agents/tester.toml:5:19: unknown stage `tpye`
       all | tpye:episodic
             ^^^^
       did you mean `type`?
-    agents/tester.toml:6:15: -1 is out of range
-      give a number from 0 up
-    agents/tester.toml:9:10: the template uses `TOPOLOGY`, which `prompt.placeholders` does not list (line 1 of the template)
+    agents/tester.toml:6:15: `query.max-results` cannot be `-1`
+      give a whole number from 1 up
+    agents/tester.toml:9:26: the template uses `TOPOLOGY`, which `prompt.placeholders` does not list
       add "TOPOLOGY" to `prompt.placeholders`
-    agents/tester.toml:9:10: unknown variable `nods` (line 1 of the template)
+    agents/tester.toml:9:41: unknown variable `nods`
       did you mean `NODES`?
     agents/tester.toml:10:26: the template does not use the placeholder `PAIRS`
       write `{{ PAIRS }}` in the template or remove it here
@@ -132,7 +132,9 @@ fn what_is_missing_is_told_with_what_to_write() {
 fn broken_toml_is_told_alone() {
     insta::assert_snapshot!(said("[query]\npipeline = \"all\nmin-results = 1\n[prompt\n"), @r#"
     agents/tester.toml:2:16: invalid basic string, expected `"`
+      close the text with `"`; one over several lines stands in `"""`
     agents/tester.toml:4:8: unclosed table, expected `]`
+      close the name with `]`
     "#);
 }
 
@@ -167,8 +169,8 @@ fn a_template_is_checked_where_it_stands() {
     insta::assert_snapshot!(all.replace(&world.home.path().display().to_string(), "HOME"), @r#"
     prompts/bad.md:4:12: unknown filter `shout`
     prompts/bad.md:5:4: unknown function `frobnicate`
-    prompts/names.md:3:16: the template uses `Topology`, which `prompt.placeholders` does not list
-      add "TOPOLOGY" to `prompt.placeholders`
+    prompts/names.md:3:16: unknown variable `Topology`
+      did you mean `TOPOLOGY`?
     prompts/draws.md:2:1: the template `nowhere.md` is missing
       put a file `nowhere.md` into `HOME/prompts`
     prompts/syntax.md:2:11: unexpected end of input
@@ -194,7 +196,7 @@ fn an_action_the_prompt_names_in_vain_is_a_warning() {
     insta::assert_snapshot!(told(&warnings), @r#"
     prompts/more.md:2:5: the template names the action `supersede`, which is not permitted
       add "supersede" to `execution.actions` or leave it out of the prompt
-    `cron 0 3 1 * 1` names a day of the month and a day of the week: it fires on every day that is one or the other
+    agents/more.toml:9:13: `cron 0 3 1 * 1` names a day of the month and a day of the week: it fires on every day that is one or the other
     "#);
 }
 
@@ -269,12 +271,12 @@ fn a_saved_pipeline_belongs_to_the_agents_that_name_it() {
     save("tpye:daily");
     let broken = load();
     assert_eq!((broken.state, pipeline(&broken)), (EntryState::LastGood, pipeline(&second)));
-    insta::assert_snapshot!(told(&broken.errors), @r"
-    agents/mine.toml:3:12: in the saved pipeline `@due`: unknown stage `tpye`
+    insta::assert_snapshot!(told(&broken.errors), @r#"
+    agents/mine.toml:3:13: in the saved pipeline `@due`: unknown stage `tpye`
       tpye:daily
       ^^^^
       did you mean `type`?
-    ");
+    "#);
     world.memory.names.store(Arc::new(Names::of(&world.memory.config)));
     let gone = load();
     assert_eq!((gone.state, fingerprint(&gone)), (EntryState::LastGood, fingerprint(&second)));
@@ -398,6 +400,50 @@ proptest! {
         }
         prop_assert_eq!(Catalog::load(&world.memory).unwrap().agents["mine"].since, first);
     }
+}
+
+/// A thousand files: a look at what has not changed reads no agent anew and writes nothing, and an edit of one
+/// file or of one template costs what uses it.
+#[test]
+fn what_has_not_changed_is_not_read_anew() {
+    let world = World::new();
+    world.file("prompts/part.md", "{{ NODES }}");
+    world.file("prompts/shared.md", "{% include \"part.md\" %}");
+    for number in 0..1000 {
+        let own = SEED
+            .replace("[\"TOPOLOGY\", \"NODES\"]", "[\"NODES\"]")
+            .replace("linker,7d", &format!("a{number},7d"));
+        let prompt = match number % 100 {
+            0 => "template = \"shared.md\"",
+            _ => "inline = \"{{ NODES }}\"",
+        };
+        world.file(&format!("agents/a{number}.toml"), &own.replace("template = \"linker.md\"", prompt));
+    }
+    let first = Catalog::load(&world.memory).unwrap();
+    assert_eq!(first.agents.values().filter(|entry| entry.state == EntryState::Ok).count(), 1003);
+    let seq = world.memory.store.view().seq;
+    let look = |shown: &Catalog| {
+        let look = Look::again(&world.memory, false, shown).unwrap();
+        look.remember(&world.memory, &look.catalog).unwrap();
+        look.catalog
+    };
+    let anew = |before: &Catalog, after: &Catalog| {
+        let same = |name: &String, entry: &Entry| {
+            let before = before.agents[name].definition.as_ref().unwrap();
+            Arc::ptr_eq(before, entry.definition.as_ref().unwrap())
+        };
+        after.agents.iter().filter(|(name, entry)| !same(name, entry)).count()
+    };
+    let second = look(&first);
+    assert_eq!((anew(&first, &second), world.memory.store.view().seq), (0, seq));
+
+    world.file("agents/a7.toml", &SEED.replace("linker,7d", "a7,8d"));
+    let third = look(&second);
+    assert_eq!(anew(&second, &third), 1);
+    world.file("prompts/part.md", "All: {{ NODES }}");
+    let fourth = look(&third);
+    assert_eq!(anew(&third, &fourth), 10);
+    assert!(fourth.agents["a100"].definition.as_ref().unwrap().prompt.includes["part.md"].starts_with("All"));
 }
 
 #[test]

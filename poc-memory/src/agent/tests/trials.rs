@@ -67,12 +67,12 @@ fn a_test_is_checked_to_the_letter() {
     agents/tester.toml:15:1: the test expects nothing, so it cannot fail
       add `expect.selected = ["KEY"]` or `expect.applied = []` to it
     agents/tester.toml:15:10: `tests.expect` is an integer
-      give a table
+      give a table: a line `[…]` with keys below it
     "#);
-    insta::assert_snapshot!(wrong("[tests]\nname = \"a\"\n"), @r"
+    insta::assert_snapshot!(wrong("[tests]\nname = \"a\"\n"), @r#"
     agents/tester.toml:9:1: `tests` is a table
-      give a list of tables: `[[tests]]`
-    ");
+      give a list of tables: lines `[[…]]` with keys below each
+    "#);
 }
 
 #[test]

@@ -18,7 +18,6 @@ pub(super) fn check(mut memory: Connection) -> Vec<Finding> {
 fn read(report: &Value) -> Vec<Finding> {
     let list =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-    let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let mut findings = Vec::new();
     let mut good = Vec::new();
     for agent in list(report, "agents") {
@@ -27,15 +26,8 @@ fn read(report: &Value) -> Vec<Finding> {
         if errors.is_empty() {
             good.push(name.clone());
         }
-        findings.extend(errors.iter().map(|error| {
-            let message = format!("`{name}`: {}", text(error, "message").unwrap_or_default());
-            Finding { hint: text(error, "hint"), ..Finding::new(CHECK, State::Failed, message) }
-        }));
-        let warnings = list(&agent, "warnings");
-        let warnings = warnings.iter().filter_map(Value::as_str);
-        findings.extend(
-            warnings.map(|warning| Finding::new(CHECK, State::Warning, format!("`{name}`: {warning}"))),
-        );
+        findings.extend(errors.iter().map(finding(&name, State::Failed)));
+        findings.extend(list(&agent, "warnings").iter().map(finding(&name, State::Warning)));
     }
     let problems = list(report, "problems");
     let problems = problems.iter().filter_map(Value::as_str);
@@ -44,4 +36,16 @@ fn read(report: &Value) -> Vec<Finding> {
         findings.insert(0, Finding::new(CHECK, State::Ok, format!("good: {}", good.join(", "))));
     }
     findings
+}
+
+fn text(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+/// What a problem of an agent's file is as a finding.
+fn finding(agent: &str, state: State) -> impl Fn(&Value) -> Finding {
+    move |problem| {
+        let message = format!("`{agent}`: {}", text(problem, "message").unwrap_or_default());
+        Finding { hint: text(problem, "hint"), ..Finding::new(CHECK, state, message) }
+    }
 }

@@ -1,5 +1,6 @@
 //! `agent check`
 
+use crate::agent::circle::circles;
 use crate::agent::{Catalog, model, trial};
 use crate::error::{Error, Exit, Result};
 use crate::ops::text::{Problem, problem};
@@ -30,7 +31,7 @@ struct Checked {
     /// What keeps the file from being used, or its tests from being played.
     errors: Vec<Problem>,
     /// What is probably not meant.
-    warnings: Vec<String>,
+    warnings: Vec<Problem>,
 }
 
 impl Op for Check {
@@ -44,13 +45,22 @@ impl Op for Check {
         if let Some(name) = &self.agent {
             catalog.entry(name)?;
         }
+        let types: Vec<&str> = ctx.memory.config.node_types().collect();
+        let definitions: Vec<_> =
+            catalog.agents.values().filter_map(|entry| entry.definition.as_deref()).collect();
+        let circles = circles(&definitions, &types);
         let wanted = |name: &String| self.agent.as_ref().is_none_or(|agent| agent == name);
         let agents = catalog.agents.iter().filter(|(name, _)| wanted(name)).map(|(name, entry)| {
             let good = entry.definition.as_ref().filter(|_| entry.errors.is_empty());
             let warnings = good.map_or_else(Vec::new, |definition| {
-                let missing = |name| model::missing(&ctx.memory.config, name);
-                let models = definition.execution.models().filter_map(missing);
-                definition.warnings().iter().map(Error::line).chain(models).collect()
+                let models = definition.execution.models().filter_map(|name| {
+                    let key = if *name == definition.execution.model { "model" } else { "fallback" };
+                    let missing = Error::config(model::missing(&ctx.memory.config, name)?);
+                    Some(missing.at(definition.at(&format!("execution.{key}"), 0)))
+                });
+                let circle = circles.get(name).cloned();
+                let all = definition.warnings().into_iter().chain(models).chain(circle);
+                all.map(|warning| Problem::from(&warning)).collect()
             });
             let tests = good.map_or_else(Vec::new, |definition| trial::check(ctx.memory, definition));
             let errors = entry.errors.iter().chain(&tests).map(Problem::from).collect();
@@ -66,7 +76,7 @@ impl Op for Check {
                 text.push_str(&format!("{}: ok\n", agent.name));
             }
             text.extend(agent.errors.iter().map(problem));
-            text.extend(agent.warnings.iter().map(|warning| format!("{}: warning: {warning}\n", agent.name)));
+            text.extend(agent.warnings.iter().map(|warning| format!("warning: {}", problem(warning))));
         }
         text.extend(output.problems.iter().map(|problem| format!("{problem}\n")));
         text

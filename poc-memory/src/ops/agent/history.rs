@@ -8,6 +8,7 @@ use crate::ops::{Access, Ctx, Op, Route};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Runs shown when no number is given.
 const SHOWN: usize = 20;
@@ -48,6 +49,9 @@ pub(super) struct Row {
     status: String,
     reason: Option<String>,
     message: Option<String>,
+    /// What stood for the parameters of its pipeline.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    set: BTreeMap<String, String>,
     /// Actions applied.
     applied: usize,
     /// Actions not applied.
@@ -136,6 +140,7 @@ pub(super) fn row(run: Run) -> Row {
         undone: run.applied().filter(|action| action.undone()).count(),
         agent: run.agent,
         message: run.message,
+        set: run.set,
         model: run.model,
         tokens_in: run.tokens_in,
         tokens_out: run.tokens_out,

@@ -7,6 +7,7 @@ use crate::ops::text::{counted, minute};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// What became of a run.
@@ -23,6 +24,9 @@ pub(crate) struct Outcome {
     pub(super) reason: Option<String>,
     /// What went wrong, in words.
     pub(super) message: Option<String>,
+    /// What stood for the parameters of its pipeline.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) set: BTreeMap<String, String>,
     /// Nodes the model was shown to work on.
     pub(super) selected: usize,
     /// Their keys.
@@ -113,6 +117,7 @@ impl Outcome {
             status: run.status.name().to_owned(),
             reason: run.reason.map(|reason| reason.name().to_owned()),
             message: run.message.clone(),
+            set: run.set.clone(),
             selected: run.selected.len(),
             nodes: run.selected.iter().map(|(id, _)| key(id)).collect(),
             notes: run.notes.clone(),
@@ -160,6 +165,9 @@ impl Outcome {
         if let Some(message) = &self.message {
             let _ = writeln!(text, "  {message}");
         }
+        if !self.set.is_empty() {
+            let _ = writeln!(text, "  with {}", assigned(&self.set));
+        }
         if !self.notes.trim().is_empty() {
             let _ = writeln!(text, "  {}", self.notes.trim());
         }
@@ -190,6 +198,12 @@ impl Outcome {
         }
         text
     }
+}
+
+/// `days=7, kind=episodic`
+pub(super) fn assigned(set: &BTreeMap<String, String>) -> String {
+    let each: Vec<String> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    each.join(", ")
 }
 
 fn applied((number, row): (usize, &ActionRow)) -> Option<Applied> {

@@ -6,6 +6,7 @@ use crate::agent::permit::Rejection;
 use crate::agent::run::{self, Options, Trigger};
 use crate::agent::trial;
 use crate::error::{Exit, Result};
+use crate::ops::argument::Values;
 use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,10 @@ pub(crate) struct RunAgent {
     #[arg(long)]
     #[serde(default)]
     record: bool,
+    /// Values for parameters of its pipeline, in place of those of its file
+    #[command(flatten)]
+    #[serde(default, skip_serializing_if = "Values::is_empty")]
+    set: Values,
 }
 
 impl Op for RunAgent {
@@ -49,7 +54,7 @@ impl Op for RunAgent {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {
         let catalog = ctx.host.catalog()?;
-        let definition = catalog.get(&self.agent)?;
+        let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load())?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
         let (stop, models) = (ctx.host.calls(), ctx.host.models());
         let _place = match dry_run {
@@ -59,10 +64,10 @@ impl Op for RunAgent {
         };
         let options = Options { dry_run, propose, force, target: self.target, stop, models, zone: None };
         if !self.record {
-            let run = run::run(ctx.memory, definition, Trigger::Manual, &options)?;
+            let run = run::run(ctx.memory, &definition, Trigger::Manual, &options)?;
             return Ok(Outcome { dry_run, ..Outcome::of(ctx.memory, &run) });
         }
-        let (run, entry) = trial::record(ctx.memory, definition, &options)?;
+        let (run, entry) = trial::record(ctx.memory, &definition, &options)?;
         let (recorded, unrecorded) = match entry {
             Ok(entry) => (Some(entry), None),
             Err(error) => (None, Some(error.line())),

@@ -1,12 +1,14 @@
 //! `agent show`
 
 use super::list::{self, Row};
+use super::outcome::assigned;
 use crate::agent::definition::ActionKind;
 use crate::error::Result;
 use crate::ops::text::{minute, problem};
 use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// One agent in full: its query, model, permit and prompt as they are in force.
@@ -30,7 +32,11 @@ pub(crate) struct Agent {
 /// The definition that is in force.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct InForce {
+    /// With the values its file has for its parameters.
     pipeline: String,
+    /// The parameters of the pipeline with the values of the file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    params: BTreeMap<String, String>,
     mode: String,
     /// How long a visit keeps a node fresh; absent: until the node changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +69,7 @@ impl Op for Show {
         let entry = catalog.entry(&self.agent)?;
         let definition = entry.definition.as_deref().map(|definition| InForce {
             pipeline: definition.query.pipeline.to_string(),
+            params: definition.query.params.clone(),
             mode: definition.mode.name().to_owned(),
             window: definition.window().map(|window| window.to_string()),
             actions: definition
@@ -108,6 +115,9 @@ impl Op for Show {
             line("targets", &definition.targets);
             line("mode", &definition.mode);
             line("pipeline", &definition.pipeline);
+            if !definition.params.is_empty() {
+                line("with", &assigned(&definition.params));
+            }
             line("fresh for", definition.window.as_deref().unwrap_or("as long as the node stays as it is"));
             line("template", definition.template.as_deref().unwrap_or("in the agent file"));
         }

@@ -20,6 +20,7 @@ mod node_type;
 mod not_visited;
 mod offset;
 mod provenance;
+pub(super) use provenance::goes_by;
 mod seeds;
 mod similar;
 mod sort;

@@ -33,7 +33,8 @@ pub(super) const STAGE: StageDef = StageDef {
     }),
 };
 
-fn goes_by(provenance: &str, name: &str) -> bool {
+/// Whether a provenance goes by a name.
+pub(in crate::query) fn goes_by(provenance: &str, name: &str) -> bool {
     provenance == name
         || provenance.split_once(':').is_some_and(|(maker, rest)| {
             maker == name || (maker == "agent" && rest.split(':').next() == Some(name))

@@ -3,10 +3,10 @@
 mod algorithms;
 mod any;
 mod examples;
-mod generated;
 mod messages;
 mod naive;
-mod reference;
+mod params;
+pub(crate) mod reference;
 mod robust;
 mod sample;
 mod saved;

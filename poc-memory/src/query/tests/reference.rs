@@ -85,7 +85,7 @@ note as it was. A time in the future, and one before the first change, is an err
 ";
 
 /// The whole page.
-pub(super) fn page() -> String {
+pub(crate) fn page() -> String {
     let world = notes();
     let mut page = format!("{SHAPE}\n");
     page.push_str(&terms());
@@ -112,7 +112,7 @@ pub(super) fn page() -> String {
 }
 
 /// Text for a cell of a table: a bar within one would end it.
-pub(super) fn cell(text: &str) -> String {
+pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 

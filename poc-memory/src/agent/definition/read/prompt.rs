@@ -1,31 +1,24 @@
 //! `[prompt]`: the template, wherever it stands, checked against its placeholders.
 
 use super::{Placed, Reader, Section};
-use crate::agent::definition::Prompt;
+use crate::agent::definition::{ON_OVERFLOW, Prompt, text};
 use crate::agent::{check, template};
-use crate::error::Error;
+use crate::error::{At, Error};
 use std::collections::BTreeMap;
 
 impl<'a> Reader<'a> {
     pub(super) fn prompt(&self, section: &Section<'a>) -> Option<Prompt> {
-        section.refuse_unknown(&["template", "inline", "placeholders"]);
+        section.refuse_unknown();
         let placeholders: Option<Vec<Placed<String>>> =
-            section.required("placeholders", "[\"NODES\"]").map(|placed| placed.value);
-        let vars = section.section("vars");
-        let vars = vars.keys().filter_map(|(key, _)| Some((key.to_owned(), vars.get(key)?.value))).collect();
+            section.required("placeholders").map(|placed| placed.value);
+        let vars = section.section("vars").values();
+        let vars = vars.into_iter().map(|(name, placed)| (name, placed.value)).collect();
         let source = self.source(section);
         if let (Some(source), Some(placeholders)) = (&source, &placeholders) {
             let names: Vec<(&str, usize)> =
                 placeholders.iter().map(|placed| (placed.value.as_str(), placed.offset)).collect();
             self.check_template(source, &names);
         }
-        let max_node_chars: Placed<usize> = section.get("max-node-chars")?;
-        section.expect(
-            "max-node-chars",
-            &max_node_chars,
-            max_node_chars.value >= 1,
-            "give a number from 1 up",
-        );
         let source = source?;
         Some(Prompt {
             template: source.file,
@@ -34,9 +27,9 @@ impl<'a> Reader<'a> {
             placeholders: placeholders?.into_iter().map(|placed| placed.value).collect(),
             system: section.get("system")?.value,
             vars,
-            max_node_chars: max_node_chars.value,
+            max_node_chars: section.get("max-node-chars")?.value,
             max_tokens: section.get("max-tokens")?.value,
-            drop_tail: section.one_of("on-overflow", &[("drop-tail", true), ("fail", false)])?,
+            drop_tail: section.one_of("on-overflow", &ON_OVERFLOW)?,
         })
     }
 
@@ -44,7 +37,7 @@ impl<'a> Reader<'a> {
     fn source(&self, section: &Section<'a>) -> Option<Source> {
         let (file, text, offset) = match (section.place("template"), section.place("inline")) {
             (None, None) => {
-                let _: Option<Placed<String>> = section.required("template", "\"linker.md\"");
+                section.missing("template", "\"linker.md\"");
                 return None;
             }
             (Some(_), Some(second)) => {
@@ -57,6 +50,13 @@ impl<'a> Reader<'a> {
                 match template::checked_name(&name.value).and_then(|()| (self.context.template)(&name.value))
                 {
                     Ok(text) => (Some(name.value), text, name.offset),
+                    // A file that is no text is wrong at a place of its own.
+                    Err(error) if error.at.as_ref().is_some_and(|at| at.line.is_some()) => {
+                        let at = error.at.clone().unwrap_or_default();
+                        self.file
+                            .placed(error.at(At { file: Some(format!("prompts/{}", name.value)), ..*at }));
+                        return None;
+                    }
                     Err(error) => {
                         self.file.problem(name.offset, error);
                         return None;
@@ -92,25 +92,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes a problem of a template: at its place there, or at the template's value when the
-    /// template stands in the agent file.
-    fn at_template(&self, source: &Source, error: Error) {
-        let inside = error.at.as_ref().filter(|at| at.file.as_deref() == Some(template::INLINE));
-        match inside.and_then(|at| at.line) {
-            Some(line) => {
-                let message = format!("{} (line {line} of the template)", error.message);
-                self.file.problem(source.offset, Error { message, ..error });
+    /// Notes a problem of a template, at its place there.
+    fn at_template(&self, source: &Source, mut error: Error) {
+        let at = error.at.take().unwrap_or_default();
+        match (&at.file, at.line) {
+            (Some(file), Some(line)) if file == template::INLINE => {
+                let within = text::offset_of(&source.text, line, at.column.unwrap_or(1));
+                self.file.problem_within(source.offset, within, error);
             }
-            None => {
-                let mut error = error;
-                match error.at.as_mut().and_then(|at| at.file.as_mut()) {
-                    Some(file) => {
-                        file.insert_str(0, "prompts/");
-                        self.file.placed(error);
-                    }
-                    None => self.file.problem(source.offset, error),
-                }
+            (Some(file), _) if file != template::INLINE => {
+                let file = Some(format!("prompts/{file}"));
+                self.file.placed(error.at(At { file, ..*at }));
             }
+            _ => self.file.problem(source.offset, error),
         }
     }
 }

@@ -1,8 +1,9 @@
-//! What stands in the documents and follows from the tables of the language.
+//! What stands in the documents and follows from tables: the words of the language, the keys of agent files.
 //!
 //! With `POC_MEMORY_BLESS=1` in the environment they are written anew instead of compared.
 
-use super::reference;
+use crate::agent;
+use crate::query::tests::reference;
 use crate::query::vocabulary;
 use std::path::{Path, PathBuf};
 
@@ -29,10 +30,17 @@ fn fresh(name: &str, wanted: &str) {
     );
 }
 
-/// REFERENCE.md is the manual of the language.
+/// REFERENCE.md is the manual of the language and of agent files.
 #[test]
 fn the_reference_is_fresh() {
-    fresh("REFERENCE.md", &reference::page());
+    fresh("REFERENCE.md", &format!("{}\n{}", reference::page(), agent::tests::reference::page()));
+}
+
+/// What `agent schema` prints is what editors of the bundled agents find.
+#[test]
+fn the_schema_of_agent_files_is_fresh() {
+    let schema = serde_json::to_string_pretty(&agent::definition::schema()).unwrap();
+    fresh("schema/agent.json", &format!("{schema}\n"));
 }
 
 /// ARCHITECTURE.md opens with the words of the language.

@@ -1,0 +1,82 @@
+//! The manual of agent files, from the table of keys.
+
+use crate::agent::definition::keys::{KEYS, Takes};
+use crate::agent::definition::schema;
+use crate::agent::schedule::Schedule;
+use crate::agent::template::VARIABLES;
+use crate::embedded;
+use serde_json::Value;
+use std::fmt::Write;
+
+const HEAD: &str = "\
+# Agent files
+
+An agent is a file `NAME.toml` in the folder `agents`: a query, a prompt and a permit. Its template is a file \
+in the folder `prompts` ([tera](https://keats.github.io/tera/)), or stands in the file itself. Both take \
+effect when they are saved. `linker`, which is bundled:
+
+```toml
+";
+
+const KEYS_HEAD: &str = "```
+
+Only `query.pipeline`, a template, `prompt.placeholders`, `execution.model` and `execution.actions` must be \
+there. A key that is not known is an error; `poc-memory agent check` tells everything that is wrong, with line \
+and column. `poc-memory agent schema` prints the JSON Schema of these files; `init` writes it beside them, and \
+their first line, `#:schema ../schema/agent.json`, has editors (Even Better TOML, taplo, tombi) complete and \
+check by it, without a network.
+";
+
+/// The part of the page about agents.
+pub(crate) fn page() -> String {
+    let (_, linker) = embedded::agents().iter().find(|(file, _)| *file == "linker.toml").unwrap();
+    let mut page = format!("{HEAD}{}\n{KEYS_HEAD}", linker.trim_end());
+    let schema = Value::Object(schema());
+    page.push_str(&table("", &schema));
+    for section in KEYS.iter().filter(|key| matches!(key.takes, Takes::Table | Takes::Tables)) {
+        let name = match section.takes {
+            Takes::Tables => format!("[[{}]]", section.path),
+            _ => format!("[{}]", section.path),
+        };
+        let _ = write!(page, "\n## {name}\n\n{}.\n", section.doc);
+        page.push_str(&table(section.path, &schema));
+    }
+    let schedules: Vec<String> = Schedule::examples().map(|form| format!("`{form}`")).collect();
+    let _ = write!(
+        page,
+        "\n## Schedules\n\n{}. What such a schedule leaves open follows from the agent's name: agents do not \
+         all start together, and each keeps its time. The five fields of `cron` are minute, hour, day of \
+         month, month and day of week.\n",
+        schedules.join(", ")
+    );
+    let variables: Vec<String> = VARIABLES.map(|name| format!("`{name}`")).to_vec();
+    let _ = write!(
+        page,
+        "\n## Variables of a template\n\n{}, in upper or lower case; `vars.NAME` for those of `[prompt.vars]`, \
+         and the function `node(key=\"…\")`.\n",
+        variables.join(", ")
+    );
+    page
+}
+
+/// The keys right below a table, as rows; nothing when there are none.
+fn table(path: &str, schema: &Value) -> String {
+    let keys =
+        KEYS.iter().filter(|key| key.table() == path && !matches!(key.takes, Takes::Table | Takes::Tables));
+    let rows: Vec<String> = keys
+        .map(|key| {
+            let place = key.path.split('.').fold(schema, |schema, name| &schema["properties"][name]);
+            let default = match (key.example, place.get("default")) {
+                (Some(_), _) => "must be given".to_owned(),
+                (None, Some(default)) => format!("`{default}`"),
+                (None, None) => "none".to_owned(),
+            };
+            let cells = [key.takes.words(), default, key.doc.to_owned()].map(|cell| cell.replace('|', "\\|"));
+            format!("| `{}` | {} |\n", key.name(), cells.join(" | "))
+        })
+        .collect();
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!("\n| key | takes | default | meaning |\n|---|---|---|---|\n{}", rows.concat()),
+    }
+}

@@ -1,0 +1,96 @@
+//! `agent new`
+
+use super::files;
+use super::local::Local;
+use super::session::Session;
+use crate::agent::Draft;
+use crate::embedded;
+use crate::error::{Error, Result};
+use crate::paths::create_private;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Write a new agent and its prompt, with every key explained, to edit
+///
+/// It is good as it is and runs when asked; what is there is never changed. With `--from` it is a copy of
+/// another agent, with visits and a prompt of its own.
+#[derive(Debug, clap::Args)]
+pub(super) struct New {
+    /// Name of the agent
+    agent: String,
+    /// An agent to copy
+    #[arg(long, value_name = "AGENT")]
+    from: Option<String>,
+}
+
+/// What `agent new` answers.
+#[derive(Debug, Serialize)]
+pub(super) struct Made {
+    agent: String,
+    /// Files it wrote.
+    created: Vec<PathBuf>,
+}
+
+impl Local for New {
+    const NAME: &'static str = "agent new";
+    type Output = Made;
+
+    fn run(self, session: &Session) -> Result<Made> {
+        let (paths, name) = (&session.paths, self.agent.as_str());
+        let draft = match &self.from {
+            Some(other) => Draft::after(other, name, paths, &session.config()?)?,
+            None => Draft::new(name)?,
+        };
+        let agent = paths.agents().join(format!("{name}.toml"));
+        if embedded::agents().iter().any(|(file, _)| file.strip_suffix(".toml") == Some(name))
+            && !agent.exists()
+        {
+            return Err(Error::conflict(format!("`{name}` is a bundled agent"))
+                .hint(format!(
+                    "choose another name: `poc-memory agent new my-{name} --from {name}` copies it"
+                ))
+                .field("agent"));
+        }
+        paths.create()?;
+        create_private(&paths.agents())?;
+        create_private(&paths.prompts())?;
+        let prompt = draft.prompt.map(|(file, text)| (paths.prompts().join(file), text));
+        for file in prompt.iter().map(|(file, _)| file).chain([&agent]) {
+            if file.symlink_metadata().is_ok() {
+                return Err(taken(file));
+            }
+        }
+        files::schema(paths)?;
+        // The prompt first: an agent without it would be broken for a moment.
+        let mut created = Vec::new();
+        for (file, text) in prompt.into_iter().chain([(agent, draft.agent)]) {
+            match files::write_new(&file, &text) {
+                Ok(true) => created.push(file),
+                ended => {
+                    for written in created {
+                        // Nothing half made is left; what cannot be removed does no harm.
+                        let _ = std::fs::remove_file(written);
+                    }
+                    return Err(ended.err().unwrap_or_else(|| taken(&file)));
+                }
+            }
+        }
+        created.reverse();
+        Ok(Made { agent: self.agent, created })
+    }
+
+    fn show(made: &Made) -> String {
+        let wrote: String = made.created.iter().map(|file| format!("wrote {}\n", file.display())).collect();
+        let name = &made.agent;
+        format!(
+            "{wrote}\nNext: edit them, then `poc-memory agent check {name}` says whether they are good and\n\
+             `poc-memory agent run {name} --dry-run` what it would do. With a `schedule` it runs by itself.\n"
+        )
+    }
+}
+
+fn taken(file: &std::path::Path) -> Error {
+    Error::conflict(format!("`{}` is there already", file.display()))
+        .hint("edit it, or choose another name")
+        .field("agent")
+}

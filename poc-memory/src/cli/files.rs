@@ -1,0 +1,46 @@
+//! Writing the files of an operator: whole or not at all.
+
+use crate::agent::definition;
+use crate::error::{Error, Result};
+use crate::paths::{Paths, create_private};
+use std::io::Write;
+use std::path::Path;
+use tempfile::{Builder, NamedTempFile};
+
+/// Writes a file unless there is one; whether it did.
+pub(super) fn write_new(path: &Path, text: &str) -> Result<bool> {
+    match beside(path, text)?.persist_noclobber(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(unwritten(path, &error.error)),
+    }
+}
+
+/// Writes the schema of agent files where their first line looks for it, and says whether it was not there
+/// or another one. It is no file to edit: it goes with the program.
+pub(super) fn schema(paths: &Paths) -> Result<bool> {
+    let path = paths.agent_schema();
+    let text = serde_json::to_string_pretty(&definition::schema()).unwrap_or_default() + "\n";
+    if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+        return Ok(false);
+    }
+    create_private(path.parent().unwrap_or(&path))?;
+    beside(&path, &text)?.persist(&path).map_err(|error| unwritten(&path, &error.error))?;
+    Ok(true)
+}
+
+/// The text in a file of no name yet, beside the one it is to become.
+fn beside(path: &Path, text: &str) -> Result<NamedTempFile> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let written = || {
+        let mut file = Builder::new().prefix(".").suffix("~").tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        Ok(file)
+    };
+    written().map_err(|error| unwritten(path, &error))
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> Error {
+    Error::unavailable(format!("`{}` cannot be written: {error}", path.display()))
+}

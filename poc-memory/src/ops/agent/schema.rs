@@ -1,0 +1,40 @@
+//! `agent schema`
+
+use crate::agent::definition;
+use crate::error::Result;
+use crate::ops::{Access, Ctx, Op};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Print the JSON Schema of agent files, for editors that complete and check while one types.
+#[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Schema {}
+
+/// The schema.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Printed {
+    /// JSON Schema, draft 2020-12.
+    schema: Map<String, Value>,
+}
+
+impl Op for Schema {
+    const NAME: &'static str = "agent schema";
+    const ACCESS: Access = Access::Read;
+    const TENANTS: bool = false;
+    type Output = Printed;
+
+    fn run(self, _: &Ctx<'_>) -> Result<Printed> {
+        Ok(Printed { schema: definition::schema() })
+    }
+
+    fn show(output: &Printed) -> String {
+        // A map of JSON is JSON.
+        serde_json::to_string_pretty(&output.schema).unwrap_or_default() + "\n"
+    }
+
+    fn verbatim(_: &Printed) -> bool {
+        true
+    }
+}

@@ -1,0 +1,190 @@
+//! Agent files from the outside: made anew, checked, given values, and looked at when somebody asks.
+
+use crate::support::World;
+use serde_json::Value;
+use std::fs;
+
+fn episodes(world: &World) {
+    for key in ["one", "two"] {
+        world.json(&[
+            "insert",
+            "--title",
+            key,
+            "--body",
+            "A session about page splits.",
+            "--key",
+            key,
+            "--type",
+            "episodic",
+        ]);
+    }
+}
+
+fn warnings(world: &World, agent: &str) -> String {
+    let checked = world.json(&["agent", "check", agent]);
+    checked["agents"][0]["warnings"].to_string()
+}
+
+#[test]
+fn a_new_agent_is_good_as_it_is_and_nothing_is_overwritten() {
+    let world = World::new();
+    episodes(&world);
+    let made = world.json(&["agent", "new", "weekly-look"]);
+    assert_eq!(made["created"].as_array().unwrap().len(), 2, "{made:#}");
+    let checked = world.json(&["agent", "check", "weekly-look"]);
+    assert_eq!(checked["agents"][0]["errors"], Value::Array(Vec::new()), "{checked:#}");
+    assert_eq!(checked["agents"][0]["warnings"], Value::Array(Vec::new()), "{checked:#}");
+    let ran = world.json(&["agent", "run", "weekly-look", "--dry-run"]);
+    assert_eq!(ran["selected"], 2, "{ran:#}");
+
+    // The schema its first line names is there.
+    let file = world.home().join("agents/weekly-look.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let schema = text.lines().next().unwrap().strip_prefix("#:schema ").unwrap();
+    let there = fs::read_to_string(world.home().join("agents").join(schema)).unwrap();
+    assert_eq!(there, world.run(&["agent", "schema"]).stdout);
+    assert_eq!(serde_json::from_str::<Value>(&there).unwrap(), world.json(&["agent", "schema"])["schema"]);
+
+    for taken in [&["agent", "new", "weekly-look"][..], &["agent", "new", "weekly-look", "--from", "linker"]]
+    {
+        let error = world.json_ending(taken, 1);
+        assert_eq!(error["error"]["code"], "conflict", "{error:#}");
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), text);
+    // A prompt of the name is somebody's, too, and then no agent is left behind.
+    world.write("prompts/other.md", "mine");
+    world.json_ending(&["agent", "new", "other"], 1);
+    assert!(!world.home().join("agents/other.toml").exists());
+    assert_eq!(fs::read_to_string(world.home().join("prompts/other.md")).unwrap(), "mine");
+    for bad in ["../x", "a b", "", ".hidden", "a/b"] {
+        let error = world.json_ending(&["agent", "new", bad], 2);
+        assert_eq!(error["error"]["code"], "invalid_argument", "{error:#}");
+    }
+    assert_eq!(world.json_ending(&["agent", "new", "linker"], 1)["error"]["code"], "conflict");
+}
+
+#[test]
+fn a_copy_of_an_agent_has_visits_of_its_own() {
+    let world = World::new();
+    episodes(&world);
+    world.json(&["agent", "new", "second", "--from", "linker"]);
+    let agent = world.json(&["agent", "show", "second"]);
+    let pipeline = agent["definition"]["pipeline"].as_str().unwrap();
+    assert!(pipeline.contains("not-visited:second,7d"), "{pipeline}");
+    assert_eq!(agent["definition"]["template"], "second.md");
+    world.json(&["agent", "run", "linker"]);
+    assert_eq!(world.json(&["agent", "run", "second", "--dry-run"])["selected"], 2);
+    let error = world.json_ending(&["agent", "new", "third", "--from", "linkr"], 1);
+    assert_eq!(error["error"]["hint"], "did you mean `linker`?", "{error:#}");
+    assert!(!world.home().join("agents/third.toml").exists());
+    world.write("agents/odd.toml", "[query\n");
+    assert_eq!(
+        world.json_ending(&["agent", "new", "third", "--from", "odd"], 78)["error"]["code"],
+        "invalid_config"
+    );
+}
+
+#[test]
+fn a_run_may_have_other_values_for_its_parameters() {
+    let world = World::new();
+    episodes(&world);
+    world.write(
+        "agents/pick.toml",
+        "[query]\npipeline = \"all | type:${kind} | limit:${count}\"\nparams = { kind = \"daily\", count = 1 }\n\
+         [prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n",
+    );
+    let shown = world.json(&["agent", "show", "pick"]);
+    assert_eq!(shown["definition"]["params"]["count"], "1", "{shown:#}");
+    assert_eq!(shown["definition"]["pipeline"], "all | type:daily | limit:1");
+    let nothing = world.json_ending(&["agent", "run", "pick"], 3);
+    assert_eq!(nothing["set"]["kind"], "daily", "{nothing:#}");
+    let ran = world.json(&["agent", "run", "pick", "--set", "kind=episodic", "--set", "count=2"]);
+    assert_eq!(
+        (&ran["selected"], &ran["set"]["kind"], &ran["set"]["count"]),
+        (&2.into(), &"episodic".into(), &"2".into())
+    );
+    let inspected = world.json(&["agent", "inspect", ran["run"].as_str().unwrap()]);
+    assert_eq!(inspected["outcome"]["set"], ran["set"], "{inspected:#}");
+    let rows = world.json(&["agent", "history", "pick"]);
+    assert_eq!(rows["runs"][0]["set"], ran["set"], "{rows:#}");
+    for (set, hint) in
+        [("knd=x", "did you mean `kind`?"), ("count=many", "limit"), ("kind=episodic | all", "type")]
+    {
+        let error = world.json_ending(&["agent", "run", "pick", "--set", set], 2);
+        assert_eq!(error["error"]["at"]["field"], "set", "{error:#}");
+        assert!(error.to_string().contains(hint), "{error:#}");
+    }
+    assert_eq!(world.run(&["agent", "run", "pick", "--set", "kind"]).status, 2);
+}
+
+#[test]
+fn a_reload_says_what_has_changed() {
+    let mut world = World::new();
+    world.run(&["init"]);
+    let good =
+        fs::read_to_string(world.home().join("agents/linker.toml")).unwrap().replace("linker,7d", "mine,7d");
+    let story = |world: &World| {
+        let reload = |status| world.json_ending(&["agent", "reload"], status);
+        let file = world.write("agents/mine.toml", &good);
+        let added = reload(0);
+        assert_eq!(added["changes"][0]["change"], "added", "{added:#}");
+        assert_eq!(added["changes"][0]["agent"], "mine");
+        assert_eq!(reload(0)["changes"], Value::Array(Vec::new()));
+        fs::write(&file, good.replace("limit:20", "limit:5")).unwrap();
+        assert_eq!(reload(0)["changes"][0]["change"], "changed");
+        fs::write(&file, good.replace("limit:20", "limt:5")).unwrap();
+        let broken = reload(78);
+        assert_eq!(
+            (&broken["broken"][0]["agent"], &broken["broken"][0]["last_good"]),
+            (&"mine".into(), &true.into())
+        );
+        assert!(broken.to_string().contains("limit"), "{broken:#}");
+        fs::remove_file(&file).unwrap();
+        assert_eq!(reload(0)["changes"][0]["change"], "retired");
+    };
+    world.json(&["agent", "list"]);
+    story(&world);
+    // A daemon may have seen a change by itself before it is asked, so only what is asked for at once is sure.
+    world.write(
+        "config.toml",
+        "[daemon]\nreload-quiet = \"1h\"\nreload-latest = \"1h\"\nreload-poll = \"1h\"\n",
+    );
+    world.start_daemon();
+    story(&world);
+    world.stop_daemon();
+}
+
+#[test]
+fn warnings_are_told_with_their_place() {
+    let world = World::new();
+    let agent = |name: &str, pipeline: &str, more: &str| {
+        let text = format!(
+            "[query]\npipeline = \"{pipeline}\"\n[prompt]\ninline = \"Use `supersede`. {{{{ NODES }}}}\"\n\
+             placeholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\nactions = [\"insert\"]\n{more}"
+        );
+        world.write(&format!("agents/{name}.toml"), &text);
+    };
+    agent("first", "all | limit:5", "schedule = \"cron 0 3 1 * 1\"\n");
+    agent("second", "type:semantic | limit:5", "");
+    let told = warnings(&world, "first");
+    for part in [
+        "`first` → `second` → `first`",
+        "!provenance:second",
+        "`supersede`",
+        "day of the month and a day of the week",
+    ] {
+        assert!(told.contains(part), "no {part} in {told}");
+    }
+    let checked = world.json(&["agent", "check", "first"]);
+    for warning in checked["agents"][0]["warnings"].as_array().unwrap() {
+        assert!(warning["line"].is_u64() && warning["file"] == "agents/first.toml", "{warning:#}");
+    }
+    let text = world.run(&["agent", "check", "first"]).stdout;
+    assert!(text.contains("warning: agents/first.toml:4:15: the template names the action"), "{text}");
+    agent("second", "all | !provenance:first | limit:5", "");
+    assert!(!warnings(&world, "first").contains("circle"));
+    for bundled in ["linker", "separator", "replay"] {
+        assert_eq!(warnings(&world, bundled), "[]");
+    }
+}
