@@ -346,9 +346,9 @@ mod tests {
         insta::assert_snapshot!(
             format!("{}\n{}\n{}", run["summary"], run["parameters"], run["requestBody"]["content"]),
             @r#"
-        "Run an agent now, whatever its schedule says"
+        "Run an agent now, whatever its schedule says; in a daemon as soon as there is a place (`[agents] max-concurrent-runs`), before slots that wait"
         [{"name":"agent","in":"path","required":true,"schema":{"type":"string"},"description":"Name of the agent"}]
-        {"application/json":{"schema":{"type":"object","additionalProperties":false,"properties":{"dry_run":{"type":"boolean","description":"Do everything but write: say what would be applied","default":false},"propose":{"type":"boolean","description":"Leave everything for a person to decide: see `agent review`","default":false},"force":{"type":"boolean","description":"Take nodes that were visited and have not changed since, too","default":false},"target":{"type":["string","null"],"description":"Key or id of the only node to run on","default":null}}}}}
+        {"application/json":{"schema":{"type":"object","additionalProperties":false,"properties":{"dry_run":{"type":"boolean","description":"Do everything but write: say what would be applied","default":false},"propose":{"type":"boolean","description":"Leave everything for a person to decide: see `agent review`","default":false},"force":{"type":"boolean","description":"Take nodes that were visited and have not changed since, too","default":false},"target":{"type":["string","null"],"description":"Key or id of the only node to run on","default":null},"record":{"type":"boolean","description":"Answer with the run as one of the agent's `[[tests]]`, to be put at the end of its file","default":false},"set":{"type":"object","additionalProperties":{"type":"string"},"description":"Values for parameters of its pipeline, in place of those of its file"}}}}}
         "#
         );
         let explore = &document["paths"]["/v1/explore"]["get"];
