@@ -2,6 +2,7 @@
 //! anywhere.
 
 use crate::support::mock_model::{Answer, MockModel};
+use crate::support::tiny_gguf::Tiny;
 use crate::support::{PATIENCE, World};
 use serde_json::Value;
 use std::path::Path;
@@ -97,4 +98,58 @@ fn a_provider_that_is_not_paid_is_left_alone_and_status_says_so() {
         "{problems:?}"
     );
     assert_eq!(leaks(world.home()), [""; 0]);
+}
+
+#[test]
+fn a_model_in_this_process_answers_within_its_permit() {
+    let mut world = World::new();
+    let file = world.home().join("tiny.gguf");
+    Tiny::new(4).save(&file);
+    let settings = format!(
+        "[models.local]\nprovider = \"candle\"\nid = \"{}\"\n[providers.candle]\nmax-tokens = 900\n",
+        file.display()
+    );
+    world.write("config.toml", &settings);
+    for key in ["journal", "split"] {
+        world.json(&["insert", "--title", key, "--body", "what recovery does", "--key", key]);
+    }
+    world.write("agents/asker.toml", &agent("", "on-demand").replace("\"first\"", "\"local\""));
+    let report = world.json(&["doctor"]);
+    assert!(report.to_string().contains("`local` of `candle` has what it needs"), "{report:#}");
+    for daemon in [false, true] {
+        if daemon {
+            world.start_daemon();
+        }
+        let ran = world.run(&["agent", "run", "asker", "--force", "--json"]);
+        let run: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+        let status = run["status"].as_str().unwrap();
+        assert!(["ok", "noop", "partial"].contains(&status), "{run:#}");
+        assert_eq!(run["model"], "local", "{run:#}");
+        let inspected = world.json(&["agent", "inspect", run["run"].as_str().unwrap()]);
+        let call = &inspected["calls"][0];
+        assert!(
+            call["tokens_in"].as_u64() > Some(100) && call["tokens_out"].as_u64() > Some(10),
+            "{inspected:#}"
+        );
+        assert_eq!((&call["cost"], &call["estimated"]), (&0.0.into(), &false.into()), "{inspected:#}");
+        let reply: Value = serde_json::from_str(inspected["replies"][0]["text"].as_str().unwrap()).unwrap();
+        assert!(reply["link-add"].is_array() && reply["notes"].is_string(), "{reply:#}");
+    }
+}
+
+#[test]
+fn a_local_model_that_cannot_be_run_is_told_before_any_run() {
+    let world = World::new();
+    world.write("not.gguf", "GGUF but not for long");
+    let settings = format!(
+        "[models.local]\nprovider = \"candle\"\nid = \"{}\"\n",
+        world.home().join("not.gguf").display()
+    );
+    world.write("config.toml", &settings);
+    world.write("agents/asker.toml", &agent("", "on-demand").replace("\"first\"", "\"local\""));
+    world.json(&["insert", "--title", "A note", "--body", "about page splits", "--key", "note"]);
+    let report = world.json(&["doctor"]);
+    assert!(report.to_string().contains("not.gguf` cannot be read"), "{report:#}");
+    let ran = world.run(&["agent", "run", "asker"]);
+    assert!(ran.stdout.contains("not.gguf` cannot be read"), "{}", ran.stdout);
 }

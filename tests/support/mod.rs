@@ -2,6 +2,7 @@
 
 pub(crate) mod http;
 pub(crate) mod mock_model;
+pub(crate) mod tiny_gguf;
 pub(crate) mod transcript;
 pub(crate) mod world;
 

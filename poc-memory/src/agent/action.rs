@@ -133,43 +133,58 @@ impl Action {
     }
 }
 
+/// Characters a model that can be held to it may write into one line, and into a text.
+const MAX_LINE: usize = 300;
+const MAX_TEXT: usize = 4000;
+/// Actions of a kind, and lines or handles of a list, likewise.
+const MAX_ACTIONS: usize = 20;
+const MAX_LIST: usize = 10;
+
 /// What a field holds.
+#[derive(Clone, Copy)]
 enum Shape {
+    Line,
     Text,
-    Number,
-    Texts,
+    /// From this to 1.
+    Number(f64),
+    Lines,
+    /// Names a node of the prompt.
+    Handle,
+    /// Names one, or is empty.
+    HandleOrNone,
+    Handles,
 }
 
 /// The fields of an action in the order a model writes them (the reason first: it thinks before it
 /// names anything), each with what it holds.
 fn fields(kind: ActionKind) -> &'static [(&'static str, Shape, &'static str)] {
-    use Shape::{Number, Text, Texts};
+    use Shape::{Handle, HandleOrNone, Handles, Line, Lines, Number, Text};
     match kind {
         ActionKind::LinkAdd => &[
-            ("reason", Text, "why, in one sentence"),
-            ("from", Text, "handle of a note"),
-            ("to", Text, "handle of another note"),
-            ("strength", Number, "above 0, at most 1"),
+            ("reason", Line, "why, in one sentence"),
+            ("from", Handle, "handle of a note"),
+            ("to", Handle, "handle of another note"),
+            ("strength", Number(0.01), "above 0, at most 1"),
         ],
         ActionKind::Weight => &[
-            ("reason", Text, "why, in one sentence"),
-            ("node", Text, "handle of a note"),
-            ("delta", Number, "by how much its weight moves, up or down"),
+            ("reason", Line, "why, in one sentence"),
+            ("node", Handle, "handle of a note"),
+            ("delta", Number(-1.0), "by how much its weight moves, up or down"),
         ],
         ActionKind::Insert => &[
-            ("reason", Text, "why, in one sentence"),
-            ("key", Text, "short name in kebab case, or empty"),
-            ("title", Text, "one line"),
+            ("reason", Line, "why, in one sentence"),
+            ("key", Line, "short name in kebab case, or empty"),
+            ("title", Line, "one line"),
             ("body", Text, "Markdown"),
-            ("keywords", Texts, "words"),
-            ("links", Texts, "handles of the notes it comes from"),
+            ("keywords", Lines, "words"),
+            ("links", Handles, "handles of the notes it comes from"),
         ],
         ActionKind::Supersede => &[
-            ("reason", Text, "why, in one sentence"),
-            ("node", Text, "handle of the note to replace"),
-            ("by", Text, "handle of the note that takes its place, or empty to bring a new one"),
-            ("key", Text, "of the new note, else empty"),
-            ("title", Text, "of the new note, else empty"),
+            ("reason", Line, "why, in one sentence"),
+            ("node", Handle, "handle of the note to replace"),
+            ("by", HandleOrNone, "handle of the note that takes its place, or empty to bring a new one"),
+            ("key", Line, "of the new note, else empty"),
+            ("title", Line, "of the new note, else empty"),
             ("body", Text, "of the new note, else empty"),
         ],
     }
@@ -187,6 +202,41 @@ fn purpose(kind: ActionKind) -> &'static str {
 /// The JSON Schema of a reply: within the strict modes of every provider, so no unions, enums,
 /// patterns or limits, and every field required.
 pub fn schema(actions: &[ActionKind]) -> Value {
+    let field = |shape| match shape {
+        Shape::Line | Shape::Text | Shape::Handle | Shape::HandleOrNone => json!({"type": "string"}),
+        Shape::Number(_) => json!({"type": "number"}),
+        Shape::Lines | Shape::Handles => json!({"type": "array", "items": {"type": "string"}}),
+    };
+    whole(actions, field, |entry| json!({"type": "array", "items": entry}))
+}
+
+/// The same for a model that can be held to more: what is named is one of `handles`, and nothing goes on
+/// for ever. Whatever fits this fits [`schema`].
+pub fn bounded(actions: &[ActionKind], handles: &[&str]) -> Value {
+    let line = json!({"type": "string", "maxLength": MAX_LINE});
+    let list = |item: Value, most: usize| json!({"type": "array", "items": item, "maxItems": most});
+    let most = if handles.is_empty() { 0 } else { MAX_LIST };
+    let field = |shape| match shape {
+        Shape::Line => line.clone(),
+        Shape::Text => json!({"type": "string", "maxLength": MAX_TEXT}),
+        Shape::Number(least) => json!({"type": "number", "minimum": least, "maximum": 1, "multipleOf": 0.01}),
+        Shape::Lines => list(line.clone(), MAX_LIST),
+        Shape::Handle => json!({"enum": handles}),
+        Shape::HandleOrNone => json!({"enum": ([&[""], handles].concat())}),
+        // A list of nothing is of anything.
+        Shape::Handles if handles.is_empty() => list(line.clone(), most),
+        Shape::Handles => list(json!({"enum": handles}), most),
+    };
+    let none = |field: &Value| field.get("enum").and_then(Value::as_array).is_some_and(Vec::is_empty);
+    whole(actions, field, |entry| match entry.get("properties").and_then(Value::as_object) {
+        // Where there is no node, none can be named.
+        Some(fields) if fields.values().any(none) => list(line.clone(), 0),
+        _ => list(entry, MAX_ACTIONS),
+    })
+}
+
+/// An object of the notes and a list of each action, by what fields and lists are.
+fn whole(actions: &[ActionKind], field: impl Fn(Shape) -> Value, list: impl Fn(Value) -> Value) -> Value {
     let object = |properties: Map<String, Value>| {
         let required: Vec<&String> = properties.keys().collect();
         json!({
@@ -196,24 +246,20 @@ pub fn schema(actions: &[ActionKind]) -> Value {
             "additionalProperties": false,
         })
     };
-    let field = |(name, shape, says): &(&str, Shape, &str)| {
-        let schema = match shape {
-            Shape::Text => json!({"type": "string", "description": says}),
-            Shape::Number => json!({"type": "number", "description": says}),
-            Shape::Texts => json!({"type": "array", "items": {"type": "string"}, "description": says}),
-        };
-        ((*name).to_owned(), schema)
+    let told = |mut schema: Value, says: &str| {
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("description".to_owned(), says.into());
+        }
+        schema
     };
-    let mut properties = Map::from_iter([(
-        "notes".to_owned(),
-        json!({"type": "string", "description": "what was done and why, in a sentence or two"}),
-    )]);
+    let notes = told(field(Shape::Line), "what was done and why, in a sentence or two");
+    let mut properties = Map::from_iter([("notes".to_owned(), notes)]);
     for &kind in actions {
-        let entry = object(fields(kind).iter().map(field).collect());
-        properties.insert(
-            kind.name().to_owned(),
-            json!({"type": "array", "items": entry, "description": purpose(kind)}),
+        let fields = fields(kind).iter();
+        let entry = object(
+            fields.map(|(name, shape, says)| ((*name).to_owned(), told(field(*shape), says))).collect(),
         );
+        properties.insert(kind.name().to_owned(), told(list(entry), purpose(kind)));
     }
     object(properties)
 }
@@ -226,9 +272,9 @@ pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
         let _ = write!(text, "- `{}`: list of at most {most}; each {}: {{", kind.name(), purpose(kind));
         for (index, (name, shape, says)) in fields(kind).iter().enumerate() {
             let shape = match shape {
-                Shape::Text => "text",
-                Shape::Number => "number",
-                Shape::Texts => "list of texts",
+                Shape::Line | Shape::Text | Shape::Handle | Shape::HandleOrNone => "text",
+                Shape::Number(_) => "number",
+                Shape::Lines | Shape::Handles => "list of texts",
             };
             let comma = if index == 0 { "" } else { ", " };
             let _ = write!(text, "{comma}\"{name}\": {shape} ({says})");

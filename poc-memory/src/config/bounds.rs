@@ -136,6 +136,9 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("models.*.cache-read-price", 0.0, MOST),
     ("models.*.context", 1.0, MOST),
     ("providers.*.concurrency", 1.0, 1024.0),
+    ("providers.*.temperature", 0.0, 10.0),
+    ("providers.*.max-tokens", 1.0, MOST),
+    ("providers.*.threads", 0.0, 1024.0),
 ];
 
 /// No bound: any number there is.

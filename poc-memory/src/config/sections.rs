@@ -488,7 +488,7 @@ section!(
 pub struct Model {
     /// Name of the provider that serves it.
     pub provider: String,
-    /// What the provider calls it.
+    /// What the provider calls it; of a `candle` provider its file.
     pub id: String,
     /// US dollars per million input tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -525,6 +525,8 @@ pub enum ProviderKind {
     Command,
     /// Recorded replies.
     Replay,
+    /// A GGUF file, run in this process.
+    Candle,
 }
 
 /// Where models come from.
@@ -551,6 +553,18 @@ pub struct Provider {
     /// Folder of recorded replies of a `replay` provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replies: Option<String>,
+    /// File with the tokens of a `candle` provider's models, when theirs have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokenizer: Option<String>,
+    /// How far a `candle` provider's models stray from what they find likeliest; 0 is not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Tokens a `candle` provider's models may write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<usize>,
+    /// Threads of each of a `candle` provider's models; 0 is one for each core.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
     /// Calls at the same time; without it as many as there are runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<usize>,

@@ -94,19 +94,15 @@ impl Key {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing;
     use super::*;
     use crate::config::ProviderKind;
 
     fn provider(variable: Option<&str>, file: Option<&str>) -> Provider {
         Provider {
-            kind: ProviderKind::Openai,
-            base_url: None,
             key_env: variable.map(str::to_owned),
             key_file: file.map(str::to_owned),
-            command: None,
-            replies: None,
-            env: None,
-            concurrency: None,
+            ..testing::provider(ProviderKind::Openai)
         }
     }
 

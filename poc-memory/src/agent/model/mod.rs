@@ -1,6 +1,7 @@
 //! Language models, and the one that is none.
 
 mod anthropic;
+mod candle;
 mod command;
 mod conversation;
 mod cost;
@@ -18,6 +19,9 @@ mod replay;
 mod stop;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+#[path = "../../../../tests/support/tiny_gguf.rs"]
+mod tiny_gguf;
 
 pub use cost::Spent;
 pub(in crate::agent) use gate::Gate;
@@ -223,6 +227,7 @@ fn build(
         ProviderKind::Openai => Box::new(openai::OpenAi::new(http()?, model, calls)),
         ProviderKind::LlamaCpp => Box::new(openai::OpenAi::llama_cpp(http()?, model, calls)),
         ProviderKind::Ollama => Box::new(ollama::Ollama { http: http()?, model, calls }),
+        ProviderKind::Candle => Box::new(candle::Candle::new(model, provider, &calls, environment)?),
         ProviderKind::Command => Box::new(command::CommandModel::new(model, provider, calls, environment)?),
         ProviderKind::Replay => {
             let Some(folder) = &provider.replies else {

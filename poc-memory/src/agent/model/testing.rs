@@ -4,13 +4,31 @@ use super::{Request, Stop};
 use crate::agent::definition::ActionKind;
 use crate::agent::selection::Selection;
 use crate::chance::SeededChance;
-use crate::config::Config;
+use crate::config::{Config, Provider, ProviderKind};
 use crate::graph::View;
 use crate::index::TextIndex;
 use crate::time::{Span, Timestamp};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
+
+/// A provider of which nothing is said.
+pub(super) fn provider(kind: ProviderKind) -> Provider {
+    Provider {
+        kind,
+        base_url: None,
+        key_env: None,
+        key_file: None,
+        command: None,
+        env: None,
+        replies: None,
+        tokenizer: None,
+        temperature: None,
+        max_tokens: None,
+        threads: None,
+        concurrency: None,
+    }
+}
 
 /// Everything a [`Request`] borrows.
 pub(super) struct Turn {

@@ -414,7 +414,7 @@ fn ranges_and_words() {
          → add "insert" to `execution.actions`
     [execution]
       11:11: `limits.targets` cannot be `all`
-         → write `results`
+         → write `results` or `neighborhood` or `any`
     [execution]
       11:12: `limit:3` does more than filter
          → give filters alone, such as `provenance:manual`

@@ -1,5 +1,5 @@
 use super::*;
-use crate::agent::model::testing::Turn;
+use crate::agent::model::testing::{self, Turn};
 use crate::config::{Config, ProviderKind};
 use crate::time::Span;
 use std::time::Instant;
@@ -7,14 +7,8 @@ use std::time::Instant;
 fn model(command: &[&str]) -> Result<CommandModel, String> {
     let config = Config::defaults().unwrap();
     let provider = Provider {
-        kind: ProviderKind::Command,
-        base_url: None,
-        key_env: None,
-        key_file: None,
         command: Some(command.iter().map(|word| (*word).to_owned()).collect()),
-        replies: None,
-        env: None,
-        concurrency: None,
+        ..testing::provider(ProviderKind::Command)
     };
     let mut model = config.models["sonnet"].clone();
     model.provider = "mine".into();
@@ -169,14 +163,10 @@ fn what_it_took_is_told_or_taken_to_be_the_most() {
 fn it_sees_the_environment_it_needs_and_no_more() {
     let config = Config::defaults().unwrap();
     let provider = Provider {
-        kind: ProviderKind::Command,
-        base_url: None,
         key_env: Some("MY_KEY".into()),
-        key_file: None,
         command: Some(vec!["/bin/sh".into(), "-c".into(), "env; echo sk-my-secret >&2; exit $CODE".into()]),
-        replies: None,
         env: Some(vec!["MY_SETTING".into(), "UNSET".into(), "CODE".into()]),
-        concurrency: None,
+        ..testing::provider(ProviderKind::Command)
     };
     let environment = |code: &'static str| {
         move |name: &str| match name {
