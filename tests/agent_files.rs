@@ -182,9 +182,11 @@ fn warnings_are_told_with_their_place() {
     }
     let text = world.run(&["agent", "check", "first"]).stdout;
     assert!(text.contains("warning: agents/first.toml:4:15: the template names the action"), "{text}");
-    agent("second", "all | !provenance:first | limit:5", "");
+    // `split` writes what any agent that takes all notes looks at.
+    agent("first", "all | !provenance:split | limit:5", "");
+    agent("second", "all | !provenance:first | !provenance:split | limit:5", "");
     assert!(!warnings(&world, "first").contains("circle"));
-    for bundled in ["linker", "separator", "replay"] {
+    for bundled in ["linker", "rename", "replay", "separator", "split", "transfer"] {
         assert_eq!(warnings(&world, bundled), "[]");
     }
 }

@@ -132,7 +132,7 @@ fn a_bad_template_keeps_the_last_good_one_also_across_a_restart() {
     fs::write(&prompt, "As it is: {{ NODES | shout }}\n").unwrap();
     let list = world.until(PROMPT, &["agent", "list"], |list| state(list, "new") == "last-good");
     let error = agent(&list, "new").unwrap()["error"].to_string();
-    assert!(error.contains("prompts/new.md:1:21") && error.contains("shout"), "{error}");
+    assert!(error.contains("prompts/new.md:1:22") && error.contains("shout"), "{error}");
     let keeps = |world: &World| {
         let shown = world.json(&["agent", "show", "new"]);
         assert_eq!(
