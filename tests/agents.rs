@@ -1,7 +1,7 @@
 //! Agents from the outside: run, run again, edit, run, undo; exit statuses.
 
 use crate::support::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn notes(world: &World) {
     for (key, kind, text) in [
@@ -16,6 +16,153 @@ fn notes(world: &World) {
     ] {
         world.json(&["insert", "--key", key, "--title", text, "--body", text, "--type", kind]);
     }
+}
+
+/// The notes and their ties, line by line. Visits are no part of the graph: they say who looked, and stay.
+fn graph(world: &World) -> Vec<String> {
+    let lines = world.run(&["export"]).stdout;
+    let plain = |line: &str| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record.as_object_mut().unwrap().remove("visits");
+        record.to_string()
+    };
+    lines.lines().map(plain).collect()
+}
+
+/// An agent that is answered what a file says.
+fn recorded(world: &World, more: &str, reply: &Value) {
+    world.run(&["init"]);
+    let folder = world.write("replies/keeper.jsonl", &format!("{reply}\n"));
+    let folder = folder.parent().unwrap().display();
+    let config = format!(
+        "[providers.recorded]\nkind = \"replay\"\nreplies = \"{folder}\"\n[models.recorded]\nprovider = \"recorded\"\nid = \"recorded\"\n"
+    );
+    world.write("config.toml", &config);
+    world.write(
+        "agents/keeper.toml",
+        &format!(
+            "{more}\n[query]\npipeline = \"all | type:episodic | sort:key-len asc\"\n[prompt]\ninline = \"\"\"Look.\n{{{{ NODES }}}}\"\"\"\n\
+             placeholders = [\"NODES\"]\n[execution]\nmodel = \"recorded\"\nactions = [\"link-add\", \"weight\"]\n\
+             [limits]\nprotect = []\n"
+        ),
+    );
+}
+
+#[test]
+fn a_run_is_reviewed_applied_in_part_and_undone_in_part() {
+    let world = World::new();
+    notes(&world);
+    let before = graph(&world);
+    let reply = json!({"notes": "three things",
+        "link-add": [{"reason": "same journal", "from": "N1", "to": "N2", "strength": 0.4},
+            {"reason": "same week", "from": "N2", "to": "N3", "strength": 0.6}],
+        "weight": [{"reason": "matters", "node": "N3", "delta": 0.2}]});
+    recorded(&world, "mode = \"propose\"", &reply);
+    let run = world.json(&["agent", "run", "keeper", "--force"]);
+    let id = run["run"].as_str().unwrap();
+    assert_eq!(
+        (run["status"].as_str(), run["proposed"].as_array().unwrap().len()),
+        (Some("proposed"), 3),
+        "{run:#}"
+    );
+    assert_eq!(graph(&world), before);
+    let waiting = world.run(&["agent", "review"]).stdout;
+    assert!(waiting.contains("lunch") && waiting.contains("monday"), "{waiting}");
+
+    world.json(&["agent", "apply", id, "--only", "2,3"]);
+    world.json(&["agent", "reject", id, "--only", "1", "--note", "not the same"]);
+    let applied = graph(&world);
+    let shown = world.run(&["agent", "inspect", id]).stdout;
+    assert!(
+        shown.contains("  + 2. link `monday` to `tuesday` at 0.6") && shown.contains("  + 3. move"),
+        "{shown}"
+    );
+
+    // What was turned down, and what never was, cannot be undone.
+    for number in ["1", "7"] {
+        let refused = world.json_ending(&["agent", "undo", id, "--only", number], 2);
+        assert!(refused.to_string().contains("those that can: 2, 3"), "{refused:#}");
+    }
+    assert_eq!(graph(&world), applied);
+    let undone = world.json(&["agent", "undo", id, "--only", "3"]);
+    assert_eq!(undone["undone"].as_array().unwrap().len(), 1, "{undone:#}");
+    let outcome = world.json(&["agent", "inspect", id])["outcome"].clone();
+    let states: Vec<(u64, bool)> = outcome["applied"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["number"].as_u64().unwrap(), one["undone"].as_bool().unwrap()))
+        .collect();
+    assert_eq!(states, [(2, false), (3, true)]);
+    // Then the rest: everything is as it was.
+    world.json(&["agent", "undo", id]);
+    assert_eq!(graph(&world), before);
+    assert_ne!(world.run(&["agent", "undo", id]).status, 0);
+}
+
+#[test]
+fn two_runs_are_compared() {
+    let world = World::new();
+    notes(&world);
+    let link = |strength: f64| json!({"notes": "", "weight": [], "link-add": [{"reason": "alike", "from": "N1", "to": "N2", "strength": strength}]});
+    recorded(&world, "", &link(0.4));
+    let first = world.json(&["agent", "run", "keeper", "--dry-run"])["run"].as_str().unwrap().to_owned();
+    assert_ne!(
+        world.run(&["agent", "diff", &first, &first]).status,
+        0,
+        "a dry run leaves nothing to compare"
+    );
+    let first = world.json(&["agent", "run", "keeper"])["run"].as_str().unwrap().to_owned();
+
+    let same = world.json(&["agent", "diff", &first, &first]);
+    assert_eq!((same["prompt"].as_str(), same["reply"].as_str()), (Some(""), Some("")), "{same:#}");
+    assert_eq!(same["definition"], json!([]));
+
+    // Another note, another version of one, another file, another answer.
+    world.json(&[
+        "insert",
+        "--key",
+        "wednesday",
+        "--title",
+        "Wednesday",
+        "--body",
+        "Rain.",
+        "--type",
+        "episodic",
+    ]);
+    world.json(&["insert", "--key", "lunch", "--update", "--title", "Lunch", "--body", "Bread alone."]);
+    recorded(&world, "description = \"looks twice\"", &link(0.9));
+    let second = world.json(&["agent", "run", "keeper", "--force"])["run"].as_str().unwrap().to_owned();
+    let found = world.json(&["agent", "diff", &first, &second]);
+    assert_ne!(found["first"]["fingerprint"], found["second"]["fingerprint"]);
+    assert_eq!(
+        found["definition"],
+        json!([{"key": "description", "first": null, "second": "\"looks twice\""}])
+    );
+    assert_eq!(
+        found["nodes"],
+        json!({"first": [], "second": ["wednesday"], "both": ["lunch", "monday", "tuesday"]})
+    );
+    assert_eq!(found["edited"], json!([{"key": "lunch", "first": 1, "second": 2}]));
+    let prompt = found["prompt"].as_str().unwrap();
+    assert!(prompt.contains("\n-Lentil soup") && prompt.contains("\n+Bread alone."), "{prompt}");
+    // Every run fences with a word of its own, which is no difference.
+    assert!(prompt.contains("\n <<<data WORD") && !prompt.contains("\n-<<<data"), "{prompt}");
+    assert!(found["reply"].as_str().unwrap().contains("0.9"), "{found:#}");
+    assert_eq!(found["actions"]["first"].as_array().unwrap().len(), 1, "{found:#}");
+    assert!(found["actions"]["second"][0].as_str().unwrap().contains("already-present"), "{found:#}");
+
+    let text = world.run(&["agent", "diff", &first, &second]).stdout;
+    for line in [
+        "  description: - -> \"looks twice\"",
+        "note lunch, version: 1 -> 2",
+        "  + wednesday",
+        "+Bread alone.",
+    ] {
+        assert!(text.contains(line), "no {line} in {text}");
+    }
+    let missing = world.run(&["agent", "diff", &first, "ffff"]);
+    assert!(missing.status != 0 && missing.stderr.contains("`second`"), "{missing:?}");
 }
 
 #[test]
@@ -52,18 +199,6 @@ fn a_second_run_has_nothing_to_do_until_a_note_is_edited() {
 fn a_run_undone_leaves_the_graph_as_it_was() {
     let world = World::new();
     notes(&world);
-    let graph = |world: &World| {
-        let lines = world.run(&["export"]).stdout;
-        // Visits are no part of the graph: they say who looked, and stay.
-        lines
-            .lines()
-            .map(|line| {
-                let mut record: Value = serde_json::from_str(line).unwrap();
-                record.as_object_mut().unwrap().remove("visits");
-                record.to_string()
-            })
-            .collect::<Vec<_>>()
-    };
     let before = graph(&world);
     let run = world.json(&["agent", "run", "linker"]);
     assert!(!run["applied"].as_array().unwrap().is_empty(), "{run:#}");
