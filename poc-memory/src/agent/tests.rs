@@ -26,5 +26,6 @@ mod schema;
 mod targets;
 mod trials;
 mod undoing;
+mod weeks;
 mod world;
 mod writers;

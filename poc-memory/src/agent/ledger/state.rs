@@ -287,6 +287,8 @@ impl AgentState {
         match (row.status, row.occasion) {
             (Status::Running, Occasion::Rerun) => repeated.map(|repeat| Repeat { taken: true, ..repeat }),
             (Status::Running | Status::Skipped | Status::Missed, Occasion::Asked) => self.repeat,
+            // What the repetition stands for, as it waits for its turn.
+            (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.repeat,
             (Status::Running, _) => None,
             // Money that ran out is not there a quarter of an hour later.
             (Status::Failed, Occasion::Rerun | Occasion::Schedule)

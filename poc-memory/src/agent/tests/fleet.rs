@@ -19,11 +19,19 @@ pub(super) type Answer = std::result::Result<Reply, Failed>;
 type Plays = dyn FnMut(&Request<'_>) -> Answer + Send;
 
 /// The model every agent names.
-struct Played(Mutex<Box<Plays>>);
+struct Played {
+    plays: Mutex<Box<Plays>>,
+    /// What one of its calls costs at most, when it costs anything.
+    most: Option<f64>,
+}
 
 impl Model for Played {
     fn call(&self, request: &Request<'_>) -> Answer {
-        (self.0.lock())(request)
+        (self.plays.lock())(request)
+    }
+
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        self.most
     }
 }
 
@@ -65,13 +73,23 @@ impl Fleet {
         agents: &[(&str, &str)],
         play: impl FnMut(&Request<'_>) -> Answer + Send + 'static,
     ) -> Fleet {
+        Fleet::costing(world, agents, None, play)
+    }
+
+    /// With a model whose calls cost so many dollars at most.
+    pub(super) fn costing(
+        world: World,
+        agents: &[(&str, &str)],
+        most: Option<f64>,
+        play: impl FnMut(&Request<'_>) -> Answer + Send + 'static,
+    ) -> Fleet {
         let since = world.memory.now();
         let mut catalog = Catalog::default();
         for (name, more) in agents {
             catalog.agents.insert((*name).to_owned(), entry(definition(name, more), since));
         }
         let models = Models::default();
-        models.stand_in("default", Arc::new(Played(Mutex::new(Box::new(play)))));
+        models.stand_in("default", Arc::new(Played { plays: Mutex::new(Box::new(play)), most }));
         let options = Options { models, zone: Some(Tz::UTC), ..Options::default() };
         Fleet { world, catalog: Arc::new(catalog), agenda: Agenda::default(), options }
     }
