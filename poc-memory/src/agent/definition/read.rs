@@ -71,6 +71,9 @@ impl<'a> Reader<'a> {
     fn definition(&self, document: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Option<Definition> {
         let root = Section::root(self.file, document, defaults);
         root.refuse_unknown();
+        // Everything is looked at before anything is missed: all problems are told at once.
+        let (description, enabled) = (root.get("description"), root.get("enabled"));
+        let mode = root.one_of("mode", &Mode::NAMES);
         let query = self.query(&root.section("query"));
         let freshness = self.freshness(&root.section("freshness"));
         let execution = self.execution(&root.section("execution"));
@@ -84,16 +87,14 @@ impl<'a> Reader<'a> {
         self.bounded(&root, execution.as_ref(), budget.as_ref());
         let tests = self.tests(&root);
         let prompt = prompt?;
-        let (description, enabled) = (root.get("description")?.value, root.get("enabled")?.value);
-        let mode = root.one_of("mode", &Mode::NAMES)?;
         let (query, limits) = (query?, limits?);
         Some(Definition {
             name: self.name.to_owned(),
             fingerprint: fingerprint(self.text, &prompt, &written_out(&query, &limits)),
             source: self.text.to_owned(),
-            description,
-            enabled,
-            mode,
+            description: description?.value,
+            enabled: enabled?.value,
+            mode: mode?,
             query,
             freshness: freshness?,
             prompt,

@@ -740,6 +740,18 @@ fn whole_files() {
     "#);
 }
 
+/// What is missing hides nothing of what is wrong elsewhere.
+#[test]
+fn all_problems_are_told_at_once() {
+    let text = "mode = \"aply\"\n[query]\npipeline = \"all | tpye:x\"\nmin-results = -1\n[promt]\n";
+    let lines: Vec<Option<u32>> =
+        parse(text).unwrap_err().iter().map(|error| error.at.as_ref()?.line).collect();
+    for line in [1, 3, 4, 5] {
+        assert!(lines.contains(&Some(line)), "nothing of line {line}: {lines:?}");
+    }
+    assert!(told(&parse(text).unwrap_err()).contains("did you mean `apply`?"));
+}
+
 #[test]
 fn files_that_are_no_text() {
     let world = World::new();
