@@ -55,6 +55,11 @@ impl Entry {
             && definition(self) == definition(other)
     }
 
+    /// What its file says, if nothing is wrong with it.
+    pub fn sound(&self) -> Option<&Definition> {
+        self.definition.as_deref().filter(|_| self.errors.is_empty())
+    }
+
     /// Whether the agent rests at an instant, and why.
     pub fn paused(&self, state: &AgentState, now: Timestamp) -> Option<Paused> {
         let after = self.definition.as_ref().map_or(0, |definition| definition.failure.pause_after);
@@ -205,6 +210,15 @@ impl Catalog {
             Error::config(format!("the agent `{name}` is invalid{first}"))
                 .hint(format!("`poc-memory agent check {name}` lists everything that is wrong"))
         })
+    }
+
+    /// The agent with a name, or all, by name.
+    ///
+    /// # Errors
+    /// `not_found` when there is none of the name.
+    pub fn named(&self, name: Option<&str>) -> Result<impl Iterator<Item = (&String, &Entry)>> {
+        name.map(|name| self.entry(name)).transpose()?;
+        Ok(self.agents.iter().filter(move |(agent, _)| name.is_none_or(|name| name == *agent)))
     }
 
     /// The entry with a name.

@@ -1,7 +1,7 @@
 //! Replies that want what they may not have, random agents, and a judge that knows neither the reply nor
 //! the permit layer. `POC_MEMORY_HOSTILE=100000` asks for as many of them, `POC_MEMORY_SEED` for others.
 
-use super::judge::{Asked, Image, Rules};
+use super::judge::{Asked, Image, REASONS, Rules};
 use super::world::{World, draft, edit, parse};
 use crate::agent::definition::Definition;
 use crate::agent::ledger::{self, Run, Status};
@@ -447,24 +447,8 @@ fn hostile_replies_do_nothing_that_is_not_permitted() {
         (sum(|seen| seen.replies), sum(|seen| seen.undone), sum(|seen| seen.conflicts));
     println!("{replies} replies, {undone} runs undone, {conflicts} conflicts, {outcomes:?}");
     // Each way of being refused was met, and of ending.
-    let met = [
-        "Applied",
-        "Proposed",
-        "not-permitted",
-        "unknown-handle",
-        "out-of-scope",
-        "protected",
-        "over-limit",
-        "self-link",
-        "changed-since-read",
-        "invalid-value",
-        "already-present",
-        "observed",
-        "ok",
-        "partial",
-        "failed",
-    ];
-    for name in met {
+    let ends = ["Applied", "Proposed", "ok", "partial", "failed"];
+    for name in REASONS.into_iter().chain(ends) {
         assert!(outcomes.contains_key(name), "`{name}` was never met: {outcomes:?}");
     }
     assert!(undone > 0 && conflicts > 0);

@@ -9,7 +9,7 @@ use crate::graph::{Activity, Edge, EdgeKind, Node, NodeId, State, Trust, Visit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reasons of 0.1.0: rows keep them.
-const REASONS: [&str; 10] = [
+pub(super) const REASONS: [&str; 10] = [
     "not-permitted",
     "unknown-handle",
     "out-of-scope",

@@ -3,6 +3,7 @@
 //! scheduler knows. `POC_MEMORY_WEEKS` says how many weeks; a few without it.
 
 use super::fleet::{Answer, Fleet, fails, nothing};
+use super::hostile::asked_for;
 use super::world::World;
 use crate::agent::agenda::Agenda;
 use crate::agent::due::Moment;
@@ -318,7 +319,7 @@ fn spending(kind: &Kind, own: &[&Run], told: &dyn Fn(&str) -> String) {
 
 #[test]
 fn every_slot_of_a_week_is_accounted_for() {
-    let weeks = std::env::var("POC_MEMORY_WEEKS").ok().and_then(|weeks| weeks.parse().ok()).unwrap_or(3);
+    let weeks = asked_for("POC_MEMORY_WEEKS", 3);
     // Weeks with a gap and with a fold of daylight saving, in Vienna and on Lord Howe Island, and one without.
     let starts =
         ["2026-03-25T00:00:00Z", "2026-10-21T00:00:00Z", "2026-04-01T00:00:00Z", "2026-11-21T00:00:00Z"];

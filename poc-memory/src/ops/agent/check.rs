@@ -42,16 +42,13 @@ impl Op for Check {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Report> {
         let catalog = Catalog::read(ctx.memory)?;
-        if let Some(name) = &self.agent {
-            catalog.entry(name)?;
-        }
+        let agents = catalog.named(self.agent.as_deref())?;
         let types: Vec<&str> = ctx.memory.config.node_types().collect();
         let definitions: Vec<_> =
             catalog.agents.values().filter_map(|entry| entry.definition.as_deref()).collect();
         let circles = circles(&definitions, &types);
-        let wanted = |name: &String| self.agent.as_ref().is_none_or(|agent| agent == name);
-        let agents = catalog.agents.iter().filter(|(name, _)| wanted(name)).map(|(name, entry)| {
-            let good = entry.definition.as_ref().filter(|_| entry.errors.is_empty());
+        let agents = agents.map(|(name, entry)| {
+            let good = entry.sound();
             let warnings = good.map_or_else(Vec::new, |definition| {
                 let models = definition.execution.models().filter_map(|name| {
                     let key = if *name == definition.execution.model { "model" } else { "fallback" };

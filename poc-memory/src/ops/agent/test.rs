@@ -55,14 +55,9 @@ impl Op for Test {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Report> {
         let catalog = Catalog::read(ctx.memory)?;
-        if let Some(name) = &self.agent {
-            catalog.entry(name)?;
-        }
-        let wanted = |name: &String| self.agent.as_ref().is_none_or(|agent| agent == name);
         let mut report = Report { agents: Vec::new(), passed: 0, failed: 0 };
-        for (name, entry) in catalog.agents.iter().filter(|(name, _)| wanted(name)) {
-            let good = entry.definition.as_deref().filter(|_| entry.errors.is_empty());
-            let (tests, errors) = match good {
+        for (name, entry) in catalog.named(self.agent.as_deref())? {
+            let (tests, errors) = match entry.sound() {
                 Some(definition) => played(ctx.memory, definition),
                 None => (Vec::new(), entry.errors.iter().map(Problem::from).collect()),
             };
