@@ -262,6 +262,55 @@ fn a_broken_agent_file_is_shown_with_its_place() {
     }
 }
 
+/// 3 when there is nothing to do, 4 when a budget or the permit layer stood in the way.
+#[test]
+fn nothing_to_do_and_not_allowed_are_told_apart() {
+    let world = World::new();
+    let status = |arguments: &[&str]| world.run(arguments).status;
+    world.run(&["init"]);
+    assert_eq!(status(&["agent", "run", "linker"]), 3, "there are no notes");
+    assert_eq!(status(&["agent", "resume", "linker"]), 3, "nothing held it up");
+    notes(&world);
+    world.write(
+        "agents/once.toml",
+        "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n[budget]\nmax-runs-per-day = 1\n",
+    );
+    assert_eq!(status(&["agent", "run", "once"]), 0);
+    let stopped = world.json_ending(&["agent", "run", "once", "--force"], 4);
+    assert_eq!(stopped["reason"], "over-budget", "{stopped:#}");
+    let ran = world.json(&["agent", "history", "linker"]);
+    assert_eq!(ran["runs"][0]["reason"], "too-few-results", "{ran:#}");
+}
+
+/// Whatever a command that is an agent's model calls: no decision of a person's, and no further run.
+#[test]
+fn an_agents_own_command_decides_nothing() {
+    let world = World::new();
+    notes(&world);
+    let ran = world.json(&["agent", "run", "linker"]);
+    let run = ran["run"].as_str().unwrap();
+    for arguments in [
+        vec!["agent", "undo", run],
+        vec!["agent", "apply", run],
+        vec!["agent", "resume", "linker"],
+        vec!["agent", "run", "linker"],
+        vec!["undo", run],
+        vec!["insert", "--title", "Mine"],
+        vec!["daemon", "stop"],
+        vec!["agent", "new", "more"],
+    ] {
+        let output =
+            world.command("poc-memory").args(&arguments).env("POC_MEMORY_AGENT", "linker").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}: {told}");
+        assert!(told.contains("is not for agents, and `linker` asks"), "{told}");
+    }
+    let read =
+        world.command("poc-memory").args(["stats"]).env("POC_MEMORY_AGENT", "linker").status().unwrap();
+    assert!(read.success());
+}
+
 #[test]
 fn exit_statuses_are_those_of_the_contract() {
     let mut world = World::new();

@@ -83,7 +83,7 @@ impl Daemon for Shared {
             reloaded: state.reloaded,
             problems,
             recovered: self.memory.store.recovery().notes.clone(),
-            settings: self.memory.config.fingerprint(),
+            settings: self.memory.fingerprint.clone(),
         }
     }
 

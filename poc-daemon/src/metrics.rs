@@ -1,8 +1,10 @@
 //! What the daemon counts, in the text format of Prometheus.
 
+mod agents;
+
 use crate::shared::Shared;
+use agents::Agents;
 use parking_lot::Mutex;
-use poc_memory::agent::ledger;
 use poc_memory::error::{Error, Result};
 use poc_memory::memory::freshness;
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -11,7 +13,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One way a call ended.
@@ -36,8 +37,9 @@ struct HttpStatus {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RunStatus {
-    status: &'static str,
+struct Reloaded {
+    /// What became of the agent: `added`, `changed`, `mended`, `broken` or `retired`.
+    change: &'static str,
 }
 
 /// The counters, and the gauges that are read when somebody looks.
@@ -46,6 +48,7 @@ pub(crate) struct Metrics {
     calls: Family<Called, Counter>,
     seconds: Family<Timed, Histogram>,
     rest: Family<HttpStatus, Counter>,
+    reloads: Family<Reloaded, Counter>,
     now: Mutex<Now>,
 }
 
@@ -56,7 +59,7 @@ struct Now {
     edges: Gauge,
     lag: Gauge,
     degraded: Gauge,
-    runs: Family<RunStatus, Gauge>,
+    agents: Agents,
 }
 
 impl Metrics {
@@ -69,7 +72,7 @@ impl Metrics {
             Histogram::new(exponential_buckets(0.0001, 10_f64.sqrt(), 12))
         });
         let rest = Family::<HttpStatus, Counter>::default();
-        let now = Now::default();
+        let (reloads, now) = (Family::<Reloaded, Counter>::default(), Now::default());
         registry.register("op_calls", "Calls of ops by how they ended", calls.clone());
         registry.register("op_seconds", "How long ops took", seconds.clone());
         registry.register("rest_answers", "Answers of REST by their status", rest.clone());
@@ -77,8 +80,9 @@ impl Metrics {
         registry.register("edges", "Ties between live notes", now.edges.clone());
         registry.register("index_lag", "Transactions the slowest index is behind", now.lag.clone());
         registry.register("degraded", "Things that make answers poorer", now.degraded.clone());
-        registry.register("runs", "Runs of agents on record by their status", now.runs.clone());
-        Metrics { registry, calls, seconds, rest, now: Mutex::new(now) }
+        registry.register("agent_reloads", "Files of agents that took effect or broke", reloads.clone());
+        now.agents.register(&mut registry);
+        Metrics { registry, calls, seconds, rest, reloads, now: Mutex::new(now) }
     }
 
     /// Counts a call that has ended.
@@ -98,24 +102,22 @@ impl Metrics {
         self.rest.get_or_create(&HttpStatus { status }).inc();
     }
 
-    /// Everything as text. Reads the rows of runs: not for a thread that must not wait.
+    /// Counts what became of an agent whose file was read anew.
+    pub(crate) fn reloaded(&self, change: &'static str) {
+        self.reloads.get_or_create(&Reloaded { change }).inc();
+    }
+
+    /// Everything as text. Reads what is known of the agents: not for a thread that must not wait.
     pub(crate) fn text(&self, shared: &Shared) -> Result<String> {
         let view = shared.memory.store.view();
         let fresh = freshness::of(&shared.memory, &view);
-        let mut runs = BTreeMap::<&str, i64>::new();
-        for run in ledger::rows(&shared.memory, None, usize::MAX)? {
-            *runs.entry(run.status.name()).or_default() += 1;
-        }
         let tenants = shared.memory.store.tenants()?;
         let now = self.now.lock();
         now.nodes.set(tenants.iter().map(|(_, view)| view.live_count() as i64).sum());
         now.edges.set(tenants.iter().map(|(_, view)| view.edge_count() as i64).sum());
         now.lag.set(fresh.lag as i64);
         now.degraded.set(fresh.degraded.len() as i64);
-        now.runs.clear();
-        for (status, count) in runs {
-            now.runs.get_or_create(&RunStatus { status }).set(count);
-        }
+        now.agents.read(shared)?;
         let mut text = String::new();
         text::encode(&mut text, &self.registry)
             .map_err(|error| Error::internal(format!("the metrics cannot be written: {error}")))?;

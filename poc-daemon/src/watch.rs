@@ -146,6 +146,7 @@ fn look(shared: &Shared, sure: bool) -> Result<Looked> {
     shared.catalog.store(catalog.clone());
     shared.wake.notify_one();
     news.iter().for_each(tell);
+    news.iter().filter_map(News::change).for_each(|change| shared.metrics.reloaded(change));
     Ok(Looked { catalog, news, open })
 }
 

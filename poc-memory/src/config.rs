@@ -3,6 +3,7 @@
 //! Defaults live in `defaults/config.toml` and nowhere else; no field here has one of its own.
 
 pub mod bounds;
+mod finding;
 mod layer;
 mod learning;
 mod origin;
@@ -11,6 +12,7 @@ mod sections;
 mod tenants;
 mod wording;
 
+pub use finding::{FusedRanks, FusedScores, Fusion, Gate, Query, Retrieve};
 pub use learning::{EdgeDecay, Edges, Recall, Reinforce, Write};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use rest::Rest;

@@ -8,6 +8,7 @@ pub mod dispatch;
 pub mod embed;
 pub mod embedded;
 pub mod error;
+pub mod eval;
 pub mod graph;
 pub mod index;
 pub mod mcp;

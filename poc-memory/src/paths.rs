@@ -253,6 +253,19 @@ pub fn create_private(directory: &Path) -> Result<()> {
     })
 }
 
+/// A path that settings name: absolute, or below the home folder as `~/…`.
+pub fn named(path: &str, home: Option<&str>) -> std::result::Result<PathBuf, String> {
+    let full = match path.strip_prefix("~/") {
+        Some(rest) => PathBuf::from(home.ok_or("`HOME` is not set")?).join(rest),
+        None => PathBuf::from(path),
+    };
+    if full.is_absolute() {
+        Ok(full)
+    } else {
+        Err(format!("write `{path}` as an absolute path or with `~/` in front"))
+    }
+}
+
 fn absolute(path: PathBuf) -> Result<PathBuf> {
     std::path::absolute(&path)
         .map_err(|error| Error::config(format!("`{}` is not a usable folder: {error}", path.display())))

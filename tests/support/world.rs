@@ -163,6 +163,8 @@ impl World {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("POC_MEMORY_HOME", self.home())
             .env("TZ", "UTC")
+            // Of which one can tell beforehand what it takes for alike.
+            .env("POC_MEMORY__EMBEDDER__KIND", "hash")
             .current_dir(self.home());
         command
     }

@@ -40,6 +40,7 @@ impl Served {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
         let mut config = Config::defaults().unwrap();
+        config.embedder.kind = "hash".into();
         config.daemon.max_frame_bytes = LIMIT;
         config.daemon.handshake_timeout = patience;
         let memory =

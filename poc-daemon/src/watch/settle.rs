@@ -6,13 +6,16 @@ use poc_memory::error::Error;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+/// Stands for the agents as a whole where names stand.
+const WHOLE: &str = "";
+
 /// What earlier looks left open.
 #[derive(Debug, Default)]
 pub(crate) struct Settling {
     /// Since when files are gone whose agents still stand.
     gone: BTreeMap<String, Instant>,
-    /// Since when something is newly wrong.
-    doubt: Option<Instant>,
+    /// Since when something is newly wrong, by agent; with what is wrong as a whole by no name.
+    doubt: BTreeMap<String, Instant>,
 }
 
 /// What one look found.
@@ -54,16 +57,33 @@ pub(crate) enum News {
     Solved(String),
 }
 
+impl News {
+    /// What became of an agent, in a word; `None` for what is wrong as a whole.
+    pub(crate) fn change(&self) -> Option<&'static str> {
+        match self {
+            News::Added(_) => Some("added"),
+            News::Changed(_) => Some("changed"),
+            News::Mended(_) => Some("mended"),
+            News::Broken(..) => Some("broken"),
+            News::Retired(_) => Some("retired"),
+            News::Problem(_) | News::Solved(_) => None,
+        }
+    }
+}
+
 impl Settling {
     /// Settles what was found against what is shown. When `sure`, nothing waits for another look.
     pub(crate) fn settle(&mut self, shown: &Catalog, found: Found, sure: bool, now: Instant) -> Settled {
         let Found { catalog: found, folder, settings } = found;
-        let sure_of_errors = sure || self.doubt.is_some_and(|since| now >= since + SECOND_LOOK);
+        let before = std::mem::take(&mut self.doubt);
+        let since = |name: &str| before.get(name).copied();
+        let is_sure = |name: &str| sure || since(name).is_some_and(|since| now >= since + SECOND_LOOK);
+        let mut doubt = |name: &str| self.doubt.insert(name.to_owned(), since(name).unwrap_or(now));
         let mut open = Open::default();
         let mut problems = found.problems;
         problems.extend(settings);
-        if !sure_of_errors && problems.iter().any(|problem| !shown.problems.contains(problem)) {
-            open.doubt = true;
+        if !is_sure(WHOLE) && problems.iter().any(|problem| !shown.problems.contains(problem)) {
+            doubt(WHOLE);
             problems.clone_from(&shown.problems);
         }
         let mut agents = BTreeMap::new();
@@ -72,8 +92,8 @@ impl Settling {
             let before = shown.agents.get(&name);
             let newly_wrong =
                 !entry.errors.is_empty() && before.is_none_or(|before| before.errors != entry.errors);
-            if newly_wrong && !sure_of_errors {
-                open.doubt = true;
+            if newly_wrong && !is_sure(&name) {
+                doubt(&name);
                 agents.extend(before.map(|before| (name, before.clone())));
             } else {
                 agents.insert(name, entry);
@@ -97,7 +117,7 @@ impl Settling {
                 agents.insert(name.clone(), entry.clone());
             }
         }
-        self.doubt = open.doubt.then(|| self.doubt.unwrap_or(now));
+        open.doubt = !self.doubt.is_empty();
         let catalog = Catalog { agents, problems };
         Settled { news: news(shown, &catalog), catalog, open }
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
 /// A tie to make.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkAdd {
     /// Why, in a sentence.
@@ -20,7 +20,7 @@ pub struct LinkAdd {
 }
 
 /// A weight to move.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weight {
     /// Why, in a sentence.
@@ -32,7 +32,7 @@ pub struct Weight {
 }
 
 /// A node to make.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Insert {
     /// Why, in a sentence.
@@ -50,7 +50,7 @@ pub struct Insert {
 }
 
 /// A node to replace.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Supersede {
     /// Why, in a sentence.
@@ -111,6 +111,16 @@ impl Action {
             ActionKind::Insert => Action::Insert(deserialize(entry)?),
             ActionKind::Supersede => Action::Supersede(deserialize(entry)?),
         })
+    }
+
+    /// One that says nothing, for an entry that cannot be read.
+    pub fn blank(kind: ActionKind) -> Action {
+        match kind {
+            ActionKind::LinkAdd => Action::LinkAdd(LinkAdd::default()),
+            ActionKind::Weight => Action::Weight(Weight::default()),
+            ActionKind::Insert => Action::Insert(Insert::default()),
+            ActionKind::Supersede => Action::Supersede(Supersede::default()),
+        }
     }
 
     /// Why, in the model's words.

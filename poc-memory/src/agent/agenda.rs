@@ -7,7 +7,7 @@ use super::ledger::{self, AgentState, Ground, Reason, Run, Status};
 use super::run::{self, Options, Trigger};
 use super::schedule::Schedule;
 use super::{Catalog, Entry};
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::memory::Memory;
 use crate::time::{Span, Timestamp};
 use chrono_tz::Tz;
@@ -17,6 +17,9 @@ use std::sync::Arc;
 mod changing;
 
 use changing::{Changing, Found, Look};
+
+/// When an agent is looked at again that nothing could be told of.
+const AGAIN: Span = Span(10 * Span::SECOND.0);
 
 /// A slot, or the repetition of a failed run, that is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +75,14 @@ impl Agenda {
             .keys()
             .filter_map(|agent| Some((agent.clone(), past(memory, agent, self.pending(agent, pending))?)))
             .collect();
-        asked.agents.retain(|agent, _| past.contains_key(agent));
+        asked.agents.retain(|agent, _| {
+            let known = past.contains_key(agent);
+            if !known {
+                // Its slots are found again by then.
+                self.next.insert(agent.clone(), moment.now.plus(AGAIN));
+            }
+            known
+        });
         for (agent, entry) in &asked.agents {
             // A slot comes first: it makes a repetition needless.
             let rerun = past.get(agent).zip(entry.definition.as_ref()).and_then(|(past, definition)| {
@@ -232,6 +242,11 @@ pub fn carry_out(
     let options = Options { zone: options.zone.or(Some(moment.zone)), ..options.clone() };
     match run::run(memory, definition, Trigger::Due(slot.at, slot.ground), &options) {
         Ok(row) => Ok(Some(row)),
+        // Somebody else was first. What has changed is still there afterwards.
+        Err(error) if error.code == Code::Conflict && matches!(slot.ground, Ground::Change { .. }) => {
+            tracing::info!(agent, "not run: {error}");
+            Ok(None)
+        }
         Err(error) => {
             // A run that got as far as its claim has ended its row itself.
             ledger::leave(memory, agent, due, (Status::Failed, None), Some(error.line()))?;
@@ -246,7 +261,7 @@ fn status(missed: bool) -> Status {
 }
 
 /// What is known of an agent; `None` when the ledger cannot be read, which leaves its slots for
-/// the next look.
+/// another look.
 fn past(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<Past> {
     match ledger::state(memory, agent) {
         Ok(state) => {

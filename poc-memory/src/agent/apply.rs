@@ -1,10 +1,11 @@
 //! Applying a reply: actions, replays, visits and the run's row in one transaction.
 
+use super::bundle::{self, Done, Task, position};
 use super::deed::{self, Deed};
-use super::definition::Definition;
+use super::definition::{Definition, Mode};
 use super::ledger::{self, ActionState, Run, Status};
-use super::permit::{Intent, Permit, Permitted, Rejection};
-use super::proposal::Proposal;
+use super::permit::{Intent, Permit, Permitted, Refusal, Rejection};
+use super::proposal::{Proposal, proposals};
 use super::reply::Answer;
 use super::selection::{Selection, Shown};
 use crate::error::{Error, Result};
@@ -58,7 +59,7 @@ struct Planned {
     intent: Intent,
     /// Whether a person has to decide first.
     proposed: bool,
-    /// The place of the action it goes with.
+    /// The place of the action it is a part of.
     with: Option<usize>,
     /// The new node, embedded before the transaction.
     note: Option<Prepared>,
@@ -73,13 +74,20 @@ fn plan(
     row: &mut Run,
 ) -> Result<Vec<Planned>> {
     let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?;
-    let mut planned = Vec::new();
-    for action in &answer.actions {
+    let wholes = bundle::wholes(&answer.actions, selection);
+    let mut waiting = proposals(memory, None)?;
+    waiting.retain(|one| one.agent == definition.name);
+    let mut planned: Vec<Planned> = Vec::new();
+    for (action, with) in answer.actions.iter().zip(wholes) {
         let index = row.actions.len();
         let mut entry = ledger::ActionRow::of(action, selection);
         let prepared = permit.check(action).and_then(|Permitted { intent, proposed }| {
+            if let Some(same) = waiting.iter().find(|same| proposed && same.intent.is_like(&intent)) {
+                let why = format!("it waits for a decision since the run {}", same.run);
+                return Err(Rejection::AlreadyPresent.because(why));
+            }
             let note = deed::prepare(memory, &intent)?;
-            Ok(Planned { index, intent, proposed, with: None, note })
+            Ok(Planned { index, intent, proposed, with, note })
         });
         match prepared {
             Ok(action) => planned.push(action),
@@ -87,24 +95,24 @@ fn plan(
         }
         row.actions.push(entry);
     }
-    keep_together(&mut planned);
-    Ok(planned)
+    Ok(kept_together(planned, row))
 }
 
-/// The parts of a note wait with the proposal to put them in its place: else they would stand beside it.
-fn keep_together(planned: &mut [Planned]) {
-    let retiring: Vec<(NodeId, usize)> = planned
-        .iter()
-        .filter(|action| action.proposed)
-        .filter_map(|action| Some((action.intent.retires()?, action.index)))
-        .collect();
-    for action in planned {
-        if let Intent::Insert { links, .. } = &action.intent
-            && let Some((_, whole)) = retiring.iter().find(|(old, _)| links.contains(old))
-        {
-            (action.proposed, action.with) = (true, Some(*whole));
+/// The parts of a note share the fate of what is to take its place: they wait with it, and without it they
+/// are not done. Else they would stand beside the note.
+fn kept_together(mut planned: Vec<Planned>, row: &mut Run) -> Vec<Planned> {
+    let waiting: Vec<usize> = planned.iter().filter(|one| one.proposed).map(|one| one.index).collect();
+    planned.retain_mut(|part| {
+        let Some(with) = part.with else { return true };
+        part.proposed |= waiting.contains(&with);
+        let whole = row.actions.get(with).and_then(|whole| Some((whole.summary.clone(), whole.refusal()?)));
+        let Some((whole, refusal)) = whole else { return true };
+        if let Some(entry) = row.actions.get_mut(part.index) {
+            entry.refuse(refusal.of_whole(&whole));
         }
-    }
+        false
+    });
+    planned
 }
 
 /// What the transaction needs.
@@ -124,32 +132,24 @@ impl Work<'_> {
         let changed = self.changed(tx)?;
         let mut touched = HashSet::new();
         let mut made = Vec::new();
-        let deed = Deed { memory: self.memory, agent: &self.definition.name, now: self.now };
-        for action in plan {
-            let from = position(tx)?;
-            let stale = action.intent.nodes().into_iter().find(|id| changed.contains(id));
+        for (action, outcome) in plan.iter().zip(self.outcomes(tx, plan, &row, &changed)?) {
             let Some(entry) = row.actions.get_mut(action.index) else { continue };
-            if let Some(id) = stale {
-                let name = self.selection.of(id).map_or("a node", |handle| handle.name.as_str());
-                let why = format!("{name} was edited, superseded or deleted during the call");
-                entry.refuse(Rejection::ChangedSinceRead.because(why));
-            } else if action.proposed {
-                entry.state = ActionState::Proposed;
-                self.proposal(row.id, entry, action).put(tx)?;
-            } else {
-                match deed.act(tx, &action.intent, action.note.as_ref())? {
-                    Ok(nodes) => {
-                        (entry.seq, entry.writes) = (Some(seq), (from, position(tx)?));
-                        touched.extend(action.intent.nodes());
-                        made.extend(nodes);
-                    }
-                    Err(refusal) => entry.refuse(refusal),
+            match outcome {
+                Err(refusal) => entry.refuse(refusal),
+                Ok(None) => {
+                    entry.state = ActionState::Proposed;
+                    self.proposal(row.id, entry, action).put(tx)?;
+                }
+                Ok(Some(done)) => {
+                    (entry.seq, entry.writes) = (Some(seq), done.writes);
+                    touched.extend(action.intent.nodes());
+                    made.extend(done.made);
                 }
             }
         }
         let visited = self.visited(tx)?;
         let from = position(tx)?;
-        if self.definition.execution.replay {
+        if self.definition.execution.replay && row.mode != Some(Mode::Observe) {
             visited.iter().try_for_each(|&id| self.replay(tx, id))?;
         }
         row.replays = (from, position(tx)?);
@@ -174,6 +174,39 @@ impl Work<'_> {
         row.finish(self.memory, status, None);
         ledger::end(self.memory, tx, &row)?;
         Ok(row)
+    }
+
+    /// What became of each action: refused, left for a person, or done.
+    fn outcomes<'p>(
+        &self,
+        tx: &mut Tx<'_>,
+        plan: &'p [Planned],
+        row: &Run,
+        changed: &HashSet<NodeId>,
+    ) -> Result<Vec<std::result::Result<Option<Done>, Refusal>>> {
+        let stale = |action: &Planned| {
+            let id = action.intent.nodes().into_iter().find(|id| changed.contains(id))?;
+            let name = self.selection.of(id).map_or("a node", |handle| handle.name.as_str());
+            let why = format!("{name} was edited, superseded or deleted during the call");
+            Some(Rejection::ChangedSinceRead.because(why))
+        };
+        let summary = |index: usize| row.actions.get(index).map_or("", |entry| entry.summary.as_str());
+        let task = |action: &'p Planned| Task {
+            index: action.index,
+            with: action.with,
+            summary: summary(action.index),
+            intent: &action.intent,
+            ready: stale(action).map_or(Ok(action.note.as_ref()), Err),
+        };
+        let now: Vec<Task<'_>> = plan.iter().filter(|action| !action.proposed).map(task).collect();
+        let deed = Deed { memory: self.memory, agent: &self.definition.name, now: self.now };
+        let mut done = bundle::act(&deed, tx, &now)?.into_iter();
+        let mut outcome = |action: &Planned| match (action.proposed, stale(action)) {
+            (true, Some(refusal)) => Err(refusal),
+            (true, None) => Ok(None),
+            (false, _) => done.next().map(|outcome| outcome.map(Some)).unwrap_or(Ok(None)),
+        };
+        Ok(plan.iter().map(&mut outcome).collect())
     }
 
     /// What is left for a person, whole.
@@ -240,9 +273,4 @@ impl Work<'_> {
 /// A place among the actions of a reply, which limits keep far below this.
 fn place(index: usize) -> u16 {
     u16::try_from(index).unwrap_or(u16::MAX)
-}
-
-/// How much a transaction has written so far: where the writes of an action begin and end.
-pub(super) fn position(tx: &Tx<'_>) -> Result<u32> {
-    u32::try_from(tx.written()).map_err(|_| Error::internal("a run wrote too much"))
 }

@@ -11,7 +11,7 @@ pub struct Purse<'a> {
     pub everyone_per_day: f64,
     /// Runs of the agent that began today, without this one.
     pub runs: u32,
-    /// US dollars they took.
+    /// US dollars they took, and what those in progress may take.
     pub day: f64,
     /// US dollars the runs of all agents took that began today, and what those in progress may take.
     pub everyone: f64,
@@ -40,17 +40,25 @@ impl Purse<'_> {
                 "`{agent}` ran {runs} times today, and `budget.max-runs-per-day` is {most}"
             ));
         }
-        // What takes nothing may always be done.
-        self.limits().into_iter().find(|limit| limit.spent > 0.0 && limit.left() <= 0.0).map(|l| l.line())
+        None
     }
 
     /// How often a call may be tried whose every attempt takes so many dollars at most; else why not at
-    /// all. A call of unknown cost counts as free until its bill comes.
+    /// all. One that takes nothing may always be made; one of unknown cost as long as there is something
+    /// left, or until the first bill comes.
     pub fn allows(&self, most: Option<f64>, attempts: u32) -> Result<Allowed, String> {
-        let most = most.unwrap_or(0.0);
-        if most <= 0.0 {
-            return Ok(Allowed { attempts, most: 0.0 });
-        }
+        let free = Allowed { attempts, most: 0.0 };
+        let most = match most {
+            Some(most) if most <= 0.0 => return Ok(free),
+            Some(most) => most,
+            None => {
+                let limits = self.limits();
+                let used_up = limits.iter().find(|limit| limit.spent > 0.0 && limit.left() <= 0.0);
+                return used_up.map_or(Ok(free), |limit| {
+                    Err(format!("{}, and nobody knows what the call takes", limit.line()))
+                });
+            }
+        };
         let fits = |limit: &Limit| (limit.left().max(0.0) / most).floor().min(f64::from(attempts)) as u32;
         let limits = self.limits();
         let least = limits.iter().min_by_key(|limit| fits(limit));
@@ -111,16 +119,19 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_refused_when_the_day_is_used_up() {
+    fn what_takes_nothing_may_always_be_done() {
         let full = Purse { runs: 2, ..purse(None, None, 9.0) };
         insta::assert_snapshot!(full.refuses_a_run().unwrap(), @"`linker` ran 2 times today, and `budget.max-runs-per-day` is 2");
         assert_eq!(Purse { runs: 1, ..full }.refuses_a_run(), None);
         let spent = Purse { day: 1.0, everyone: 1.0, ..purse(None, Some(1.0), 2.0) };
-        insta::assert_snapshot!(spent.refuses_a_run().unwrap(), @"$1.0000 of $1.0000 are spent, by the agent's `budget.max-usd-per-day`");
+        assert_eq!(spent.refuses_a_run(), None, "who knows what its calls take");
+        let free = Ok(Allowed { attempts: 4, most: 0.0 });
+        assert_eq!(spent.allows(Some(0.0), 4), free);
+        insta::assert_snapshot!(spent.allows(None, 4).unwrap_err(), @"$1.0000 of $1.0000 are spent, by the agent's `budget.max-usd-per-day`, and nobody knows what the call takes");
         // What costs nothing runs on no money at all.
         let nothing = purse(Some(0.0), Some(0.0), 0.0);
-        assert_eq!(nothing.refuses_a_run(), None);
-        assert_eq!(nothing.allows(None, 4), Ok(Allowed { attempts: 4, most: 0.0 }));
+        assert_eq!(nothing.allows(Some(0.0), 4), free);
+        assert_eq!(nothing.allows(None, 4), free);
         insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"$0.0000 of $0.0000 are spent, by the agent's `budget.max-usd-per-run`, and the call may take $0.0100");
     }
 

@@ -2,8 +2,9 @@
 //! when it happened reads it there.
 
 use super::Definition;
+use super::definition::is_agent;
 use super::selection;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::NodeId;
 use crate::memory::Memory;
 use crate::store::{Table, Txn, Write};
@@ -21,22 +22,51 @@ pub(super) fn touches(memory: &Memory, (after, until): (u64, u64)) -> bool {
     until.saturating_sub(after) > LOOKED_INTO || (after.saturating_add(1)..=until).any(writes)
 }
 
+/// Whose changes count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Everyone's.
+    Everyone,
+    /// Those that no agent made: agents that feed each other come to rest when their budgets are used up.
+    People,
+}
+
 /// Whether notes that were made or edited after one transaction, and not after another, are something for an
 /// agent to do.
-pub(super) fn concerns(memory: &Memory, definition: &Definition, (after, until): (u64, u64)) -> Result<bool> {
-    let changed = changed(memory, definition, (after, until))?;
+pub(super) fn concerns(
+    memory: &Memory,
+    definition: &Definition,
+    (after, until): (u64, u64),
+    whose: Whose,
+) -> Result<bool> {
+    let changed = changed(memory, definition, (after, until), whose)?;
     Ok(!changed.is_empty() && selection::stale_among(memory, definition, &changed)?)
 }
 
 /// The notes that transactions wrote; those of the agent itself do not count, unless its file says so.
-fn changed(memory: &Memory, definition: &Definition, (after, until): (u64, u64)) -> Result<HashSet<NodeId>> {
+///
+/// # Errors
+/// `not_found` when the log no longer holds one of them.
+fn changed(
+    memory: &Memory,
+    definition: &Definition,
+    (after, until): (u64, u64),
+    whose: Whose,
+) -> Result<HashSet<NodeId>> {
     let own = definition.provenance();
-    let counts = |txn: &Txn| !definition.freshness.ignore_own_writes || txn.cause.actor != own;
+    let counts = |txn: &Txn| {
+        let actor = &txn.cause.actor;
+        let by_whom = whose == Whose::Everyone || !is_agent(actor);
+        by_whom && (!definition.freshness.ignore_own_writes || *actor != own)
+    };
     let mut nodes = HashSet::new();
     for seq in after.saturating_add(1)..=until {
-        // Those of other tenants are none of its business.
-        let Some(txn) = memory.store.txn(seq)?.filter(counts) else { continue };
-        nodes.extend(written(&txn));
+        match memory.store.txn(seq)? {
+            Some(txn) if counts(&txn) => nodes.extend(written(&txn)),
+            Some(_) => {}
+            None if memory.store.checksum(seq)?.is_some() => {} // Another tenant's is none of its business.
+            None => return Err(Error::not_found(format!("the log no longer holds the transaction {seq}"))),
+        }
     }
     Ok(nodes)
 }

@@ -58,8 +58,11 @@ pub(super) fn unpermitted(prompt: &Prompt, permitted: &[ActionKind]) -> Vec<Erro
     for kind in ActionKind::ALL.into_iter().filter(|kind| !permitted.contains(kind)) {
         let name = kind.name();
         for (file, text) in &sources {
+            // `insert` and `weight` are words that any prompt may need.
+            let bare = matches!(kind, ActionKind::LinkAdd | ActionKind::Supersede);
             let quoted = [format!("`{name}`"), format!("\"{name}\"")];
-            if let Some(offset) = quoted.iter().find_map(|quoted| text.find(quoted)) {
+            let quoted = quoted.iter().find_map(|quoted| text.find(quoted));
+            if let Some(offset) = quoted.or_else(|| bare.then(|| word_at(text, name)).flatten()) {
                 found.push(
                     Error::config(format!("the template names the action `{name}`, which is not permitted"))
                         .hint(format!("add \"{name}\" to `execution.actions` or leave it out of the prompt"))
@@ -72,6 +75,17 @@ pub(super) fn unpermitted(prompt: &Prompt, permitted: &[ActionKind]) -> Vec<Erro
         }
     }
     found
+}
+
+/// Where a word stands by itself, in whatever case.
+fn word_at(text: &str, word: &str) -> Option<usize> {
+    let text = text.to_ascii_lowercase();
+    let part = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_');
+    text.match_indices(word).map(|(at, _)| at).find(|at| {
+        let before = text.get(..*at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
 }
 
 /// That a declared placeholder is a variable and is used.

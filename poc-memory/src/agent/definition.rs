@@ -471,6 +471,11 @@ pub(super) fn is_of_name(character: char) -> bool {
     character.is_alphanumeric() || "-_.".contains(character)
 }
 
+/// Whether an actor of the log is an agent.
+pub(super) fn is_agent(actor: &str) -> bool {
+    actor.starts_with("agent:")
+}
+
 /// The provenance of what an agent writes.
 pub(super) fn provenance(agent: &str) -> String {
     format!("agent:{agent}")

@@ -69,6 +69,7 @@ impl Draft {
     /// `invalid_config` when that one is broken.
     pub fn after(other: &str, name: &str, paths: &Paths, config: &Config) -> Result<Draft> {
         check_name(name)?;
+        check_name(other).map_err(|error| error.field("from"))?;
         let text = source(other, &paths.agents())?;
         let (prompts, names) = (paths.prompts(), Names::of(config));
         let template = |file: &str| template(&prompts, file);
@@ -95,8 +96,35 @@ impl Draft {
         for (at, new) in edits {
             agent.replace_range(at, &new);
         }
+        without_tests(&mut agent);
         Ok(Draft { agent, prompt })
     }
+}
+
+/// Takes the tests from the end of an agent's file: they are those of the other, whose visits they play.
+fn without_tests(agent: &mut String) {
+    let header = |line: &str| line.trim_start().starts_with("[[tests]]");
+    let (mut offset, mut end) = (0, None);
+    for line in agent.split_inclusive('\n') {
+        match end {
+            None if header(line) => end = Some(offset),
+            // Something else stands behind them: they stay.
+            Some(_) if line.starts_with('[') && !header(line) && !line.starts_with("[tests") => return,
+            _ => {}
+        }
+        offset += line.len();
+    }
+    let Some(end) = end else { return };
+    agent.truncate(end);
+    // What is said about them goes with them.
+    while let Some(start) = agent.trim_end().rfind('\n').map(|at| at + 1) {
+        if !agent.get(start..).is_some_and(|line| line.trim_start().starts_with('#')) {
+            break;
+        }
+        agent.truncate(start);
+    }
+    agent.truncate(agent.trim_end().len());
+    agent.push('\n');
 }
 
 /// The text of an agent's file, or of the bundled agent.
@@ -145,8 +173,8 @@ fn renamed(pipeline: &str, old: &str, new: &str) -> String {
 fn commented(name: &str) -> String {
     let defaults: Table = toml::from_str(DEFAULTS).unwrap_or_default();
     let mut text = String::from(
-        "#:schema ../schema/agent.json\n# What is commented out shows the default. To change it, uncomment it \
-         and the `[section]` above it.\n\n",
+        "#:schema ../schema/agent.json\n# What is commented out shows the default, or an example where \
+         there is none. To change it,\n# uncomment it and the `[section]` above it.\n\n",
     );
     add_keys(&mut text, "", name, &defaults);
     let shown = |key: &&Key| matches!(key.takes, Takes::Table | Takes::Values) && !is_of_tests(key);

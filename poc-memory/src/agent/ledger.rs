@@ -3,18 +3,24 @@
 mod before;
 mod book;
 mod changes;
+mod promise;
+mod settled;
 mod state;
+mod totals;
 
 pub(in crate::agent) use book::row;
 pub use book::{
-    abandon, change, claim, claim_for, close, find, interrupt_others, leave, leave_all, mark, pay, rows,
-    running, spent_by_all,
+    abandon, agents, change, claim, claim_for, close, find, interrupt_others, leave, leave_all, mark, pay,
+    rows, running, spent_by_all,
 };
 pub(super) use book::{end, expect_running, get};
 pub use changes::Changes;
+pub use promise::{Account, Days, account, promise};
 pub use state::{AgentState, Last, Pause, Repeat, state};
+pub use totals::Totals;
 
 use super::definition::{ActionKind, Mode};
+use super::model::Spent;
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
 use crate::store::{Record, Table};
@@ -35,7 +41,7 @@ pub enum Status {
     Ok,
     /// The reply asked for nothing.
     Noop,
-    /// Some actions were applied, some rejected.
+    /// Some actions were rejected, or all.
     Partial,
     /// It failed.
     Failed,
@@ -54,7 +60,7 @@ pub enum Status {
 /// Why an occurrence was skipped or missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "the names are the documentation: stable codes of ARCHITECTURE.md")]
+#[allow(missing_docs, reason = "`Reason::meaning` tells them, and REFERENCE.md from it")]
 pub enum Reason {
     NotStale,
     TooFewResults,
@@ -308,8 +314,9 @@ impl Run {
         self.scheduled_at.filter(|_| self.occasion == Occasion::Schedule)
     }
 
-    /// Counts what an answer took.
+    /// Counts what an answer took. What cannot be a number of dollars counts as not told.
     pub fn add_call(&mut self, call: Call) {
+        let call = Call { cost: call.cost.and_then(Spent::dollars), ..call };
         fn sum(so_far: Option<u64>, more: Option<u64>) -> Option<u64> {
             match (so_far, more) {
                 (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),
@@ -327,6 +334,12 @@ impl Run {
         book::run_key(&self.agent, self.id)
     }
 
+    /// Whether it asked for something, and none of it was permitted.
+    pub fn is_all_refused(&self) -> bool {
+        let refused = |action: &ActionRow| action.state == ActionState::Refused;
+        !self.actions.is_empty() && self.actions.iter().all(refused)
+    }
+
     /// Actions that changed the graph.
     pub fn applied(&self) -> impl Iterator<Item = &ActionRow> {
         self.actions.iter().filter(|action| action.applied())
@@ -339,6 +352,25 @@ impl Run {
 }
 
 impl Reason {
+    /// Whether it passes by itself or by what a person does, and what was to be done is to be done then.
+    pub fn passes(self) -> bool {
+        match self {
+            Reason::Overlap
+            | Reason::Cooldown
+            | Reason::Disabled
+            | Reason::ProviderDown
+            | Reason::CaughtUp
+            | Reason::Paused
+            | Reason::OverBudget => true,
+            Reason::NotStale
+            | Reason::TooFewResults
+            | Reason::CatchUpOff
+            | Reason::OutsideWindow
+            | Reason::InvalidConfig
+            | Reason::Unparseable => false,
+        }
+    }
+
     /// The stable code.
     pub fn name(self) -> &'static str {
         match self {
@@ -355,6 +387,44 @@ impl Reason {
             Reason::Paused => "paused",
             Reason::OverBudget => "over-budget",
             Reason::Unparseable => "unparseable",
+        }
+    }
+}
+
+impl Reason {
+    /// All of them.
+    pub const ALL: [Reason; 13] = [
+        Reason::NotStale,
+        Reason::TooFewResults,
+        Reason::Overlap,
+        Reason::Cooldown,
+        Reason::Disabled,
+        Reason::CatchUpOff,
+        Reason::OutsideWindow,
+        Reason::InvalidConfig,
+        Reason::ProviderDown,
+        Reason::CaughtUp,
+        Reason::Paused,
+        Reason::OverBudget,
+        Reason::Unparseable,
+    ];
+
+    /// What it says, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Reason::NotStale => "what the pipeline gives was looked at recently enough and has not changed",
+            Reason::TooFewResults => "the pipeline gives fewer notes than `query.min-results`",
+            Reason::Overlap => "the agent was running already",
+            Reason::Cooldown => "its last run ended less than `schedule.cooldown` ago",
+            Reason::Disabled => "`enabled = false`",
+            Reason::CatchUpOff => "its time passed while no daemon ran, and `schedule.catch-up` is \"skip\"",
+            Reason::OutsideWindow => "its time passed longer ago than `schedule.catch-up-window`",
+            Reason::InvalidConfig => "the file, the model or its key is not usable as it is set up",
+            Reason::ProviderDown => "nobody answered, or the provider is left alone for a while",
+            Reason::CaughtUp => "one run stands for several slots that had passed",
+            Reason::Paused => "a person paused it, or it failed too often in a row",
+            Reason::OverBudget => "money or runs of the day, or of the run, are used up",
+            Reason::Unparseable => "no reply of the model was an answer",
         }
     }
 }

@@ -4,6 +4,7 @@ pub mod action;
 pub mod agenda;
 mod apply;
 pub mod budget;
+mod bundle;
 mod catalog;
 mod change;
 mod check;

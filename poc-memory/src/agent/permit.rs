@@ -8,7 +8,7 @@ use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition, Mode, Targets};
 use super::ledger::{ActionRow, ActionState};
 use super::reply::short;
-use super::selection::{Handle, Selection, Shown};
+use super::selection::{self, Handle, Selection, Shown};
 use crate::error::Result;
 use crate::graph::{ChunkOf, NodeId, Trust};
 use crate::memory::Draft;
@@ -77,6 +77,25 @@ impl Intent {
         }
     }
 
+    /// Whether it would do what another one would: reasons and strengths aside.
+    pub fn is_like(&self, other: &Intent) -> bool {
+        let text = |draft: &Draft| (draft.key.clone(), draft.title.clone(), draft.body.clone());
+        match (self, other) {
+            (Intent::Link { from, to, .. }, Intent::Link { from: a, to: b, .. }) => {
+                (from, to) == (a, b) || (from, to) == (b, a)
+            }
+            (Intent::Weigh { node, .. }, Intent::Weigh { node: other, .. }) => node == other,
+            (Intent::Insert { draft, .. }, Intent::Insert { draft: other, .. }) => text(draft) == text(other),
+            (Intent::Replace { old, new, .. }, Intent::Replace { old: a, new: b, .. }) => {
+                (old, new) == (a, b)
+            }
+            (Intent::Rewrite { old, draft }, Intent::Rewrite { old: other, draft: by }) => {
+                old == other && text(draft) == text(by)
+            }
+            _ => false,
+        }
+    }
+
     /// The node it puts out of use.
     pub fn retires(&self) -> Option<NodeId> {
         match self {
@@ -125,11 +144,8 @@ impl<'a> Permit<'a> {
     ) -> Result<Permit<'a>> {
         let view = memory.store.view();
         let nodes: Vec<_> = selection.handles.iter().filter_map(|handle| view.find(handle.node.id)).collect();
-        let mut protected = HashSet::new();
-        for filter in &definition.limits.protect {
-            let passing = filter.passing(&memory.sources(&view), &nodes)?;
-            protected.extend(passing.into_iter().filter_map(|ix| view.id(ix)));
-        }
+        let protected = selection::protected(memory, definition, &view, &nodes)?;
+        let protected = protected.into_iter().filter_map(|ix| view.id(ix)).collect();
         Ok(Permit {
             definition,
             mode,
@@ -224,7 +240,7 @@ impl<'a> Permit<'a> {
     fn insert(&self, action: &Insert) -> Verdict<Intent> {
         let links: Vec<NodeId> =
             action.links.iter().map(|name| Ok(self.handle(name)?.node.id)).collect::<Verdict<_>>()?;
-        self.fits(&action.body)?;
+        self.fits(&action.title, &action.keywords, &action.body)?;
         let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
         draft.keywords = Some(action.keywords.clone());
         Ok(Intent::Insert { draft: Box::new(draft), links, reason: action.reason.clone() })
@@ -259,7 +275,7 @@ impl<'a> Permit<'a> {
                 let kept = |text: &str, was: &str| {
                     if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
                 };
-                self.fits(&action.body)?;
+                self.fits(&action.title, &[], &action.body)?;
                 let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
                 let draft = self.draft(&action.key, &title, body)?;
                 // A chunk's source is its place in a message, which is nobody else's.
@@ -283,9 +299,14 @@ impl<'a> Permit<'a> {
         }
     }
 
-    /// That a text of the model's is not too long.
-    fn fits(&self, body: &str) -> Verdict<()> {
+    /// That what the model writes is not too long: neither the text nor what is said about it.
+    fn fits(&self, title: &str, keywords: &[String], body: &str) -> Verdict<()> {
         let most = self.definition.limits.insert_max_chars;
+        let about = title.chars().count() + keywords.iter().map(|word| word.chars().count()).sum::<usize>();
+        if about > most {
+            let why = format!("title and keywords of {about} characters are more than {most}");
+            return Err(Rejection::OverLimit.because(why));
+        }
         let chars = body.chars().count();
         if chars > most {
             return Err(
@@ -391,6 +412,12 @@ impl ActionRow {
             seq: None,
             writes: (0, 0),
         }
+    }
+
+    /// Why it is not done.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        let rejection = self.rejected.as_deref().and_then(Rejection::parse)?;
+        Some(Refusal { rejection, detail: self.detail.clone().unwrap_or_default() })
     }
 
     /// The row of an action that is not done.

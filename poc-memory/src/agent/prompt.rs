@@ -46,19 +46,25 @@ pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selectio
             let stable = render::stable(definition, &text);
             return Ok(Prompt { system, text, stable });
         }
-        let kept = if definition.prompt.drop_tail {
-            fitting(memory, definition, selection, &fence, tokens - limit)
-        } else {
-            0
+        let chosen = selection.chosen().count();
+        let kept = fitting(memory, definition, selection, &fence, tokens - limit);
+        let fewer = match kept {
+            _ if !definition.prompt.drop_tail => false,
+            // What stands around the chosen nodes is what there is too much of.
+            0 if selection.bare() => continue,
+            0 if chosen <= 1 => false,
+            kept => {
+                selection.keep(kept.max(1));
+                true
+            }
         };
-        if kept == 0 {
+        if !fewer {
             return Err(Error::config(format!(
                 "the prompt of `{}` has about {tokens} tokens, more than `prompt.max-tokens` ({limit})",
                 definition.name
             ))
             .hint("raise `max-tokens`, or lower `max-results` or `max-node-chars`"));
         }
-        selection.keep(kept);
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Answer {
     pub actions: Vec<Action>,
 }
 
-/// Reads a reply: the native structured field, else the whole text, else its one fenced block.
+/// Reads a reply: the native structured field, else the whole text, else the inside of its fence.
 /// The error lists what is to be corrected.
 pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<Answer, Vec<String>> {
     let Some(value) = find(reply) else {
@@ -50,15 +50,19 @@ fn find(reply: &Reply) -> Option<Value> {
     serde_json::from_str(whole).ok().or_else(|| serde_json::from_str(fenced(whole)?).ok())
 }
 
-/// The inside of the only fenced block of a text.
+/// The inside of the fenced block of a text: from the first line that opens one to the last fence, because a
+/// note in it may hold blocks of its own. Of several blocks that is no JSON.
 fn fenced(text: &str) -> Option<&str> {
-    let mut parts = text.split("```");
-    let (_, block, _) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() {
-        return None;
-    }
-    let (info, inside) = block.split_once('\n')?;
-    matches!(info.trim(), "" | "json" | "JSON").then_some(inside)
+    let mut rest = text;
+    let inside = loop {
+        let (line, behind) = rest.split_once('\n')?;
+        match line.trim().strip_prefix("```") {
+            Some(info) if matches!(info.trim(), "" | "json" | "JSON") => break behind,
+            Some(_) => return None,
+            None => rest = behind,
+        }
+    };
+    inside.get(..inside.rfind("```")?)
 }
 
 fn validate(value: Value, permitted: &[ActionKind]) -> Result<Answer, Vec<String>> {
@@ -86,6 +90,8 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<Answer, Vec<String
                             *reason = short(reason);
                             answer.actions.push(action);
                         }
+                        // Whatever it says, it is not done: nothing is to be corrected.
+                        Err(_) if !permitted.contains(&kind) => answer.actions.push(Action::blank(kind)),
                         Err(error) => {
                             let path = error.path().to_string();
                             let path = if path == "." { String::new() } else { format!(".{path}") };

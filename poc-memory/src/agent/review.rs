@@ -1,9 +1,9 @@
 //! A person's decisions about what agents have proposed.
 
-use super::apply::position;
+use super::bundle::{self, Task};
 use super::deed::{self, Deed};
 use super::ledger::{self, ActionState, Run};
-use super::permit::{Intent, Refusal};
+use super::permit::{Intent, Refusal, Rejection};
 use super::proposal::{Proposal, proposals};
 use super::reply::short;
 use crate::error::{Error, Result};
@@ -31,44 +31,40 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
     decide(memory, (agent, run), "agent apply", |tx, row| {
         let deed = Deed { memory, agent, now: memory.now() };
         let seq = tx.view().seq + 1;
-        let mut items = Vec::new();
-        let mut stale: Vec<(u16, String)> = Vec::new();
-        for (proposal, _) in &ready {
-            if let Some(why) = stale_since(memory, tx, tx.view(), proposal)? {
-                stale.push((proposal.index, why));
-            }
-        }
+        let mut tasks = Vec::new();
         for (proposal, note) in &ready {
-            // With a whole that cannot go, its parts stay out.
-            let why =
-                stale.iter().find(|(index, _)| *index == proposal.index || Some(*index) == proposal.with);
-            let from = position(tx)?;
-            let done = match (why, note) {
-                (Some((_, why)), _) => Err(why.clone()),
-                (None, Err(refusal)) => Err(refusal.detail.clone()),
-                (None, Ok(note)) => {
-                    let acted = deed.act(tx, &proposal.intent, note.as_ref())?;
-                    acted.map_err(|refusal| refusal.detail)
-                }
-            };
-            let written = (from, position(tx)?);
-            for &made in done.iter().flatten() {
+            let stale = stale_since(memory, tx, tx.view(), proposal)?;
+            tasks.push(Task {
+                index: usize::from(proposal.index),
+                with: proposal.with.map(usize::from),
+                summary: &proposal.summary,
+                intent: &proposal.intent,
+                ready: match stale {
+                    Some(why) => Err(Rejection::ChangedSinceRead.because(why)),
+                    None => note.as_ref().map(Option::as_ref).map_err(Refusal::clone),
+                },
+            });
+        }
+        let mut items = Vec::new();
+        for ((proposal, _), outcome) in ready.iter().zip(bundle::act(&deed, tx, &tasks)?) {
+            for &made in outcome.iter().flat_map(|done| &done.made) {
                 deed::seen(tx, agent, made, deed.now)?;
             }
             if let Some(entry) = entry(row, proposal) {
-                match &done {
-                    Ok(_) => {
+                match &outcome {
+                    Ok(done) => {
                         entry.state = ActionState::Applied;
-                        (entry.seq, entry.writes) = (Some(seq), written);
+                        (entry.seq, entry.writes) = (Some(seq), done.writes);
                     }
-                    Err(why) => {
+                    Err(refusal) => {
                         entry.state = ActionState::Stale;
-                        entry.detail = Some(short(why));
+                        entry.detail = Some(short(&refusal.detail));
                     }
                 }
             }
             proposal.close(tx)?;
-            items.push(Item { summary: proposal.summary.clone(), refused: done.err() });
+            let refused = outcome.err().map(|refusal| refusal.detail);
+            items.push(Item { summary: proposal.summary.clone(), refused });
         }
         Ok(items)
     })

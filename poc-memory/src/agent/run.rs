@@ -9,9 +9,9 @@ pub use forecast::{Forecast, forecast};
 use super::Definition;
 use super::action;
 use super::apply;
-use super::budget::Purse;
+use super::budget::{Allowed, Purse};
 use super::definition::Mode;
-use super::ledger::{self, Call, Ground, Reason, Run, Status};
+use super::ledger::{self, Account, Call, Ground, Reason, Run, Status};
 use super::model::{CallError, Failed, Model, Models, Reply, Request, Spent, Stop};
 use super::pause;
 use super::prompt::{self, Prompt};
@@ -24,6 +24,7 @@ use crate::time::Timestamp;
 use chrono_tz::Tz;
 use serde_json::Value;
 use std::any::Any;
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -133,12 +134,21 @@ pub fn run_among(
         }
     }
     let run = row.id;
-    let attempt =
-        Attempt { memory, definition, models, by_itself: trigger != Trigger::Manual, scope, options };
+    let by_itself = trigger != Trigger::Manual;
+    let under_way = RefCell::default();
+    let attempt = Attempt { memory, definition, models, by_itself, scope, options, under_way };
     // A row that nobody ends would keep its agent from ever running again in this process.
-    let ended = catch_unwind(AssertUnwindSafe(|| attempt.finish(row)))
-        .unwrap_or_else(|panic| Err(Error::internal(format!("a defect ended the run: {}", said(&*panic)))));
-    options.models.settle(run);
+    let ended = catch_unwind(AssertUnwindSafe(|| attempt.end(&mut row)));
+    let ended = ended.unwrap_or_else(|panic| {
+        attempt.under_way.take().into_iter().for_each(|call| row.add_call(call));
+        Err(Error::internal(format!("a defect ended the run: {}", said(&*panic))))
+    });
+    // What its calls took is booked, whatever becomes of it.
+    if options.dry_run || ended.is_err() {
+        let paid = ledger::pay(memory, &row);
+        paid.inspect_err(|error| tracing::error!(agent = row.agent, "what it took is not booked: {error}"))
+            .or_else(|error| if ended.is_err() { Ok(()) } else { Err(error) })?;
+    }
     ended.inspect_err(|error| {
         let left = ledger::abandon(memory, |row| row.id == run, Status::Failed, &error.line());
         if let Err(error) = left {
@@ -156,6 +166,10 @@ fn said(panic: &(dyn Any + Send)) -> &str {
 struct Unopened(Error);
 
 impl Model for Unopened {
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        Some(0.0)
+    }
+
     fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
         Err(CallError::Setup(self.0.line()).into())
     }
@@ -202,22 +216,12 @@ struct Attempt<'a> {
     by_itself: bool,
     scope: Scope,
     options: &'a Options,
+    /// What the call under way may take.
+    under_way: RefCell<Option<Call>>,
 }
 
 impl Attempt<'_> {
-    /// Does the work of a claimed row and ends it. What its calls took is booked, whatever becomes of it.
-    fn finish(&self, mut row: Run) -> Result<Run> {
-        let ended = self.end(&mut row);
-        if self.options.dry_run || ended.is_err() {
-            let paid = ledger::pay(self.memory, &row);
-            paid.inspect_err(|error| {
-                tracing::error!(agent = row.agent, "what it took is not booked: {error}")
-            })
-            .or_else(|error| if ended.is_err() { Ok(()) } else { Err(error) })?;
-        }
-        ended
-    }
-
+    /// Does the work of a claimed row and ends it.
     fn end(&self, row: &mut Run) -> Result<Run> {
         let (status, reason, message) = match self.work(row) {
             Ok(row) => return Ok(row),
@@ -264,8 +268,12 @@ impl Attempt<'_> {
         row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
         let mut turns = Vec::new();
         let answer = self.ask(&selection, &prompt, row, &mut turns);
-        if !self.options.dry_run {
-            bodies::keep(memory, row, &prompt, turns, &definition.source)?;
+        // What came to no call would push the bodies of others out.
+        if !self.options.dry_run && !matches!(answer, Err(Ending::Skipped(..))) {
+            // A full disk must not take away an answer that was paid for.
+            if let Err(error) = bodies::keep(memory, row, &prompt, turns, &definition.source) {
+                tracing::warn!(agent = definition.name, run = %row.id, "what was said is not kept: {error}");
+            }
         }
         let answer = answer?;
         let dry = self.options.dry_run;
@@ -341,28 +349,39 @@ impl Attempt<'_> {
         }
     }
 
-    /// What is spent, by what the ledger has on record.
-    fn purse(&self, row: &Run) -> Result<Purse<'_>> {
-        let Attempt { memory, definition, options, .. } = self;
-        let local = options.zone.unwrap_or_else(local_zone);
+    /// The day of a run, in the zone of its agent and in the operator's.
+    fn days(&self, row: &Run) -> ledger::Days {
+        let local = self.options.zone.unwrap_or_else(local_zone);
         let today = |zone| day(row.started, zone).unwrap_or((row.started, row.started));
-        let (from, until) = today(definition.schedule.timezone.unwrap_or(local));
-        let (runs, spent) = ledger::state(memory, &definition.name)?.spent(from, until);
-        let everyone_per_day = memory.config.budget.max_usd_per_day;
-        let everyone = ledger::spent_by_all(memory, today(local))?;
-        let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
-        Ok(Purse { budget, everyone_per_day, runs, day: spent, everyone, run, agent })
+        (today(self.definition.schedule.timezone.unwrap_or(local)), today(local))
     }
 
-    /// Attempts of a call that can be paid for, each of which takes so many dollars at most.
-    fn afford(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<u32, Ending> {
-        let purse = self.purse(row)?;
-        let decide = |others: f64| {
-            let purse = Purse { everyone: purse.everyone + others, ..purse };
+    /// What is spent, by what the ledger has on record.
+    fn purse(&self, row: &Run) -> Result<Purse<'_>> {
+        Ok(self.purse_of(row, ledger::account(self.memory, row, self.days(row))?))
+    }
+
+    fn purse_of(&self, row: &Run, Account { runs, day, everyone }: Account) -> Purse<'_> {
+        let Attempt { memory, definition, .. } = self;
+        let everyone_per_day = memory.config.budget.max_usd_per_day;
+        let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
+        Purse { budget, everyone_per_day, runs, day, everyone, run, agent }
+    }
+
+    /// What can be paid for of a call whose every attempt takes so many dollars at most. When it may take
+    /// anything, that is on record from then on.
+    fn afford(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<Allowed, Ending> {
+        let decide = |account: Account| -> Result<(Allowed, f64), String> {
+            let purse = self.purse_of(row, account);
             let allowed = purse.allows(most, attempts)?;
-            Ok((allowed.attempts, purse.run + allowed.most))
+            Ok((allowed, purse.run + allowed.most))
         };
-        self.options.models.promise(row.id, decide).map_err(|why: String| match row.calls.is_empty() {
+        let (memory, days) = (self.memory, self.days(row));
+        let decided = match most.is_some_and(|most| most > 0.0) {
+            true => ledger::promise(memory, row, days, decide)?,
+            false => decide(ledger::account(memory, row, days)?).map(|(allowed, _)| allowed),
+        };
+        decided.map_err(|why: String| match row.calls.is_empty() {
             true => Ending::Skipped(Reason::OverBudget, Some(why)),
             false => Ending::Failed(Status::Failed, Some(Reason::OverBudget), why),
         })
@@ -376,10 +395,17 @@ impl Attempt<'_> {
             let called = match left_alone {
                 Some(why) => Err(CallError::Down(why).into()),
                 None => {
-                    let attempts = self.afford(row, model.most(request), request.attempts)?;
-                    model.call(&Request { attempts, ..*request })
+                    let allowed = self.afford(row, model.most(request), request.attempts)?;
+                    self.under_way.replace(Some(allowed).filter(|allowed| allowed.most > 0.0).map(
+                        |allowed| {
+                            let (tokens_in, tokens_out, cost) = (None, None, Some(allowed.most));
+                            Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated: true }
+                        },
+                    ));
+                    model.call(&Request { attempts: allowed.attempts, ..*request })
                 }
             };
+            self.under_way.take();
             let mut spent =
                 called.as_ref().map_or_else(|failed| failed.spent.clone(), |reply| reply.spent.clone());
             if called.is_ok() && spent.is_empty() {

@@ -2,11 +2,15 @@
 
 mod around;
 mod choose;
+mod excerpt;
+mod protect;
 
 pub(super) use around::{LISTED, hubs, siblings};
 pub(super) use choose::may_be_read;
 pub(super) use choose::stale_among;
 pub use choose::{Choice, Scope, Survey, backlog, backlog_at_hand, choose, survey};
+pub(super) use excerpt::Excerpt;
+pub(super) use protect::protected;
 
 use super::definition::Targets;
 use crate::graph::{Ix, Node, NodeId, Trust, View};
@@ -26,6 +30,8 @@ pub struct Handle {
     pub reach: Targets,
     /// How much of it stands in the prompt.
     pub shown: Shown,
+    /// Whether it may be linked and nothing else, as of selection.
+    pub protected: bool,
     /// Its weight at selection.
     pub weight: f64,
     /// Handles of nodes it is like and not tied to yet, best first, with the cosine.
@@ -47,6 +53,11 @@ impl Handle {
     /// Whether the pipeline chose it.
     pub fn chosen(&self) -> bool {
         self.reach == Targets::Results
+    }
+
+    /// Whether another note may take its place: what the prompt cuts may not be replaced.
+    pub fn is_replaceable(&self) -> bool {
+        self.shown == Shown::Whole && !self.protected
     }
 
     /// Whether its text is in the section of nodes.
@@ -108,6 +119,15 @@ impl Selection {
             now.find(id).filter(|&ix| now.is_live(ix)).map_or(then, |ix| then.min(now.trust(ix)))
         };
         read.map(least).fold(Trust::User, std::cmp::min)
+    }
+
+    /// Leaves out the candidates: whatever stands beside a chosen node for its likeness alone. Whether there
+    /// were any.
+    pub fn bare(&mut self) -> bool {
+        let before = self.handles.len();
+        self.handles.iter_mut().for_each(|handle| handle.candidates.clear());
+        self.keep(before);
+        self.handles.len() < before
     }
 
     /// Leaves out chosen nodes beyond the first `count`, and what stands around them alone.

@@ -1,8 +1,14 @@
 //! Prompt templates as tera sees them: names, includes, variables and what is wrong with them.
 
+mod bounds;
+mod tags;
+
+pub(super) use tags::head;
+
 use crate::error::{At, Error, Result};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Component, Path};
+use tags::{Kind, Tag, tags};
 use tera::{ErrorKind, Kwargs, State, Tera, TeraResult};
 
 /// Stands for the file name of a template that is written in the agent file itself.
@@ -57,39 +63,11 @@ pub(super) fn includes(
 
 /// The names behind `include` and `extends`, each with the place of its tag.
 fn references(text: &str) -> Vec<(String, usize)> {
-    let mut found = Vec::new();
-    let mut rest = 0;
-    while let Some((start, opener)) = next_tag(text, rest) {
-        let closer = if opener == "{#" { "#}" } else { "%}" };
-        let inside = text.get(start + opener.len()..).unwrap_or("");
-        let Some(length) = inside.find(closer) else { break };
-        rest = start + opener.len() + length + closer.len();
-        let tag = inside.get(..length).unwrap_or("").trim_matches(|c: char| c == '-' || c.is_whitespace());
-        if opener == "{#" {
-            continue;
-        }
-        if tag == "raw" {
-            let behind = text.get(rest..).unwrap_or("");
-            rest += behind.find("endraw").unwrap_or(behind.len());
-        }
-        let quoted = tag.strip_prefix("include").or_else(|| tag.strip_prefix("extends")).map(str::trim);
-        if let Some(name) = quoted.and_then(unquoted) {
-            found.push((name.to_owned(), start));
-        }
-    }
-    found
-}
-
-/// What stands before the first tag of a template.
-pub(super) fn head(text: &str) -> &str {
-    let first = ["{{", "{%", "{#"].into_iter().filter_map(|opener| text.find(opener)).min();
-    text.get(..first.unwrap_or(text.len())).unwrap_or(text)
-}
-
-fn next_tag(text: &str, from: usize) -> Option<(usize, &'static str)> {
-    let rest = text.get(from..)?;
-    let at = |opener: &'static str| rest.find(opener).map(|found| (from + found, opener));
-    [at("{%"), at("{#")].into_iter().flatten().min()
+    let name = |tag: Tag<'_>| {
+        let quoted = tag.inside.strip_prefix("include").or_else(|| tag.inside.strip_prefix("extends"))?;
+        Some((unquoted(quoted.trim())?.to_owned(), tag.start))
+    };
+    tags(text).into_iter().filter(|tag| tag.kind == Kind::Block).filter_map(name).collect()
 }
 
 fn unquoted(text: &str) -> Option<&str> {
@@ -103,13 +81,21 @@ pub(super) fn engine(
     includes: &BTreeMap<String, String>,
     node: impl Fn(&str) -> TeraResult<String> + Send + Sync + 'static,
 ) -> Result<Tera, Vec<Error>> {
+    let sources = || {
+        let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        included.chain([(name, text)])
+    };
+    let unbounded: Vec<Error> = sources().flat_map(|(name, text)| bounds::problems(name, text)).collect();
+    if !unbounded.is_empty() {
+        return Err(unbounded);
+    }
     let mut tera = Tera::new();
+    bounds::bind(&mut tera);
     tera.autoescape_on(Vec::<&str>::new());
     tera.register_function("node", move |arguments: Kwargs, _: &State| {
         node(arguments.must_get::<&str>("key")?)
     });
-    let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    match tera.add_raw_templates(included.chain([(name, text)])) {
+    match tera.add_raw_templates(sources()) {
         Ok(()) => Ok(tera),
         Err(error) => Err(errors(&error)),
     }

@@ -6,6 +6,7 @@ use super::session::Globals;
 use crate::error::{Error, Result};
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
+use std::ffi::OsString;
 
 /// Words that only stand in front of others, with what they are about.
 pub(super) const FAMILIES: &[(&str, &str)] = &[
@@ -13,6 +14,7 @@ pub(super) const FAMILIES: &[(&str, &str)] = &[
     ("config", "Look at the settings"),
     ("pipeline", "Check and explain pipelines, and list the saved ones"),
     ("daemon", "Look at the daemon of this memory, and stop it"),
+    ("embed", "Make word vectors of one's own, and change the embedder of a memory"),
     ("profile", "Memories of their own beside this one, and the one it is synchronised with"),
     ("profile remote", "Say which other memory this one is synchronised with, and do it"),
 ];
@@ -54,6 +56,20 @@ pub(super) fn all() -> impl Iterator<Item = Chosen> {
     let ops = OPS.iter().map(move |op| own(op.name).map_or(Chosen::Op(op), Chosen::Local));
     let rest = LOCAL.iter().filter(|local| crate::ops::find(local.name).is_none()).map(Chosen::Local);
     rest.chain(ops)
+}
+
+/// `query --calibrate` is `calibrate`: whoever looks for the thresholds of `query` looks there.
+pub(super) fn respelled(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let ends = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let place = |word: &str| arguments.iter().take(ends).skip(1).position(|other| other == word);
+    if let (Some(verb), Some(flag)) = (place("query"), place("--calibrate"))
+        && verb < flag
+        && let Some(word) = arguments.get_mut(verb + 1)
+    {
+        *word = "calibrate".into();
+        arguments.remove(flag + 1);
+    }
+    arguments
 }
 
 /// The whole command line.
@@ -171,6 +187,19 @@ mod tests {
             let schema = (op.answer_schema)();
             assert_eq!(schema.get("type").and_then(|kind| kind.as_str()), Some("object"), "{}", op.name);
         }
+    }
+
+    #[test]
+    fn calibrating_may_be_asked_of_query() {
+        let check = |line: &str, expected: &str| {
+            let told = respelled(line.split(' ').map(OsString::from).collect());
+            assert_eq!(told.join(" ".as_ref()), *expected);
+        };
+        check("poc-memory query --calibrate", "poc-memory calibrate");
+        check("poc-memory --json query --from x --calibrate", "poc-memory --json calibrate --from x");
+        check("poc-memory query what is --calibrated", "poc-memory query what is --calibrated");
+        check("poc-memory query -- --calibrate", "poc-memory query -- --calibrate");
+        check("poc-memory search --calibrate query", "poc-memory search --calibrate query");
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub(super) struct Script {
 
 impl Local for Completions {
     const NAME: &'static str = "completions";
+    const FOR_AGENTS: bool = true;
     const VERBATIM: bool = true;
     type Output = Script;
 

@@ -2,7 +2,7 @@
 //! what only this side can do.
 
 use super::session::Session;
-use super::{agent, completions, daemon, demo, doctor, init, man, mcp, profile, settings};
+use super::{agent, completions, daemon, demo, distill, doctor, eval, init, man, mcp, profile, settings};
 use crate::error::{Error, Exit, Result};
 use clap::ArgMatches;
 use serde::Serialize;
@@ -26,6 +26,8 @@ pub(super) trait Local: clap::Args {
     const NAME: &'static str;
     /// Whether `--tenant` means something to it.
     const TENANTS: bool = false;
+    /// Whether a command that is an agent's model may call it, as of an op.
+    const FOR_AGENTS: bool = false;
     /// Whether it answers with the content of a file.
     const VERBATIM: bool = false;
     /// What it answers.
@@ -47,6 +49,7 @@ pub(super) trait Local: clap::Args {
 pub(super) struct LocalDef {
     pub(super) name: &'static str,
     pub(super) tenants: bool,
+    pub(super) for_agents: bool,
     pub(super) augment: fn(clap::Command) -> clap::Command,
     pub(super) run: fn(&Session, &ArgMatches) -> Result<Answer>,
 }
@@ -56,6 +59,7 @@ impl LocalDef {
         LocalDef {
             name: L::NAME,
             tenants: L::TENANTS,
+            for_agents: L::FOR_AGENTS,
             augment: |command| L::augment_args(command),
             run: |session, matches| {
                 let command =
@@ -74,6 +78,7 @@ pub(super) const LOCAL: &[LocalDef] = &[
     LocalDef::of::<demo::Demo>(),
     LocalDef::of::<init::Init>(),
     LocalDef::of::<doctor::Doctor>(),
+    LocalDef::of::<eval::Eval>(),
     LocalDef::of::<completions::Completions>(),
     LocalDef::of::<man::Man>(),
     LocalDef::of::<settings::Show>(),
@@ -83,6 +88,7 @@ pub(super) const LOCAL: &[LocalDef] = &[
     LocalDef::of::<profile::Show>(),
     LocalDef::of::<profile::Create>(),
     LocalDef::of::<agent::New>(),
+    LocalDef::of::<distill::Distill>(),
     LocalDef::of::<mcp::Serve>(),
     LocalDef::of::<mcp::Settings>(),
 ];

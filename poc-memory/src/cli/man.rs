@@ -38,6 +38,7 @@ pub(super) enum Pages {
 
 impl Local for Man {
     const NAME: &'static str = "man";
+    const FOR_AGENTS: bool = true;
     const VERBATIM: bool = true;
     type Output = Pages;
 

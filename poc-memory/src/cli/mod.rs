@@ -6,7 +6,9 @@ mod command;
 mod completions;
 mod daemon;
 mod demo;
+mod distill;
 mod doctor;
+mod eval;
 mod files;
 mod help;
 mod init;
@@ -20,9 +22,10 @@ mod session;
 mod settings;
 mod usage;
 
+use crate::agent::model::MARKER;
 use crate::config::Config;
 use crate::dispatch::{self, Connection};
-use crate::error::{Error, Exit, Result};
+use crate::error::{Code, Error, Exit, Result};
 use crate::ops::{OpDef, tenancy};
 use command::Chosen;
 use local::Answer;
@@ -33,7 +36,7 @@ use std::process::ExitCode;
 
 /// Runs a command line, the program's name first, and says how the process is to end.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let arguments = command::respelled(arguments.into_iter().collect());
     let globals = Globals::foreseen(&arguments);
     let matches = match command::build(&globals).try_get_matches_from(&arguments) {
         Ok(matches) => matches,
@@ -61,6 +64,15 @@ pub fn usage_error(error: &clap::Error, help: &str) -> Option<Error> {
 fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<Exit> {
     let session = Session::new(globals)?;
     let (chosen, matches) = command::chosen(matches)?;
+    let (name, for_agents) = match &chosen {
+        Chosen::Local(command) => (command.name, command.for_agents),
+        Chosen::Op(op) => (op.command, op.for_agents),
+    };
+    if !for_agents && let Some(agent) = asking_agent() {
+        let message = format!("`{name}` is not for agents, and `{agent}` asks (`{MARKER}` says so)");
+        let hint = "an agent says what it wants in its answer; a person decides";
+        return Err(Error::new(Code::Rejected, message).hint(hint));
+    }
     let answer = match chosen {
         Chosen::Local(command) => {
             if !session.globals.tenant.is_empty() && !command.tenants {
@@ -77,6 +89,11 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
     };
     output.answer(&answer)?;
     Ok(answer.exit)
+}
+
+/// The agent whose model this process is, or was begun by.
+fn asking_agent() -> Option<String> {
+    std::env::var(MARKER).ok().filter(|agent| !agent.is_empty())
 }
 
 /// Runs an op where the memory is open.

@@ -12,6 +12,7 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("embedder.dimensions", 1.0, 65_536.0),
     ("text.k1", 0.0, MOST),
     ("text.b", 0.0, 1.0),
+    ("text.title-weight", 0.0, MOST),
     ("vectors.exact-below", 0.0, MOST),
     ("vectors.connectivity", 2.0, 512.0),
     ("vectors.expansion-add", 1.0, 65_536.0),
@@ -24,9 +25,8 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("structure.max-drift", 0.0, 1.0),
     ("structure.refresh-quiet", 0.0, MOST),
     ("insert.keyword-edges", 0.0, MOST),
-    ("insert.keyword-min-cosine", -1.0, 1.0),
+    ("cosines.*.*", -1.0, 1.0),
     ("insert.semantic-pool", 0.0, 1000.0),
-    ("insert.semantic-min-cosine", -1.0, 1.0),
     ("insert.semantic-lambda", 0.0, 1.0),
     ("insert.max-node-bytes", 1.0, MOST),
     ("insert.max-notes", 1.0, MOST),
@@ -60,12 +60,13 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("reinforce.delta", 0.0, MOST),
     ("reinforce.refractory", 0.0, MOST),
     ("reinforce.mark-nodes", 1.0, MOST),
-    ("retrieve.*-weight", 0.0, MOST),
     ("retrieve.top-k", 1.0, 256.0),
+    ("retrieve.*.*-weight", 0.0, MOST),
+    ("retrieve.scores.mention-from", 0.0, 256.0),
     ("query.pool", 1.0, 1000.0),
     ("query.fallback", 0.0, 256.0),
-    ("query.fused.*", 0.0, 1.0),
-    ("query.gates.*.*", -1.0, 1.0),
+    ("query.cosine-weight", 0.0, 16.0),
+    ("query.gates.*.*", -16.0, 17.0),
     ("explore.depth", 1.0, 8.0),
     ("explore.beam", 1.0, 32.0),
     ("explore.target-count", 1.0, 256.0),
@@ -85,7 +86,6 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("agents.keep-bodies", 0.0, MOST),
     ("agents.keep-rows", 1.0, MOST),
     ("agents.candidates", 0.0, 1000.0),
-    ("agents.candidate-min-cosine", -1.0, 1.0),
     ("agents.candidate-chars", 0.0, MOST),
     ("agents.render-timeout", 1.0, MOST),
     ("agents.render-max-bytes", 1.0, MOST),
@@ -112,9 +112,6 @@ const BOUNDS: &[(&str, f64, f64)] = &[
     ("calls.backoff", 0.0, MOST),
     ("calls.backoff-max", 0.0, MOST),
     ("calls.leave-alone", 0.0, MOST),
-    ("heuristic.link-min-cosine", -1.0, 1.0),
-    ("heuristic.link-within", 0.0, 2.0),
-    ("heuristic.link-sure-cosine", -1.0, 1.0),
     ("heuristic.link-min-shared", 0.0, MOST),
     ("heuristic.links-per-node", 0.0, MOST),
     ("heuristic.max-links", 0.0, MOST),
@@ -256,8 +253,8 @@ mod tests {
             "text.k1 = nan",
             "edges.decay.structural = -1.0",
             "daemon.heartbeat = \"0s\"",
-            "retrieve.body-weight = -1",
-            "query.gates.hash = { least-vec = 2, strong-text-lex = 0, strong-text-vec = 0, strong-meaning-vec = 0, least-lex = 0, meaning-margin = 0, weak-vec = 0, strong-ce = 0 }",
+            "retrieve.rrf.body-weight = -1",
+            "query.gates.hash = { strong = 20, weak = 0 }",
         ];
         let all: Vec<String> = files.iter().map(|file| told(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
@@ -269,8 +266,8 @@ mod tests {
         config.toml:1:6: `text.k1`: cannot be nan; give 0 or more; 0.9 is usual
         config.toml:1:13: `edges.decay.structural`: cannot be -1.0; give 0 or more; 0.00000004 is usual
         config.toml:1:8: `daemon.heartbeat`: cannot be 0s; give 1ms or more; 1s is usual
-        config.toml:1:10: `retrieve.body-weight`: cannot be -1.0; give 0 or more; 1.0 is usual
-        config.toml:1:22: `query.gates.hash.least-vec`: cannot be 2.0; give -1 to 1
+        config.toml:1:14: `retrieve.rrf.body-weight`: cannot be -1.0; give 0 or more; 1.0 is usual
+        config.toml:1:22: `query.gates.hash.strong`: cannot be 20.0; give -16 to 17; 1.5 is usual
         ");
     }
 }

@@ -82,6 +82,7 @@ mod tests {
         text.b = 0.75 (POC_MEMORY__TEXT__B)
         text.k1 = 1.2 (config.toml)
         text.language = "english" (default)
+        text.title-weight = 3.0 (default)
         "#);
     }
 }

@@ -1,7 +1,7 @@
 //! The sections of the settings, field by field.
 
-use super::{Edges, Recall, Reinforce, Rest, TenantSchema, Write};
-use crate::error::At;
+use super::{Edges, Query, Recall, Reinforce, Rest, Retrieve, TenantSchema, Write};
+use crate::error::{At, Error, Result};
 use crate::graph::Rules;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,9 @@ section!(
         structure: Structure,
         /// The op `insert`.
         insert: Insert,
+        /// From which cosine on notes count as alike, by kind of embedder, which cosines belong to;
+        /// `default` is for all others.
+        cosines: BTreeMap<String, Cosines>,
         /// The op `import`.
         import: Import,
         /// Weights and their decay.
@@ -84,12 +87,51 @@ section!(
 section!(
     /// Which embedder.
     Embedder {
-        /// `hash`.
+        /// `static`, `candle`, `http` or `hash`.
         kind: String,
-        /// Length of a vector.
+        /// Of `static` a table of one's own, empty for the bundled one; of `candle` the folder of the model;
+        /// of `http` its name.
+        model: String,
+        /// Of `http`: the address in front of `/embeddings`.
+        url: String,
+        /// Of `http`: the variable that holds the key; empty when it takes none.
+        key_env: String,
+        /// Length of a vector of `hash` and of `http`.
         dimensions: usize,
     }
 );
+section!(
+    /// From which cosine on notes count as alike, −1 to 1.
+    Cosines {
+        /// Least cosine of a keyword edge.
+        keyword: f64,
+        /// Least cosine of a semantic edge.
+        semantic: f64,
+        /// Least cosine of a link candidate.
+        candidate: f64,
+        /// Least cosine of a link that the heuristic model proposes.
+        link: f64,
+        /// Such a link's cosine is at most this far below that of the node's best candidate.
+        link_within: f64,
+        /// From this cosine on, such a link needs no word in common.
+        link_sure: f64,
+        /// Least cosine of a pair of `interference-pairs` that names none.
+        interference: f64,
+    }
+);
+
+impl Config {
+    /// The cosines of the embedder in use.
+    pub fn cosines(&self) -> Result<&Cosines> {
+        let kind = &self.embedder.kind;
+        self.cosines.get(kind).or_else(|| self.cosines.get("default")).ok_or_else(|| {
+            Error::config(format!("there are no cosines for the embedder `{kind}`"))
+                .hint("add a section `[cosines.default]`")
+                .field("cosines")
+        })
+    }
+}
+
 section!(
     /// The text index.
     Text {
@@ -97,6 +139,8 @@ section!(
         k1: f64,
         /// BM25's length normalisation, 0–1.
         b: f64,
+        /// How often a term of a title counts where title and body are one text.
+        title_weight: f64,
         /// Snowball language, or `none`.
         language: String,
     }
@@ -146,12 +190,8 @@ section!(
     Insert {
         /// Keyword edges per keyword.
         keyword_edges: usize,
-        /// Least cosine of a keyword edge.
-        keyword_min_cosine: f64,
         /// Nearest nodes considered for semantic edges.
         semantic_pool: usize,
-        /// Least cosine of a semantic edge.
-        semantic_min_cosine: f64,
         /// MMR's λ among them, 0–1.
         semantic_lambda: f64,
         /// Bytes of title, body and keywords a node may have.
@@ -207,80 +247,6 @@ section!(
     Search {
         /// Stages behind the terms when none are given.
         pipeline: SavedPipeline,
-    }
-);
-section!(
-    /// Finding by meaning and by words together: weights of the lists that are fused, from 0, and how
-    /// many notes are wanted.
-    Retrieve {
-        /// The nearest vectors.
-        vector_weight: f64,
-        /// BM25 of titles.
-        title_weight: f64,
-        /// BM25 of bodies.
-        body_weight: f64,
-        /// Notes an answer of `retrieve` has when the request does not say.
-        top_k: usize,
-    }
-);
-section!(
-    /// The op `query`.
-    Query {
-        /// Notes with the nearest titles that are looked at.
-        pool: usize,
-        /// Notes named when nothing is known.
-        fallback: usize,
-        /// Whether one fused number decides, instead of the two-way gate.
-        use_fused_gate: bool,
-        /// The fused gate.
-        fused: FusedGate,
-        /// The two-way gate by kind of embedder, which its cosines belong to; `default` is for all
-        /// others.
-        gates: BTreeMap<String, Gate>,
-    }
-);
-
-impl Query {
-    /// The gate for a kind of embedder.
-    pub fn gate(&self, embedder: &str) -> Option<&Gate> {
-        self.gates.get(embedder).or_else(|| self.gates.get("default"))
-    }
-}
-
-section!(
-    /// The gate by one number: weights of the signals, and what is enough.
-    FusedGate {
-        /// Of the cosine.
-        vec_weight: f64,
-        /// Of the trigrams.
-        lex_weight: f64,
-        /// Of the cross-encoder.
-        ce_weight: f64,
-        /// Enough for STRONG.
-        strong: f64,
-        /// Enough for WEAK.
-        weak: f64,
-    }
-);
-section!(
-    /// The two-way gate: least values of the signals, each 0–1.
-    Gate {
-        /// A title below this cosine is not looked at.
-        least_vec: f64,
-        /// Trigrams for STRONG by text …
-        strong_text_lex: f64,
-        /// … and the cosine with them.
-        strong_text_vec: f64,
-        /// Cosine for STRONG by meaning.
-        strong_meaning_vec: f64,
-        /// Trigrams without which nothing passes …
-        least_lex: f64,
-        /// … and by how much they must be more for STRONG by meaning.
-        meaning_margin: f64,
-        /// Cosine for WEAK.
-        weak_vec: f64,
-        /// What a cross-encoder must say for STRONG.
-        strong_ce: f64,
     }
 );
 section!(
@@ -354,8 +320,6 @@ section!(
         keep_rows: usize,
         /// Link candidates shown with each node of a prompt.
         candidates: usize,
-        /// Least cosine of a candidate.
-        candidate_min_cosine: f64,
         /// Characters of a candidate's text in a prompt.
         candidate_chars: usize,
         /// How long rendering a prompt may take.
@@ -412,12 +376,6 @@ section!(
 section!(
     /// The model that is none: what it takes for alike, for busy and for trivial.
     Heuristic {
-        /// Least cosine of a link.
-        link_min_cosine: f64,
-        /// A link's cosine is at most this far below that of the node's best candidate.
-        link_within: f64,
-        /// From this cosine on, a link needs no word in common.
-        link_sure_cosine: f64,
         /// Below it, the least weight of the rare words in common; 1 is one word no third note has.
         link_min_shared: f64,
         /// Links a node gets in one run.

@@ -7,6 +7,7 @@
 use super::Embedder;
 use super::words::weight;
 use crate::error::{Error, Result};
+use crate::rank::cosine::normalize;
 use rust_stemmers::{Algorithm, Stemmer};
 use rustc_hash::FxHashMap;
 use unicode_normalization::UnicodeNormalization;
@@ -109,13 +110,6 @@ fn hash(characters: impl Iterator<Item = char>) -> u64 {
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)
-}
-
-fn normalize(vector: &mut [f32]) {
-    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
-    if length > 0.0 {
-        vector.iter_mut().for_each(|value| *value /= length);
-    }
 }
 
 #[cfg(test)]

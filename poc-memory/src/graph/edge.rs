@@ -20,7 +20,8 @@ named!(
         Supersedes = "supersedes",
         /// The source says otherwise than the target.
         Contradicts = "contradicts",
-        /// Associative: neighbours in one message; weight 0.05 to 100, decaying.
+        /// Associative: neighbours in one message or session, both ways, and what was written just before,
+        /// one way; weight 0.05 to 100, decaying.
         Structural = "structural",
         /// Associative: recalled together; weight 0.05 to 100, decaying.
         CoRetrieval = "co_retrieval",

@@ -16,6 +16,7 @@ mod structure;
 mod tenant;
 #[cfg(test)]
 pub mod testing;
+mod title;
 mod view;
 mod visit;
 
@@ -31,5 +32,6 @@ pub use structure::{
     Communities, Embedding, Health, Layout, Outliers, PowerLaw, Rules, Saved, Source, clustering,
 };
 pub use tenant::{Tenant, Tuple};
+pub use title::{DERIVED_TITLE_CHARS, one_line, title_of};
 pub use view::{Builder, Ix, MomentCursor, Neighbor, Sight, Tie, View};
 pub use visit::{Visit, VisitOutcome};

@@ -183,6 +183,11 @@ pub fn content_hash(title: &str, body: &str, keywords: &[String]) -> [u8; 32] {
 }
 
 impl Node {
+    /// Title and body, a line each at least.
+    pub fn text(&self) -> String {
+        format!("{}\n{}", self.title, self.body)
+    }
+
     /// What the node is recognised by: [`content_hash`] of title, body and keywords. Of a chunk of a
     /// message BLAKE3 of that and of its source: two messages may say the same and are two.
     pub fn hash(&self) -> [u8; 32] {

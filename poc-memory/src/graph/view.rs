@@ -11,6 +11,7 @@ mod fields;
 mod lookup;
 mod moment;
 mod names;
+mod order;
 mod sight;
 mod snapshot;
 mod triangles;

@@ -1,6 +1,7 @@
-//! Indexes derived from the log: text and vectors.
+//! Indexes derived from the log: text, vectors and mentions.
 
 mod gate;
+mod mentions;
 mod passages;
 pub mod structure;
 mod tenants;
@@ -9,7 +10,8 @@ pub mod testing;
 mod text;
 mod vectors;
 
+pub use mentions::MentionIndex;
 pub use passages::passages;
 pub use tenants::{Index, PerTenant};
-pub use text::{TextField, TextHit, TextIndex};
-pub use vectors::{VectorHit, VectorIndex};
+pub use text::{TextField, TextHit, TextIndex, TextScores};
+pub use vectors::{Nearness, VectorHit, VectorIndex};

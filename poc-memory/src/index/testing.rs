@@ -1,6 +1,6 @@
 //! Indexes in a throw-away folder for tests.
 
-use super::{Index, TextIndex, VectorIndex};
+use super::{Index, MentionIndex, TextIndex, VectorIndex};
 use crate::config::Config;
 use crate::embed::Embedder;
 use crate::graph::Delta;
@@ -16,4 +16,12 @@ pub fn fed(config: &Config, embedder: &dyn Embedder, deltas: &[Delta]) -> (TempD
     text.apply(1, deltas).unwrap();
     vectors.apply(1, deltas).unwrap();
     (folder, text, vectors)
+}
+
+/// The mentions after one transaction, in memory.
+pub fn mentions(deltas: &[Delta]) -> MentionIndex {
+    let index = MentionIndex::closed(std::path::Path::new("/nonexistent"));
+    index.release();
+    index.apply(1, deltas).unwrap();
+    index
 }

@@ -3,16 +3,13 @@
 use super::{key, keywords};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::graph::{Category, NodeId, Trust, normal_key};
+use crate::graph::{Category, NodeId, Trust, normal_key, one_line, title_of};
 use crate::similar;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Greatest emotion of a node.
 pub const EMOTION_MAX: f32 = 10.0;
-
-/// Characters a title taken from the body may have.
-pub(super) const DERIVED_TITLE_CHARS: usize = 80;
 
 /// A note to store. What is `None` gets its default, or stays as it was when a node is updated.
 // What waits for a person keeps it field by field.
@@ -152,35 +149,6 @@ pub(super) fn no_nul(text: &str, field: &str) -> Result<()> {
     }
 }
 
-/// The title a body gives a note that has none: its first line with text, without Markdown's
-/// marks, cut at a word.
-pub(super) fn title_of(body: &str) -> Option<String> {
-    let marks = |c: char| matches!(c, '#' | '>' | '-' | '*' | '+' | '=' | '_' | '`') || c.is_whitespace();
-    let line = body.lines().map(|line| line.trim_start_matches(marks)).find(|line| !line.is_empty())?;
-    let line = one_line(line.trim_end_matches(|c: char| c == '#' || c.is_whitespace()));
-    if line.chars().count() <= DERIVED_TITLE_CHARS {
-        return filled(Some(line));
-    }
-    let mut title = String::new();
-    let mut taken = 0;
-    for word in line.split(' ') {
-        let chars = word.chars().count() + usize::from(taken > 0);
-        if taken + chars >= DERIVED_TITLE_CHARS {
-            break;
-        }
-        if taken > 0 {
-            title.push(' ');
-        }
-        title.push_str(word);
-        taken += chars;
-    }
-    if title.is_empty() {
-        title = line.chars().take(DERIVED_TITLE_CHARS - 1).collect();
-    }
-    title.push('…');
-    Some(title)
-}
-
 /// Bytes of text a node may have at most.
 pub(super) fn check_size(title: &str, body: &str, keywords: &[String], limit: usize) -> Result<()> {
     let bytes = title.len() + body.len() + keywords.iter().map(String::len).sum::<usize>();
@@ -208,10 +176,6 @@ pub(super) fn known_type(name: &str, config: &Config) -> Result<()> {
 
 fn list(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn filled(text: Option<String>) -> Option<String> {
@@ -286,19 +250,6 @@ mod tests {
     fn keywords_are_normalised() {
         let words = ["  B-Tree ", "b-tree", "Cafe\u{301}"].map(String::from);
         assert_eq!(keywords::normalized(&words).unwrap(), ["b-tree", "café"]);
-    }
-
-    #[test]
-    fn a_title_comes_from_the_first_line() {
-        let check = |body: &str, title: Option<&str>| assert_eq!(title_of(body).as_deref(), title);
-        check("", None);
-        check("# \n---\n", None);
-        check("\n\n## The journal ##\n\nIt is cut.", Some("The journal"));
-        check("- [ ] call   Ann", Some("[ ] call Ann"));
-        let long = title_of(&"word ".repeat(60)).unwrap();
-        assert!(long.ends_with("word…") && long.chars().count() <= DERIVED_TITLE_CHARS, "{long}");
-        let endless = title_of(&"x".repeat(500)).unwrap();
-        assert_eq!(endless.chars().count(), DERIVED_TITLE_CHARS);
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod diff;
 mod draft;
 pub mod drawing;
 pub mod edges;
+mod embedder;
 pub mod export;
 pub mod forget;
 pub mod freshness;
@@ -22,12 +23,15 @@ pub mod link;
 pub mod mark;
 pub mod markdown;
 pub mod message;
+pub mod migrate;
+pub mod parts;
 mod past;
 mod plan;
 mod reading;
 pub mod recall;
 pub mod recognize;
 pub mod resolve;
+mod row;
 pub mod samples;
 pub mod stats;
 pub mod structure;
@@ -48,11 +52,11 @@ pub use past::Past;
 pub use reading::Reading;
 
 use crate::chance::Chance;
-use crate::config::Config;
-use crate::embed::{self, Embedder};
+use crate::config::{self, Config};
+use crate::embed::Embedder;
 use crate::error::Result;
 use crate::graph::{MessageId, Minter, Node, NodeId, RunId, Tuple, View};
-use crate::index::{PerTenant, TextIndex, VectorIndex};
+use crate::index::{MentionIndex, PerTenant, TextIndex, VectorIndex};
 use crate::paths::Paths;
 use crate::query::{Indexes, Names, Sources};
 use crate::retrieve::Retriever;
@@ -67,24 +71,32 @@ use std::sync::Arc;
 pub struct Memory {
     /// Where things live.
     pub paths: Arc<Paths>,
-    /// The settings.
+    /// The settings, with the embedder that the store has.
     pub config: Arc<Config>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Chance.
     pub chance: Arc<dyn Chance>,
-    /// Text to vectors.
+    /// Text to vectors: the embedder the store has.
     pub embedder: Arc<dyn Embedder>,
+    /// The embedder the settings name, when that is another one.
+    pub wanted_embedder: Option<Arc<config::Embedder>>,
+    /// [`Config::fingerprint`] of the settings as they were given.
+    pub fingerprint: String,
     /// Durable truth.
     pub store: Store,
     /// Words.
     pub text: Arc<TextIndex>,
     /// Vectors.
     pub vectors: Arc<VectorIndex>,
+    /// Which notes name which.
+    pub mentions: Arc<MentionIndex>,
     /// Words, for every tenant.
     pub texts: Arc<PerTenant<TextIndex>>,
     /// Vectors, for every tenant.
     pub vector_sets: Arc<PerTenant<VectorIndex>>,
+    /// Which notes name which, for every tenant.
+    pub mention_sets: Arc<PerTenant<MentionIndex>>,
     /// What the texts of pipelines may name.
     pub names: Arc<ArcSwap<Names>>,
     /// Names this opening of the store: one process holds it at a time, so a run that carries
@@ -105,18 +117,32 @@ impl Memory {
         chance: Arc<dyn Chance>,
     ) -> Result<Memory> {
         paths.create()?;
-        let embedder = embed::open(&config.embedder)?;
+        let fingerprint = config.fingerprint();
         let directory = paths.store();
+        let chosen = embedder::choose(&directory, &config.embedder)?;
+        let embedder = chosen.embedder.clone();
         let folder = directory.join("text");
         let texts = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
         let folder = directory.join("vectors");
         let vectors = VectorIndex::closed(&folder, &config.vectors, embedder.name(), embedder.dimensions())?;
         let vector_sets = Arc::new(PerTenant::new(vectors, &folder));
-        let store = Store::open(&directory, embedder.name(), vec![texts.clone(), vector_sets.clone()])?;
+        let folder = directory.join("mentions");
+        let mention_sets = Arc::new(PerTenant::new(MentionIndex::closed(&folder), &folder));
+        let store = Store::open(
+            &directory,
+            embedder.name(),
+            vec![texts.clone(), vector_sets.clone(), mention_sets.clone()],
+        )?;
+        if !embedder::settle(&directory, &store, &chosen)? {
+            drop(store);
+            return Memory::open(paths, config, clock, chance);
+        }
+        let config = Config { embedder: chosen.settings, ..config };
         structure::remember(&store.view(), &paths.structure(), config.structure.rules());
-        Ok(Memory {
+        let memory = Memory {
             text: texts.of(store.tenant()),
             vectors: vector_sets.of(store.tenant()),
+            mentions: mention_sets.of(store.tenant()),
             names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
             boot: format!("{:016x}", chance.bits()),
             minter: Arc::default(),
@@ -130,7 +156,14 @@ impl Memory {
             store,
             texts,
             vector_sets,
-        })
+            mention_sets,
+            wanted_embedder: chosen.wanted.map(Arc::new),
+            fingerprint,
+        };
+        if chosen.record.is_some_and(|record| record.incomplete) {
+            migrate::complete(&memory)?;
+        }
+        Ok(memory)
     }
 
     /// The memory of a tenant.
@@ -139,6 +172,7 @@ impl Memory {
         Memory {
             text: self.texts.of(store.tenant()),
             vectors: self.vector_sets.of(store.tenant()),
+            mentions: self.mention_sets.of(store.tenant()),
             store,
             ..self.clone()
         }
@@ -175,12 +209,15 @@ impl Memory {
     }
 
     /// What finds by meaning and by words together.
-    pub fn retriever(&self) -> Retriever<'_> {
+    pub fn retriever<'a>(&'a self, view: &'a View) -> Retriever<'a> {
         Retriever {
+            view,
             text: &self.text,
             vectors: &self.vectors,
+            mentions: &self.mentions,
             embedder: self.embedder.as_ref(),
             config: &self.config.retrieve,
+            except: &[],
         }
     }
 
@@ -205,5 +242,9 @@ impl Indexes for Memory {
 
     fn vectors(&self) -> Result<&VectorIndex> {
         Ok(&self.vectors)
+    }
+
+    fn mentions(&self) -> Result<&MentionIndex> {
+        Ok(&self.mentions)
     }
 }

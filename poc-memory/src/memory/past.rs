@@ -2,7 +2,7 @@
 
 use super::Memory;
 use crate::error::{Error, Result};
-use crate::index::{Index, TextIndex, VectorIndex};
+use crate::index::{Index, MentionIndex, TextIndex, VectorIndex};
 use crate::query::Indexes;
 use crate::store;
 use crate::time::Timestamp;
@@ -15,6 +15,7 @@ pub struct Past {
     pub store: store::Past,
     text: Rewound<TextIndex>,
     vectors: Rewound<VectorIndex>,
+    mentions: Rewound<MentionIndex>,
 }
 
 /// An index of now, and what it was.
@@ -54,6 +55,10 @@ impl Indexes for Past {
     fn vectors(&self) -> Result<&VectorIndex> {
         self.vectors.get(&self.store, VectorIndex::fork)
     }
+
+    fn mentions(&self) -> Result<&MentionIndex> {
+        self.mentions.get(&self.store, MentionIndex::fork)
+    }
 }
 
 impl Memory {
@@ -87,6 +92,7 @@ impl Memory {
             store: self.store.past(at).map_err(|error| error.field("at"))?,
             text: Rewound::of(&self.text),
             vectors: Rewound::of(&self.vectors),
+            mentions: Rewound::of(&self.mentions),
         });
         *self.past.lock() = Some(past.clone());
         Ok(past)

@@ -1,15 +1,17 @@
 //! What a draft would become, by the state of the store when it is prepared.
 
 use super::Memory;
-use super::draft::{Draft, check_size, title_of};
-use super::key;
+use super::draft::{Draft, check_size};
+use super::{key, parts};
 
 use super::ties::{self, Mate, Tie};
+use crate::config;
+use crate::embed::Embedder;
 use crate::error::{Error, Result};
-use crate::graph::{Category, Node, NodeType, Origin, State, Trust};
-use crate::index::passages;
+use crate::graph::{Category, Node, NodeType, Origin, State, Trust, title_of};
 use crate::rank::histogram::Histogram;
 use crate::time::Timestamp;
+use std::borrow::Cow;
 
 /// A node to write.
 #[derive(Clone, Debug)]
@@ -144,7 +146,8 @@ pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<(
     let view = memory.store.view();
     let mut mates: Vec<Mate> = Vec::with_capacity(notes.len());
     for (note, parts) in notes.iter_mut().zip(parts) {
-        let mate = Mate { id: note.node.id, keywords: note.node.keywords.clone(), parts };
+        let mate =
+            Mate { id: note.node.id, text: note.node.text(), keywords: note.node.keywords.clone(), parts };
         let (ties, seen) = ties::find(memory, &view, &mate, &mates)?;
         let embedder = memory.embedder.name().to_owned();
         note.text = Some(Text { embedder, parts: mate.parts.clone(), ties, seen });
@@ -153,19 +156,34 @@ pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<(
     Ok(())
 }
 
-/// The vectors of each node, in one call: its title, then the passages of its body that say more
-/// than the title.
+/// The vectors of each node, in one call: its title, then the passages of its body that say more than
+/// the title, each with the title in front. A title that is the beginning of the body says nothing more.
 pub(super) fn embed(memory: &Memory, nodes: &[&Node]) -> Result<Vec<Vec<Vec<f32>>>> {
-    let config = &memory.config.vectors;
-    let mut texts: Vec<&str> = Vec::new();
+    vectors(&memory.config.vectors, memory.embedder.as_ref(), nodes)
+}
+
+/// The same with an embedder.
+pub(super) fn vectors(
+    config: &config::Vectors,
+    embedder: &dyn Embedder,
+    nodes: &[&Node],
+) -> Result<Vec<Vec<Vec<f32>>>> {
+    let mut texts: Vec<Cow<'_, str>> = Vec::new();
     let mut counts = Vec::with_capacity(nodes.len());
     for node in nodes {
         let before = texts.len();
-        texts.push(&node.title);
-        let windows = passages(&node.body, config.passage_words, config.passage_stride);
-        texts.extend(windows.into_iter().filter(|window| *window != node.title));
+        // A title that is the beginning of the body says nothing more.
+        let is_named = title_of(&node.body).as_ref() != Some(&node.title);
+        texts.extend(parts::texts(node, config).into_iter().enumerate().map(|(part, text)| {
+            if part > 0 && is_named {
+                Cow::Owned(format!("{}. {text}", node.title))
+            } else {
+                Cow::Borrowed(text)
+            }
+        }));
         counts.push(texts.len() - before);
     }
-    let mut embedded = if texts.is_empty() { Vec::new() } else { memory.embedder.embed(&texts)? }.into_iter();
+    let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+    let mut embedded = if texts.is_empty() { Vec::new() } else { embedder.embed(&texts)? }.into_iter();
     Ok(counts.into_iter().map(|count| embedded.by_ref().take(count).collect()).collect())
 }

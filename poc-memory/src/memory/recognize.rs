@@ -1,4 +1,4 @@
-//! Is this known? The note that says what was asked, when one passes the gate.
+//! Is this known? The note that says what was asked, when what is found passes the gate.
 
 use super::{Memory, weigh};
 use crate::config;
@@ -6,7 +6,6 @@ use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId, Sight, View};
 use crate::rank::gate::{Signals, Verdict};
 use crate::rank::histogram::Histogram;
-use crate::rank::jaccard;
 use crate::retrieve::Hit;
 use crate::store::Cause;
 
@@ -15,39 +14,53 @@ use crate::store::Cause;
 pub struct Known {
     /// How sure it is.
     pub verdict: Verdict,
-    /// The best candidate with its signals; of a miss the one that came nearest.
-    pub best: Option<(Node, Signals)>,
-    /// The cosines of the titles looked at.
+    /// How the question and what was found agree.
+    pub signals: Signals,
+    /// The best note that was found, also of a miss.
+    pub best: Option<Node>,
+    /// What was found, best first: as many as are named when nothing is known.
+    pub found: Vec<Hit>,
+    /// The cosines of the notes looked at.
     pub seen: Histogram,
 }
 
-/// Judges the notes with the titles nearest to a text, whose vector is `vector`, and tells the best.
-pub fn recognize(memory: &Memory, view: &View, text: &str, vector: &[f32], sight: Sight) -> Result<Known> {
+/// Finds notes for a text and judges whether they know of it.
+///
+/// # Errors
+/// As [`agreement`]; `invalid_config` when there is no gate for the embedder.
+pub fn recognize(memory: &Memory, view: &View, text: &str, sight: Sight) -> Result<Known> {
     let config = &memory.config.query;
     let gate = gate(memory)?;
-    let near = memory.vectors.search_titles(vector, config.pool, &view.found_at(sight))?;
+    let (signals, mut found) = agreement(memory, view, text, sight, &[])?;
     let mut seen = Histogram::default();
-    near.iter().for_each(|hit| seen.add(hit.cosine));
-    let mut best: Option<(f64, Verdict, Node, Signals)> = None;
-    for hit in near.into_iter().filter(|hit| hit.cosine >= gate.least_vec) {
-        let Some(node) = memory.store.node(hit.id)? else { continue };
-        let signals = Signals {
-            vec: hit.cosine.clamp(0.0, 1.0),
-            lex: jaccard::spelling(text, &node.title),
-            jaccard: jaccard::words(text, &node.title),
-            ce: None,
-        };
-        let verdict =
-            if config.use_fused_gate { signals.judge_fused(&config.fused) } else { signals.judge(gate) };
-        let merit = signals.merit(verdict);
-        if best.as_ref().is_none_or(|(greatest, ..)| merit > *greatest) {
-            best = Some((merit, verdict, node, signals));
-        }
-    }
-    Ok(match best {
-        Some((_, verdict, node, signals)) => Known { verdict, best: Some((node, signals)), seen },
-        None => Known { verdict: Verdict::Miss, best: None, seen },
-    })
+    found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| seen.add(near.cosine));
+    let best = found.first().map(|hit| memory.store.node(hit.id)).transpose()?.flatten();
+    // Deleted since the view was taken.
+    let verdict = if best.is_some() { signals.judge(gate) } else { Verdict::Miss };
+    found.truncate(config.fallback);
+    Ok(Known { verdict, signals, best, found, seen })
+}
+
+/// How a question and what is found for it agree ([`crate::rank::gate`]), and what that is; as if the
+/// notes of `except` were not there.
+///
+/// # Errors
+/// What the embedder fails with.
+pub fn agreement(
+    memory: &Memory,
+    view: &View,
+    text: &str,
+    sight: Sight,
+    except: &[NodeId],
+) -> Result<(Signals, Vec<Hit>)> {
+    let config = &memory.config.query;
+    let wanted = config.pool.max(config.fallback);
+    let found = memory.retriever(view).without(except).find(text, wanted, sight)?;
+    let words = memory.text.scores(text);
+    let looked_at = found.hits.iter().take(config.pool);
+    let coverage = looked_at.map(|hit| words.coverage(hit.id)).fold(0.0, f64::max);
+    let cosine = found.cosine.unwrap_or(0.0);
+    Ok((Signals::of(coverage, cosine, config.cosine_weight), found.hits))
 }
 
 fn gate(memory: &Memory) -> Result<&config::Gate> {
@@ -57,12 +70,6 @@ fn gate(memory: &Memory) -> Result<&config::Gate> {
             .hint("add a section `[query.gates.default]`")
             .field("query.gates")
     })
-}
-
-/// The notes nearest to what is not known.
-pub fn fallback(memory: &Memory, view: &View, text: &str, vector: &[f32], sight: Sight) -> Result<Vec<Hit>> {
-    let wanted = memory.config.query.fallback;
-    Ok(memory.retriever().find_near(text, vector, wanted, &view.found_at(sight))?.hits)
 }
 
 /// Counts that a note was used.

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 pub enum Met {
     /// A new note and the notes nearest to it.
     Insert = 0,
-    /// A question and the titles nearest to it.
+    /// A question and the notes found for it.
     Query = 1,
 }
 

@@ -35,7 +35,8 @@ impl Scratch {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
         let paths = Paths::in_folder(&folder.path().join("home"));
-        let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededChance::new(seed))).unwrap();
+        let chance = Arc::new(SeededChance::new(seed));
+        let memory = Memory::open(paths, tame(config), clock.clone(), chance).unwrap();
         Scratch { memory, clock, folder }
     }
 
@@ -76,6 +77,12 @@ impl Scratch {
     pub(crate) fn note(&self, key: &str, body: &str) -> NodeId {
         self.insert(Draft { key: Some(key.into()), ..draft(body) }).unwrap().id
     }
+}
+
+/// Settings with the embedder of tests, of which one can tell beforehand what it takes for alike.
+pub(crate) fn tame(config: Config) -> Config {
+    let embedder = crate::config::Embedder { kind: "hash".into(), ..config.embedder };
+    Config { embedder, ..config }
 }
 
 impl std::ops::Deref for Scratch {

@@ -206,7 +206,7 @@ fn a_note_is_tied_to_what_shares_a_keyword_or_a_meaning() {
 fn keyword_edges_per_keyword_are_bounded_and_the_nearest() {
     let mut config = Config::defaults().unwrap();
     config.insert.keyword_edges = 2;
-    config.insert.semantic_min_cosine = 2.0;
+    config.cosines.values_mut().for_each(|cosines| cosines.semantic = 2.0);
     let memory = Scratch::with(config);
     let bodies = [
         "the page cache is cold at boot",

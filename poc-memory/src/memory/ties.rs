@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::graph::{Edge, EdgeKind, NodeId, View};
 use crate::rank::cosine::cosine;
 use crate::rank::histogram::Histogram;
+use crate::rank::lookalike::are_lookalikes;
 use crate::rank::mmr::mmr;
 use crate::retrieve::nearest::{self, Near};
 use crate::store::Tx;
@@ -15,6 +16,8 @@ use crate::time::Timestamp;
 pub(super) struct Mate {
     /// The id it will have.
     pub id: NodeId,
+    /// Its title and body.
+    pub text: String,
     /// Its keywords.
     pub keywords: Vec<String>,
     /// Its vectors.
@@ -54,6 +57,7 @@ pub(super) fn find(
 /// Per keyword the nearest notes that share it.
 fn keyword_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<Vec<Tie>> {
     let config = &memory.config.insert;
+    let least = memory.config.cosines()?.keyword;
     let mut ties: Vec<Tie> = Vec::new();
     for keyword in &note.keywords {
         let number = view.keyword_number(keyword);
@@ -67,7 +71,7 @@ fn keyword_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Re
             Some(_) => nearest(memory, note, config.keyword_edges, &shares, sharing)?,
             None => nearest_mates(note, config.keyword_edges, sharing),
         };
-        for found in nearest.iter().filter(|found| found.cosine >= config.keyword_min_cosine) {
+        for found in nearest.iter().filter(|found| found.cosine >= least) {
             match ties.iter_mut().find(|tie| tie.dst == found.id) {
                 Some(tie) => tie.reason = format!("{}, {keyword}", tie.reason),
                 None => ties.push(Tie {
@@ -85,6 +89,7 @@ fn keyword_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Re
 /// Of the nearest notes those that are near enough and say something the others do not.
 fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<(Vec<Tie>, Histogram)> {
     let config = &memory.config.insert;
+    let least = memory.config.cosines()?.semantic;
     let live = |id: NodeId| id != note.id && view.find(id).is_some_and(|ix| view.is_live(ix));
     let pool = nearest(memory, note, config.semantic_pool, &live, mates.iter())?;
     let relevance: Vec<f64> = pool.iter().map(|candidate| candidate.cosine).collect();
@@ -94,16 +99,23 @@ fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> R
         (Some(a), Some(b)) => cosine(&a.vector, &b.vector),
         _ => 0.0,
     };
-    let ties = mmr(&relevance, config.semantic_lambda, alike)
-        .filter_map(|at| pool.get(at))
-        .take_while(|candidate| candidate.cosine >= config.semantic_min_cosine)
-        .map(|candidate| Tie {
-            dst: candidate.id,
-            kind: EdgeKind::Semantic,
-            cosine: candidate.cosine,
-            reason: String::new(),
-        })
-        .collect();
+    let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
+    let mut ties = Vec::new();
+    for candidate in best.take_while(|candidate| candidate.cosine >= least) {
+        let text = match mates.iter().find(|mate| mate.id == candidate.id) {
+            Some(mate) => Some(mate.text.clone()),
+            None => memory.store.node(candidate.id)?.map(|node| node.text()),
+        };
+        // Other digits are another thing, and no cosine tells.
+        if text.is_some_and(|text| !are_lookalikes(&note.text, &text)) {
+            ties.push(Tie {
+                dst: candidate.id,
+                kind: EdgeKind::Semantic,
+                cosine: candidate.cosine,
+                reason: String::new(),
+            });
+        }
+    }
     Ok((ties, seen))
 }
 

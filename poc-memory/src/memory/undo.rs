@@ -66,6 +66,7 @@ pub(super) fn is_of_notes(table: Table) -> bool {
         | Table::Agents
         | Table::AgentStates
         | Table::Proposals
+        | Table::Promises
         | Table::Meta
         | Table::Changes
         | Table::Tenants

@@ -1,13 +1,13 @@
 //! Storing a message: chunks that are nodes of their own, tied to each other and to what was written
 //! just before.
 
-use super::draft::{self, DERIVED_TITLE_CHARS, check_size, title_of};
-use super::{Memory, chunks, key, plan};
+use super::draft::{self, check_size};
+use super::{Memory, chunks, key, plan, row};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{
-    Activity, Category, ChunkOf, Edge, EdgeKind, Message, MessageId, Node, NodeId, NodeType, Origin, State,
-    Trust,
+    Activity, Category, ChunkOf, DERIVED_TITLE_CHARS, Message, MessageId, Node, NodeId, NodeType, Origin,
+    State, Trust, title_of,
 };
 use crate::store::{Cause, Tx};
 use serde_json::{Map, Value};
@@ -148,27 +148,13 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
 /// Ties neighbours both ways, and the first chunk to what was written just before; how many edges
 /// that made.
 fn tie(tx: &mut Tx<'_>, message: &Message, before: &[NodeId], config: &config::Write) -> Result<usize> {
-    let mut edges: Vec<(NodeId, NodeId, f64)> = Vec::new();
-    for pair in message.chunks.windows(2) {
-        if let [a, b] = *pair {
-            edges.extend([(a, b, config.structural_weight), (b, a, config.structural_weight)]);
-        }
-    }
+    let (at, provenance) = (message.created, message.provenance.as_str());
+    let mut edges = row::edges(&message.chunks, config.structural_weight, at, provenance);
     if let Some(&first) = message.chunks.first() {
-        edges.extend(before.iter().map(|&other| (first, other, config.temporal_weight)));
+        let temporal = |&other: &NodeId| row::edge(first, other, config.temporal_weight, at, provenance);
+        edges.extend(before.iter().map(temporal));
     }
-    for &(src, dst, strength) in &edges {
-        tx.put_edge(&Edge {
-            src,
-            dst,
-            kind: EdgeKind::Structural,
-            strength,
-            created: message.created,
-            touched: message.created,
-            provenance: message.provenance.clone(),
-            reason: String::new(),
-        })?;
-    }
+    edges.iter().try_for_each(|edge| tx.put_edge(edge))?;
     Ok(edges.len())
 }
 

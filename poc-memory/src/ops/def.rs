@@ -86,6 +86,9 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     /// Whether a memory may begin with it: a profile that is not there is made for it, and for nothing
     /// else.
     const BEGINS: bool = false;
+    /// Whether a command that is an agent's model may call it: what reads. What an agent wants done it says in
+    /// its answer, which the permit layer judges.
+    const FOR_AGENTS: bool = matches!(Self::ACCESS, Access::Read);
     /// How REST calls it; `None` keeps it off REST.
     const ROUTE: Option<Route> = None;
     /// What it is called as a tool of a model, over MCP; `None` keeps it away from models.
@@ -134,6 +137,8 @@ pub struct OpDef {
     pub tenants: bool,
     /// Whether a memory may begin with it.
     pub begins: bool,
+    /// Whether a command that is an agent's model may call it.
+    pub for_agents: bool,
     /// How REST calls it.
     pub route: Option<Route>,
     /// What it is called as a tool of a model.
@@ -170,6 +175,7 @@ impl OpDef {
             needs_daemon: O::NEEDS_DAEMON,
             tenants: O::TENANTS,
             begins: O::BEGINS,
+            for_agents: O::FOR_AGENTS,
             route: O::ROUTE,
             tool: O::TOOL,
             augment: |command| O::augment_args(command),

@@ -4,6 +4,7 @@ mod actor;
 mod agent;
 mod answer;
 mod argument;
+mod calibrate;
 mod changes;
 mod classify;
 mod consolidate;
@@ -22,6 +23,7 @@ mod import;
 mod insert;
 mod link;
 mod mark;
+mod migrate;
 mod pipeline;
 mod profile;
 mod query;
@@ -46,7 +48,7 @@ pub use actor::Actor;
 pub use answer::{SCHEMA_VERSION, versioned, versioned_schema};
 pub use def::{Access, Method, Op, OpDef, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
-pub(crate) use text::counted;
+pub(crate) use text::{counted, table};
 
 use crate::error::Result;
 use crate::graph::{Node, Sight};
@@ -103,6 +105,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<export::Export>(),
     OpDef::of::<search::Search>(),
     OpDef::of::<query::Query>(),
+    OpDef::of::<calibrate::Calibrate>(),
     OpDef::of::<retrieve::Retrieve>(),
     OpDef::of::<explore::Explore>(),
     OpDef::of::<classify::Classify>(),
@@ -123,6 +126,7 @@ pub const OPS: &[OpDef] = &[
     OpDef::of::<undo::Undo>(),
     OpDef::of::<stats::Stats>(),
     OpDef::of::<consolidate::Consolidate>(),
+    OpDef::of::<migrate::EmbedMigrate>(),
     OpDef::of::<profile::Bind>(),
     OpDef::of::<profile::Status>(),
     OpDef::of::<profile::RemoteSync>(),

@@ -12,13 +12,13 @@ use crate::rank::gate::{Signals, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Is there a note on this? It is looked for among titles; what a note says below its title is for
-/// `retrieve` and `search`. Answers with the one note when the match is certain, with a candidate to
-/// verify when it is likely, and with what is nearest when there is none.
+/// Is there a note on this? Answers with the one note when the match is certain, with a candidate to verify
+/// when it is likely, and with what is nearest when there is none. Words that no note has count against a
+/// match. On the command line `query --calibrate` proposes thresholds (see `calibrate`).
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Query {
-    /// What may be known, in words like a title's
+    /// What may be known: words or a question
     #[command(flatten)]
     #[schemars(regex(pattern = r"\S"))]
     query: Words,
@@ -48,9 +48,8 @@ pub(crate) struct Answer {
     /// Its text; absent unless the match is certain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<String>,
-    /// How the question and the best candidate agree; of a miss the one that came nearest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    signals: Option<Signals>,
+    /// How the question and what was found agree.
+    signals: Signals,
     /// Of a miss: what is nearest, unverified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fallback: Vec<Found>,
@@ -72,21 +71,17 @@ impl Op for Query {
         let text = self.query.filled("query")?;
         let (memory, sight) = (ctx.memory, ctx.sight(self.quarantined));
         let view = memory.store.view();
-        let vector = memory.embedder.embed_one(text)?;
-        let known = recognize::recognize(memory, &view, text, &vector, sight)?;
+        let known = recognize::recognize(memory, &view, text, sight)?;
         let mut freshness = freshness::of(memory, &view);
         let fallback = match known.verdict {
-            Verdict::Miss if !self.signals_only => {
-                retrieve::found(ctx, &view, recognize::fallback(memory, &view, text, &vector, sight)?)?
-            }
+            Verdict::Miss if !self.signals_only => retrieve::found(ctx, &view, known.found, false)?,
             _ => Vec::new(),
         };
         let counts = ctx.may_write && !self.signals_only;
         if counts {
             samples::remember(memory, &known.seen);
         }
-        let (node, signals) = known.best.unzip();
-        let node = node.filter(|_| known.verdict > Verdict::Miss);
+        let node = known.best.filter(|_| known.verdict > Verdict::Miss);
         if let (Verdict::Strong, Some(node), true) = (known.verdict, &node, counts)
             && let Err(error) = recognize::touch(memory, node.id, ctx.cause(Self::NAME))
         {
@@ -98,7 +93,7 @@ impl Op for Query {
             key: node.as_ref().map(|node| node.key.clone()),
             title: node.as_ref().map(|node| node.title.clone()),
             body: node.filter(|_| known.verdict == Verdict::Strong).map(|node| node.body),
-            signals,
+            signals: known.signals,
             fallback,
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -119,10 +114,8 @@ impl Op for Query {
         if let Some(body) = output.body.as_ref().filter(|body| !body.is_empty()) {
             text.push_str(&format!("\n{body}\n\n"));
         }
-        if let Some(Signals { vec, lex, jaccard, ce }) = output.signals {
-            let ce = ce.map_or_else(String::new, |ce| format!(", cross-encoder {ce:.3}"));
-            text.push_str(&format!("meaning {vec:.3}, spelling {lex:.3}, words {jaccard:.3}{ce}\n"));
-        }
+        let Signals { coverage, cosine, certainty } = output.signals;
+        text.push_str(&format!("words {coverage:.3}, meaning {cosine:.3}, certainty {certainty:.3}\n"));
         if !output.fallback.is_empty() {
             text.push_str(&format!("\nnearest, unverified\n{}", retrieve::lines(&output.fallback)));
         }

@@ -6,14 +6,15 @@ use super::{Access, Ctx, Op, Route};
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, View};
 use crate::memory::freshness::{self, AsOf};
+use crate::memory::parts;
 use crate::rank::decay::weight_at;
-use crate::retrieve::{Hit, LISTS};
+use crate::retrieve::Hit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Find notes by meaning and by words together: nearest vectors, titles and texts, fused by their
-/// ranks. Each hit says which lists named it.
+/// Find notes by meaning and by words together, best first, with what they mention and what stands beside
+/// them. Each hit says which lists named it and what each signal adds to its score.
 #[derive(Debug, Serialize, Deserialize, JsonSchema, clap::Args)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Retrieve {
@@ -26,6 +27,10 @@ pub(crate) struct Retrieve {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     top_k: Option<usize>,
+    /// Show each signal's share of the scores, and the passage of each note that is nearest
+    #[arg(long)]
+    #[serde(default)]
+    explain: bool,
     /// Also notes that are quarantined, which nobody has vouched for: a model sees them only with this,
     /// a person always
     #[arg(long)]
@@ -52,12 +57,31 @@ pub(crate) struct Found {
     title: String,
     #[serde(rename = "type")]
     node_type: String,
-    /// Fused: at most the weights' sum / 61.
+    /// The sum of the shares: any number, the better the greater; fused by ranks, at most the weights' sum
+    /// / 61.
     score: f64,
     /// As decayed to now.
     weight: f64,
-    /// Its rank, from 1, in each of the lists that named it: `meaning`, `title`, `text`.
+    /// Its rank, from 1, in each of the lists that named it: `meaning`, `words`; fused by ranks `meaning`,
+    /// `title`, `text`.
     ranks: BTreeMap<String, usize>,
+    /// What each signal adds to the score, where it adds anything: the lists, and `named`, `identifier`, `mention`,
+    /// `order`.
+    shares: BTreeMap<String, f64>,
+    /// The passage that is nearest in meaning, when an explanation is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    nearest: Option<Nearest>,
+}
+
+/// The passage of a note that is nearest.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Nearest {
+    /// 0 is the title, passages of the text follow.
+    part: u16,
+    /// Cosine of its vector with the question's, −1 to 1.
+    cosine: f64,
+    /// What it says.
+    text: String,
 }
 
 impl Op for Retrieve {
@@ -72,11 +96,10 @@ impl Op for Retrieve {
         let setting = ("retrieve.top-k", ctx.memory.config.retrieve.top_k);
         let wanted = argument::count("top_k", self.top_k, setting)?;
         let view = ctx.memory.store.view();
-        let hits =
-            ctx.memory.retriever().find(text, wanted, &view.found_at(ctx.sight(self.quarantined)))?.hits;
+        let hits = ctx.memory.retriever(&view).find(text, wanted, ctx.sight(self.quarantined))?.hits;
         let freshness = freshness::of(ctx.memory, &view);
         Ok(Answer {
-            results: found(ctx, &view, hits)?,
+            results: found(ctx, &view, hits, self.explain)?,
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -91,20 +114,27 @@ impl Op for Retrieve {
 }
 
 /// Hits with what is known about their notes.
-pub(super) fn found(ctx: &Ctx<'_>, view: &View, hits: Vec<Hit>) -> Result<Vec<Found>> {
+pub(super) fn found(ctx: &Ctx<'_>, view: &View, hits: Vec<Hit>, explain: bool) -> Result<Vec<Found>> {
     let (config, now) = (&ctx.memory.config.weight, ctx.memory.now());
     let of = |hit: Hit| {
         let ix = view.find(hit.id).ok_or_else(|| Error::internal("a note was found that is not there"))?;
-        let ranks = LISTS.iter().zip(hit.ranks);
+        let node = ctx.memory.store.node(hit.id)?;
+        let near = hit.near.filter(|_| explain).zip(node.as_ref());
         Ok(Found {
             id: hit.id,
             key: view.key(ix).to_owned(),
+            nearest: near.map(|(near, node)| Nearest {
+                part: near.part,
+                cosine: near.cosine,
+                text: parts::text(node, near.part, &ctx.memory.config.vectors).unwrap_or_default().to_owned(),
+            }),
             // Deleted since the view was taken: it was there as of the view, but its title is gone.
-            title: ctx.memory.store.node(hit.id)?.map(|node| node.title).unwrap_or_default(),
+            title: node.map(|node| node.title).unwrap_or_default(),
             node_type: view.type_name(ix).to_owned(),
             score: hit.score,
             weight: weight_at(view, ix, config, now),
-            ranks: ranks.filter_map(|(list, rank)| Some(((*list).to_owned(), rank?))).collect(),
+            ranks: hit.ranks.into_iter().map(|(list, rank)| (list.to_owned(), rank)).collect(),
+            shares: hit.shares.into_iter().map(|(signal, share)| (signal.to_owned(), share)).collect(),
         })
     };
     hits.into_iter().map(of).collect()
@@ -112,12 +142,41 @@ pub(super) fn found(ctx: &Ctx<'_>, view: &View, hits: Vec<Hit>) -> Result<Vec<Fo
 
 /// Hits for a person.
 pub(super) fn lines(found: &[Found]) -> String {
+    // Fused ranks are small and close together.
+    let digits = if found.iter().all(|hit| hit.score < 0.1) { 4 } else { 3 };
     let rows: Vec<Vec<String>> = found
         .iter()
         .map(|hit| {
             let ranks: Vec<String> = hit.ranks.iter().map(|(list, rank)| format!("{list} {rank}")).collect();
-            vec![format!("{:>7.4}", hit.score), hit.key.clone(), hit.title.clone(), ranks.join(", ")]
+            vec![format!("{:>7.digits$}", hit.score), hit.key.clone(), hit.title.clone(), ranks.join(", ")]
         })
         .collect();
-    super::text::table(&rows)
+    let table = super::text::table(&rows);
+    let mut text = String::new();
+    for (line, hit) in table.lines().zip(found) {
+        text.push_str(line);
+        text.push('\n');
+        if let Some(nearest) = &hit.nearest {
+            text.push_str(&explained(hit, nearest, digits));
+        }
+    }
+    text
+}
+
+/// Characters of a passage that are shown to a person.
+const SHOWN: usize = 160;
+
+fn explained(hit: &Found, nearest: &Nearest, digits: usize) -> String {
+    let shares: Vec<String> =
+        hit.shares.iter().map(|(signal, share)| format!("{signal} {share:+.digits$}")).collect();
+    let place = match nearest.part {
+        0 => "title".to_owned(),
+        part => format!("passage {part}"),
+    };
+    let mut shown: String = nearest.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((end, _)) = shown.char_indices().nth(SHOWN) {
+        shown.truncate(end);
+        shown.push('…');
+    }
+    format!("         {}\n         {place}, cosine {:.3}: {shown}\n", shares.join("  "), nearest.cosine)
 }

@@ -126,10 +126,7 @@ fn a_note_is_shown_with_all_that_is_known() {
       ← 0.80  btree  B-tree splits  (splits are journalled)
 
     keyword
-      → 0.62  btree  B-tree splits  (storage)
-
-    semantic
-      → 0.62  btree  B-tree splits
+      → 0.51  btree  B-tree splits  (storage)
 
     visits
       2026-11-21T09:00:00.000Z  v1  processed by linker
@@ -243,7 +240,7 @@ fn verbs_say_what_they_did() {
       2026-11-21T09:00:00.000Z  supersedes ← `journal` by manual  (said twice)
       2026-11-21T09:00:00.000Z  contradicts → `journal` by manual
     $ delete btree
-    deleted `btree` and 4 edges; its history stays under its id, ID
+    deleted `btree` and 3 edges; its history stays under its id, ID
     $ delete btree
     not_found: `node`: there is no node `btree`
     `poc-memory search btree` looks for it
@@ -297,10 +294,10 @@ fn a_search_lists_what_it_found() {
     1.000  journal  episodic  The journal
     ");
     assert_eq!(say(&memory, "search nowhere -p match"), "nothing found\n");
-    // Plain words run the pipeline of the settings: fused ranks, told with one digit more.
+    // Plain words run the pipeline of the settings.
     insta::assert_snapshot!(say(&memory, "search written journal"), @r"
-    0.0492  journal  episodic  The journal
-    0.0161  btree    semantic  B-tree splits
+     1.500  journal  episodic  The journal
+    -1.500  btree    semantic  B-tree splits
     ");
     let found = json(&memory, "search journal --explain");
     assert_eq!(found["explain"]["stages"][0]["stage"], "hybrid:journal");
@@ -325,7 +322,7 @@ fn counts_equal_a_count_by_hand() {
     }
     let source = counted["graph"].as_object_mut().unwrap().shift_remove("source").unwrap();
     assert!(source.as_str().unwrap().starts_with("computed now in "), "{source}");
-    insta::assert_snapshot!(serde_json::to_string(&counted).unwrap(), @r#"{"nodes":3,"live":2,"edges":5,"keywords":1,"by_type":{"episodic":1,"semantic":2},"by_state":{"active":2,"superseded":1},"by_edge_kind":{"keyword":1,"link":2,"semantic":1,"supersedes":1},"by_tenant":{"default":3},"lags":{"text":0,"vectors":0},"cosines":{"embedder":"hash-256-1","insert":{"count":3,"p25":0.025,"p50":0.045,"p75":0.615,"p90":0.615,"p95":0.615,"p99":0.615},"query":{"count":0,"p25":null,"p50":null,"p75":null,"p90":null,"p95":null,"p99":null}},"backlog":{},"graph":{"components":1,"largest":2,"isolated":0,"clustering":0.0,"path_length":1.0,"small_world":null,"degree_gini":0.0,"ages":{"communities":null,"embedding":null,"health":0,"outliers":null},"power_law_alpha":null,"power_law_least":null},"lag":0,"degraded":[]}"#);
+    insta::assert_snapshot!(serde_json::to_string(&counted).unwrap(), @r#"{"nodes":3,"live":2,"edges":4,"keywords":1,"by_type":{"episodic":1,"semantic":2},"by_state":{"active":2,"superseded":1},"by_edge_kind":{"keyword":1,"link":2,"supersedes":1},"by_tenant":{"default":3},"lags":{"mentions":0,"text":0,"vectors":0},"cosines":{"embedder":"hash-256-1","insert":{"count":3,"p25":0.025,"p50":0.045,"p75":0.515,"p90":0.515,"p95":0.515,"p99":0.515},"query":{"count":0,"p25":null,"p50":null,"p75":null,"p90":null,"p95":null,"p99":null}},"backlog":{},"graph":{"components":1,"largest":2,"isolated":0,"clustering":0.0,"path_length":1.0,"small_world":null,"degree_gini":0.0,"ages":{"communities":null,"embedding":null,"health":0,"outliers":null},"power_law_alpha":null,"power_law_least":null},"lag":0,"degraded":[]}"#);
     let (edges, lines) = (counted["edges"].as_u64().unwrap(), json(&memory, "export"));
     assert_eq!(lines["edges"].as_u64().unwrap(), edges);
     assert_eq!(lines["nodes"], counted["nodes"]);
@@ -418,8 +415,20 @@ fn words_and_meaning_find_and_the_graph_leads_on() {
     let memory = filled();
     let found = json(&memory, "retrieve journal");
     assert_eq!(found["results"][0]["key"], "journal");
-    assert_eq!(found["results"][0]["ranks"], serde_json::json!({"meaning": 1, "text": 1, "title": 1}));
+    assert_eq!(found["results"][0]["ranks"], serde_json::json!({"meaning": 1, "words": 1}));
+    assert_eq!(found["results"][0]["nearest"], Value::Null);
     assert_eq!(json(&memory, "retrieve journal -k 1")["results"].as_array().unwrap().len(), 1);
+    let explained = json(&memory, "retrieve journal --explain");
+    for hit in explained["results"].as_array().unwrap() {
+        let shares: f64 = hit["shares"].as_object().unwrap().values().filter_map(Value::as_f64).sum();
+        assert!((shares - hit["score"].as_f64().unwrap()).abs() < 1e-9, "{hit}");
+        assert!(hit["nearest"]["cosine"].is_number() && !hit["nearest"]["text"].as_str().unwrap().is_empty());
+    }
+    insta::assert_snapshot!(say(&memory, "retrieve 'what splits pages' -k 1 --explain"), @r"
+    1.500  btree  B-tree splits  meaning 1, words 1
+           meaning +0.500  words +1.000
+           passage 1, cosine 0.769: A split writes two pages.
+    ");
     insta::assert_snapshot!(say(&memory, "retrieve journal -k 257"), @r"
     invalid_argument: `top_k`: 257 is out of range
     give a number from 1 to 256

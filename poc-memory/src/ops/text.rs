@@ -64,8 +64,13 @@ pub(in crate::ops) fn minute(at: Option<Timestamp>) -> String {
     }
 }
 
+/// Words of a model's or a note's in one line, so that they are not taken for lines of ours.
+pub(in crate::ops) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Rows with their columns below each other.
-pub(in crate::ops) fn table(rows: &[Vec<String>]) -> String {
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

@@ -137,6 +137,14 @@ impl Call {
         }
     }
 
+    /// The number of a parameter that may be absent.
+    pub(super) fn number_if_given(&self, name: &str) -> Option<f64> {
+        match self.argument(name) {
+            Ok(Some(Value::Number(number))) => Some(number),
+            _ => None,
+        }
+    }
+
     /// What was given for a parameter, else its default.
     pub(super) fn argument(&self, name: &str) -> Result<Option<Value>> {
         let mut params = self.def.params.iter().zip(&self.values);

@@ -32,7 +32,7 @@ use crate::config::Config;
 use crate::embed::Embedder;
 use crate::error::Result;
 use crate::graph::{Ix, Sight, View};
-use crate::index::{TextIndex, VectorIndex};
+use crate::index::{MentionIndex, TextIndex, VectorIndex};
 use crate::time::Timestamp;
 
 /// The indexes a pipeline may search. Each is asked for only when a stage needs it: those of the
@@ -42,16 +42,22 @@ pub trait Indexes {
     fn text(&self) -> Result<&TextIndex>;
     /// Vectors.
     fn vectors(&self) -> Result<&VectorIndex>;
+    /// Which notes name which.
+    fn mentions(&self) -> Result<&MentionIndex>;
 }
 
-/// Indexes at hand: text and vectors.
-impl Indexes for (&TextIndex, &VectorIndex) {
+/// Indexes at hand: text, vectors and mentions.
+impl Indexes for (&TextIndex, &VectorIndex, &MentionIndex) {
     fn text(&self) -> Result<&TextIndex> {
         Ok(self.0)
     }
 
     fn vectors(&self) -> Result<&VectorIndex> {
         Ok(self.1)
+    }
+
+    fn mentions(&self) -> Result<&MentionIndex> {
+        Ok(self.2)
     }
 }
 

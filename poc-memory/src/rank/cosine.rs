@@ -9,6 +9,14 @@ pub fn cosine(a: &[f32], b: &[f32]) -> f64 {
     if cosine.is_finite() { cosine.clamp(-1.0, 1.0) } else { 0.0 }
 }
 
+/// Brings a vector to length 1; the zero vector stays what it is.
+pub fn normalize(vector: &mut [f32]) {
+    let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|value| *value /= length);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,16 +1,18 @@
-//! Finding by meaning and by words together: three ranked lists, fused by their ranks.
+//! Finding by meaning and by words together.
 
 pub mod explore;
 pub mod nearest;
+mod ranks;
+mod scores;
+mod structure;
 #[cfg(test)]
 mod tests;
 
-use crate::config;
+use crate::config::{self, Fusion};
 use crate::embed::Embedder;
-use crate::error::{Error, Result};
-use crate::graph::NodeId;
-use crate::index::{TextField, TextIndex, VectorIndex};
-use crate::rank::rrf::rrf;
+use crate::error::Result;
+use crate::graph::{NodeId, Sight, View};
+use crate::index::{MentionIndex, TextIndex, VectorHit, VectorIndex};
 
 /// Nodes each list names; more when more are wanted.
 const DEPTH: usize = 50;
@@ -18,31 +20,38 @@ const DEPTH: usize = 50;
 /// Nodes an answer may have.
 pub const MOST: usize = 256;
 
-/// The lists, in the order of [`Hit::ranks`].
-pub const LISTS: [&str; 3] = ["meaning", "title", "text"];
-
 /// What is asked, and how much each answer counts.
 #[derive(Clone, Copy)]
 pub struct Retriever<'a> {
+    /// The notes.
+    pub view: &'a View,
     /// Words.
     pub text: &'a TextIndex,
     /// Vectors.
     pub vectors: &'a VectorIndex,
+    /// Which notes name which.
+    pub mentions: &'a MentionIndex,
     /// Turns the question into a vector.
     pub embedder: &'a dyn Embedder,
-    /// Weights of the lists.
+    /// How they are fused.
     pub config: &'a config::Retrieve,
+    /// Notes that are left out as if they were not there.
+    pub except: &'a [NodeId],
 }
 
 /// A node that was found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
     /// The node.
     pub id: NodeId,
-    /// The fused score: above 0, and at most the weights' sum / 61.
+    /// The fused score: the sum of the shares.
     pub score: f64,
-    /// Its rank, from 1, in each of [`LISTS`].
-    pub ranks: [Option<usize>; 3],
+    /// The lists that named it, with its rank in each, from 1.
+    pub ranks: Vec<(&'static str, usize)>,
+    /// What each signal adds to the score; those that add nothing are left out.
+    pub shares: Vec<(&'static str, f64)>,
+    /// Its part that is nearest in meaning; `None` without a vector.
+    pub near: Option<VectorHit>,
 }
 
 /// What was found, best first, ties by id.
@@ -50,66 +59,46 @@ pub struct Hit {
 pub struct Retrieved {
     /// At most as many as wanted.
     pub hits: Vec<Hit>,
-    /// How many nodes each of [`LISTS`] named.
-    pub named: [usize; 3],
+    /// The lists, with how many nodes each named.
+    pub named: Vec<(&'static str, usize)>,
+    /// The greatest cosine of any node with the question; `None` when nothing has one.
+    pub cosine: Option<f64>,
 }
 
-impl Retriever<'_> {
-    /// The best `wanted` nodes that `keep` lets through for a text: the nearest by their best vector,
-    /// 50 or as many as are wanted, the best as many by BM25 of the title and by BM25 of the body,
-    /// fused by reciprocal rank ([`crate::rank::rrf`]).
+impl<'a> Retriever<'a> {
+    /// The same, as if some notes were not there.
+    #[must_use]
+    pub fn without(self, except: &'a [NodeId]) -> Self {
+        Retriever { except, ..self }
+    }
+
+    /// Whether a note may be found.
+    fn sees(&self, id: NodeId, sight: Sight) -> bool {
+        !self.except.contains(&id) && self.view.find(id).is_some_and(|ix| self.view.is_found_at(ix, sight))
+    }
+
+    /// The best `wanted` nodes that are seen for a text, fused as the settings say: by scores
+    /// ([`crate::rank::fusion`], [`crate::rank::flow`]) or by ranks ([`crate::rank::rrf`]).
+    ///
+    /// Up to the switch-over of the vector index to HNSW every note is compared with the text by meaning
+    /// and by words, and what comes out is what a comparison with all of them gives. Above it mean and
+    /// deviation of the cosines are estimated, and candidates are the nearest 256 (more when more are
+    /// wanted) and the best 1,000 by words. The step along the structure begins at the best 256.
     ///
     /// # Errors
     /// As [`Retriever::find_near`]; what the embedder fails with.
-    pub fn find(&self, text: &str, wanted: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Retrieved> {
-        self.find_near(text, &self.embedder.embed_one(text)?, wanted, keep)
+    pub fn find(&self, text: &str, wanted: usize, sight: Sight) -> Result<Retrieved> {
+        self.find_near(text, &self.embedder.embed_one(text)?, wanted, sight)
     }
 
     /// As [`Retriever::find`] for a text whose vector is known.
     ///
     /// # Errors
-    /// `invalid_config` when a weight is no number from 0.
-    pub fn find_near(
-        &self,
-        text: &str,
-        vector: &[f32],
-        wanted: usize,
-        keep: &dyn Fn(NodeId) -> bool,
-    ) -> Result<Retrieved> {
-        let weights = self.weights()?;
-        let depth = wanted.max(DEPTH);
-        let near = self.vectors.search(vector, depth, keep)?;
-        let by_field = |field| -> Vec<NodeId> {
-            self.text.search(text, field, depth, keep).into_iter().map(|hit| hit.id).collect()
-        };
-        let lists = [
-            near.into_iter().map(|hit| hit.id).collect(),
-            by_field(TextField::Title),
-            by_field(TextField::Body),
-        ];
-        let [meaning, title, body]: &[Vec<NodeId>; 3] = &lists;
-        let [a, b, c] = weights;
-        let fused = rrf(&[(a, meaning.as_slice()), (b, title.as_slice()), (c, body.as_slice())]);
-        let rank =
-            |id| lists.each_ref().map(|list| list.iter().position(|other| *other == id).map(|at| at + 1));
-        let hits = fused.into_iter().take(wanted).map(|(id, score)| Hit { id, score, ranks: rank(id) });
-        Ok(Retrieved { hits: hits.collect(), named: lists.each_ref().map(Vec::len) })
-    }
-
-    fn weights(&self) -> Result<[f64; 3]> {
-        let config = self.config;
-        let named = [
-            ("vector-weight", config.vector_weight),
-            ("title-weight", config.title_weight),
-            ("body-weight", config.body_weight),
-        ];
-        for (name, weight) in named {
-            if !(weight.is_finite() && weight >= 0.0) {
-                return Err(Error::config(format!("`{name}` cannot be {weight}"))
-                    .hint("a number from 0 up; 1 is usual, 0 leaves the list out")
-                    .field(format!("retrieve.{name}")));
-            }
+    /// `invalid_argument` when the vector is none of this store.
+    pub fn find_near(&self, text: &str, vector: &[f32], wanted: usize, sight: Sight) -> Result<Retrieved> {
+        match self.config.fusion {
+            Fusion::Scores => scores::find(self, text, vector, wanted, sight),
+            Fusion::Rrf => ranks::find(self, text, vector, wanted, sight),
         }
-        Ok(named.map(|(_, weight)| weight))
     }
 }

@@ -1,101 +1,316 @@
+mod identifiers;
+
 use super::*;
 use crate::config::Config;
 use crate::embed::HashEmbedder;
-use crate::graph::{Delta, Node, testing};
+use crate::graph::{Delta, EdgeKind, Node, State, Trust, testing};
 use crate::index::testing as indexes;
+use crate::rank::standard::Sums;
+use crate::time::Timestamp;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 struct World {
     config: Config,
     embedder: HashEmbedder,
+    view: View,
     text: TextIndex,
     vectors: VectorIndex,
+    mentions: MentionIndex,
     _folder: tempfile::TempDir,
 }
 
 impl World {
     fn new(notes: &[(&str, &str)]) -> World {
-        let config = Config::defaults().unwrap();
-        let embedder = HashEmbedder::new(config.embedder.dimensions).unwrap();
+        let notes: Vec<Node> =
+            (0u64..).zip(notes).map(|(number, (title, body))| note(number, title, body)).collect();
+        World::of(&notes, &[])
+    }
+
+    /// With notes that follow each other in a session.
+    fn of(notes: &[Node], sessions: &[(u64, u64)]) -> World {
+        World::with(Config::defaults().unwrap(), notes, sessions)
+    }
+
+    fn with(config: Config, notes: &[Node], sessions: &[(u64, u64)]) -> World {
+        let embedder = HashEmbedder::new(256).unwrap();
         let mut deltas = Vec::new();
-        for (number, (title, body)) in (0u64..).zip(notes) {
-            let node = Node { title: (*title).into(), body: (*body).into(), ..testing::node(number) };
-            for (part, text) in [(0, title), (1, body)] {
+        for node in notes {
+            for (part, text) in [(0, &node.title), (1, &node.body)] {
                 deltas.push(Delta::Vector(node.id, part, embedder.embed_one(text).unwrap().into()));
             }
-            deltas.push(Delta::Node(Arc::new(node)));
+            deltas.push(Delta::Node(Arc::new(node.clone())));
+        }
+        for &(first, last) in sessions {
+            for number in first..last {
+                for (a, b) in [(number, number + 1), (number + 1, number)] {
+                    deltas.push(Delta::Edge(testing::edge(a, b, EdgeKind::Structural, 1.0)));
+                }
+            }
         }
         let (folder, text, vectors) = indexes::fed(&config, &embedder, &deltas);
-        World { config, embedder, text, vectors, _folder: folder }
+        let mentions = indexes::mentions(&deltas);
+        let mut view = View::new();
+        view.apply(1, &deltas);
+        World { config, embedder, view, text, vectors, mentions, _folder: folder }
     }
 
-    fn find(&self, text: &str, wanted: usize) -> Result<Retrieved> {
-        self.find_kept(text, wanted, &|_| true)
+    fn find(&self, text: &str, wanted: usize) -> Retrieved {
+        self.seen(text, wanted, Sight::of_person(Timestamp(0)))
     }
 
-    fn find_kept(&self, text: &str, wanted: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Retrieved> {
-        let (config, embedder) = (&self.config.retrieve, &self.embedder);
-        Retriever { text: &self.text, vectors: &self.vectors, embedder, config }.find(text, wanted, keep)
+    fn seen(&self, text: &str, wanted: usize, sight: Sight) -> Retrieved {
+        let retriever = Retriever {
+            view: &self.view,
+            text: &self.text,
+            vectors: &self.vectors,
+            mentions: &self.mentions,
+            embedder: &self.embedder,
+            config: &self.config.retrieve,
+            except: &[],
+        };
+        retriever.find(text, wanted, sight).unwrap()
+    }
+
+    fn by_ranks(mut self) -> World {
+        self.config.retrieve.fusion = Fusion::Rrf;
+        self
     }
 }
 
-fn number(hit: &Hit) -> u64 {
-    (0..100).find(|&number| testing::node(number).id == hit.id).unwrap()
+fn note(number: u64, title: &str, body: &str) -> Node {
+    Node { title: title.into(), body: body.into(), ..testing::node(number) }
+}
+
+fn number(id: NodeId) -> u64 {
+    (0..1000).find(|&number| testing::node(number).id == id).unwrap()
+}
+
+fn numbers(found: &Retrieved) -> Vec<u64> {
+    found.hits.iter().map(|hit| number(hit.id)).collect()
+}
+
+fn share(hit: &Hit, signal: &str) -> f64 {
+    hit.shares.iter().find(|(name, _)| *name == signal).map_or(0.0, |(_, share)| *share)
 }
 
 #[test]
-fn each_hit_is_worth_what_its_ranks_say() {
+fn by_ranks_each_hit_is_worth_what_its_ranks_say() {
     let world = World::new(&[
         ("Journal", "Changes are appended before pages are touched"),
         ("Pages", "A journal records every change"),
         ("Soup", "Lentils and lemon"),
-    ]);
-    let found = world.find("journal", 10).unwrap();
-    assert_eq!(found.named, [3, 1, 1]);
-    let ranks: Vec<(u64, [Option<usize>; 3])> =
-        found.hits.iter().map(|hit| (number(hit), hit.ranks)).collect();
+    ])
+    .by_ranks();
+    let found = world.find("journal", 10);
+    assert_eq!(found.named, [("meaning", 3), ("title", 1), ("text", 1)]);
+    let ranks: Vec<_> = found.hits.iter().map(|hit| (number(hit.id), hit.ranks.clone())).collect();
     assert_eq!(
         ranks,
-        [(0, [Some(1), Some(1), None]), (1, [Some(2), None, Some(1)]), (2, [Some(3), None, None])]
+        [
+            (0, vec![("meaning", 1), ("title", 1)]),
+            (1, vec![("meaning", 2), ("text", 1)]),
+            (2, vec![("meaning", 3)])
+        ]
     );
     for hit in &found.hits {
-        let expected: f64 = hit.ranks.iter().flatten().map(|&rank| 1.0 / (60.0 + rank as f64)).sum();
+        let expected: f64 = hit.ranks.iter().map(|&(_, rank)| 1.0 / (60.0 + rank as f64)).sum();
         assert!((hit.score - expected).abs() < 1e-12 && hit.score <= 3.0 / 61.0);
+        let shares: f64 = hit.shares.iter().map(|(_, share)| share).sum();
+        assert!((hit.score - shares).abs() < 1e-12);
     }
-    assert_eq!(world.find("journal", 1).unwrap().hits, found.hits[..1]);
+    assert_eq!(world.find("journal", 1).hits, found.hits[..1]);
 }
 
 #[test]
-fn a_node_kept_out_takes_no_place_in_any_list() {
-    let notes: Vec<(String, String)> =
-        (0..60).map(|number| (format!("harbour {number}"), "harbour and quay".to_owned())).collect();
-    let notes: Vec<(&str, &str)> =
-        notes.iter().map(|(title, body)| (title.as_str(), body.as_str())).collect();
-    let world = World::new(&notes);
-    let odd = |id| (0..60).any(|number| number % 2 == 1 && testing::node(number).id == id);
-    let found = world.find_kept("harbour", MOST, &odd).unwrap();
-    assert_eq!((found.named, found.hits.len()), ([30, 30, 30], 30));
-    assert!(found.hits.iter().all(|hit| number(hit) % 2 == 1));
-    let all = world.find("harbour", MOST).unwrap();
-    assert_eq!(all.named, [60; 3]);
-    assert_eq!(world.find("harbour", 7).unwrap().named, [DEPTH; 3]);
-}
-
-#[test]
-fn weights_are_settings_and_checked() {
-    let mut world = World::new(&[("Journal", "Lemon"), ("Lemon", "Journal")]);
-    world.config.retrieve.vector_weight = 0.0;
-    world.config.retrieve.body_weight = 2.0;
-    let found = world.find("journal", 9).unwrap();
-    let scores: Vec<(u64, f64)> = found.hits.iter().map(|hit| (number(hit), hit.score)).collect();
+fn weights_of_ranks_are_settings() {
+    let mut world = World::new(&[("Journal", "Lemon"), ("Lemon", "Journal")]).by_ranks();
+    world.config.retrieve.rrf.vector_weight = 0.0;
+    world.config.retrieve.rrf.body_weight = 2.0;
+    let found = world.find("journal", 9);
+    let scores: Vec<(u64, f64)> = found.hits.iter().map(|hit| (number(hit.id), hit.score)).collect();
     assert_eq!(scores, [(1, 2.0 / 61.0), (0, 1.0 / 61.0)]);
-    world.config.retrieve.title_weight = -1.0;
-    let error = world.find("journal", 9).unwrap_err();
-    insta::assert_snapshot!(error.message, @"`title-weight` cannot be -1");
+}
+
+#[test]
+fn a_note_kept_out_takes_no_place_and_counts_in_no_mean() {
+    let all: Vec<Node> =
+        (0..60).map(|number| note(number, &format!("harbour {number}"), "harbour and quay")).collect();
+    let hidden = |note: &Node| number(note.id).is_multiple_of(2);
+    let quarantined = |note: &Node| Node {
+        trust: if hidden(note) { Trust::Quarantined } else { Trust::User },
+        ..note.clone()
+    };
+    let expired = |note: &Node| Node { expires: hidden(note).then_some(Timestamp(0)), ..note.clone() };
+    let some: Vec<Node> = all.iter().filter(|note| !hidden(note)).cloned().collect();
+    let model = Sight::of_model(Timestamp(0));
+    let alone = World::of(&some, &[]).seen("harbour 7", MOST, model);
+    for half in [all.iter().map(quarantined).collect::<Vec<_>>(), all.iter().map(expired).collect()] {
+        let world = World::of(&half, &[]);
+        let found = world.seen("harbour 7", MOST, model);
+        assert_eq!((numbers(&found), &found.named), (numbers(&alone), &alone.named));
+        // Inverse document frequency and lengths are those of the whole tenant, so BM25 itself differs.
+        assert!((share(&found.hits[0], "meaning") - share(&alone.hits[0], "meaning")).abs() < 1e-6);
+        assert_eq!(
+            world.by_ranks().seen("harbour", MOST, model).named,
+            [("meaning", 30), ("title", 30), ("text", 30)]
+        );
+    }
+    let world = World::of(&all, &[]);
+    assert_eq!(
+        world.find("harbour", MOST).named,
+        [("meaning", 60); 1].into_iter().chain([("words", 60)]).collect::<Vec<_>>()
+    );
+    assert_eq!(world.find("harbour", 7).named, [("meaning", DEPTH), ("words", DEPTH)]);
 }
 
 #[test]
 fn a_text_without_content_finds_nothing() {
     let world = World::new(&[("Journal", "Lemon")]);
-    assert_eq!(world.find("…", 9).unwrap(), Retrieved::default());
+    assert_eq!(world.find("…", 9).hits, []);
+    assert_eq!(world.by_ranks().find("…", 9).hits, []);
+}
+
+#[test]
+fn what_was_retired_is_not_found() {
+    let retired = Node { state: State::Superseded, ..note(0, "Harbour", "harbour") };
+    let world = World::of(&[retired, note(1, "Harbour", "quay")], &[]);
+    assert_eq!(numbers(&world.find("harbour", 9)), [1]);
+}
+
+/// The fusion by its definition: every note compared, nothing left out.
+fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> Vec<(u64, f64)> {
+    let vector = world.embedder.embed_one(text).unwrap();
+    let (words, near) = (world.text.scores(text), world.vectors.nearness(&vector).unwrap());
+    let live: Vec<&Node> = notes.iter().filter(|note| note.state == State::Active).collect();
+    let scale = |of: &dyn Fn(NodeId) -> f64| {
+        let mut sums = Sums::default();
+        live.iter().for_each(|note| sums.add(of(note.id)));
+        sums.scale(live.len())
+    };
+    let bm25 = |id| words.hits().find(|hit| hit.id == id).map_or(0.0, |hit| hit.score);
+    let cosine = |id| near.part(id).map_or(0.0, |hit| hit.cosine);
+    let (by_words, by_meaning) = (scale(&bm25), scale(&cosine));
+    let mut own: BTreeMap<u64, f64> = live
+        .iter()
+        .map(|note| {
+            let (a, b) = (by_words.standard(bm25(note.id)), by_meaning.standard(cosine(note.id)));
+            (number(note.id), a + 0.5 * b * b.abs())
+        })
+        .collect();
+    let best = own.values().copied().fold(0.0, f64::max);
+    for id in words.named() {
+        if let Some(own) = own.get_mut(&number(id)) {
+            *own += best;
+        }
+    }
+    for id in world.mentions.in_text(text) {
+        if let Some(own) = own.get_mut(&number(id)) {
+            *own += 0.75 * best;
+        }
+    }
+    let mut best_ten: Vec<(u64, f64)> =
+        own.iter().map(|(at, own)| (*at, *own)).filter(|(_, own)| *own > 0.0).collect();
+    best_ten.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    best_ten.truncate(10);
+    let by_mention = |at: u64| {
+        let best = |ids: Vec<NodeId>| {
+            let ids: Vec<u64> = ids.into_iter().map(number).collect();
+            let near = best_ten.iter().filter(|(other, _)| ids.contains(other));
+            near.map(|(_, own)| *own).fold(0.0, f64::max)
+        };
+        let id = testing::node(at).id;
+        (0.35 * best(world.mentions.to(id))).max(0.30 * best(world.mentions.from(id)))
+    };
+    let worth = |number: Option<u64>, of: u64| {
+        let session =
+            |number: u64| sessions.iter().position(|(first, last)| (*first..=*last).contains(&number));
+        let there = number.filter(|&number| session(number).is_some() && session(number) == session(of));
+        there.and_then(|number| own.get(&number)).map_or(0.0, |own| own.max(0.0))
+    };
+    let mut found: Vec<(u64, f64)> = own
+        .iter()
+        .map(|(&at, own)| {
+            let beside = worth(at.checked_sub(1), at) + worth(Some(at + 1), at);
+            let further = worth(at.checked_sub(2), at) + worth(Some(at + 2), at);
+            (at, own + by_mention(at) + 0.30 * beside + 0.15 * further)
+        })
+        .collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    found
+}
+
+const WORDS: [&str; 10] =
+    ["Harbour", "harbour", "quay", "INC-7", "INC-8", "store_open", "lemon", "the", "soup", "lighthouse"];
+
+fn text() -> impl Strategy<Value = String> {
+    proptest::collection::vec(proptest::sample::select(&WORDS[..]), 1..6).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What comes out is what a comparison with every note gives, each score is the sum of its shares, and
+    /// a smaller answer is the head of a greater one.
+    #[test]
+    fn it_is_its_definition(
+        texts in proptest::collection::vec((text(), text()), 1..30), query in text(), cut in 0u64..30, wanted in 1usize..40,
+    ) {
+        let notes: Vec<Node> = (0..).zip(&texts).map(|(number, (title, body))| note(number, title, body)).collect();
+        let last = notes.len() as u64 - 1;
+        let cut = cut.min(last);
+        let sessions = if cut < last { vec![(0, cut), (cut + 1, last)] } else { vec![(0, last)] };
+        let world = World::of(&notes, &sessions);
+        let found = world.find(&query, wanted);
+        let expected = naive(&world, &query, &notes, &sessions);
+        prop_assert_eq!(found.hits.len(), wanted.min(notes.len()));
+        for (hit, (_, score)) in found.hits.iter().zip(&expected) {
+            prop_assert!((hit.score - score).abs() < 1e-6, "{:?} {:?}", hit, expected);
+            let shares: f64 = hit.shares.iter().map(|(_, share)| share).sum();
+            prop_assert!((hit.score - shares).abs() < 1e-9);
+        }
+        prop_assert_eq!(&world.find(&query, 1).hits[..], &found.hits[..1]);
+    }
+}
+
+#[test]
+fn neighbours_in_a_session_come_along() {
+    let notes: Vec<Node> =
+        ["Good morning", "Did you see the lighthouse?", "Yes, yesterday", "Nice", "Soup then"]
+            .iter()
+            .enumerate()
+            .map(|(number, body)| note(number as u64, "", body))
+            .collect();
+    let mut world = World::of(&notes, &[(0, 4)]);
+    let found = world.find("who saw the lighthouse", 5);
+    assert_eq!(numbers(&found)[0], 1);
+    let of = |found: &Retrieved, at: u64| found.hits.iter().find(|hit| number(hit.id) == at).unwrap().clone();
+    assert!((share(&of(&found, 2), "order") - 0.30 * found.hits[0].score).abs() < 0.2 * found.hits[0].score);
+    assert!(share(&of(&found, 3), "order") > 0.0);
+    assert_eq!(share(&of(&found, 4), "order"), 0.0);
+    world.config.retrieve.graph = false;
+    assert!(world.find("who saw the lighthouse", 5).hits.iter().all(|hit| share(hit, "order") == 0.0));
+}
+
+#[test]
+fn what_a_good_note_mentions_comes_along_and_so_does_what_mentions_it() {
+    let mut world = World::new(&[
+        ("Ann Lee", "The keeper of the lighthouse was born in Port Albert."),
+        ("Port Albert", "A town by the sea with a quay."),
+        ("Soup", "Lentils, as Ann Lee made them."),
+        ("Bread", "Flour and water."),
+        ("Rain", "It falls."),
+    ]);
+    let found = world.find("where was the keeper of the lighthouse born", 5);
+    let share = |found: &Retrieved, at: u64, signal| {
+        share(found.hits.iter().find(|hit| number(hit.id) == at).unwrap(), signal)
+    };
+    assert_eq!(numbers(&found)[0], 0);
+    assert!(share(&found, 1, "mention") > share(&found, 2, "mention") && share(&found, 2, "mention") > 0.0);
+    assert_eq!(share(&found, 3, "mention"), 0.0);
+    assert!(share(&world.find("what is Port Albert like", 5), 1, "named") > 0.0);
+    assert_eq!(share(&world.find("what is a port like", 5), 1, "named"), 0.0);
+    world.config.retrieve.graph = false;
+    assert_eq!(share(&world.find("where was the keeper of the lighthouse born", 5), 1, "mention"), 0.0);
 }

@@ -78,7 +78,8 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
         | Table::Messages
         | Table::Samples
         | Table::AgentStates
-        | Table::Proposals => None,
+        | Table::Proposals
+        | Table::Promises => None,
     })
 }
 

@@ -9,6 +9,7 @@ mod catch_up;
 mod commit;
 mod delta;
 mod disk;
+mod embedders;
 mod engine;
 mod follower;
 mod followers;
@@ -256,6 +257,11 @@ impl Store {
     /// The records whose key starts with `prefix`, by key.
     pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
         self.own().range(prefix)
+    }
+
+    /// The keys of the records that start with `prefix`, in order: what they hold is not read.
+    pub fn keys<R: Record>(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.own().raw_keys(R::TABLE, prefix)
     }
 
     /// A node in any state.

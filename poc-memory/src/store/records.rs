@@ -15,6 +15,11 @@ pub trait Records {
     /// The records of a table whose key starts with `prefix`, by key.
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>>;
 
+    /// The keys of a table that start with `prefix`, in order.
+    fn raw_keys(&self, table: Table, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        Ok(self.raw_range(table, prefix)?.into_iter().map(|(key, _)| key).collect())
+    }
+
     /// A record.
     fn record<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
         self.raw(R::TABLE, key)?.map(|bytes| R::decode(&bytes)).transpose()
@@ -116,6 +121,15 @@ impl Records for Own<'_> {
         let mut found = Vec::new();
         self.scan(table, prefix, &mut |key, value| {
             found.push((key.to_vec(), value.to_vec()));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn raw_keys(&self, table: Table, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut found = Vec::new();
+        self.scan(table, prefix, &mut |key, _| {
+            found.push(key.to_vec());
             Ok(())
         })?;
         Ok(found)

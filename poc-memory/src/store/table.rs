@@ -51,11 +51,13 @@ pub enum Table {
     AgentStates = 18,
     /// Run id, place (big-endian u16) → the action that waits for a person, or did.
     Proposals = 19,
+    /// Agent, NUL, run id → what a call of the run that is under way may take.
+    Promises = 20,
 }
 
 impl Table {
     /// Every table, by number.
-    pub const ALL: [Table; 19] = [
+    pub const ALL: [Table; 20] = [
         Table::Nodes,
         Table::Edges,
         Table::EdgesIn,
@@ -75,6 +77,7 @@ impl Table {
         Table::Samples,
         Table::AgentStates,
         Table::Proposals,
+        Table::Promises,
     ];
 
     /// Whether there is one for all tenants. Of the others each tenant has its own.
@@ -88,6 +91,7 @@ impl Table {
                 | Table::Tenants
                 | Table::AgentStates
                 | Table::Proposals
+                | Table::Promises
         )
     }
 
@@ -156,7 +160,7 @@ mod tests {
     fn every_number_names_its_table() {
         for number in 0..=u8::MAX {
             let table = Table::try_from(number);
-            assert_eq!(table.is_ok(), (1..=19).contains(&number));
+            assert_eq!(table.is_ok(), (1..=20).contains(&number));
             assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
         }
     }

@@ -61,6 +61,11 @@ impl<'a> Tx<'a> {
         self.range(prefix)
     }
 
+    /// The keys of the records that start with `prefix`, in order, with this transaction's own writes.
+    pub fn keys<R: Record>(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.raw_keys(R::TABLE, prefix)
+    }
+
     /// Puts a record.
     pub fn put<R: Record>(&mut self, key: &[u8], record: &R) -> Result<()> {
         self.put_raw(R::TABLE, key, Some(record.encode()?))
@@ -99,6 +104,19 @@ impl<'a> Tx<'a> {
     /// action names that action's writes. A record changed again keeps its first place.
     pub fn written(&self) -> usize {
         self.writes.len()
+    }
+
+    /// Does several things, or, when they come to nothing, none of them.
+    pub fn attempt<T, E>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<std::result::Result<T, E>>,
+    ) -> Result<std::result::Result<T, E>> {
+        let before = (self.writes.clone(), self.places.clone());
+        let outcome = act(self)?;
+        if outcome.is_err() {
+            (self.writes, self.places) = before;
+        }
+        Ok(outcome)
     }
 
     /// The node with this id, in any state.
@@ -230,16 +248,22 @@ impl<'a> Tx<'a> {
         self.put_raw(Table::EdgesIn, &keys::edge(dst, kind, src), None)
     }
 
-    /// Puts the vectors of a node for an embedder: part 0 is the title, passages follow. Parts it
-    /// had beyond these are deleted. The node must exist.
+    /// Puts the vectors of a node whose text is new: part 0 is the title, passages follow. Parts it had
+    /// beyond these are deleted, and those other embedders made of the text before. The node must exist.
     pub fn put_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
         self.must_exist(id)?;
         for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
             let (_, part, of) = keys::read_vector(&key)?;
-            if of == embedder.as_bytes() && usize::from(part) >= parts.len() {
+            if of != embedder.as_bytes() || usize::from(part) >= parts.len() {
                 self.put_raw(Table::Vectors, &key, None)?;
             }
         }
+        self.add_vectors(id, embedder, parts)
+    }
+
+    /// Puts the vectors that another embedder makes of the same text. The node must exist.
+    pub fn add_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
+        self.must_exist(id)?;
         for (part, vector) in parts.iter().enumerate() {
             let part = u16::try_from(part)
                 .map_err(|_| Error::invalid(format!("node `{id}` has more than {} passages", u16::MAX)))?;

@@ -109,6 +109,21 @@ fn a_file_comes_changes_and_goes() {
 }
 
 #[test]
+fn the_doubt_of_one_file_is_not_believed_of_another() {
+    let mut world = world();
+    world.write("linker", "all");
+    world.write("other", "all");
+    world.look(0);
+    world.write("linker", "al");
+    assert_eq!(world.look(1000), "look again");
+    // Half written at the second look of the first one.
+    world.write("other", "al");
+    assert_eq!(world.look(250), "broken linker (last good: true) line 2; look again");
+    world.write("other", "all | limit:2");
+    assert_eq!(world.look(100), "Changed(\"other\")");
+}
+
+#[test]
 fn a_file_that_is_replaced_is_never_gone() {
     let mut world = world();
     world.write("linker", "all");

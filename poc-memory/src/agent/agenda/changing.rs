@@ -4,10 +4,11 @@
 //! agent has dealt with is in the store, as a number of the log; what is kept here spares looking twice.
 
 use super::{Slot, status};
+use crate::agent::change::{self, Whose};
 use crate::agent::due::{self, Moment, Past};
-use crate::agent::ledger::{self, Ground, Reason};
+use crate::agent::ledger::{self, Ground, Occasion, Reason, Status};
 use crate::agent::schedule::Schedule;
-use crate::agent::{Catalog, Definition, change};
+use crate::agent::{Catalog, Definition};
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::time::{Span, Timestamp};
@@ -16,6 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Transactions without anything for an agent after which that is remembered, so that the next start need
 /// not read them again.
 const WORTH_A_MARK: u64 = 10_000;
+
+/// How long a run is not tried again that had no money, or nobody to ask.
+const TRIED_AGAIN: Span = Span::HOUR;
 
 /// What is known of changes from one look to the next.
 #[derive(Default)]
@@ -43,6 +47,31 @@ pub(super) struct Look<'a> {
     pub(super) moment: Moment,
     /// Whether it was handed out for another reason just now.
     pub(super) busy: bool,
+}
+
+/// What a row says that changes wait for: it is the agent's last one.
+#[derive(Clone, Copy)]
+struct Held {
+    reason: Reason,
+    since: Timestamp,
+}
+
+impl Held {
+    fn of(memory: &Memory, agent: &str) -> Result<Option<Held>> {
+        let last = ledger::rows(memory, Some(agent), 1)?.pop();
+        let last = last.filter(|row| row.occasion == Occasion::Change && row.status == Status::Skipped);
+        Ok(last.and_then(|row| {
+            let reason = row.reason.filter(|reason| reason.passes())?;
+            Some(Held { reason, since: row.finished.unwrap_or(row.started) })
+        }))
+    }
+
+    /// Until when a run need not be tried that found out itself what stands in its way.
+    fn until(self, now: Timestamp) -> Option<Timestamp> {
+        let itself = matches!(self.reason, Reason::OverBudget | Reason::ProviderDown);
+        let until = self.since.plus(TRIED_AGAIN);
+        (itself && self.since <= now && now < until).then_some(until)
+    }
 }
 
 /// What a look has found.
@@ -99,7 +128,8 @@ impl Changing {
             self.agents = agents.map(|(agent, _)| agent.clone()).collect();
             self.owed.retain(|agent| self.agents.contains(agent));
             self.clear.clear();
-            (self.touched, self.seen) = (None, memory.store.view().seq);
+            // What waits since before waits no longer for that.
+            self.seen = memory.store.view().seq;
             self.stir(now);
         }
         let quiet = self.is_quiet(memory, now);
@@ -115,7 +145,8 @@ impl Changing {
     pub(super) fn look(&mut self, look: &Look<'_>) -> Found {
         self.try_look(look).unwrap_or_else(|error| {
             tracing::error!(agent = look.definition.name, "what has changed cannot be told: {error}");
-            Found::Nothing
+            self.owed.insert(look.definition.name.clone());
+            Found::Later(look.moment.now.plus(look.memory.config.agents.change_quiet))
         })
     }
 
@@ -136,13 +167,21 @@ impl Changing {
         let ground = Ground::Change { after, until };
         let obstacle = due::obstacle(definition, past, (now, ground, false), moment);
         let rested = past.state().last().map_or(now, |last| last.ended.plus(definition.schedule.cooldown));
+        let settings = &memory.config.agents;
+        let held = Held::of(memory, agent)?;
         let wait = match obstacle {
             // Somebody runs it.
-            Some((_, Reason::Overlap)) => Some(now.plus(memory.config.agents.change_quiet)),
+            Some((_, Reason::Overlap)) => Some(now.plus(settings.change_quiet)),
             // When that has ended there is another look.
-            Some((_, Reason::CaughtUp)) => Some(now.plus(memory.config.agents.change_latest)),
+            Some((_, Reason::CaughtUp)) => Some(now.plus(settings.change_latest)),
             Some((_, Reason::Cooldown)) => Some(rested),
-            _ if busy => Some(now.plus(memory.config.agents.change_latest)),
+            _ if busy => Some(now.plus(settings.change_latest)),
+            // There is a row that says so.
+            Some((_, reason)) if held.is_some_and(|held| held.reason == reason) => {
+                Some(now.plus(settings.change_latest))
+            }
+            None if !memory.store.is_settled() => Some(now.plus(settings.change_quiet)),
+            None => held.and_then(|held| held.until(now)),
             _ => None,
         };
         if let Some(next) = wait {
@@ -150,9 +189,11 @@ impl Changing {
             return Ok(Found::Later(next));
         }
         // What cannot be told the run itself tells, in its row.
-        if !change::concerns(memory, definition, (after, until)).unwrap_or(true) {
+        let used_up = held.is_some_and(|held| held.reason == Reason::OverBudget);
+        let whose = if used_up { Whose::People } else { Whose::Everyone };
+        if !change::concerns(memory, definition, (after, until), whose).unwrap_or(true) {
             self.clear.insert(agent.clone(), until);
-            if until - done >= WORTH_A_MARK {
+            if used_up || until - done >= WORTH_A_MARK {
                 ledger::mark(memory, agent, since, until)?;
             }
             return Ok(Found::Nothing);

@@ -2,7 +2,9 @@ use super::*;
 use crate::agent::{Context, Definition, EntryState};
 use crate::chance::SeededChance;
 use crate::config::Config;
+use crate::memory::testing::tame;
 use crate::paths::Paths;
+use crate::store::Table;
 use crate::time::ManualClock;
 use proptest::prelude::*;
 
@@ -30,7 +32,7 @@ fn world(agents: &[(&str, &str)]) -> World {
 
 /// Opens the memory; every opening has chance, and so a boot, of its own.
 fn open(home: &std::path::Path, clock: Arc<ManualClock>, opening: u64) -> Memory {
-    let mut config = Config::defaults().unwrap();
+    let mut config = tame(Config::defaults().unwrap());
     config.agents.keep_rows = 3;
     config.agents.catch_up_spread = Span(0);
     let chance = Arc::new(SeededChance::new(opening));
@@ -96,6 +98,21 @@ fn nothing_is_looked_at_before_its_instant() {
     assert_eq!(world.look("2026-11-21T03:29:00Z"), Some(vec![]));
     assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec![]));
     assert_eq!(world.rows(), []);
+}
+
+#[test]
+fn a_slot_is_looked_at_again_when_the_ledger_could_not_be_read() {
+    let mut world = world(&[("daily", "\"daily at 03:30\"")]);
+    world.look("2026-11-21T00:00:00Z");
+    let write = |memory: &Memory, bytes: Option<Vec<u8>>| {
+        let cause = memory.cause("test", "test");
+        memory.store.transact(cause, |tx| tx.put_raw(Table::AgentStates, b"daily", bytes)).unwrap();
+    };
+    write(&world.memory, Some(b"no record at all".to_vec()));
+    assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec![]));
+    write(&world.memory, None);
+    assert_eq!(world.look("2026-11-21T03:30:09Z"), None);
+    assert_eq!(world.look("2026-11-21T03:30:10Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
 }
 
 #[test]

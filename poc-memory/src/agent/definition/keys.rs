@@ -218,7 +218,11 @@ pub const KEYS: &[Key] = &[
     key("limits.weight.max-delta", Takes::Number(0.0, Bound::Above), "The greatest change"),
     table("limits.insert", "New notes"),
     key("limits.insert.max", Takes::Count(0, ANY), "Of one run"),
-    key("limits.insert.max-chars", Takes::Count(0, ANY), "Characters of a new note's text"),
+    key(
+        "limits.insert.max-chars",
+        Takes::Count(0, ANY),
+        "Characters of a new note's text, and of its title and keywords together",
+    ),
     table("limits.supersede", "Notes that are replaced by others"),
     key("limits.supersede.max", Takes::Count(0, ANY), "Of one run"),
     key(

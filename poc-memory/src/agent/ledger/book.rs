@@ -1,5 +1,6 @@
 //! Reading and writing the rows of runs: claims, endings, and what is kept.
 
+use super::promise;
 use super::state::{self, AgentState};
 use super::{Ground, Occasion, Occurrence, Reason, Run, Status};
 use crate::agent::definition::provenance;
@@ -8,6 +9,7 @@ use crate::graph::RunId;
 use crate::memory::Memory;
 use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
+use std::collections::BTreeSet;
 
 pub(super) fn prefix(agent: &str) -> Vec<u8> {
     [agent.as_bytes(), b"\0"].concat()
@@ -28,30 +30,64 @@ fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
     }
 }
 
-fn cause(memory: &Memory, agent: &str, run: Option<RunId>) -> Cause {
+pub(super) fn cause(memory: &Memory, agent: &str, run: Option<RunId>) -> Cause {
     Cause { run, ..memory.cause(&provenance(agent), "agent run") }
+}
+
+/// The agent and the id that a row's key is made of.
+fn read_key(key: &[u8]) -> Option<(&str, RunId)> {
+    let (front, id) = key.split_last_chunk::<16>()?;
+    let agent = std::str::from_utf8(front.strip_suffix(b"\0")?).ok()?;
+    Some((agent, RunId::from_bytes(*id)))
+}
+
+/// The keys of rows, oldest first of each agent: of one agent or of all.
+fn keys(memory: &Memory, agent: Option<&str>) -> Result<Vec<Vec<u8>>> {
+    memory.store.keys::<Run>(&agent.map(prefix).unwrap_or_default())
 }
 
 /// Rows, newest first: of one agent or of all, at most `limit` of each agent.
 pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Run>> {
-    let prefix = agent.map(prefix).unwrap_or_default();
-    let mut all: Vec<Run> = memory.store.scan::<Run>(&prefix)?.into_iter().map(|(_, run)| run).collect();
-    all.sort_by(|a, b| (&a.agent, b.id).cmp(&(&b.agent, a.id)));
-    let mut rows: Vec<Run> =
-        all.chunk_by(|a, b| a.agent == b.agent).flat_map(|group| group.iter().take(limit).cloned()).collect();
+    let keys = keys(memory, agent)?;
+    let mut rows = Vec::new();
+    for own in
+        keys.chunk_by(|a, b| read_key(a).map(|(agent, _)| agent) == read_key(b).map(|(agent, _)| agent))
+    {
+        for key in own.iter().rev().take(limit) {
+            rows.extend(memory.store.get::<Run>(key)?);
+        }
+    }
     rows.sort_by_key(|run| std::cmp::Reverse(run.id));
     Ok(rows)
 }
 
-/// Rows of this process that still run, newest first.
-pub fn running(memory: &Memory) -> Result<Vec<Run>> {
+/// The row of each agent that still runs by what is known of it, newest first.
+fn left_running(memory: &Memory) -> Result<Vec<Run>> {
     let mut running = Vec::new();
-    for (agent, state) in memory.store.scan::<AgentState>(&[])? {
-        let Some(id) = state.running() else { continue };
-        let row = memory.store.get::<Run>(&run_key(&String::from_utf8_lossy(&agent), id))?;
-        running.extend(row.filter(|run| run.status == Status::Running && run.boot == memory.boot));
+    for agent in agents(memory)? {
+        let Some(id) = state::state(memory, &agent)?.running() else { continue };
+        let row = memory.store.get::<Run>(&run_key(&agent, id))?;
+        running.extend(row.filter(|run| run.status == Status::Running));
     }
     running.sort_by_key(|run| std::cmp::Reverse(run.id));
+    Ok(running)
+}
+
+/// The agents that anything is known of, by name.
+pub fn agents(memory: &Memory) -> Result<BTreeSet<String>> {
+    let states = memory.store.keys::<AgentState>(&[])?;
+    let mut agents: BTreeSet<String> =
+        states.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect();
+    // Those of before there was a record of its own.
+    let rows = keys(memory, None)?;
+    agents.extend(rows.iter().filter_map(|key| Some(read_key(key)?.0.to_owned())));
+    Ok(agents)
+}
+
+/// Rows of this process that still run, newest first.
+pub fn running(memory: &Memory) -> Result<Vec<Run>> {
+    let mut running = left_running(memory)?;
+    running.retain(|run| run.boot == memory.boot);
     Ok(running)
 }
 
@@ -65,17 +101,24 @@ pub fn spent_by_all(memory: &Memory, (from, until): (Timestamp, Timestamp)) -> R
 /// The row with an id or with the only id that starts so.
 pub fn find(memory: &Memory, id: &str) -> Result<Run> {
     let wanted = id.to_ascii_lowercase();
-    let mut found = rows(memory, None, usize::MAX)?;
-    found.retain(|run| !wanted.is_empty() && run.id.to_string().starts_with(&wanted));
-    match (found.pop(), found.len()) {
-        (Some(run), 0) => Ok(run),
-        (Some(_), more) => Err(Error::invalid(format!("`{id}` is the start of {} run ids", more + 1))
-            .hint("give more digits of the id")
-            .field("run")),
-        (None, _) => Err(Error::not_found(format!("there is no run `{id}`"))
+    let mut found = keys(memory, None)?;
+    found.retain(|key| {
+        read_key(key).is_some_and(|(_, id)| !wanted.is_empty() && id.to_string().starts_with(&wanted))
+    });
+    let row = match found.as_slice() {
+        [key] => memory.store.get::<Run>(key)?,
+        [] => None,
+        several => {
+            return Err(Error::invalid(format!("`{id}` is the start of {} run ids", several.len()))
+                .hint("give more digits of the id")
+                .field("run"));
+        }
+    };
+    row.ok_or_else(|| {
+        Error::not_found(format!("there is no run `{id}`"))
             .hint("`poc-memory agent history` lists the runs")
-            .field("run")),
-    }
+            .field("run")
+    })
 }
 
 /// Changes what is known of an agent in a transaction of its own.
@@ -96,19 +139,22 @@ pub fn change(
 /// Books what a run took that writes no row of its own: a dry one, or one that somebody else has ended in
 /// the meantime. A row that is still to be ended is booked then.
 pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
-    let Some(cost) = run.cost.filter(|cost| *cost > 0.0) else { return Ok(()) };
+    let took = run.cost.is_some_and(|cost| cost > 0.0) || run.tokens_in.is_some() || run.tokens_out.is_some();
+    if !took && !promise::stands(memory, run)? {
+        return Ok(());
+    }
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
         let kept = tx.get::<Run>(&run.key())?;
         if kept.as_ref().is_none_or(|kept| kept.status != Status::Running) {
             let mut state = state::get(tx, &run.agent)?;
-            state.pay(run.started, cost);
+            state.pay(run);
             state::put(tx, &run.agent, &state)?;
         }
         if let Some(mut kept) = kept.filter(|kept| kept.calls.is_empty()) {
             run.calls.iter().for_each(|call| kept.add_call(call.clone()));
             tx.put(&kept.key(), &kept)?;
         }
-        Ok(())
+        promise::keep(tx, run)
     });
     committed.map(|_| ())
 }
@@ -122,18 +168,20 @@ pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
 /// As [`claim`], of what happens by itself.
 pub fn claim_for(memory: &Memory, mut row: Run, ground: Ground) -> Result<Run> {
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
+        promise::book_left(memory, tx)?;
         let mut state = state::get(tx, &row.agent)?;
+        let overlaps = settle_running(memory, tx, &mut state, &row.agent)?;
+        // A slot passes; what has changed is still there when the other run has ended.
+        if overlaps && matches!(row.occasion, Occasion::Asked | Occasion::Change) {
+            return Err(
+                Error::conflict(format!("`{}` is running already", row.agent)).hint("wait for it to end")
+            );
+        }
         if !state.reach(ground) {
             return Err(Error::conflict(format!(
                 "the changes `{}` was to look at were claimed before",
                 row.agent
             )));
-        }
-        let overlaps = settle_running(memory, tx, &mut state, &row.agent)?;
-        if overlaps && row.occasion == Occasion::Asked {
-            return Err(
-                Error::conflict(format!("`{}` is running already", row.agent)).hint("wait for it to end")
-            );
         }
         if overlaps {
             row.finish(memory, Status::Skipped, Some(Reason::Overlap));
@@ -169,7 +217,7 @@ pub fn leave_all(
     row.finish(memory, status, reason);
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
         let mut state = state::get(tx, agent)?;
-        if !state.reach(ground) {
+        if state.is_told(ground) || !state.reach(ground) {
             return Ok(false);
         }
         let taken = match occurrence_key(&row) {
@@ -212,6 +260,7 @@ pub fn close(memory: &Memory, row: &Run) -> Result<()> {
 
 /// Writes the ended row of a run within the transaction of what it did.
 pub(in crate::agent) fn end(memory: &Memory, tx: &mut Tx<'_>, row: &Run) -> Result<()> {
+    promise::keep(tx, row)?;
     put(tx, state::get(tx, &row.agent)?, row)?;
     prune(memory, tx, &row.agent)
 }
@@ -226,6 +275,9 @@ fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
 /// Marks the rows that other processes left running as interrupted: this process holds the store,
 /// so they are gone. Returns those rows.
 pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
+    if promise::are_left(memory)? {
+        memory.store.transact(memory.cause("daemon", "recover"), |tx| promise::book_left(memory, tx))?;
+    }
     let message = "the process that ran it ended in the middle";
     end_running(memory, |run| run.boot != memory.boot, Status::Interrupted, message)
 }
@@ -246,20 +298,22 @@ fn end_running(
     status: Status,
     message: &str,
 ) -> Result<Vec<Run>> {
-    let left = |run: &Run| run.status == Status::Running && which(run);
-    if !rows(memory, None, usize::MAX)?.iter().any(left) {
-        return Ok(Vec::new());
+    let mut left = left_running(memory)?;
+    left.retain(&which);
+    if left.is_empty() {
+        return Ok(left);
     }
     let committed = memory.store.transact(memory.cause("daemon", "recover"), |tx| {
         let mut ended = Vec::new();
-        for (_, mut run) in tx.scan::<Run>(&[])? {
-            if left(&run) {
-                let state = state::get(tx, &run.agent)?;
-                run.finish(memory, status, None);
-                run.message = Some(message.to_owned());
-                put(tx, state, &run)?;
-                ended.push(run);
-            }
+        for row in &left {
+            let Some(mut run) = tx.get::<Run>(&row.key())?.filter(|run| run.status == Status::Running) else {
+                continue;
+            };
+            let state = state::get(tx, &run.agent)?;
+            run.finish(memory, status, None);
+            run.message = Some(message.to_owned());
+            put(tx, state, &run)?;
+            ended.push(run);
         }
         Ok(ended)
     })?;
@@ -270,14 +324,18 @@ fn end_running(
 /// runs stays: it is what keeps the agent from running twice. What became of the slots is still known
 /// from the agent's state.
 fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
-    let rows = tx.scan::<Run>(&prefix(agent))?;
-    let surplus = rows.len().saturating_sub(memory.config.agents.keep_rows);
-    let ended = rows.into_iter().filter(|(_, run)| run.status != Status::Running);
-    for (key, run) in ended.take(surplus) {
+    let keys = tx.keys::<Run>(&prefix(agent))?;
+    let mut surplus = keys.len().saturating_sub(memory.config.agents.keep_rows);
+    for key in keys {
+        if surplus == 0 {
+            break;
+        }
+        let Some(run) = tx.get::<Run>(&key)?.filter(|run| run.status != Status::Running) else { continue };
         tx.delete::<Run>(&key)?;
         if let Some(key) = occurrence_key(&run) {
             tx.delete::<Occurrence>(&key)?;
         }
+        surplus -= 1;
     }
     Ok(())
 }

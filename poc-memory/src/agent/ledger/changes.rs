@@ -1,11 +1,11 @@
 //! How far an agent that runs when notes change has come.
 
-use super::{Run, Status};
+use super::{Reason, Run, Status};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Interruptions after which changes are given up: what ended the process twice may be the run.
-const INTERRUPTIONS: u32 = 2;
+/// Interruptions after which a slot, or changes, are given up: what ended the process twice may be the run.
+pub(super) const INTERRUPTIONS: u32 = 2;
 
 /// The changes an agent has dealt with, by the numbers of their transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +28,15 @@ impl Changes {
         Changes { since, done, claimed: done, taken: false, interrupted: 0 }
     }
 
-    /// With the changes of a stretch claimed; `None` when that was done before.
+    /// Whether a row was written for the changes up to one.
+    pub(super) fn is_told(&self, until: u64) -> bool {
+        until <= self.claimed
+    }
+
+    /// With the changes of a stretch claimed; `None` when that was done before. Those that had to wait may be
+    /// claimed again.
     pub(super) fn claim(self, (after, until): (u64, u64)) -> Option<Changes> {
-        let free = !self.taken && self.done <= after && self.claimed < until;
+        let free = !self.taken && self.done <= after && after < until && self.claimed <= until;
         free.then_some(Changes { done: after, claimed: until, ..self })
     }
 
@@ -46,6 +52,8 @@ impl Changes {
                     false => finished,
                 }
             }
+            // They are still there when it has passed.
+            Status::Skipped if row.reason.is_some_and(Reason::passes) => Changes { taken: false, ..self },
             // There may be more than one run takes. One that visits nothing comes to no end.
             _ if !row.visited.is_empty() => Changes { done: self.done, ..finished },
             _ => finished,

@@ -1,5 +1,8 @@
 //! What is known of an agent whatever becomes of its rows, of which only the newest are kept.
 
+use super::changes::INTERRUPTIONS;
+use super::settled::Settled;
+use super::totals::Totals;
 use super::{Changes, Ground, Occasion, Reason, Run, Status, book};
 use crate::error::Result;
 use crate::graph::RunId;
@@ -8,17 +11,12 @@ use crate::store::{Record, Table, Tx};
 use crate::time::{Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// Interruptions after which a slot is given up: what ended the process twice may be the run.
-const INTERRUPTIONS: u32 = 2;
-
-/// Stretches of settled slots that are kept apart.
-const STRETCHES: usize = 32;
-
 /// The step that spending is booked in: the day of every zone begins at one.
 const QUARTER: Span = Span(15 * Span::MINUTE.0);
 
-/// Steps that spending is kept for: more than the longest day has.
-const QUARTERS: i64 = 26 * 4;
+/// Steps with spending that are kept, those that were booked in last: twice as many as the longest day has. Which
+/// are given up goes by their turn and not by their time, so that no clock, however wrong, takes today's away.
+const STEPS: usize = 2 * 26 * 4;
 
 /// One agent's own record. It is written in every transaction that writes one of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -32,6 +30,7 @@ pub struct AgentState {
     pause: Option<Pause>,
     repeat: Option<Repeat>,
     changes: Option<Changes>,
+    totals: Totals,
 }
 
 /// That a person has told an agent to rest.
@@ -51,14 +50,6 @@ impl Pause {
         self.until.is_none_or(|until| now < until)
     }
 }
-
-/// The slots of which something became, as stretches from a slot to a slot in their order.
-///
-/// Slots are counted by the time they are for, so that a clock that is set back fires none again.
-/// Where there would be more stretches than are kept, the two closest become one, with what lies
-/// between them: a slot there stays undone rather than being done twice.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Settled(Vec<(Timestamp, Timestamp)>);
 
 /// The slot that was interrupted last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,20 +95,35 @@ struct Spent {
 
 impl Record for AgentState {
     const TABLE: Table = Table::AgentStates;
-    const VERSION: u8 = 4;
+    const VERSION: u8 = 5;
 
-    /// The first version knew of no pauses, the second repeated nothing, the third knew of no changes.
+    /// The first version knew of no pauses, the second repeated nothing, the third knew of no changes, the
+    /// fourth kept no totals.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
         type First = (Settled, Option<Interrupted>, Option<RunId>, Option<Last>, u32, Vec<Spent>);
-        let read =
-            |((settled, interrupted, running, last, failures, spent), pause, repeat): (First, _, _)| {
-                let changes = None;
-                AgentState { settled, interrupted, running, last, failures, spent, pause, repeat, changes }
-            };
+        let read = |(first, pause, repeat, changes): (First, _, _, _)| {
+            let (settled, interrupted, running, last, failures, spent) = first;
+            let totals = Totals::default();
+            AgentState {
+                settled,
+                interrupted,
+                running,
+                last,
+                failures,
+                spent,
+                pause,
+                repeat,
+                changes,
+                totals,
+            }
+        };
         match version {
-            1 => Some(postcard::from_bytes(body).map(|first: First| read((first, None, None)))),
-            2 => Some(postcard::from_bytes(body).map(|(first, pause)| read((first, pause, None)))),
-            3 => Some(postcard::from_bytes(body).map(read)),
+            1 => Some(postcard::from_bytes(body).map(|first: First| read((first, None, None, None)))),
+            2 => Some(postcard::from_bytes(body).map(|(first, pause)| read((first, pause, None, None)))),
+            3 => Some(
+                postcard::from_bytes(body).map(|(first, pause, repeat)| read((first, pause, repeat, None))),
+            ),
+            4 => Some(postcard::from_bytes(body).map(read)),
             _ => None,
         }
     }
@@ -167,6 +173,7 @@ impl AgentState {
             return;
         }
         self.running = self.running.filter(|running| *running != row.id);
+        self.totals.add(row);
         if row.status != Status::Interrupted {
             // Also when it was left out: no more is made of it.
             self.interrupted = self.interrupted.filter(|open| Some(open.slot) != row.slot());
@@ -179,6 +186,7 @@ impl AgentState {
             // Money that ran out is nothing a person has to look after.
             Status::Failed if row.reason == Some(Reason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
+            Status::Partial if row.is_all_refused() => self.failures = self.failures.saturating_add(1),
             Status::Ok | Status::Noop | Status::Partial | Status::Proposed => self.failures = 0,
         }
         let ended = row.finished.unwrap_or(row.started);
@@ -217,6 +225,12 @@ impl AgentState {
         self.changes = Some(Changes::from(since, done));
     }
 
+    /// Whether there is a row already for the changes that make it run, if it is those.
+    pub(super) fn is_told(&self, ground: Ground) -> bool {
+        let Ground::Change { until, .. } = ground else { return false };
+        self.changes.is_some_and(|changes| changes.is_told(until))
+    }
+
     /// Claims the changes that make it run, if it is those; whether they were free.
     pub(super) fn reach(&mut self, ground: Ground) -> bool {
         let Ground::Change { after, until } = ground else { return true };
@@ -248,7 +262,7 @@ impl AgentState {
         self.last
     }
 
-    /// Runs that failed or timed out one after the other, up to now.
+    /// Runs one after the other, up to now, that failed or timed out, or asked only for what was refused.
     pub fn failures(&self) -> u32 {
         self.failures
     }
@@ -269,12 +283,17 @@ impl AgentState {
     }
 
     /// Runs begun from an instant on and before another, and US dollars they took. The instants are
-    /// those of a day in some zone, or other quarters of an hour; what is longer ago than the longest
-    /// day is forgotten.
+    /// those of a day in some zone, or other quarters of an hour; of what is longer ago only the last is
+    /// known.
     pub fn spent(&self, from: Timestamp, until: Timestamp) -> (u32, f64) {
         let (from, until) = (quarter(from), quarter(until));
         let within = self.spent.iter().filter(|spent| (from..until).contains(&spent.quarter));
         within.fold((0, 0.0), |(runs, cost), spent| (runs + spent.runs, cost + spent.cost))
+    }
+
+    /// What became of its rows and what they took, since there are totals.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
     }
 
     /// What is to be repeated once a row is written: nothing more when a slot has come or a run went well.
@@ -291,7 +310,7 @@ impl AgentState {
             (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.repeat,
             (Status::Running, _) => None,
             // Money that ran out is not there a quarter of an hour later.
-            (Status::Failed, Occasion::Rerun | Occasion::Schedule)
+            (Status::Failed, Occasion::Rerun | Occasion::Schedule | Occasion::Change)
                 if row.reason == Some(Reason::OverBudget) =>
             {
                 None
@@ -310,17 +329,20 @@ impl AgentState {
     }
 
     /// Counts what a run took that is none of those counted.
-    pub fn pay(&mut self, started: Timestamp, cost: f64) {
-        self.book(started, 0, cost);
+    pub fn pay(&mut self, row: &Run) {
+        self.totals.pay(row);
+        self.book(row.started, 0, row.cost.unwrap_or(0.0));
     }
 
     fn book(&mut self, started: Timestamp, runs: u32, cost: f64) {
         let quarter = quarter(started);
-        self.spent.retain(|spent| (spent.quarter - quarter).abs() <= QUARTERS);
-        match self.spent.iter_mut().find(|spent| spent.quarter == quarter) {
-            Some(spent) => (spent.runs, spent.cost) = (spent.runs + runs, spent.cost + cost),
-            None => self.spent.push(Spent { quarter, runs, cost }),
-        }
+        let before = self.spent.iter().position(|spent| spent.quarter == quarter);
+        let before = before.map(|at| self.spent.remove(at));
+        let before = before.unwrap_or(Spent { quarter, runs: 0, cost: 0.0 });
+        let (runs, cost) = (before.runs.saturating_add(runs), before.cost + cost);
+        self.spent.push(Spent { quarter, runs, cost });
+        let surplus = self.spent.len().saturating_sub(STEPS);
+        self.spent.drain(..surplus);
     }
 }
 
@@ -328,43 +350,10 @@ fn quarter(at: Timestamp) -> i64 {
     at.0.div_euclid(QUARTER.0)
 }
 
-impl Settled {
-    fn add(&mut self, first: Timestamp, last: Timestamp) {
-        let (stretches, mut added) = (&mut self.0, (first.min(last), last));
-        stretches.retain(|(first, last)| {
-            let apart = *last < added.0 || *first > added.1;
-            if !apart {
-                added = (added.0.min(*first), added.1.max(*last));
-            }
-            apart
-        });
-        let at = stretches.partition_point(|(_, last)| *last < added.0);
-        stretches.insert(at, added);
-        if stretches.len() <= STRETCHES {
-            return;
-        }
-        let gaps = stretches.windows(2).enumerate().filter_map(|(index, pair)| match pair {
-            [(_, end), (start, _)] => Some((start.0.saturating_sub(end.0), index)),
-            _ => None,
-        });
-        let Some((_, closest)) = gaps.min() else { return };
-        let (_, last) = stretches.remove(closest + 1);
-        if let Some(stretch) = stretches.get_mut(closest) {
-            stretch.1 = last;
-        }
-    }
-
-    fn last(&self, now: Timestamp) -> Option<Timestamp> {
-        let at = self.0.partition_point(|(first, _)| *first <= now);
-        let (_, last) = self.0.get(at.checked_sub(1)?)?;
-        Some(now.min(*last))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{ActionRow, ActionState};
     use super::*;
-    use proptest::prelude::*;
 
     fn row(id: u8, slot: Option<i64>, status: Status, started: i64, cost: Option<f64>) -> Run {
         let mut row =
@@ -393,7 +382,62 @@ mod tests {
         assert_eq!(state.spent(Timestamp(0), Timestamp(QUARTER.0)), (2, 0.75));
         assert_eq!(state.spent(Timestamp(QUARTER.0), Timestamp(2 * QUARTER.0)), (1, 0.0));
         state.note(&row(6, None, Status::Ok, Span::DAY.0 * 3, Some(1.0)));
-        assert_eq!(state.spent(Timestamp(0), Timestamp(Span::DAY.0 * 4)), (1, 1.0));
+        assert_eq!(state.spent(Timestamp(Span::DAY.0), Timestamp(Span::DAY.0 * 4)), (1, 1.0));
+    }
+
+    #[test]
+    fn a_clock_that_was_wrong_for_a_while_forgets_nothing_of_today() {
+        let mut state = AgentState::default();
+        let (today, quarters) = (Span::DAY.0 * 100, 26 * 4);
+        for at in 0..quarters {
+            state.note(&row(1, None, Status::Ok, today + at * QUARTER.0, Some(1.0)));
+        }
+        for at in [200, -3, 9_000, 9_002, 40_000] {
+            state.note(&row(2, None, Status::Ok, Span::DAY.0 * at, Some(1.0)));
+        }
+        state.note(&row(3, None, Status::Ok, today, Some(1.0)));
+        let day = (Timestamp(today), Timestamp(today + quarters * QUARTER.0));
+        assert_eq!(state.spent(day.0, day.1), (105, 105.0));
+        for at in 0..1_000 {
+            state.note(&row(4, None, Status::Ok, today + at * QUARTER.0, None));
+        }
+        assert_eq!(state.spent.len(), STEPS);
+    }
+
+    #[test]
+    fn money_that_ran_out_is_not_waited_for_by_repeating() {
+        for occasion in [Occasion::Schedule, Occasion::Change] {
+            let mut state = AgentState::default();
+            let failed = Run { occasion, ..row(1, Some(5), Status::Failed, 5, None) };
+            state.note(&failed);
+            assert!(state.repeat().is_some());
+            state.note(&Run { reason: Some(Reason::OverBudget), ..failed });
+            assert_eq!(state.repeat(), None);
+        }
+    }
+
+    #[test]
+    fn asking_only_for_what_is_not_permitted_is_failing() {
+        let action = |state| ActionRow {
+            kind: None,
+            summary: String::new(),
+            why: String::new(),
+            state,
+            rejected: None,
+            detail: None,
+            seq: None,
+            writes: (0, 0),
+        };
+        let partial = |states: &[ActionState]| Run {
+            actions: states.iter().map(|state| action(*state)).collect(),
+            ..row(1, None, Status::Partial, 5, None)
+        };
+        let mut state = AgentState::default();
+        state.note(&partial(&[ActionState::Refused, ActionState::Refused]));
+        state.note(&partial(&[ActionState::Refused]));
+        assert_eq!(state.failures(), 2);
+        state.note(&partial(&[ActionState::Refused, ActionState::Proposed]));
+        assert_eq!(state.failures(), 0);
     }
 
     #[test]
@@ -407,32 +451,5 @@ mod tests {
         assert!(!ended.is_open(Timestamp(5)));
         state.note(&row(2, Some(5), Status::Interrupted, 6, None));
         assert!(!state.is_open(Timestamp(5)));
-    }
-
-    proptest! {
-        /// However many they were and in whatever order: what is settled stays so, and no more than
-        /// so many stretches are kept.
-        #[test]
-        fn what_is_settled_stays_settled(slots in proptest::collection::vec(0..100_000i64, 1..200)) {
-            let mut state = AgentState::default();
-            for (count, slot) in slots.iter().enumerate() {
-                state.settle(Timestamp(*slot), Timestamp(*slot));
-                prop_assert!(slots.iter().take(count + 1).all(|slot| state.is_settled(Timestamp(*slot))));
-            }
-            prop_assert!(state.settled.0.len() <= STRETCHES);
-            prop_assert!(state.settled.0.is_sorted());
-            let least = slots.iter().min().copied().unwrap_or_default();
-            prop_assert_eq!(state.last_slot(Timestamp(least - 1)), None);
-        }
-
-        /// Of neighbouring slots none that is open is lost, however many came: a clock that was ahead
-        /// leaves them their time.
-        #[test]
-        fn what_lies_far_ahead_settles_nothing_before_it(count in 1..200i64, ahead in 1_000..100_000i64) {
-            let mut state = AgentState::default();
-            state.settle(Timestamp(count + ahead), Timestamp(count + ahead));
-            (0..count).for_each(|slot| state.settle(Timestamp(slot), Timestamp(slot)));
-            prop_assert_eq!(state.last_slot(Timestamp(count + ahead - 1)), Some(Timestamp(count - 1)));
-        }
     }
 }

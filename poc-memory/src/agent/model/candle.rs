@@ -20,8 +20,9 @@ use super::key::Environment;
 use super::path_of;
 use super::{CallError, Failed, Model, Reply, Request};
 use crate::config::{self, Calls, Provider};
+use crate::embed::guarded;
 use family::Network;
-use file::{Gguf, Stamp, guarded};
+use file::{Gguf, Stamp};
 use parking_lot::Mutex;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::path::PathBuf;
@@ -154,6 +155,11 @@ impl Candle {
 }
 
 impl Model for Candle {
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        // With prices of its owner's the bill is known when all is written.
+        self.model.input_price.is_none().then_some(0.0)
+    }
+
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let mut usage = Usage::default();
         let outcome = self.answer(request, &mut usage);

@@ -33,7 +33,7 @@ const SAID: usize = 500;
 /// Variables every program gets, when they are set.
 const USUAL: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
 /// Tells the program, and what it starts, which agent calls.
-const MARKER: &str = "POC_MEMORY_AGENT";
+pub const MARKER: &str = "POC_MEMORY_AGENT";
 /// How long the pipes of a program that has ended may stay open.
 const PIPES_CLOSE: Duration = Duration::from_secs(2);
 
@@ -90,6 +90,11 @@ fn find(program: &str, environment: Environment<'_>) -> Result<PathBuf, String> 
 }
 
 impl Model for CommandModel {
+    fn most(&self, request: &Request<'_>) -> Option<f64> {
+        // Without prices the program itself may tell what it took, and nobody knows before.
+        self.model.input_price.and_then(|_| Spent::bound(&self.model, &self.calls, request))
+    }
+
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let progress = Progress::begun(request.timeout);
         let attempts = request.attempts.max(1);

@@ -59,11 +59,15 @@ pub(super) fn schema_in_words(request: &Request<'_>) -> String {
     )
 }
 
-/// Tokens the model has to read. A token is taken to be four characters.
-pub(super) fn tokens(request: &Request<'_>) -> usize {
+/// Bytes of what the model has to read.
+pub(super) fn bytes(request: &Request<'_>) -> usize {
     let corrections: usize = request.corrections.iter().map(|(reply, text)| reply.len() + text.len()).sum();
-    let schema = request.schema.to_string().len();
-    (request.system.len() + request.prompt.len() + corrections + schema) / 4
+    request.system.len() + request.prompt.len() + corrections + request.schema.to_string().len()
+}
+
+/// Tokens the model has to read, about: a token is taken to be four characters.
+pub(super) fn tokens(request: &Request<'_>) -> usize {
+    bytes(request) / 4
 }
 
 /// Tokens the model may write: what the settings allow, or less when the context ends earlier.

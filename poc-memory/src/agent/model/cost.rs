@@ -1,6 +1,6 @@
 //! What a call cost.
 
-use super::conversation::{room, tokens};
+use super::conversation::{bytes, room};
 use super::{Failed, Reply, Request};
 use crate::config;
 
@@ -17,16 +17,40 @@ pub struct Spent {
     pub estimated: bool,
 }
 
+/// What writing to a prompt cache takes at most where the settings do not say, as a part of the input price:
+/// Anthropic's, also behind servers of another kind
+/// (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>).
+const DEAREST_CACHE: f64 = 1.25;
+
+/// Tokens a provider puts around a prompt: roles, and what tells the model of the form of an answer.
+const FRAME: u64 = 1000;
+
+/// US dollars no call comes near to: a number above is none.
+const BEYOND: f64 = 100_000.0;
+
 impl Spent {
-    /// The most that one answer may take; nothing is known of it when the model has no prices.
+    /// The most that one answer may take; nothing is known of it when the model has no prices. No tokenizer
+    /// makes more tokens of a text than it has bytes.
     pub(super) fn most(model: &config::Model, calls: &config::Calls, request: &Request<'_>) -> Spent {
-        // Twice what is usual: some languages and tokenizers need more tokens, and a cache is written
-        // at a price of its own.
-        let input = 2 * tokens(request) as u64;
+        let input = (bytes(request) as u64).saturating_add(FRAME);
         let output = room(model, calls, request).map_or(0, |room| room as u64);
-        let cost = Usage { input, output, ..Usage::default() }.cost(model, 1.0, 1.0);
+        let read = Usage { input, output, ..Usage::default() }.cost(model, 1.0, 1.0);
+        let cached =
+            Usage { cache_written: input, output, ..Usage::default() }.cost(model, DEAREST_CACHE, 1.0);
+        let cost = read.zip(cached).map(|(read, cached)| read.max(cached));
         let told = |count: u64| cost.is_some().then_some(count);
         Spent { tokens_in: told(input), tokens_out: told(output), cost, estimated: true }
+    }
+
+    /// US dollars that one answer may take at most, of a provider that charges what the settings say:
+    /// nothing where they name no prices.
+    pub(super) fn bound(model: &config::Model, calls: &config::Calls, request: &Request<'_>) -> Option<f64> {
+        Some(Spent::most(model, calls, request).cost.unwrap_or(0.0))
+    }
+
+    /// A number of US dollars that somebody told; `None` when it can be none.
+    pub fn dollars(told: f64) -> Option<f64> {
+        (0.0..BEYOND).contains(&told).then_some(told)
     }
 }
 
@@ -66,7 +90,7 @@ impl Usage {
     /// What it took; `written` and `read` as for [`Usage::cost`].
     pub(super) fn spent(&self, model: &config::Model, written: f64, read: f64) -> Spent {
         Spent {
-            tokens_in: Some(self.input + self.cache_written + self.cache_read),
+            tokens_in: Some(self.input.saturating_add(self.cache_written).saturating_add(self.cache_read)),
             tokens_out: Some(self.output),
             cost: self.cost(model, written, read),
             estimated: false,
@@ -121,12 +145,24 @@ mod tests {
     }
 
     #[test]
+    fn characters_that_are_a_token_a_byte_are_bounded() {
+        let calls = Config::defaults().unwrap().calls;
+        let mut turn = Turn::new("linker");
+        turn.corrections = vec![("\u{1D518}".repeat(10_000), "\u{1F9E0}".repeat(5_000))];
+        let most = Spent::most(&model(), &calls, &turn.request());
+        // Every byte a token, and all of them written to the cache.
+        assert!(most.tokens_in.unwrap() >= 60_000 && most.cost.unwrap() >= 60_000.0 * 3.75 / 1e6, "{most:?}");
+    }
+
+    #[test]
     fn what_never_came_is_counted_at_the_most_it_may_have_been() {
         let (turn, calls) = (Turn::new("linker"), Config::defaults().unwrap().calls);
         let most = Spent::most(&model(), &calls, &turn.request());
         assert_eq!(most.tokens_out, Some(calls.max_output_tokens as u64));
-        let dollars = (most.tokens_in.unwrap() * 3 + most.tokens_out.unwrap() * 15) as f64 / 1e6;
+        let dollars = (most.tokens_in.unwrap() as f64 * 3.75 + most.tokens_out.unwrap() as f64 * 15.0) / 1e6;
         assert!((most.cost.unwrap() - dollars).abs() < 1e-9 && most.estimated, "{most:?}");
+        let dear = config::Model { cache_write_price: Some(6.0), ..model() };
+        assert!(Spent::most(&dear, &calls, &turn.request()).cost > most.cost);
         let free = config::Model { input_price: None, ..model() };
         assert_eq!(
             Spent::most(&free, &calls, &turn.request()),

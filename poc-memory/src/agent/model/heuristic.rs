@@ -28,9 +28,14 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The provider `heuristic`.
 pub(super) struct Heuristic {
     pub(super) settings: config::Heuristic,
+    pub(super) cosines: config::Cosines,
 }
 
 impl Model for Heuristic {
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        Some(0.0)
+    }
+
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let may = |kind| request.actions.contains(&kind);
         let nodes = Nodes::new(request.selection);
@@ -70,7 +75,7 @@ impl Model for Heuristic {
             }
         }
         if inserts && !supersedes {
-            let found = transfer::find(&self.settings, &nodes, request.text, request.agent);
+            let found = transfer::find(&self.settings, &self.cosines, &nodes, request.text, request.agent);
             counts.push((found.len(), "overview"));
             inserted.extend(found.iter().map(|group| {
                 let names: Vec<&str> = group.episodes.iter().map(|handle| handle.name.as_str()).collect();
@@ -96,7 +101,7 @@ impl Model for Heuristic {
             // Who writes notes links them to what they come from, and leaves the rest to the linker.
             let found = match inserts {
                 true => Vec::new(),
-                false => link::find(&self.settings, &nodes, request.text, &gone),
+                false => link::find(&self.settings, &self.cosines, &nodes, request.text, &gone),
             };
             linked = found.iter().flat_map(|link| [link.from.name.as_str(), link.to.name.as_str()]).collect();
             counts.push((found.len(), "link"));

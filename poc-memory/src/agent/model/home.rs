@@ -7,7 +7,6 @@ use super::key::{Key, environment};
 use super::{CallError, Failed, Model, Reached, Reply, Request};
 use crate::config::{self, Config};
 use crate::error::Result;
-use crate::graph::RunId;
 use crate::time::{Span, Timestamp};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -22,8 +21,6 @@ pub struct Models(Arc<Home>);
 struct Home {
     models: Mutex<BTreeMap<String, Open>>,
     accounts: Mutex<BTreeMap<String, (Access, Arc<Account>)>>,
-    /// US dollars that runs in progress have taken and may yet take.
-    promised: Mutex<BTreeMap<RunId, f64>>,
     /// Models of tests, in the place of those of the settings.
     #[cfg(test)]
     stand_ins: Mutex<BTreeMap<String, Arc<dyn Model>>>,
@@ -102,21 +99,6 @@ impl Models {
         accounts.iter().filter_map(line).collect()
     }
 
-    /// Decides about a call of a run by what the other runs in progress may take, and notes what this
-    /// one may, so that two of them never count on the same dollar.
-    pub fn promise<T, E>(&self, run: RunId, decide: impl FnOnce(f64) -> Result<(T, f64), E>) -> Result<T, E> {
-        let mut promised = self.0.promised.lock();
-        let others = promised.iter().filter(|(other, _)| **other != run).map(|(_, most)| most).sum();
-        let (decided, most) = decide(others)?;
-        promised.insert(run, most);
-        Ok(decided)
-    }
-
-    /// A run has ended: what it took stands in its row.
-    pub fn settle(&self, run: RunId) {
-        self.0.promised.lock().remove(&run);
-    }
-
     fn account(&self, name: &str, provider: &config::Provider) -> Arc<Account> {
         let access = (provider.clone(), Key::find(provider, &environment).ok().flatten());
         let mut accounts = self.0.accounts.lock();
@@ -156,12 +138,11 @@ impl Account {
         (!over).then(|| format!("`{provider}` is left alone until {until}: {}", trouble.why))
     }
 
-    /// Tells it once: the same trouble after a later try is no news.
-    fn close(&self, provider: &str, now: Timestamp, span: Span, why: &str) {
+    /// Leaves the provider alone from now on; whether there is anything new to tell. The same trouble after
+    /// a later try is no news.
+    fn close(&self, now: Timestamp, why: &str) -> bool {
         let before = self.trouble.lock().replace(Trouble { since: now, why: why.to_owned() });
-        if before.is_none_or(|before| before.why != why) {
-            tracing::warn!(provider, "left alone for {span}, or until its settings or its key change: {why}");
-        }
+        before.is_none_or(|before| before.why != why)
     }
 
     fn open(&self, provider: &str) {
@@ -194,7 +175,11 @@ impl Model for Kept {
                 self.account.open(&self.provider);
             }
             Err(Failed { error: CallError::NoCredit(why) | CallError::KeyRefused(why), .. }) => {
-                self.account.close(&self.provider, request.now, self.leave, why);
+                let (provider, span) = (&self.provider, self.leave);
+                if self.account.close(request.now, why) {
+                    let until = "or until its settings or its key change";
+                    tracing::warn!(provider, "left alone for {span}, {until}: {why}");
+                }
             }
             Err(_) => {}
         }

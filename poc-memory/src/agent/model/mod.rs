@@ -23,6 +23,7 @@ mod testing;
 #[path = "../../../../tests/support/tiny_gguf.rs"]
 mod tiny_gguf;
 
+pub use command::MARKER;
 pub use cost::Spent;
 pub(in crate::agent) use gate::Gate;
 pub use gate::{Place, Right};
@@ -150,7 +151,7 @@ pub trait Model: Send + Sync {
     /// Calls it and waits.
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed>;
 
-    /// US dollars that one attempt of a call takes at most; `None` when that is not known, or nothing.
+    /// US dollars that one attempt of a call takes at most; `None` when nobody knows before the bill comes.
     fn most(&self, _request: &Request<'_>) -> Option<f64> {
         None
     }
@@ -222,7 +223,10 @@ fn build(
         Http::new(&model.provider, provider, &calls, key).map(|http| http.heeding(quiet))
     };
     Ok(match provider.kind {
-        ProviderKind::Heuristic => Box::new(heuristic::Heuristic { settings: config.heuristic.clone() }),
+        ProviderKind::Heuristic => {
+            let cosines = config.cosines().map_err(|error| error.line())?.clone();
+            Box::new(heuristic::Heuristic { settings: config.heuristic.clone(), cosines })
+        }
         ProviderKind::Anthropic => Box::new(anthropic::Anthropic::new(http()?, model, calls)),
         ProviderKind::Openai => Box::new(openai::OpenAi::new(http()?, model, calls)),
         ProviderKind::LlamaCpp => Box::new(openai::OpenAi::llama_cpp(http()?, model, calls)),
@@ -252,15 +256,7 @@ fn unknown(config: &Config, name: &str) -> Error {
 
 /// A path from the settings: absolute, or under `~`.
 fn path_of(path: &str, environment: Environment<'_>) -> Result<PathBuf, String> {
-    let full = match path.strip_prefix("~/") {
-        Some(rest) => PathBuf::from(environment("HOME").ok_or("`HOME` is not set")?).join(rest),
-        None => PathBuf::from(path),
-    };
-    if full.is_absolute() {
-        Ok(full)
-    } else {
-        Err(format!("write `{path}` as an absolute path or with `~/` in front"))
-    }
+    crate::paths::named(path, environment("HOME").as_deref())
 }
 
 #[cfg(test)]

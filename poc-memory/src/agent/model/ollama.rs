@@ -23,6 +23,10 @@ pub(super) struct Ollama {
 }
 
 impl Model for Ollama {
+    fn most(&self, request: &Request<'_>) -> Option<f64> {
+        Spent::bound(&self.model, &self.calls, request)
+    }
+
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let progress = Progress::begun(request.timeout);
         let room = room(&self.model, &self.calls, request)?;

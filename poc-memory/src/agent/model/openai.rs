@@ -73,7 +73,7 @@ impl Form {
 
 impl Model for OpenAi {
     fn most(&self, request: &Request<'_>) -> Option<f64> {
-        Spent::most(&self.model, &self.calls, request).cost
+        Spent::bound(&self.model, &self.calls, request)
     }
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {

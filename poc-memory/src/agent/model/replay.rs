@@ -15,6 +15,10 @@ pub(super) struct Replay {
 }
 
 impl Model for Replay {
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        Some(0.0)
+    }
+
     fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
         let file = self.folder.join(format!("{}.jsonl", request.agent));
         let name = file.display();

@@ -36,8 +36,17 @@ pub struct Refusal {
     pub detail: String,
 }
 
+impl Refusal {
+    /// Why a part is not done, of the whole it goes with.
+    pub(crate) fn of_whole(self, whole: &str) -> Refusal {
+        let detail = format!("it goes with \"{whole}\", which is not done: {}", self.detail);
+        Refusal { detail, ..self }
+    }
+}
+
 impl Rejection {
-    const ALL: [Rejection; 11] = [
+    /// All of them.
+    pub const ALL: [Rejection; 11] = [
         Rejection::NotPermitted,
         Rejection::UnknownHandle,
         Rejection::OutOfScope,
@@ -65,6 +74,25 @@ impl Rejection {
             Rejection::AlreadyPresent => "already-present",
             Rejection::Proposed => "proposed",
             Rejection::Observed => "observed",
+        }
+    }
+
+    /// What it says, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Rejection::NotPermitted => "the agent may not do this at all",
+            Rejection::UnknownHandle => "it names a note that the prompt does not",
+            Rejection::OutOfScope => {
+                "it changes a note outside `limits.targets`, or replaces one that was not whole in the prompt"
+            }
+            Rejection::Protected => "it re-weighs or replaces a note that `limits.protect` protects",
+            Rejection::OverLimit => "it is one too many, or too big",
+            Rejection::SelfLink => "it ties a note to itself",
+            Rejection::ChangedSinceRead => "a note it names was edited, superseded or deleted meanwhile",
+            Rejection::InvalidValue => "a value is out of range, or contradicts another",
+            Rejection::AlreadyPresent => "it is so already, or waits for a decision already; no failure",
+            Rejection::Proposed => "left for a person, in runs of before proposals were kept; no failure",
+            Rejection::Observed => "the agent only observes; no failure",
         }
     }
 

@@ -3,7 +3,8 @@
 use super::fence::Fence;
 use crate::agent::Definition;
 use crate::agent::action;
-use crate::agent::selection::{Handle, LISTED, Selection, Shown, hubs, siblings};
+use crate::agent::definition::ActionKind;
+use crate::agent::selection::{Excerpt, Handle, LISTED, Selection, Shown, hubs, siblings};
 use crate::graph::{Ix, NodeId, Trust, View};
 use crate::memory::Memory;
 use crate::time::Timestamp;
@@ -51,7 +52,7 @@ fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence:
                 let _ = writeln!(text, "{} is cut: these are its first {most} characters", handle.name);
             }
         } else {
-            text.push_str(&candidate(memory, selection, handle, fence));
+            text.push_str(&candidate(memory, definition, selection, handle, fence));
         }
         text.push('\n');
     }
@@ -67,7 +68,7 @@ pub(super) fn node(
     handle: &Handle,
     fence: &Fence,
 ) -> String {
-    let mut text = head(memory, selection, handle, "");
+    let mut text = head(memory, definition, selection, handle, "");
     if !handle.candidates.is_empty() {
         let near: Vec<String> =
             handle.candidates.iter().map(|(name, cosine)| format!("{name} ({cosine:.2})")).collect();
@@ -77,14 +78,30 @@ pub(super) fn node(
 }
 
 /// One candidate.
-fn candidate(memory: &Memory, selection: &Selection, handle: &Handle, fence: &Fence) -> String {
-    let head = head(memory, selection, handle, " (to link to)");
+fn candidate(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    handle: &Handle,
+    fence: &Fence,
+) -> String {
+    let head = head(memory, definition, selection, handle, " (to link to)");
     head + &fence.around(&content(handle, memory.config.agents.candidate_chars))
 }
 
-fn head(memory: &Memory, selection: &Selection, handle: &Handle, role: &str) -> String {
+fn head(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    handle: &Handle,
+    role: &str,
+) -> String {
+    // Whoever may do nothing but link and insert need not be told.
+    let changes = [ActionKind::Weight, ActionKind::Supersede];
+    let told = handle.protected && definition.execution.actions.iter().any(|kind| changes.contains(kind));
+    let protected = if told { ", protected: it may be linked and nothing else" } else { "" };
     format!(
-        "{}{role}\ntype: {}, age: {}, weight: {:.2}, links: {}\n",
+        "{}{role}\ntype: {}, age: {}, weight: {:.2}, links: {}{protected}\n",
         handle.name,
         handle.node.node_type,
         age(handle.node.created, memory.now()),
@@ -93,17 +110,17 @@ fn head(memory: &Memory, selection: &Selection, handle: &Handle, role: &str) -> 
     )
 }
 
-/// What a node says, cut to a number of characters of its body.
+/// What a node says, cut to a number of characters.
 fn content(handle: &Handle, most: usize) -> String {
     let node = &handle.node;
-    let keywords = if node.keywords.is_empty() {
-        String::new()
-    } else {
-        format!("keywords: {}\n", line(&node.keywords.join(", ")))
+    let Excerpt { title, keywords, body, .. } = Excerpt::of(node, most);
+    let more = |shown: &str, all: &str| if shown.len() < all.len() { "…" } else { "" };
+    let keywords = match keywords.as_str() {
+        "" => String::new(),
+        words => format!("keywords: {}\n", line(words)),
     };
-    let body: String = node.body.chars().take(most).collect();
-    let more = if body.len() < node.body.len() { "…" } else { "" };
-    format!("key: {}\ntitle: {}\n{keywords}\n{body}{more}", line(&node.key), line(&node.title))
+    let (title, body) = (title.clone() + more(&title, &node.title), body.clone() + more(&body, &node.body));
+    format!("key: {}\ntitle: {}\n{keywords}\n{body}", line(&node.key), line(&title))
 }
 
 /// A text that must not break out of its line.

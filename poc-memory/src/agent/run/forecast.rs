@@ -9,6 +9,7 @@ use crate::agent::selection::{self, Choice, Scope, Shown};
 use crate::agent::{Definition, permit::Permit};
 use crate::error::Result;
 use crate::memory::Memory;
+use std::cell::RefCell;
 
 /// What a run would begin with.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,7 +42,8 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &Options) -> 
     let models = models(memory, definition, options);
     let opened: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
     let (scope, by_itself) = (Scope::Stale, true);
-    let attempt = Attempt { memory, definition, models: &opened, by_itself, scope, options };
+    let under_way = RefCell::default();
+    let attempt = Attempt { memory, definition, models: &opened, by_itself, scope, options, under_way };
     let row = Run::claimed(memory, &definition.name, None);
     let purse = attempt.purse(&row)?;
     let Purse { runs, day, everyone, .. } = purse;
@@ -58,8 +60,9 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &Options) -> 
                 forecast.tokens = prompt.tokens();
                 let schema = action::schema(&definition.execution.actions);
                 let request = attempt.request(&selection, &prompt, &schema);
-                forecast.most = opened.first().and_then(|(_, model)| model.most(&request));
-                if let Err(why) = purse.allows(forecast.most, 1).map(|Allowed { .. }| ()) {
+                let most = opened.first().and_then(|(_, model)| model.most(&request));
+                forecast.most = most.filter(|most| *most > 0.0);
+                if let Err(why) = purse.allows(most, 1).map(|Allowed { .. }| ()) {
                     let known = forecast.obstacles.iter().any(|(reason, _)| *reason == Reason::OverBudget);
                     forecast.obstacles.extend((!known).then_some((Reason::OverBudget, why)));
                 }

@@ -1,6 +1,7 @@
 //! Choosing the nodes of a run: query, staleness, handles, link candidates.
 
-use super::{Handle, HandlePair, Selection, Shown, around};
+use super::excerpt::Excerpt;
+use super::{Handle, HandlePair, Selection, Shown, around, protect};
 use crate::agent::Definition;
 use crate::agent::definition::Targets;
 use crate::agent::ledger::Reason;
@@ -134,13 +135,13 @@ pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
     Ok(survey)
 }
 
-/// Whether an agent has something to do, and some of that is among these nodes.
+/// Whether an agent has something to do, and some of that is among these nodes: as the indexes are now, which
+/// nobody waits for.
 pub(in crate::agent) fn stale_among(
     memory: &Memory,
     definition: &Definition,
     nodes: &HashSet<NodeId>,
 ) -> Result<bool> {
-    memory.store.settle();
     let view = memory.store.view();
     let set = query(memory, definition, &view, &definition.query.pipeline)?;
     let stale = Staleness::of(definition, memory.now());
@@ -248,13 +249,12 @@ impl Handles<'_> {
         let name = format!("N{}", self.given.len() + 1);
         let shown = match chars.filter(|_| self.definition.prompt.shows_nodes()) {
             None => Shown::Named,
-            Some(most) if node.body.chars().count() <= most => Shown::Whole,
-            Some(_) => Shown::Cut,
+            Some(most) => Excerpt::of(&node, most).shown,
         };
         let weight = decay::weight_at(self.view, ix, &self.memory.config.weight, self.now);
         self.names.insert(ix, name.clone());
         let (node, candidates) = (Arc::new(node), Vec::new());
-        self.given.push(Handle { name, node, ix, reach, shown, weight, candidates });
+        self.given.push(Handle { name, node, ix, reach, shown, protected: false, weight, candidates });
         Ok(())
     }
 
@@ -309,6 +309,9 @@ fn build(
     }
     handles.add_named(chosen)?;
     let Handles { given: mut handles, names, .. } = handles;
+    let all: Vec<Ix> = handles.iter().map(|handle| handle.ix).collect();
+    let protected = protect::protected(memory, definition, &view, &all)?;
+    handles.iter_mut().for_each(|handle| handle.protected = protected.contains(&handle.ix));
     for (handle, near) in handles.iter_mut().zip(near) {
         let named = near.into_iter().filter_map(|(ix, cosine)| Some((names.get(&ix)?.clone(), cosine)));
         handle.candidates = named.collect();
@@ -326,6 +329,7 @@ fn build(
 /// The nodes most like one that it is not tied to yet, best first.
 fn neighbours(memory: &Memory, view: &View, ix: Ix) -> Result<Vec<(Ix, f64)>> {
     let settings = &memory.config.agents;
+    let least = memory.config.cosines()?.candidate;
     let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
     let fits = |other: NodeId| {
         view.find(other)
@@ -334,7 +338,7 @@ fn neighbours(memory: &Memory, view: &View, ix: Ix) -> Result<Vec<(Ix, f64)>> {
     let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
     for (_, vector) in memory.vectors.of(id).into_iter().take(PARTS) {
         for hit in memory.vectors.search(&vector, settings.candidates, &fits)? {
-            if let Some(other) = view.find(hit.id).filter(|_| hit.cosine >= settings.candidate_min_cosine) {
+            if let Some(other) = view.find(hit.id).filter(|_| hit.cosine >= least) {
                 let cosine = best.entry(other).or_insert(hit.cosine);
                 *cosine = cosine.max(hit.cosine);
             }

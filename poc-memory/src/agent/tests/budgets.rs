@@ -1,10 +1,10 @@
 //! What agents may spend, through whole runs.
 
 use super::world::{World, agent};
+use crate::agent::Definition;
 use crate::agent::ledger::{self, Reason, Run, Status};
-use crate::agent::model::{CallError, Failed, Model, Models, Reply, Request, Spent};
+use crate::agent::model::{CallError, Failed, Model, Reply, Request, Spent};
 use crate::agent::run::{Options, Trigger, run_with};
-use crate::graph::RunId;
 use crate::time::{Span, Timestamp};
 use chrono_tz::Tz;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -134,19 +134,104 @@ fn all_agents_together_keep_to_the_operators_limit() {
     assert_eq!(row.status, ran);
 }
 
+/// Answers nothing, for a dollar of at most two, when it has done something else.
+struct Meanwhile<'a>(&'a (dyn Fn() + Sync));
+
+impl Model for Meanwhile<'_> {
+    fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+        (self.0)();
+        let spent = vec![Spent { cost: Some(1.0), ..Spent::default() }];
+        Ok(Reply { text: r#"{"notes": "", "link-add": []}"#.into(), spent, ..Reply::default() })
+    }
+
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        Some(2.0)
+    }
+}
+
 #[test]
 fn runs_at_the_same_time_do_not_count_on_the_same_dollar() {
-    let (models, run) = (Models::default(), |byte| RunId::from_bytes([byte; 16]));
-    let promise = |id: u8, most: f64| {
-        models.promise(run(id), |others| if others + most > 3.0 { Err(others) } else { Ok((others, most)) })
+    let mut world = world();
+    world.config().budget.max_usd_per_day = 3.5;
+    let mut other = agent("\"link-add\"", "");
+    other.name = "other".into();
+    let options = Options { zone: Some(Tz::UTC), ..Options::default() };
+    let runs = |definition: &Definition, model: &dyn Model| {
+        run_with(&world.memory, definition, model, Trigger::Manual, &options).unwrap()
     };
-    assert_eq!(promise(1, 2.0), Ok(0.0));
-    assert_eq!(promise(2, 2.0), Err(2.0));
-    assert_eq!(promise(2, 1.0), Ok(2.0));
-    // What a run has promised before is its own.
-    assert_eq!(promise(1, 2.0), Ok(1.0));
-    models.settle(run(1));
-    assert_eq!(promise(2, 3.0), Ok(0.0));
+    let refused = || assert_eq!(runs(&other, &priced(true)).reason, Some(Reason::OverBudget));
+    assert_eq!(runs(&agent("\"link-add\"", ""), &Meanwhile(&refused)).cost, Some(1.0));
+    // What was promised and not taken is there again.
+    assert_eq!(runs(&other, &Meanwhile(&|| ())).cost, Some(1.0));
+}
+
+#[test]
+fn dry_runs_at_the_same_time_share_the_day_of_their_agent() {
+    let world = world();
+    let definition = agent("\"link-add\"", "[budget]\nmax-usd-per-day = 3.5\n");
+    let options = Options { dry_run: true, zone: Some(Tz::UTC), ..Options::default() };
+    let runs =
+        |model: &dyn Model| run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap();
+    let refused = || assert_eq!(runs(&priced(true)).reason, Some(Reason::OverBudget));
+    assert_eq!(runs(&Meanwhile(&refused)).cost, Some(1.0));
+}
+
+/// Runs of the agent and US dollars on record, of all days.
+fn on_record(world: &World) -> (u32, f64) {
+    let now = world.memory.now();
+    let state = ledger::state(&world.memory, "tester").unwrap();
+    state.spent(now.minus(Span::DAY), now.plus(Span::DAY))
+}
+
+#[test]
+fn a_call_that_its_process_does_not_survive_is_booked() {
+    for dry in [false, true] {
+        let mut world = world();
+        let row = Run { model: "m".into(), ..Run::claimed(&world.memory, "tester", None) };
+        let row = if dry { row } else { ledger::claim(&world.memory, row).unwrap() };
+        let day = (row.started.minus(Span::DAY), row.started.plus(Span::DAY));
+        let promised = ledger::promise(&world.memory, &row, (day, day), |_| Ok::<_, String>(((), 2.0)));
+        promised.unwrap().unwrap();
+        assert_eq!(on_record(&world), (0, 0.0));
+        world = world.reopen();
+        world.memory.boot = "the next".into();
+        ledger::interrupt_others(&world.memory).unwrap();
+        assert_eq!(on_record(&world), (u32::from(!dry), 2.0));
+        for kept in ledger::rows(&world.memory, Some("tester"), 10).unwrap() {
+            assert_eq!((kept.status, kept.cost, kept.calls.len()), (Status::Interrupted, Some(2.0), 1));
+            assert!(kept.calls[0].estimated);
+        }
+        ledger::interrupt_others(&world.memory).unwrap();
+        assert_eq!(on_record(&world).1, 2.0, "it is booked once");
+    }
+}
+
+#[test]
+fn a_call_that_a_defect_ends_is_booked() {
+    let world = world();
+    let definition = agent("\"link-add\"", "[retry]\nattempts = 1\n");
+    fn breaks() {
+        panic!("a defect")
+    }
+    let model = Meanwhile(&breaks);
+    run_with(&world.memory, &definition, &model, Trigger::Manual, &Options::default()).unwrap_err();
+    let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
+    assert_eq!((row.status, row.cost, row.calls.len()), (Status::Failed, Some(2.0), 1));
+    assert_eq!(on_record(&world), (1, 2.0));
+}
+
+#[test]
+fn what_takes_nothing_runs_when_others_have_used_up_the_day() {
+    let mut world = world();
+    world.config().budget.max_usd_per_day = 1.0;
+    let mut row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
+    let (model, tokens_in, tokens_out, cost) = ("m".into(), None, None, Some(1.0));
+    row.add_call(ledger::Call { model, tokens_in, tokens_out, cost, estimated: false });
+    row.finish(&world.memory, Status::Noop, None);
+    ledger::close(&world.memory, &row).unwrap();
+    let options = Options { zone: Some(Tz::UTC), ..Options::default() };
+    let row = crate::agent::run::run(&world.memory, &agent("\"link-add\"", ""), Trigger::Manual, &options);
+    assert_ne!(row.unwrap().reason, Some(Reason::OverBudget));
 }
 
 #[test]

@@ -193,3 +193,56 @@ fn agents_that_feed_each_other_come_to_rest() {
     let errors = super::world::parse(&without).unwrap_err();
     insta::assert_snapshot!(errors[0].line(), @"agents/tester.toml:11:1: an agent that runs `on-change` needs a bound on its runs; give `budget.max-runs-per-day` a number from 1 up");
 }
+
+#[test]
+fn what_changed_during_a_pause_is_looked_at_after_it() {
+    let mut fleet = fleet("");
+    let rest = Pause { since: fleet.world.memory.now(), until: None, note: String::new() };
+    let cause = fleet.world.memory.cause("manual", "agent pause");
+    pause(&fleet.world.memory, "linker", &rest, cause).unwrap();
+    fleet.world.note("a", "one");
+    seconds(&mut fleet, 1800);
+    fleet.world.note("b", "two");
+    seconds(&mut fleet, 1800);
+    let mut fleet = fleet.restart();
+    seconds(&mut fleet, 1800);
+    assert_eq!(fleet.rows().len(), 1, "{}", fleet.story());
+    let go_on = |state: &mut ledger::AgentState| {
+        state.go_on();
+        Ok(())
+    };
+    let cause = fleet.world.memory.cause("manual", "agent resume");
+    ledger::change(&fleet.world.memory, "linker", cause, go_on).unwrap();
+    seconds(&mut fleet, 3600);
+    let became: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
+    assert_eq!(became, [Status::Skipped, Status::Noop], "{}", fleet.story());
+    assert_eq!(fleet.rows()[1].selected.len(), 4);
+}
+
+#[test]
+fn what_changed_when_money_was_used_up_is_looked_at_the_next_day() {
+    let mut fleet = fleet("[budget]\nmax-runs-per-day = 1\n");
+    fleet.world.note("a", "one");
+    seconds(&mut fleet, 120);
+    fleet.world.note("b", "two");
+    fleet.pass(Span(36 * Span::HOUR.0), Span(30 * Span::SECOND.0));
+    let rows = fleet.rows();
+    let well: Vec<&Run> = rows.iter().filter(|row| row.status == Status::Noop).collect();
+    assert_eq!(well.iter().map(|row| row.selected.len()).collect::<Vec<_>>(), [3, 1], "{}", fleet.story());
+    assert!(rows.len() < 20, "{}", fleet.story());
+}
+
+#[test]
+fn changes_that_come_while_a_person_runs_it_are_left_for_afterwards() {
+    let fleet = fleet("");
+    let memory = &fleet.world.memory;
+    fleet.world.note("a", "one");
+    let since = fleet.catalog.agents["linker"].since;
+    let changes = || ledger::state(memory, "linker").unwrap().changes(since).unwrap();
+    let ground = Ground::Change { after: changes().done, until: memory.store.view().seq };
+    let before = changes();
+    ledger::claim(memory, Run::claimed(memory, "linker", None)).unwrap();
+    let claimed = ledger::claim_for(memory, Run::due(memory, "linker", memory.now(), ground), ground);
+    assert_eq!(claimed.unwrap_err().code, Code::Conflict);
+    assert_eq!(changes(), before);
+}

@@ -122,6 +122,7 @@ impl Fleet {
         world.memory.config = config;
         world.memory.boot = format!("the boot at {}", world.memory.store.last());
         ledger::interrupt_others(&world.memory).unwrap();
+        world.memory.store.settle();
         Fleet { world, agenda: Agenda::default(), ..self }
     }
 

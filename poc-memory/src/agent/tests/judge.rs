@@ -137,8 +137,16 @@ impl Rules<'_> {
         let close = format!("\n>>>data {word}");
         let whole = |node: &Node| {
             let key = format!("key: {}\n", node.key);
+            let line = |text: &str| text.replace(char::is_control, " ");
+            let title = format!("title: {}\n", line(&node.title));
+            let keywords = match node.keywords.as_slice() {
+                [] => String::new(),
+                words => format!("keywords: {}\n", line(&words.join(", "))),
+            };
+            let about = title + &keywords;
             let said = |block: &str| {
-                block.split(&close).next().is_some_and(|text| text.ends_with(node.body.trim_end()))
+                let text = block.split(&close).next().unwrap_or_default();
+                text.starts_with(&about) && text.ends_with(node.body.trim_end())
             };
             prompt.split(&key).skip(1).any(said)
         };

@@ -61,8 +61,7 @@ impl Story {
         let texts: BTreeMap<NodeId, String> = self.live().into_iter().collect();
         let found = self.probes.iter().filter(|probe| {
             let sight = Sight { now: memory.now(), quarantined: true };
-            let keep = view.found_at(sight);
-            let hits = memory.retriever().find(&probe.asks, TOP, &keep).unwrap().hits;
+            let hits = memory.retriever(&view).find(&probe.asks, TOP, sight).unwrap().hits;
             hits.iter()
                 .any(|hit| !own(hit.id) && texts.get(&hit.id).is_some_and(|text| text.contains(&probe.mark)))
         });

@@ -2,6 +2,8 @@
 
 use crate::agent::definition::keys::{KEYS, Takes};
 use crate::agent::definition::schema;
+use crate::agent::ledger::Reason;
+use crate::agent::permit::Rejection;
 use crate::agent::schedule::Schedule;
 use crate::agent::template::VARIABLES;
 use crate::embedded;
@@ -53,10 +55,29 @@ pub(crate) fn page() -> String {
     let _ = write!(
         page,
         "\n## Variables of a template\n\n{}, in upper or lower case; `vars.NAME` for those of `[prompt.vars]`, \
-         and the function `node(key=\"…\")`.\n",
+         and the function `node(key=\"…\")`. What a template makes is bounded, so it may not put text together out \
+         of sight: no `set_global`, no blocks of `set` or `filter`, no lists made by `for`, no more than three loops \
+         within each other, `range` up to 1,000.\n",
         variables.join(", ")
     );
+    page.push_str(
+        "\n## Why it was not run\n\nEvery time an agent was due leaves a row (`poc-memory agent history`). One that \
+         was `skipped` or `missed`, and some that `failed`, have a reason:\n",
+    );
+    page.push_str(&codes(Reason::ALL.iter().map(|reason| (reason.name(), reason.meaning()))));
+    page.push_str(
+        "\n## Why an action was not done\n\nEvery action a model asks for is in the run's row \
+         (`poc-memory agent inspect RUN`), those that were not done with a reason. Parts of a note share the \
+         fate of what is to take its place.\n",
+    );
+    page.push_str(&codes(Rejection::ALL.iter().map(|rejection| (rejection.code(), rejection.meaning()))));
     page
+}
+
+/// Codes and what they mean.
+fn codes<'a>(codes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let rows: String = codes.map(|(code, meaning)| format!("| `{code}` | {meaning} |\n")).collect();
+    format!("\n| code | meaning |\n|---|---|\n{rows}")
 }
 
 /// The keys right below a table, as rows; nothing when there are none.

@@ -1,6 +1,6 @@
 //! Runs from claim to row.
 
-use super::world::{Script, World, agent, edit, outcomes, parse};
+use super::world::{Script, World, agent, draft, edit, outcomes, parse};
 use crate::agent::ledger::{self, Reason, Status};
 use crate::agent::model::{CallError, Failed, Reply, Spent};
 use crate::agent::places::expect_free;
@@ -8,6 +8,7 @@ use crate::agent::run::{Options, Trigger, bodies, run, run_with};
 use crate::agent::{Context, Definition};
 use crate::error::Code;
 use crate::graph::{EdgeKind, Trust, VisitOutcome};
+use crate::memory::Draft;
 use crate::time::{Span, Timestamp};
 use serde_json::json;
 
@@ -99,7 +100,7 @@ fn a_target_runs_alone_whatever_the_visits_say() {
 #[test]
 fn every_rejection_has_its_reason() {
     let mut world = World::new();
-    world.config().agents.candidate_min_cosine = -1.0;
+    world.candidates_from(-1.0);
     let definition = two(&world);
     world.draft(crate::memory::Draft {
         provenance: "manual".into(),
@@ -208,13 +209,37 @@ fn a_dry_run_and_an_observer_write_no_action() {
     assert_eq!((run.status, run.applied().count()), (Status::Ok, 1));
     assert_eq!((world.graph(), world.memory.store.view().seq), before);
 
-    let observer = Definition { mode: crate::agent::definition::Mode::Observe, ..definition };
+    let mut observer = Definition { mode: crate::agent::definition::Mode::Observe, ..definition };
+    observer.execution.replay = true;
     let run = world.run(&observer, &reply());
     assert_eq!(
         (run.status, outcomes(&run)),
         (Status::Noop, vec!["link `btree-split` to `btree-merge` at 0.7: observed".into()])
     );
     assert_eq!(world.graph(), before.0);
+}
+
+/// Whatever one note is like, the others are looked at.
+#[test]
+fn a_giant_does_not_crowd_out_the_others() {
+    let world = World::new();
+    let definition = two(&world);
+    let own = |key: &str| Draft { node_type: Some("episodic".into()), ..draft(key, "A short text.") };
+    world.draft(Draft { title: Some("long ".repeat(60_000)), ..own("giant-title") });
+    world.draft(Draft {
+        keywords: Some((0..20_000).map(|at| format!("word{at}")).collect()),
+        ..own("many-words")
+    });
+    let model = Script::nothing(&["link-add", "weight"]);
+    let run = world.run(&definition, &model);
+    assert_eq!(
+        (run.status, run.selected.len(), run.visited.len()),
+        (Status::Noop, 4, 2),
+        "{:?}",
+        run.message
+    );
+    let prompt = model.prompts.lock()[0].clone();
+    assert!(prompt.contains("N3 is cut") && prompt.contains("N4 is cut") && prompt.len() < 40_000);
 }
 
 #[test]
@@ -232,6 +257,10 @@ fn a_reply_is_found_whole_or_not_at_all() {
     let structured =
         Reply { structured: serde_json::from_str(good).ok(), text: "x".into(), ..Reply::default() };
     assert_eq!(check(vec![Ok(structured)]).0, Status::Noop);
+    // A note may hold code, also in a fence, whose end need not stand in a line of its own.
+    let code = r#"{"notes": "see ```rust\nlet a = 1;\n```", "link-add": [], "weight": []}"#;
+    assert_eq!(check(vec![text(&format!("```\n{code}\n```"))]).0, Status::Noop);
+    assert_eq!(check(vec![text(&format!("So:\n```json\n{code}```"))]).0, Status::Noop);
     // One correction turn, then it fails, and nothing counts as visited.
     assert_eq!(check(vec![text("I would link N1 to N2."), text(good)]).0, Status::Noop);
     let wrong = r#"{"notes": 3, "link-add": [{"from": "N1", "to": 2}], "extra": []}"#;

@@ -114,7 +114,7 @@ fn a_hub_beside_a_result_is_of_its_neighborhood() {
 fn a_candidate_is_superseded_only_when_it_was_read_whole() {
     let check = |targets: &str, chars: usize, expected: &str| {
         let mut world = world();
-        world.config().agents.candidate_min_cosine = -1.0;
+        world.candidates_from(-1.0);
         world.config().agents.candidates = 10;
         world.config().agents.candidate_chars = chars;
         let definition = agent("{{ NODES }}", &format!("targets = \"{targets}\""));
@@ -161,7 +161,7 @@ fn what_stands_beside_is_compared_with_what_was_read_too() {
 #[test]
 fn every_handle_that_counts_stands_in_the_prompt() {
     let mut world = World::new();
-    world.config().agents.candidate_min_cosine = -1.0;
+    world.candidates_from(-1.0);
     for number in 0..8 {
         world.note(&format!("result-{number}"), &format!("{number} {}", "lorem ipsum ".repeat(60)));
         world.draft(draft(&format!("beside-{number}"), &format!("Something else, {number} times over.")));
@@ -194,7 +194,7 @@ fn every_handle_that_counts_stands_in_the_prompt() {
 /// The trust of what is written after reading a prompt in which an untrusted note stands somewhere.
 fn written(template: &str, place: &str, meanwhile: Option<Trust>) -> (Trust, Trust) {
     let mut world = world();
-    world.config().agents.candidate_min_cosine = if template == "candidates" { -1.0 } else { 1.1 };
+    world.candidates_from(if template == "candidates" { -1.0 } else { 1.1 });
     world.config().agents.candidates = 10;
     let template = if template == "candidates" { "{{ NODES }}" } else { template };
     let lower = |trust: Trust| {

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, Trust};
 use crate::memory::recall::{Learning, learn};
+use crate::memory::testing::tame;
 use crate::memory::{Draft, Memory, insert};
 use crate::paths::Paths;
 use crate::query::Names;
@@ -105,13 +106,18 @@ impl World {
         Arc::make_mut(&mut self.memory.config)
     }
 
+    /// Lets prompts show candidates from this cosine on.
+    pub(super) fn candidates_from(&mut self, cosine: f64) {
+        self.config().cosines.values_mut().for_each(|cosines| cosines.candidate = cosine);
+    }
+
     pub(super) fn weight(&self, id: NodeId) -> f64 {
         self.memory.store.activity(id).unwrap().unwrap().weight
     }
 }
 
 fn open(home: &std::path::Path, clock: Arc<ManualClock>) -> Memory {
-    let (config, chance) = (Config::defaults().unwrap(), Arc::new(SeededChance::new(7)));
+    let (config, chance) = (tame(Config::defaults().unwrap()), Arc::new(SeededChance::new(7)));
     Memory::open(Paths::in_folder(home), config, clock, chance).unwrap()
 }
 

@@ -29,6 +29,9 @@ pub fn record(memory: &Memory, definition: &Definition, options: &Options) -> Re
     record_among(memory, definition, models(memory, definition, options), options)
 }
 
+/// Bytes of a test: an agent's file has at most four times as many.
+const MAX_BYTES: usize = 1 << 18;
+
 /// As [`record`], with models of the caller's.
 pub(in crate::agent) fn record_among(
     memory: &Memory,
@@ -45,10 +48,19 @@ pub(in crate::agent) fn record_among(
     drop(asked);
     drop(models);
     let entry = match kept.into_inner() {
-        Some(recording) => recording.entry(memory, definition),
+        Some(recording) => recording.entry(memory, definition).and_then(bounded),
         None => Err(Error::conflict("no model answered, so there is nothing to write down")),
     };
     Ok((run, entry))
+}
+
+/// That an agent's file can hold a test, with others beside it.
+fn bounded(entry: String) -> Result<String> {
+    if entry.len() <= MAX_BYTES {
+        return Ok(entry);
+    }
+    let message = format!("the test would have {} bytes, and a file can do with {MAX_BYTES}", entry.len());
+    Err(Error::conflict(message).hint("run it on fewer or shorter notes, such as one with `--target`"))
 }
 
 /// A model that another one answers for, and that keeps what was asked and answered.

@@ -87,6 +87,7 @@ pub(super) struct Report {
 
 impl Local for Doctor {
     const NAME: &'static str = "doctor";
+    const FOR_AGENTS: bool = true;
     type Output = Report;
 
     fn run(self, session: &Session) -> Result<Report> {

@@ -3,7 +3,7 @@
 //! A view counts what it holds, not what it was told: a change that is taken twice counts once.
 
 use super::{Ix, Neighbor, View};
-use crate::graph::{Column, EdgeKind, State};
+use crate::graph::{Column, EdgeKind, State, Trust};
 use std::collections::BTreeMap;
 
 /// The counts of a view. A copy costs a few hundred bytes and one pointer per 65,536 keywords.
@@ -17,6 +17,8 @@ pub(super) struct Counts {
     // Live nodes by the number of the keyword.
     keywords: Column<u32>,
     used_keywords: usize,
+    // Live nodes that not every question sees: of too little trust for some, or with a date they leave at.
+    hideable: u32,
 }
 
 fn bump(slot: Option<&mut u32>, sign: i32) {
@@ -38,6 +40,9 @@ impl View {
         bump(self.counts.states.get_mut(state as usize), sign);
         if !state.is_live() {
             return;
+        }
+        if self.trust(ix) == Trust::Quarantined || self.expires(ix).is_some() {
+            bump(Some(&mut self.counts.hideable), sign);
         }
         for &word in self.keywords.get(ix as usize).unwrap_or_default() {
             let at = word as usize;
@@ -65,6 +70,11 @@ impl View {
                 bump(self.counts.kinds.get_mut(edge.kind() as usize), 1);
             }
         }
+    }
+
+    /// Whether any live node may be hidden from a question.
+    pub(super) fn hides_any(&self) -> bool {
+        self.counts.hideable > 0
     }
 
     /// How many nodes of each type there are, in any state; types no node has are left out.

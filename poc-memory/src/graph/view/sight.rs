@@ -39,6 +39,14 @@ impl View {
         in_use && sight.admits(self.trust(ix))
     }
 
+    /// The live nodes that searches do not see, by index.
+    pub fn hidden_at(&self, sight: Sight) -> Vec<Ix> {
+        if !self.hides_any() {
+            return Vec::new();
+        }
+        (0..self.slots()).filter(|&ix| self.is_live(ix) && !self.is_found_at(ix, sight)).collect()
+    }
+
     /// The nodes by id that searches see.
     pub fn found_at(&self, sight: Sight) -> impl Fn(NodeId) -> bool {
         move |id| self.find(id).is_some_and(|ix| self.is_found_at(ix, sight))

@@ -5,7 +5,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// The word in lower case, compatibility forms unified (NFKC), marks on Latin and Greek letters
 /// dropped. Marks of other scripts stay: there they make another letter (`й` is not `и`).
-pub(super) fn fold(word: &str) -> String {
+pub(in crate::index) fn fold(word: &str) -> String {
     if word.is_ascii() {
         return word.to_ascii_lowercase();
     }

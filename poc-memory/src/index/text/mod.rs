@@ -1,7 +1,8 @@
 //! The inverted index in memory: BM25 over titles and bodies.
 
-mod fold;
+pub(super) mod fold;
 mod postings;
+mod scores;
 mod snapshot;
 mod stop;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use crate::index::tenants::Index;
 use crate::store::sealed::{self, Fingerprint};
 use parking_lot::{RwLock, RwLockReadGuard};
 use postings::{Parameters, Postings, Scope};
+pub use scores::TextScores;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,7 +85,7 @@ impl TextIndex {
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
         let file = snapshot_in(directory);
         // Another token chain gives other terms: count its revision up when it changes.
-        let fingerprint = Fingerprint::of(&format!("text index 1, tokens 1, {}", config.language));
+        let fingerprint = Fingerprint::of(&format!("text index 2, tokens 1, {}", config.language));
         let (state, gate, saved) = Default::default();
         Ok(TextIndex { file: Some(file), fingerprint, tokenizer, parameters, state, gate, saved })
     }
@@ -122,7 +124,7 @@ impl TextIndex {
     }
 
     /// As [`TextIndex::search`] over both fields as one document, in which a term of the title
-    /// counts twice.
+    /// counts `title-weight` times.
     pub fn search_all(&self, query: &str, limit: usize) -> Vec<TextHit> {
         self.find(query, Scope::Both, limit, &|_| true)
     }
@@ -170,7 +172,12 @@ fn parameters(config: &config::Text) -> Result<Parameters> {
             .hint("a number from 0 to 1; 0.4 is usual")
             .field("text.b"));
     }
-    Ok(Parameters { k1: config.k1, b: config.b })
+    if !(config.title_weight.is_finite() && config.title_weight >= 0.0) {
+        return Err(Error::config(format!("a term of a title cannot count {} times", config.title_weight))
+            .hint("a number from 0 up; 3 is usual")
+            .field("text.title-weight"));
+    }
+    Ok(Parameters { k1: config.k1, b: config.b, title: config.title_weight })
 }
 
 impl Index for TextIndex {
@@ -218,7 +225,8 @@ impl Index for TextIndex {
             .filter_map(|delta| match delta {
                 Delta::Node(node) if node.state.is_live() => Some(Change::Put {
                     id: node.id,
-                    title: self.tokenizer.terms(&node.title),
+                    // A title that only repeats how the text begins says nothing twice.
+                    title: self.tokenizer.terms(node.own_title().unwrap_or_default()),
                     body: self.tokenizer.terms(&node.body),
                 }),
                 Delta::Node(node) => Some(Change::Remove(node.id)),

@@ -7,16 +7,13 @@ use crate::rank::top::{Ranked, Top};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// How often a term of a title counts where title and body are one document.
-pub(super) const TITLE_WEIGHT: f64 = 2.0;
-
 /// What a search looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     /// One field.
     Field(TextField),
-    /// Title and body as one document, the title's terms counting [`TITLE_WEIGHT`] times (the
-    /// weighted fields of Robertson, Zaragoza and Taylor 2004).
+    /// Title and body as one document, the title's terms counting several times (the weighted fields
+    /// of Robertson, Zaragoza and Taylor 2004).
     Both,
 }
 
@@ -25,6 +22,16 @@ pub(super) enum Scope {
 pub(super) struct Parameters {
     pub(super) k1: f64,
     pub(super) b: f64,
+    /// How often a term of a title counts where title and body are one document.
+    pub(super) title: f64,
+}
+
+/// BM25 of every document that holds any of some terms.
+#[derive(Debug)]
+pub(super) struct Scores {
+    // By document; 0 where none is held.
+    by_document: Vec<f64>,
+    touched: Vec<u32>,
 }
 
 /// A document that holds a term: how often in its title and in its body (65,535 at most).
@@ -133,8 +140,22 @@ impl Postings {
         parameters: Parameters,
         keep: &dyn Fn(NodeId) -> bool,
     ) -> Vec<Ranked<()>> {
-        let (documents, average) = self.totals.of(scope, self.by_id.len());
-        let mut scores = vec![0.0f64; self.documents.len()];
+        let scores = self.scores(terms, scope, parameters);
+        let mut top = Top::new(limit);
+        for (id, score) in self.scored(&scores) {
+            let found = Ranked { score, id, with: () };
+            // The filter is asked last: it may cost more than the comparison.
+            if top.takes(&found) && keep(id) {
+                top.offer(found);
+            }
+        }
+        top.into_sorted()
+    }
+
+    /// BM25 of all documents at once.
+    pub(super) fn scores(&self, terms: &[String], scope: Scope, parameters: Parameters) -> Scores {
+        let (documents, average) = self.totals.of(scope, self.by_id.len(), parameters.title);
+        let mut by_document = vec![0.0f64; self.documents.len()];
         let mut touched = Vec::new();
         for term in terms.iter().filter_map(|name| self.term(name)) {
             let containing = match scope {
@@ -145,8 +166,8 @@ impl Postings {
             let idf = bm25::idf(documents, containing);
             for posting in &term.postings {
                 let Some(document) = self.document(posting.document) else { continue };
-                let (tf, length) = weighted(posting, document.lengths, scope);
-                let Some(score) = scores.get_mut(posting.document as usize) else { continue };
+                let (tf, length) = weighted(posting, document.lengths, scope, parameters.title);
+                let Some(score) = by_document.get_mut(posting.document as usize) else { continue };
                 if tf > 0.0 {
                     if *score == 0.0 {
                         touched.push(posting.document);
@@ -155,17 +176,34 @@ impl Postings {
                 }
             }
         }
-        let mut top = Top::new(limit);
-        for number in touched {
-            if let (Some(document), Some(&score)) = (self.document(number), scores.get(number as usize)) {
-                let found = Ranked { score, id: document.id, with: () };
-                // The filter is asked last: it may cost more than the comparison.
-                if top.takes(&found) && keep(document.id) {
-                    top.offer(found);
-                }
-            }
-        }
-        top.into_sorted()
+        Scores { by_document, touched }
+    }
+
+    /// The nodes behind scores.
+    pub(super) fn scored(&self, scores: &Scores) -> impl Iterator<Item = (NodeId, f64)> {
+        scores.touched.iter().filter_map(|&number| {
+            Some((self.document(number)?.id, *scores.by_document.get(number as usize)?))
+        })
+    }
+
+    /// The score of a node, 0 when it holds none of the terms.
+    pub(super) fn score(&self, scores: &Scores, id: NodeId) -> f64 {
+        let document = self.by_id.get(&id);
+        document.and_then(|&number| scores.by_document.get(number as usize)).copied().unwrap_or(0.0)
+    }
+
+    /// The nodes that hold a term.
+    pub(super) fn holding(&self, name: &str) -> impl Iterator<Item = NodeId> {
+        let postings = self.term(name).map_or(&[][..], |term| &term.postings);
+        postings.iter().filter_map(|posting| Some(self.document(posting.document)?.id))
+    }
+
+    /// Whether a node holds a term.
+    pub(super) fn holds(&self, id: NodeId, name: &str) -> bool {
+        let place = self.by_id.get(&id).zip(self.term(name));
+        place.is_some_and(|(number, term)| {
+            term.postings.binary_search_by_key(number, |posting| posting.document).is_ok()
+        })
     }
 
     /// How many documents have a term.
@@ -265,13 +303,13 @@ impl Postings {
 }
 
 /// Term frequency and document length as a scope counts them.
-fn weighted(posting: &Posting, lengths: Lengths, scope: Scope) -> (f64, f64) {
+fn weighted(posting: &Posting, lengths: Lengths, scope: Scope, title_weight: f64) -> (f64, f64) {
     let (title, body) = (f64::from(posting.title), f64::from(posting.body));
     match scope {
         Scope::Field(TextField::Title) => (title, f64::from(lengths.title)),
         Scope::Field(TextField::Body) => (body, f64::from(lengths.body)),
         Scope::Both => {
-            (TITLE_WEIGHT * title + body, TITLE_WEIGHT * f64::from(lengths.title) + f64::from(lengths.body))
+            (title_weight * title + body, title_weight * f64::from(lengths.title) + f64::from(lengths.body))
         }
     }
 }
@@ -292,11 +330,11 @@ impl Totals {
     }
 
     /// Documents of a scope and their average length.
-    fn of(&self, scope: Scope, documents: usize) -> (usize, f64) {
+    fn of(&self, scope: Scope, documents: usize, title_weight: f64) -> (usize, f64) {
         let (count, length) = match scope {
             Scope::Field(TextField::Title) => (self.titles, self.title_length as f64),
             Scope::Field(TextField::Body) => (self.bodies, self.body_length as f64),
-            Scope::Both => (documents, TITLE_WEIGHT * self.title_length as f64 + self.body_length as f64),
+            Scope::Both => (documents, title_weight * self.title_length as f64 + self.body_length as f64),
         };
         (count, length / count.max(1) as f64)
     }

@@ -1,4 +1,3 @@
-use super::postings::TITLE_WEIGHT;
 use super::*;
 use crate::graph::{Node, State as NodeState, testing};
 use crate::rank::bm25;
@@ -34,9 +33,10 @@ fn ids(hits: &[TextHit]) -> Vec<NodeId> {
 
 /// BM25 by its formula, from the texts.
 fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(NodeId, f64)> {
+    let own = |note: &Node| note.own_title().unwrap_or_default().to_owned();
     let texts: Vec<(Vec<String>, Vec<String>)> = notes
         .iter()
-        .map(|note| (index.tokenizer.terms(&note.title), index.tokenizer.terms(&note.body)))
+        .map(|note| (index.tokenizer.terms(&own(note)), index.tokenizer.terms(&note.body)))
         .collect();
     let count = |terms: &[String], term: &str| terms.iter().filter(|other| *other == term).count() as f64;
     let measure = |(title, body): &(Vec<String>, Vec<String>), term: Option<&str>| {
@@ -44,7 +44,7 @@ fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(N
         match scope {
             Scope::Field(TextField::Title) => of(title),
             Scope::Field(TextField::Body) => of(body),
-            Scope::Both => TITLE_WEIGHT * of(title) + of(body),
+            Scope::Both => config().title_weight * of(title) + of(body),
         }
     };
     let documents = match scope {
@@ -124,6 +124,10 @@ proptest! {
             }
             prop_assert_eq!(&index.find(&query, scope, 3, &|_| true)[..], &found[..found.len().min(3)]);
         }
+        let (expected, scores) = (index.search_all(&query, 100), index.scores(&query));
+        prop_assert_eq!(scores.hits().count(), expected.len());
+        prop_assert!(scores.hits().all(|hit| expected.contains(&hit) && scores.of(hit.id) == hit.score));
+        prop_assert_eq!(scores.of(testing::node(99).id), 0.0);
     }
 
     #[test]
@@ -173,6 +177,21 @@ fn a_whole_identifier_beats_its_parts() {
         })
         .collect();
     assert_eq!(ids(&filled(&notes).search_all("INC-90037", 1)), [notes[37].id]);
+}
+
+#[test]
+fn what_a_question_names_and_what_of_it_a_note_covers() {
+    let notes =
+        [note(1, "Soup", "INC-7 in the harbour"), note(2, "INC-7", ""), note(3, "INC 7", "inc-71 harbours")];
+    let index = filled(&notes);
+    let scores = index.scores("what of INC-7 in the harbour?");
+    assert_eq!(scores.named().collect::<Vec<_>>(), [notes[0].id, notes[1].id]);
+    let covered = [0, 1, 2].map(|at: usize| scores.coverage(notes[at].id));
+    assert_eq!(covered[0], 1.0);
+    assert!(covered[1] > 0.5 && covered[1] < 1.0 && covered[2] > 0.3, "{covered:?}");
+    drop(scores);
+    // A word no note has counts against all.
+    assert!(index.scores("zebra in the harbour").coverage(notes[0].id) < 0.5);
 }
 
 #[test]
@@ -244,4 +263,6 @@ fn settings_out_of_range_are_refused() {
     let check = |text: config::Text| TextIndex::open(Path::new("/nonexistent"), &text).err().unwrap();
     insta::assert_snapshot!(check(config::Text { k1: -1.0, ..config() }), @"`text.k1`: k1 of BM25 cannot be -1");
     insta::assert_snapshot!(check(config::Text { b: 1.5, ..config() }), @"`text.b`: b of BM25 cannot be 1.5");
+    let told = check(config::Text { title_weight: -1.0, ..config() });
+    insta::assert_snapshot!(told, @"`text.title-weight`: a term of a title cannot count -1 times");
 }

@@ -78,13 +78,26 @@ impl Tokenizer {
         if telling.is_empty() { all } else { telling }
     }
 
+    /// The whole names of a query, as they are indexed, without repeats: those of its runs that are
+    /// made of several parts and have a digit, `_`, `/`, `::` or a hump. `well-known` is none.
+    pub(super) fn names(&self, text: &str) -> Vec<String> {
+        let mut names = Vec::new();
+        for run in runs(text).filter(|run| is_name(run) && identifier(run).is_some()) {
+            self.whole(run, &mut |name, _| {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            });
+        }
+        names
+    }
+
     /// Calls `emit` with every term and whether it is a stop word.
     fn each(&self, text: &str, emit: &mut dyn FnMut(String, bool)) {
         for run in runs(text) {
             match identifier(run) {
                 Some(parts) => {
-                    // Spelling matters in a name with digits or separators: `a-1` is not `a-2`.
-                    self.word(run, run.chars().all(char::is_alphabetic), emit);
+                    self.whole(run, emit);
                     for part in parts {
                         self.word(part, true, emit);
                     }
@@ -92,6 +105,12 @@ impl Tokenizer {
                 None => run.unicode_words().for_each(|word| self.word(word, true, emit)),
             }
         }
+    }
+
+    /// The term of a name as a whole. Spelling matters in one with digits or separators: `a-1` is not
+    /// `a-2`.
+    fn whole(&self, run: &str, emit: &mut dyn FnMut(String, bool)) {
+        self.word(run, run.chars().all(char::is_alphabetic), emit);
     }
 
     fn word(&self, word: &str, stem: bool, emit: &mut dyn FnMut(String, bool)) {
@@ -140,6 +159,16 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
 
 fn is_word_character(character: char) -> bool {
     character.is_alphanumeric() || unicode_normalization::char::is_combining_mark(character)
+}
+
+/// Whether the form of a run tells it from words that are joined: by a digit, `_`, `/`, `::` or a hump.
+fn is_name(run: &str) -> bool {
+    let hump = || {
+        let mut before = run.chars();
+        let after = run.chars().skip(1);
+        after.into_iter().any(|after| before.next().is_some_and(char::is_lowercase) && after.is_uppercase())
+    };
+    run.contains("::") || run.contains(|c: char| c.is_numeric() || matches!(c, '_' | '/')) || hump()
 }
 
 /// The parts of a name; `None` when the run is plain words.
@@ -223,6 +252,18 @@ mod tests {
         check("https://example.com/a?b=1", "https://example.com/a https exampl com b 1");
         check("v1.2.3", "v1.2.3 1 2 3");
         check("E0382", "e0382 0382");
+    }
+
+    #[test]
+    fn names_are_known_by_their_form() {
+        let check = |query: &str, expected: &str| {
+            assert_eq!(Tokenizer::new("english").unwrap().names(query).join(" "), expected, "{query:?}");
+        };
+        check("what's INC-90037? INC-90037!", "inc-90037");
+        check("who calls store_open and parseFrame", "store_open parsefram");
+        check("src/main.rs, std::fs::read, E0382, v1.2.3", "src/main.rs std::fs::read e0382 v1.2.3");
+        check("on 2026-11-21 at 3f9ac2e", "2026-11-21 3f9ac2e");
+        check("a well-known e.g. PDFs O'Brien 42 HTTPServer", "");
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod code;
 mod exact;
 mod files;
 mod hnsw;
+mod nearness;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use code::Code;
 use exact::Filter;
 use files::{Files, Image};
 use hnsw::{Hnsw, Options};
+pub use nearness::Nearness;
 use parking_lot::{RwLock, RwLockReadGuard};
 use rows::Rows;
 use rustc_hash::FxHashMap;
@@ -34,6 +36,12 @@ pub struct VectorHit {
     pub part: u16,
     /// Cosine, −1 to 1.
     pub cosine: f64,
+}
+
+impl From<Ranked<u16>> for VectorHit {
+    fn from(found: Ranked<u16>) -> VectorHit {
+        VectorHit { id: found.id, part: found.with, cosine: found.score }
+    }
 }
 
 /// The vector index of live nodes. Vectors are kept in eight bits a dimension, so cosines are
@@ -155,6 +163,16 @@ impl VectorIndex {
     }
 
     fn find(&self, vector: &[f32], k: usize, filter: Filter) -> Result<Vec<VectorHit>> {
+        let Some(query) = self.code(vector)?.filter(|_| k > 0) else { return Ok(Vec::new()) };
+        let state = self.read();
+        let found = state
+            .approximate(&query, k, filter)
+            .unwrap_or_else(|| exact::search(&state.rows, &query, k, filter));
+        Ok(found.into_iter().map(VectorHit::from).collect())
+    }
+
+    /// The code of a query; `None` of the zero vector.
+    fn code(&self, vector: &[f32]) -> Result<Option<Code>> {
         if vector.len() != self.options.dimensions {
             return Err(Error::invalid(format!(
                 "a vector of {} dimensions cannot be compared",
@@ -165,12 +183,7 @@ impl VectorIndex {
         if !vector.iter().all(|value| value.is_finite()) {
             return Err(Error::invalid("a vector with values that are not finite cannot be compared"));
         }
-        let Some(query) = Code::of(vector).filter(|_| k > 0) else { return Ok(Vec::new()) };
-        let state = self.read();
-        let found = state
-            .approximate(&query, k, filter)
-            .unwrap_or_else(|| exact::search(&state.rows, &query, k, filter));
-        Ok(found.into_iter().map(|hit| VectorHit { id: hit.id, part: hit.with, cosine: hit.score }).collect())
+        Ok(Code::of(vector))
     }
 }
 

@@ -99,8 +99,18 @@ impl Rows {
         self.of(owner).filter(move |(_, row)| !has_passages || row.part > 0)
     }
 
+    /// All rows, empty ones included.
+    pub(super) fn all(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The place of a node.
+    pub(super) fn place_of(&self, id: NodeId) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
     pub(super) fn owner(&self, id: NodeId) -> Option<&Owner> {
-        self.owners.get(*self.by_id.get(&id)? as usize)?.as_ref()
+        self.owners.get(self.place_of(id)? as usize)?.as_ref()
     }
 
     /// Puts the vector of a part; returns its row when that changed anything.

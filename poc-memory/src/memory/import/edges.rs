@@ -96,7 +96,7 @@ impl Import<'_> {
                 chunk.iter().try_for_each(|(src, kept)| unlink(tx, *src, kept, &provenance))
             })?;
         }
-        for chunk in ready.chunks(self.memory.config.import.chunk.max(1) * 4) {
+        for chunk in ready.chunks(self.chunk_of_edges()) {
             let made = self.memory.store.transact(self.cause(), |tx| {
                 chunk.iter().map(|ready| note_wise(tie(tx, &ready.edge))).collect::<Result<Vec<_>>>()
             })?;
@@ -111,7 +111,12 @@ impl Import<'_> {
         Ok(())
     }
 
-    fn cause(&self) -> Cause {
+    /// How many edges are made in one transaction.
+    pub(super) fn chunk_of_edges(&self) -> usize {
+        self.memory.config.import.chunk.max(1) * 4
+    }
+
+    pub(super) fn cause(&self) -> Cause {
         Cause { at: self.memory.now(), ..self.cause.clone() }
     }
 
@@ -190,7 +195,7 @@ fn linked(src: NodeId, dst: NodeId, provenance: &str, now: Timestamp) -> Edge {
 }
 
 /// Puts an edge that is not there; whether it was not.
-fn tie(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
+pub(super) fn tie(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     for id in [edge.src, edge.dst] {
         if tx.node(id)?.is_none() {
             return Err(Error::not_found(format!("an edge leads to `{id}`, which is nowhere"))

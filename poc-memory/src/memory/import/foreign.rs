@@ -2,7 +2,7 @@
 
 use super::{Options, Read, wikilinks};
 use crate::error::{Error, Result};
-use crate::graph::{Category, Trust};
+use crate::graph::{Category, Trust, title_of};
 use crate::memory::Draft;
 use crate::time::Timestamp;
 use serde_json::{Map, Value};
@@ -45,13 +45,17 @@ pub(super) const FIELDS: &[Field] = &[
     },
     Field { names: &["modified", "updated"], about: "When it was last changed" },
     Field { names: &["expires"], about: "From when on no search finds it" },
-    Field { names: &["author"], about: "Who said it" },
+    Field { names: &["author", "speaker"], about: "Who said it" },
+    Field {
+        names: &["session"],
+        about: "Notes of one session are tied, each to the next: in the order of lines, files in that of `created`",
+    },
     Field { names: &["source", "url"], about: "Where it comes from" },
     Field { names: &["emotion"], about: "0 to 10" },
     Field { names: &["weight"], about: "How much it matters; 1 when new" },
     Field {
         names: &["meta"],
-        about: "An object: its `speaker` becomes the author, its `date` the time of creation, the rest the source",
+        about: "An object: its `speaker` becomes the author, its `date` the time of creation, its `session` the session (within its `group`); all but the first two stand in the source",
     },
 ];
 
@@ -63,6 +67,8 @@ pub(super) struct Foreign {
     pub names: Vec<String>,
     /// What it links to, as written.
     pub links: Vec<String>,
+    /// The session it is part of.
+    pub session: Option<String>,
     /// Fields no meaning is known for.
     pub ignored: Vec<String>,
 }
@@ -79,7 +85,8 @@ impl Foreign {
     ) -> Result<Read> {
         let mut draft = Draft::new(provenance, Trust::External);
         draft.body = body.map(str::to_owned);
-        let mut note = Foreign { draft, names: Vec::new(), links: Vec::new(), ignored: Vec::new() };
+        let mut note =
+            Foreign { draft, names: Vec::new(), links: Vec::new(), session: None, ignored: Vec::new() };
         let mut id = None;
         for (name, value) in fields {
             if value.is_null() {
@@ -87,7 +94,7 @@ impl Foreign {
             }
             note.field(&name, value, &mut id).map_err(|error| error.field(name.as_str()))?;
         }
-        let Foreign { draft, names, links, .. } = &mut note;
+        let Foreign { draft, names, links, session, .. } = &mut note;
         names.extend(id.clone());
         draft.key = draft.key.take().or(id).or(key);
         // Given again with the same key, a note that has changed becomes a new version.
@@ -96,12 +103,15 @@ impl Foreign {
         if draft.node_type.is_none() {
             draft.node_type.clone_from(&options.node_type);
         }
+        if draft.source.is_none() {
+            draft.source = session.as_ref().map(|session| format!("session: {session}"));
+        }
         let body = draft.body.get_or_insert_default();
         links.extend(wikilinks::targets(body));
         if draft.title.is_none() {
             let by_key = || draft.key.as_deref().and_then(|key| key.rsplit('/').next()).map(str::to_owned);
             // Also an update takes its title from the text that is now.
-            draft.title = crate::memory::draft::title_of(body).or_else(by_key);
+            draft.title = title_of(body).or_else(by_key);
         }
         Ok(Read::Foreign(Box::new(note)))
     }
@@ -142,6 +152,7 @@ impl Foreign {
             "modified" => draft.modified = Some(time(value)?),
             "expires" => draft.expires = Some(time(value)?),
             "author" => draft.author = Some(text(value)?),
+            "session" => self.session = Some(text(value)?).filter(|name| !name.trim().is_empty()),
             "source" => draft.source = Some(text(value)?),
             "emotion" => draft.emotion = Some(number(value)? as f32),
             "weight" => draft.weight = Some(number(value)?),
@@ -157,6 +168,14 @@ impl Foreign {
     /// of its creation, and the rest is kept as its source.
     fn meta(&mut self, value: Value) -> Result<()> {
         let Value::Object(fields) = value else { return Err(not("an object", &value)) };
+        if self.session.is_none()
+            && let Some(session) = fields.get("session").filter(|session| !session.is_null())
+        {
+            // Two conversations may both have a first session.
+            let group = fields.get("group").filter(|group| !group.is_null());
+            self.session =
+                Some(format!("{}{session}", group.map(|group| format!("{group} ")).unwrap_or_default()));
+        }
         let mut rest = Vec::new();
         for (name, value) in fields {
             match (name.as_str(), &value) {

@@ -7,6 +7,7 @@
 mod edges;
 mod foreign;
 mod restore;
+mod sessions;
 mod source;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
 use edges::Pending;
 use restore::Restore;
+use sessions::Turn;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
@@ -67,6 +69,8 @@ pub struct Report {
     pub unresolved: Vec<(Place, String)>,
     /// Fields no meaning is known for, and how many notes had them.
     pub ignored: BTreeMap<String, u64>,
+    /// The node that each note became or was already, in the order of the source.
+    pub nodes: Vec<(Place, NodeId)>,
 }
 
 /// A note as read from its source.
@@ -118,6 +122,7 @@ pub fn import(
         cause: memory.cause(&source.provenance(), "import"),
         report: Report::default(),
         pending: Vec::new(),
+        sessions: BTreeMap::new(),
         ids: HashMap::new(),
         places: HashMap::new(),
     };
@@ -141,6 +146,7 @@ pub fn import(
     }
     import.store(chunk.take())?;
     import.tie()?;
+    import.line_up()?;
     progress(done, total.or(Some(done)));
     // A chunk finds its own failures only when it is stored.
     import.report.failed.sort_by(|a, b| a.0.cmp(&b.0));
@@ -153,6 +159,8 @@ struct Import<'a> {
     report: Report,
     /// Edges to make when all notes are in.
     pending: Vec<(Place, Pending)>,
+    /// The notes of each session, in the order of the source.
+    sessions: BTreeMap<String, Vec<Turn>>,
     /// Where an id of the source lives now, when not under that id.
     ids: HashMap<NodeId, NodeId>,
     /// Where each key of the source was first seen.
@@ -185,14 +193,15 @@ impl Import<'_> {
             match read {
                 Read::Own(note) => {
                     let edges = Pending::Own { id: note.id, edges: note.edges.clone() };
-                    order.push((place, edges, true));
+                    order.push((place, edges, true, None));
                     notes.push(*note);
                 }
                 Read::Foreign(foreign) => {
                     for field in &foreign.ignored {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;
                     }
-                    order.push((place, Pending::foreign(foreign.names, foreign.links), false));
+                    let turn = foreign.session.map(|session| (session, foreign.draft.created));
+                    order.push((place, Pending::foreign(foreign.names, foreign.links), false, turn));
                     drafts.push(foreign.draft);
                 }
             }
@@ -200,14 +209,14 @@ impl Import<'_> {
         let mut restores = restore::prepare_all(self.memory, notes)?.into_iter();
         let mut inserts = insert::prepare_all(self.memory, drafts)?.into_iter();
         let mut ready = Vec::with_capacity(order.len());
-        for (place, edges, own) in order {
+        for (place, edges, own, turn) in order {
             let note = if own {
                 restores.next().map(|restore| restore.map(|restore| Ready::Restore(Box::new(restore))))
             } else {
                 inserts.next().map(|prepared| prepared.map(Ready::Insert))
             };
             match note {
-                Some(Ok(note)) => ready.push((place, edges, note)),
+                Some(Ok(note)) => ready.push((place, edges, turn, note)),
                 Some(Err(error)) => self.report.failed.push((place, error)),
                 None => return Err(Error::internal("a note of the import got lost")),
             }
@@ -216,9 +225,9 @@ impl Import<'_> {
         let cause = Cause { at: self.memory.now(), ..self.cause.clone() };
         let now = cause.at;
         let stored = self.memory.store.transact(cause, |tx| {
-            ready.iter().map(|(_, _, note)| note_wise(store_one(tx, note, now))).collect::<Result<Vec<_>>>()
+            ready.iter().map(|(.., note)| note_wise(store_one(tx, note, now))).collect::<Result<Vec<_>>>()
         })?;
-        for ((place, mut edges, _), stored) in ready.into_iter().zip(stored.value) {
+        for ((place, mut edges, turn, _), stored) in ready.into_iter().zip(stored.value) {
             match stored {
                 Ok(stored) => {
                     match stored.outcome {
@@ -231,6 +240,12 @@ impl Import<'_> {
                     if let Some(id) = edges.stored(&stored) {
                         self.ids.insert(id, stored.id);
                     }
+                    if let Some((session, created)) = turn {
+                        let created = created.unwrap_or(now);
+                        let turn = Turn { id: stored.id, place: place.clone(), created };
+                        self.sessions.entry(session).or_default().push(turn);
+                    }
+                    self.report.nodes.push((place.clone(), stored.id));
                     self.pending.push((place, edges));
                 }
                 Err(error) => self.report.failed.push((place, error)),

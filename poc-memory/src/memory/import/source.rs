@@ -18,6 +18,8 @@ pub enum Source {
     Path(PathBuf),
     /// The text of a Markdown file or of JSON Lines.
     Text(String),
+    /// Some lines of a file of JSON Lines, each with its number in it.
+    Lines(PathBuf, Vec<(u64, String)>),
 }
 
 /// One note as it stands in its source.
@@ -42,7 +44,9 @@ impl Source {
     /// The provenance of the notes: `import:` and the name of the folder or file.
     pub(super) fn provenance(&self) -> String {
         let name = match self {
-            Source::Path(path) => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy(),
+            Source::Path(path) | Source::Lines(path, _) => {
+                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
+            }
             Source::Text(_) => "stdin".into(),
         };
         format!("import:{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -59,6 +63,12 @@ impl Source {
             Source::Text(text) => {
                 let piece = Piece { content: text.clone(), form: Form::Markdown(None) };
                 return Ok((Some(1), Box::new(std::iter::once((Place::File("-".into()), Ok(piece))))));
+            }
+            Source::Lines(_, lines) => {
+                let piece = |(number, line): &(u64, String)| {
+                    (Place::Line(*number), Ok(Piece { content: line.clone(), form: Form::JsonLine }))
+                };
+                return Ok((Some(lines.len() as u64), Box::new(lines.iter().map(piece))));
             }
             Source::Path(path) => path,
         };

@@ -113,7 +113,9 @@ impl Way<'_> {
             let id = match cargo.parcel.becomes {
                 Becomes::New(id) | Becomes::Next(id, _) => id,
             };
-            let mate = Mate { id, keywords: cargo.node.keywords.clone(), parts: cargo.parts.clone() };
+            let (text, keywords, parts) =
+                (cargo.node.text(), cargo.node.keywords.clone(), cargo.parts.clone());
+            let mate = Mate { id, text, keywords, parts };
             (cargo.ties, _) = ties::find(self.to, &view, &mate, &mates)?;
             mates.push(mate);
         }

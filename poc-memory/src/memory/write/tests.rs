@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::Config;
 use crate::error::Code;
+use crate::graph::EdgeKind;
 use crate::memory::import::{Options, Source, import};
 use crate::memory::testing::{Scratch, draft};
 use crate::memory::{export, forget, insert, message};

@@ -3,7 +3,7 @@
 use crate::agent::ledger::{ActionRow, ActionState, Run};
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
-use crate::ops::text::{counted, minute};
+use crate::ops::text::{counted, minute, one_line};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,9 @@ pub(crate) struct Outcome {
     /// The run as one of `[[tests]]`, when that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) recorded: Option<String>,
+    /// What is wrong with the agent's file, whose last good version was run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outdated: Option<String>,
     /// Why it could not be written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unrecorded: Option<String>,
@@ -134,6 +137,7 @@ impl Outcome {
             tokens_in: run.tokens_in,
             tokens_out: run.tokens_out,
             cost: run.cost,
+            outdated: None,
             recorded: None,
             unrecorded: None,
         }
@@ -169,16 +173,18 @@ impl Outcome {
             let _ = writeln!(text, "  with {}", assigned(&self.set));
         }
         if !self.notes.trim().is_empty() {
-            let _ = writeln!(text, "  {}", self.notes.trim());
+            let _ = writeln!(text, "  {}", one_line(&self.notes));
         }
         for action in &self.applied {
             let undone = if action.undone { " (undone)" } else { "" };
-            let _ = writeln!(text, "  + {}. {}{undone}: {}", action.number, action.action, action.why);
+            let _ =
+                writeln!(text, "  + {}. {}{undone}: {}", action.number, action.action, one_line(&action.why));
         }
         for action in &self.proposed {
             let state =
                 if action.state == "proposed" { String::new() } else { format!(" ({})", action.state) };
-            let _ = writeln!(text, "  ? {}. {}{state}: {}", action.number, action.action, action.why);
+            let _ =
+                writeln!(text, "  ? {}. {}{state}: {}", action.number, action.action, one_line(&action.why));
         }
         if !self.dry_run && self.proposed.iter().any(|action| action.state == "proposed") {
             let _ = writeln!(text, "  decide: `poc-memory agent review {}`", self.run);

@@ -5,7 +5,7 @@ use crate::agent::ledger::{Reason, Status};
 use crate::agent::permit::Rejection;
 use crate::agent::run::{self, Options, Trigger};
 use crate::agent::trial;
-use crate::error::{Exit, Result};
+use crate::error::{Error, Exit, Result};
 use crate::ops::argument::Values;
 use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
@@ -54,6 +54,7 @@ impl Op for RunAgent {
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Outcome> {
         let catalog = ctx.host.catalog()?;
+        let outdated = catalog.entry(&self.agent)?.errors.first().map(Error::line);
         let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load())?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
         let (stop, models) = (ctx.host.calls(), ctx.host.models());
@@ -65,14 +66,14 @@ impl Op for RunAgent {
         let options = Options { dry_run, propose, force, target: self.target, stop, models, zone: None };
         if !self.record {
             let run = run::run(ctx.memory, &definition, Trigger::Manual, &options)?;
-            return Ok(Outcome { dry_run, ..Outcome::of(ctx.memory, &run) });
+            return Ok(Outcome { dry_run, outdated, ..Outcome::of(ctx.memory, &run) });
         }
         let (run, entry) = trial::record(ctx.memory, &definition, &options)?;
         let (recorded, unrecorded) = match entry {
             Ok(entry) => (Some(entry), None),
             Err(error) => (None, Some(error.line())),
         };
-        Ok(Outcome { dry_run, recorded, unrecorded, ..Outcome::of(ctx.memory, &run) })
+        Ok(Outcome { dry_run, outdated, recorded, unrecorded, ..Outcome::of(ctx.memory, &run) })
     }
 
     fn verbatim(output: &Outcome) -> bool {
@@ -80,7 +81,12 @@ impl Op for RunAgent {
     }
 
     fn aside(output: &Outcome) -> Option<String> {
-        output.is_record().then(|| output.told())
+        let told = output.is_record().then(|| output.told());
+        let outdated = output.outdated.as_ref().map(|error| {
+            format!("the file of `{}` is broken, its last good version was run: {error}", output.agent)
+        });
+        let lines: Vec<String> = outdated.into_iter().chain(told).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     fn show(output: &Outcome) -> String {

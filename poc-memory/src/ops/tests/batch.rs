@@ -45,7 +45,7 @@ fn each_note_is_told_what_became_of_it() {
     let op = find("insert").unwrap();
     assert_eq!((op.exit)(&answer).unwrap(), Exit::Failed);
     insta::assert_snapshot!((op.show)(&answer).unwrap(), @r"
-    2 inserted, 1 updated, 1 duplicate, 3 failed, 2 edges
+    2 inserted, 1 updated, 1 duplicate, 3 failed, 1 edge
     failed note 2: the key `btree` is taken; `--update` makes the note its new version, `--supersedes btree` retires it, another key keeps both
     failed note 4: unknown type `semantics`; did you mean `semantic`?
     failed note 6: there is no node `nothing-like-it`; `poc-memory search nothing-like-it` looks for it

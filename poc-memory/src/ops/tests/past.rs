@@ -119,10 +119,7 @@ fn a_deleted_note_is_there_in_the_past() {
       → 0.80  journal  The journal  (splits are journalled)
 
     keyword
-      ← 0.62  journal  The journal  (storage)
-
-    semantic
-      ← 0.62  journal  The journal
+      ← 0.51  journal  The journal  (storage)
 
     visits
       2026-11-21T09:00:00.000Z  v1  processed by linker

@@ -4,7 +4,7 @@ use super::{Example, StageDef, Work};
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::top::best_first;
 use crate::query::{ResultSet, Scored};
-use crate::retrieve::{LISTS, MOST, Retriever};
+use crate::retrieve::{MOST, Retriever};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "hybrid",
@@ -24,12 +24,18 @@ pub(super) const STAGE: StageDef = StageDef {
             doc: "how many nodes",
         },
     ],
-    doc: "What meaning and words find together: nearest vectors, titles and texts, fused by their ranks",
-    more: "Three lists of at most 50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
-           2009, SIGIR): the nearest by their best vector, the best by BM25 of the title, the best by \
-           BM25 of the text. A node is worth `1 / (60 + rank)` in each list that holds it, ranks from \
-           1, so nothing scores more than 3/61 ≈ 0.049, unless `[retrieve]` in the settings weighs the \
-           lists otherwise.",
+    doc: "What meaning and words find together, and what that mentions and stands beside, best first",
+    more: "What the op `retrieve` answers. Every note has a standard score by its words (BM25 of title and text \
+           as one, a word of the title counting three times) and by its meaning (the cosine of its nearest \
+           passage): by how many standard deviations it lies above the mean of all notes. Together they are \
+           `words + 0.5 · sign(meaning) · meaning²`. A note that holds an identifier of the text (`INC-90037`, \
+           `store_open`, `src/main.rs`) as a whole gets as much as the best note has, one whose \
+           title the text names three quarters of that. Then the best give on a share of what they have, one \
+           step: to the notes before and after in their session, and the best ten to those they mention and \
+           to those that mention them. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
+           50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
+           2009, SIGIR): the nearest, the best by BM25 of the title and by that of the text; then a node is \
+           worth `1 / (60 + rank)` in each list that holds it, 0.049 at most.",
     example: Example { pipeline: "hybrid:\"slow query\",k=2", gives: &["session#1", "session#2"] },
     does: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
@@ -39,11 +45,11 @@ pub(super) const STAGE: StageDef = StageDef {
         let sources = &ctx.sources;
         let (view, config) = (sources.view, &sources.config.retrieve);
         let (text, vectors) = (sources.indexes.text()?, sources.indexes.vectors()?);
-        let retriever = Retriever { text, vectors, embedder: sources.embedder, config };
-        let keep = view.found_at(sources.sight());
-        let found = retriever.find(&call.text("TEXT")?, call.count("k")?, &keep)?;
+        let (mentions, embedder) = (sources.indexes.mentions()?, sources.embedder);
+        let retriever = Retriever { view, text, vectors, mentions, embedder, config, except: &[] };
+        let found = retriever.find(&call.text("TEXT")?, call.count("k")?, sources.sight())?;
         let named: Vec<String> =
-            LISTS.iter().zip(found.named).map(|(list, count)| format!("{count} by {list}")).collect();
+            found.named.iter().map(|(list, count)| format!("{count} by {list}")).collect();
         ctx.note(named.join(", "));
         let hits = found.hits.iter();
         let mut items: Vec<Scored> =

@@ -1,4 +1,4 @@
-//! `interference-pairs,min_sim=0.5`: nodes that are alike in text but live in different communities.
+//! `interference-pairs`: nodes that are alike in text but live in different communities.
 
 use super::{Example, StageDef, Work};
 use crate::error::Result;
@@ -19,8 +19,8 @@ pub(super) const STAGE: StageDef = StageDef {
             name: "min_sim",
             place: Place::Named,
             takes: Takes::Number(0.0, 1.0),
-            absent: Absent::Default("0.5"),
-            doc: "least cosine of a pair",
+            absent: Absent::Nothing,
+            doc: "least cosine of a pair; without it, `interference` of the embedder's `[cosines]`",
         },
         Param {
             name: "k",
@@ -49,12 +49,16 @@ pub(super) const STAGE: StageDef = StageDef {
            only those changed last do, so that the time grows with the store and not with its square; \
            an asked node finds its partners among all.",
     example: Example { pipeline: "interference-pairs,min_sim=0.9", gives: &["session#1", "session#2"] },
-    does: |call| {
-        let least = call.number("min_sim").unwrap_or_default();
-        format!("pairs of nodes alike by {least} or more in different communities")
+    does: |call| match call.number_if_given("min_sim") {
+        Some(least) => format!("pairs of nodes alike by {least} or more in different communities"),
+        None => "pairs of nodes alike in different communities".to_owned(),
     },
     work: Work::Generate(|call, ctx| {
-        pairs(call.number("min_sim")?, call.count("k")?, call.count("probes")?, ctx)
+        let least = match call.number_if_given("min_sim") {
+            Some(least) => least,
+            None => ctx.sources.config.cosines()?.interference,
+        };
+        pairs(least, call.count("k")?, call.count("probes")?, ctx)
     }),
 };
 

@@ -34,7 +34,7 @@ pub(super) const STAGE: StageDef = StageDef {
            whose key is the term gets 1, one with the term as a component (keys are split at `-`, `_`, \
            `/`, `.` and `#`) gets 0.5. Only terms that no key answers are looked for in titles and \
            texts: 0.2 · BM25 / best BM25 (Robertson and Zaragoza 2009; a term of the title counts \
-           twice). What a node gets from several terms adds up. Best first, ties by id.",
+           three times). What a node gets from several terms adds up. Best first, ties by id.",
     example: Example { pipeline: "match:\"wal tree\"", gives: &["wal", "b-tree", "lsm-tree"] },
     does: |call| format!("nodes that match {}", call.text("TERMS").unwrap_or_default()),
     work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),

@@ -45,7 +45,7 @@ fn how_each_word_is_written() {
     generator  similar:TEXT[,k=50]
     generator  hybrid:TEXT[,k=50]
     generator  neighbors:KEY[,hops=1]
-    generator  interference-pairs[,min_sim=0.5][,k=10][,probes=5000]
+    generator  interference-pairs[,min_sim=…][,k=10][,probes=5000]
     filter     type:NAME
     filter     key:GLOB
     filter     generated-key[,len=60]

@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::embed::{Embedder, HashEmbedder};
 use crate::error::Result;
 use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, State, View, Visit, VisitOutcome, testing};
-use crate::index::{TextIndex, VectorIndex, testing as indexes};
+use crate::index::{MentionIndex, TextIndex, VectorIndex, testing as indexes};
 use crate::query::{Explanation, Indexes, ResultSet, Sources};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
@@ -21,6 +21,7 @@ pub(super) struct World {
     embedder: HashEmbedder,
     text: TextIndex,
     vectors: VectorIndex,
+    mentions: MentionIndex,
     _folder: tempfile::TempDir,
 }
 
@@ -48,9 +49,21 @@ impl World {
         let mut view = View::new();
         view.apply(1, &deltas);
         let (folder, text, vectors) = indexes::fed(&config, &embedder, &deltas);
+        let mentions = indexes::mentions(&deltas);
         let node = |delta: &Delta| if let Delta::Node(node) = delta { Some(node.clone()) } else { None };
         let nodes = deltas.iter().filter_map(node).collect();
-        World { view, config, now, revisit_on_change: true, nodes, embedder, text, vectors, _folder: folder }
+        World {
+            view,
+            config,
+            now,
+            revisit_on_change: true,
+            nodes,
+            embedder,
+            text,
+            vectors,
+            mentions,
+            _folder: folder,
+        }
     }
 
     pub(super) fn sources(&self) -> Sources<'_> {
@@ -82,6 +95,10 @@ impl Indexes for World {
 
     fn vectors(&self) -> Result<&VectorIndex> {
         Ok(&self.vectors)
+    }
+
+    fn mentions(&self) -> Result<&MentionIndex> {
+        Ok(&self.mentions)
     }
 }
 

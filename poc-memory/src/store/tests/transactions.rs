@@ -203,7 +203,7 @@ fn places_of_writes_are_those_of_their_first_time() {
 }
 
 #[test]
-fn parts_beyond_the_new_vectors_go_and_other_embedders_stay() {
+fn vectors_of_the_text_before_go_whoever_made_them() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
     put(&store, 1);
@@ -211,7 +211,7 @@ fn parts_beyond_the_new_vectors_go_and_other_embedders_stay() {
     store
         .transact(cause(), |tx| {
             tx.put_vectors(id, EMBEDDER, &[vec![1.0], vec![1.0], vec![1.0]])?;
-            tx.put_vectors(id, "other", &[vec![1.0], vec![1.0]])
+            tx.add_vectors(id, "other", &[vec![1.0], vec![1.0]])
         })
         .unwrap();
     store.transact(cause(), |tx| tx.put_vectors(id, EMBEDDER, &[vec![2.0, 0.0]])).unwrap();
@@ -224,7 +224,7 @@ fn parts_beyond_the_new_vectors_go_and_other_embedders_stay() {
             (part, String::from_utf8(of.to_vec()).unwrap())
         })
         .collect();
-    assert_eq!(left, [(0, "other".into()), (0, "test".into()), (1, "other".into())]);
+    assert_eq!(left, [(0, "test".to_owned())]);
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use super::family::{FAMILIES, Family, Network};
 use super::reader::Reader;
 use super::watch::Watch;
+use crate::embed::guarded;
 use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -30,16 +30,6 @@ pub(super) fn stamp(path: &Path) -> Result<Stamp, String> {
         Ok(found) if found.is_file() => Ok((found.len(), found.modified().ok())),
         Ok(_) => Err(format!("`{}` is no file; give the GGUF file of a model as `id`", path.display())),
         Err(error) => Err(format!("the model `{}` cannot be read: {error}", path.display())),
-    }
-}
-
-/// What candle makes of a file of strangers; what panics is damaged.
-pub(super) fn guarded<T>(work: impl FnOnce() -> candle_core::Result<T>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(made)) => Ok(made),
-        // A backtrace may follow.
-        Ok(Err(error)) => Err(error.to_string().lines().next().unwrap_or_default().to_owned()),
-        Err(_) => Err("it is damaged".to_owned()),
     }
 }
 

@@ -52,6 +52,7 @@ fn turn(actions: &[ActionKind], count: u64, seed: u64) -> Turn {
             ix: number as u32,
             reach: Targets::Results,
             shown: Shown::Whole,
+            protected: false,
             weight: 1.0,
             candidates: Vec::new(),
         })

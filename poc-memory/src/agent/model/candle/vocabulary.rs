@@ -3,10 +3,11 @@
 //! They come from the file itself, from a `tokenizer.json` beside it, or from where the settings say.
 
 use super::chat;
-use super::file::{Gguf, guarded, number};
+use super::file::{Gguf, number};
 use super::pieces::Spelling;
 use crate::agent::model::Request;
 use crate::agent::model::conversation::{messages, transcript};
+use crate::embed::guarded;
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::quantized::tokenizer::TokenizerFromGguf;
 use llguidance::ParserFactory;

@@ -5,6 +5,7 @@ use super::words::{Rare, Shared};
 use crate::agent::selection::Handle;
 use crate::config;
 use crate::index::TextIndex;
+use crate::rank::lookalike::are_lookalikes;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Shared words a reason names.
@@ -36,18 +37,20 @@ impl Link<'_> {
 /// to be superseded in the same answer.
 pub(super) fn find<'a>(
     settings: &config::Heuristic,
+    cosines: &config::Cosines,
     nodes: &Nodes<'a>,
     text: &TextIndex,
     gone: &BTreeSet<&str>,
 ) -> Vec<Link<'a>> {
     let rare = Rare::new(text, nodes.selection.view.live_count(), &nodes.selection.handles);
-    let mut links: Vec<Link<'a>> = alike(settings, nodes)
+    let mut links: Vec<Link<'a>> = alike(cosines, nodes)
         .filter(|(from, to, _)| !gone.contains(from.name.as_str()) && !gone.contains(to.name.as_str()))
         .filter(|(from, to, _)| is_open(settings, nodes, from, to))
+        .filter(|(from, to, _)| !are_lookalikes(&from.node.text(), &to.node.text()))
         .map(|(from, to, cosine)| Link { from, to, cosine, shared: rare.shared(from, to) })
         .filter(|link| {
             let told = link.shared.keyword || link.shared.weight >= settings.link_min_shared;
-            told || link.cosine >= settings.link_sure_cosine
+            told || link.cosine >= cosines.link_sure
         })
         .collect();
     links.sort_by(|a, b| {
@@ -75,7 +78,7 @@ pub(super) fn find<'a>(
 /// Pairs that are alike enough: those of the selection, and each chosen node with the best of its
 /// candidates.
 fn alike<'a>(
-    settings: &config::Heuristic,
+    cosines: &config::Cosines,
     nodes: &Nodes<'a>,
 ) -> impl Iterator<Item = (&'a Handle, &'a Handle, f64)> {
     let pairs = nodes.selection.pairs.iter();
@@ -83,10 +86,10 @@ fn alike<'a>(
     let chosen = nodes.selection.handles.iter().filter(|handle| handle.chosen());
     let candidates = chosen.flat_map(move |handle| {
         let best = handle.candidates.iter().map(|(_, cosine)| *cosine).fold(f64::NEG_INFINITY, f64::max);
-        let near = handle.candidates.iter().filter(move |(_, cosine)| *cosine >= best - settings.link_within);
+        let near = handle.candidates.iter().filter(move |(_, cosine)| *cosine >= best - cosines.link_within);
         near.filter_map(move |(name, cosine)| Some((handle, nodes.get(name)?, *cosine)))
     });
-    pairs.chain(candidates).filter(|(_, _, cosine)| *cosine >= settings.link_min_cosine)
+    pairs.chain(candidates).filter(|(_, _, cosine)| *cosine >= cosines.link)
 }
 
 /// Whether a link between the two would be new and would feed no hub.

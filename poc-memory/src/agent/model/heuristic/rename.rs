@@ -1,7 +1,7 @@
 //! A key that a person can say, for a note whose key nobody has chosen.
 
 use super::Nodes;
-use crate::agent::selection::{Handle, Shown};
+use crate::agent::selection::Handle;
 use crate::graph::Node;
 use crate::index::TextIndex;
 use crate::query::{is_generated, is_id};
@@ -35,8 +35,7 @@ pub(super) fn find<'a>(nodes: &Nodes<'a>, text: &TextIndex) -> Vec<Rename<'a>> {
     let mut given: BTreeSet<String> = BTreeSet::new();
     let mut found = Vec::new();
     for handle in nodes.selection.chosen() {
-        // What is not whole in the prompt cannot be replaced.
-        if handle.shown != Shown::Whole || !is_generated(&handle.node.key, LONG) {
+        if !handle.is_replaceable() || !is_generated(&handle.node.key, LONG) {
             continue;
         }
         let is_free = |key: &str| view.find_key(key).is_none() && !given.contains(key);

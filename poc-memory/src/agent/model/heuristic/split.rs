@@ -2,7 +2,7 @@
 
 use super::Nodes;
 use super::twin::OCCASIONS;
-use crate::agent::selection::{Handle, Shown};
+use crate::agent::selection::Handle;
 use crate::config;
 use crate::graph::ChunkOf;
 use std::collections::BTreeSet;
@@ -52,11 +52,11 @@ pub(super) struct Part {
 }
 
 /// Chosen notes with headings, the first ones first, as long as there is room for their parts. A note
-/// that tells a story stays whole, and so does one that was not whole in the prompt.
+/// that tells a story stays whole, and so does one that may not be replaced.
 pub(super) fn find<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>) -> Vec<Split<'a>> {
     let mut room = settings.split_max_parts;
     let mut found = Vec::new();
-    for handle in nodes.selection.chosen().filter(|handle| handle.shown == Shown::Whole) {
+    for handle in nodes.selection.chosen().filter(|handle| handle.is_replaceable()) {
         let node = &handle.node;
         let told = OCCASIONS.contains(&node.node_type.0.as_str());
         if told || ChunkOf::source(node.source.as_deref()).is_some() {

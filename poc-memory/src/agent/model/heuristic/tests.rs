@@ -71,6 +71,7 @@ impl Scene {
             ix: view.find(node.id).unwrap(),
             reach: Targets::Results,
             shown: Shown::Whole,
+            protected: false,
             weight: 1.0,
             candidates: self
                 .candidates
@@ -89,12 +90,13 @@ impl Scene {
     }
 
     fn answer(&self, actions: &[ActionKind]) -> Value {
-        let settings = Config::defaults().unwrap().heuristic;
+        let config = Config::defaults().unwrap();
+        let (settings, cosines) = (config.heuristic, config.cosines["hash"].clone());
         let mut turn = Turn::new("linker");
         (turn.selection, turn.actions, turn.now) = (self.selection(), actions.to_vec(), self.now);
         let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
         turn.text.apply(1, &nodes.collect::<Vec<_>>()).unwrap();
-        Heuristic { settings }.call(&turn.request()).unwrap().structured.unwrap()
+        Heuristic { settings, cosines }.call(&turn.request()).unwrap().structured.unwrap()
     }
 
     fn links(&self) -> Vec<String> {

@@ -32,6 +32,7 @@ pub(super) struct Group<'a> {
 /// a note brings together already is left out, and the agent's own notes stay a small share of the memory.
 pub(super) fn find<'a>(
     settings: &config::Heuristic,
+    cosines: &config::Cosines,
     nodes: &Nodes<'a>,
     text: &TextIndex,
     agent: &str,
@@ -39,7 +40,7 @@ pub(super) fn find<'a>(
     let view = &nodes.selection.view;
     let room = room(settings, view, agent).min(settings.transfer_max);
     let rare = Rare::new(text, view.live_count(), &nodes.selection.handles);
-    let mut groups = candidates(settings, nodes, &rare);
+    let mut groups = candidates(settings, cosines, nodes, &rare);
     groups.retain(|group| !is_told(settings, view, group));
     groups.sort_by(|a, b| {
         let first = |group: &Group<'_>| group.episodes.first().map(|handle| nodes.position(handle));
@@ -67,7 +68,12 @@ fn room(settings: &config::Heuristic, view: &View, agent: &str) -> usize {
 }
 
 /// Sets of episodes that have two rare words in common, each with all the words its episodes share.
-fn candidates<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>, rare: &Rare<'_>) -> Vec<Group<'a>> {
+fn candidates<'a>(
+    settings: &config::Heuristic,
+    cosines: &config::Cosines,
+    nodes: &Nodes<'a>,
+    rare: &Rare<'_>,
+) -> Vec<Group<'a>> {
     let is_episode =
         |handle: &&Handle| handle.chosen() && OCCASIONS.contains(&handle.node.node_type.0.as_str());
     let episodes: Vec<&Handle> = nodes.selection.handles.iter().filter(is_episode).collect();
@@ -91,7 +97,7 @@ fn candidates<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>, rare: &Rare<'
     }
     let group = |set: Vec<usize>| {
         let members: Vec<&Handle> = set.iter().filter_map(|&at| episodes.get(at).copied()).collect();
-        let alike = |one: &&&Handle| members.iter().any(|other| is_alike(settings, nodes, one, other));
+        let alike = |one: &&&Handle| members.iter().any(|other| is_alike(cosines, nodes, one, other));
         let members: Vec<&Handle> = members.iter().filter(alike).copied().collect();
         let first = members.first()?;
         if members.len() < settings.transfer_episodes {
@@ -122,9 +128,9 @@ fn candidates<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>, rare: &Rare<'
 
 /// Whether two notes are alike in meaning, as far as the selection tells: they are tied already, or
 /// could be.
-fn is_alike(settings: &config::Heuristic, nodes: &Nodes<'_>, a: &Handle, b: &Handle) -> bool {
+fn is_alike(cosines: &config::Cosines, nodes: &Nodes<'_>, a: &Handle, b: &Handle) -> bool {
     let near = |from: &Handle, to: &Handle| {
-        from.candidates.iter().any(|(name, cosine)| *name == to.name && *cosine >= settings.link_min_cosine)
+        from.candidates.iter().any(|(name, cosine)| *name == to.name && *cosine >= cosines.link)
     };
     a.node.id != b.node.id && (nodes.selection.view.are_tied(a.ix, b.ix) || near(a, b) || near(b, a))
 }

@@ -1,10 +1,11 @@
 //! Which note another one repeats.
 
 use super::Nodes;
-use super::words::{identifiers, sentences};
-use crate::agent::selection::{Handle, HandlePair, Shown};
+use super::words::sentences;
+use crate::agent::selection::{Handle, HandlePair};
 use crate::config;
 use crate::graph::Node;
+use crate::rank::lookalike::identifiers;
 use std::collections::BTreeSet;
 
 /// Notes of these types stand for an occasion: two of them are two occasions, whatever they say.
@@ -42,8 +43,7 @@ pub(super) fn find<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>) -> Vec<T
             continue;
         }
         let (kept, repeated) = if rank(&a.node) > rank(&b.node) { (a, b) } else { (b, a) };
-        // What the prompt cuts cannot be superseded.
-        if repeated.shown == Shown::Whole && repeats(&kept.node, &repeated.node) {
+        if repeated.is_replaceable() && repeats(&kept.node, &repeated.node) {
             used.extend([a.node.id, b.node.id]);
             twins.push(Twin { kept, repeated, similarity: pair.similarity });
         }
@@ -64,7 +64,7 @@ fn repeats(long: &Node, short: &Node) -> bool {
         && long.node_type == short.node_type
         && !OCCASIONS.contains(&long.node_type.0.as_str())
         && long.author == short.author
-        && identifiers(long) == identifiers(short)
+        && identifiers(&long.text()) == identifiers(&short.text())
         && (words >= WORDS_THAT_SPEAK || sentences(&long.title) == sentences(&short.title))
         && !said.is_empty()
         && said.is_subset(&sentences(&long.body))

@@ -26,7 +26,7 @@ pub(super) fn find<'a>(
     let view = &nodes.selection.view;
     let chosen = nodes.selection.handles.iter().filter(|handle| handle.chosen());
     chosen
-        .filter(|handle| !gone.contains(handle.name.as_str()))
+        .filter(|handle| !handle.protected && !gone.contains(handle.name.as_str()))
         .filter_map(|handle| {
             let degree = view.degree(handle.ix);
             if degree >= settings.busy_degree && handle.weight < settings.busy_weight {

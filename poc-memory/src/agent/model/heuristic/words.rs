@@ -1,9 +1,10 @@
-//! Words two texts have in common, and marks that tell look-alikes apart.
+//! Words two texts have in common.
 
 use crate::agent::selection::Handle;
 use crate::graph::Node;
 use crate::index::TextIndex;
 use crate::rank::bm25;
+use crate::rank::lookalike::is_identifier;
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -93,21 +94,6 @@ impl<'a> Rare<'a> {
     }
 }
 
-/// Numbers, names in code, abbreviations: tokens with a digit, a capital inside or a joint inside.
-/// Notes with different ones are different notes, however alike they read.
-pub(super) fn identifiers(node: &Node) -> BTreeSet<&str> {
-    let tokens = node.title.split_whitespace().chain(node.body.split_whitespace());
-    let tokens = tokens.map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()));
-    tokens.filter(|token| is_identifier(token)).collect()
-}
-
-fn is_identifier(token: &str) -> bool {
-    let inner = || token.chars().skip(1);
-    token.chars().any(char::is_numeric)
-        || inner().any(char::is_uppercase)
-        || inner().any(|c| "_/.:@#=\\".contains(c))
-}
-
 /// The sentences of a text, without regard to case, spacing, list marks and the final stop.
 pub(super) fn sentences(text: &str) -> BTreeSet<String> {
     text.lines()
@@ -127,16 +113,6 @@ pub(super) fn sentences(text: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::testing::node;
-
-    #[test]
-    fn identifiers_are_what_tells_look_alikes_apart() {
-        let mut note = node(1);
-        note.title = "Error BRK-4021".into();
-        note.body = "See `retry_policy`, src/lib.rs and maxRetries (INC). Then rest.".into();
-        let expected = ["BRK-4021", "INC", "maxRetries", "retry_policy", "src/lib.rs"];
-        assert_eq!(identifiers(&note).into_iter().collect::<Vec<_>>(), expected);
-    }
 
     #[test]
     fn sentences_compare_without_case_spacing_and_marks() {

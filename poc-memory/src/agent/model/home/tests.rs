@@ -78,6 +78,20 @@ fn a_provider_without_money_is_left_alone_until_something_changes() {
 }
 
 #[test]
+fn the_same_trouble_is_told_once() {
+    let account = Account::default();
+    let hour = Span::HOUR.0;
+    let told = |now, why: &str| account.close(Timestamp(now), why);
+    // A try every hour, of however many agents.
+    let news: Vec<bool> = (0..24).map(|hours| told(hours * hour, "no money left")).collect();
+    assert_eq!(news.iter().filter(|news| **news).count(), 1);
+    assert!(account.left_alone("mock", Span::HOUR, Timestamp(23 * hour + 1)).is_some());
+    assert!(told(24 * hour, "the key is refused") && !told(25 * hour, "the key is refused"));
+    account.open("mock");
+    assert!(told(26 * hour, "the key is refused"), "it answered in between");
+}
+
+#[test]
 fn a_providers_calls_wait_for_each_other() {
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let model = |limit: Option<usize>, account: &Arc<Account>| Kept {

@@ -3,6 +3,7 @@
 use super::super::{bind, look, run};
 use super::*;
 use crate::chance::SeededChance;
+use crate::memory::testing::tame;
 use crate::paths::Paths;
 use crate::time::ManualClock;
 use std::path::Path;
@@ -13,7 +14,7 @@ const SILENT: Watch<'_> = Watch { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
 /// The memory in a folder.
 fn open(paths: Paths, seed: u64) -> Memory {
     let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
-    Memory::open(paths, Config::defaults().unwrap(), clock, Arc::new(SeededChance::new(seed))).unwrap()
+    Memory::open(paths, tame(Config::defaults().unwrap()), clock, Arc::new(SeededChance::new(seed))).unwrap()
 }
 
 fn write(memory: &Memory, key: &str, body: &str) {

@@ -1,0 +1,95 @@
+//! The sections of what finds: `[retrieve]`, `[query]`.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Finding by meaning and by words together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Retrieve {
+    /// How the two become one.
+    pub fusion: Fusion,
+    /// Whether what was found gives on to what it mentions and to what stands beside it.
+    pub graph: bool,
+    /// Notes an answer of `retrieve` has when the request does not say.
+    pub top_k: usize,
+    /// Weights of the fusion of scores.
+    pub scores: FusedScores,
+    /// Weights of the fusion of ranks.
+    pub rrf: FusedRanks,
+}
+
+/// How meaning and words become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fusion {
+    /// By how far a note stands out in each.
+    Scores,
+    /// By its ranks in the lists of the best (reciprocal rank fusion).
+    Rrf,
+}
+
+/// Weights of the fusion of scores; that of the words is 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FusedScores {
+    /// Of the meaning.
+    pub meaning_weight: f64,
+    /// Of a note whose title the question has.
+    pub named_weight: f64,
+    /// Of a note that holds an identifier the question has.
+    pub identifier_weight: f64,
+    /// Of what one of the best notes mentions.
+    pub mentioned_weight: f64,
+    /// Of what mentions one of the best notes.
+    pub mentioning_weight: f64,
+    /// How many are the best.
+    pub mention_from: usize,
+    /// Of the notes before and after, in a session.
+    pub beside_weight: f64,
+    /// Of the notes two before and two after.
+    pub further_weight: f64,
+}
+
+/// Weights of the lists whose ranks are fused.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FusedRanks {
+    /// The nearest vectors.
+    pub vector_weight: f64,
+    /// BM25 of titles.
+    pub title_weight: f64,
+    /// BM25 of bodies.
+    pub body_weight: f64,
+}
+
+/// The op `query`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Query {
+    /// Notes found that are looked at.
+    pub pool: usize,
+    /// Notes named when nothing is known.
+    pub fallback: usize,
+    /// How often the cosine counts beside the coverage.
+    pub cosine_weight: f64,
+    /// The thresholds by kind of embedder, which its cosines belong to; `default` is for all others.
+    pub gates: BTreeMap<String, Gate>,
+}
+
+impl Query {
+    /// The gate for a kind of embedder.
+    pub fn gate(&self, embedder: &str) -> Option<&Gate> {
+        self.gates.get(embedder).or_else(|| self.gates.get("default"))
+    }
+}
+
+/// How certain an answer must be.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Gate {
+    /// For STRONG.
+    pub strong: f64,
+    /// For WEAK.
+    pub weak: f64,
+}

@@ -1,0 +1,13 @@
+//! What candle makes of files of strangers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The outcome of work on a file of strangers; what panics is damaged. An error is one line.
+pub fn guarded<T>(work: impl FnOnce() -> candle_core::Result<T>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(made)) => Ok(made),
+        // A backtrace may follow.
+        Ok(Err(error)) => Err(error.to_string().lines().next().unwrap_or_default().to_owned()),
+        Err(_) => Err("it is damaged".to_owned()),
+    }
+}

@@ -1,0 +1,231 @@
+//! WordPiece, as BERT cuts texts into tokens: words apart from punctuation, in lower case and without
+//! accents where the vocabulary is, each cut into the longest pieces the vocabulary has.
+//!
+//! Words of plain ASCII, which nearly all are, are cut here: through the general library a note takes
+//! twenty times as long. Whatever else a word is made of is prepared by that library.
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+use tokenizers::normalizers::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::{
+    NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer,
+};
+
+/// Characters of the longest word that is cut; a longer one is no word.
+const LONGEST_WORD: usize = 100;
+
+/// The tokens of a vocabulary by their text.
+pub(super) struct Vocabulary {
+    // The texts, one behind the other, and where each ends.
+    text: String,
+    ends: Vec<usize>,
+    // Ids of tokens that begin words and of those that continue them, by text without the mark.
+    begin: HashTable<u32>,
+    middle: HashTable<u32>,
+    // Bytes of the mark.
+    mark: usize,
+    longest: usize,
+}
+
+impl Vocabulary {
+    /// Of the tokens by id; those that continue a word carry the mark `continues` in front.
+    pub(super) fn new<'a>(tokens: impl Iterator<Item = &'a str>, continues: &str) -> Vocabulary {
+        let mut made = Vocabulary {
+            text: String::new(),
+            ends: Vec::new(),
+            begin: HashTable::new(),
+            middle: HashTable::new(),
+            mark: continues.len(),
+            longest: 0,
+        };
+        for token in tokens {
+            made.text.push_str(token);
+            made.ends.push(made.text.len());
+        }
+        for id in 0..made.ends.len() as u32 {
+            let token = made.token(id);
+            let inner = token.strip_prefix(continues).filter(|inner| !inner.is_empty() && made.mark > 0);
+            let piece = inner.unwrap_or(token);
+            let (place, length, is_inner) = (hash(piece), piece.len(), inner.is_some());
+            made.longest = made.longest.max(length);
+            let skip = if is_inner { made.mark } else { 0 };
+            let Vocabulary { text, ends, begin, middle, .. } = &mut made;
+            let rehash = |&id: &u32| hash(piece_of(text, ends, id, skip));
+            let table = if is_inner { middle } else { begin };
+            table.insert_unique(place, id, rehash);
+        }
+        made
+    }
+
+    /// How many tokens there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The text of a token, its mark included; empty for an id that is none.
+    pub(super) fn token(&self, id: u32) -> &str {
+        piece_of(&self.text, &self.ends, id, 0)
+    }
+
+    fn find(&self, piece: &str, is_inner: bool) -> Option<u32> {
+        let (table, skip) = if is_inner { (&self.middle, self.mark) } else { (&self.begin, 0) };
+        table.find(hash(piece), |&id| piece_of(&self.text, &self.ends, id, skip) == piece).copied()
+    }
+
+    /// The tokens of a word that is in the form of the vocabulary: the longest pieces from the left;
+    /// none when a piece is unknown.
+    fn cut(&self, word: &str, tokens: &mut Vec<u32>) {
+        if word.len() > LONGEST_WORD && word.chars().nth(LONGEST_WORD).is_some() {
+            return;
+        }
+        let before = tokens.len();
+        let mut start = 0;
+        while start < word.len() {
+            let mut end = word.len().min(start + self.longest);
+            let found = loop {
+                let piece = word.get(start..end).filter(|piece| !piece.is_empty());
+                if let Some(id) = piece.and_then(|piece| self.find(piece, start > 0)) {
+                    break Some(id);
+                }
+                if end <= start + 1 {
+                    break None;
+                }
+                end -= 1;
+            };
+            let Some(id) = found else {
+                tokens.truncate(before);
+                return;
+            };
+            tokens.push(id);
+            start = end;
+        }
+    }
+}
+
+fn piece_of<'a>(text: &'a str, ends: &[usize], id: u32, skip: usize) -> &'a str {
+    let id = id as usize;
+    let start = id.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
+    ends.get(id).and_then(|&end| text.get(start + skip..end)).unwrap_or_default()
+}
+
+fn hash(piece: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(piece.as_bytes());
+    hasher.finish()
+}
+
+/// White space; what is a control character besides is dropped, as BERT does.
+fn separates(character: char) -> bool {
+    character.is_whitespace() && (!character.is_control() || matches!(character, '\t' | '\n' | '\r'))
+}
+
+/// Cuts texts into the tokens of a vocabulary.
+pub(super) struct WordPiece {
+    lowercase: bool,
+    normalizer: BertNormalizer,
+}
+
+impl WordPiece {
+    /// For a vocabulary that knows lower case alone, or no accents.
+    pub(super) fn new(lowercase: bool, strip_accents: bool) -> WordPiece {
+        WordPiece { lowercase, normalizer: BertNormalizer::new(true, true, Some(strip_accents), lowercase) }
+    }
+
+    /// The tokens of a text. A word that the vocabulary cannot make has none.
+    pub(super) fn tokens(&self, vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
+        let mut tokens = Vec::new();
+        let mut word = String::new();
+        for run in text.split(separates) {
+            if run.is_ascii() {
+                for character in run.chars() {
+                    if character.is_ascii_punctuation() {
+                        vocabulary.cut(&word, &mut tokens);
+                        word.clear();
+                        vocabulary.cut(character.encode_utf8(&mut [0; 4]), &mut tokens);
+                    } else if !character.is_ascii_control() {
+                        word.push(if self.lowercase { character.to_ascii_lowercase() } else { character });
+                    }
+                }
+                vocabulary.cut(&word, &mut tokens);
+                word.clear();
+            } else {
+                self.words(run, &mut |word| vocabulary.cut(word, &mut tokens));
+            }
+        }
+        tokens
+    }
+
+    /// Words and punctuation of any text, in the form of the vocabulary.
+    fn words(&self, text: &str, take: &mut dyn FnMut(&str)) {
+        let mut normalized = NormalizedString::from(text);
+        let prepared = self.normalizer.normalize(&mut normalized).and_then(|()| {
+            let mut words = PreTokenizedString::from(normalized);
+            BertPreTokenizer.pre_tokenize(&mut words).map(|()| words)
+        });
+        // Neither step can fail; a text that could not be cut would have no words.
+        let Ok(words) = prepared else { return };
+        for (word, ..) in words.get_splits(OffsetReferential::Normalized, OffsetType::None) {
+            take(word);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::LazyLock;
+    use tokenizers::Tokenizer;
+    use tokenizers::models::wordpiece::WordPiece as Reference;
+
+    const TOKENS: &[&str] = &[
+        "[UNK]", "the", "note", "##s", "##book", "b", "-", "tree", "split", "##ting", "'", "é", "e", "cafe",
+        "中", "##中", "ss", "##ß", "strasse", "a", "##b", "1", "##2", "##23", "_", "k", "##elvin", "…", "ı",
+        "##i",
+    ];
+
+    static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| Vocabulary::new(TOKENS.iter().copied(), "##"));
+
+    fn check(text: &str, expected: &[&str]) {
+        let tokens = WordPiece::new(true, true).tokens(&VOCABULARY, text);
+        let shown: Vec<&str> = tokens.iter().map(|&id| VOCABULARY.token(id)).collect();
+        assert_eq!(shown, expected, "{text:?}");
+    }
+
+    #[test]
+    fn words_are_cut_into_the_longest_pieces() {
+        check("The Notes", &["the", "note", "##s"]);
+        check("B-tree splitting", &["b", "-", "tree", "split", "##ting"]);
+        check("notebook’s tree's", &["note", "##book", "tree", "'"]);
+        check("Café 中中", &["cafe", "中", "中"]);
+        check("a123 [UNK] xyz", &[]);
+        check("", &[]);
+        check(&"a".repeat(101), &[]);
+    }
+
+    /// The same pieces as the library that models are trained with finds.
+    fn reference(lowercase: bool, text: &str) -> Vec<u32> {
+        static MODEL: LazyLock<Reference> = LazyLock::new(|| {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), TOKENS.join("\n")).unwrap();
+            Reference::from_file(&file.path().to_string_lossy()).build().unwrap()
+        });
+        let mut tokenizer = Tokenizer::new(MODEL.clone());
+        tokenizer.with_normalizer(Some(BertNormalizer::new(true, true, None, lowercase))).unwrap();
+        tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+        let found = tokenizer.encode(text, false).unwrap();
+        found.get_ids().iter().copied().filter(|&id| id != 0).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_pieces_are_those_of_the_library(
+            text in "([A-Za-z0-9_'’. \t\u{0}\u{7f}\u{b}\u{85}\u{2028}éÉßİK中…-]|note|the|\u{200b}|\u{301}|.){0,40}",
+            lowercase in any::<bool>(),
+        ) {
+            prop_assert_eq!(WordPiece::new(lowercase, lowercase).tokens(&VOCABULARY, &text), reference(lowercase, &text));
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What stands beside a node: the chunks before and after it in its message, the turns in its session.
+
+use super::{Ix, View};
+use crate::graph::EdgeKind;
+
+impl View {
+    /// The live nodes next to a node in a row of notes, by index: those that a `structural` edge leads to
+    /// and from. At most two, but for a node that several rows have.
+    pub fn beside(&self, ix: Ix) -> impl Iterator<Item = Ix> {
+        self.edges(ix).chunk_by(|a, b| a.target() == b.target()).filter_map(move |run| {
+            let mut both = [false; 2];
+            for edge in run.iter().filter(|edge| edge.kind() == EdgeKind::Structural) {
+                let [out, back] = &mut both;
+                *(if edge.is_outgoing() { out } else { back }) = true;
+            }
+            let target = run.first()?.target();
+            (both == [true; 2] && target != ix && self.is_live(target)).then_some(target)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::graph::testing::{edge, node, view};
+    use crate::graph::{Delta, EdgeKind, Node, State};
+    use std::sync::Arc;
+
+    #[test]
+    fn beside_is_whoever_is_tied_both_ways_by_order() {
+        let mut view = view(6, &[(0, 4, 1.0), (4, 0, 1.0)]);
+        let order = |a, b| Delta::Edge(edge(a, b, EdgeKind::Structural, 0.5));
+        view.apply(2, &[order(0, 1), order(1, 0), order(1, 2), order(2, 1), order(0, 3), order(5, 0)]);
+        let beside = |view: &crate::graph::View, ix| view.beside(ix).collect::<Vec<_>>();
+        assert_eq!([beside(&view, 0), beside(&view, 1), beside(&view, 3)], [vec![1], vec![0, 2], vec![]]);
+        view.apply(3, &[Delta::Node(Arc::new(Node { state: State::Superseded, ..node(0) }))]);
+        assert_eq!(beside(&view, 1), [2]);
+    }
+}

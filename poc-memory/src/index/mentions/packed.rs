@@ -1,0 +1,51 @@
+//! The words of a note as bytes: numbers of seven bits a byte, the lowest first (LEB128). Words that came
+//! in early, which are the common ones, take one or two.
+
+/// A word: its number, and whether it begins with a capital.
+pub(super) type Word = (u32, bool);
+
+/// Appends a word.
+pub(super) fn push(bytes: &mut Vec<u8>, (number, capital): Word) {
+    let mut value = u64::from(number) << 1 | u64::from(capital);
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// The words.
+pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = Word> {
+    let mut bytes = bytes.iter();
+    std::iter::from_fn(move || {
+        let (mut value, mut shift) = (0u64, 0);
+        loop {
+            let byte = *bytes.next()?;
+            value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+            if byte & 0x80 == 0 {
+                return Some(((value >> 1) as u32, value & 1 == 1));
+            }
+            shift += 7;
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_packed_is_read(all in proptest::collection::vec((any::<u32>(), any::<bool>()), 0..40)) {
+            let mut bytes = Vec::new();
+            all.iter().for_each(|word| push(&mut bytes, *word));
+            prop_assert_eq!(words(&bytes).collect::<Vec<_>>(), all);
+        }
+
+        #[test]
+        fn no_bytes_are_too_odd(bytes in any::<Vec<u8>>()) {
+            prop_assert!(words(&bytes).count() <= bytes.len());
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The saved form of the index: its words and its notes. Words that no note has any more are left out.
+
+use super::holdings::Holdings;
+use super::packed;
+use crate::error::{Error, Result};
+use crate::graph::NodeId;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Snapshot {
+    words: Vec<String>,
+    // Id, words of the title, words of the body as in `packed`.
+    notes: Vec<([u8; 16], Vec<u32>, Vec<u8>)>,
+}
+
+/// The index as bytes.
+pub(super) fn encode(holdings: &Holdings) -> Result<Vec<u8>> {
+    let vocabulary = holdings.vocabulary();
+    let mut used = vec![false; vocabulary.len()];
+    for (_, title, body) in holdings.notes() {
+        for number in title.into_iter().chain(body.into_iter().map(|(number, _)| number)) {
+            if let Some(used) = used.get_mut(number as usize) {
+                *used = true;
+            }
+        }
+    }
+    // The numbers they are read back with: those of used words, in order.
+    let mut next = 0;
+    let mut numbers = vec![0; used.len()];
+    let mut words = Vec::new();
+    for ((old, used), number) in (0u32..).zip(&used).zip(&mut numbers) {
+        if *used {
+            *number = next;
+            next += 1;
+            words.push(vocabulary.word(old).to_owned());
+        }
+    }
+    let renumbered = |old: u32| numbers.get(old as usize).copied().unwrap_or(u32::MAX);
+    let note = |(id, title, body): (NodeId, Vec<u32>, Vec<packed::Word>)| {
+        let mut bytes = Vec::new();
+        body.iter().for_each(|(number, capital)| packed::push(&mut bytes, (renumbered(*number), *capital)));
+        (*id.as_bytes(), title.into_iter().map(renumbered).collect(), bytes)
+    };
+    let notes = holdings.notes().map(note).collect();
+    postcard::to_allocvec(&Snapshot { words, notes })
+        .map_err(|error| Error::internal(format!("the mention index cannot be encoded: {error}")))
+}
+
+/// The index the bytes hold; `None` when they hold none.
+pub(super) fn decode(bytes: &[u8]) -> Option<Holdings> {
+    let Snapshot { words, notes } = postcard::from_bytes(bytes).ok()?;
+    let mut holdings = Holdings::default();
+    for (number, word) in (0u32..).zip(&words) {
+        if holdings.learn(word) != number {
+            return None;
+        }
+    }
+    let known = |number: u32| (number as usize) < words.len();
+    for (id, title, body) in notes {
+        let body: Vec<packed::Word> = packed::words(&body).collect();
+        if !title.iter().copied().chain(body.iter().map(|(number, _)| *number)).all(known) {
+            return None;
+        }
+        holdings.load(NodeId::from_bytes(id), &title, &body);
+    }
+    Some(holdings)
+}

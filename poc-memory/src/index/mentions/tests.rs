@@ -1,0 +1,273 @@
+//! The law: whatever happened, what mentions what is what a reader of all texts says.
+
+use super::*;
+use crate::graph::{Node, State as NodeState, testing};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn open(directory: &Path) -> MentionIndex {
+    let index = MentionIndex::closed(directory);
+    index.load();
+    index.release();
+    index
+}
+
+fn note(number: u64, title: &str, body: &str) -> Node {
+    Node { title: title.into(), body: body.into(), ..testing::node(number) }
+}
+
+fn put(node: &Node) -> Delta {
+    Delta::Node(Arc::new(node.clone()))
+}
+
+fn filled(notes: &[Node]) -> MentionIndex {
+    let index = open(Path::new("/nonexistent"));
+    index.apply(1, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();
+    index
+}
+
+/// The numbers of notes.
+fn numbers(ids: &[NodeId]) -> Vec<u64> {
+    ids.iter().map(|id| u64::from_be_bytes(id.as_bytes()[8..].try_into().unwrap())).collect()
+}
+
+/// Whether a title stands in a text, word by word.
+fn stands(title: &str, text: &str) -> bool {
+    let (title, text) = (words::name(title), Folded::of(text));
+    let (title, text): (Vec<_>, Vec<_>) = (title.iter().collect(), text.iter().collect());
+    let same = |at: &[(&str, bool)]| at[0].1 && at.iter().zip(&title).all(|(a, b)| a.0 == b.0);
+    !title.is_empty() && text.windows(title.len()).any(same)
+}
+
+/// What mentions what, by reading everything.
+fn naive(notes: &BTreeMap<u64, Node>) -> Vec<(u64, u64)> {
+    let named = |from: &Node, to: &Node| {
+        from.id != to.id && to.own_title().is_some_and(|title| stands(title, &from.body))
+    };
+    let pairs = notes.iter().flat_map(|(a, from)| notes.iter().map(move |(b, to)| (*a, from, *b, to)));
+    pairs.filter(|(_, from, _, to)| named(from, to)).map(|(a, _, b, _)| (a, b)).collect()
+}
+
+fn all(index: &MentionIndex, notes: &BTreeMap<u64, Node>) -> [Vec<(u64, u64)>; 2] {
+    let mut to: Vec<(u64, u64)> = notes
+        .iter()
+        .flat_map(|(b, node)| numbers(&index.to(node.id)).into_iter().map(move |a| (a, *b)))
+        .collect();
+    to.sort_unstable();
+    let from =
+        notes.iter().flat_map(|(a, node)| numbers(&index.from(node.id)).into_iter().map(move |b| (*a, b)));
+    [from.collect(), to]
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u64, String, String),
+    Retire(u64),
+    Delete(u64),
+    Reopen,
+}
+
+const WORDS: [&str; 9] = ["New", "York", "City", "york", "city", "of", "Émile", "Zola (writer)", "The"];
+
+fn text(most: usize) -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(&WORDS[..]), 0..most).prop_map(|words| words.join(" "))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => (0u64..7, text(4), text(9)).prop_map(|(number, title, body)| Step::Put(number, title, body)),
+        1 => (0u64..7).prop_map(Step::Retire),
+        1 => (0u64..7).prop_map(Step::Delete),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    // Every case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_history_gives_the_mentions_of_what_is_left(steps in prop::collection::vec(step(), 0..30), asked in text(9)) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut index = open(directory.path());
+        let mut notes: BTreeMap<u64, Node> = BTreeMap::new();
+        for (seq, step) in (1..).zip(steps) {
+            let deltas = match step {
+                Step::Put(number, title, body) => {
+                    notes.insert(number, note(number, &title, &body));
+                    vec![put(&notes[&number])]
+                }
+                Step::Retire(number) => {
+                    notes.remove(&number);
+                    vec![put(&Node { state: NodeState::Superseded, ..note(number, "York", "City") })]
+                }
+                Step::Delete(number) => {
+                    notes.remove(&number);
+                    vec![Delta::NodeGone(testing::node(number).id)]
+                }
+                Step::Reopen => {
+                    index.checkpoint().unwrap();
+                    index = open(directory.path());
+                    vec![]
+                }
+            };
+            index.apply(seq, &deltas).unwrap();
+            // What was taken in already changes nothing.
+            index.apply(seq, &deltas).unwrap();
+            prop_assert_eq!(index.applied(), seq);
+        }
+        let expected = naive(&notes);
+        let [from, to] = all(&index, &notes);
+        prop_assert_eq!(&from, &expected);
+        prop_assert_eq!(&to, &expected);
+        let fresh = filled(&notes.values().cloned().collect::<Vec<_>>());
+        prop_assert_eq!(all(&fresh, &notes), [from, to]);
+        let named: Vec<u64> = notes
+            .iter()
+            .filter(|(_, node)| node.own_title().is_some_and(|title| stands(title, &asked)))
+            .map(|(number, _)| *number)
+            .collect();
+        prop_assert_eq!(numbers(&index.in_text(&asked)), named);
+    }
+}
+
+#[test]
+fn a_title_is_found_in_what_was_there_before_it_and_after() {
+    let notes = [
+        note(1, "", "In Lisbon she met Émile Zola, who knew the harbour of Porto."),
+        note(2, "Lisbon", "A harbour."),
+        note(3, "Emile Zola (writer)", "He wrote. Of lisbon he said nothing; Lisbon's light he loved."),
+        note(4, "Harbour", "Where ships are."),
+        note(5, "Soup", "Soup without Lisbon is soup."),
+    ];
+    let index = filled(&notes);
+    assert_eq!(numbers(&index.from(notes[0].id)), [2, 3]);
+    assert_eq!(numbers(&index.to(notes[1].id)), [1, 5]);
+    assert_eq!(numbers(&index.to(notes[3].id)), Vec::<u64>::new(), "not with a small letter");
+    assert_eq!(numbers(&index.from(notes[4].id)), [2], "nobody names himself");
+    assert_eq!(numbers(&index.in_text("Was Zola ever in Lisbon? Émile Zola, I mean")), [2, 3]);
+    assert_eq!(index.in_text(""), []);
+    assert_eq!(index.from(testing::node(9).id), []);
+}
+
+#[test]
+fn what_is_too_common_names_nothing_until_it_is_rarer() {
+    let many = COMMON as u64 * 2 + 10;
+    let mut notes: Vec<Node> = (1..=many).map(|number| note(number, "", "In the Year of the Pig")).collect();
+    notes.push(note(many + 1, "Year", "One of many"));
+    notes.push(note(many + 2, "Year of the Rat", "Another"));
+    notes.push(note(many + 3, "", "It was the Year of the Rat"));
+    let index = filled(&notes);
+    let (common, rare, last) =
+        (notes[notes.len() - 3].id, notes[notes.len() - 2].id, notes[notes.len() - 1].id);
+    assert_eq!((index.to(common).len(), index.to(rare).len()), (0, 1));
+    assert_eq!(index.from(last), [rare]);
+    let gone = |range: std::ops::Range<usize>| {
+        let deltas: Vec<Delta> = notes[range].iter().map(|node| Delta::NodeGone(node.id)).collect();
+        index.apply(2, &deltas).unwrap();
+    };
+    let left = COMMON - 1;
+    gone(0..many as usize - left - 1);
+    assert_eq!((index.to(common).len(), index.from(last).len()), (0, 1));
+    gone(many as usize - left - 1..many as usize - left);
+    assert_eq!((index.to(common).len(), index.from(last).len()), (COMMON, 2));
+}
+
+#[test]
+fn a_title_that_everybody_has_names_nobody() {
+    let with = |owners: usize| {
+        let mut notes: Vec<Node> = (1..=owners as u64)
+            .map(|number| note(number, "Meeting notes", &format!("Talk {number}")))
+            .collect();
+        notes.push(note(0, "", "See Meeting notes"));
+        let index = filled(&notes);
+        (
+            index.from(notes[owners].id).len(),
+            index.to(notes[0].id).len(),
+            index.in_text("Meeting notes?").len(),
+        )
+    };
+    assert_eq!(with(SHARED), (SHARED, 1, SHARED));
+    assert_eq!(with(SHARED + 1), (0, 0, 0));
+}
+
+#[test]
+fn damaged_snapshots_are_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = open(directory.path());
+    let notes: Vec<Node> = (0..20).map(|number| note(number, "Harbour", "In Lisbon")).collect();
+    index.apply(5, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();
+    index.checkpoint().unwrap();
+    let path = directory.path().join("snapshot");
+    let whole = std::fs::read(&path).unwrap();
+    for damage in 0..200 {
+        let mut bytes = whole.clone();
+        let at = damage * whole.len() / 200;
+        if damage % 2 == 0 {
+            bytes[at] ^= 1 << (damage % 8)
+        } else {
+            bytes.truncate(at)
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let opened = open(directory.path());
+        assert_eq!((opened.applied(), opened.in_text("The Harbour").len()), (0, 0), "damage {damage}");
+    }
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(open(directory.path()).in_text("The Harbour").len(), 20);
+    index.reset().unwrap();
+    assert_eq!((index.applied(), open(directory.path()).applied()), (0, 0));
+}
+
+/// Prints what an index of many notes takes: `cargo test -p poc-memory --release --lib mentions::tests::cost --
+/// --ignored --nocapture`, with `POC_MEMORY_NOTES` for another number than 9,000.
+#[test]
+#[ignore = "a measurement"]
+fn cost() {
+    use std::time::Instant;
+    let many: u64 =
+        std::env::var("POC_MEMORY_NOTES").ok().and_then(|text| text.parse().ok()).unwrap_or(9_000);
+    // Words by Zipf's law, ninety in a body, three in a title.
+    let mut state = 7u64;
+    let mut below = |most: f64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64 / (1u64 << 53) as f64 * most.ln()).exp() as u64
+    };
+    let mut word = |first: bool| {
+        let number = below(400_000.0);
+        if first || number % 6 == 0 { format!("W{number:x}") } else { format!("w{number:x}") }
+    };
+    let notes: Vec<Delta> = (0..many)
+        .map(|number| {
+            let title: Vec<String> = (0..3).map(|at| word(at == 0)).collect();
+            let body: Vec<String> = (0..90).map(|_| word(false)).collect();
+            put(&note(number, &title.join(" "), &body.join(" ")))
+        })
+        .collect();
+    let index = open(Path::new("/nonexistent"));
+    let started = Instant::now();
+    notes.iter().for_each(|delta| index.apply(1, std::slice::from_ref(delta)).unwrap());
+    let taken = started.elapsed();
+    let started = Instant::now();
+    let bytes = snapshot::encode(&index.read().holdings).unwrap();
+    let (encoded, saved) = (started.elapsed(), bytes.len());
+    let started = Instant::now();
+    snapshot::decode(&bytes).unwrap();
+    let decoded = started.elapsed();
+    let ids: Vec<NodeId> = (0..many).map(|number| testing::node(number).id).collect();
+    let started = Instant::now();
+    let edges: usize = ids.iter().map(|id| index.from(*id).len()).sum();
+    let from = started.elapsed();
+    let asked = ids.len().min(9_000);
+    let started = Instant::now();
+    let back: usize = ids[..asked].iter().map(|id| index.to(*id).len()).sum();
+    let to = started.elapsed();
+    println!(
+        "{many} notes: {:.1} us an insert, {edges} mentions; from {:.1} us, to {:.1} us ({back}); saved {} bytes a note in {encoded:?}, read in {decoded:?}; in memory {} bytes a note",
+        taken.as_secs_f64() * 1e6 / many as f64,
+        from.as_secs_f64() * 1e6 / many as f64,
+        to.as_secs_f64() * 1e6 / asked as f64,
+        saved as u64 / many,
+        index.read().holdings.bytes() as u64 / many,
+    );
+}

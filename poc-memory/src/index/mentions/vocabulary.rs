@@ -1,0 +1,121 @@
+//! Words as numbers, and which bodies have them.
+
+use super::COMMON;
+use hashbrown::HashTable;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
+
+/// Every word that a body or a title has or had, numbered in the order they came in.
+#[derive(Clone, Default)]
+pub(super) struct Vocabulary {
+    numbers: HashTable<u32>,
+    text: String,
+    ends: Vec<u32>,
+    bodies: Vec<Bodies>,
+}
+
+/// The bodies that have a word.
+#[derive(Clone, Debug, Default)]
+struct Bodies {
+    count: u32,
+    /// Their slots, in order; empty when they were too many to be kept.
+    slots: Vec<u32>,
+}
+
+impl Bodies {
+    fn is_kept(&self) -> bool {
+        self.slots.len() == self.count as usize
+    }
+}
+
+impl Vocabulary {
+    /// The number of a word, if it has one.
+    pub(super) fn find(&self, word: &str) -> Option<u32> {
+        self.numbers.find(hash(word), |&number| self.word(number) == word).copied()
+    }
+
+    /// The number of a word, a new one when it has none.
+    pub(super) fn number(&mut self, word: &str) -> u32 {
+        if let Some(number) = self.find(word) {
+            return number;
+        }
+        let number = self.ends.len() as u32;
+        self.text.push_str(word);
+        self.ends.push(self.text.len() as u32);
+        self.bodies.push(Bodies::default());
+        let Vocabulary { numbers, text, ends, .. } = self;
+        numbers.insert_unique(hash(word), number, |&number| hash(word_in(text, ends, number)));
+        number
+    }
+
+    /// Bytes in memory.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        let slots: usize = self.bodies.iter().map(|bodies| bodies.slots.capacity() * 4).sum();
+        slots + self.bodies.len() * (size_of::<Bodies>() + 4 + 5) + self.text.len()
+    }
+
+    /// The word with a number.
+    pub(super) fn word(&self, number: u32) -> &str {
+        word_in(&self.text, &self.ends, number)
+    }
+
+    /// How many words there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// How many bodies have a word.
+    pub(super) fn count(&self, number: u32) -> usize {
+        self.bodies.get(number as usize).map_or(0, |bodies| bodies.count as usize)
+    }
+
+    /// The slots of the bodies that have a word that is not common, in order.
+    pub(super) fn bodies(&self, number: u32) -> &[u32] {
+        self.bodies.get(number as usize).map(|bodies| bodies.slots.as_slice()).unwrap_or_default()
+    }
+
+    /// Notes that a body has a word that it did not have.
+    pub(super) fn hold(&mut self, number: u32, slot: u32) {
+        let Some(bodies) = self.bodies.get_mut(number as usize) else { return };
+        if bodies.is_kept() {
+            let at = bodies.slots.partition_point(|other| *other < slot);
+            bodies.slots.insert(at, slot);
+        }
+        bodies.count += 1;
+        // Well above, so that a word near the border is not dropped and looked up in turns.
+        if bodies.count as usize > 2 * COMMON {
+            bodies.slots = Vec::new();
+        }
+    }
+
+    /// Notes that a body has a word no more. Whether the word is not common any more and the bodies that
+    /// have it are not known: then [`Vocabulary::restore`] is to be told them.
+    pub(super) fn release(&mut self, number: u32, slot: u32) -> bool {
+        let Some(bodies) = self.bodies.get_mut(number as usize) else { return false };
+        if bodies.is_kept()
+            && let Ok(at) = bodies.slots.binary_search(&slot)
+        {
+            bodies.slots.remove(at);
+        }
+        bodies.count = bodies.count.saturating_sub(1);
+        bodies.count as usize <= COMMON && !bodies.is_kept()
+    }
+
+    /// The bodies that have a word, in order.
+    pub(super) fn restore(&mut self, number: u32, slots: Vec<u32>) {
+        if let Some(bodies) = self.bodies.get_mut(number as usize) {
+            *bodies = Bodies { count: slots.len() as u32, slots };
+        }
+    }
+}
+
+fn word_in<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {
+    let end = |place: Option<u32>| place.and_then(|place| ends.get(place as usize)).copied().unwrap_or(0);
+    let (start, end) = (end(number.checked_sub(1)), end(Some(number)));
+    text.get(start as usize..end as usize).unwrap_or_default()
+}
+
+fn hash(word: &str) -> u64 {
+    FxBuildHasher.hash_one(word)
+}

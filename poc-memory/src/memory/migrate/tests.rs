@@ -1,0 +1,114 @@
+use super::*;
+use crate::chance::SeededChance;
+use crate::config::Config;
+use crate::error::Error;
+use crate::memory::insert;
+use crate::memory::testing::draft;
+use crate::paths::Paths;
+use crate::time::{ManualClock, Timestamp};
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// Opens the memory in a folder with `hash` of so many dimensions.
+fn open(folder: &tempfile::TempDir, dimensions: usize) -> Memory {
+    let mut config = Config::defaults().unwrap();
+    (config.embedder.kind, config.embedder.dimensions) = ("hash".into(), dimensions);
+    let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
+    let chance = Arc::new(SeededChance::new(dimensions as u64));
+    Memory::open(Paths::in_folder(folder.path()), config, clock, chance).unwrap()
+}
+
+fn note(memory: &Memory, body: &str) -> NodeId {
+    insert::insert(memory, draft(body), memory.cause("manual", "insert")).unwrap().id
+}
+
+fn nearest(memory: &Memory, text: &str) -> Vec<NodeId> {
+    let vector = memory.embedder.embed_one(text).unwrap();
+    memory.vectors.search(&vector, 1, &|_| true).unwrap().into_iter().map(|hit| hit.id).collect()
+}
+
+fn run(memory: &Memory) -> Option<Migrated> {
+    migrate(memory, "manual", &Watch { progress: &|_, _| {}, go_on: &|| Ok(()) }).unwrap()
+}
+
+#[test]
+fn the_old_vectors_serve_until_all_are_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let ids: Vec<NodeId> =
+        (0..100).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
+    assert_eq!(run(&memory), None);
+    drop(memory);
+
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "tree7 lake7")), ("hash-64-1", vec![ids[7]]));
+    // Stopped in between.
+    let left = Cell::new(2);
+    let go_on = || match left.replace(left.get() - 1) {
+        0 => Err(Error::unavailable("stopped")),
+        _ => Ok(()),
+    };
+    assert!(migrate(&memory, "manual", &Watch { progress: &|_, _| {}, go_on: &go_on }).is_err());
+    drop(memory);
+
+    let memory = open(&folder, 128);
+    assert_eq!(memory.embedder.name(), "hash-64-1");
+    // A text that changes takes the new vectors of the old text along.
+    let changed = Draft::of(&memory, ids[0]);
+    insert::insert(&memory, changed, memory.cause("manual", "insert")).unwrap();
+    let done = run(&memory).unwrap();
+    assert_eq!((done.had, done.notes), (2 * CHUNK as u64 - 1, 100 - (2 * CHUNK as u64 - 1)));
+    // Written after the migration and before the store is opened anew.
+    let late = note(&memory, "a heron stands in the reeds");
+    assert_eq!(nearest(&memory, "heron reeds"), [late]);
+    drop(memory);
+
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), run(&memory)), ("hash-128-1", None));
+    assert_eq!(nearest(&memory, "tree7 lake7"), [ids[7]]);
+    assert_eq!(nearest(&memory, "heron reeds"), [late]);
+    assert_eq!(nearest(&memory, "a fish in the harbour"), [ids[0]]);
+    assert_eq!(memory.vectors.of(late)[0].1.len(), 128);
+}
+
+/// The changed text of a note.
+struct Draft;
+impl Draft {
+    fn of(memory: &Memory, id: NodeId) -> crate::memory::Draft {
+        let key = Some(memory.store.node(id).unwrap().unwrap().key);
+        crate::memory::Draft { key, update: true, ..draft("a fish in the harbour") }
+    }
+}
+
+#[test]
+fn a_store_from_before_is_known_by_its_vectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let id = note(&memory, "a fish in the harbour");
+    drop(memory);
+    let file = Paths::in_folder(folder.path()).store().join("embedder.json");
+    std::fs::remove_file(&file).unwrap();
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "fish")), ("hash-64-1", vec![id]));
+    assert!(memory.wanted_embedder.is_some() && file.exists());
+}
+
+#[test]
+fn an_embedder_that_is_gone_leaves_the_rest_usable() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let id = note(&memory, "a fish in the harbour");
+    drop(memory);
+    let store = Paths::in_folder(folder.path()).store();
+    let record = embedder::read(&store).unwrap().unwrap();
+    let settings =
+        config::Embedder { kind: "static".into(), model: "/nowhere".into(), ..record.settings.clone() };
+    embedder::write(&store, &Record { settings, ..record }).unwrap();
+    let memory = open(&folder, 128);
+    let error = memory.embedder.embed_one("fish").unwrap_err();
+    insta::assert_snapshot!(error, @"`embedder`: the vectors of this store were made by `hash-64-1`, which the settings no longer describe");
+    assert_eq!(memory.store.node(id).unwrap().unwrap().body, "a fish in the harbour");
+    assert_eq!(run(&memory).unwrap().notes, 1);
+    drop(memory);
+    assert_eq!(nearest(&open(&folder, 128), "fish"), [id]);
+}

@@ -1,0 +1,104 @@
+//! What a score gives on along the structure of the notes, one step: to what a good note mentions, to
+//! what mentions it, and to what stands beside it in a session.
+//!
+//! One step alone: each further one brings more that has nothing to do with the question than that has.
+//! Of several notes that mention one the best counts, not their sum, so that what is mentioned
+//! everywhere does not come up everywhere.
+
+/// What each way is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weights {
+    /// To a note whose title a good note mentions.
+    pub mentioned: f64,
+    /// To a note that mentions a good note's title.
+    pub mentioning: f64,
+    /// To the note before and the note after.
+    pub beside: f64,
+    /// To those one further away.
+    pub further: f64,
+}
+
+/// What comes to a note.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Inflow {
+    // The best of the notes that mention it, and of those it mentions.
+    mentioned_by: f64,
+    mentions: f64,
+    // Sums over the notes beside it.
+    beside: f64,
+    further: f64,
+}
+
+impl Inflow {
+    /// A note that is worth `score` mentions this one.
+    pub fn mentioned_by(&mut self, score: f64) {
+        self.mentioned_by = self.mentioned_by.max(score);
+    }
+
+    /// This note mentions one that is worth `score`.
+    pub fn mentions(&mut self, score: f64) {
+        self.mentions = self.mentions.max(score);
+    }
+
+    /// The note before or after it is worth `score`.
+    pub fn beside(&mut self, score: f64) {
+        self.beside += score.max(0.0);
+    }
+
+    /// The note two before or two after it is worth `score`.
+    pub fn further(&mut self, score: f64) {
+        self.further += score.max(0.0);
+    }
+
+    /// Share of the mentions: the better of the two ways.
+    pub fn by_mention(&self, weights: Weights) -> f64 {
+        (weights.mentioned * self.mentioned_by).max(weights.mentioning * self.mentions)
+    }
+
+    /// Share of the order.
+    pub fn by_order(&self, weights: Weights) -> f64 {
+        weights.beside * self.beside + weights.further * self.further
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WEIGHTS: Weights = Weights { mentioned: 0.35, mentioning: 0.30, beside: 0.30, further: 0.15 };
+
+    #[test]
+    fn by_hand() {
+        let mut inflow = Inflow::default();
+        inflow.mentioned_by(10.0);
+        inflow.mentioned_by(4.0);
+        inflow.mentions(20.0);
+        assert_eq!(inflow.by_mention(WEIGHTS), 6.0);
+        inflow.beside(10.0);
+        inflow.beside(2.0);
+        inflow.further(4.0);
+        inflow.further(-4.0);
+        assert!((inflow.by_order(WEIGHTS) - 4.2).abs() < 1e-12);
+    }
+
+    proptest! {
+        /// Nothing takes anything away, the order in which it comes plays no part, and one note gives a
+        /// note on to another less than it is worth itself.
+        #[test]
+        fn it_only_adds(scores in proptest::collection::vec(-5.0f64..20.0, 0..8)) {
+            let of = |scores: &[f64]| {
+                let mut inflow = Inflow::default();
+                scores.iter().for_each(|&score| inflow.mentioned_by(score));
+                scores.iter().for_each(|&score| inflow.mentions(score));
+                inflow
+            };
+            let mut backwards = scores.clone();
+            backwards.reverse();
+            let share = of(&scores).by_mention(WEIGHTS);
+            prop_assert_eq!(share, of(&backwards).by_mention(WEIGHTS));
+            let best = scores.iter().fold(0.0f64, |best, score| best.max(*score));
+            prop_assert!(share >= 0.0 && share <= best);
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Normalised discounted cumulative gain (Järvelin and Kekäläinen 2002): how near a ranking comes to
+//! the best order there could be.
+
+/// `DCG(gains) / DCG(ideal)` over the first `depth` hits, 0 to 1, with `DCG = Σ gain / log2(rank + 1)`
+/// and ranks from 1. `gains` are the worths of the hits, best hit first, 0 for one that is not
+/// relevant; `ideal` are those of everything that is relevant, in any order. 0 when nothing is.
+pub fn ndcg(gains: &[f64], ideal: &[f64], depth: usize) -> f64 {
+    let mut best = ideal.to_vec();
+    best.sort_by(|a, b| b.total_cmp(a));
+    let most = dcg(&best, depth);
+    if most > 0.0 { dcg(gains, depth) / most } else { 0.0 }
+}
+
+fn dcg(gains: &[f64], depth: usize) -> f64 {
+    (2u32..).zip(gains.iter().take(depth)).map(|(place, gain)| gain / f64::from(place).log2()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn by_hand() {
+        // The second of two relevant ones first, the other third.
+        let expected = (1.0 + 0.5) / (1.0 + 1.0 / 3f64.log2());
+        assert!((ndcg(&[1.0, 0.0, 1.0], &[1.0, 1.0], 10) - expected).abs() < 1e-12);
+        assert_eq!(ndcg(&[0.0, 0.0, 1.0], &[1.0], 2), 0.0);
+        assert_eq!(ndcg(&[0.0, 0.0, 1.0], &[1.0], 3), 0.5);
+        assert_eq!(ndcg(&[], &[1.0], 10), 0.0);
+        assert_eq!(ndcg(&[], &[], 10), 0.0);
+    }
+
+    proptest! {
+        /// The ideal order is worth 1 and no order is worth more.
+        #[test]
+        fn the_ideal_order_is_worth_one(gains in proptest::collection::vec(0u8..4, 1..20), depth in 1usize..25) {
+            let gains: Vec<f64> = gains.into_iter().map(f64::from).collect();
+            let mut ideal = gains.clone();
+            ideal.sort_by(|a, b| b.total_cmp(a));
+            let any = gains.iter().any(|gain| *gain > 0.0);
+            prop_assert_eq!(ndcg(&ideal, &gains, depth), f64::from(u8::from(any)));
+            prop_assert!((0.0..=1.0 + 1e-12).contains(&ndcg(&gains, &gains, depth)));
+        }
+
+        /// A relevant hit that changes places with a worse one above it makes the order better.
+        #[test]
+        fn a_better_hit_further_up_is_worth_more(gains in proptest::collection::vec(0u8..4, 2..20), a: prop::sample::Index, b: prop::sample::Index) {
+            let gains: Vec<f64> = gains.into_iter().map(f64::from).collect();
+            let (a, b) = (a.index(gains.len()), b.index(gains.len()));
+            let (above, below) = (a.min(b), a.max(b));
+            prop_assume!(gains[below] > gains[above]);
+            let mut better = gains.clone();
+            better.swap(above, below);
+            prop_assert!(ndcg(&better, &gains, 20) > ndcg(&gains, &gains, 20));
+        }
+    }
+}

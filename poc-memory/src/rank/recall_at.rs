@@ -1,0 +1,37 @@
+//! Recall at a depth: how much of what is relevant stands among the first hits.
+
+/// The share of all `relevant` documents that the first `depth` hits have, 0 to 1. `gains` are the
+/// worths of the hits, best hit first; 0 is a hit that is not relevant. 0 when nothing is relevant.
+pub fn recall_at(gains: &[f64], relevant: usize, depth: usize) -> f64 {
+    let found = gains.iter().take(depth).filter(|gain| **gain > 0.0).count();
+    if relevant == 0 { 0.0 } else { found as f64 / relevant as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn by_hand() {
+        assert_eq!(recall_at(&[0.0, 1.0, 0.0, 2.0], 4, 3), 0.25);
+        assert_eq!(recall_at(&[0.0, 1.0, 0.0, 2.0], 4, 10), 0.5);
+        assert_eq!(recall_at(&[], 4, 10), 0.0);
+        assert_eq!(recall_at(&[], 0, 10), 0.0);
+    }
+
+    proptest! {
+        /// Whoever looks deeper finds no less, and never more than there is.
+        #[test]
+        fn it_grows_with_depth_up_to_one(hits in proptest::collection::vec(0u8..3, 0..30), missed in 0usize..5) {
+            let gains: Vec<f64> = hits.iter().map(|&gain| f64::from(gain)).collect();
+            let relevant = gains.iter().filter(|gain| **gain > 0.0).count() + missed;
+            let at: Vec<f64> = (0..32).map(|depth| recall_at(&gains, relevant, depth)).collect();
+            prop_assert!(at.windows(2).all(|pair| pair[0] <= pair[1]));
+            prop_assert!(at.iter().all(|recall| (0.0..=1.0).contains(recall)));
+            if missed == 0 && relevant > 0 {
+                prop_assert_eq!(recall_at(&gains, relevant, gains.len()), 1.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Names are found by their exact spelling, whatever looks like them.
+
+use super::{World, note, numbers};
+use crate::graph::Node;
+
+/// A hundred names of each kind, the second half of which look like the first.
+fn names() -> Vec<(&'static str, String, String)> {
+    let mut names = Vec::new();
+    for at in 0..25u32 {
+        let (ticket, error, hash) = (90_000 + at * 37, 1000 + at * 13, 0x3f9a_c000u32 + at * 7919);
+        let file = ["store", "codec", "frame", "query", "index"][at as usize % 5];
+        let verb = ["open", "parse", "merge", "flush", "split"][at as usize / 5];
+        names.push(("ticket", format!("INC-{ticket}"), format!("INC-{}", ticket + 1)));
+        names.push(("error", format!("E{error}"), format!("E{}", error + 1)));
+        names.push(("hash", format!("{hash:08x}a7"), format!("{hash:08x}a8")));
+        names.push(("file", format!("src/{file}/{verb}.rs"), format!("src/{file}/{verb}_test.rs")));
+        names.push(("symbol", format!("{file}_{verb}_all"), format!("{file}_{verb}_any")));
+        let hump = format!("{verb}{}{}", file[..1].to_uppercase(), &file[1..]);
+        names.push(("symbol", format!("{hump}Fast"), format!("{hump}Slow")));
+        names.push(("date", format!("2026-03-{:02}", at + 1), format!("2026-04-{:02}", at + 1)));
+    }
+    names
+}
+
+const PROSE: [&str; 5] = [
+    "came up again when the queue was drained before the writers were done",
+    "was looked at by the whole team and nobody knew why it had been there",
+    "is described in the handover of last week together with its cause",
+    "breaks the nightly build whenever the cache is cold and the disk is slow",
+    "should be mentioned to whoever is on call, together with the workaround",
+];
+
+/// Notes about a name each, in title or text, half of them about one that looks like another's.
+fn notes(kinds: &[&str]) -> (Vec<Node>, Vec<(String, u64)>) {
+    let (mut notes, mut probes) = (Vec::new(), Vec::new());
+    for (at, (kind, name, alike)) in names().into_iter().enumerate() {
+        if !kinds.contains(&kind) {
+            continue;
+        }
+        let prose = PROSE[at % PROSE.len()];
+        for (which, name) in [name, alike].into_iter().enumerate() {
+            let number = notes.len() as u64;
+            probes.push((name.clone(), number));
+            notes.push(if (at + which) % 2 == 0 {
+                note(number, &format!("About {name}"), &format!("It {prose}."))
+            } else {
+                note(number, &format!("Note {number}"), &format!("We saw that {name} {prose}."))
+            });
+        }
+    }
+    (notes, probes)
+}
+
+#[test]
+fn a_bare_name_finds_its_note_first() {
+    for kinds in
+        [&["ticket", "error"][..], &["file", "symbol"], &["hash", "date"], &["symbol", "ticket", "file"]]
+    {
+        let (notes, probes) = notes(kinds);
+        let world = World::of(&notes, &[]);
+        for (probe, expected) in &probes {
+            let found = world.find(probe, 5);
+            assert_eq!(numbers(&found)[0], *expected, "{probe} of {}", probes.len());
+            // Also within a question.
+            let found = world.find(&format!("what do we know about {probe}?"), 5);
+            assert_eq!(numbers(&found)[0], *expected, "{probe}");
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_name_are_found_as_well() {
+    let (notes, probes) = notes(&["symbol"]);
+    let world = World::of(&notes, &[]);
+    let (symbol, at) = probes.iter().find(|(name, _)| name == "store_parse_all").unwrap();
+    let found = world.find(&symbol.replace('_', " "), 8);
+    assert!(numbers(&found).contains(at), "{found:?}");
+}
