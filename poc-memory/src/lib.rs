@@ -18,6 +18,7 @@ pub mod paths;
 pub mod query;
 pub mod rank;
 pub mod retrieve;
+pub mod server;
 pub mod similar;
 pub mod store;
 pub mod time;

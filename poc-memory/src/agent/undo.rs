@@ -46,7 +46,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<Item>> {
             let meant = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
             let is_meant = |_: &u64| meant && action.state == ActionState::Applied;
             let Some(seq) = action.seq.filter(is_meant) else { continue };
-            let refused = restore(tx, writes(&txns, seq, action.writes), &memory.config)?;
+            let refused = restore(memory, tx, writes(&txns, seq, action.writes))?;
             if refused.is_none() {
                 action.state = ActionState::Undone;
             }

@@ -4,8 +4,8 @@ use super::Embedder;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::rank::cosine::normalize;
+use crate::server::{self, Unfit};
 use reqwest::blocking::{Client, Response};
-use reqwest::redirect::Policy;
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde_json::json;
@@ -59,16 +59,16 @@ impl HttpEmbedder {
         let wrong = |message: String, hint: &str, field: &str| {
             Error::config(message).hint(hint).field(format!("embedder.{field}"))
         };
-        let base = Url::parse(&config.url).ok();
-        let base = base.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        let Some(mut address) = base else {
-            let hint = "give one such as `http://127.0.0.1:11434/v1`";
-            return Err(wrong(format!("`{}` is not an address", config.url), hint, "url"));
-        };
-        if !address.username().is_empty() || address.password().is_some() {
-            let hint = "a key belongs into the variable named by `key-env`";
-            return Err(wrong("the address holds a user or a password".into(), hint, "url"));
-        }
+        let base = server::address(&config.url).map_err(|unfit| match unfit {
+            Unfit::NoAddress => {
+                let hint = "give one such as `http://127.0.0.1:11434/v1`";
+                wrong(format!("`{}` is not an address", config.url), hint, "url")
+            }
+            Unfit::Secret => {
+                let hint = "a key belongs into the variable named by `key-env`";
+                wrong("the address holds a user or a password".into(), hint, "url")
+            }
+        })?;
         if config.model.is_empty() {
             let hint = "give one such as `nomic-embed-text`";
             return Err(wrong("the server is to be asked for no model".into(), hint, "model"));
@@ -83,23 +83,13 @@ impl HttpEmbedder {
                 )
             })?),
         };
-        address.set_path(&format!("{}/embeddings", address.path().trim_end_matches('/')));
+        let address = server::below(&base, "embeddings");
         let name = format!("http-{}-{}", config.dimensions, config.model);
         Ok(HttpEmbedder { name, model: config.model.clone(), address, key, dimensions: config.dimensions })
     }
 
     fn client(&self) -> Result<Client> {
-        // A redirect could carry the key and the notes to a host nobody named.
-        let client = Client::builder()
-            .user_agent(concat!("poc-memory/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
-            .timeout(TIMEOUT)
-            .redirect(Policy::none());
-        let host = self.address.host_str().unwrap_or_default().trim_matches(['[', ']']);
-        let is_here = host == "localhost"
-            || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-        // A proxy from the environment is for the world outside.
-        let client = if is_here { client.no_proxy() } else { client };
+        let client = server::client(&self.address).connect_timeout(CONNECT).timeout(TIMEOUT);
         client.build().map_err(|error| Error::internal(format!("no HTTP client can be made: {error}")))
     }
 

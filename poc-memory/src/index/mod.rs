@@ -1,6 +1,7 @@
 //! Indexes derived from the log: text, vectors and mentions.
 
 mod gate;
+mod kept;
 mod mentions;
 mod passages;
 pub mod structure;

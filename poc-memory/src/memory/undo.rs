@@ -39,12 +39,13 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Item> {
         ))
         .hint("only changes of notes can be undone"));
     }
-    if txn.writes.iter().all(|write| stays(write.table)) {
+    // Vectors alone are those of a migration: what they stand for is as it was.
+    if txn.writes.iter().all(|write| stays(write.table) || write.table == Table::Vectors) {
         return Err(Error::conflict(format!("change {seq}, a `{}`, changed no note", txn.cause.op)));
     }
     let summary = history::in_words(memory, &txn)?;
     let cause = memory.cause("manual", "undo");
-    let refused = memory.store.transact(cause, |tx| restore(tx, &txn.writes, &memory.config))?.value;
+    let refused = memory.store.transact(cause, |tx| restore(memory, tx, &txn.writes))?.value;
     Ok(Item { summary, refused })
 }
 
@@ -81,7 +82,7 @@ fn stays(table: Table) -> bool {
 }
 
 /// Puts records back to what they were before, all or none. Returns why not.
-pub(crate) fn restore(tx: &mut Tx<'_>, writes: &[Write], config: &Config) -> Result<Option<String>> {
+pub(crate) fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     let own = || writes.iter().filter(|write| !stays(write.table));
     let mut used = Vec::new();
     for write in own() {
@@ -89,12 +90,13 @@ pub(crate) fn restore(tx: &mut Tx<'_>, writes: &[Write], config: &Config) -> Res
         if is_as_left(write, now.as_deref())? {
             continue;
         }
-        match taken_back(tx, write, now.as_deref(), config)? {
+        match taken_back(tx, write, now.as_deref(), &memory.config)? {
             Some(activity) => used.push(activity),
             None => return Ok(Some(format!("{} changed since", record(tx, write)?))),
         }
     }
-    for why in [said_again(tx, writes)?, out_of_place(tx, writes)?] {
+    let embedder = memory.embedder.name();
+    for why in [said_again(tx, writes)?, out_of_place(tx, writes)?, embedded_anew(writes, embedder)?] {
         if why.is_some() {
             return Ok(why);
         }
@@ -229,6 +231,30 @@ fn out_of_place(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
             return Ok(Some(format!(
                 "`{}`, which took its place, is {} by now",
                 successor.key, successor.state
+            )));
+        }
+    }
+    Ok(None)
+}
+
+/// Why a text cannot come back: what was written held its vectors of another embedder than the one in use
+/// since.
+fn embedded_anew(writes: &[Write], embedder: &str) -> Result<Option<String>> {
+    for write in writes.iter().filter(|write| write.table == Table::Nodes) {
+        let Some(before) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
+        let after = write.after.as_deref().map(Node::decode).transpose()?;
+        if after.is_some_and(|after| after.content_hash == before.content_hash) {
+            continue;
+        }
+        let mut makers = writes
+            .iter()
+            .filter(|vector| vector.before.is_some() && vector.node_id() == Some(before.id))
+            .filter_map(Write::embedder)
+            .peekable();
+        if makers.peek().is_some() && makers.all(|maker| maker != embedder.as_bytes()) {
+            let Node { key, .. } = before;
+            return Ok(Some(format!(
+                "the text of `{key}` has no vectors of `{embedder}`, the embedder by now"
             )));
         }
     }

@@ -1,7 +1,7 @@
 //! A transaction as a value: what the log holds.
 
-use super::Table;
 use super::log::MAX_RECORD;
+use super::{Table, keys};
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, RunId, Tenant};
 use crate::time::Timestamp;
@@ -50,6 +50,12 @@ impl Write {
     /// The id its key begins with, where the table's keys begin with one.
     pub fn node_id(&self) -> Option<NodeId> {
         Some(NodeId::from_bytes(*self.key.first_chunk()?))
+    }
+
+    /// The embedder that made the vector it is about, where it is about one.
+    pub fn embedder(&self) -> Option<&[u8]> {
+        let key = keys::read_vector(&self.key).ok().filter(|_| self.table == Table::Vectors)?;
+        Some(key.2)
     }
 }
 

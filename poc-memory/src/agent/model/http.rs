@@ -12,6 +12,7 @@ pub(super) use quiet::Quiet;
 use super::key::Key;
 use super::{CallError, Request, Stop};
 use crate::config::{Calls, Provider};
+use crate::server::{self, Unfit};
 use crate::time::Span;
 use exchange::{Answer, Broken, exchange};
 use failure::Trouble;
@@ -73,17 +74,14 @@ impl Http {
         let Some(address) = provider.base_url.as_deref() else {
             return Err(format!("put `providers.{name}.base-url = \"http://…\"` into config.toml"));
         };
-        let base = Url::parse(address)
-            .ok()
-            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-            .ok_or_else(|| {
+        let base = server::address(address).map_err(|unfit| match unfit {
+            Unfit::NoAddress => {
                 format!("`providers.{name}.base-url` is not an address such as `http://127.0.0.1:11434/v1`")
-            })?;
-        if !base.username().is_empty() || base.password().is_some() {
-            return Err(format!(
+            }
+            Unfit::Secret => format!(
                 "take user and password out of `providers.{name}.base-url`; a key belongs into the variable named by `key-env`"
-            ));
-        }
+            ),
+        })?;
         let wait = |delay, stop: &Stop| stop.wait(delay, || None::<()>) == super::stop::Waited::TimedOut;
         let (provider, calls, quiet) = (name.to_owned(), calls.clone(), Quiet::default());
         Ok(Http { provider, key, base, calls, wait: Box::new(wait), quiet })
@@ -96,9 +94,7 @@ impl Http {
 
     /// The address of `path` under the base.
     pub(super) fn url(&self, path: &str) -> Url {
-        let mut url = self.base.clone();
-        url.set_path(&format!("{}/{path}", self.base.path().trim_end_matches('/')));
-        url
+        server::below(&self.base, path)
     }
 
     /// The address of `path` under the base without the part that it may end with.

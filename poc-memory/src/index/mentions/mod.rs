@@ -26,13 +26,11 @@ mod words;
 
 use crate::error::Result;
 use crate::graph::{Delta, NodeId};
-use crate::index::gate::Gate;
+use crate::index::kept::Kept;
 use crate::index::tenants::Index;
-use crate::store::sealed::{self, Fingerprint};
+use crate::store::sealed::Fingerprint;
 use holdings::Holdings;
-use parking_lot::{RwLock, RwLockReadGuard};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::Path;
 use words::Folded;
 
 /// Bodies that may have the rarest word of a title.
@@ -42,22 +40,7 @@ const COMMON: usize = 2_048;
 const SHARED: usize = 64;
 
 /// The mentions among live notes.
-pub struct MentionIndex {
-    // A fork has none: it is never saved.
-    file: Option<PathBuf>,
-    state: RwLock<State>,
-    gate: Gate,
-    // `State::changes` as of the saved snapshot.
-    saved: AtomicU64,
-}
-
-#[derive(Default)]
-struct State {
-    holdings: Holdings,
-    applied: u64,
-    // Counts what was taken in since the index was opened.
-    changes: u64,
-}
+pub struct MentionIndex(Kept<Holdings>);
 
 /// What a delta means here.
 enum Change {
@@ -69,80 +52,52 @@ impl MentionIndex {
     /// The index whose snapshot is in a directory. Nothing is read before [`Index::load`], and whoever
     /// asks waits for [`Index::release`].
     pub fn closed(directory: &Path) -> MentionIndex {
-        MentionIndex {
-            file: Some(directory.join("snapshot")),
-            state: RwLock::default(),
-            gate: Gate::default(),
-            saved: AtomicU64::new(0),
-        }
+        // Other words, or another way of folding them, are another revision.
+        MentionIndex(Kept::closed(directory, Fingerprint::of("mention index 1, words 1")))
     }
 
     /// A copy in memory alone, as it is now, which goes its own way.
     pub fn fork(&self) -> MentionIndex {
-        let state = {
-            let state = self.read();
-            State { holdings: state.holdings.clone(), applied: state.applied, changes: 0 }
-        };
-        let gate = Gate::default();
-        gate.open();
-        MentionIndex { file: None, state: RwLock::new(state), gate, saved: AtomicU64::new(0) }
+        MentionIndex(self.0.fork())
     }
 
     /// The notes that a note mentions, by id; none when it is not there.
     pub fn from(&self, id: NodeId) -> Vec<NodeId> {
-        self.read().holdings.from(id)
+        self.0.read().from(id)
     }
 
     /// The notes that mention a note, by id; none when it is not there.
     pub fn to(&self, id: NodeId) -> Vec<NodeId> {
-        self.read().holdings.to(id)
+        self.0.read().to(id)
     }
 
     /// The notes whose title stands in a text, by id.
     pub fn in_text(&self, text: &str) -> Vec<NodeId> {
-        self.read().holdings.in_text(&Folded::of(text))
+        self.0.read().in_text(&Folded::of(text))
     }
-
-    /// The state, once readers may see it.
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.gate.pass();
-        self.state.read()
-    }
-}
-
-fn fingerprint() -> Fingerprint {
-    // Other words, or another way of folding them, are another revision.
-    Fingerprint::of("mention index 1, words 1")
 }
 
 impl Index for MentionIndex {
     const NAME: &'static str = "mentions";
 
     fn another(&self, directory: &Path) -> MentionIndex {
-        MentionIndex::closed(directory)
+        MentionIndex(self.0.another(directory))
     }
 
     fn load(&self) -> bool {
-        let saved = self.file.as_ref().and_then(|file| sealed::read(file, fingerprint()));
-        let state = saved.and_then(|(applied, bytes)| {
-            Some(State { holdings: snapshot::decode(&bytes)?, applied, changes: 0 })
-        });
-        state.map(|state| *self.state.write() = state).is_some()
+        self.0.load(snapshot::decode)
     }
 
     fn release(&self) {
-        self.gate.open();
+        self.0.release();
     }
 
     fn applied(&self) -> u64 {
-        self.state.read().applied
+        self.0.applied()
     }
 
     fn reset(&self) -> Result<()> {
-        self.file.as_deref().map_or(Ok(()), sealed::remove)?;
-        let mut state = self.state.write();
-        *state = State { changes: state.changes + 1, ..State::default() };
-        Ok(())
+        self.0.reset()
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
@@ -160,29 +115,18 @@ impl Index for MentionIndex {
                 _ => None,
             })
             .collect();
-        let mut state = self.state.write();
-        for change in changes {
-            match change {
-                Change::Put { id, title, body } => state.holdings.put(id, &title, &body),
-                Change::Remove(id) => state.holdings.remove(id),
+        self.0.apply(seq, |holdings| {
+            for change in changes {
+                match change {
+                    Change::Put { id, title, body } => holdings.put(id, &title, &body),
+                    Change::Remove(id) => holdings.remove(id),
+                }
             }
-        }
-        state.applied = state.applied.max(seq);
-        state.changes += 1;
+        });
         Ok(())
     }
 
     fn checkpoint(&self) -> Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
-        let (bytes, applied, changes) = {
-            let state = self.state.read();
-            if state.changes == self.saved.load(Ordering::Acquire) {
-                return Ok(());
-            }
-            (snapshot::encode(&state.holdings)?, state.applied, state.changes)
-        };
-        sealed::write(file, fingerprint(), applied, &[&bytes])?;
-        self.saved.store(changes, Ordering::Release);
-        Ok(())
+        self.0.checkpoint(snapshot::encode)
     }
 }

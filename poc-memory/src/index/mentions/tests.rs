@@ -249,7 +249,7 @@ fn cost() {
     notes.iter().for_each(|delta| index.apply(1, std::slice::from_ref(delta)).unwrap());
     let taken = started.elapsed();
     let started = Instant::now();
-    let bytes = snapshot::encode(&index.read().holdings).unwrap();
+    let bytes = snapshot::encode(&index.0.read()).unwrap();
     let (encoded, saved) = (started.elapsed(), bytes.len());
     let started = Instant::now();
     snapshot::decode(&bytes).unwrap();
@@ -268,6 +268,6 @@ fn cost() {
         from.as_secs_f64() * 1e6 / many as f64,
         to.as_secs_f64() * 1e6 / asked as f64,
         saved as u64 / many,
-        index.read().holdings.bytes() as u64 / many,
+        index.0.read().bytes() as u64 / many,
     );
 }

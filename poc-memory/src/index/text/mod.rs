@@ -12,15 +12,13 @@ mod tokens;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Delta, NodeId};
-use crate::index::gate::Gate;
+use crate::index::kept::Kept;
 use crate::index::tenants::Index;
-use crate::store::sealed::{self, Fingerprint};
-use parking_lot::{RwLock, RwLockReadGuard};
+use crate::store::sealed::Fingerprint;
 use postings::{Parameters, Postings, Scope};
 pub use scores::TextScores;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tokens::Tokenizer;
 
 /// Which text of a node.
@@ -43,23 +41,9 @@ pub struct TextHit {
 
 /// The text index of live nodes.
 pub struct TextIndex {
-    // A fork has none: it is never saved.
-    file: Option<PathBuf>,
-    fingerprint: Fingerprint,
+    kept: Kept<Postings>,
     tokenizer: Arc<Tokenizer>,
     parameters: Parameters,
-    state: RwLock<State>,
-    gate: Gate,
-    // `State::changes` as of the saved snapshot.
-    saved: AtomicU64,
-}
-
-#[derive(Default)]
-struct State {
-    postings: Postings,
-    applied: u64,
-    // Counts what was taken in since the index was opened.
-    changes: u64,
 }
 
 /// What a delta means here.
@@ -83,30 +67,19 @@ impl TextIndex {
     pub fn closed(directory: &Path, config: &config::Text) -> Result<TextIndex> {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
-        let file = snapshot_in(directory);
         // Another token chain gives other terms: count its revision up when it changes.
         let fingerprint = Fingerprint::of(&format!("text index 2, tokens 1, {}", config.language));
-        let (state, gate, saved) = Default::default();
-        Ok(TextIndex { file: Some(file), fingerprint, tokenizer, parameters, state, gate, saved })
+        Ok(TextIndex { kept: Kept::closed(directory, fingerprint), tokenizer, parameters })
     }
 
     /// A copy in memory alone, as it is now, which goes its own way.
     pub fn fork(&self) -> TextIndex {
-        let state = {
-            let state = self.read();
-            State { postings: state.postings.clone(), applied: state.applied, changes: 0 }
-        };
-        let gate = Gate::default();
-        gate.open();
-        TextIndex {
-            file: None,
-            fingerprint: self.fingerprint,
-            tokenizer: self.tokenizer.clone(),
-            parameters: self.parameters,
-            state: RwLock::new(state),
-            gate,
-            saved: AtomicU64::new(0),
-        }
+        self.with(self.kept.fork())
+    }
+
+    /// The same token chain and parameters over other content.
+    fn with(&self, kept: Kept<Postings>) -> TextIndex {
+        TextIndex { kept, tokenizer: self.tokenizer.clone(), parameters: self.parameters }
     }
 
     /// The best matches of any of the query's terms in one field among the nodes that `keep` lets
@@ -141,24 +114,14 @@ impl TextIndex {
 
     /// How many live notes have a term in title or body.
     pub fn frequency(&self, term: &str) -> usize {
-        self.read().postings.frequency(term)
-    }
-
-    /// The state, once readers may see it.
-    fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.gate.pass();
-        self.state.read()
+        self.kept.read().frequency(term)
     }
 
     fn find(&self, query: &str, scope: Scope, limit: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
         let terms = self.tokenizer.query(query);
-        let hits = self.read().postings.search(&terms, scope, limit, self.parameters, keep);
+        let hits = self.kept.read().search(&terms, scope, limit, self.parameters, keep);
         hits.into_iter().map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
     }
-}
-
-fn snapshot_in(directory: &Path) -> PathBuf {
-    directory.join("snapshot")
 }
 
 fn parameters(config: &config::Text) -> Result<Parameters> {
@@ -184,38 +147,23 @@ impl Index for TextIndex {
     const NAME: &'static str = "text";
 
     fn another(&self, directory: &Path) -> TextIndex {
-        TextIndex {
-            file: Some(snapshot_in(directory)),
-            fingerprint: self.fingerprint,
-            tokenizer: self.tokenizer.clone(),
-            parameters: self.parameters,
-            state: RwLock::default(),
-            gate: Gate::default(),
-            saved: AtomicU64::new(0),
-        }
+        self.with(self.kept.another(directory))
     }
 
     fn load(&self) -> bool {
-        let saved = self.file.as_ref().and_then(|file| sealed::read(file, self.fingerprint));
-        let state = saved.and_then(|(applied, bytes)| {
-            Some(State { postings: snapshot::decode(&bytes)?, applied, changes: 0 })
-        });
-        state.map(|state| *self.state.write() = state).is_some()
+        self.kept.load(snapshot::decode)
     }
 
     fn release(&self) {
-        self.gate.open();
+        self.kept.release();
     }
 
     fn applied(&self) -> u64 {
-        self.state.read().applied
+        self.kept.applied()
     }
 
     fn reset(&self) -> Result<()> {
-        self.file.as_deref().map_or(Ok(()), sealed::remove)?;
-        let mut state = self.state.write();
-        *state = State { changes: state.changes + 1, ..State::default() };
-        Ok(())
+        self.kept.reset()
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
@@ -234,29 +182,18 @@ impl Index for TextIndex {
                 _ => None,
             })
             .collect();
-        let mut state = self.state.write();
-        for change in changes {
-            match change {
-                Change::Put { id, title, body } => state.postings.put(id, &title, &body),
-                Change::Remove(id) => state.postings.remove(id),
+        self.kept.apply(seq, |postings| {
+            for change in changes {
+                match change {
+                    Change::Put { id, title, body } => postings.put(id, &title, &body),
+                    Change::Remove(id) => postings.remove(id),
+                }
             }
-        }
-        state.applied = state.applied.max(seq);
-        state.changes += 1;
+        });
         Ok(())
     }
 
     fn checkpoint(&self) -> Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
-        let (bytes, applied, changes) = {
-            let state = self.state.read();
-            if state.changes == self.saved.load(Ordering::Acquire) {
-                return Ok(());
-            }
-            (snapshot::encode(&state.postings)?, state.applied, state.changes)
-        };
-        sealed::write(file, self.fingerprint, applied, &[&bytes])?;
-        self.saved.store(changes, Ordering::Release);
-        Ok(())
+        self.kept.checkpoint(snapshot::encode)
     }
 }

@@ -71,10 +71,10 @@ fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(N
 
 /// What the index holds, without its slots and numbers.
 fn contents(index: &TextIndex) -> BTreeMap<NodeId, BTreeMap<String, (u16, u16)>> {
-    let state = index.state.read();
-    let names: BTreeMap<u32, NodeId> = state.postings.documents().map(|(slot, id, _)| (slot, id)).collect();
+    let postings = index.kept.read();
+    let names: BTreeMap<u32, NodeId> = postings.documents().map(|(slot, id, _)| (slot, id)).collect();
     let mut contents: BTreeMap<_, BTreeMap<_, _>> = names.values().map(|&id| (id, BTreeMap::new())).collect();
-    for term in state.postings.terms() {
+    for term in postings.terms() {
         for posting in &term.postings {
             let terms = contents.get_mut(&names[&posting.document]).unwrap();
             terms.insert(term.name.to_string(), (posting.title, posting.body));

@@ -71,6 +71,35 @@ fn the_old_vectors_serve_until_all_are_made_anew() {
     assert_eq!(memory.vectors.of(late)[0].1.len(), 128);
 }
 
+#[test]
+fn what_was_written_with_another_embedder_is_not_put_back_without_vectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let ids = ["a gull on the mast", "an otter in the weir"].map(|body| note(&memory, body));
+    let edited = Draft::of(&memory, ids[0]);
+    insert::insert(&memory, edited, memory.cause("manual", "insert")).unwrap();
+    let edit = memory.store.view().seq;
+    drop(memory);
+    let memory = open(&folder, 128);
+    run(&memory).unwrap();
+    let migration = memory.store.view().seq;
+    drop(memory);
+
+    let memory = open(&folder, 128);
+    let undone = |seq| crate::memory::undo::undo(&memory, seq);
+    assert!(undone(migration).unwrap_err().to_string().contains("changed no note"));
+    insta::assert_snapshot!(
+        undone(edit).unwrap().refused.unwrap(),
+        @"the text of `a-gull-on-the-mast` has no vectors of `hash-128-1`, the embedder by now"
+    );
+    // What was written since comes back as ever.
+    let cause = memory.cause("manual", "delete");
+    memory.store.transact(cause, |tx| crate::memory::delete::apply(tx, ids[1])).unwrap();
+    let delete = memory.store.view().seq;
+    assert_eq!(undone(delete).unwrap().refused, None);
+    assert_eq!(nearest(&memory, "otter weir"), [ids[1]]);
+}
+
 /// The changed text of a note.
 struct Draft;
 impl Draft {

@@ -1,7 +1,7 @@
 //! Which notes a store has, as far as a sync must know.
 
 use crate::error::Result;
-use crate::graph::{NodeId, State};
+use crate::graph::{NodeId, Origin, State};
 use crate::store::Store;
 use crate::time::Timestamp;
 use std::collections::HashMap;
@@ -13,6 +13,8 @@ pub(super) struct Item {
     pub(super) hash: [u8; 32],
     pub(super) state: State,
     pub(super) expires: Option<Timestamp>,
+    /// Whether it is said to be in this store alone.
+    pub(super) is_own: bool,
 }
 
 impl Item {
@@ -46,6 +48,7 @@ impl Inventory {
                     hash: node.content_hash,
                     state: node.state,
                     expires: node.expires,
+                    is_own: node.origin == Origin::Local,
                 });
             }
             if done.is_multiple_of(1000) {

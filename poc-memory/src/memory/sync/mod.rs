@@ -309,6 +309,7 @@ impl Sync<'_> {
 
         links::forget_lost(self, own, plan)?;
         self.here(&plan.recognised, |tx, (id, hash)| self.mark_pushed(tx, *id, *hash))?;
+        self.here(&plan.parted, |tx, id| binding::unmark(tx, self.tenant, *id))?;
 
         let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };
         let way = Way { from: self.remote, to: self.local, adapt: &adapt, actor: &self.from };

@@ -13,9 +13,12 @@ use std::collections::{HashMap, HashSet};
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Notes that are in both stores as one, though nobody has written that down: a push that was
-    /// cut off. Texts by local id.
+    /// Notes that are in both stores as one, though that is not written down: a push that was cut off,
+    /// an edit that was put back. Texts by local id.
     pub(super) recognised: Vec<(NodeId, [u8; 32])>,
+    /// Local notes that say by now what another note of the remote says: they are no longer those that
+    /// both stores had.
+    pub(super) parted: Vec<NodeId>,
     /// From the remote.
     pub(super) pulls: Vec<Parcel>,
     /// Local notes that are gone remotely, as they were when both stores had them.
@@ -57,11 +60,15 @@ impl Plan {
         let mark = |id: NodeId| marks.and_then(|marks| marks.get(&id)).copied();
         let mut synced: HashSet<NodeId> = HashSet::new();
         for item in local.items() {
-            if mark(item.id) == Some(item.hash) {
+            let is_marked = mark(item.id) == Some(item.hash);
+            if is_marked || copy_of(item.id, item.hash, remote).is_some() {
                 synced.insert(item.id);
-            } else if is_same(item, remote) {
-                synced.insert(item.id);
-                plan.recognised.push((item.id, item.hash));
+                // What was edited and then put back is said to be ours alone since.
+                if !is_marked || item.is_own {
+                    plan.recognised.push((item.id, item.hash));
+                }
+            } else if mark(item.id).is_some() && remote.with_hash(&item.hash).is_some() {
+                plan.parted.push(item.id);
             }
         }
 
@@ -73,14 +80,13 @@ impl Plan {
             if known || !item.travels(now) || !pushed.insert(item.hash) {
                 continue;
             }
-            let becomes = match remote.with_id(item.id) {
-                Some(other)
-                    if mark(item.id) == Some(other.hash) && local.with_hash(&other.hash).is_none() =>
-                {
+            let before = mark(item.id).and_then(|hash| copy_of(item.id, hash, remote));
+            let becomes = match before.filter(|other| local.with_hash(&other.hash).is_none()) {
+                Some(other) => {
                     overwritten.insert(other.id);
                     Becomes::Next(other.id, other.hash)
                 }
-                _ => Becomes::New(free(item, remote)),
+                None => Becomes::New(free(item, remote)),
             };
             plan.pushes.push(Parcel { id: item.id, hash: item.hash, becomes });
         }
@@ -119,14 +125,14 @@ impl Plan {
     }
 }
 
-/// Whether the remote has the very note, not only its text.
-fn is_same(item: &Item, remote: &Inventory) -> bool {
-    let taken = places(item).map_while(|id| remote.with_id(id));
-    let pushed = taken.map(|other| other.hash).any(|hash| hash == item.hash);
+/// The remote's copy of a local note, as long as it has the text that both had: the very note, not only
+/// one that says the same.
+fn copy_of(id: NodeId, hash: [u8; 32], remote: &Inventory) -> Option<&Item> {
+    let said = Item { id, hash, ..*remote.with_hash(&hash)? };
+    let pushed = places(&said).map_while(|id| remote.with_id(id)).find(|other| other.hash == hash);
     // As often as a place may ever have been taken.
-    let pulled =
-        || remote.with_hash(&item.hash).is_some_and(|other| places(other).take(8).any(|id| id == item.id));
-    pushed || pulled()
+    let pulled = || remote.with_hash(&hash).filter(|other| places(other).take(8).any(|place| place == id));
+    pushed.or_else(pulled)
 }
 
 /// The id a note gets in a store: its own unless that is taken.

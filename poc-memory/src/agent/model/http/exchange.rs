@@ -4,14 +4,13 @@ use super::Message;
 use crate::agent::model::Stop;
 use crate::agent::model::stop::{LONGEST, Waited};
 use crate::config::Calls;
+use crate::server;
 use parking_lot::Mutex;
-use reqwest::blocking::{Client, Response};
+use reqwest::blocking::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use reqwest::redirect::Policy;
 use reqwest::{Url, header};
 use std::error::Error as _;
 use std::io::Read;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -95,16 +94,9 @@ fn send(
     limit: usize,
     came: &dyn Fn(),
 ) -> Result<Answer, Broken> {
-    let mut client = Client::builder()
-        .user_agent(concat!("poc-memory/", env!("CARGO_PKG_VERSION")))
+    let client = server::client(&url)
         .connect_timeout(connect)
         .timeout(remaining)
-        // A redirect could carry the key and the notes to a host nobody named.
-        .redirect(Policy::none());
-    if is_loopback(&url) {
-        client = client.no_proxy();
-    }
-    let client = client
         .build()
         .map_err(|error| Broken::Setup(format!("no HTTP client can be made: {}", root(&error))))?;
     let mut request = match body {
@@ -167,10 +159,4 @@ fn root(error: &reqwest::Error) -> String {
         cause = inner;
     }
     cause.to_string()
-}
-
-/// A proxy from the environment is for the world outside, not for a server on this machine.
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

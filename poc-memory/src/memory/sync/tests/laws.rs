@@ -79,18 +79,23 @@ fn side(memory: &Memory) -> Side {
     notes(memory).into_iter().map(|node| (node.id, node.body)).collect()
 }
 
+/// Notes that both have, by local id: the id there, and the text.
+type Common = BTreeMap<NodeId, (NodeId, String)>;
+
 /// The rules: what both sides say afterwards, and how many notes were pulled, deleted and pushed.
-fn expected(local: &Side, remote: &Side, common: &Side) -> (BTreeSet<String>, (u64, u64, u64)) {
+fn expected(local: &Side, remote: &Side, common: &Common) -> (BTreeSet<String>, (u64, u64, u64)) {
     let says = |side: &Side, text: &str| side.values().any(|other| other == text);
-    let was_in_both =
-        |id: &NodeId, text: &String| common.get(id) == Some(text) || remote.get(id) == Some(text);
+    let was_in_both = |id: &NodeId, text: &String| {
+        common.get(id).is_some_and(|(_, said)| said == text) || remote.get(id) == Some(text)
+    };
     let mut after: BTreeSet<String> = BTreeSet::new();
     let mut counts = (0, 0, 0);
     // Ours that the remote knows under its old text, which nobody else has: there it gets the new one.
     let edited: BTreeSet<&String> = local
         .iter()
         .filter(|(id, text)| !was_in_both(id, text) && !says(remote, text))
-        .filter_map(|(id, _)| remote.get(id).filter(|old| common.get(id) == Some(old) && !says(local, old)))
+        .filter_map(|(id, _)| common.get(id))
+        .filter_map(|(there, said)| remote.get(there).filter(|old| *old == said && !says(local, old)))
         .collect();
     for (id, text) in local {
         if says(remote, text) {
@@ -117,8 +122,8 @@ proptest! {
         history in proptest::collection::vec(step(), 1..40),
     ) {
         let both = Both::new();
-        // What both had after the last sync, by local id.
-        let mut common = Side::new();
+        // What both had after the last sync.
+        let mut common = Common::new();
         for (here, step) in &history {
             act(if *here { &both.local } else { &both.remote }, step);
             both.later();
@@ -143,7 +148,10 @@ proptest! {
             common = notes(&both.local)
                 .into_iter()
                 .filter(|node| marks.get(&node.id) == Some(&node.content_hash))
-                .map(|node| (node.id, node.body))
+                .map(|node| {
+                    let there = notes(&both.remote).into_iter().find(|other| other.body == node.body);
+                    (node.id, (there.unwrap().id, node.body))
+                })
                 .collect();
             // Only what a sync carried is marked: the rest says the same by itself.
             for node in notes(&both.local) {

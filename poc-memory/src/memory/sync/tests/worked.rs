@@ -119,6 +119,25 @@ fn an_edit_here_outlives_a_deletion_there() {
 }
 
 #[test]
+fn an_edit_that_was_put_back_is_none() {
+    let both = Both::new();
+    both.local.note("ours", "The tide tables are in the drawer.");
+    both.remote.note("theirs", "The lighthouse keeper is called Ann.");
+    both.sync();
+    for (key, text) in
+        [("ours", "The tide tables are in the drawer."), ("theirs", "The lighthouse keeper is called Ann.")]
+    {
+        edit(&both.local, key, "Something else for a while.").unwrap();
+        edit(&both.local, key, text).unwrap();
+        assert_eq!(named(&both.local, key).origin, Origin::Local);
+    }
+    assert_eq!(both.sync(), Report::default());
+    for key in ["ours", "theirs"] {
+        assert_eq!(named(&both.local, key).origin, Origin::Pushed, "{key}");
+    }
+}
+
+#[test]
 fn what_both_edited_is_kept_twice() {
     let both = Both::new();
     both.remote.note("tide", "High water is at six.");

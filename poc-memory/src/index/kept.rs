@@ -1,0 +1,111 @@
+//! What an index holds in memory alone: it follows the log, and is saved as one sealed file.
+
+use super::gate::Gate;
+use crate::error::Result;
+use crate::store::sealed::{self, Fingerprint};
+use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Content that readers wait for until it is released, with how far it has followed the log.
+pub(super) struct Kept<C> {
+    // A fork has none: it is never saved.
+    file: Option<PathBuf>,
+    fingerprint: Fingerprint,
+    state: RwLock<State<C>>,
+    gate: Gate,
+    // `State::changes` as of the saved file.
+    saved: AtomicU64,
+}
+
+#[derive(Default)]
+struct State<C> {
+    content: C,
+    applied: u64,
+    // Counts what was taken in since the index was opened.
+    changes: u64,
+}
+
+/// The content, which nobody changes meanwhile.
+pub(super) type Reading<'a, C> = MappedRwLockReadGuard<'a, C>;
+
+impl<C: Default + Clone> Kept<C> {
+    /// Empty, with its file in a directory, and closed to readers.
+    pub(super) fn closed(directory: &Path, fingerprint: Fingerprint) -> Kept<C> {
+        Kept::new(Some(directory.join("snapshot")), fingerprint, C::default(), 0)
+    }
+
+    /// As empty and closed, with its file in another directory.
+    pub(super) fn another(&self, directory: &Path) -> Kept<C> {
+        Kept::closed(directory, self.fingerprint)
+    }
+
+    /// A copy in memory alone, as it is now, which goes its own way.
+    pub(super) fn fork(&self) -> Kept<C> {
+        self.gate.pass();
+        let state = self.state.read_recursive();
+        let fork = Kept::new(None, self.fingerprint, state.content.clone(), state.applied);
+        fork.release();
+        fork
+    }
+
+    fn new(file: Option<PathBuf>, fingerprint: Fingerprint, content: C, applied: u64) -> Kept<C> {
+        let state = RwLock::new(State { content, applied, changes: 0 });
+        Kept { file, fingerprint, state, gate: Gate::default(), saved: AtomicU64::new(0) }
+    }
+
+    /// The content, once readers may see it. Who has it may ask for it again.
+    pub(super) fn read(&self) -> Reading<'_, C> {
+        self.gate.pass();
+        RwLockReadGuard::map(self.state.read_recursive(), |state| &state.content)
+    }
+
+    /// Takes the saved file, when it is whole, of this fingerprint, and can be decoded.
+    pub(super) fn load(&self, decode: impl FnOnce(&[u8]) -> Option<C>) -> bool {
+        let saved = self.file.as_ref().and_then(|file| sealed::read(file, self.fingerprint));
+        let state =
+            saved.and_then(|(applied, bytes)| Some(State { content: decode(&bytes)?, applied, changes: 0 }));
+        state.map(|state| *self.state.write() = state).is_some()
+    }
+
+    /// Lets readers in.
+    pub(super) fn release(&self) {
+        self.gate.open();
+    }
+
+    /// The last record of the log that has been taken in.
+    pub(super) fn applied(&self) -> u64 {
+        self.state.read_recursive().applied
+    }
+
+    /// Empties it and removes the file.
+    pub(super) fn reset(&self) -> Result<()> {
+        self.file.as_deref().map_or(Ok(()), sealed::remove)?;
+        let mut state = self.state.write();
+        *state = State { changes: state.changes + 1, ..State::default() };
+        Ok(())
+    }
+
+    /// Takes in a record of the log. Readers wait meanwhile: what can be made ready before is.
+    pub(super) fn apply(&self, seq: u64, change: impl FnOnce(&mut C)) {
+        let mut state = self.state.write();
+        change(&mut state.content);
+        state.applied = state.applied.max(seq);
+        state.changes += 1;
+    }
+
+    /// Saves what has changed since it was saved.
+    pub(super) fn checkpoint(&self, encode: impl FnOnce(&C) -> Result<Vec<u8>>) -> Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let (bytes, applied, changes) = {
+            let state = self.state.read_recursive();
+            if state.changes == self.saved.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            (encode(&state.content)?, state.applied, state.changes)
+        };
+        sealed::write(file, self.fingerprint, applied, &[&bytes])?;
+        self.saved.store(changes, Ordering::Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Servers that somebody named in the settings: what an address may be, and the client that asks them.
+
+use reqwest::Url;
+use reqwest::blocking::{Client, ClientBuilder};
+use reqwest::redirect::Policy;
+use std::net::IpAddr;
+
+/// Why a text cannot be the address of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It is not `http://HOST…` or `https://HOST…`.
+    NoAddress,
+    /// It holds a user or a password, which would stand in every message that names it.
+    Secret,
+}
+
+/// The address that a text is.
+pub fn address(text: &str) -> Result<Url, Unfit> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    let url = url.ok_or(Unfit::NoAddress)?;
+    match url.username().is_empty() && url.password().is_none() {
+        true => Ok(url),
+        false => Err(Unfit::Secret),
+    }
+}
+
+/// The address of `path` below another one.
+pub fn below(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
+    url
+}
+
+/// A client for one server. It follows no redirect, which could carry a key and notes to a host nobody
+/// named, and asks a server on this machine without the proxy of the environment.
+pub fn client(server: &Url) -> ClientBuilder {
+    let client = Client::builder()
+        .user_agent(concat!("poc-memory/", env!("CARGO_PKG_VERSION")))
+        .redirect(Policy::none());
+    if is_here(server) { client.no_proxy() } else { client }
+}
+
+fn is_here(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_address_is() {
+        for good in ["http://127.0.0.1:11434/v1", "https://api.example.com"] {
+            assert!(address(good).is_ok(), "{good}");
+        }
+        for none in ["", "localhost:11434", "ftp://example.com", "http://", "/v1"] {
+            assert_eq!(address(none), Err(Unfit::NoAddress), "{none}");
+        }
+        assert_eq!(address("http://me:secret@example.com"), Err(Unfit::Secret));
+    }
+
+    #[test]
+    fn paths_are_put_behind_the_address() {
+        for base in ["http://example.com/v1", "http://example.com/v1/"] {
+            let below = below(&Url::parse(base).unwrap(), "embeddings");
+            assert_eq!(below.as_str(), "http://example.com/v1/embeddings");
+        }
+    }
+
+    #[test]
+    fn servers_of_this_machine() {
+        for (url, here) in [
+            ("http://localhost/", true),
+            ("http://127.0.0.9:80/", true),
+            ("http://[::1]:8080/", true),
+            ("http://192.168.0.2/", false),
+            ("https://localhost.example.com/", false),
+        ] {
+            assert_eq!(is_here(&Url::parse(url).unwrap()), here, "{url}");
+        }
+    }
+}
