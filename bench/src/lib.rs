@@ -16,5 +16,7 @@
 pub mod graph;
 pub mod measure;
 pub mod memory;
+pub mod notes;
 pub mod peers;
 pub mod sqlite;
+pub mod sqlite_vec;

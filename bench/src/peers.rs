@@ -51,10 +51,10 @@ pub fn ask(told: Told<'_>) -> Option<Answers> {
 }
 
 /// The Python of the environment `just bench` makes.
-fn python() -> Option<PathBuf> {
+pub(crate) fn python() -> Option<PathBuf> {
     let python = folder().join("venv/bin/python");
     if !python.exists() {
-        println!("networkx, scipy, numpy and igraph are left out: `just bench` installs them first");
+        println!("the peers in Python are left out: `just bench` installs them first");
         return None;
     }
     Some(python)

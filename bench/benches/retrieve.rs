@@ -1,0 +1,104 @@
+//! `retrieve` in process beside its own parts (embedding the question, the nearest vectors, the best by
+//! words) and beside SQLite with FTS5 and sqlite-vec on the same notes, vectors and questions.
+//!
+//! `cargo bench -p poc-bench --bench retrieve [-- NOTES …]`
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
+
+use poc_bench::measure::{Line, Report, asked, by_turns};
+use poc_bench::memory;
+use poc_bench::notes::{Text, Writer, lines};
+use poc_bench::sqlite_vec::{self, Answer};
+use poc_memory::graph::Sight;
+use poc_memory::memory::Memory;
+use poc_memory::memory::import::{Options, Source, import};
+use std::hint::black_box;
+
+const SEED: u64 = 7;
+const SECONDS: f64 = 3.0;
+const QUESTIONS: usize = 50;
+
+/// Notes an answer has, and those a list names before lists are fused.
+const WANTED: usize = 10;
+const DEPTH: usize = 50;
+
+fn main() {
+    let mut report = Report::new("retrieve");
+    for count in asked().sizes {
+        let writer = Writer::new(SEED);
+        let notes: Vec<Text> = (0..count).map(|_| writer.note()).collect();
+        let questions: Vec<String> = (0..QUESTIONS).map(|_| writer.question()).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let memory = memory::open(folder.path());
+        let source = Source::Text(lines(&notes));
+        let done = import(&memory, &source, &Options::default(), &|_, _| {}).unwrap();
+        assert_eq!(done.inserted as usize, count);
+        retrieving(&memory, &notes, &questions, &mut report);
+    }
+    report.save();
+}
+
+fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mut Report) {
+    let view = memory.store.view();
+    let (retriever, sight) = (memory.retriever(&view), Sight::of_person(memory.now()));
+    let vectors: Vec<Vec<f32>> =
+        questions.iter().map(|text| memory.embedder.embed_one(text).unwrap()).collect();
+    let [ours, embedding, nearest, matching] = by_turns(
+        SECONDS,
+        [
+            &mut || {
+                for text in questions {
+                    black_box(retriever.find(text, WANTED, sight).unwrap());
+                }
+            },
+            &mut || {
+                for text in questions {
+                    black_box(memory.embedder.embed_one(text).unwrap());
+                }
+            },
+            &mut || {
+                for vector in &vectors {
+                    black_box(memory.vectors.search(vector, DEPTH, &|_| true).unwrap());
+                }
+            },
+            &mut || {
+                for text in questions {
+                    black_box(memory.text.search_all(text, DEPTH));
+                }
+            },
+        ],
+    )
+    .map(|seconds| seconds / questions.len() as f64);
+    for (part, seconds) in
+        [("embedding", embedding), ("nearest vectors", nearest), ("best by words", matching)]
+    {
+        report.add(Line::time(part, notes.len(), seconds));
+    }
+    let line = Line::time("retrieve", notes.len(), ours);
+    report.add(line.clone().beside("its parts", Some(embedding + nearest + matching)).at_most(1.3));
+    let theirs = sqlite_vec::ask(memory, notes, questions, &vectors);
+    if let Some(Answer { holding, nearest, .. }) = &theirs {
+        agree(memory, questions, &vectors, holding, nearest);
+    }
+    let theirs = theirs.map(|answer| answer.seconds);
+    report.add(line.beside("FTS5 + sqlite-vec", theirs).faster(3.0).note("SQLite is given the vectors"));
+}
+
+/// As many notes hold a word of each question, and the nearest notes are as near, as far as vectors in
+/// eight bits tell.
+fn agree(
+    memory: &Memory,
+    questions: &[String],
+    vectors: &[Vec<f32>],
+    holding: &[usize],
+    nearest: &[Vec<f64>],
+) {
+    for ((text, vector), (holding, nearest)) in questions.iter().zip(vectors).zip(holding.iter().zip(nearest))
+    {
+        assert_eq!(memory.text.scores(text).hits().count(), *holding, "{text}");
+        let ours = memory.vectors.search(vector, WANTED, &|_| true).unwrap();
+        for (hit, theirs) in ours.iter().zip(nearest) {
+            assert!((hit.cosine - theirs).abs() < 0.01, "{text}: {} and {theirs}", hit.cosine);
+        }
+    }
+}
