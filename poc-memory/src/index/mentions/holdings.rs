@@ -1,4 +1,4 @@
-//! The notes with their titles and the words of their bodies, and what follows from them.
+//! The notes with their names and the words of their bodies, and what follows from them.
 
 use super::packed::{self, Word};
 use super::titles::Titles;
@@ -21,7 +21,7 @@ pub(super) struct Holdings {
     by_id: FxHashMap<NodeId, u32>,
 }
 
-/// A note: the words of its title, how many they are in front, and of its body.
+/// A note: how many names it has, the words of each with how many they are in front, and those of its body.
 #[derive(Clone)]
 struct Note {
     id: NodeId,
@@ -29,35 +29,45 @@ struct Note {
 }
 
 impl Note {
-    fn title(&self) -> Vec<u32> {
-        let mut words = packed::words(&self.words);
-        let count = words.next().map_or(0, |(count, _)| count as usize);
-        words.take(count).map(|(number, _)| number).collect()
+    fn names(&self) -> Vec<Vec<u32>> {
+        self.parts().0
     }
 
     fn body(&self) -> impl Iterator<Item = Word> {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (Vec<Vec<u32>>, impl Iterator<Item = Word> + use<'_>) {
         let mut words = packed::words(&self.words);
-        let count = words.next().map_or(0, |(count, _)| count as usize);
-        words.skip(count)
+        let mut number = || words.next().map_or(0, |(number, _)| number);
+        let count = number();
+        let lengths: Vec<u32> = (0..count).map(|_| number()).collect();
+        let names = lengths.iter().map(|&length| (0..length).map(|_| number()).collect()).collect();
+        (names, words)
     }
 }
 
 impl Holdings {
     /// Puts a note in place of what it was.
-    pub(super) fn put(&mut self, id: NodeId, title: &Folded, body: &Folded) {
-        let title: Vec<Word> = self.numbered(title);
+    pub(super) fn put(&mut self, id: NodeId, names: &[Folded], body: &Folded) {
+        let number = |(number, _): Word| number;
+        let names: Vec<Vec<u32>> =
+            names.iter().map(|name| self.numbered(name).into_iter().map(number).collect()).collect();
         let body: Vec<Word> = self.numbered(body);
-        self.put_words(id, &title, &body);
+        self.load(id, &names, &body);
     }
 
     fn numbered(&mut self, words: &Folded) -> Vec<Word> {
-        words.iter().map(|(word, capital)| (self.vocabulary.number(word), capital)).collect()
+        words.iter().map(|(word, begins)| (self.vocabulary.number(word), begins)).collect()
     }
 
-    fn put_words(&mut self, id: NodeId, title: &[Word], body: &[Word]) {
+    /// As [`Holdings::put`]; the words have numbers already.
+    pub(super) fn load(&mut self, id: NodeId, names: &[Vec<u32>], body: &[Word]) {
         let mut words = Vec::new();
-        packed::push(&mut words, (title.len() as u32, false));
-        title.iter().chain(body).for_each(|word| packed::push(&mut words, *word));
+        let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
+        let numbers = counts.map(|count| count as u32).chain(names.iter().flatten().copied());
+        numbers.for_each(|number| packed::push(&mut words, (number, false)));
+        body.iter().for_each(|word| packed::push(&mut words, *word));
         let words = words.into_boxed_slice();
         if let Some(slot) = self.by_id.get(&id)
             && self.note(*slot).is_some_and(|note| note.words == words)
@@ -69,10 +79,7 @@ impl Holdings {
         for number in distinct(body) {
             self.vocabulary.hold(number, slot);
         }
-        if !title.is_empty() {
-            let title: Vec<u32> = title.iter().map(|(number, _)| *number).collect();
-            self.titles.add(&title, slot);
-        }
+        names.iter().for_each(|name| self.titles.add(name, slot));
         let note = Some(Note { id, words });
         match self.notes.get_mut(slot as usize) {
             Some(place) => *place = note,
@@ -86,10 +93,7 @@ impl Holdings {
         let Some(slot) = self.by_id.remove(&id) else { return };
         let Some(note) = self.notes.get_mut(slot as usize).and_then(Option::take) else { return };
         self.free.push(slot);
-        let title = note.title();
-        if !title.is_empty() {
-            self.titles.remove(&title, slot);
-        }
+        note.names().iter().for_each(|name| self.titles.remove(name, slot));
         let body: Vec<Word> = note.body().collect();
         for number in distinct(&body) {
             if self.vocabulary.release(number, slot) {
@@ -103,9 +107,9 @@ impl Holdings {
         }
     }
 
-    /// Every note with its title and its body, by slot.
-    pub(super) fn notes(&self) -> impl Iterator<Item = (NodeId, Vec<u32>, Vec<Word>)> {
-        self.notes.iter().flatten().map(|note| (note.id, note.title(), note.body().collect()))
+    /// Every note with its names and its body, by slot.
+    pub(super) fn notes(&self) -> impl Iterator<Item = (NodeId, Vec<Vec<u32>>, Vec<Word>)> {
+        self.notes.iter().flatten().map(|note| (note.id, note.names(), note.body().collect()))
     }
 
     /// Bytes in memory, the room that hash tables keep free apart.
@@ -120,12 +124,6 @@ impl Holdings {
     /// The words by their numbers.
     pub(super) fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
-    }
-
-    /// As [`Holdings::put`] for a note that is not there; the words have numbers already.
-    pub(super) fn load(&mut self, id: NodeId, title: &[u32], body: &[Word]) {
-        let title: Vec<Word> = title.iter().map(|number| (*number, false)).collect();
-        self.put_words(id, &title, body);
     }
 
     /// Gives a word the next number.
@@ -143,21 +141,21 @@ impl Holdings {
 
     pub(super) fn in_text(&self, text: &Folded) -> Vec<NodeId> {
         let number = |word| self.vocabulary.find(word).unwrap_or(UNKNOWN);
-        let words: Vec<Word> = text.iter().map(|(word, capital)| (number(word), capital)).collect();
+        let words: Vec<Word> = text.iter().map(|(word, begins)| (number(word), begins)).collect();
         self.named(&words)
     }
 
-    /// The notes whose title stands in a text, by id.
+    /// The notes of which a name stands in a text, by id.
     fn named(&self, text: &[Word]) -> Vec<NodeId> {
         let mut found = Vec::new();
         for start in 0..text.len() {
             let from = text.get(start..).unwrap_or_default();
-            if !from.first().is_some_and(|(_, capital)| *capital) {
+            if !from.first().is_some_and(|(_, begins)| *begins) {
                 continue;
             }
             self.titles.begin(from.iter().map(|(number, _)| *number), |count, owners| {
-                let title = from.iter().take(count).map(|(number, _)| *number);
-                if owners.len() <= SHARED && self.rarest(title).is_some() {
+                let name = from.iter().take(count).map(|(number, _)| *number);
+                if owners.len() <= SHARED && self.rarest(name).is_some() {
                     found.extend(owners.iter().filter_map(|slot| Some(self.note(*slot)?.id)));
                 }
             });
@@ -169,9 +167,18 @@ impl Holdings {
 
     pub(super) fn to(&self, id: NodeId) -> Vec<NodeId> {
         let slot = self.by_id.get(&id);
-        let title = slot.and_then(|slot| self.note(*slot)).map(Note::title).unwrap_or_default();
-        let rarest = self.rarest(title.iter().copied());
-        let Some(rarest) = rarest.filter(|_| self.titles.owners(&title).len() <= SHARED) else {
+        let names = slot.and_then(|slot| self.note(*slot)).map(Note::names).unwrap_or_default();
+        let mut found: Vec<NodeId> = names.iter().flat_map(|name| self.naming(name)).collect();
+        found.retain(|other| *other != id);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The notes in whose body a name stands, in no order.
+    fn naming(&self, name: &[u32]) -> Vec<NodeId> {
+        let rarest = self.rarest(name.iter().copied());
+        let Some(rarest) = rarest.filter(|_| self.titles.owners(name).len() <= SHARED) else {
             return Vec::new();
         };
         let mut body: Vec<Word> = Vec::new();
@@ -179,19 +186,18 @@ impl Holdings {
         for note in self.vocabulary.bodies(rarest).iter().filter_map(|slot| self.note(*slot)) {
             body.clear();
             body.extend(note.body());
-            let names = |at: &[Word]| {
-                at.first().is_some_and(|(_, capital)| *capital)
-                    && at.iter().map(|(number, _)| number).eq(title.iter())
+            let stands = |at: &[Word]| {
+                at.first().is_some_and(|(_, begins)| *begins)
+                    && at.iter().map(|(number, _)| number).eq(name.iter())
             };
-            if note.id != id && body.windows(title.len()).any(names) {
+            if body.windows(name.len()).any(stands) {
                 found.push(note.id);
             }
         }
-        found.sort_unstable();
         found
     }
 
-    /// The word of a title that the fewest bodies have; `None` when those are too many.
+    /// The word of a name that the fewest bodies have; `None` when those are too many.
     fn rarest(&self, title: impl Iterator<Item = u32>) -> Option<u32> {
         let rarest = title.min_by_key(|number| self.vocabulary.count(*number))?;
         (self.vocabulary.count(rarest) <= COMMON).then_some(rarest)

@@ -1,18 +1,21 @@
-//! Which notes name which: a note mentions another when the title of that stands in its body.
+//! Which notes name which: a note mentions another when title or key of that stands in its body.
 //!
 //! A title stands in a body when its words do, one after another and whole, folded but not stemmed, the
 //! first of them there with a capital. What follows in brackets at the end of a title is cut (`Mercury
 //! (planet)` is named by `Mercury`); it needs four letters, and has at most sixteen words. Only titles
-//! that somebody gave count ([`crate::graph::Node::own_title`]); keys do not: a text names them as
-//! `[[key]]`, and that is a link.
+//! that somebody gave count ([`crate::graph::Node::own_title`]).
 //!
-//! No mention is stored. The index keeps the titles as a trie of words, of each body its words as numbers
+//! A key of several parts (`retry-policy`, `INC-90037`) stands in a body as it is, and so does a title that
+//! is an identifier (`store_open`): no capital is asked for. A key that is one plain word names nothing, since
+//! texts are full of those.
+//!
+//! No mention is stored. The index keeps these names as a trie of words, of each body its words as numbers
 //! and for each word the bodies that have it, and works mentions out when they are asked for: from a note
 //! by walking the trie along its body, to a note by looking through the bodies that have the rarest word
-//! of its title. So a new title costs nothing but its own words, however many bodies it stands in, and
+//! of its names. So a new name costs nothing but its own words, however many bodies it stands in, and
 //! nothing can get out of step.
 //!
-//! A title whose every word stands in more than [`COMMON`] bodies names nothing in particular, and neither
+//! A name whose every word stands in more than [`COMMON`] bodies names nothing in particular, and neither
 //! does one that more than [`SHARED`] notes have: they are in nobody's mentions.
 
 mod holdings;
@@ -33,10 +36,10 @@ use holdings::Holdings;
 use std::path::Path;
 use words::Folded;
 
-/// Bodies that may have the rarest word of a title.
+/// Bodies that may have the rarest word of a name.
 const COMMON: usize = 2_048;
 
-/// Notes that may have one title.
+/// Notes that may have one name.
 const SHARED: usize = 64;
 
 /// The mentions among live notes.
@@ -44,7 +47,7 @@ pub struct MentionIndex(Kept<Holdings>);
 
 /// What a delta means here.
 enum Change {
-    Put { id: NodeId, title: Folded, body: Folded },
+    Put { id: NodeId, names: Vec<Folded>, body: Folded },
     Remove(NodeId),
 }
 
@@ -53,7 +56,7 @@ impl MentionIndex {
     /// asks waits for [`Index::release`].
     pub fn closed(directory: &Path) -> MentionIndex {
         // Other words, or another way of folding them, are another revision.
-        MentionIndex(Kept::closed(directory, Fingerprint::of("mention index 1, words 1")))
+        MentionIndex(Kept::closed(directory, Fingerprint::of("mention index 2, words 2")))
     }
 
     /// A copy in memory alone, as it is now, which goes its own way.
@@ -71,7 +74,7 @@ impl MentionIndex {
         self.0.read().to(id)
     }
 
-    /// The notes whose title stands in a text, by id.
+    /// The notes of which a name stands in a text, by id.
     pub fn in_text(&self, text: &str) -> Vec<NodeId> {
         self.0.read().in_text(&Folded::of(text))
     }
@@ -107,7 +110,7 @@ impl Index for MentionIndex {
             .filter_map(|delta| match delta {
                 Delta::Node(node) if node.state.is_live() => Some(Change::Put {
                     id: node.id,
-                    title: words::name(node.own_title().unwrap_or_default()),
+                    names: words::names(node.own_title().unwrap_or_default(), &node.key),
                     body: Folded::of(&node.body),
                 }),
                 Delta::Node(node) => Some(Change::Remove(node.id)),
@@ -118,7 +121,7 @@ impl Index for MentionIndex {
         self.0.apply(seq, |holdings| {
             for change in changes {
                 match change {
-                    Change::Put { id, title, body } => holdings.put(id, &title, &body),
+                    Change::Put { id, names, body } => holdings.put(id, &names, &body),
                     Change::Remove(id) => holdings.remove(id),
                 }
             }

@@ -9,16 +9,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Serialize, Deserialize)]
 struct Snapshot {
     words: Vec<String>,
-    // Id, words of the title, words of the body as in `packed`.
-    notes: Vec<([u8; 16], Vec<u32>, Vec<u8>)>,
+    notes: Vec<Saved>,
 }
+
+/// Id, words of each name, words of the body as in `packed`.
+type Saved = ([u8; 16], Vec<Vec<u32>>, Vec<u8>);
 
 /// The index as bytes.
 pub(super) fn encode(holdings: &Holdings) -> Result<Vec<u8>> {
     let vocabulary = holdings.vocabulary();
     let mut used = vec![false; vocabulary.len()];
-    for (_, title, body) in holdings.notes() {
-        for number in title.into_iter().chain(body.into_iter().map(|(number, _)| number)) {
+    for (_, names, body) in holdings.notes() {
+        for number in names.into_iter().flatten().chain(body.into_iter().map(|(number, _)| number)) {
             if let Some(used) = used.get_mut(number as usize) {
                 *used = true;
             }
@@ -36,10 +38,11 @@ pub(super) fn encode(holdings: &Holdings) -> Result<Vec<u8>> {
         }
     }
     let renumbered = |old: u32| numbers.get(old as usize).copied().unwrap_or(u32::MAX);
-    let note = |(id, title, body): (NodeId, Vec<u32>, Vec<packed::Word>)| {
+    let note = |(id, names, body): (NodeId, Vec<Vec<u32>>, Vec<packed::Word>)| {
         let mut bytes = Vec::new();
-        body.iter().for_each(|(number, capital)| packed::push(&mut bytes, (renumbered(*number), *capital)));
-        (*id.as_bytes(), title.into_iter().map(renumbered).collect(), bytes)
+        body.iter().for_each(|(number, begins)| packed::push(&mut bytes, (renumbered(*number), *begins)));
+        let renumbered = |name: Vec<u32>| name.into_iter().map(renumbered).collect();
+        (*id.as_bytes(), names.into_iter().map(renumbered).collect(), bytes)
     };
     let notes = holdings.notes().map(note).collect();
     postcard::to_allocvec(&Snapshot { words, notes })
@@ -56,12 +59,12 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Holdings> {
         }
     }
     let known = |number: u32| (number as usize) < words.len();
-    for (id, title, body) in notes {
+    for (id, names, body) in notes {
         let body: Vec<packed::Word> = packed::words(&body).collect();
-        if !title.iter().copied().chain(body.iter().map(|(number, _)| *number)).all(known) {
+        if !names.iter().flatten().copied().chain(body.iter().map(|(number, _)| *number)).all(known) {
             return None;
         }
-        holdings.load(NodeId::from_bytes(id), &title, &body);
+        holdings.load(NodeId::from_bytes(id), &names, &body);
     }
     Some(holdings)
 }

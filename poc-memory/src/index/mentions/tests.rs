@@ -14,7 +14,8 @@ fn open(directory: &Path) -> MentionIndex {
 }
 
 fn note(number: u64, title: &str, body: &str) -> Node {
-    Node { title: title.into(), body: body.into(), ..testing::node(number) }
+    let key = format!("node-{number}");
+    Node { title: title.into(), body: body.into(), key, ..testing::node(number) }
 }
 
 fn put(node: &Node) -> Delta {
@@ -32,19 +33,20 @@ fn numbers(ids: &[NodeId]) -> Vec<u64> {
     ids.iter().map(|id| u64::from_be_bytes(id.as_bytes()[8..].try_into().unwrap())).collect()
 }
 
-/// Whether a title stands in a text, word by word.
-fn stands(title: &str, text: &str) -> bool {
-    let (title, text) = (words::name(title), Folded::of(text));
-    let (title, text): (Vec<_>, Vec<_>) = (title.iter().collect(), text.iter().collect());
-    let same = |at: &[(&str, bool)]| at[0].1 && at.iter().zip(&title).all(|(a, b)| a.0 == b.0);
-    !title.is_empty() && text.windows(title.len()).any(same)
+/// Whether a name of a note stands in a text, word by word.
+fn stands(node: &Node, text: &str) -> bool {
+    let text = Folded::of(text);
+    let text: Vec<_> = text.iter().collect();
+    words::names(node.own_title().unwrap_or_default(), &node.key).iter().any(|name| {
+        let name: Vec<_> = name.iter().collect();
+        let same = |at: &[(&str, bool)]| at[0].1 && at.iter().zip(&name).all(|(a, b)| a.0 == b.0);
+        text.windows(name.len()).any(same)
+    })
 }
 
 /// What mentions what, by reading everything.
 fn naive(notes: &BTreeMap<u64, Node>) -> Vec<(u64, u64)> {
-    let named = |from: &Node, to: &Node| {
-        from.id != to.id && to.own_title().is_some_and(|title| stands(title, &from.body))
-    };
+    let named = |from: &Node, to: &Node| from.id != to.id && stands(to, &from.body);
     let pairs = notes.iter().flat_map(|(a, from)| notes.iter().map(move |(b, to)| (*a, from, *b, to)));
     pairs.filter(|(_, from, _, to)| named(from, to)).map(|(a, _, b, _)| (a, b)).collect()
 }
@@ -68,7 +70,8 @@ enum Step {
     Reopen,
 }
 
-const WORDS: [&str; 9] = ["New", "York", "City", "york", "city", "of", "Émile", "Zola (writer)", "The"];
+const WORDS: [&str; 11] =
+    ["New", "York", "City", "york", "city", "of", "Émile", "Zola (writer)", "The", "node-3", "NODE-4"];
 
 fn text(most: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(&WORDS[..]), 0..most).prop_map(|words| words.join(" "))
@@ -125,7 +128,7 @@ proptest! {
         prop_assert_eq!(all(&fresh, &notes), [from, to]);
         let named: Vec<u64> = notes
             .iter()
-            .filter(|(_, node)| node.own_title().is_some_and(|title| stands(title, &asked)))
+            .filter(|(_, node)| stands(node, &asked))
             .map(|(number, _)| *number)
             .collect();
         prop_assert_eq!(numbers(&index.in_text(&asked)), named);
@@ -149,6 +152,24 @@ fn a_title_is_found_in_what_was_there_before_it_and_after() {
     assert_eq!(numbers(&index.in_text("Was Zola ever in Lisbon? Émile Zola, I mean")), [2, 3]);
     assert_eq!(index.in_text(""), []);
     assert_eq!(index.from(testing::node(9).id), []);
+}
+
+#[test]
+fn a_key_of_several_parts_and_a_title_that_is_an_identifier_are_named_as_they_stand() {
+    let keyed =
+        |number, key: &str, title: &str, body: &str| Node { key: key.into(), ..note(number, title, body) };
+    let notes = [
+        keyed(1, "retry-policy", "Retrying", "Three times at most."),
+        keyed(2, "journal", "", "What happened."),
+        keyed(3, "opening", "store_open", "Opens the store."),
+        keyed(4, "a-call", "", "By the Retry-Policy, store_open() is called anew; see the journal."),
+        keyed(5, "a-plan", "", "Our retry policy: open the store."),
+    ];
+    let index = filled(&notes);
+    assert_eq!(numbers(&index.from(notes[3].id)), [1, 3]);
+    assert_eq!(numbers(&index.from(notes[4].id)), Vec::<u64>::new());
+    assert_eq!(numbers(&index.to(notes[0].id)), [4]);
+    assert_eq!(numbers(&index.in_text("what does retry-policy say?")), [1]);
 }
 
 #[test]

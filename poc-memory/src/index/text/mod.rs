@@ -7,7 +7,7 @@ mod snapshot;
 mod stop;
 #[cfg(test)]
 mod tests;
-mod tokens;
+pub(super) mod tokens;
 
 use crate::config;
 use crate::error::{Error, Result};

@@ -30,7 +30,7 @@ pub(super) const STAGE: StageDef = StageDef {
            passage): by how many standard deviations it lies above the mean of all notes. Together they are \
            `words + 0.5 · sign(meaning) · meaning²`. A note that holds an identifier of the text (`INC-90037`, \
            `store_open`, `src/main.rs`) as a whole gets as much as the best note has, one whose \
-           title the text names three quarters of that. Then the best give on a share of what they have, one \
+           title or key the text names three quarters of that. Then the best give on a share of what they have, one \
            step: to the notes before and after in their session, and the best ten to those they mention and \
            to those that mention them. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
            50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
