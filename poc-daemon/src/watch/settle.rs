@@ -1,6 +1,6 @@
 //! What a look at the files makes of the agents: what is new, what is broken, what is kept.
 
-use super::debounce::{GRACE, Open, SECOND_LOOK};
+use super::debounce::{Open, SECOND_LOOK};
 use poc_memory::agent::{Catalog, Entry, EntryState};
 use poc_memory::error::Error;
 use std::collections::BTreeMap;
@@ -12,8 +12,6 @@ const WHOLE: &str = "";
 /// What earlier looks left open.
 #[derive(Debug, Default)]
 pub(crate) struct Settling {
-    /// Since when files are gone whose agents still stand.
-    gone: BTreeMap<String, Instant>,
     /// Since when something is newly wrong, by agent; with what is wrong as a whole by no name.
     doubt: BTreeMap<String, Instant>,
 }
@@ -88,7 +86,6 @@ impl Settling {
         }
         let mut agents = BTreeMap::new();
         for (name, entry) in found.agents {
-            self.gone.remove(&name);
             let before = shown.agents.get(&name);
             let newly_wrong =
                 !entry.errors.is_empty() && before.is_none_or(|before| before.errors != entry.errors);
@@ -103,22 +100,14 @@ impl Settling {
             if agents.contains_key(name) {
                 continue;
             }
-            if !folder {
-                // The grace begins when the folder is back.
-                self.gone.remove(name);
-                agents.insert(name.clone(), entry.clone());
-                continue;
-            }
-            let since = *self.gone.entry(name.clone()).or_insert(now);
-            if sure || now >= since + GRACE {
-                self.gone.remove(name);
-            } else {
-                open.gone = true;
+            let waits = folder && found.missing.contains(name);
+            open.gone |= waits;
+            if waits || !folder {
                 agents.insert(name.clone(), entry.clone());
             }
         }
         open.doubt = !self.doubt.is_empty();
-        let catalog = Catalog { agents, problems };
+        let catalog = Catalog { agents, problems, missing: found.missing };
         Settled { news: news(shown, &catalog), catalog, open }
     }
 }

@@ -143,9 +143,8 @@ impl Action {
     }
 }
 
-/// Characters a model that can be held to it may write into one line, and into a text.
+/// Characters a model that can be held to it may write into one line.
 const MAX_LINE: usize = 300;
-const MAX_TEXT: usize = 4000;
 /// Actions of a kind, and lines or handles of a list, likewise.
 const MAX_ACTIONS: usize = 20;
 const MAX_LIST: usize = 10;
@@ -221,14 +220,14 @@ pub fn schema(actions: &[ActionKind]) -> Value {
 }
 
 /// The same for a model that can be held to more: what is named is one of `handles`, and nothing goes on
-/// for ever. Whatever fits this fits [`schema`].
-pub fn bounded(actions: &[ActionKind], handles: &[&str]) -> Value {
+/// for ever: a text has `most_chars` characters at most. Whatever fits this fits [`schema`].
+pub fn bounded(actions: &[ActionKind], handles: &[&str], most_chars: usize) -> Value {
     let line = json!({"type": "string", "maxLength": MAX_LINE});
     let list = |item: Value, most: usize| json!({"type": "array", "items": item, "maxItems": most});
     let most = if handles.is_empty() { 0 } else { MAX_LIST };
     let field = |shape| match shape {
         Shape::Line => line.clone(),
-        Shape::Text => json!({"type": "string", "maxLength": MAX_TEXT}),
+        Shape::Text => json!({"type": "string", "maxLength": most_chars}),
         Shape::Number(least) => json!({"type": "number", "minimum": least, "maximum": 1, "multipleOf": 0.01}),
         Shape::Lines => list(line.clone(), MAX_LIST),
         Shape::Handle => json!({"enum": handles}),
@@ -292,7 +291,11 @@ pub fn describe(actions: &[ActionKind], limits: &Limits) -> String {
         text.push('}');
         let _ = match kind {
             ActionKind::Weight => write!(text, "; a delta of at most {} either way", limits.weight_max_delta),
-            ActionKind::Insert => write!(text, "; a body of at most {} characters", limits.insert_max_chars),
+            ActionKind::Insert => write!(
+                text,
+                "; a body of at most {} characters, at most {} links in all",
+                limits.insert_max_chars, limits.link_add_max
+            ),
             _ => Ok(()),
         };
         text.push('\n');

@@ -178,7 +178,7 @@ impl Agenda {
             };
         }
         (self.looked, self.catalog) = (moment.now, Some(catalog));
-        Catalog { agents, problems: Vec::new() }
+        Catalog { agents, ..Catalog::default() }
     }
 
     fn is_stale(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {

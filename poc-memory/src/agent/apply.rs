@@ -16,8 +16,8 @@ use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
 use std::collections::HashSet;
 
-/// Days between two replays of a node, shortest first; the last one repeats.
-const LADDER: [u16; 5] = [1, 3, 7, 14, 30];
+/// Refused actions that a row keeps; a reply may ask for a thousand.
+const MAX_REFUSED: usize = 100;
 
 /// Applies an answer and ends the run's row with what became of it. With `dry` everything is done
 /// but kept: the row tells what would have been applied.
@@ -75,14 +75,20 @@ fn plan(
 ) -> Result<Vec<Planned>> {
     let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?;
     let wholes = bundle::wholes(&answer.actions, selection);
-    let mut waiting = proposals(memory, None)?;
-    waiting.retain(|one| one.agent == definition.name);
+    let mut waiting: Option<Vec<Proposal>> = None;
     let mut planned: Vec<Planned> = Vec::new();
     for (action, with) in answer.actions.iter().zip(wholes) {
         let index = row.actions.len();
         let mut entry = ledger::ActionRow::of(action, selection);
-        let prepared = permit.check(action).and_then(|Permitted { intent, proposed }| {
-            if let Some(same) = waiting.iter().find(|same| proposed && same.intent.is_like(&intent)) {
+        let permitted = permit.check(action);
+        if waiting.is_none() && permitted.as_ref().is_ok_and(|permitted| permitted.proposed) {
+            let mut all = proposals(memory, None)?;
+            all.retain(|one| one.agent == definition.name);
+            waiting = Some(all);
+        }
+        let prepared = permitted.and_then(|Permitted { intent, proposed }| {
+            let mut waiting = waiting.iter().flatten().filter(|_| proposed);
+            if let Some(same) = waiting.find(|same| same.intent.is_like(&intent)) {
                 let why = format!("it waits for a decision since the run {}", same.run);
                 return Err(Rejection::AlreadyPresent.because(why));
             }
@@ -95,7 +101,46 @@ fn plan(
         }
         row.actions.push(entry);
     }
-    Ok(kept_together(planned, row))
+    let mut planned = kept_together(planned, row);
+    leave_out(&mut planned, row);
+    Ok(planned)
+}
+
+/// Keeps the first of the refused actions in the row and counts the others.
+fn leave_out(planned: &mut [Planned], row: &mut Run) {
+    let (mut refused, mut kept, mut places) = (0, Vec::new(), Vec::new());
+    for entry in std::mem::take(&mut row.actions) {
+        refused += usize::from(entry.state == ActionState::Refused);
+        let stays = entry.state != ActionState::Refused || refused <= MAX_REFUSED;
+        places.push(stays.then_some(kept.len()));
+        kept.extend(stays.then_some(entry));
+    }
+    row.actions = kept;
+    row.left_out = u32::try_from(refused.saturating_sub(MAX_REFUSED)).unwrap_or(u32::MAX);
+    let place = |at: usize| places.get(at).copied().flatten();
+    for action in planned {
+        action.index = place(action.index).unwrap_or(action.index);
+        action.with = action.with.and_then(place);
+    }
+}
+
+/// How a run has ended, by what became of its actions so far.
+pub(super) fn status(row: &Run) -> Status {
+    let any = |state| row.actions.iter().any(|action| action.state == state);
+    let fails = |action: &ledger::ActionRow| {
+        action.rejected.as_deref().and_then(Rejection::parse).is_some_and(Rejection::is_failure)
+    };
+    let waits = any(ActionState::Proposed);
+    let turned_down = any(ActionState::Rejected);
+    let missed = row.left_out > 0 || any(ActionState::Stale) || row.actions.iter().any(fails);
+    match (row.applied().next().is_some(), missed) {
+        (_, true) => Status::Partial,
+        (true, false) if turned_down && !waits => Status::Partial,
+        (true, false) => Status::Ok,
+        (false, false) if waits => Status::Proposed,
+        (false, false) if turned_down => Status::Rejected,
+        (false, false) => Status::Noop,
+    }
 }
 
 /// The parts of a note share the fate of what is to take its place: they wait with it, and without it they
@@ -160,16 +205,7 @@ impl Work<'_> {
             made.into_iter().try_for_each(|id| deed::seen(tx, &self.definition.name, id, self.now))?;
         }
         row.visited = visited;
-        let failed = |row: &ledger::ActionRow| {
-            row.rejected.as_deref().and_then(Rejection::parse).is_some_and(Rejection::is_failure)
-        };
-        let proposed = row.actions.iter().any(|action| action.state == ActionState::Proposed);
-        let status = match (row.applied().next().is_some(), row.actions.iter().any(failed)) {
-            (_, true) => Status::Partial,
-            (true, false) => Status::Ok,
-            (false, false) if proposed => Status::Proposed,
-            (false, false) => Status::Noop,
-        };
+        let status = status(&row);
         row.seq = Some(seq);
         row.finish(self.memory, status, None);
         ledger::end(self.memory, tx, &row)?;
@@ -211,7 +247,10 @@ impl Work<'_> {
 
     /// What is left for a person, whole.
     fn proposal(&self, run: RunId, entry: &ledger::ActionRow, action: &Planned) -> Proposal {
-        let read = |id: NodeId| Some((id, self.selection.of(id)?.node.version));
+        let version = |id: NodeId| Some((id, self.selection.of(id)?.node.version));
+        let selection = self.selection;
+        let handles = selection.handles.iter().map(|handle| handle.node.id);
+        let read = handles.chain(selection.read.iter().map(|(id, _)| *id));
         Proposal {
             run,
             index: place(action.index),
@@ -220,7 +259,8 @@ impl Work<'_> {
             summary: entry.summary.clone(),
             why: entry.why.clone(),
             intent: action.intent.clone(),
-            versions: action.intent.nodes().into_iter().filter_map(read).collect(),
+            versions: action.intent.nodes().into_iter().filter_map(version).collect(),
+            read: read.filter(|_| action.intent.draft().is_some()).collect(),
             with: action.with.map(place),
             protect: self.definition.limits.protect.iter().map(ToString::to_string).collect(),
         }
@@ -264,8 +304,8 @@ impl Work<'_> {
     /// Moves a node one step along the ladder of replays.
     fn replay(&self, tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
         let Some(activity) = tx.activity(id)? else { return Ok(()) };
-        let next = LADDER.into_iter().find(|&days| days > activity.replay_interval);
-        let replay_interval = next.or(LADDER.last().copied()).unwrap_or(activity.replay_interval);
+        let next = Activity::LADDER.into_iter().find(|&days| days > activity.replay_interval);
+        let replay_interval = next.or(Activity::LADDER.last().copied()).unwrap_or(activity.replay_interval);
         tx.put_activity(id, &Activity { replay_interval, replayed: Some(self.now), ..activity })
     }
 }

@@ -16,7 +16,7 @@ use folder::Folder;
 pub(super) use folder::template;
 pub use memo::GRACE;
 use memo::{Birth, Good, Memo, Memos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -106,6 +106,8 @@ pub enum Change {
 pub struct Catalog {
     /// By name.
     pub agents: BTreeMap<String, Entry>,
+    /// Agents whose file is missing and may be in the middle of being replaced: their [`GRACE`] is not over.
+    pub missing: BTreeSet<String>,
     /// What is wrong with the folder as a whole, and with saved pipelines.
     pub problems: Vec<String>,
 }
@@ -162,8 +164,10 @@ impl Look {
                 _ => changes.push(Change::Added(name.clone())),
             }
         }
-        let gone =
-            |(name, memo): &(&String, &Memo)| memo.is_there() && !self.catalog.agents.contains_key(*name);
+        let gone = |(name, memo): &(&String, &Memo)| {
+            let (there, waits) = (&self.catalog.agents, &self.catalog.missing);
+            memo.retired.is_none() && !there.contains_key(*name) && !waits.contains(*name)
+        };
         changes.extend(self.before.iter().filter(gone).map(|(name, _)| Change::Retired(name.clone())));
         changes
     }
@@ -282,8 +286,10 @@ impl Files<'_> {
     /// The catalog of the files that are there, and of bundled agents that have none.
     fn read(&mut self, files: BTreeMap<String, Result<String, Error>>) -> Catalog {
         let mut catalog = Catalog::default();
-        let missing = self.memos.iter_mut().filter(|(name, _)| !files.contains_key(*name));
-        missing.for_each(|(_, memo)| memo.miss(self.memory.now(), self.sure));
+        for (name, memo) in self.memos.iter_mut().filter(|(name, _)| !files.contains_key(*name)) {
+            memo.miss(self.memory.now(), self.sure);
+            catalog.missing.extend(memo.missing.map(|_| name.clone()));
+        }
         let bundled: Vec<(String, &str)> = embedded::agents()
             .iter()
             .filter_map(|(file, text)| Some((file.strip_suffix(".toml")?.to_owned(), *text)))
@@ -303,13 +309,16 @@ impl Files<'_> {
 
     /// The catalog of what is remembered, when the folder cannot be read.
     fn remembered(&mut self, problem: String) -> Catalog {
+        // Nothing is known of any file: a grace begins when the folder is back.
+        let now = self.memory.now();
+        self.memos.values_mut().for_each(|memo| memo.missing = memo.missing.map(|_| now));
         let remembered: Vec<(String, Good, Birth)> = self
             .memos
             .iter()
             .filter(|(_, memo)| memo.is_there())
             .filter_map(|(name, memo)| Some((name.clone(), memo.good.clone()?, memo.birth)))
             .collect();
-        let mut catalog = Catalog { agents: BTreeMap::new(), problems: vec![problem] };
+        let mut catalog = Catalog { problems: vec![problem], ..Catalog::default() };
         for (name, good, birth) in remembered {
             let entry = self.load(&name, Ok(good.source), birth);
             catalog.agents.insert(name, entry);

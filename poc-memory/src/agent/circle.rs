@@ -10,11 +10,9 @@
 use super::Definition;
 use super::definition::{ActionKind, Mode, provenance};
 use crate::error::Error;
+use crate::graph::NodeType;
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
-
-/// The type of inserted notes.
-const INSERTED: &str = "semantic";
 
 /// A warning for every agent that is part of a circle, by its name. `types` are those of notes.
 pub fn circles(agents: &[&Definition], types: &[&str]) -> BTreeMap<String, Error> {
@@ -57,7 +55,7 @@ fn written<'a>(agent: &Definition, types: &[&'a str]) -> Vec<&'a str> {
     types
         .iter()
         .copied()
-        .filter(|kind| (may(ActionKind::Insert) && *kind == INSERTED) || (rewrites && given(kind)))
+        .filter(|kind| (may(ActionKind::Insert) && *kind == NodeType::DEFAULT) || (rewrites && given(kind)))
         .collect()
 }
 

@@ -284,7 +284,7 @@ impl Question<'_> {
         let waited = now > start.plus(tolerance) && start < earliest;
         if !self.agent.enabled {
             Some((false, Reason::Disabled))
-        } else if self.pauses(start) {
+        } else if self.rests_since(start).is_some() {
             Some((false, Reason::Paused))
         } else if late && !rules.catch_up {
             Some((true, Reason::CatchUpOff))
@@ -301,17 +301,19 @@ impl Question<'_> {
         }
     }
 
-    /// Whether the agent rests now, or rested when a slot came.
-    fn pauses(&self, start: Timestamp) -> bool {
-        let rested = |pause: &Pause| pause.since <= start && pause.holds(start);
+    /// Since when the agent rests, if it does now or did when a slot came.
+    fn rests_since(&self, start: Timestamp) -> Option<Timestamp> {
+        let rested = |pause: &&Pause| pause.since <= start && pause.holds(start);
         let Question { agent, past: Past { state, .. }, moment } = self;
-        state.pause().is_some_and(rested) || Paused::of(agent.pause_after, state, moment.now).is_some()
+        let now = || Paused::of(agent.pause_after, state, moment.now).map(|paused| paused.since());
+        state.pause().filter(rested).map(|pause| pause.since).or_else(now)
     }
 
     /// Accounts for the slots between the last known one and the one that is decided about.
     fn earlier(&self, known: Timestamp, slot: Timestamp, decisions: &mut Vec<Decision>) {
         let rules = self.agent.rules;
         let until = Timestamp(slot.0 - 1);
+        let earliest = Timestamp(self.moment.now.minus(rules.catch_up_window).0 - 1);
         let mut missed = |after: Timestamp, until: Timestamp, reason: Reason| {
             if let Some(slots) = self.stretch(after, until) {
                 decisions.push(Decision::Skip {
@@ -325,12 +327,19 @@ impl Question<'_> {
         };
         if !self.agent.enabled {
             missed(known, until, Reason::Disabled);
-        } else if self.pauses(self.agent.start(slot)) {
-            missed(known, until, Reason::Paused);
+        } else if let Some(since) = self.rests_since(self.agent.start(slot)) {
+            // Those before the pause would have been caught up, or not.
+            let (passed, reason) = match rules.catch_up {
+                true => (earliest, Reason::OutsideWindow),
+                false => (until, Reason::CatchUpOff),
+            };
+            let passed = passed.min(Timestamp(since.0 - 1)).min(until);
+            missed(known, passed, reason);
+            missed(known.max(passed), until, Reason::Paused);
         } else if !rules.catch_up {
             missed(known, until, Reason::CatchUpOff);
         } else {
-            let window = Timestamp(self.moment.now.minus(rules.catch_up_window).0 - 1).min(until);
+            let window = earliest.min(until);
             missed(known, window, Reason::OutsideWindow);
             missed(known.max(window), until, Reason::CaughtUp);
         }

@@ -8,11 +8,11 @@ mod settled;
 mod state;
 mod totals;
 
-pub(in crate::agent) use book::row;
 pub use book::{
     abandon, agents, change, claim, claim_for, close, find, interrupt_others, leave, leave_all, mark, pay,
-    rows, running, spent_by_all,
+    rows, running,
 };
+pub(in crate::agent) use book::{decided, row};
 pub(super) use book::{end, expect_running, get};
 pub use changes::Changes;
 pub use promise::{Account, Days, account, promise};
@@ -55,6 +55,8 @@ pub enum Status {
     Missed,
     /// What it asked for waits for a person.
     Proposed,
+    /// A person wanted nothing of what it asked for.
+    Rejected,
 }
 
 /// Why an occurrence was skipped or missed.
@@ -226,7 +228,7 @@ pub struct Run {
     pub visited: Vec<NodeId>,
     /// What the model said about its reply as a whole.
     pub notes: String,
-    /// Its actions.
+    /// Its actions; of refused ones the first.
     pub actions: Vec<ActionRow>,
     /// The writes of its transaction that moved nodes along the replay ladder, as a range of
     /// positions.
@@ -239,14 +241,21 @@ pub struct Run {
     pub cost: Option<f64>,
     /// The calls one by one; none in rows of before they were kept.
     pub calls: Vec<Call>,
+    /// Actions that were refused as well, beyond those kept.
+    pub left_out: u32,
 }
 
 impl Record for Run {
     const TABLE: Table = Table::Runs;
-    const VERSION: u8 = 2;
+    const VERSION: u8 = 3;
 
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Run>> {
-        (version == 1).then(|| postcard::from_bytes(body).map(before::Run1::into))
+        match version {
+            1 => Some(postcard::from_bytes(body).map(before::Run1::into)),
+            // It kept every action: none was left out, which is a zero at the end.
+            2 => Some(postcard::from_bytes(&[body, &[0]].concat())),
+            _ => None,
+        }
     }
 }
 
@@ -306,6 +315,7 @@ impl Run {
             tokens_out: None,
             cost: None,
             calls: Vec::new(),
+            left_out: 0,
         }
     }
 
@@ -443,6 +453,7 @@ impl Status {
             Status::Skipped => "skipped",
             Status::Missed => "missed",
             Status::Proposed => "proposed",
+            Status::Rejected => "rejected",
         }
     }
 }

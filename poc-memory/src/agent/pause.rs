@@ -33,6 +33,14 @@ impl Paused {
         is_enough(after, failures).then_some(Paused::Failing { failures, since })
     }
 
+    /// When it began.
+    pub fn since(&self) -> Timestamp {
+        match self {
+            Paused::Told(pause) => pause.since,
+            Paused::Failing { since, .. } => *since,
+        }
+    }
+
     /// When it ends by itself.
     pub fn until(&self) -> Option<Timestamp> {
         match self {

@@ -7,7 +7,7 @@ pub use rejection::{Refusal, Rejection};
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition, Mode, Targets};
 use super::ledger::{ActionRow, ActionState};
-use super::reply::short;
+use super::reply::{cut, short};
 use super::selection::{self, Handle, Selection, Shown};
 use crate::error::Result;
 use crate::graph::{ChunkOf, NodeId, Trust};
@@ -15,6 +15,9 @@ use crate::memory::Draft;
 use crate::memory::Memory;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
+
+/// Characters a row keeps of each thing that is said about a refused action.
+const MAX_REFUSED_SAID: usize = 300;
 
 /// An action that may be done, if nothing it names has changed since it was read.
 // Proposals keep it by the place of its variant: a new one goes to the end.
@@ -96,6 +99,21 @@ impl Intent {
         }
     }
 
+    /// The note it writes.
+    pub fn draft(&self) -> Option<&Draft> {
+        match self {
+            Intent::Insert { draft, .. } | Intent::Rewrite { draft, .. } => Some(draft),
+            Intent::Link { .. } | Intent::Weigh { .. } | Intent::Replace { .. } => None,
+        }
+    }
+
+    pub(super) fn draft_mut(&mut self) -> Option<&mut Draft> {
+        match self {
+            Intent::Insert { draft, .. } | Intent::Rewrite { draft, .. } => Some(draft),
+            Intent::Link { .. } | Intent::Weigh { .. } | Intent::Replace { .. } => None,
+        }
+    }
+
     /// The node it puts out of use.
     pub fn retires(&self) -> Option<NodeId> {
         match self {
@@ -123,6 +141,8 @@ pub struct Permit<'a> {
     trust: Trust,
     used: HashMap<ActionKind, usize>,
     links: HashSet<(NodeId, NodeId)>,
+    /// Links of new notes so far.
+    tied: usize,
     weighed: HashSet<NodeId>,
     retired: HashSet<NodeId>,
 }
@@ -155,6 +175,7 @@ impl<'a> Permit<'a> {
             trust: Trust::Agent.min(selection.trust(&view)),
             used: HashMap::new(),
             links: HashSet::new(),
+            tied: 0,
             weighed: HashSet::new(),
             retired: HashSet::new(),
         })
@@ -180,7 +201,7 @@ impl<'a> Permit<'a> {
             Intent::Weigh { node, .. } => {
                 self.weighed.insert(*node);
             }
-            Intent::Insert { .. } => {}
+            Intent::Insert { links, .. } => self.tied += links.len(),
             Intent::Replace { old, .. } | Intent::Rewrite { old, .. } => {
                 self.retired.insert(*old);
             }
@@ -238,8 +259,22 @@ impl<'a> Permit<'a> {
     }
 
     fn insert(&self, action: &Insert) -> Verdict<Intent> {
-        let links: Vec<NodeId> =
-            action.links.iter().map(|name| Ok(self.handle(name)?.node.id)).collect::<Verdict<_>>()?;
+        let mut links: Vec<NodeId> = Vec::new();
+        for name in &action.links {
+            let handle = self.handle(name)?;
+            if !self.within(handle) {
+                let why = format!("it is to be linked to {}, which is not {}", handle.name, self.scope());
+                return Err(Rejection::OutOfScope.because(why));
+            }
+            if !links.contains(&handle.node.id) {
+                links.push(handle.node.id);
+            }
+        }
+        let most = self.definition.limits.link_add_max;
+        if self.tied + links.len() > most {
+            let why = format!("new notes with more than {most} links in all");
+            return Err(Rejection::OverLimit.because(why));
+        }
         self.fits(&action.title, &action.keywords, &action.body)?;
         let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
         draft.keywords = Some(action.keywords.clone());
@@ -424,6 +459,8 @@ impl ActionRow {
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         self.state = ActionState::Refused;
         self.rejected = Some(refusal.rejection.code().to_owned());
-        self.detail = Some(short(&refusal.detail));
+        let about = |text: &str| cut(text, MAX_REFUSED_SAID);
+        (self.summary, self.why) = (about(&self.summary), about(&self.why));
+        self.detail = Some(about(&refusal.detail));
     }
 }

@@ -46,18 +46,16 @@ pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selectio
             let stable = render::stable(definition, &text);
             return Ok(Prompt { system, text, stable });
         }
-        let chosen = selection.chosen().count();
-        let kept = fitting(memory, definition, selection, &fence, tokens - limit);
-        let fewer = match kept {
-            _ if !definition.prompt.drop_tail => false,
-            // What stands around the chosen nodes is what there is too much of.
-            0 if selection.bare() => continue,
-            0 if chosen <= 1 => false,
-            kept => {
+        let mut fewer = false;
+        if definition.prompt.drop_tail {
+            let kept = fitting(memory, definition, selection, &fence, tokens - limit);
+            // What stands around the chosen nodes may be what there is too much of.
+            fewer = kept == 0 && selection.bare();
+            if !fewer && (kept > 0 || selection.chosen().count() > 1) {
                 selection.keep(kept.max(1));
-                true
+                fewer = true;
             }
-        };
+        }
         if !fewer {
             return Err(Error::config(format!(
                 "the prompt of `{}` has about {tokens} tokens, more than `prompt.max-tokens` ({limit})",

@@ -4,7 +4,7 @@
 
 use super::permit::Intent;
 use crate::error::{Error, Result};
-use crate::graph::{NodeId, RunId};
+use crate::graph::{NodeId, RunId, View};
 use crate::memory::Memory;
 use crate::store::{Record, Table, Tx};
 use crate::time::Timestamp;
@@ -33,10 +33,18 @@ pub struct Proposal {
     pub with: Option<u16>,
     /// Filters of the agent's file: a node that passes one by now is left alone.
     pub protect: Vec<String>,
+    /// For one that writes a note: whatever the prompt showed something of.
+    pub read: Vec<NodeId>,
 }
 
 impl Record for Proposal {
     const TABLE: Table = Table::Proposals;
+    const VERSION: u8 = 2;
+
+    /// The first version did not tell what was read, which is an empty list at the end.
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Proposal>> {
+        (version == 1).then(|| postcard::from_bytes(&[body, &[0]].concat()))
+    }
 }
 
 impl Proposal {
@@ -48,6 +56,17 @@ impl Proposal {
     /// Its number in the run, as people are shown it, from 1.
     pub fn number(&self) -> u16 {
         self.index.saturating_add(1)
+    }
+
+    /// What is to be done, judged again: a note is trusted no more than the least trusted of what it was made
+    /// from, by what was known then and by what is known now.
+    pub fn judged(&self, now: &View) -> Intent {
+        let mut intent = self.intent.clone();
+        if let Some(draft) = intent.draft_mut() {
+            let read = self.read.iter().filter_map(|&id| now.find(id)).filter(|&ix| now.is_live(ix));
+            draft.trust = read.map(|ix| now.trust(ix)).fold(draft.trust, std::cmp::min);
+        }
+        intent
     }
 
     /// Puts it on the list.

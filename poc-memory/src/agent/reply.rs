@@ -35,7 +35,12 @@ pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<Answer, Vec<Strin
 
 /// The start of a text, if it is longer than is kept of what a model says.
 pub(super) fn short(text: &str) -> String {
-    match text.char_indices().nth(MAX_SAID) {
+    cut(text, MAX_SAID)
+}
+
+/// The first characters of a text; whether there were more can be seen.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),
     }

@@ -1,5 +1,6 @@
 //! A person's decisions about what agents have proposed.
 
+use super::apply;
 use super::bundle::{self, Task};
 use super::deed::{self, Deed};
 use super::ledger::{self, ActionState, Run};
@@ -21,9 +22,10 @@ use crate::store::{Cause, Records, Tx};
 /// # Errors
 /// `invalid_argument` when a number is no waiting action's.
 pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
-    let chosen = chosen(memory, run, only)?;
+    let (chosen, view) = (chosen(memory, run, only)?, memory.store.view());
     let mut ready: Vec<(Proposal, Result<Option<Prepared>, Refusal>)> = Vec::new();
-    for proposal in chosen {
+    for mut proposal in chosen {
+        proposal.intent = proposal.judged(&view);
         let note = deed::prepare(memory, &proposal.intent);
         ready.push((proposal, note));
     }
@@ -121,8 +123,9 @@ fn decide<T>(
     let committed = memory.store.transact(cause, |tx| {
         let mut row = ledger::row(tx, agent, run)?;
         let value = decision(tx, &mut row)?;
-        if let Some(row) = row {
-            tx.put(&row.key(), &row)?;
+        if let Some(mut row) = row {
+            row.status = apply::status(&row);
+            ledger::decided(tx, &row)?;
         }
         Ok(value)
     })?;

@@ -335,6 +335,7 @@ impl Attempt<'_> {
             selection,
             text: &memory.text,
             actions: &definition.execution.actions,
+            max_chars: definition.limits.insert_max_chars,
             agent: &definition.name,
             system: &prompt.system,
             prompt: &prompt.text,

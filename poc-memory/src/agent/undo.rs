@@ -2,26 +2,29 @@
 
 use super::ledger::{self, ActionState, Run};
 use crate::error::{Error, Result};
-use crate::graph::{NodeId, Visit};
+use crate::graph::{Activity, NodeId, Visit};
 use crate::memory::Memory;
-use crate::memory::undo::{Item, is_as_left, restore};
-use crate::store::{Cause, Tx, Txn, Write};
+use crate::memory::undo::{Item, restore};
+use crate::store::{Cause, Record, Tx, Txn, Write};
 use std::collections::BTreeMap;
 
 /// Undoes a run, what a person has approved of it too: all of it, or the actions with these numbers,
 /// counted from 1. Every record they wrote goes back to what it was, unless it was changed since; such an
 /// action stays as it is and is reported. What use has taught since is no change: a weight keeps it and
 /// loses what the run did to it, and ties of notes that were remembered together do not hold a note of the
-/// run. Visits stay: the agent has seen the nodes.
+/// run. When no action is left, notes go back along the intervals of replay, too: that is told when nothing
+/// else was done, or when a note was replayed again since and stays where it is. Visits stay: the agent has
+/// seen the nodes.
 ///
 /// # Errors
-/// `conflict` when the run applied nothing or is undone already, `invalid_argument` when a number is no
+/// `conflict` when the run changed nothing or is undone already, `invalid_argument` when a number is no
 /// action's that can be undone, `not_found` when the log no longer holds it.
 pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<Item>> {
-    if run.applied().next().is_none() {
-        return Err(Error::conflict(format!("the run `{}` applied nothing", run.id)));
+    let replayed = run.replays.0 < run.replays.1;
+    if !replayed && run.applied().next().is_none() {
+        return Err(Error::conflict(format!("the run `{}` has changed nothing that can be undone", run.id)));
     }
-    if run.applied().all(|action| action.undone()) {
+    if !replayed && run.applied().all(|action| action.undone()) {
         return Err(Error::conflict(format!("the run `{}` is undone already", run.id)));
     }
     check(run, only)?;
@@ -52,19 +55,46 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<Item>> {
             }
             items.insert(at, Item { summary: action.summary.clone(), refused });
         }
+        let mut items: Vec<Item> = items.into_values().collect();
         let all = only.is_empty() || row.applied().all(|action| action.undone());
-        let replays = row.seq.iter().filter(|_| all).flat_map(|&seq| writes(&txns, seq, row.replays));
-        for write in replays {
-            // A node used since keeps its place on the ladder.
-            if is_as_left(write, tx.get_raw(write.table, &write.key)?.as_deref())? {
-                tx.put_raw(write.table, &write.key, write.before.clone())?;
+        if let Some(seq) = row.seq.filter(|_| all) {
+            let moved = writes(&txns, seq, row.replays);
+            let kept = replay_back(tx, moved)?;
+            if kept > 0 || items.is_empty() {
+                let refused = (kept > 0).then(|| format!("{kept} of them were replayed again since"));
+                let summary = match moved.len() {
+                    1 => "replay 1 note".to_owned(),
+                    notes => format!("replay {notes} notes"),
+                };
+                items.push(Item { summary, refused });
             }
+            row.replays = (0, 0);
         }
         row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
         tx.put(&row.key(), &row)?;
-        Ok(items.into_values().collect())
+        Ok(items)
     })?;
     Ok(committed.value)
+}
+
+/// Puts notes back to where they were on the intervals of replay. What use has taught them since stays. Returns
+/// how many were replayed again since, and stay where they are.
+fn replay_back(tx: &mut Tx<'_>, moved: &[Write]) -> Result<usize> {
+    let mut kept = 0;
+    for write in moved {
+        let now = tx.get_raw(write.table, &write.key)?;
+        let (Some(before), Some(left), Some(now)) = (&write.before, &write.after, &now) else { continue };
+        let (before, left) = (Activity::decode(before)?, Activity::decode(left)?);
+        let now = Activity::decode(now)?;
+        let place = |activity: &Activity| (activity.replay_interval, activity.replayed);
+        let Some(id) = write.node_id().filter(|_| place(&now) == place(&left)) else {
+            kept += 1;
+            continue;
+        };
+        let (replay_interval, replayed) = place(&before);
+        tx.put_activity(id, &Activity { replay_interval, replayed, ..now })?;
+    }
+    Ok(kept)
 }
 
 /// That the numbers are those of actions that can be undone.

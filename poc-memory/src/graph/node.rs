@@ -15,12 +15,20 @@ pub struct NodeType(pub String);
 
 impl NodeType {
     /// The types every store knows; `episodic` is a session.
-    pub const BUILT_IN: [&str; 5] = ["episodic", "daily", "weekly", "monthly", "semantic"];
+    pub const BUILT_IN: [&str; 5] = ["episodic", "daily", "weekly", "monthly", NodeType::DEFAULT];
+
+    /// The type of a note of which nothing else is said.
+    pub const DEFAULT: &str = "semantic";
+
+    /// Whether a note of a type stands for an occasion, as the types built in do but for the default.
+    pub fn is_occasion(name: &str) -> bool {
+        name != NodeType::DEFAULT && NodeType::BUILT_IN.contains(&name)
+    }
 }
 
 impl Default for NodeType {
     fn default() -> Self {
-        NodeType("semantic".into())
+        NodeType(NodeType::DEFAULT.into())
     }
 }
 
@@ -212,7 +220,7 @@ pub struct Activity {
     pub touched: Timestamp,
     /// How often the node was used.
     pub accesses: u64,
-    /// Spaced-repetition interval in days: 1, 3, 7, 14 or 30; 0 before the first replay.
+    /// Spaced-repetition interval in days: one of [`Activity::LADDER`]; 0 before the first replay.
     pub replay_interval: u16,
     /// When it was last replayed.
     pub replayed: Option<Timestamp>,
@@ -221,6 +229,9 @@ pub struct Activity {
 }
 
 impl Activity {
+    /// Days between two replays of a node, shortest first; the last one repeats.
+    pub const LADDER: [u16; 5] = [1, 3, 7, 14, 30];
+
     /// The activity of a node born at `now` with `weight`.
     pub fn born(now: Timestamp, weight: f64) -> Self {
         Activity { weight, touched: now, accesses: 0, replay_interval: 0, replayed: None, judged: None }

@@ -152,7 +152,7 @@ fn taken_back(
 
 /// Whether a record is as the run left it. That a note was given to another store since is no change
 /// of it.
-pub(crate) fn is_as_left(write: &Write, now: Option<&[u8]>) -> Result<bool> {
+fn is_as_left(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     let left = write.after.as_deref();
     if left == now || write.table != Table::Nodes {
         return Ok(left == now);

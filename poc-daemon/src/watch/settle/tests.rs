@@ -3,6 +3,7 @@ use poc_memory::agent::{Context, Definition};
 use poc_memory::config::Config;
 use poc_memory::query::Names;
 use poc_memory::time::Timestamp;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ struct World {
     settings: Option<String>,
     settling: Settling,
     shown: Catalog,
+    /// Files that are missing as the catalog tells it.
+    missing: BTreeSet<String>,
     now: Instant,
 }
 
@@ -23,6 +26,7 @@ fn world() -> World {
         settings: None,
         settling: Settling::default(),
         shown: Catalog::default(),
+        missing: BTreeSet::new(),
         now: Instant::now(),
     }
 }
@@ -56,7 +60,7 @@ impl World {
         };
         let agents = if self.folder { self.files.iter().map(entry).collect() } else { BTreeMap::new() };
         let problems = if self.folder { Vec::new() } else { vec!["the folder is gone".to_owned()] };
-        let catalog = Catalog { agents, problems };
+        let catalog = Catalog { agents, problems, missing: self.missing.clone() };
         Found { catalog, folder: self.folder, settings: self.settings.clone() }
     }
 
@@ -101,9 +105,11 @@ fn a_file_comes_changes_and_goes() {
     world.write("linker", "all | limit:3");
     assert_eq!(world.look(1000), "Changed(\"linker\")");
     world.files.clear();
+    world.missing.insert("linker".into());
     assert_eq!(world.look(1000), "wait for it");
     assert_eq!(world.look(1000), "wait for it");
     assert_eq!(world.states(), "linker Ok");
+    world.missing.clear();
     assert_eq!(world.look(1000), "Retired(\"linker\")");
     assert_eq!(world.states(), "");
 }
@@ -129,12 +135,11 @@ fn a_file_that_is_replaced_is_never_gone() {
     world.write("linker", "all");
     world.look(0);
     let text = world.files.remove("linker").unwrap();
+    world.missing.insert("linker".into());
     assert_eq!(world.look(1000), "wait for it");
     world.write("linker", &text);
+    world.missing.clear();
     assert_eq!(world.look(500), "");
-    // Its next absence has a grace of its own.
-    world.files.clear();
-    assert_eq!(world.look(60_000), "wait for it");
 }
 
 #[test]
@@ -195,7 +200,9 @@ fn a_vanished_folder_changes_nothing_and_is_told() {
     world.look(250);
     world.folder = true;
     world.files.clear();
+    world.missing.insert("linker".into());
     assert_eq!(world.look(10_000), "Solved(\"the folder is gone\"); wait for it");
+    world.missing.clear();
     assert_eq!(world.look(2000), "Retired(\"linker\")");
 }
 

@@ -58,7 +58,7 @@ fn catalog(memory: &Memory, agents: &[(&str, &str)]) -> Catalog {
         let since = memory.now();
         ((*name).to_owned(), Entry { definition, state: EntryState::Ok, errors: Vec::new(), since })
     };
-    Catalog { agents: agents.iter().map(entry).collect(), problems: Vec::new() }
+    Catalog { agents: agents.iter().map(entry).collect(), ..Catalog::default() }
 }
 
 impl World {

@@ -96,7 +96,9 @@ impl Memo {
         if self.birth != Birth::File || self.retired.is_some() {
             return;
         }
-        let since = *self.missing.get_or_insert(now);
+        // After a clock that went back nobody waits longer than from now on.
+        let since = self.missing.map_or(now, |since| since.min(now));
+        self.missing = Some(since);
         if sure || now >= since.plus(GRACE) {
             (self.retired, self.missing) = (Some(now), None);
         }

@@ -117,6 +117,21 @@ fn of_missed_slots_the_latest_runs_and_the_others_share_a_row() {
 }
 
 #[test]
+fn slots_before_a_pause_have_reasons_of_their_own() {
+    let mut world = world("every 6h");
+    world.row("2026-11-15T00:00:00Z", Status::Ok, "2026-11-15T00:01:00Z");
+    let since = at("2026-11-19T03:00:00Z");
+    world.past.state.set_pause(Pause { since, until: None, note: String::new() });
+    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: outside-window; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
+    world.rules.catch_up = false;
+    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: catch-up-off; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
+    // One that would have been caught up is not, for the pause.
+    world.rules.catch_up = true;
+    world.rules.catch_up_window = Span::WEEK;
+    insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 25 slots from 2026-11-15T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
+}
+
+#[test]
 fn a_long_absence_is_one_row() {
     let mut world = world("every 1s");
     world.row("2026-11-02T00:00:00Z", Status::Ok, "2026-11-02T00:00:00Z");

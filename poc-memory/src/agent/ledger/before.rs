@@ -70,6 +70,7 @@ impl From<Run1> for Run {
             tokens_out: row.tokens_out,
             cost: row.cost,
             calls: Vec::new(),
+            left_out: 0,
         }
     }
 }

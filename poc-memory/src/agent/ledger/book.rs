@@ -62,9 +62,9 @@ pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Ru
 }
 
 /// The row of each agent that still runs by what is known of it, newest first.
-fn left_running(memory: &Memory) -> Result<Vec<Run>> {
+fn left_running(memory: &Memory, agents: impl IntoIterator<Item = String>) -> Result<Vec<Run>> {
     let mut running = Vec::new();
-    for agent in agents(memory)? {
+    for agent in agents {
         let Some(id) = state::state(memory, &agent)?.running() else { continue };
         let row = memory.store.get::<Run>(&run_key(&agent, id))?;
         running.extend(row.filter(|run| run.status == Status::Running));
@@ -73,11 +73,15 @@ fn left_running(memory: &Memory) -> Result<Vec<Run>> {
     Ok(running)
 }
 
-/// The agents that anything is known of, by name.
-pub fn agents(memory: &Memory) -> Result<BTreeSet<String>> {
+/// The agents that have a record of their own.
+fn on_record(memory: &Memory) -> Result<BTreeSet<String>> {
     let states = memory.store.keys::<AgentState>(&[])?;
-    let mut agents: BTreeSet<String> =
-        states.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect();
+    Ok(states.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect())
+}
+
+/// The agents that anything is known of, by name. It looks at the keys of all rows.
+pub fn agents(memory: &Memory) -> Result<BTreeSet<String>> {
+    let mut agents = on_record(memory)?;
     // Those of before there was a record of its own.
     let rows = keys(memory, None)?;
     agents.extend(rows.iter().filter_map(|key| Some(read_key(key)?.0.to_owned())));
@@ -86,16 +90,10 @@ pub fn agents(memory: &Memory) -> Result<BTreeSet<String>> {
 
 /// Rows of this process that still run, newest first.
 pub fn running(memory: &Memory) -> Result<Vec<Run>> {
-    let mut running = left_running(memory)?;
+    // What this process runs has written its agent's record.
+    let mut running = left_running(memory, on_record(memory)?)?;
     running.retain(|run| run.boot == memory.boot);
     Ok(running)
-}
-
-/// US dollars of the runs of all agents that began from an instant on and before another; the instants
-/// as for [`AgentState::spent`].
-pub fn spent_by_all(memory: &Memory, (from, until): (Timestamp, Timestamp)) -> Result<f64> {
-    let states = memory.store.scan::<AgentState>(&[])?;
-    Ok(states.iter().fold(0.0, |sum, (_, state)| sum + state.spent(from, until).1))
 }
 
 /// The row with an id or with the only id that starts so.
@@ -279,7 +277,8 @@ pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
         memory.store.transact(memory.cause("daemon", "recover"), |tx| promise::book_left(memory, tx))?;
     }
     let message = "the process that ran it ended in the middle";
-    end_running(memory, |run| run.boot != memory.boot, Status::Interrupted, message)
+    let left = left_running(memory, agents(memory)?)?;
+    end_running(memory, left, |run| run.boot != memory.boot, Status::Interrupted, message)
 }
 
 /// Ends rows of this process that still run with what became of them. Returns those rows.
@@ -289,16 +288,16 @@ pub fn abandon(
     status: Status,
     message: &str,
 ) -> Result<Vec<Run>> {
-    end_running(memory, |run| run.boot == memory.boot && which(run), status, message)
+    end_running(memory, running(memory)?, which, status, message)
 }
 
 fn end_running(
     memory: &Memory,
+    mut left: Vec<Run>,
     which: impl Fn(&Run) -> bool,
     status: Status,
     message: &str,
 ) -> Result<Vec<Run>> {
-    let mut left = left_running(memory)?;
     left.retain(&which);
     if left.is_empty() {
         return Ok(left);
@@ -351,6 +350,14 @@ fn settle_running(memory: &Memory, tx: &mut Tx<'_>, state: &mut AgentState, agen
     state.note(&run);
     tx.put(&run.key(), &run)?;
     Ok(false)
+}
+
+/// Writes the row of a run whose actions a person has decided about.
+pub(in crate::agent) fn decided(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
+    let mut state = state::get(tx, &row.agent)?;
+    state.decided(row);
+    tx.put(&row.key(), row)?;
+    state::put(tx, &row.agent, &state)
 }
 
 /// The row of a run of an agent, if it is still kept.

@@ -187,11 +187,21 @@ impl AgentState {
             Status::Failed if row.reason == Some(Reason::OverBudget) => {}
             Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
             Status::Partial if row.is_all_refused() => self.failures = self.failures.saturating_add(1),
-            Status::Ok | Status::Noop | Status::Partial | Status::Proposed => self.failures = 0,
+            Status::Ok | Status::Noop | Status::Partial | Status::Proposed | Status::Rejected => {
+                self.failures = 0;
+            }
         }
         let ended = row.finished.unwrap_or(row.started);
         self.last = Some(Last { run: row.id, ended, status: row.status, reason: row.reason });
         self.book(row.started, 1, row.cost.unwrap_or(0.0));
+    }
+
+    /// Takes in what a row that has ended became by what a person decided since.
+    pub(super) fn decided(&mut self, row: &Run) {
+        self.last = self.last.map(|last| match last.run == row.id {
+            true => Last { status: row.status, ..last },
+            false => last,
+        });
     }
 
     /// Counts slots, from one to another, as dealt with.

@@ -63,8 +63,8 @@ impl Candle {
     ) -> Result<Candle, String> {
         let file = path_of(&model.id, environment)?;
         let tokenizer = provider.tokenizer.as_deref().map(|path| path_of(path, environment)).transpose()?;
-        let gguf = Gguf::open(&file, &Watch::never())?;
-        vocabulary::find(&gguf, tokenizer.as_deref())?;
+        let kind = file::tokenizer(&file)?;
+        vocabulary::find(&file, kind.as_deref(), tokenizer.as_deref())?;
         Ok(Candle {
             file,
             tokenizer,

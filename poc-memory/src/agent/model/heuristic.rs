@@ -58,7 +58,7 @@ impl Model for Heuristic {
             let twins = twin::find(&self.settings, &nodes);
             let is_twin =
                 |name: &str| twins.iter().any(|twin| twin.kept.name == name || twin.repeated.name == name);
-            let mut found = split::find(&self.settings, &nodes);
+            let mut found = split::find(&self.settings, &nodes, request.max_chars);
             found.retain(|split| !is_twin(&split.whole.name));
             counts.push((found.len(), "note to split"));
             for split in found {
@@ -80,7 +80,7 @@ impl Model for Heuristic {
             inserted.extend(found.iter().map(|group| {
                 let names: Vec<&str> = group.episodes.iter().map(|handle| handle.name.as_str()).collect();
                 json!({"reason": group.reason(), "key": "", "title": group.title(),
-                       "body": group.body(request.text), "keywords": [], "links": names})
+                       "body": group.body(request.text, request.max_chars), "keywords": [], "links": names})
             }));
         }
         if request.actions == [ActionKind::Supersede] && request.selection.pairs.is_empty() {

@@ -51,6 +51,8 @@ pub struct Request<'a> {
     pub text: &'a TextIndex,
     /// What may be answered.
     pub actions: &'a [ActionKind],
+    /// Characters the body of a new note may have.
+    pub max_chars: usize,
     /// Who it is.
     pub agent: &'a str,
     /// The system prompt: stable from run to run.

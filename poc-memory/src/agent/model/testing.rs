@@ -79,6 +79,7 @@ impl Turn {
             selection: &self.selection,
             text: &self.text,
             actions: &self.actions,
+            max_chars: 4000,
             agent: &self.agent,
             system: "the system",
             prompt: "the prompt",

@@ -105,7 +105,18 @@ fn what_was_remembered_of_agents_is_read() {
 }
 
 #[test]
+fn rows_of_version_2_left_nothing_out() {
+    let world = store_with_rows_of_version_1();
+    for row in ledger::rows(&world.memory, None, 10).unwrap() {
+        let mut bytes = row.encode().unwrap();
+        assert_eq!((bytes.pop(), bytes.first()), (Some(0), Some(&3)));
+        bytes[0] = 2;
+        assert_eq!(Run::decode(&bytes).unwrap(), row);
+    }
+}
+
+#[test]
 fn a_row_of_a_newer_version_is_told_as_such() {
-    let error = Run::decode(&[3, 0, 0]).unwrap_err();
-    assert_eq!(error.message, "a record of Runs has version 3, this release reads up to 2");
+    let error = Run::decode(&[4, 0, 0]).unwrap_err();
+    assert_eq!(error.message, "a record of Runs has version 4, this release reads up to 3");
 }

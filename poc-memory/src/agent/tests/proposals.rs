@@ -9,7 +9,9 @@ use crate::agent::review::{approve, reject};
 use crate::agent::run::{Options, Trigger, run_with};
 use crate::agent::undo::undo;
 use crate::error::Code;
-use crate::graph::{NodeId, RunId, State};
+use crate::graph::{NodeId, RunId, State, Trust};
+use crate::memory::Draft;
+use crate::store::Record;
 use crate::time::Span;
 use serde_json::{Value, json};
 
@@ -25,6 +27,7 @@ fn proposal(run: u8, index: u16, intent: Intent) -> Proposal {
         intent,
         with: None,
         protect: vec!["provenance:manual".into()],
+        read: Vec::new(),
     }
 }
 
@@ -147,6 +150,73 @@ fn a_person_decides_one_by_one() {
             .count(),
         0
     );
+}
+
+#[test]
+fn the_row_says_how_it_ended_once_all_is_decided() {
+    type Decide<'a> = &'a dyn Fn(&World, RunId);
+    let check = |expected: &[Status], decisions: &[Decide<'_>]| {
+        let (world, definition) = proposer();
+        let run = world.run(&definition, &Script::says(reply()));
+        let known = |world: &World| ledger::state(&world.memory, "tester").unwrap().last().unwrap().status;
+        let became = decisions.iter().map(|decide| {
+            decide(&world, run.id);
+            assert_eq!(known(&world), row(&world, &run).status);
+            row(&world, &run).status
+        });
+        assert_eq!(became.collect::<Vec<_>>(), expected);
+    };
+    let yes =
+        |only: &'static [u16]| move |world: &World, run| drop(approve(&world.memory, run, only).unwrap());
+    let no =
+        |only: &'static [u16]| move |world: &World, run| drop(reject(&world.memory, run, only, "").unwrap());
+    check(&[Status::Ok], &[&yes(&[])]);
+    check(&[Status::Rejected], &[&no(&[])]);
+    check(&[Status::Ok, Status::Partial], &[&yes(&[1, 2, 3]), &no(&[4])]);
+    check(&[Status::Proposed, Status::Rejected], &[&no(&[1]), &no(&[])]);
+    let edits = |world: &World, run| {
+        (0..4).for_each(|number| edit(&world.memory, &format!("note-{number}"), "Edited."));
+        approve(&world.memory, run, &[]).unwrap();
+    };
+    check(&[Status::Partial], &[&edits]);
+}
+
+#[test]
+fn a_reply_of_nonsense_leaves_a_short_row() {
+    let (world, definition) = proposer();
+    let long = "x".repeat(5000);
+    let nonsense = json!({"reason": long, "from": long, "to": "N1", "strength": 0.5});
+    let mut reply = reply();
+    let mut links = vec![nonsense; 600];
+    links.push(reply["link-add"][0].clone());
+    reply["link-add"] = links.into();
+    let run = world.run(&definition, &Script::says(reply));
+    assert_eq!((run.status, run.actions.len(), run.left_out), (Status::Partial, 104, 500));
+    let bytes = row(&world, &run).encode().unwrap().len();
+    assert!(bytes < 200_000, "{bytes}");
+    // What waits is still found by its number.
+    let waiting: Vec<u16> = proposals(&world.memory, None).unwrap().iter().map(Proposal::number).collect();
+    assert_eq!(waiting, [101, 102, 103, 104]);
+    let items = approve(&world.memory, run.id, &[]).unwrap();
+    assert!(items.len() == 4 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    let row = row(&world, &run);
+    assert!(row.actions.iter().skip(100).all(|action| action.state == ActionState::Applied));
+    assert_eq!(row.status, Status::Partial);
+}
+
+#[test]
+fn trust_that_is_lost_before_a_person_decides_is_lost_for_what_is_written() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &Script::says(reply()));
+    // It was read, and the new note names another.
+    world.draft(Draft { trust: Trust::External, update: true, ..draft("note-3", "Somebody else's words.") });
+    let items = approve(&world.memory, run.id, &[3]).unwrap();
+    assert_eq!(items[0].refused, None);
+    assert_eq!(world.memory.find("new").unwrap().trust, Trust::External);
+    let undisturbed = proposer();
+    let run = undisturbed.0.run(&undisturbed.1, &Script::says(self::reply()));
+    approve(&undisturbed.0.memory, run.id, &[3]).unwrap();
+    assert_eq!(undisturbed.0.memory.find("new").unwrap().trust, Trust::Agent);
 }
 
 #[test]

@@ -99,6 +99,33 @@ fn targets_say_what_may_be_changed() {
 }
 
 #[test]
+fn links_of_new_notes_are_held_to_the_targets_and_counted() {
+    let check = |limits: &str, links: &[&[&str]], expected: &[&str]| {
+        let mut world = world();
+        world.candidates_from(-1.0);
+        let definition = agent("{{ NODES }}", limits);
+        let model = Says(|asked: &Request<'_>| {
+            let note = |(at, keys): (usize, &&[&str])| {
+                let links: Vec<String> = keys.iter().map(|key| handle(asked, key)).collect();
+                json!({"reason": "", "key": "", "title": format!("New {at}"),
+                    "body": format!("Of its own, {at}."), "keywords": [], "links": links})
+            };
+            let notes: Vec<Value> = links.iter().enumerate().map(note).collect();
+            json!({"notes": "", "link-add": [], "weight": [], "insert": notes, "supersede": []})
+        });
+        let run = world.run(&definition, &model);
+        assert_eq!(became(&run), expected, "{limits}: {:?}", outcomes(&run));
+    };
+    let links: [&[&str]; 3] = [&["result"], &["result", "hub"], &["spoke-1"]];
+    check("targets = \"results\"", &links, &["applied", "out-of-scope", "out-of-scope"]);
+    check("targets = \"neighborhood\"", &links, &["applied"; 3]);
+    // The same note twice is one link.
+    let links: [&[&str]; 3] = [&["result", "result"], &["result", "hub"], &["hub"]];
+    let most = "targets = \"any\"\n[limits.link-add]\nmax = 2";
+    check(most, &links, &["applied", "over-limit", "applied"]);
+}
+
+#[test]
 fn a_hub_beside_a_result_is_of_its_neighborhood() {
     let world = world();
     tie(&world.memory, "hub", "result");

@@ -3,8 +3,10 @@
 use super::world::{Script, World, agent, outcomes};
 use crate::agent::definition::Definition;
 use crate::agent::ledger;
+use crate::agent::run::{Options, Trigger, run_with};
 use crate::agent::undo::undo;
 use crate::error::Code;
+use crate::memory::undo::Item;
 use crate::memory::weigh;
 use crate::store::testing::{counted_by, counted_by_hand};
 use crate::time::Span;
@@ -133,9 +135,39 @@ fn a_weight_that_was_set_by_hand_since_is_left_alone() {
 
 #[test]
 fn a_run_that_applied_nothing_cannot_be_undone() {
-    let (world, definition) = world(1);
+    let (world, mut definition) = world(1);
+    definition.execution.replay = false;
     let run = world.run(&definition, &Script::nothing(&["link-add", "weight", "insert", "supersede"]));
     assert_eq!(undo(&world.memory, &run, &[]).unwrap_err().code, Code::Conflict);
+}
+
+#[test]
+fn a_run_that_only_replayed_is_undone() {
+    let nothing = || Script::nothing(&["link-add", "weight", "insert", "supersede"]);
+    let (world, definition) = world(3);
+    let before = world.graph();
+    let run = world.run(&definition, &nothing());
+    assert_ne!(world.graph(), before);
+    let items = undo(&world.memory, &run, &[]).unwrap();
+    assert_eq!(items, [Item { summary: "replay 3 notes".into(), refused: None }]);
+    assert_eq!(world.graph(), before);
+    let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
+    assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
+
+    // Use since is no replay; another one is.
+    let run = world.run(&definition, &nothing());
+    world.learn();
+    let id = |number: u32| world.memory.find(&format!("note-{number}")).unwrap().id;
+    let activity = |number| world.memory.store.activity(id(number)).unwrap().unwrap();
+    world.clock.advance(Span::DAY);
+    let options = Options { target: Some("note-0".into()), ..Options::default() };
+    let later = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &options).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap();
+    assert_eq!(items[0].refused.as_deref(), Some("1 of them were replayed again since"));
+    assert_eq!((activity(0).replay_interval, activity(1).replay_interval), (3, 0));
+    assert!(activity(1).accesses > 0 && activity(1).replayed.is_none());
+    undo(&world.memory, &later, &[]).unwrap();
+    assert_eq!(activity(0).replay_interval, 1);
 }
 
 fn handle() -> impl Strategy<Value = String> {

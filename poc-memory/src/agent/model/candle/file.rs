@@ -5,6 +5,8 @@ use super::reader::Reader;
 use super::watch::Watch;
 use crate::embed::guarded;
 use candle_core::quantized::gguf_file::{Content, TensorInfo, Value};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
@@ -22,6 +24,22 @@ pub(super) struct Gguf {
     pub(super) stamp: Stamp,
     pub(super) content: Content,
     family: &'static Family,
+}
+
+/// What the heads of files were found to say of their tokenizers, as long as the files stay as they were: whoever
+/// lists agents asks for each of them, and a head has megabytes.
+static HEADS: Mutex<BTreeMap<PathBuf, (Stamp, Option<String>)>> = Mutex::new(BTreeMap::new());
+
+/// The kind of tokenizer a file says it has, once its head was found to be good.
+pub(super) fn tokenizer(path: &Path) -> Result<Option<String>, String> {
+    let now = stamp(path)?;
+    if let Some((_, kind)) = HEADS.lock().get(path).filter(|(before, _)| *before == now) {
+        return Ok(kind.clone());
+    }
+    let gguf = Gguf::open(path, &Watch::never())?;
+    let kind = gguf.tokenizer().map(str::to_owned);
+    HEADS.lock().insert(path.to_owned(), (gguf.stamp, kind.clone()));
+    Ok(kind)
 }
 
 /// The stamp of a file as it is.
@@ -60,6 +78,12 @@ impl Gguf {
         let gguf = Gguf { path: path.to_owned(), stamp, content, family };
         gguf.check().map_err(|error| unread(&error))?;
         Ok(gguf)
+    }
+
+    /// The kind of tokenizer it says it has.
+    pub(super) fn tokenizer(&self) -> Option<&str> {
+        let kind = self.content.metadata.get("tokenizer.ggml.model")?;
+        kind.to_string().ok().map(String::as_str)
     }
 
     /// A number of the head that belongs to the architecture.

@@ -45,21 +45,21 @@ pub(super) enum Source {
     Beside(PathBuf),
 }
 
-/// Where the vocabulary of a file is; an error is one line that would help.
-pub(super) fn find(gguf: &Gguf, given: Option<&Path>) -> Result<Source, String> {
+/// Where the vocabulary of a file is that says to have a tokenizer of a kind; an error is one line that would
+/// help.
+pub(super) fn find(file: &Path, kind: Option<&str>, given: Option<&Path>) -> Result<Source, String> {
     if let Some(given) = given {
         return match given.is_file() {
             true => Ok(Source::Beside(given.to_owned())),
             false => Err(format!("the tokenizer `{}` does not exist", given.display())),
         };
     }
-    let kind = text(&gguf.content, "tokenizer.ggml.model");
     match kind {
         Some("gpt2") => return Ok(Source::Within(Spelling::Bytes)),
         Some("llama") => return Ok(Source::Within(Spelling::Pieces)),
         _ => {}
     }
-    let beside = gguf.path.with_file_name("tokenizer.json");
+    let beside = file.with_file_name("tokenizer.json");
     if beside.is_file() {
         return Ok(Source::Beside(beside));
     }
@@ -67,7 +67,7 @@ pub(super) fn find(gguf: &Gguf, given: Option<&Path>) -> Result<Source, String> 
         Some(kind) => format!("a tokenizer of the kind `{kind}`, which is not read here"),
         None => "no tokenizer".to_owned(),
     };
-    let path = gguf.path.display();
+    let path = file.display();
     Err(format!(
         "`{path}` has {has}: put its `tokenizer.json` beside it, or name that as `tokenizer` of the provider"
     ))
@@ -77,7 +77,7 @@ impl Vocabulary {
     pub(super) fn read(gguf: &Gguf, given: Option<&Path>) -> Result<Vocabulary, String> {
         let content = &gguf.content;
         let path = gguf.path.display();
-        let (tokenizer, spelling) = match find(gguf, given)? {
+        let (tokenizer, spelling) = match find(&gguf.path, gguf.tokenizer(), given)? {
             Source::Within(Spelling::Bytes) => {
                 let tokenizer = guarded(|| Tokenizer::from_gguf(content));
                 let mut tokenizer = tokenizer

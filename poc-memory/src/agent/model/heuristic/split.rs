@@ -1,14 +1,10 @@
 //! Long notes that say themselves where they fall apart: along their headings.
 
 use super::Nodes;
-use super::twin::OCCASIONS;
 use crate::agent::selection::Handle;
 use crate::config;
-use crate::graph::ChunkOf;
+use crate::graph::{ChunkOf, NodeType};
 use std::collections::BTreeSet;
-
-/// Characters a part or an overview may have, as `[limits.insert] max-chars` has it.
-const LONGEST: usize = 4000;
 
 /// Words that begin the headings of what is told in order.
 const IN_ORDER: [&str; 14] = [
@@ -52,17 +48,20 @@ pub(super) struct Part {
 }
 
 /// Chosen notes with headings, the first ones first, as long as there is room for their parts. A note
-/// that tells a story stays whole, and so does one that may not be replaced.
-pub(super) fn find<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>) -> Vec<Split<'a>> {
+/// that tells a story stays whole, and so does one that may not be replaced. A part or an overview has `most`
+/// characters at most.
+pub(super) fn find<'a>(settings: &config::Heuristic, nodes: &Nodes<'a>, most: usize) -> Vec<Split<'a>> {
     let mut room = settings.split_max_parts;
     let mut found = Vec::new();
     for handle in nodes.selection.chosen().filter(|handle| handle.is_replaceable()) {
         let node = &handle.node;
-        let told = OCCASIONS.contains(&node.node_type.0.as_str());
+        let told = NodeType::is_occasion(&node.node_type.0);
         if told || ChunkOf::source(node.source.as_deref()).is_some() {
             continue;
         }
-        let Some((overview, mut parts)) = split(&node.body, settings.split_min_chars) else { continue };
+        let Some((overview, mut parts)) = split(&node.body, (settings.split_min_chars, most)) else {
+            continue;
+        };
         for part in &mut parts {
             part.title = format!("{}: {}", node.title, part.title);
         }
@@ -82,9 +81,9 @@ struct Section<'a> {
     lines: Vec<&'a str>,
 }
 
-/// An overview and the parts of a text; `None` when it does not fall apart clearly. Every line of the text
-/// is in one of them.
-pub(super) fn split(body: &str, least: usize) -> Option<(String, Vec<Part>)> {
+/// An overview and the parts of a text, each of so many characters at least and at most; `None` when it does not
+/// fall apart clearly. Every line of the text is in one of them.
+pub(super) fn split(body: &str, (least, most): (usize, usize)) -> Option<(String, Vec<Part>)> {
     let level = level(body)?;
     let (mut front, mut sections, mut fenced) = (Vec::new(), Vec::<Section<'_>>::new(), false);
     for line in body.lines() {
@@ -116,7 +115,7 @@ pub(super) fn split(body: &str, least: usize) -> Option<(String, Vec<Part>)> {
             parts.push(Part { title: section.heading.to_owned(), body: text });
         }
     }
-    let fits = |text: &str| text.chars().count() <= LONGEST;
+    let fits = |text: &str| text.chars().count() <= most;
     (parts.len() >= 2 && fits(&overview) && parts.iter().all(|part| fits(&part.body)))
         .then_some((overview, parts))
 }

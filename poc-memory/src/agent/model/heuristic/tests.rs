@@ -324,7 +324,7 @@ fn a_note_falls_apart_along_its_headings() {
 fn stories_and_steps_stay_whole() {
     let whole = |first: &str, second: &str| {
         let body = format!("## {first}\n{SECTION}\n## {second}\n{SECTION}");
-        assert!(split(&body, 200).is_none(), "{first}, {second}");
+        assert!(split(&body, (200, 4000)).is_none(), "{first}, {second}");
     };
     whole("Friday night", "The morning after");
     whole("Before", "2026-11-07");
@@ -333,9 +333,9 @@ fn stories_and_steps_stay_whole() {
     whole("In November", "Later");
     whole("Summary of 2025", "Outlook");
     whole("Same", "Same");
-    assert!(split(&format!("{SECTION}\n\n{SECTION}"), 200).is_none());
-    assert!(split("## A\nshort\n## B\nshort", 200).is_none());
-    assert!(split(&format!("## A\n{}\n## B\n{SECTION}", "x".repeat(4001)), 200).is_none());
+    assert!(split(&format!("{SECTION}\n\n{SECTION}"), (200, 4000)).is_none());
+    assert!(split("## A\nshort\n## B\nshort", (200, 4000)).is_none());
+    assert!(split(&format!("## A\n{}\n## B\n{SECTION}", "x".repeat(4001)), (200, 4000)).is_none());
 }
 
 #[test]
@@ -436,7 +436,7 @@ proptest! {
         "## Locks", "## Pages", "# Top", "### Deep", "```", "One line of text.", "- item 42", "", "## Locks of pages",
     ]), 0..30)) {
         let body = lines.join("\n");
-        let Some((overview, parts)) = split(&body, 10) else { return Ok(()) };
+        let Some((overview, parts)) = split(&body, (10, 4000)) else { return Ok(()) };
         prop_assert!(parts.len() >= 2);
         let mut left: Vec<String> = overview.lines().map(str::to_owned).collect();
         for part in &parts {

@@ -1,22 +1,21 @@
 //! What several episodes have in common, told in their own words.
 
 use super::Nodes;
-use super::twin::OCCASIONS;
 use super::words::Rare;
 use crate::agent::definition::provenance;
 use crate::agent::selection::Handle;
 use crate::config;
-use crate::graph::{Ix, View};
+use crate::graph::{Ix, NodeType, View};
 use crate::index::TextIndex;
 use std::collections::{BTreeMap, BTreeSet};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Words a title names.
 const WORDS_NAMED: usize = 3;
+/// Stands for the sentences there is no room for.
+const REST: &str = "\n- …";
 /// Characters of a sentence that is quoted.
 const QUOTED: usize = 300;
-/// Characters of an overview.
-const LONGEST: usize = 4000;
 
 /// Episodes that say something about the same particular thing.
 pub(super) struct Group<'a> {
@@ -74,8 +73,7 @@ fn candidates<'a>(
     nodes: &Nodes<'a>,
     rare: &Rare<'_>,
 ) -> Vec<Group<'a>> {
-    let is_episode =
-        |handle: &&Handle| handle.chosen() && OCCASIONS.contains(&handle.node.node_type.0.as_str());
+    let is_episode = |handle: &&Handle| handle.chosen() && NodeType::is_occasion(&handle.node.node_type.0);
     let episodes: Vec<&Handle> = nodes.selection.handles.iter().filter(is_episode).collect();
     let mut having: BTreeMap<&str, (BTreeSet<usize>, f64)> = BTreeMap::new();
     for (at, handle) in episodes.iter().enumerate() {
@@ -140,7 +138,7 @@ fn is_told(settings: &config::Heuristic, view: &View, group: &Group<'_>) -> bool
     let mut ties: BTreeMap<Ix, usize> = BTreeMap::new();
     for handle in &group.episodes {
         let known = view.ties(handle.ix).filter(|tie| view.is_live(tie.ix));
-        for tie in known.filter(|tie| !OCCASIONS.contains(&view.type_name(tie.ix))) {
+        for tie in known.filter(|tie| !NodeType::is_occasion(view.type_name(tie.ix))) {
             *ties.entry(tie.ix).or_default() += 1;
         }
     }
@@ -159,15 +157,16 @@ impl Group<'_> {
         format!("{} sessions are alike and mention {}", self.episodes.len(), words.join(", "))
     }
 
-    /// The sentences of each episode that the words stand in, quoted: nothing here is made up.
-    pub(super) fn body(&self, text: &TextIndex) -> String {
+    /// The sentences of each episode that the words stand in, quoted: nothing here is made up. It has
+    /// `most` characters at most.
+    pub(super) fn body(&self, text: &TextIndex, most: usize) -> String {
         let mut body = String::from("Quoted from sessions that have these words in common:\n");
         for handle in &self.episodes {
             let node = &handle.node;
             let day = node.created.utc().map_or_else(String::new, |at| at.format("%Y-%m-%d").to_string());
             let line = format!("\n- {day}, `{}`: “{}”", node.key, self.sentence(handle, text));
-            if body.chars().count() + line.chars().count() > LONGEST {
-                body.push_str("\n- …");
+            if body.chars().count() + line.chars().count() + REST.chars().count() > most {
+                body.push_str(REST);
                 break;
             }
             body.push_str(&line);

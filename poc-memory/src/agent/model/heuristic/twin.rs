@@ -4,12 +4,10 @@ use super::Nodes;
 use super::words::sentences;
 use crate::agent::selection::{Handle, HandlePair};
 use crate::config;
-use crate::graph::Node;
+use crate::graph::{Node, NodeType};
 use crate::rank::lookalike::identifiers;
 use std::collections::BTreeSet;
 
-/// Notes of these types stand for an occasion: two of them are two occasions, whatever they say.
-pub(super) const OCCASIONS: [&str; 4] = ["episodic", "daily", "weekly", "monthly"];
 /// A text with fewer words says too little by itself: the titles have to agree as well.
 const WORDS_THAT_SPEAK: usize = 8;
 
@@ -62,7 +60,8 @@ fn repeats(long: &Node, short: &Node) -> bool {
     let words = short.body.split_whitespace().count();
     long.id != short.id
         && long.node_type == short.node_type
-        && !OCCASIONS.contains(&long.node_type.0.as_str())
+        // Two of those are two occasions, whatever they say.
+        && !NodeType::is_occasion(&long.node_type.0)
         && long.author == short.author
         && identifiers(&long.text()) == identifiers(&short.text())
         && (words >= WORDS_THAT_SPEAK || sentences(&long.title) == sentences(&short.title))

@@ -84,8 +84,8 @@ impl May {
             let protect: Vec<String> = self.protect.iter().map(|filter| format!("`{filter}`")).collect();
             let _ = writeln!(
                 text,
-                "           only to be linked: {} ({} of the next prompt)",
-                protect.join(", "),
+                "protected  notes with {}: they may be linked and nothing else ({} of the next prompt)",
+                protect.join(" or "),
                 counted(self.protected as u64, "note")
             );
         }
