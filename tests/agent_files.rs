@@ -166,7 +166,7 @@ fn warnings_are_told_with_their_place() {
         world.write(&format!("agents/{name}.toml"), &text);
     };
     agent("first", "all | limit:5", "schedule = \"cron 0 3 1 * 1\"\n");
-    agent("second", "type:semantic | limit:5", "");
+    agent("second", "type:semantic | limit:5", "schedule = \"daily\"\n");
     let told = warnings(&world, "first");
     for part in [
         "`first` → `second` → `first`",
@@ -182,9 +182,9 @@ fn warnings_are_told_with_their_place() {
     }
     let text = world.run(&["agent", "check", "first"]).stdout;
     assert!(text.contains("warning: agents/first.toml:4:15: the template names the action"), "{text}");
-    // `split` writes what any agent that takes all notes looks at.
-    agent("first", "all | !provenance:split | limit:5", "");
-    agent("second", "all | !provenance:first | !provenance:split | limit:5", "");
+    // What `split` writes waits for a person, so it feeds no agent that takes all notes.
+    agent("first", "all | limit:5", "schedule = \"daily\"\n");
+    agent("second", "all | !provenance:first | limit:5", "schedule = \"daily\"\n");
     assert!(!warnings(&world, "first").contains("circle"));
     for bundled in ["linker", "rename", "replay", "separator", "split", "transfer"] {
         assert_eq!(warnings(&world, bundled), "[]");

@@ -119,6 +119,10 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
         ("GET /v1/runs?agent=linker", None, vec!["agent", "history", "linker"]),
         ("GET /v1/runs/{run}", None, vec!["agent", "inspect", "{run}"]),
         ("GET /v1/runs/nothing", None, vec!["agent", "inspect", "nothing"]),
+        ("GET /v1/runs/{run}/diff/{run}", None, vec!["agent", "diff", "{run}", "{run}"]),
+        ("GET /v1/runs/{run}/diff/nothing", None, vec!["agent", "diff", "{run}", "nothing"]),
+        ("GET /v1/schema/agent", None, vec!["agent", "schema"]),
+        ("POST /v1/reload", Some(json!({})), vec!["agent", "reload"]),
         (
             "POST /v1/write",
             Some(json!({"message": MESSAGE, "metadata": {"session": "42", "turn": 3}})),

@@ -14,6 +14,8 @@ pub(super) struct Checked {
     pub(super) errors: Vec<Error>,
     /// The variables it uses; not known when it has errors.
     pub(super) variables: Option<Vec<Variable>>,
+    /// Those of `vars` that it needs to be there.
+    pub(super) vars: Vec<Variable>,
 }
 
 /// A variable a template uses.
@@ -29,7 +31,7 @@ pub(super) struct Variable {
 pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, String>) -> Checked {
     let tera = match template::engine(name, text, includes, |_| Ok(String::new())) {
         Ok(tera) => tera,
-        Err(errors) => return Checked { errors, variables: None },
+        Err(errors) => return Checked { errors, ..Checked::default() },
     };
     let sources = || {
         let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
@@ -45,7 +47,16 @@ pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
             Variable { name: variable, at: place.unwrap_or_default() }
         })
         .collect();
-    Checked { errors: Vec::new(), variables: Some(variables) }
+    let (mut vars, guarded) = (Vec::<Variable>::new(), template::guarded_vars(sources()));
+    for (file, text) in sources() {
+        for (name, offset) in template::vars(text) {
+            if !guarded.contains(name) && vars.iter().all(|known| known.name != name) {
+                let at = At { file: Some(file.to_owned()), ..At::offset(text, offset) };
+                vars.push(Variable { name: name.to_owned(), at });
+            }
+        }
+    }
+    Checked { errors: Vec::new(), variables: Some(variables), vars }
 }
 
 /// The actions a prompt names although the agent may not take them. Nothing goes wrong by it: such
@@ -88,11 +99,17 @@ fn word_at(text: &str, word: &str) -> Option<usize> {
     })
 }
 
+/// That a declared placeholder is a variable.
+pub(super) fn known(placeholder: &str) -> Result<(), Error> {
+    match is_variable(placeholder) {
+        true => Ok(()),
+        false => Err(unknown_variable("placeholder", placeholder)),
+    }
+}
+
 /// That a declared placeholder is a variable and is used.
 pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), Error> {
-    if !is_variable(name) {
-        return Err(unknown_variable("placeholder", name));
-    }
+    known(name)?;
     if used.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)) {
         return Ok(());
     }
@@ -110,6 +127,26 @@ pub(super) fn undeclared(variable: &Variable) -> Error {
         unknown_variable("variable", name)
     };
     error.at(variable.at.clone())
+}
+
+/// What is wrong with a name behind `vars.`, if the agent's file does not give it.
+pub(super) fn missing_var<'v>(
+    used: &Variable,
+    given: impl Iterator<Item = &'v str> + Clone,
+) -> Option<Error> {
+    let name = &used.name;
+    if given.clone().any(|known| known == name) {
+        return None;
+    }
+    let error =
+        Error::config(format!("the template uses `vars.{name}`, which `[prompt.vars]` does not have"));
+    let error = match similar::to(name, given) {
+        Some(near) => error.hint(format!("did you mean `vars.{near}`?")),
+        None => error.hint(format!(
+            "put `{name} = \"…\"` under `[prompt.vars]`, or write `vars.{name} | default(value=\"…\")`"
+        )),
+    };
+    Some(error.at(used.at.clone()))
 }
 
 /// Whether a template may use a name: it is written in upper or in lower case.
@@ -153,6 +190,8 @@ pub(super) fn model(name: &str, config: &Config) -> Option<Error> {
     let error = Error::config(format!("unknown model `{name}`"));
     Some(match similar::to(name, config.models.keys().map(String::as_str)) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint(format!("add a section `[models.{name}]` to config.toml")),
+        None => error.hint(format!(
+            "add a section `[models.{name}]` to config.toml; a daemon reads it when it starts"
+        )),
     })
 }

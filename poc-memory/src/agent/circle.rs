@@ -2,13 +2,16 @@
 //! never come to an end.
 //!
 //! What an agent writes by itself are the notes it inserts (semantic ones), and those it puts in place of
-//! others (of a type its own pipeline gives), made by `agent:NAME`. What waits for a person feeds nobody, and
-//! neither do links and weights, which make no visited note stale. Another agent looks at them when its
-//! pipeline may give notes of such a type and provenance. An agent alone is no circle: its own writes do not
-//! make notes stale for it.
+//! others (of a type its own pipeline gives), made by `agent:NAME`. What waits for a person feeds nobody: what
+//! is proposed, the parts of a note that is to be replaced (so one that inserts and proposes to replace is taken
+//! to take notes apart), and whatever an agent does that only runs when it is asked to. Neither do links and
+//! weights, which make no visited note stale. Another agent looks at them when its pipeline may give notes of
+//! such a type, provenance and length. An agent alone is no circle: its own writes do not make notes stale for
+//! it.
 
 use super::Definition;
 use super::definition::{ActionKind, Mode, provenance};
+use super::schedule::Schedule;
 use crate::error::Error;
 use crate::graph::NodeType;
 use std::collections::VecDeque;
@@ -16,11 +19,14 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 /// A warning for every agent that is part of a circle, by its name. `types` are those of notes.
 pub fn circles(agents: &[&Definition], types: &[&str]) -> BTreeMap<String, Error> {
-    let agents: Vec<&Definition> = agents.iter().copied().filter(|agent| agent.enabled).collect();
+    let by_itself = |agent: &&Definition| agent.enabled && agent.execution.schedule != Schedule::OnDemand;
+    let agents: Vec<&Definition> = agents.iter().copied().filter(by_itself).collect();
     let feeds = |from: &Definition, to: &Definition| {
         let writer = provenance(&from.name);
         from.name != to.name
-            && written(from, types).iter().any(|kind| to.query.pipeline.may_give(kind, &writer))
+            && written(from, types)
+                .iter()
+                .any(|kind| to.query.pipeline.may_give(kind, &writer, from.limits.insert_max_chars))
     };
     let fed: Vec<Vec<usize>> = agents
         .iter()
@@ -51,11 +57,12 @@ fn written<'a>(agent: &Definition, types: &[&'a str]) -> Vec<&'a str> {
         return Vec::new();
     }
     let rewrites = may(ActionKind::Supersede) && agent.limits.supersede_apply;
-    let given = |kind: &str| agent.query.pipeline.may_give(kind, "manual");
+    let inserts = may(ActionKind::Insert) && (rewrites || !may(ActionKind::Supersede));
+    let given = |kind: &str| agent.query.pipeline.may_give(kind, "manual", usize::MAX);
     types
         .iter()
         .copied()
-        .filter(|kind| (may(ActionKind::Insert) && *kind == NodeType::DEFAULT) || (rewrites && given(kind)))
+        .filter(|kind| (inserts && *kind == NodeType::DEFAULT) || (rewrites && given(kind)))
         .collect()
 }
 
@@ -95,9 +102,10 @@ mod tests {
     fn agent(name: &str, pipeline: &str, more: &str) -> Definition {
         let config = Config::defaults().unwrap();
         let actions = if more.contains("actions") { "" } else { "actions = [\"insert\", \"link-add\"]\n" };
+        let schedule = if more.contains("schedule") { "" } else { "schedule = \"daily\"\n" };
         let text = format!(
             "[query]\npipeline = \"{pipeline}\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
-             [execution]\nmodel = \"default\"\n{actions}{more}"
+             [execution]\nmodel = \"default\"\n{schedule}{actions}{more}"
         );
         let context = Context { config: &config, names: &Names::of(&config), template: &|_| unreachable!() };
         Definition::parse(name, &format!("agents/{name}.toml"), &text, &context).unwrap()
@@ -138,8 +146,13 @@ mod tests {
             (agent("a", "all", ""), agent("b", "!provenance:a", "")),
             (agent("a", "all", ""), agent("b", "!provenance:agent", "")),
             (agent("a", "all", ""), agent("b", "!type:semantic", "")),
+            // Longer than what is inserted.
+            (agent("a", "all", ""), agent("b", "content-len:>4000", "")),
+            (agent("a", "content-len:>=4001", ""), agent("b", "all", "")),
             // A person stands between.
             (agent("a", "all", ""), agent("b", "all", "actions = [\"supersede\"]\n")),
+            (agent("a", "all", ""), agent("b", "all", "actions = [\"insert\", \"supersede\"]\n")),
+            (agent("a", "all", ""), agent("b", "all", "schedule = \"on-demand\"\n")),
             (agent("a", "all", ""), agent("b", "all", "[limits.insert]\nmax = 0\n")),
         ] {
             assert_eq!(told(&[first.clone(), second.clone()]), "", "{}", second.source);
@@ -149,6 +162,7 @@ mod tests {
         assert_ne!(told(&[agent("a", "type:daily", rewrites), agent("b", "type:daily", rewrites)]), "");
         // What an algorithm gives has nothing to do with the filters before it.
         assert_ne!(told(&[agent("a", "type:daily | spread", ""), agent("b", "all", "")]), "");
+        assert_ne!(told(&[agent("a", "content-len:>=4000", ""), agent("b", "!content-len:>10", "")]), "");
     }
 
     #[test]

@@ -9,13 +9,13 @@ mod state;
 mod totals;
 
 pub use book::{
-    abandon, agents, change, claim, claim_for, close, find, interrupt_others, leave, leave_all, mark, pay,
-    rows, running,
+    abandon, agents, as_it_stands, change, claim, claim_for, close, find, interrupt_others, leave, leave_all,
+    mark, pay, rows, running, running_since,
 };
 pub(in crate::agent) use book::{decided, row};
 pub(super) use book::{end, expect_running, get};
 pub use changes::Changes;
-pub use promise::{Account, Days, account, promise};
+pub use promise::{Account, Days, account, began, promise};
 pub use state::{AgentState, Last, Pause, Repeat, state};
 pub use totals::Totals;
 

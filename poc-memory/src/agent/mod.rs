@@ -19,6 +19,7 @@ pub mod model;
 pub mod pause;
 pub mod permit;
 pub mod places;
+mod program;
 pub mod prompt;
 pub mod proposal;
 pub mod reply;

@@ -124,3 +124,67 @@ fn validate(value: Value, permitted: &[ActionKind]) -> Result<Answer, Vec<String
     }
     Err(problems)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::action::{LinkAdd, Weight};
+
+    fn text(text: &str) -> Reply {
+        Reply { text: text.to_owned(), ..Reply::default() }
+    }
+
+    #[test]
+    fn a_fence_is_opened_by_a_line_of_its_own_and_closed_by_the_last() {
+        let check = |said: &str, expected: Option<&str>| assert_eq!(fenced(said), expected, "{said}");
+        check("```\n{}\n```", Some("{}\n"));
+        check("Here:\n  ```json  \n{}\n```\nBye.", Some("{}\n"));
+        check("```JSON\n{}```", Some("{}"));
+        // What a note quotes closes nothing.
+        check("```json\n{\"a\": \"```rust\nx\n```\"}\n```", Some("{\"a\": \"```rust\nx\n```\"}\n"));
+        // Of several blocks there is no telling which is meant: that is no JSON.
+        check("```json\n{}\n```\n```json\n{}\n```", Some("{}\n```\n```json\n{}\n"));
+        // Another language, never closed, never opened, or within a line.
+        for said in ["```rust\n{}\n```", "```json\n{}", "{}\n", "see ``` {} ```", "```json {}\n```", ""] {
+            check(said, None);
+        }
+    }
+
+    #[test]
+    fn a_reply_is_taken_whole_or_not_at_all() {
+        let none = r#"{"notes": "n", "link-add": []}"#;
+        let permitted = [ActionKind::LinkAdd];
+        for said in [none.to_owned(), format!("\n {none} \n"), format!("So:\n```json\n{none}\n```\nBye.")] {
+            assert_eq!(read(&text(&said), &permitted).unwrap().notes, "n", "{said}");
+        }
+        for said in
+            [format!("So: {none}"), format!("{none}\n{none}"), format!("```\n{none}\n```\n```\n{none}\n```")]
+        {
+            assert!(read(&text(&said), &permitted).is_err(), "{said}");
+        }
+        // The native field counts, whatever the text says.
+        let both = Reply { structured: serde_json::from_str(none).ok(), ..text("{\"notes\": \"other\"}") };
+        assert_eq!(read(&both, &permitted).unwrap().notes, "n");
+    }
+
+    #[test]
+    fn what_may_not_be_asked_for_need_not_be_well_formed() {
+        let permitted = [ActionKind::LinkAdd];
+        let said = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
+        let actions = read(&text(said), &permitted).unwrap().actions;
+        assert_eq!(actions, vec![Action::Weight(Weight::default()); 3]);
+        // It does not hide what is to be corrected, nor is it among that.
+        let said = r#"{"notes": "", "link-add": [{"from": "N1"}], "weight": [7]}"#;
+        let problems = read(&text(said), &permitted).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].starts_with("`link-add[0]"), "{problems:?}");
+        // What is no list at all is no answer, whoever may ask for it.
+        assert!(read(&text(r#"{"notes": "", "link-add": [], "weight": "none"}"#), &permitted).is_err());
+        // The same entries, permitted, are problems.
+        let both = [ActionKind::LinkAdd, ActionKind::Weight];
+        let said = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
+        assert_eq!(read(&text(said), &both).unwrap_err().len(), 3);
+        let said = r#"{"notes": "", "weight": [], "link-add": [{"reason": "", "from": "N1", "to": "N2", "strength": 1}]}"#;
+        let link = LinkAdd { reason: String::new(), from: "N1".into(), to: "N2".into(), strength: 1.0 };
+        assert_eq!(read(&text(said), &both).unwrap().actions, [Action::LinkAdd(link)]);
+    }
+}

@@ -301,11 +301,21 @@ impl Attempt<'_> {
         let schema = action::schema(actions);
         let mut corrections: Vec<(String, String)> = Vec::new();
         let mut asked = Asked::default();
+        let claimed = row.clone();
+        let began = |program| {
+            if let Err(error) = ledger::began(self.memory, &claimed, program) {
+                tracing::warn!(agent = definition.name, "its program is not on record: {error}");
+            }
+        };
         for turn in 0..=definition.retry.repair {
             let reply = self.call(
                 row,
                 &mut asked,
-                &Request { corrections: &corrections, ..self.request(selection, prompt, &schema) },
+                &Request {
+                    corrections: &corrections,
+                    began: &began,
+                    ..self.request(selection, prompt, &schema)
+                },
             )?;
             let text = match &reply.structured {
                 Some(value) if reply.text.is_empty() => value.to_string(),
@@ -347,6 +357,7 @@ impl Attempt<'_> {
             now: memory.now(),
             chance: memory.chance.as_ref(),
             stop: &self.options.stop,
+            began: &|_| {},
         }
     }
 

@@ -107,6 +107,25 @@ pub(super) fn variables(tera: &Tera, name: &str) -> BTreeSet<String> {
     found.into_iter().filter(|name| *name != "vars").map(str::to_owned).collect()
 }
 
+/// The names behind `vars.` that a text uses in its tags, each with its place.
+pub(super) fn vars(text: &str) -> Vec<(&str, usize)> {
+    tags(text).into_iter().flat_map(|tag| tags::vars(text, &tag)).collect()
+}
+
+/// Names behind `vars.` that some tag of the texts asks about, or has something else for.
+pub(super) fn guarded_vars<'t>(texts: impl Iterator<Item = (&'t str, &'t str)>) -> BTreeSet<&'t str> {
+    let mut guarded = BTreeSet::new();
+    for (_, text) in texts {
+        for tag in tags(text) {
+            let words = || tag.inside.split(|char: char| !char.is_alphanumeric() && char != '_');
+            if words().any(|word| matches!(word, "default" | "defined" | "undefined")) {
+                guarded.extend(tags::vars(text, &tag).into_iter().map(|(name, _)| name));
+            }
+        }
+    }
+    guarded
+}
+
 /// What tera reports, one error for each thing that is wrong.
 pub(super) fn errors(error: &tera::Error) -> Vec<Error> {
     match error.kind() {

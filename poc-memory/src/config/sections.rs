@@ -117,6 +117,8 @@ section!(
         link_sure: f64,
         /// Least cosine of a pair of `interference-pairs` that names none.
         interference: f64,
+        /// From this cosine on, it pairs nodes of one community, too.
+        twin: f64,
     }
 );
 

@@ -153,8 +153,9 @@ impl Pipeline {
             })
     }
 
-    /// Whether a new node of a type and a provenance may be among what it gives, as far as these two tell.
-    pub fn may_give(&self, node_type: &str, provenance: &str) -> bool {
+    /// Whether a new node of a type and a provenance, whose text has so many characters at most, may be among
+    /// what it gives, as far as these tell.
+    pub fn may_give(&self, node_type: &str, provenance: &str, most_chars: usize) -> bool {
         // What an algorithm gives has nothing to do with the filters before it.
         let algorithm = self.calls.iter().rposition(|call| call.def.kind() == Kind::Algorithm);
         let behind = self.calls.get(algorithm.map_or(0, |at| at + 1)..).unwrap_or(&[]);
@@ -164,10 +165,19 @@ impl Pipeline {
                 "type" => named() == node_type,
                 "provenance" => goes_by(provenance, &named()),
                 "state" => call.state("NAME").is_ok_and(|state| state == State::Active),
+                "content-len" if !call.negated => {
+                    return call.compare("CMP").is_ok_and(|compare| compare.holds_up_to(most_chars as f64));
+                }
                 _ => return true,
             };
             passes != call.negated
         })
+    }
+
+    /// What it filters by, as it is written where filters alone stand: without what gives all nodes in front.
+    pub fn filters(&self) -> String {
+        let text = self.to_string();
+        text.strip_prefix("all | ").map(str::to_owned).unwrap_or(text)
     }
 
     /// Whether it does nothing but filter.

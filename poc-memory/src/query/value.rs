@@ -79,6 +79,18 @@ pub(super) struct Compare {
     pub(super) quantity: Quantity,
 }
 
+impl Compare {
+    /// Whether it may hold for something that is so much at most.
+    pub(super) fn holds_up_to(self, most: f64) -> bool {
+        let least = self.quantity.amount();
+        match self.relation {
+            Relation::Greater => most > least,
+            Relation::GreaterEqual | Relation::Equal => most >= least,
+            Relation::Less | Relation::LessEqual => true,
+        }
+    }
+}
+
 /// The right side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Quantity {

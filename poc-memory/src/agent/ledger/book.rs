@@ -11,6 +11,9 @@ use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
 use std::collections::BTreeSet;
 
+/// What there is to say about a run that was interrupted.
+const INTERRUPTED: &str = "the process that ran it ended in the middle";
+
 pub(super) fn prefix(agent: &str) -> Vec<u8> {
     [agent.as_bytes(), b"\0"].concat()
 }
@@ -94,6 +97,23 @@ pub fn running(memory: &Memory) -> Result<Vec<Run>> {
     let mut running = left_running(memory, on_record(memory)?)?;
     running.retain(|run| run.boot == memory.boot);
     Ok(running)
+}
+
+/// Since when an agent runs in this process.
+pub fn running_since(memory: &Memory, agent: &str, state: &AgentState) -> Result<Option<Timestamp>> {
+    let Some(id) = state.running() else { return Ok(None) };
+    let row = memory.store.get::<Run>(&run_key(agent, id))?;
+    let own = row.filter(|run| run.status == Status::Running && run.boot == memory.boot);
+    Ok(own.map(|run| run.started))
+}
+
+/// A row as it stands now. This process holds the store, so what another one left running has been interrupted,
+/// also while nobody has written that down.
+pub fn as_it_stands(memory: &Memory, row: Run) -> Run {
+    if row.status != Status::Running || row.boot == memory.boot {
+        return row;
+    }
+    Run { status: Status::Interrupted, message: Some(INTERRUPTED.to_owned()), ..row }
 }
 
 /// The row with an id or with the only id that starts so.
@@ -276,9 +296,8 @@ pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
     if promise::are_left(memory)? {
         memory.store.transact(memory.cause("daemon", "recover"), |tx| promise::book_left(memory, tx))?;
     }
-    let message = "the process that ran it ended in the middle";
     let left = left_running(memory, agents(memory)?)?;
-    end_running(memory, left, |run| run.boot != memory.boot, Status::Interrupted, message)
+    end_running(memory, left, |run| run.boot != memory.boot, Status::Interrupted, INTERRUPTED)
 }
 
 /// Ends rows of this process that still run with what became of them. Returns those rows.
@@ -347,6 +366,7 @@ fn settle_running(memory: &Memory, tx: &mut Tx<'_>, state: &mut AgentState, agen
         return Ok(true);
     }
     run.finish(memory, Status::Interrupted, None);
+    run.message = Some(INTERRUPTED.to_owned());
     state.note(&run);
     tx.put(&run.key(), &run)?;
     Ok(false)

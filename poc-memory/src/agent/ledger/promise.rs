@@ -2,10 +2,12 @@
 //! dollar, and that a bill nobody was left to read is booked all the same.
 //!
 //! A promise stands until what the run took is booked: with its row, or by [`super::pay`]. One that the
-//! process of its run left behind is booked as a whole, as an estimate.
+//! process of its run left behind is booked as a whole, as an estimate, and the program it had started for the
+//! call is ended.
 
 use super::state::{self, AgentState};
 use super::{Call, Run, Status, book};
+use crate::agent::program::Program;
 use crate::error::Result;
 use crate::graph::RunId;
 use crate::memory::Memory;
@@ -26,10 +28,18 @@ struct Promise {
     model: String,
     /// US dollars, those it has taken already included.
     most: f64,
+    /// The program that was started last for the call.
+    program: Option<Program>,
 }
 
 impl Record for Promise {
     const TABLE: Table = Table::Promises;
+    const VERSION: u8 = 2;
+
+    /// The first version knew of no programs, which is a zero at the end.
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Promise>> {
+        (version == 1).then(|| postcard::from_bytes(&[body, &[0]].concat()))
+    }
 }
 
 /// The days of a budget, each from its beginning to its end: in the zone of the agent, and in the operator's.
@@ -87,18 +97,35 @@ pub fn promise<T, E>(
             Ok(decided) => decided,
             Err(refused) => return Ok(Err(refused)),
         };
-        let promise = Promise {
+        tx.put(&run.key(), &Promise { most, ..Promise::of(memory, run) })?;
+        Ok(Ok(decided))
+    })?;
+    Ok(committed.value)
+}
+
+/// Puts on record that a program was started for a call of a run.
+pub fn began(memory: &Memory, run: &Run, program: Program) -> Result<()> {
+    let committed = memory.store.transact(book::cause(memory, &run.agent, Some(run.id)), |tx| {
+        let kept = tx.get::<Promise>(&run.key())?;
+        let promise = kept.unwrap_or_else(|| Promise::of(memory, run));
+        tx.put(&run.key(), &Promise { program: Some(program), ..promise })
+    });
+    committed.map(|_| ())
+}
+
+impl Promise {
+    /// One of nothing.
+    fn of(memory: &Memory, run: &Run) -> Promise {
+        Promise {
             run: run.id,
             agent: run.agent.clone(),
             boot: memory.boot.clone(),
             started: run.started,
             model: run.model.clone(),
-            most,
-        };
-        tx.put(&run.key(), &promise)?;
-        Ok(Ok(decided))
-    })?;
-    Ok(committed.value)
+            most: 0.0,
+            program: None,
+        }
+    }
 }
 
 /// Whether anything is promised for a run.
@@ -127,7 +154,14 @@ pub(super) fn book_left(memory: &Memory, tx: &mut Tx<'_>) -> Result<()> {
         if promise.boot == memory.boot {
             continue;
         }
-        let Promise { run, agent, started, model, most, .. } = promise;
+        let Promise { run, agent, started, model, most, program, .. } = promise;
+        if program.is_some_and(|program| program.end()) {
+            tracing::info!(agent, %run, "the program its call had started was still running: it is ended");
+        }
+        if most <= 0.0 {
+            tx.delete::<Promise>(&key)?;
+            continue;
+        }
         let kept = tx.get::<Run>(&key)?;
         let is_kept = kept.is_some();
         let mut row = kept.unwrap_or_else(|| Run::new(run, &agent, None, started));

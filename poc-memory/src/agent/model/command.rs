@@ -1,7 +1,8 @@
 //! A program as a model: the prompt on its standard input, the reply on its standard output.
 //!
 //! It runs in an empty folder of its own and in a process group of its own, which is killed as a
-//! whole when the time is over, when the call is stopped, and when the program itself has ended. Of the
+//! whole when the time is over, when the call is stopped, and when the program itself has ended. One that is
+//! still there when this process was killed is ended by the next (`program.rs`). Of the
 //! environment it gets what a program needs to find its own things, and what the settings name: the keys
 //! of other providers are none of its business.
 
@@ -15,6 +16,7 @@ use super::key::{Environment, Key};
 use super::path_of;
 use super::stop::Waited;
 use super::{CallError, Failed, Model, Reply, Request};
+use crate::agent::program::Program;
 use crate::config::{self, Calls, Provider};
 use pipe::{End, Pipe};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
@@ -151,6 +153,9 @@ impl CommandModel {
                     self.model.provider
                 ))
             })?;
+        if let Some(program) = Program::of(child.id()) {
+            (request.began)(program);
+        }
         let running = Running::start(&mut child, transcript(request), self.calls.max_answer_bytes, request)
             .map_err(|error| (error.into(), false))?;
         let waited = running.wait(request, progress.remaining());

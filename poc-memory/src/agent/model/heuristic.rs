@@ -112,7 +112,7 @@ impl Model for Heuristic {
             reply.insert("link-add".into(), rows.collect());
         }
         if may(ActionKind::Weight) {
-            let found = weight::find(&self.settings, &nodes, &linked, &gone, request.now);
+            let found = weight::find(&self.settings, &nodes, (&linked, &gone), (request.agent, request.now));
             counts.push((found.len(), "weight"));
             let rows = found.iter().map(
                 |change| json!({"reason": change.reason, "node": change.node.name, "delta": change.delta}),

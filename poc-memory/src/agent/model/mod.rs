@@ -31,6 +31,7 @@ pub use home::Models;
 pub use stop::Stop;
 
 use super::definition::ActionKind;
+use super::program::Program;
 use super::selection::Selection;
 use crate::chance::Chance;
 use crate::config::{Config, ProviderKind};
@@ -75,6 +76,9 @@ pub struct Request<'a> {
     pub chance: &'a dyn Chance,
     /// Ends the call early.
     pub stop: &'a Stop,
+    /// Told of every program that is started for the call, so that it can be ended when nobody is left who
+    /// waits for it.
+    pub began: &'a (dyn Fn(Program) + Sync),
 }
 
 /// What a model answered.

@@ -91,6 +91,7 @@ impl Turn {
             now: self.now,
             chance: &self.chance,
             stop: &self.stop,
+            began: &|_| {},
         }
     }
 }

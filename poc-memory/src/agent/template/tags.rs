@@ -47,6 +47,32 @@ pub(super) fn tags(text: &str) -> Vec<Tag<'_>> {
     found
 }
 
+/// The names behind `vars.` in a tag of a text, outside of quotes, each with its byte in the text.
+pub(super) fn vars<'t>(text: &'t str, tag: &Tag<'t>) -> Vec<(&'t str, usize)> {
+    const VARS: &str = "vars.";
+    let Some(start) = text.get(tag.start..).and_then(|rest| Some(tag.start + rest.find(tag.inside)?)) else {
+        return Vec::new();
+    };
+    let is_part = |char: char| char.is_alphanumeric() || char == '_';
+    let (mut found, mut quote, mut before) = (Vec::new(), None, ' ');
+    for (at, char) in tag.inside.char_indices() {
+        let rest = tag.inside.get(at..).unwrap_or_default();
+        match quote {
+            Some(open) if open == char => quote = None,
+            Some(_) => {}
+            None if matches!(char, '"' | '\'' | '`') => quote = Some(char),
+            None if rest.starts_with(VARS) && !is_part(before) && before != '.' => {
+                let name = rest.get(VARS.len()..).unwrap_or_default();
+                let end = name.find(|char| !is_part(char)).unwrap_or(name.len());
+                found.extend(name.get(..end).filter(|name| !name.is_empty()).map(|name| (name, start + at)));
+            }
+            None => {}
+        }
+        before = char;
+    }
+    found
+}
+
 /// What stands before the first tag of a template.
 pub(in crate::agent) fn head(text: &str) -> &str {
     text.get(..next(text, 0).map_or(text.len(), |(start, _)| start)).unwrap_or(text)

@@ -458,7 +458,7 @@ fn ranges_and_words() {
          → did you mean `sonnet`?
     "gpt-9"
       11:9: unknown model `gpt-9`
-         → add a section `[models.gpt-9]` to config.toml
+         → add a section `[models.gpt-9]` to config.toml; a daemon reads it when it starts
     ""
       11:9: the name of the model is empty
          → name one, such as `default`

@@ -257,6 +257,36 @@ fn a_dry_run_is_paid_for() {
     assert!(ledger::rows(&world.memory, Some("tester"), 10).unwrap().is_empty());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_program_of_a_killed_process_is_ended_by_the_next() {
+    use crate::agent::program::Program;
+    use std::os::unix::process::CommandExt;
+    let mut world = world();
+    let start = || std::process::Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
+    for by_claim in [false, true] {
+        let mut child = start();
+        let row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
+        ledger::began(&world.memory, &row, Program::of(child.id()).unwrap()).unwrap();
+        // Nothing happens while its own process is there.
+        ledger::interrupt_others(&world.memory).unwrap();
+        assert!(child.try_wait().unwrap().is_none());
+        world.memory.boot = format!("the next, {by_claim}");
+        if by_claim {
+            ledger::claim(&world.memory, Run::claimed(&world.memory, "tester", None)).unwrap();
+        } else {
+            ledger::interrupt_others(&world.memory).unwrap();
+        }
+        assert!(!child.wait().unwrap().success());
+        let account = ledger::account(&world.memory, &Run::claimed(&world.memory, "x", None), {
+            let now = world.memory.now();
+            let day = (now.minus(Span::DAY), now.plus(Span::DAY));
+            (day, day)
+        });
+        assert_eq!(account.unwrap().everyone, 0.0, "it had promised nothing");
+    }
+}
+
 #[test]
 fn an_answer_that_nobody_waits_for_any_more_is_paid_for() {
     let world = world();

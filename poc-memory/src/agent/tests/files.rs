@@ -171,6 +171,8 @@ fn a_template_is_checked_where_it_stands() {
     prompts/bad.md:5:4: unknown function `frobnicate`
     prompts/names.md:3:16: unknown variable `Topology`
       did you mean `TOPOLOGY`?
+    prompts/names.md:4:66: the template uses `vars.tone`, which `[prompt.vars]` does not have
+      put `tone = "…"` under `[prompt.vars]`, or write `vars.tone | default(value="…")`
     prompts/draws.md:2:1: the template `nowhere.md` is missing
       put a file `nowhere.md` into `HOME/prompts`
     prompts/syntax.md:2:11: unexpected end of input

@@ -155,7 +155,8 @@ fn a_run_that_only_replayed_is_undone() {
     assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
 
     // Use since is no replay; another one is.
-    let run = world.run(&definition, &nothing());
+    let forced = Options { force: true, ..Options::default() };
+    let run = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &forced).unwrap();
     world.learn();
     let id = |number: u32| world.memory.find(&format!("note-{number}")).unwrap().id;
     let activity = |number| world.memory.store.activity(id(number)).unwrap().unwrap();

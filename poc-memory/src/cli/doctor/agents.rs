@@ -32,6 +32,12 @@ fn read(report: &Value) -> Vec<Finding> {
     let problems = list(report, "problems");
     let problems = problems.iter().filter_map(Value::as_str);
     findings.extend(problems.map(|problem| Finding::new(CHECK, State::Warning, problem.to_owned())));
+    if findings.is_empty() && good.is_empty() {
+        let nobody =
+            Finding::new(CHECK, State::Warning, "there are none: nothing is tied or merged by itself");
+        let hint = "`poc-memory agent new NAME` begins one, `poc-memory init` writes the bundled ones";
+        findings.push(Finding { hint: Some(hint.to_owned()), ..nobody });
+    }
     if !good.is_empty() {
         findings.insert(0, Finding::new(CHECK, State::Ok, format!("good: {}", good.join(", "))));
     }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
 use crate::ops::text::minute;
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,6 +99,7 @@ impl Op for Diff {
     const NAME: &'static str = "agent diff";
     const ACCESS: Access = Access::Read;
     const TENANTS: bool = false;
+    const ROUTE: Option<Route> = Route::get("/v1/runs/{first}/diff/{second}");
     type Output = Compared;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Compared> {
@@ -149,6 +150,12 @@ impl Op for Diff {
         for Edited { key, first, second } in &output.edited {
             line(&format!("note {key}, version"), &first.to_string(), &second.to_string());
         }
+        if output.is_empty() {
+            text.push_str(
+                "neither run came to a call: no notes were read, nothing was said and nothing done\n",
+            );
+            return text;
+        }
         output.nodes.show("notes read", &mut text);
         output.actions.show("actions", &mut text);
         for (name, diff) in [("system", &output.system), ("prompt", &output.prompt), ("reply", &output.reply)]
@@ -160,6 +167,15 @@ impl Op for Diff {
             };
         }
         text
+    }
+}
+
+impl Compared {
+    /// Whether there is nothing of either run to compare.
+    fn is_empty(&self) -> bool {
+        let none =
+            |lists: &Lists| [&lists.first, &lists.second, &lists.both].iter().all(|list| list.is_empty());
+        none(&self.nodes) && none(&self.actions) && self.prompt.is_none() && self.reply.is_none()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::agent::run::{self, Options};
 use crate::agent::{Definition, due, selection};
 use crate::error::Result;
 use crate::ops::{Access, Ctx, Op, Route};
-use crate::query::Explanation;
+use crate::query::{Explanation, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -170,7 +170,10 @@ impl Op for Explain {
             costs: None,
             failures: state.failures(),
             pause_after: 0,
-            past: ledger::rows(memory, Some(name), TOLD)?.into_iter().map(history::row).collect(),
+            past: ledger::rows(memory, Some(name), TOLD)?
+                .into_iter()
+                .map(|run| history::row(memory, run))
+                .collect(),
         };
         let Some(definition) = entry.definition.as_deref() else {
             let why = entry.errors.first().map_or_else(String::new, |error| error.line());
@@ -243,7 +246,7 @@ fn may(definition: &Definition, protected: usize) -> May {
         mode: definition.mode.name().to_owned(),
         max_actions: limits.max_actions,
         actions: definition.execution.actions.iter().map(allowed).collect(),
-        protect: limits.protect.iter().map(ToString::to_string).collect(),
+        protect: limits.protect.iter().map(Pipeline::filters).collect(),
         protected,
     }
 }

@@ -3,6 +3,7 @@
 use crate::agent::ledger::{self, ActionState, Run};
 use crate::error::{Error, Result};
 use crate::graph::RunId;
+use crate::memory::Memory;
 use crate::ops::text::{minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
 use crate::time::Timestamp;
@@ -87,7 +88,7 @@ impl Op for History {
             ctx.host.catalog()?.entry(agent)?;
         }
         runs.truncate(limit);
-        Ok(Runs { runs: runs.into_iter().map(row).collect() })
+        Ok(Runs { runs: runs.into_iter().map(|run| row(ctx.memory, run)).collect() })
     }
 
     fn show(output: &Runs) -> String {
@@ -96,6 +97,11 @@ impl Op for History {
         }
         let mut rows =
             vec![["RUN", "AGENT", "STARTED", "STATUS", "ACTIONS", "TOKENS"].map(String::from).to_vec()];
+        // Whoever pays nothing needs no column for it.
+        let costs = output.runs.iter().any(|run| run.cost.is_some_and(|cost| cost > 0.0));
+        if let Some(head) = rows.first_mut().filter(|_| costs) {
+            head.push("COST".to_owned());
+        }
         for run in &output.runs {
             let reason = run.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
             let again = if run.rerun_of.is_some() { ", again" } else { "" };
@@ -106,14 +112,17 @@ impl Op for History {
                 (None, None) => "-".to_owned(),
                 (read, written) => format!("{}+{}", read.unwrap_or(0), written.unwrap_or(0)),
             };
-            rows.push(vec![
+            let cost = run.cost.map_or_else(|| "-".to_owned(), |cost| format!("${cost:.4}"));
+            let mut row = vec![
                 run.run.to_string(),
                 run.agent.clone(),
                 minute(Some(run.started)),
                 format!("{}{reason}{again}", run.status),
                 format!("+{}{rejected}{proposed}{undone}", run.applied),
                 tokens,
-            ]);
+            ];
+            row.extend(costs.then_some(cost));
+            rows.push(row);
         }
         table(&rows)
     }
@@ -123,7 +132,8 @@ fn count(run: &Run, state: ActionState) -> usize {
     run.actions.iter().filter(|action| action.state == state).count()
 }
 
-pub(super) fn row(run: Run) -> Row {
+pub(super) fn row(memory: &Memory, run: Run) -> Row {
+    let run = ledger::as_it_stands(memory, run);
     let applied = run.applied().count();
     Row {
         run: run.id,
@@ -135,7 +145,7 @@ pub(super) fn row(run: Run) -> Row {
         status: run.status.name().to_owned(),
         reason: run.reason.map(|reason| reason.name().to_owned()),
         applied,
-        rejected: count(&run, ActionState::Refused),
+        rejected: count(&run, ActionState::Refused) + run.left_out as usize,
         proposed: count(&run, ActionState::Proposed),
         undone: run.applied().filter(|action| action.undone()).count(),
         agent: run.agent,

@@ -43,6 +43,9 @@ pub(super) struct Row {
     pub(super) schedule: Option<String>,
     /// When it is due next.
     pub(super) next: Option<Timestamp>,
+    /// Since when it is running; absent when it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) running: Option<Timestamp>,
     /// When its last run ended. What was skipped or missed is no run.
     pub(super) last: Option<Timestamp>,
     /// How that run ended.
@@ -84,9 +87,10 @@ impl Op for List {
         for agent in &output.agents {
             let last = agent.last_status.as_ref().map_or_else(String::new, |status| format!(" {status}"));
             let broken = if agent.errors.is_empty() { "" } else { " !" };
+            let running = if agent.running.is_some() { ", running" } else { "" };
             rows.push(vec![
                 agent.name.clone(),
-                format!("{}{broken}", agent.state),
+                format!("{}{broken}{running}", agent.state),
                 agent.schedule.clone().unwrap_or_else(|| "-".into()),
                 minute(agent.next),
                 format!("{}{last}", minute(agent.last)),
@@ -136,6 +140,7 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
         state: entry.standing(paused.as_ref()).to_owned(),
         schedule: definition.map(|definition| definition.execution.schedule.to_string()),
         next,
+        running: ledger::running_since(memory, name, &state)?,
         last: last.map(|last| last.ended),
         last_status: last.map(|last| last.status.name().to_owned()),
         rerun: paused.is_none().then(|| rerun(name, entry, &state)).flatten(),

@@ -1,6 +1,6 @@
 //! A run as answers show it.
 
-use crate::agent::ledger::{ActionRow, ActionState, Run};
+use crate::agent::ledger::{self, ActionRow, ActionState, Run};
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
 use crate::ops::text::{counted, minute, one_line};
@@ -17,8 +17,9 @@ pub(crate) struct Outcome {
     pub(super) agent: String,
     /// Whether nothing was written.
     pub(super) dry_run: bool,
-    /// `ok`, `noop` (nothing was asked for), `proposed` (all of it is left for a person), `partial` (some actions were rejected), `failed`,
-    /// `timed-out`, `interrupted`, `skipped`, `missed` or `running`.
+    /// `ok`, `noop` (nothing was asked for), `proposed` (all of it is left for a person), `rejected` (a person
+    /// wanted none of it), `partial` (some actions were rejected, or turned down), `failed`, `timed-out`,
+    /// `interrupted`, `skipped`, `missed` or `running`.
     pub(super) status: String,
     /// Why it was skipped or failed, as a stable code.
     pub(super) reason: Option<String>,
@@ -37,6 +38,8 @@ pub(crate) struct Outcome {
     /// Actions left for a person, as `agent review` numbers them.
     pub(super) proposed: Vec<Proposed>,
     pub(super) rejected: Vec<Rejected>,
+    /// Actions that were rejected as well: of very many the first are kept.
+    pub(super) left_out: u32,
     /// Keys of the nodes that count as visited.
     pub(super) visited: Vec<String>,
     /// What made it run: `asked`, `schedule`, `rerun` (an earlier run had failed) or `change`.
@@ -108,6 +111,7 @@ pub(super) struct Rejected {
 
 impl Outcome {
     pub(super) fn of(memory: &Memory, run: &Run) -> Outcome {
+        let run = &ledger::as_it_stands(memory, run.clone());
         let view = memory.store.view();
         let key = |id: &NodeId| match view.find(*id) {
             Some(ix) => view.key(ix).to_owned(),
@@ -127,6 +131,7 @@ impl Outcome {
             applied: (1..).zip(&run.actions).filter_map(applied).collect(),
             proposed: (1..).zip(&run.actions).filter_map(proposed).collect(),
             rejected: run.actions.iter().filter_map(rejected).collect(),
+            left_out: run.left_out,
             visited: run.visited.iter().map(key).collect(),
             occasion: run.occasion.name().to_owned(),
             scheduled_at: run.scheduled_at,
@@ -191,6 +196,9 @@ impl Outcome {
         }
         for action in &self.rejected {
             let _ = writeln!(text, "  - {}: {} ({})", action.action, action.reason, action.detail);
+        }
+        if self.left_out > 0 {
+            let _ = writeln!(text, "  - and {} more that were rejected", self.left_out);
         }
         if let Some(why) = &self.unrecorded {
             let _ = writeln!(text, "  not recorded: {why}");

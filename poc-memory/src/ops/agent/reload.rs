@@ -3,7 +3,7 @@
 use crate::agent::Change;
 use crate::error::{Exit, Result};
 use crate::ops::text::{Problem, counted, problem};
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,8 +45,9 @@ struct Broken {
 
 impl Op for Reload {
     const NAME: &'static str = "agent reload";
-    const ACCESS: Access = Access::Person;
+    const ACCESS: Access = Access::Write;
     const TENANTS: bool = false;
+    const ROUTE: Option<Route> = Route::post("/v1/reload");
     type Output = Reloaded;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Reloaded> {

@@ -66,8 +66,13 @@ impl Op for Review {
     fn run(self, ctx: &Ctx<'_>) -> Result<Waiting> {
         let run = self.run.map(|id| proposal::find(ctx.memory, &id)).transpose()?;
         let of = |one: &Proposal| self.agent.as_ref().is_none_or(|agent| one.agent == *agent);
-        let waiting = proposals(ctx.memory, run)?.into_iter().filter(of);
-        Ok(Waiting { proposals: waiting.map(|one| shown(ctx.memory, one)).collect::<Result<_>>()? })
+        let waiting: Vec<Proposal> = proposals(ctx.memory, run)?.into_iter().filter(of).collect();
+        if let (Some(agent), true) = (&self.agent, waiting.is_empty()) {
+            // An agent that proposes nothing is fine, a name that is no agent's is not.
+            ctx.host.catalog()?.entry(agent)?;
+        }
+        let proposals = waiting.into_iter().map(|one| shown(ctx.memory, one)).collect::<Result<_>>()?;
+        Ok(Waiting { proposals })
     }
 
     fn show(output: &Waiting) -> String {

@@ -1,6 +1,7 @@
 //! `agent run`
 
 use super::outcome::Outcome;
+use crate::agent::definition::Mode;
 use crate::agent::ledger::{Reason, Status};
 use crate::agent::permit::Rejection;
 use crate::agent::run::{self, Options, Trigger};
@@ -57,6 +58,11 @@ impl Op for RunAgent {
         let outdated = catalog.entry(&self.agent)?.errors.first().map(Error::line);
         let definition = catalog.get(&self.agent)?.with(&self.set.0, &ctx.memory.names.load())?;
         let (dry_run, propose, force) = (self.dry_run, self.propose, self.force);
+        if propose && definition.mode == Mode::Observe {
+            let error =
+                Error::invalid(format!("`{}` only observes: it leaves nothing to decide", self.agent));
+            return Err(error.hint("give its file `mode = \"propose\"`").field("propose"));
+        }
         let (stop, models) = (ctx.host.calls(), ctx.host.models());
         let _place = match dry_run {
             // It claims nothing and hinders nobody.

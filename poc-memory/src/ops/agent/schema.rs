@@ -2,7 +2,7 @@
 
 use crate::agent::definition;
 use crate::error::Result;
-use crate::ops::{Access, Ctx, Op};
+use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -23,6 +23,7 @@ impl Op for Schema {
     const NAME: &'static str = "agent schema";
     const ACCESS: Access = Access::Read;
     const TENANTS: bool = false;
+    const ROUTE: Option<Route> = Route::get("/v1/schema/agent");
     type Output = Printed;
 
     fn run(self, _: &Ctx<'_>) -> Result<Printed> {

@@ -2,10 +2,11 @@
 
 use super::list::{self, Row};
 use super::outcome::assigned;
-use crate::agent::definition::ActionKind;
+use crate::agent::definition::{ActionKind, Limits, ScheduleRules};
 use crate::error::Result;
 use crate::ops::text::{minute, problem};
 use crate::ops::{Access, Ctx, Op, Route};
+use crate::query::Pipeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,6 +49,13 @@ struct InForce {
     /// Whether supersessions are applied; else they are left for a person.
     supersede_apply: bool,
     timeout: String,
+    /// Models that stand in for its own, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    fallback: Vec<String>,
+    timing: Timing,
+    limits: Limited,
+    budget: Money,
+    retry: Again,
     placeholders: Vec<String>,
     /// The template's file; absent when it stands in the agent file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,6 +63,119 @@ struct InForce {
     prompt: String,
     /// Tells whether two versions are the same.
     fingerprint: String,
+}
+
+/// `[schedule]`
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Timing {
+    /// IANA name; absent: the machine's zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timezone: Option<String>,
+    jitter: String,
+    /// Whether a slot that passed is caught up.
+    catch_up: bool,
+    catch_up_window: String,
+    cooldown: String,
+}
+
+/// `[limits]`, but for the numbers of each action.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Limited {
+    /// Actions of one run, of all kinds.
+    max_actions: usize,
+    /// Greatest change of a weight.
+    weight_max_delta: f64,
+    /// Characters of a new note's body.
+    insert_max_chars: usize,
+    /// Filters: a note that passes one may be linked and nothing else.
+    protect: Vec<String>,
+}
+
+/// `[budget]`; what is absent has no bound.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Money {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_usd_per_run: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    max_usd_per_day: Option<f64>,
+    /// 0 is without bound.
+    max_runs_per_day: u32,
+}
+
+/// `[retry]` and `[failure]`
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Again {
+    /// Of one call, the first included.
+    attempts: u32,
+    /// Correction turns.
+    repair: u32,
+    /// How long after a failed run it is repeated, one after the other.
+    rerun: Vec<String>,
+    /// Failed runs in a row after which it rests; 0 is never.
+    pause_after: u32,
+}
+
+impl Timing {
+    fn of(rules: &ScheduleRules) -> Timing {
+        Timing {
+            timezone: rules.timezone.map(|zone| zone.name().to_owned()),
+            jitter: rules.jitter.to_string(),
+            catch_up: rules.catch_up,
+            catch_up_window: rules.catch_up_window.to_string(),
+            cooldown: rules.cooldown.to_string(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let catch_up = match self.catch_up {
+            true => format!("caught up within {}", self.catch_up_window),
+            false => "not caught up".to_owned(),
+        };
+        let zone = self.timezone.as_deref().unwrap_or("local");
+        format!("zone {zone}, jitter {}, {catch_up}, cooldown {}", self.jitter, self.cooldown)
+    }
+}
+
+impl Limited {
+    fn of(limits: &Limits) -> Limited {
+        Limited {
+            max_actions: limits.max_actions,
+            weight_max_delta: limits.weight_max_delta,
+            insert_max_chars: limits.insert_max_chars,
+            protect: limits.protect.iter().map(Pipeline::filters).collect(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let Limited { max_actions, weight_max_delta, insert_max_chars, .. } = self;
+        format!("{max_actions} actions, a delta of {weight_max_delta}, {insert_max_chars} characters a note")
+    }
+}
+
+impl Money {
+    fn line(&self) -> String {
+        let runs = match self.max_runs_per_day {
+            0 => "any number of runs a day".to_owned(),
+            most => format!("{most} runs a day"),
+        };
+        let dollars = |most: Option<f64>, of: &str| most.map(|most| format!(", ${most} a {of}"));
+        let run = dollars(self.max_usd_per_run, "run").unwrap_or_default();
+        format!("{runs}{run}{}", dollars(self.max_usd_per_day, "day").unwrap_or_default())
+    }
+}
+
+impl Again {
+    fn line(&self) -> String {
+        let rerun = match self.rerun.is_empty() {
+            true => "never again".to_owned(),
+            false => format!("again after {}", self.rerun.join(", ")),
+        };
+        let pause = match self.pause_after {
+            0 => String::new(),
+            after => format!("; rests after {after} failures"),
+        };
+        format!("{} attempts, {} corrections, {rerun}{pause}", self.attempts, self.repair)
+    }
 }
 
 impl Op for Show {
@@ -81,6 +202,20 @@ impl Op for Show {
             targets: definition.limits.targets.name().to_owned(),
             supersede_apply: definition.limits.supersede_apply,
             timeout: definition.execution.timeout.to_string(),
+            fallback: definition.execution.fallback.clone(),
+            timing: Timing::of(&definition.schedule),
+            limits: Limited::of(&definition.limits),
+            budget: Money {
+                max_usd_per_run: definition.budget.usd_per_run,
+                max_usd_per_day: definition.budget.usd_per_day,
+                max_runs_per_day: definition.budget.runs_per_day,
+            },
+            retry: Again {
+                attempts: definition.retry.attempts,
+                repair: definition.retry.repair,
+                rerun: definition.retry.rerun.iter().map(ToString::to_string).collect(),
+                pause_after: definition.failure.pause_after,
+            },
             placeholders: definition.prompt.placeholders.clone(),
             template: definition.prompt.template.clone(),
             prompt: definition.prompt.text.clone(),
@@ -107,13 +242,23 @@ impl Op for Show {
         let last = agent.last_status.as_ref().map_or_else(String::new, |status| format!(" {status}"));
         line("last", &format!("{}{last}", minute(agent.last)));
         line("stale", &agent.stale.map_or_else(|| "-".into(), |stale| stale.to_string()));
-        line("model", agent.model.as_deref().unwrap_or("-"));
+        let fallback = output.definition.iter().flat_map(|definition| &definition.fallback);
+        let models: Vec<&str> =
+            agent.model.as_deref().into_iter().chain(fallback.map(String::as_str)).collect();
+        line("model", &if models.is_empty() { "-".to_owned() } else { models.join(", else ") });
         if let Some(definition) = &output.definition {
             let actions: Vec<String> =
                 definition.actions.iter().map(action(definition.supersede_apply)).collect();
             line("may", &actions.join(", "));
+            line("limits", &definition.limits.line());
             line("targets", &definition.targets);
+            if !definition.limits.protect.is_empty() {
+                line("protects", &definition.limits.protect.join(" or "));
+            }
             line("mode", &definition.mode);
+            line("timing", &definition.timing.line());
+            line("budget", &definition.budget.line());
+            line("retry", &definition.retry.line());
             line("pipeline", &definition.pipeline);
             if !definition.params.is_empty() {
                 line("with", &assigned(&definition.params));

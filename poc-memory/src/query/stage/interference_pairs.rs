@@ -1,4 +1,5 @@
-//! `interference-pairs`: nodes that are alike in text but live in different communities.
+//! `interference-pairs`: nodes that are alike in text but live in different communities, and twins wherever they
+//! live.
 
 use super::{Example, StageDef, Work};
 use crate::error::Result;
@@ -27,7 +28,7 @@ pub(super) const STAGE: StageDef = StageDef {
             place: Place::Named,
             takes: Takes::Count(1, 100),
             absent: Absent::Default("10"),
-            doc: "nodes of other communities each passage of a node is paired with at most",
+            doc: "nodes each passage of a node is paired with at most",
         },
         Param {
             name: "probes",
@@ -37,21 +38,22 @@ pub(super) const STAGE: StageDef = StageDef {
             doc: "nodes that are compared with all others, the last changed first",
         },
     ],
-    doc: "Nodes alike in text but in different communities, in pairs, score = cosine",
+    doc: "Nodes alike in text but in different communities, and twins of one, in pairs, score = cosine",
     more: "Two notes that say nearly the same and live apart get in each other's way: finding one hides \
            the other. Each node asks the vector index for its nearest, by its passages (by its title \
            when it has no text: short titles are alike without meaning much); of the answers those in \
-           other communities make pairs. Both members come out, a node's score is that of its best \
+           other communities make pairs. Those of the same one do from `twin` of the embedder's \
+           `[cosines]` on: notes that say the same are tied as they come in, and so live together. Both members come out, a node's score is that of its best \
            pair. The pairs travel with the set: a template prints them with `PAIRS` as long as both \
            members are in it.\n\n\
-           Each passage names the `k` nodes of other communities that are most like it, so of a crowd \
+           Each passage names the `k` such nodes that are most like it, so of a crowd \
            of notes all alike not every pair is named. Up to `probes` nodes all ask. In a larger store \
            only those changed last do, so that the time grows with the store and not with its square; \
            an asked node finds its partners among all.",
     example: Example { pipeline: "interference-pairs,min_sim=0.9", gives: &["session#1", "session#2"] },
     does: |call| match call.number_if_given("min_sim") {
-        Some(least) => format!("pairs of nodes alike by {least} or more in different communities"),
-        None => "pairs of nodes alike in different communities".to_owned(),
+        Some(least) => format!("pairs of nodes alike by {least} or more in different communities, and twins"),
+        None => "pairs of nodes alike in different communities, and twins".to_owned(),
     },
     work: Work::Generate(|call, ctx| {
         let least = match call.number_if_given("min_sim") {
@@ -68,6 +70,7 @@ const NEIGHBORS_PER_PAIR: usize = 4;
 
 fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
     let (view, vectors) = (ctx.sources.view, ctx.sources.indexes.vectors()?);
+    let twin = ctx.sources.config.cosines()?.twin.max(least);
     let communities = ctx.communities();
     let mut is_live = is_seen(view, ctx.sources.sight());
     // One look-up table: the index asks about a node every time it meets it.
@@ -89,7 +92,8 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet
         let parts = vectors.of(id);
         let has_text = parts.iter().any(|(part, _)| *part > 0);
         for (_, vector) in parts.iter().filter(|(part, _)| !has_text || *part > 0) {
-            for (other, cosine) in elsewhere(vectors, vector, community, &members, k, least)? {
+            let asker = Asker { id, community, vector, least, twin };
+            for (other, cosine) in asker.partners(vectors, &members, k)? {
                 let pair = if view.id(ix) < view.id(other) { (ix, other) } else { (other, ix) };
                 let best = found.entry(pair).or_insert(cosine);
                 *best = best.max(cosine);
@@ -114,27 +118,44 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet
     Ok(ResultSet { items, pairs })
 }
 
-/// The `k` nodes of other communities that are most like a vector, `least` or more.
-fn elsewhere(
-    vectors: &VectorIndex,
-    vector: &[f32],
+/// A passage that looks for partners of its node.
+struct Asker<'a> {
+    id: NodeId,
     community: u32,
-    members: &FxHashMap<NodeId, (Ix, u32)>,
-    k: usize,
+    vector: &'a [f32],
+    /// Least cosine of a partner in another community, and in the own one.
     least: f64,
-) -> Result<Vec<(Ix, f64)>> {
-    let other = |id: NodeId| members.get(&id).filter(|(_, its)| *its != community).map(|(ix, _)| *ix);
-    let count = k * NEIGHBORS_PER_PAIR;
-    let near = vectors.search(vector, count, &|id| members.contains_key(&id))?;
-    let cut = near.len() == count && near.last().is_some_and(|last| last.cosine >= least);
-    let alike = |hits: Vec<VectorHit>| -> Vec<(Ix, f64)> {
-        let alike = hits.into_iter().take_while(|hit| hit.cosine >= least);
-        alike.filter_map(|hit| Some((other(hit.id)?, hit.cosine))).take(k).collect()
-    };
-    let found = alike(near);
-    // The own community took the places: ask past it, which is dearer.
-    if cut && found.len() < k {
-        return Ok(alike(vectors.search(vector, k, &|id| other(id).is_some())?));
+    twin: f64,
+}
+
+impl Asker<'_> {
+    /// The `k` nodes most like the passage that make a pair with its node.
+    fn partners(
+        &self,
+        vectors: &VectorIndex,
+        members: &FxHashMap<NodeId, (Ix, u32)>,
+        k: usize,
+    ) -> Result<Vec<(Ix, f64)>> {
+        let other = |id: NodeId| members.get(&id).filter(|_| id != self.id);
+        let elsewhere = |id: NodeId| other(id).filter(|(_, its)| *its != self.community).map(|(ix, _)| *ix);
+        let partner = |hit: &VectorHit| {
+            let (ix, its) = *other(hit.id)?;
+            let least = if its == self.community { self.twin } else { self.least };
+            (hit.cosine >= least).then_some((ix, hit.cosine))
+        };
+        let count = k * NEIGHBORS_PER_PAIR;
+        let near = vectors.search(self.vector, count, &|id| members.contains_key(&id))?;
+        let cut = near.len() == count && near.last().is_some_and(|last| last.cosine >= self.least);
+        let mut found: Vec<(Ix, f64)> = near.iter().filter_map(partner).take(k).collect();
+        // The own community took the places: ask past it, which is dearer.
+        if cut && found.len() < k {
+            let past = vectors.search(self.vector, k, &|id| elsewhere(id).is_some())?;
+            for (ix, cosine) in past.iter().filter_map(partner) {
+                if found.len() < k && found.iter().all(|(known, _)| *known != ix) {
+                    found.push((ix, cosine));
+                }
+            }
+        }
+        Ok(found)
     }
-    Ok(found)
 }

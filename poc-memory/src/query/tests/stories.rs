@@ -153,6 +153,23 @@ fn pairs_travel_with_the_set() {
     );
 }
 
+#[test]
+fn twins_are_paired_wherever_they_live() {
+    let says =
+        |number: u64, body: &str| Delta::Node(Arc::new(Node { body: body.into(), ..testing::node(number) }));
+    let same = "the index reads pages of the log twice";
+    let other = "the index reads pages of the log backwards";
+    let mut deltas = vec![says(0, same), says(1, same), says(2, other), says(3, "soup for lunch")];
+    deltas.extend((1..4).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
+    let world = World::new(NOW, deltas);
+    for least in ["", ",min_sim=0.1", ",min_sim=0.99"] {
+        let (set, _) = world.run(&format!("interference-pairs{least}"));
+        let pairs: Vec<(&str, &str)> =
+            set.pairs.iter().map(|pair| (world.view.key(pair.a), world.view.key(pair.b))).collect();
+        assert_eq!(pairs, [("n0", "n1")], "{least}");
+    }
+}
+
 /// Fifty notes of one community say what the asking one says, and one of another does too.
 #[test]
 fn a_pair_is_found_past_a_community_that_says_the_same() {
@@ -161,7 +178,9 @@ fn a_pair_is_found_past_a_community_that_says_the_same() {
         (0..50).map(|number| Delta::Node(Arc::new(says(number, "the slow query")))).collect();
     deltas.push(Delta::Node(Arc::new(says(50, "the slow query of Monday"))));
     deltas.extend((1..50).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
-    let world = World::new(NOW, deltas);
+    let mut world = World::new(NOW, deltas);
+    // Twins aside.
+    world.config.cosines.values_mut().for_each(|cosines| cosines.twin = 2.0);
     let (set, _) = world.run("interference-pairs,min_sim=0.5,k=1");
     assert_eq!(set.items.len(), 51);
     assert!(set.pairs.iter().all(|pair| world.view.key(pair.b) == "n50"));

@@ -12,12 +12,17 @@ impl<'a> Reader<'a> {
         let placeholders: Option<Vec<Placed<String>>> =
             section.required("placeholders").map(|placed| placed.value);
         let vars = section.section("vars").values();
-        let vars = vars.into_iter().map(|(name, placed)| (name, placed.value)).collect();
+        let vars: BTreeMap<String, String> =
+            vars.into_iter().map(|(name, placed)| (name, placed.value)).collect();
         let source = self.source(section);
-        if let (Some(source), Some(placeholders)) = (&source, &placeholders) {
+        if let Some(placeholders) = &placeholders {
             let names: Vec<(&str, usize)> =
                 placeholders.iter().map(|placed| (placed.value.as_str(), placed.offset)).collect();
-            self.check_template(source, &names);
+            let checked = source.as_ref().is_some_and(|source| self.check_template(source, &names, &vars));
+            // Whatever the template may use: this is none of its variables.
+            for (name, offset) in names.iter().filter(|_| !checked) {
+                check::known(name).unwrap_or_else(|error| self.file.problem(*offset, error));
+            }
         }
         let source = source?;
         Some(Prompt {
@@ -74,12 +79,23 @@ impl<'a> Reader<'a> {
         Some(source)
     }
 
-    fn check_template(&self, source: &Source, placeholders: &[(&str, usize)]) {
+    /// Checks a template against what the file says of it; whether its variables are known.
+    fn check_template(
+        &self,
+        source: &Source,
+        placeholders: &[(&str, usize)],
+        vars: &BTreeMap<String, String>,
+    ) -> bool {
         let checked = check::template(source.name(), &source.text, &source.includes);
         for error in checked.errors {
             self.at_template(source, error);
         }
-        let Some(variables) = checked.variables else { return };
+        let Some(variables) = checked.variables else { return false };
+        for used in &checked.vars {
+            if let Some(error) = check::missing_var(used, vars.keys().map(String::as_str)) {
+                self.at_template(source, error);
+            }
+        }
         for &(name, offset) in placeholders {
             if let Err(error) = check::placeholder(name, &variables) {
                 self.file.problem(offset, error);
@@ -90,6 +106,7 @@ impl<'a> Reader<'a> {
                 self.at_template(source, check::undeclared(variable));
             }
         }
+        true
     }
 
     /// Notes a problem of a template, at its place there.

@@ -59,7 +59,8 @@ impl Scene {
     fn selection(&self) -> Selection {
         let mut view = View::new();
         let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
-        let activity = self.nodes.iter().map(|node| Delta::Activity(node.id, Activity::born(self.now, 1.0)));
+        let activity =
+            self.nodes.iter().map(|node| Delta::Activity(node.id, Activity::born(node.created, 1.0)));
         let edges = self
             .edges
             .iter()

@@ -14,14 +14,14 @@ pub(super) struct Change<'a> {
 }
 
 /// Changes for chosen nodes: what much is tied to gains until it is heavy enough; what is short,
-/// old and tied to nothing fades. `linked` and `gone` are handles with a link, or to be superseded,
+/// old and tied to nothing fades. Neither happens again before the weight has been left alone for the age of
+/// trivia, however often the agent looks: else a weight would tell how often the agent ran. `linked` and `gone` are handles with a link, or to be superseded,
 /// in the same answer.
 pub(super) fn find<'a>(
     settings: &config::Heuristic,
     nodes: &Nodes<'a>,
-    linked: &BTreeSet<&str>,
-    gone: &BTreeSet<&str>,
-    now: Timestamp,
+    (linked, gone): (&BTreeSet<&str>, &BTreeSet<&str>),
+    (agent, now): (&str, Timestamp),
 ) -> Vec<Change<'a>> {
     let view = &nodes.selection.view;
     let chosen = nodes.selection.handles.iter().filter(|handle| handle.chosen());
@@ -29,7 +29,10 @@ pub(super) fn find<'a>(
         .filter(|handle| !handle.protected && !gone.contains(handle.name.as_str()))
         .filter_map(|handle| {
             let degree = view.degree(handle.ix);
-            if degree >= settings.busy_degree && handle.weight < settings.busy_weight {
+            let rests = Span(now.0.saturating_sub(view.touched(handle.ix).0)) < settings.trivial_age;
+            let known = view.visit(agent, handle.ix).is_some_and(|seen| seen.version >= handle.node.version);
+            let settled = known && rests;
+            if !settled && degree >= settings.busy_degree && handle.weight < settings.busy_weight {
                 let reason = format!("tied to {degree} others");
                 return Some(Change { node: handle, delta: settings.weight_step, reason });
             }
@@ -42,6 +45,7 @@ pub(super) fn find<'a>(
                 // Further down there is nothing left to lose.
                 && handle.weight > settings.weight_step
                 && age >= settings.trivial_age
+                && !rests
                 && !linked.contains(handle.name.as_str());
             trivial.then(|| Change {
                 node: handle,
