@@ -184,6 +184,42 @@ fn a_template_is_checked_where_it_stands() {
 }
 
 #[test]
+fn variables_of_its_own_are_given_or_have_something_else() {
+    let check = |inline: &str| {
+        let text = format!(
+            "[query]\npipeline = \"all\"\n[prompt]\ninline = '''{inline}{{{{ NODES }}}}'''\nplaceholders = [\"NODES\"]\n\
+             vars = {{ tone = \"calm\" }}\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
+        );
+        parse(&text).map_or_else(|errors| told(&errors), |_| String::new())
+    };
+    for good in [
+        "{{ vars.tone }}",
+        "{{ vars.other | default(value=\"x\") }}",
+        "{% if vars.other is defined %}{{ vars.other }}{% endif %}",
+        "{{ \"vars.other\" }} vars.other {# {{ vars.other }} #}",
+    ] {
+        assert_eq!(check(good), "", "{good}");
+    }
+    insta::assert_snapshot!(check("{{ vars.tune }}{% if vars.colour %}a{% endif %}{{ vars.tune }}"), @r#"
+    agents/tester.toml:4:16: the template uses `vars.tune`, which `[prompt.vars]` does not have
+      did you mean `vars.tone`?
+    agents/tester.toml:4:34: the template uses `vars.colour`, which `[prompt.vars]` does not have
+      put `colour = "…"` under `[prompt.vars]`, or write `vars.colour | default(value="…")`
+    "#);
+}
+
+#[test]
+fn an_unknown_placeholder_is_told_also_while_the_template_is_missing() {
+    let text = "[query]\npipeline = \"all\"\n[prompt]\ntemplate = \"none.md\"\nplaceholders = [\"NODES\", \"NODE\"]\n\
+        [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n";
+    insta::assert_snapshot!(told(&parse(text).unwrap_err()), @r#"
+    agents/tester.toml:4:12: the template `none.md` is missing
+    agents/tester.toml:5:26: unknown placeholder `NODE`
+      did you mean `NODES`?
+    "#);
+}
+
+#[test]
 fn an_action_the_prompt_names_in_vain_is_a_warning() {
     let world = World::new();
     world.file("prompts/more.md", "{{ NODES }}\nUse `supersede` or `link-add`.\n");

@@ -9,6 +9,7 @@ use crate::agent::{Context, Definition};
 use crate::error::Code;
 use crate::graph::{EdgeKind, Trust, VisitOutcome};
 use crate::memory::Draft;
+use crate::memory::link::{self, Link};
 use crate::time::{Span, Timestamp};
 use serde_json::json;
 
@@ -354,11 +355,57 @@ fn a_run_whose_process_ended_is_interrupted() {
     // Another boot: the old process is gone.
     world.clock.advance(Span::MINUTE);
     let mut world = world.reopen();
+    let since = |world: &World| {
+        let state = ledger::state(&world.memory, "tester").unwrap();
+        ledger::running_since(&world.memory, "tester", &state).unwrap()
+    };
+    let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
+    world.memory.boot.clone_from(&row.boot);
+    assert_eq!(
+        (since(&world), ledger::as_it_stands(&world.memory, row.clone()).status),
+        (Some(row.started), Status::Running)
+    );
     world.memory.boot = "another".into();
+    // It is told so before anybody has written it down.
+    assert_eq!((since(&world), ledger::as_it_stands(&world.memory, row).status), (None, Status::Interrupted));
     let run = world.run(&definition, &Script::nothing(&["link-add", "weight"]));
     assert_eq!(run.status, Status::Noop);
     let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
     assert_eq!(rows.iter().map(|run| run.status).collect::<Vec<_>>(), [Status::Noop, Status::Interrupted]);
+}
+
+#[test]
+fn a_second_run_of_the_heuristic_model_over_the_same_notes_does_nothing() {
+    let world = World::new();
+    for number in 0..12 {
+        world.note(&format!("note-{number}"), &format!("Note {number} of the b-tree and its siblings."));
+    }
+    let now = world.memory.now();
+    let hub = world.memory.find("note-0").unwrap().id;
+    for number in 1..12 {
+        let dst = world.memory.find(&format!("note-{number}")).unwrap().id;
+        let (reason, provenance) = (String::new(), "manual".to_owned());
+        let link = Link { src: hub, dst, kind: EdgeKind::Link, strength: 0.6, reason, provenance };
+        let cause = world.memory.cause("manual", "link");
+        world.memory.store.transact(cause, |tx| link::add(tx, &link, now)).unwrap();
+    }
+    let definition = agent("\"link-add\", \"weight\"", "");
+    let forced = Options { force: true, ..Options::default() };
+    let play = || run(&world.memory, &definition, Trigger::Manual, &forced).unwrap();
+    let first = play();
+    assert!(
+        outcomes(&first).contains(&"move the weight of `note-0` by +0.1: applied".to_owned()),
+        "{:?}",
+        outcomes(&first)
+    );
+    for _ in 0..4 {
+        world.clock.advance(Span::WEEK);
+        let again = play();
+        assert_eq!((again.status, outcomes(&again)), (Status::Noop, Vec::<String>::new()));
+    }
+    // A month later it may gain again.
+    world.clock.advance(Span::WEEK);
+    assert_eq!(play().status, Status::Ok);
 }
 
 #[test]
