@@ -24,7 +24,8 @@ demo:
     cargo build --release && ./target/release/poc-memory demo
 
 # Speed beside peers: prints tables and writes JSON under target/bench. `just bench pipeline 1000000` runs one
-# bench (pipeline, structure, memory, open) at one size; without arguments all at 13,000 and 100,000 nodes.
+# bench (pipeline, structure, memory, open) at one size; without arguments all at 13,000 and 100,000 nodes. `embed`
+# counts sentences and needs POC_MEMORY_BENCH_MODEL, the folder of a sentence model of the BERT family.
 bench NAME="*" *NODES:
     test -d target/bench/venv || (mkdir -p target/bench && python3 -m venv target/bench/venv)
     target/bench/venv/bin/pip install -q -r bench/requirements.txt

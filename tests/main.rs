@@ -14,6 +14,7 @@ mod bad_input;
 mod both_ways;
 mod doctor;
 mod documents;
+mod embed;
 mod eval;
 mod kill;
 mod mcp;

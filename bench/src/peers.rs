@@ -50,8 +50,8 @@ pub fn ask(told: Told<'_>) -> Option<Answers> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// The Python of the environment `just bench` makes.
-pub(crate) fn python() -> Option<PathBuf> {
+/// The Python of the environment `just bench` makes. `None`, with a word to the user, when it is not there.
+pub fn python() -> Option<PathBuf> {
     let python = folder().join("venv/bin/python");
     if !python.exists() {
         println!("the peers in Python are left out: `just bench` installs them first");

@@ -12,7 +12,7 @@ mod sections;
 mod tenants;
 mod wording;
 
-pub use finding::{FusedRanks, FusedScores, Fusion, Gate, Query, Retrieve};
+pub use finding::{FusedRanks, FusedScores, Fusion, Gate, Query, Rerank, Retrieve};
 pub use learning::{EdgeDecay, Edges, Recall, Reinforce, Write};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use rest::Rest;

@@ -2,8 +2,9 @@
 
 pub(crate) mod http;
 pub(crate) mod mock_model;
+pub(crate) mod tiny_bert;
 pub(crate) mod tiny_gguf;
 pub(crate) mod transcript;
 pub(crate) mod world;
 
-pub(crate) use world::{PATIENCE, World};
+pub(crate) use world::{PATIENCE, Ran, World};

@@ -2,7 +2,9 @@
 //! what only this side can do.
 
 use super::session::Session;
-use super::{agent, completions, daemon, demo, distill, doctor, eval, init, man, mcp, profile, settings};
+use super::{
+    agent, completions, daemon, demo, distill, doctor, eval, fetch, init, man, mcp, profile, settings,
+};
 use crate::error::{Error, Exit, Result};
 use clap::ArgMatches;
 use serde::Serialize;
@@ -89,6 +91,7 @@ pub(super) const LOCAL: &[LocalDef] = &[
     LocalDef::of::<profile::Create>(),
     LocalDef::of::<agent::New>(),
     LocalDef::of::<distill::Distill>(),
+    LocalDef::of::<fetch::Fetch>(),
     LocalDef::of::<mcp::Serve>(),
     LocalDef::of::<mcp::Settings>(),
 ];

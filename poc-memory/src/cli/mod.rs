@@ -9,6 +9,7 @@ mod demo;
 mod distill;
 mod doctor;
 mod eval;
+mod fetch;
 mod files;
 mod help;
 mod init;

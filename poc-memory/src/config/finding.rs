@@ -1,4 +1,4 @@
-//! The sections of what finds: `[retrieve]`, `[query]`.
+//! The sections of what finds: `[retrieve]`, `[rerank]`, `[query]`.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,6 +49,12 @@ pub struct FusedScores {
     pub beside_weight: f64,
     /// Of the notes two before and two after.
     pub further_weight: f64,
+    /// Of the nearest notes together, where a note is tied to nothing.
+    pub alike_weight: f64,
+    /// How many are the nearest.
+    pub alike_notes: usize,
+    /// The cosine they are above.
+    pub alike_cosine: f64,
 }
 
 /// Weights of the lists whose ranks are fused.
@@ -61,6 +67,18 @@ pub struct FusedRanks {
     pub title_weight: f64,
     /// BM25 of bodies.
     pub body_weight: f64,
+}
+
+/// A cross-encoder that judges the best notes again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Rerank {
+    /// The folder of the model or its name on the hub; empty for none.
+    pub model: String,
+    /// How many are the best.
+    pub top: usize,
+    /// How likely a note must answer a question for `query`.
+    pub gate: Gate,
 }
 
 /// The op `query`.

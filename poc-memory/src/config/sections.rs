@@ -1,6 +1,6 @@
 //! The sections of the settings, field by field.
 
-use super::{Edges, Query, Recall, Reinforce, Rest, Retrieve, TenantSchema, Write};
+use super::{Edges, Query, Recall, Reinforce, Rerank, Rest, Retrieve, TenantSchema, Write};
 use crate::error::{At, Error, Result};
 use crate::graph::Rules;
 use crate::time::Span;
@@ -21,6 +21,8 @@ section!(
     Config {
         /// Which embedder turns text into vectors.
         embedder: Embedder,
+        /// Where `embed fetch` downloads models from.
+        hub: Hub,
         /// The text index.
         text: Text,
         /// The vector index.
@@ -50,6 +52,8 @@ section!(
         search: Search,
         /// Finding by meaning and by words together.
         retrieve: Retrieve,
+        /// What judges the best notes again.
+        rerank: Rerank,
         /// The op `query`.
         query: Query,
         /// The op `explore`.
@@ -89,8 +93,8 @@ section!(
     Embedder {
         /// `static`, `candle`, `http` or `hash`.
         kind: String,
-        /// Of `static` a table of one's own, empty for the bundled one; of `candle` the folder of the model;
-        /// of `http` its name.
+        /// Of `static` a table of one's own, empty for the bundled one; of `candle` the folder of the model
+        /// or its name on the hub; of `http` its name.
         model: String,
         /// Of `http`: the address in front of `/embeddings`.
         url: String,
@@ -98,6 +102,15 @@ section!(
         key_env: String,
         /// Length of a vector of `hash` and of `http`.
         dimensions: usize,
+    }
+);
+section!(
+    /// The Hugging Face hub, or another that speaks as it does.
+    Hub {
+        /// Its address.
+        url: String,
+        /// The hosts it may send on to for what is large.
+        hosts: Vec<String>,
     }
 );
 section!(

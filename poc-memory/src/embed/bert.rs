@@ -4,11 +4,17 @@
 //! or `vocab.txt`; of what sentence-transformers adds, `1_Pooling/config.json` says how tokens become a
 //! vector and `sentence_bert_config.json` how many are read.
 
+mod elementwise;
+mod head;
+mod network;
+
 use super::guard::guarded;
 use crate::error::{Error, Result};
-use candle_core::{DType, Device, Tensor};
+use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
-use candle_transformers::models::bert::{BertModel, Config};
+use candle_transformers::models::bert::Config;
+pub(super) use head::Head;
+use network::{Network, Tokens};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tokenizers::models::wordpiece::WordPiece;
@@ -30,15 +36,26 @@ enum Pooling {
 
 /// A model that has been read.
 pub(super) struct Bert {
-    network: BertModel,
+    network: Network,
     tokenizer: Tokenizer,
     pooling: Pooling,
     /// The marks that begin and end a text.
     ends: [u32; 2],
+    /// Tokens of a text, or of a pair, marks included.
+    longest: usize,
     /// Length of a vector.
     pub(super) dimensions: usize,
     /// The first bytes of the BLAKE3 of weights and settings, as hex.
     pub(super) revision: String,
+}
+
+/// Two texts as the model reads them together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    /// The tokens, marks included.
+    pub(super) ids: Vec<u32>,
+    // Where the second text begins.
+    second: usize,
 }
 
 /// What a vocabulary is made for.
@@ -53,36 +70,64 @@ pub(super) struct Words {
 impl Bert {
     /// The model in a folder.
     pub(super) fn open(folder: &Path) -> Result<Bert> {
-        Bert::read(folder).map_err(|problem| {
+        Bert::read(folder, false).map(|(model, _)| model).map_err(|problem| {
             Error::config(format!("the model in `{}` cannot be used: {problem}", folder.display())).hint(
                 "give a folder with `config.json`, `model.safetensors` and `tokenizer.json` of a model of the BERT family",
             )
         })
     }
 
-    fn read(folder: &Path) -> Result<Bert, String> {
+    /// The model of pairs in a folder.
+    pub(super) fn open_with_head(folder: &Path) -> Result<(Bert, Head)> {
+        let read = Bert::read(folder, true);
+        let read = read.and_then(|(model, head)| Ok((model, head.ok_or("it has no classifier")?)));
+        read.map_err(|problem| {
+            Error::config(format!("the model in `{}` cannot be used: {problem}", folder.display())).hint(
+                "give the folder of a cross-encoder of the BERT family with one label, such as ms-marco-MiniLM-L6-v2",
+            )
+        })
+    }
+
+    fn read(folder: &Path, with_head: bool) -> Result<(Bert, Option<Head>), String> {
         let settings = bytes(&folder.join("config.json"))?;
         let config = config(&settings)?;
+        if with_head && config.type_vocab_size < 2 {
+            return Err("`config.json`: it knows no second text, `type_vocab_size` is 1".into());
+        }
         let pooling = pooling(folder)?;
         let weights = bytes(&folder.join("model.safetensors"))?;
         let mut hash = blake3::Hasher::new();
         hash.update(&weights).update(&settings).update(&[pooling as u8]);
         let revision = hash.finalize().to_hex().as_str().chars().take(8).collect();
-        let network = guarded(|| {
+        let (network, head) = guarded(|| {
             let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)?;
-            BertModel::load(weights, &config)
+            // Under the name of the encoder in a model that has something on top of it.
+            let inside = weights.pp("bert");
+            let is_inside = inside.contains_tensor("embeddings.word_embeddings.weight");
+            let encoder = if is_inside { &inside } else { &weights };
+            let head = with_head.then(|| Head::load(&weights, encoder, config.hidden_size)).transpose()?;
+            Ok((Network::load(encoder, &config)?, head))
         })
         .map_err(|problem| format!("`model.safetensors`: {problem}"))?;
-        let said = json(&folder.join("sentence_bert_config.json"))?;
-        let longest = said.as_ref().and_then(|said| said.get("max_seq_length")?.as_u64());
-        let longest = longest.and_then(|longest| usize::try_from(longest).ok()).unwrap_or(LONGEST);
-        let tokenizer = tokenizer(folder, longest.min(config.max_position_embeddings).max(3))?;
+        let said = |file: &str, key: &str| {
+            let said = json(&folder.join(file))?.and_then(|said| said.get(key)?.as_u64());
+            Ok::<_, String>(said.and_then(|number| usize::try_from(number).ok()))
+        };
+        let longest = match with_head {
+            false => said("sentence_bert_config.json", "max_seq_length")?.unwrap_or(LONGEST),
+            true => said("tokenizer_config.json", "model_max_length")?.unwrap_or(usize::MAX),
+        };
+        let longest = longest.min(config.max_position_embeddings).max(3);
+        let tokenizer = tokenizer(folder, longest)?;
         let mark = |name: &str| {
             let id = tokenizer.token_to_id(name).filter(|&id| (id as usize) < config.vocab_size);
             id.ok_or_else(|| format!("its vocabulary has no `{name}` that the model knows"))
         };
         let ends = [mark("[CLS]")?, mark("[SEP]")?];
-        Ok(Bert { network, tokenizer, pooling, ends, dimensions: config.hidden_size, revision })
+        Ok((
+            Bert { network, tokenizer, pooling, ends, longest, dimensions: config.hidden_size, revision },
+            head,
+        ))
     }
 
     /// The tokens of a text, marks included.
@@ -94,18 +139,18 @@ impl Bert {
         Ok([&[first], encoding.get_ids(), &[last]].concat())
     }
 
-    /// The unit vectors of texts given as tokens, which are run through the model together: best ones of
-    /// about the same length.
+    /// The unit vectors of texts given as tokens, which are run through the model together.
     pub(super) fn vectors(&self, texts: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
-        let (states, length) = self.states(texts)?;
+        let states = self.states(texts)?;
         let width = self.dimensions;
-        let pooled = states.chunks(length * width).zip(texts).map(|(states, text)| {
-            let count = match self.pooling {
+        let mut rows = states.chunks(width);
+        let pooled = texts.iter().map(|text| {
+            let mut vector = vec![0.0; width];
+            let used = match self.pooling {
                 Pooling::Mean => text.len(),
                 Pooling::First => 1,
             };
-            let mut vector = vec![0.0; width];
-            for state in states.chunks(width).take(count) {
+            for (_, state) in rows.by_ref().take(text.len()).enumerate().filter(|(at, _)| *at < used) {
                 vector.iter_mut().zip(state).for_each(|(sum, value)| *sum += value);
             }
             crate::rank::cosine::normalize(&mut vector);
@@ -119,30 +164,44 @@ impl Bert {
         let [first, last] = self.ends;
         let texts: Vec<[u32; 3]> = tokens.map(|token| [first, token, last]).collect();
         let texts: Vec<&[u32]> = texts.iter().map(|text| text.as_slice()).collect();
-        let (states, length) = self.states(&texts)?;
-        let width = self.dimensions;
-        let middle = |states: &[f32]| states.get(width..2 * width).unwrap_or_default().to_vec();
-        Ok(states.chunks(length * width).map(middle).collect())
+        let states = self.states(&texts)?;
+        Ok(states.chunks(self.dimensions).skip(1).step_by(3).map(<[f32]>::to_vec).collect())
     }
 
-    /// The last hidden states, text by text and token by token, and to how many tokens texts were filled.
-    fn states(&self, texts: &[&[u32]]) -> Result<(Vec<f32>, usize)> {
-        let length = texts.iter().map(|text| text.len()).max().unwrap_or(0).max(1);
-        let filled = |value: &dyn Fn(Option<&u32>) -> u32| -> Vec<u32> {
-            texts.iter().flat_map(|text| (0..length).map(|at| value(text.get(at)))).collect()
-        };
-        let tokens = filled(&|token| token.copied().unwrap_or(0));
-        let mask = filled(&|token| u32::from(token.is_some()));
-        let shape = (texts.len(), length);
-        let states = guarded(|| {
-            let tokens = Tensor::from_vec(tokens, shape, &Device::Cpu)?;
-            let mask = Tensor::from_vec(mask, shape, &Device::Cpu)?;
-            let states = self.network.forward(&tokens, &tokens.zeros_like()?, Some(&mask))?;
-            states.flatten_all()?.to_vec1::<f32>()
-        });
-        let states = states
-            .map_err(|problem| Error::internal(format!("the embedding model cannot be run: {problem}")))?;
-        Ok((states, length))
+    /// The last hidden states, text by text and token by token.
+    fn states(&self, texts: &[&[u32]]) -> Result<Vec<f32>> {
+        let texts: Vec<Tokens<'_>> = texts.iter().map(|ids| Tokens { ids, second: ids.len() }).collect();
+        guarded(|| self.network.states(&texts))
+            .map_err(|problem| Error::internal(format!("the embedding model cannot be run: {problem}")))
+    }
+
+    /// Two texts, given as tokens with their marks, as one.
+    pub(super) fn pair(&self, first: &[u32], second: &[u32]) -> Pair {
+        let bare = |text: &[u32]| text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_vec();
+        let (mut one, mut two) = (bare(first), bare(second));
+        let (most_of_one, most_of_two) = fit(one.len(), two.len(), self.longest.saturating_sub(3));
+        one.truncate(most_of_one);
+        two.truncate(most_of_two);
+        let [start, end] = self.ends;
+        Pair { second: one.len() + 2, ids: [&[start], one.as_slice(), &[end], &two, &[end]].concat() }
+    }
+
+    /// What the head says of each pair, 0–1.
+    pub(super) fn likelihoods(&self, pairs: &[&Pair], head: &Head) -> Result<Vec<f64>> {
+        let texts: Vec<Tokens<'_>> =
+            pairs.iter().map(|pair| Tokens { ids: &pair.ids, second: pair.second }).collect();
+        let states = guarded(|| self.network.states(&texts))
+            .map_err(|problem| Error::internal(format!("the reranking model cannot be run: {problem}")))?;
+        let mut rows = states.chunks(self.dimensions);
+        Ok(pairs
+            .iter()
+            .map(|pair| {
+                let first = rows.next().unwrap_or_default();
+                // The rest of the pair.
+                rows.by_ref().take(pair.ids.len() - 1).for_each(drop);
+                head.likelihood(first)
+            })
+            .collect())
     }
 
     /// The vocabulary, when it is one of word pieces.
@@ -170,6 +229,20 @@ impl Bert {
         }
         Ok(Words { tokens, lowercase, strip_accents, continues: model.continuing_subword_prefix.clone() })
     }
+}
+
+/// How much of two texts is kept where both may have `most` tokens: the longer is cut to the shorter, then both
+/// to a half, as the library does that models are trained with.
+fn fit(one: usize, two: usize, most: usize) -> (usize, usize) {
+    if one + two <= most {
+        return (one, two);
+    }
+    let shorter = one.min(two);
+    let (few, many) = match shorter > most / 2 {
+        true => (most / 2, most - most / 2),
+        false => (shorter, most - shorter),
+    };
+    if one > two { (many, few) } else { (few, many) }
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, String> {
@@ -256,4 +329,4 @@ fn tokenizer(folder: &Path, longest: usize) -> Result<Tokenizer, String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -75,6 +75,9 @@ impl Embedder for HashEmbedder {
     fn dimensions(&self) -> usize {
         self.dimensions
     }
+    fn contextual(&self) -> bool {
+        false
+    }
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         Ok(texts.iter().map(|text| self.vector(text)).collect())
     }

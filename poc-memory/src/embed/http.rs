@@ -179,6 +179,9 @@ impl Embedder for HttpEmbedder {
     fn dimensions(&self) -> usize {
         self.dimensions
     }
+    fn contextual(&self) -> bool {
+        true
+    }
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         let mut vectors = vec![vec![0.0; self.dimensions]; texts.len()];
         // Servers refuse what is blank; it has the zero vector.

@@ -23,6 +23,9 @@ impl Embedder for LostEmbedder {
     fn dimensions(&self) -> usize {
         self.dimensions
     }
+    fn contextual(&self) -> bool {
+        false
+    }
     fn embed(&self, _texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         Err(Error::config(format!(
             "the vectors of this store were made by `{}`, which the settings no longer describe",

@@ -2,10 +2,14 @@
 
 mod bert;
 mod candle;
+mod cores;
+mod cross_encoder;
 mod distill;
+mod fetch;
 mod guard;
 mod hash;
 mod http;
+mod hub;
 mod lost;
 mod static_table;
 mod table;
@@ -13,10 +17,13 @@ mod wordpiece;
 mod words;
 
 pub use candle::CandleEmbedder;
+pub use cross_encoder::{CrossEncoder, Reranker};
 pub use distill::{COMMON, Made, Wish, distill};
+pub use fetch::{Fetched, Hub};
 pub use guard::guarded;
 pub use hash::HashEmbedder;
 pub use http::HttpEmbedder;
+pub use hub::{Cache, HubName};
 pub use lost::LostEmbedder;
 pub use static_table::StaticEmbedder;
 
@@ -38,6 +45,11 @@ pub trait Embedder: Send + Sync {
     /// One unit vector per text, in order. A text without any content gives the zero vector.
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
 
+    /// Whether a text is read as a whole, so that what a word says depends on the words around it, and
+    /// the nearness of two texts means that they say something alike. Where a vector is a sum over words or
+    /// characters it means no more than words in common, which are counted without it.
+    fn contextual(&self) -> bool;
+
     /// The vector of one text.
     fn embed_one(&self, text: &str) -> Result<Vec<f32>> {
         self.embed(&[text])?.pop().ok_or_else(|| Error::internal("the embedder gave no vector"))
@@ -49,8 +61,10 @@ pub fn open(config: &config::Embedder) -> Result<Arc<dyn Embedder>> {
     match config.kind.as_str() {
         "static" if config.model.is_empty() => Ok(Arc::new(StaticEmbedder::bundled()?)),
         "static" => Ok(Arc::new(StaticEmbedder::open(&path(config)?)?)),
-        "candle" => Ok(Arc::new(CandleEmbedder::open(&path(config)?)?)),
-        "http" => Ok(Arc::new(HttpEmbedder::new(config, &|name| std::env::var(name).ok())?)),
+        "candle" => {
+            Ok(Arc::new(CandleEmbedder::open(&hub::located(&config.model, "embedder.model", &variable)?)?))
+        }
+        "http" => Ok(Arc::new(HttpEmbedder::new(config, &variable)?)),
         "hash" => Ok(Arc::new(HashEmbedder::new(config.dimensions)?)),
         other => Err(Error::config(format!("unknown embedder `{other}`"))
             .hint("the embedders of this release are `static`, `candle`, `http` and `hash`")
@@ -58,9 +72,12 @@ pub fn open(config: &config::Embedder) -> Result<Arc<dyn Embedder>> {
     }
 }
 
-/// The file or folder that `embedder.model` names.
+/// The file that `embedder.model` names.
 fn path(config: &config::Embedder) -> Result<PathBuf> {
-    let home = std::env::var("HOME").ok();
-    paths::named(&config.model, home.as_deref())
+    paths::named(&config.model, variable("HOME").as_deref())
         .map_err(|problem| Error::config(problem).field("embedder.model"))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }

@@ -64,6 +64,9 @@ impl Embedder for StaticEmbedder {
     fn dimensions(&self) -> usize {
         self.table.dimensions
     }
+    fn contextual(&self) -> bool {
+        false
+    }
     fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
         Ok(texts.par_iter().with_min_len(MANY).map(|text| self.vector(text)).collect())
     }

@@ -6,8 +6,8 @@ use crate::chance::SystemChance;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, Sight, Tuple};
-use crate::memory::Memory;
 use crate::memory::import::{self, Options, Place, Source};
+use crate::memory::{Memory, rerank};
 use crate::paths::Paths;
 use crate::time::SystemClock;
 use std::collections::{HashMap, HashSet};
@@ -135,7 +135,7 @@ fn found(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
     let sight = Sight::of_person(memory.now());
     // As many as `retrieve` answers with, so that it takes as long as that.
     let wanted = memory.config.retrieve.top_k.max(DEPTH);
-    let found = memory.retriever(&view).find(text, wanted, sight)?;
+    let found = rerank::find(memory, &view, text, wanted, sight, &[])?;
     Ok(found.hits.into_iter().map(|hit| hit.id).collect())
 }
 

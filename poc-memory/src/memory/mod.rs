@@ -30,6 +30,7 @@ mod plan;
 mod reading;
 pub mod recall;
 pub mod recognize;
+pub mod rerank;
 pub mod resolve;
 mod row;
 pub mod samples;
@@ -53,7 +54,7 @@ pub use reading::Reading;
 
 use crate::chance::Chance;
 use crate::config::{self, Config};
-use crate::embed::Embedder;
+use crate::embed::{Embedder, Reranker};
 use crate::error::Result;
 use crate::graph::{MessageId, Minter, Node, NodeId, RunId, Tuple, View};
 use crate::index::{MentionIndex, PerTenant, TextIndex, VectorIndex};
@@ -79,6 +80,8 @@ pub struct Memory {
     pub chance: Arc<dyn Chance>,
     /// Text to vectors: the embedder the store has.
     pub embedder: Arc<dyn Embedder>,
+    /// What judges the best notes again, if the settings name something.
+    pub reranker: Option<Arc<Reranker>>,
     /// The embedder the settings name, when that is another one.
     pub wanted_embedder: Option<Arc<config::Embedder>>,
     /// [`Config::fingerprint`] of the settings as they were given.
@@ -148,6 +151,7 @@ impl Memory {
             minter: Arc::default(),
             past: Arc::default(),
             waiting: Arc::default(),
+            reranker: Reranker::of(&config.rerank).map(Arc::new),
             paths: Arc::new(paths),
             config: Arc::new(config),
             embedder,

@@ -157,7 +157,7 @@ pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<(
 }
 
 /// The vectors of each node, in one call: its title, then the passages of its body that say more than
-/// the title, each with the title in front. A title that is the beginning of the body says nothing more.
+/// the title, each with the title in front.
 pub(super) fn embed(memory: &Memory, nodes: &[&Node]) -> Result<Vec<Vec<Vec<f32>>>> {
     vectors(&memory.config.vectors, memory.embedder.as_ref(), nodes)
 }
@@ -172,15 +172,7 @@ pub(super) fn vectors(
     let mut counts = Vec::with_capacity(nodes.len());
     for node in nodes {
         let before = texts.len();
-        // A title that is the beginning of the body says nothing more.
-        let is_named = title_of(&node.body).as_ref() != Some(&node.title);
-        texts.extend(parts::texts(node, config).into_iter().enumerate().map(|(part, text)| {
-            if part > 0 && is_named {
-                Cow::Owned(format!("{}. {text}", node.title))
-            } else {
-                Cow::Borrowed(text)
-            }
-        }));
+        texts.extend(parts::all_said(node, config));
         counts.push(texts.len() - before);
     }
     let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();

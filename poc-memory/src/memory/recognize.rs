@@ -1,6 +1,6 @@
 //! Is this known? The note that says what was asked, when what is found passes the gate.
 
-use super::{Memory, weigh};
+use super::{Memory, rerank, weigh};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId, Sight, View};
@@ -41,7 +41,7 @@ pub fn recognize(memory: &Memory, view: &View, text: &str, sight: Sight) -> Resu
     Ok(Known { verdict, signals, best, found, seen })
 }
 
-/// How a question and what is found for it agree ([`crate::rank::gate`]), and what that is; as if the
+/// How a question and what is found for it ([`rerank::find`]) agree ([`crate::rank::gate`]), and what that is; as if the
 /// notes of `except` were not there.
 ///
 /// # Errors
@@ -55,15 +55,21 @@ pub fn agreement(
 ) -> Result<(Signals, Vec<Hit>)> {
     let config = &memory.config.query;
     let wanted = config.pool.max(config.fallback);
-    let found = memory.retriever(view).without(except).find(text, wanted, sight)?;
+    let found = rerank::find(memory, view, text, wanted, sight, except)?;
     let words = memory.text.scores(text);
     let looked_at = found.hits.iter().take(config.pool);
     let coverage = looked_at.map(|hit| words.coverage(hit.id)).fold(0.0, f64::max);
     let cosine = found.cosine.unwrap_or(0.0);
-    Ok((Signals::of(coverage, cosine, config.cosine_weight), found.hits))
+    // They come in its order.
+    let likelihood = found.hits.first().and_then(|hit| hit.likelihood);
+    Ok((Signals::of(coverage, cosine, config.cosine_weight).judged(likelihood), found.hits))
 }
 
+/// What is as certain as `query` needs it, with the embedder or the cross-encoder in use.
 fn gate(memory: &Memory) -> Result<&config::Gate> {
+    if let Some(reranker) = &memory.reranker {
+        return Ok(&reranker.config().gate);
+    }
     let kind = &memory.config.embedder.kind;
     memory.config.query.gate(kind).ok_or_else(|| {
         Error::config(format!("there is no gate for the embedder `{kind}`"))

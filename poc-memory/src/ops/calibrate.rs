@@ -28,6 +28,8 @@ pub(crate) struct Calibrate {
 pub(crate) struct Proposed {
     /// The kind of embedder, as in the settings.
     embedder: String,
+    /// The section of the settings they belong into.
+    section: String,
     /// Certainty for STRONG.
     strong: f64,
     /// Certainty for WEAK.
@@ -69,6 +71,10 @@ impl Op for Calibrate {
             None => calibrate::by_titles(ctx.memory, &progress)?,
         };
         Ok(Proposed {
+            section: match &ctx.memory.reranker {
+                Some(_) => "rerank.gate".to_owned(),
+                None => format!("query.gates.{}", config.embedder.kind),
+            },
             embedder: config.embedder.kind.clone(),
             strong: found.gate.strong,
             weak: found.gate.weak,
@@ -80,8 +86,8 @@ impl Op for Calibrate {
     }
 
     fn show(output: &Proposed) -> String {
-        let Proposed { embedder, strong, weak, .. } = output;
-        let mut text = format!("[query.gates.{embedder}]\nstrong = {strong:.3}\nweak = {weak:.3}\n\n");
+        let Proposed { section, strong, weak, .. } = output;
+        let mut text = format!("[{section}]\nstrong = {strong:.3}\nweak = {weak:.3}\n\n");
         let mut tell = |count: u64, what: &str, [strong, weak]: [f64; 2]| {
             // Writing to a string cannot fail.
             let _ = writeln!(

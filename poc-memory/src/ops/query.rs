@@ -114,8 +114,12 @@ impl Op for Query {
         if let Some(body) = output.body.as_ref().filter(|body| !body.is_empty()) {
             text.push_str(&format!("\n{body}\n\n"));
         }
-        let Signals { coverage, cosine, certainty } = output.signals;
-        text.push_str(&format!("words {coverage:.3}, meaning {cosine:.3}, certainty {certainty:.3}\n"));
+        let Signals { coverage, cosine, likelihood, certainty } = output.signals;
+        let likelihood =
+            likelihood.map(|likelihood| format!("likelihood {likelihood:.3}, ")).unwrap_or_default();
+        text.push_str(&format!(
+            "words {coverage:.3}, meaning {cosine:.3}, {likelihood}certainty {certainty:.3}\n"
+        ));
         if !output.fallback.is_empty() {
             text.push_str(&format!("\nnearest, unverified\n{}", retrieve::lines(&output.fallback)));
         }

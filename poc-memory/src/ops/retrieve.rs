@@ -6,7 +6,7 @@ use super::{Access, Ctx, Op, Route};
 use crate::error::{Error, Result};
 use crate::graph::{NodeId, View};
 use crate::memory::freshness::{self, AsOf};
-use crate::memory::parts;
+use crate::memory::{parts, rerank};
 use crate::rank::decay::weight_at;
 use crate::retrieve::Hit;
 use schemars::JsonSchema;
@@ -60,13 +60,17 @@ pub(crate) struct Found {
     /// The sum of the shares: any number, the better the greater; fused by ranks, at most the weights' sum
     /// / 61.
     score: f64,
+    /// How likely it answers the question, 0–1, where a cross-encoder has judged it (`[rerank]`): those it has
+    /// judged come first, in this order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    likelihood: Option<f64>,
     /// As decayed to now.
     weight: f64,
     /// Its rank, from 1, in each of the lists that named it: `meaning`, `words`; fused by ranks `meaning`,
     /// `title`, `text`.
     ranks: BTreeMap<String, usize>,
     /// What each signal adds to the score, where it adds anything: the lists, and `named`, `identifier`, `mention`,
-    /// `order`.
+    /// `order`, `alike`.
     shares: BTreeMap<String, f64>,
     /// The passage that is nearest in meaning, when an explanation is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +100,7 @@ impl Op for Retrieve {
         let setting = ("retrieve.top-k", ctx.memory.config.retrieve.top_k);
         let wanted = argument::count("top_k", self.top_k, setting)?;
         let view = ctx.memory.store.view();
-        let hits = ctx.memory.retriever(&view).find(text, wanted, ctx.sight(self.quarantined))?.hits;
+        let hits = rerank::find(ctx.memory, &view, text, wanted, ctx.sight(self.quarantined), &[])?.hits;
         let freshness = freshness::of(ctx.memory, &view);
         Ok(Answer {
             results: found(ctx, &view, hits, self.explain)?,
@@ -132,6 +136,7 @@ pub(super) fn found(ctx: &Ctx<'_>, view: &View, hits: Vec<Hit>, explain: bool) -
             title: node.map(|node| node.title).unwrap_or_default(),
             node_type: view.type_name(ix).to_owned(),
             score: hit.score,
+            likelihood: hit.likelihood,
             weight: weight_at(view, ix, config, now),
             ranks: hit.ranks.into_iter().map(|(list, rank)| (list.to_owned(), rank)).collect(),
             shares: hit.shares.into_iter().map(|(signal, share)| (signal.to_owned(), share)).collect(),
@@ -147,7 +152,9 @@ pub(super) fn lines(found: &[Found]) -> String {
     let rows: Vec<Vec<String>> = found
         .iter()
         .map(|hit| {
-            let ranks: Vec<String> = hit.ranks.iter().map(|(list, rank)| format!("{list} {rank}")).collect();
+            let likelihood = hit.likelihood.map(|likelihood| format!("likelihood {likelihood:.3}"));
+            let ranks = hit.ranks.iter().map(|(list, rank)| format!("{list} {rank}"));
+            let ranks: Vec<String> = likelihood.into_iter().chain(ranks).collect();
             vec![format!("{:>7.digits$}", hit.score), hit.key.clone(), hit.title.clone(), ranks.join(", ")]
         })
         .collect();

@@ -1,5 +1,6 @@
 //! What a score gives on along the structure of the notes, one step: to what a good note mentions, to
-//! what mentions it, and to what stands beside it in a session.
+//! what mentions it, and to what stands beside it in a session. A note that has no such tie has what is
+//! alike instead: its nearest notes, each as far as it is near.
 //!
 //! One step alone: each further one brings more that has nothing to do with the question than that has.
 //! Of several notes that mention one the best counts, not their sum, so that what is mentioned
@@ -16,6 +17,8 @@ pub struct Weights {
     pub beside: f64,
     /// To those one further away.
     pub further: f64,
+    /// From each of the nearest notes to one that nothing else is tied to.
+    pub alike: f64,
 }
 
 /// What comes to a note.
@@ -27,6 +30,8 @@ pub struct Inflow {
     // Sums over the notes beside it.
     beside: f64,
     further: f64,
+    // The sum over the notes nearest to it.
+    alike: f64,
 }
 
 impl Inflow {
@@ -50,6 +55,11 @@ impl Inflow {
         self.further += score.max(0.0);
     }
 
+    /// One of the notes nearest to it, by this cosine, is worth `score`.
+    pub fn alike(&mut self, cosine: f64, score: f64) {
+        self.alike += cosine.max(0.0) * score.max(0.0);
+    }
+
     /// Share of the mentions: the better of the two ways.
     pub fn by_mention(&self, weights: Weights) -> f64 {
         (weights.mentioned * self.mentioned_by).max(weights.mentioning * self.mentions)
@@ -59,6 +69,11 @@ impl Inflow {
     pub fn by_order(&self, weights: Weights) -> f64 {
         weights.beside * self.beside + weights.further * self.further
     }
+
+    /// Share of what is alike.
+    pub fn by_likeness(&self, weights: Weights) -> f64 {
+        weights.alike * self.alike
+    }
 }
 
 #[cfg(test)]
@@ -66,7 +81,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const WEIGHTS: Weights = Weights { mentioned: 0.35, mentioning: 0.30, beside: 0.30, further: 0.15 };
+    const WEIGHTS: Weights =
+        Weights { mentioned: 0.35, mentioning: 0.30, beside: 0.30, further: 0.15, alike: 0.15 };
 
     #[test]
     fn by_hand() {
@@ -80,6 +96,11 @@ mod tests {
         inflow.further(4.0);
         inflow.further(-4.0);
         assert!((inflow.by_order(WEIGHTS) - 4.2).abs() < 1e-12);
+        assert_eq!(inflow.by_likeness(WEIGHTS), 0.0);
+        inflow.alike(0.5, 10.0);
+        inflow.alike(0.8, 20.0);
+        inflow.alike(0.9, -7.0);
+        assert!((inflow.by_likeness(WEIGHTS) - 3.15).abs() < 1e-12);
     }
 
     proptest! {
@@ -99,6 +120,23 @@ mod tests {
             prop_assert_eq!(share, of(&backwards).by_mention(WEIGHTS));
             let best = scores.iter().fold(0.0f64, |best, score| best.max(*score));
             prop_assert!(share >= 0.0 && share <= best);
+        }
+
+        /// What is alike gives less than the mean of what it is worth, and the nearer it is the more.
+        #[test]
+        fn the_nearer_the_more(near in proptest::collection::vec((-1.0f64..1.0, -5.0f64..20.0), 1..6), at in any::<proptest::sample::Index>()) {
+            let weights = Weights { alike: 0.75 / near.len() as f64, ..WEIGHTS };
+            let share = |near: &[(f64, f64)]| {
+                let mut inflow = Inflow::default();
+                near.iter().for_each(|&(cosine, score)| inflow.alike(cosine, score));
+                inflow.by_likeness(weights)
+            };
+            let mean = near.iter().map(|(_, score)| score.max(0.0)).sum::<f64>() / near.len() as f64;
+            let first = share(&near);
+            prop_assert!(first >= 0.0 && first <= mean + 1e-12);
+            let mut nearer = near.clone();
+            nearer[at.index(near.len())].0 = 1.0;
+            prop_assert!(share(&nearer) >= first);
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! One number decides: how much of the question the notes found speak of, and how near the nearest note
 //! comes to it. Either alone lets through what it should not: a note may hold every word of a question
-//! and be about something else, and a cosine says nothing of a name the store has never seen.
+//! and be about something else, and a cosine says nothing of a name the store has never seen. Where a
+//! cross-encoder has read the question together with the notes, what it says decides alone.
 
 use crate::config;
 use schemars::JsonSchema;
@@ -39,14 +40,23 @@ pub struct Signals {
     pub coverage: f64,
     /// The greatest cosine of the question with any note, −1 to 1.
     pub cosine: f64,
-    /// Coverage and the cosine, which counts as often as the settings say.
+    /// The greatest likelihood, 0–1, that a note answers the question, where a cross-encoder was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likelihood: Option<f64>,
+    /// Coverage and the cosine, which counts as often as the settings say; the likelihood, where there is one.
     pub certainty: f64,
 }
 
 impl Signals {
     /// Puts them together: `coverage + weight · cosine`.
     pub fn of(coverage: f64, cosine: f64, weight: f64) -> Signals {
-        Signals { coverage, cosine, certainty: coverage + weight * cosine }
+        Signals { coverage, cosine, likelihood: None, certainty: coverage + weight * cosine }
+    }
+
+    /// The same, when a cross-encoder says how likely a note answers the question.
+    #[must_use]
+    pub fn judged(self, likelihood: Option<f64>) -> Signals {
+        Signals { likelihood, certainty: likelihood.unwrap_or(self.certainty), ..self }
     }
 
     /// The verdict by the thresholds of a gate.
@@ -79,6 +89,9 @@ mod tests {
         check(0.0, 0.5, Verdict::Weak);
         check(0.9, 0.04, Verdict::Miss);
         check(0.0, -1.0, Verdict::Miss);
+        let sure = Signals::of(1.0, 1.0, 2.0);
+        assert_eq!(sure.judged(None), sure);
+        assert_eq!(sure.judged(Some(0.2)).judge(&GATE), Verdict::Miss);
     }
 
     proptest! {

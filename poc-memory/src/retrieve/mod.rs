@@ -52,6 +52,8 @@ pub struct Hit {
     pub shares: Vec<(&'static str, f64)>,
     /// Its part that is nearest in meaning; `None` without a vector.
     pub near: Option<VectorHit>,
+    /// How likely it answers the text, 0–1, where a cross-encoder was asked: not here.
+    pub likelihood: Option<f64>,
 }
 
 /// What was found, best first, ties by id.
@@ -83,7 +85,8 @@ impl<'a> Retriever<'a> {
     /// Up to the switch-over of the vector index to HNSW every note is compared with the text by meaning
     /// and by words, and what comes out is what a comparison with all of them gives. Above it mean and
     /// deviation of the cosines are estimated, and candidates are the nearest 256 (more when more are
-    /// wanted) and the best 1,000 by words. The step along the structure begins at the best 256.
+    /// wanted) and the best 1,000 by words. The step along the structure begins at the best 256; among them
+    /// alone notes are compared with each other.
     ///
     /// # Errors
     /// As [`Retriever::find_near`]; what the embedder fails with.

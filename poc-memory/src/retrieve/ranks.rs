@@ -37,7 +37,8 @@ pub(super) fn find(
             }
         }
         shares.retain(|(_, share)| *share > 0.0);
-        Hit { id, score, ranks, shares, near: near.iter().find(|hit| hit.id == id).copied() }
+        let near = near.iter().find(|hit| hit.id == id).copied();
+        Hit { id, score, ranks, shares, near, likelihood: None }
     });
     Ok(Retrieved {
         hits: hits.collect(),

@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The best by words and meaning that are looked at further; four times as many as are wanted, if that is
 /// more.
-const POOL: usize = 256;
+pub(super) const POOL: usize = 256;
 
 /// The best by words that are looked at where not all cosines are known.
 const MATCHING: usize = 1000;
@@ -61,8 +61,12 @@ pub(super) fn find(
         mentioning: weights.mentioning_weight,
         beside: weights.beside_weight,
         further: weights.further_weight,
+        alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
     };
     if retriever.config.graph {
+        if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
+            structure::liken(&question, retriever.mentions, weights, &mut candidates);
+        }
         structure::flow(&question, retriever.mentions, weights.mention_from, &mut candidates);
     }
     let mut found: Vec<(f64, Candidate)> =
@@ -79,6 +83,7 @@ pub(super) fn find(
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
             shares: candidate.shares(flow),
             near: question.near.part(id),
+            likelihood: None,
         }
     });
     Ok(Retrieved {
@@ -94,7 +99,7 @@ pub(super) struct Question<'a> {
     pub(super) view: &'a View,
     sight: Sight,
     words: TextScores<'a>,
-    near: Nearness<'a>,
+    pub(super) near: Nearness<'a>,
     by_words: Scale,
     by_meaning: Scale,
     meaning_weight: f64,
@@ -196,7 +201,7 @@ impl Candidate {
     }
 
     fn score(&self, flow: Weights) -> f64 {
-        self.own() + self.inflow.by_mention(flow) + self.inflow.by_order(flow)
+        self.own() + self.inflow.by_mention(flow) + self.inflow.by_order(flow) + self.inflow.by_likeness(flow)
     }
 
     fn shares(&self, flow: Weights) -> Vec<(&'static str, f64)> {
@@ -207,6 +212,7 @@ impl Candidate {
             ("identifier", self.identifier),
             ("mention", self.inflow.by_mention(flow)),
             ("order", self.inflow.by_order(flow)),
+            ("alike", self.inflow.by_likeness(flow)),
         ];
         shares.retain(|(_, share)| *share != 0.0);
         shares
@@ -271,19 +277,14 @@ impl Candidates {
         self.at_index(question, question.view.find(id)?)
     }
 
-    /// What gives on: every candidate that is worth more than nothing, with its worth, best first, ties
-    /// by id.
-    pub(super) fn sources(&self) -> Vec<(Ix, f64)> {
-        let mut sources: Vec<(f64, NodeId, Ix)> = self
-            .places
-            .iter()
-            .filter_map(|(&ix, &at)| {
-                let candidate = self.all.get(at)?;
-                Some((candidate.own(), candidate.id, ix))
-            })
-            .filter(|(own, ..)| *own > 0.0)
-            .collect();
-        sources.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        sources.into_iter().map(|(own, _, ix)| (ix, own)).collect()
+    /// Every candidate with its worth, best first, ties by id.
+    pub(super) fn in_order(&self) -> Vec<(Ix, NodeId, f64)> {
+        let of = |(&ix, &at): (&Ix, &usize)| {
+            let candidate = self.all.get(at)?;
+            Some((ix, candidate.id, candidate.own()))
+        };
+        let mut all: Vec<(Ix, NodeId, f64)> = self.places.iter().filter_map(of).collect();
+        all.sort_unstable_by(|a, b| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1)));
+        all
     }
 }

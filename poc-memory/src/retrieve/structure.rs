@@ -1,8 +1,9 @@
 //! One step along the structure: from what is found to what stands beside it in a session, to what it
-//! mentions, and to what mentions it.
+//! mentions, to what mentions it, and, where nothing else leads, to what is alike.
 
-use super::scores::{Candidates, Question};
-use crate::graph::{Ix, View};
+use super::scores::{Candidates, POOL, Question};
+use crate::config::FusedScores;
+use crate::graph::{Ix, NodeId, View};
 use crate::index::MentionIndex;
 
 /// Lets every candidate that is worth more than nothing give on to the notes around it, and the best
@@ -13,9 +14,10 @@ pub(super) fn flow(
     mention_from: usize,
     candidates: &mut Candidates,
 ) {
-    let sources = candidates.sources();
+    let mut sources = candidates.in_order();
+    sources.retain(|(.., worth)| *worth > 0.0);
     let (mut beside, mut further) = (Vec::new(), Vec::new());
-    for &(ix, worth) in &sources {
+    for &(ix, _, worth) in &sources {
         around(question.view, ix, &mut beside, &mut further);
         for &other in &beside {
             if let Some(candidate) = candidates.at_index(question, other) {
@@ -28,8 +30,7 @@ pub(super) fn flow(
             }
         }
     }
-    for &(ix, worth) in sources.iter().take(mention_from) {
-        let Some(id) = question.view.id(ix) else { continue };
+    for &(_, id, worth) in sources.iter().take(mention_from) {
         for other in mentions.from(id) {
             if let Some(candidate) = candidates.at(question, other) {
                 candidate.inflow.mentioned_by(worth);
@@ -41,6 +42,38 @@ pub(super) fn flow(
             }
         }
     }
+}
+
+/// Lets every one of the best candidates that nothing is tied to have of those nearest to it that are worth
+/// more than nothing.
+pub(super) fn liken(
+    question: &Question<'_>,
+    mentions: &MentionIndex,
+    weights: &FusedScores,
+    candidates: &mut Candidates,
+) {
+    let mut best = candidates.in_order();
+    best.truncate(POOL);
+    let to: Vec<NodeId> = best.iter().map(|(_, id, _)| *id).collect();
+    // They come in order.
+    let giving = best.iter().take_while(|(.., worth)| *worth > 0.0).count();
+    let from = to.get(..giving).unwrap_or_default();
+    let near = question.near.alike(&to, from, weights.alike_notes, weights.alike_cosine);
+    for (&(ix, id, _), near) in best.iter().zip(near) {
+        if near.is_empty() || is_tied(question.view, mentions, ix, id) {
+            continue;
+        }
+        let Some(candidate) = candidates.at_index(question, ix) else { continue };
+        for (place, cosine) in near {
+            let worth = best.get(place).map_or(0.0, |(.., worth)| *worth);
+            candidate.inflow.alike(cosine, worth);
+        }
+    }
+}
+
+/// Whether a note stands in a session, mentions another or is mentioned.
+fn is_tied(view: &View, mentions: &MentionIndex, ix: Ix, id: NodeId) -> bool {
+    view.beside(ix).next().is_some() || !mentions.from(id).is_empty() || !mentions.to(id).is_empty()
 }
 
 /// The notes before and after a note in its session, and those one further away.

@@ -11,9 +11,30 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// As `hash`, or as if it read a text as a whole.
+struct Hashed {
+    inner: HashEmbedder,
+    contextual: bool,
+}
+
+impl Embedder for Hashed {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+    fn dimensions(&self) -> usize {
+        self.inner.dimensions()
+    }
+    fn contextual(&self) -> bool {
+        self.contextual
+    }
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        self.inner.embed(texts)
+    }
+}
+
 struct World {
     config: Config,
-    embedder: HashEmbedder,
+    embedder: Hashed,
     view: View,
     text: TextIndex,
     vectors: VectorIndex,
@@ -34,7 +55,7 @@ impl World {
     }
 
     fn with(config: Config, notes: &[Node], sessions: &[(u64, u64)]) -> World {
-        let embedder = HashEmbedder::new(256).unwrap();
+        let embedder = Hashed { inner: HashEmbedder::new(256).unwrap(), contextual: false };
         let mut deltas = Vec::new();
         for node in notes {
             for (part, text) in [(0, &node.title), (1, &node.body)] {
@@ -71,6 +92,11 @@ impl World {
             except: &[],
         };
         retriever.find(text, wanted, sight).unwrap()
+    }
+
+    fn contextual(mut self) -> World {
+        self.embedder.contextual = true;
+        self
     }
 
     fn by_ranks(mut self) -> World {
@@ -229,12 +255,31 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
         let there = number.filter(|&number| session(number).is_some() && session(number) == session(of));
         there.and_then(|number| own.get(&number)).map_or(0.0, |own| own.max(0.0))
     };
+    let is_tied = |at: u64| {
+        let id = testing::node(at).id;
+        let in_session = sessions.iter().any(|(first, last)| first < last && (*first..=*last).contains(&at));
+        in_session || !world.mentions.to(id).is_empty() || !world.mentions.from(id).is_empty()
+    };
+    let by_likeness = |at: u64| {
+        if !world.embedder.contextual || is_tied(at) {
+            return 0.0;
+        }
+        let near = own.iter().filter(|(other, own)| **other != at && **own > 0.0);
+        let mut near: Vec<(f64, f64)> = near
+            .filter_map(|(other, own)| {
+                Some((world.vectors.alike(testing::node(at).id, testing::node(*other).id)?, *own))
+            })
+            .filter(|(cosine, _)| *cosine > 0.6)
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        near.into_iter().take(5).map(|(cosine, own)| 0.75 / 5.0 * cosine * own).sum()
+    };
     let mut found: Vec<(u64, f64)> = own
         .iter()
         .map(|(&at, own)| {
             let beside = worth(at.checked_sub(1), at) + worth(Some(at + 1), at);
             let further = worth(at.checked_sub(2), at) + worth(Some(at + 2), at);
-            (at, own + by_mention(at) + 0.30 * beside + 0.15 * further)
+            (at, own + by_mention(at) + 0.30 * beside + 0.15 * further + by_likeness(at))
         })
         .collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
@@ -256,12 +301,17 @@ proptest! {
     #[test]
     fn it_is_its_definition(
         texts in proptest::collection::vec((text(), text()), 1..30), query in text(), cut in 0u64..30, wanted in 1usize..40,
+        rest in any::<bool>(), contextual in any::<bool>(),
     ) {
         let notes: Vec<Node> = (0..).zip(&texts).map(|(number, (title, body))| note(number, title, body)).collect();
         let last = notes.len() as u64 - 1;
         let cut = cut.min(last);
-        let sessions = if cut < last { vec![(0, cut), (cut + 1, last)] } else { vec![(0, last)] };
+        let mut sessions = vec![(0, cut)];
+        if cut < last && rest {
+            sessions.push((cut + 1, last));
+        }
         let world = World::of(&notes, &sessions);
+        let world = if contextual { world.contextual() } else { world };
         let found = world.find(&query, wanted);
         let expected = naive(&world, &query, &notes, &sessions);
         prop_assert_eq!(found.hits.len(), wanted.min(notes.len()));
@@ -291,6 +341,37 @@ fn neighbours_in_a_session_come_along() {
     assert_eq!(share(&of(&found, 4), "order"), 0.0);
     world.config.retrieve.graph = false;
     assert!(world.find("who saw the lighthouse", 5).hits.iter().all(|hit| share(hit, "order") == 0.0));
+}
+
+#[test]
+fn what_is_alike_comes_along_where_nothing_is_tied() {
+    let notes: Vec<Node> = (0..)
+        .zip([
+            "the keeper of the lighthouse at the harbour",
+            "the keepers of a lighthouse at a harbour",
+            "lentils and lemon",
+            "the keeper of the lighthouse at a harbour",
+            "so it is",
+        ])
+        .map(|(number, body)| note(number, "", body))
+        .collect();
+    let share_of = |world: &World, at: u64| {
+        let found = world.find("who keeps the lighthouse at the harbour", 5);
+        share(found.hits.iter().find(|hit| number(hit.id) == at).unwrap(), "alike")
+    };
+    let mut world = World::of(&notes, &[(3, 4)]).contextual();
+    assert!(share_of(&world, 0) > 0.0 && share_of(&world, 1) > 0.0);
+    // Nothing is like it; it stands in a session.
+    assert_eq!((share_of(&world, 2), share_of(&world, 3)), (0.0, 0.0));
+    world.config.retrieve.scores.alike_weight = 0.0;
+    assert_eq!(share_of(&world, 0), 0.0);
+    world.config.retrieve.scores.alike_weight = 0.75;
+    world.config.retrieve.scores.alike_cosine = 1.0;
+    assert_eq!(share_of(&world, 0), 0.0);
+    world.config.retrieve.scores.alike_cosine = 0.6;
+    world.config.retrieve.graph = false;
+    assert_eq!(share_of(&world, 0), 0.0);
+    assert_eq!(share_of(&World::of(&notes, &[]), 0), 0.0);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::embed::{CandleEmbedder, Embedder, StaticEmbedder, Wish, distill};
 use crate::rank::cosine::cosine;
+use candle_core::Tensor;
 use std::collections::HashMap;
 
 /// Texts with the first numbers of their vectors by sentence-transformers 6.2.
@@ -26,13 +27,22 @@ const TOKENS: &[&str] = &[
 ];
 
 /// A model of random weights in a folder, with what its files say.
-struct Tiny {
-    folder: tempfile::TempDir,
+pub(in crate::embed) struct Tiny {
+    pub(in crate::embed) folder: tempfile::TempDir,
     weights: HashMap<String, Vec<f64>>,
 }
 
 impl Tiny {
     fn new(seed: u64) -> Tiny {
+        Tiny::of(seed, false)
+    }
+
+    /// One that judges pairs.
+    pub(in crate::embed) fn with_head(seed: u64) -> Tiny {
+        Tiny::of(seed, true)
+    }
+
+    fn of(seed: u64, with_head: bool) -> Tiny {
         let mut state = seed;
         let mut chance = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -62,11 +72,19 @@ impl Tiny {
                 shapes.push((format!("encoder.layer.{layer}.{name}.bias"), vec![WIDTH]));
             }
         }
+        if with_head {
+            shapes.push(("pooler.dense.weight".into(), vec![WIDTH, WIDTH]));
+            shapes.push(("pooler.dense.bias".into(), vec![WIDTH]));
+            shapes.iter_mut().for_each(|(name, _)| name.insert_str(0, "bert."));
+            shapes.push(("classifier.weight".into(), vec![1, WIDTH]));
+            shapes.push(("classifier.bias".into(), vec![1]));
+        }
         let mut weights = HashMap::new();
         let mut tensors = HashMap::new();
         for (name, shape) in shapes {
             let values: Vec<f32> = (0..shape.iter().product()).map(|_| chance() as f32).collect();
             tensors.insert(name.clone(), Tensor::from_vec(values.clone(), shape, &Device::Cpu).unwrap());
+            let name = name.trim_start_matches("bert.").to_owned();
             weights.insert(name, values.into_iter().map(f64::from).collect());
         }
         let folder = tempfile::tempdir().unwrap();
@@ -109,11 +127,16 @@ impl Tiny {
 
     /// The last hidden states, as the paper has it (Devlin et al. 2019), in double precision.
     fn states(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
+        self.states_of_pair(tokens, tokens.len())
+    }
+
+    /// The same of two texts, the second from a place on.
+    fn states_of_pair(&self, tokens: &[u32], second: usize) -> Vec<Vec<f64>> {
         let mut states: Vec<Vec<f64>> = Vec::new();
         for (place, &token) in tokens.iter().enumerate() {
             let word = self.row("embeddings.word_embeddings.weight", token as usize);
             let position = self.row("embeddings.position_embeddings.weight", place);
-            let kind = self.row("embeddings.token_type_embeddings.weight", 0);
+            let kind = self.row("embeddings.token_type_embeddings.weight", usize::from(place >= second));
             let mut x: Vec<f64> = (0..WIDTH).map(|at| word[at] + position[at] + kind[at]).collect();
             self.norm("embeddings.LayerNorm", &mut x);
             states.push(x);
@@ -160,6 +183,13 @@ impl Tiny {
         states
     }
 
+    /// The sigmoid of what the classifier says of the first token, after the pooler.
+    pub(in crate::embed) fn likelihood(&self, tokens: &[u32], second: usize) -> f64 {
+        let first = self.states_of_pair(tokens, second).swap_remove(0);
+        let pooled: Vec<f64> = self.dense("pooler.dense", &first).into_iter().map(f64::tanh).collect();
+        1.0 / (1.0 + (-self.dense("classifier", &pooled)[0]).exp())
+    }
+
     fn vector(&self, tokens: &[u32]) -> Vec<f32> {
         let states = self.states(tokens);
         let mut mean: Vec<f32> =
@@ -170,9 +200,9 @@ impl Tiny {
 }
 
 /// The error function by its series, which is exact enough for small arguments.
-fn erf(x: f64) -> f64 {
+pub(super) fn erf(x: f64) -> f64 {
     let (mut sum, mut term) = (x, x);
-    for n in 1..60 {
+    for n in 1..120 {
         term *= -x * x / f64::from(n);
         sum += term / f64::from(2 * n + 1);
     }
@@ -285,8 +315,8 @@ fn what_is_no_model_is_told() {
     assert!(all[4].contains("`model.safetensors`"), "{}", all[4]);
 }
 
-/// The real model, when its folder is named: vectors against those that Hugging Face's own code gives for
-/// these texts (first five numbers).
+/// The real model, when its folder is named: vectors against those that two others give for the same texts,
+/// Hugging Face's own code (the first five numbers) and `bench/bert.py` by onnxruntime (all of them).
 #[test]
 fn the_real_model_gives_the_vectors_of_the_reference() {
     let Some(folder) = std::env::var_os("POC_MEMORY_TEST_MINILM") else {
@@ -299,6 +329,54 @@ fn the_real_model_gives_the_vectors_of_the_reference() {
         let found = embedder.embed_one(text).unwrap();
         for (found, expected) in found.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-4, "{text}: {found} {expected}");
+        }
+    }
+    let lines: Vec<Line> =
+        include_str!("reference.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    let mut farthest = 0.0f32;
+    for (found, line) in embedder.embed(&texts).unwrap().iter().zip(&lines) {
+        assert_eq!(found.len(), line.vector.len());
+        let far = found.iter().zip(&line.vector).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(far < 1e-4, "{}: {far}", line.text);
+        farthest = farthest.max(far);
+    }
+    println!("{} texts, {farthest:e} apart at most", lines.len());
+}
+
+#[derive(serde::Deserialize)]
+struct Line {
+    text: String,
+    vector: Vec<f32>,
+}
+
+#[test]
+fn pairs_are_cut_as_the_library_cuts_them() {
+    use tokenizers::{Encoding, TruncationStrategy, utils::truncation::truncate_encodings};
+    let encoding = |length: usize| {
+        let (ids, words) = (vec![1u32; length], vec![None; length]);
+        let texts = vec![String::new(); length];
+        Encoding::new(
+            ids.clone(),
+            ids.clone(),
+            texts,
+            words,
+            vec![(0, 0); length],
+            ids.clone(),
+            ids,
+            Vec::new(),
+            Default::default(),
+        )
+    };
+    for most in 1..9 {
+        for (one, two) in (0..12).flat_map(|one| (0..12).map(move |two| (one, two))) {
+            let params = TruncationParams {
+                max_length: most,
+                strategy: TruncationStrategy::LongestFirst,
+                ..Default::default()
+            };
+            let (a, b) = truncate_encodings(encoding(one), Some(encoding(two)), &params).unwrap();
+            assert_eq!(fit(one, two, most), (a.len(), b.unwrap().len()), "{one} {two} {most}");
         }
     }
 }

@@ -4,6 +4,7 @@ mod code;
 mod exact;
 mod files;
 mod hnsw;
+mod likeness;
 mod nearness;
 mod rows;
 #[cfg(test)]

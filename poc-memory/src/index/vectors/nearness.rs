@@ -22,9 +22,9 @@ const SAMPLE: usize = 2048;
 /// computed when it is asked for and so exact as well; [`Nearness::best`] is the graph's answer and
 /// [`Nearness::sums`] are estimated from 2,048 notes at equal distances in the index.
 pub struct Nearness<'a> {
-    state: RwLockReadGuard<'a, State>,
+    pub(super) state: RwLockReadGuard<'a, State>,
     // Without it nothing is near.
-    query: Option<Code>,
+    pub(super) query: Option<Code>,
     // By the place of the node, −∞ without a vector; `None` where the graph answers.
     cosines: Option<Vec<f64>>,
 }

@@ -32,7 +32,8 @@ pub(super) const STAGE: StageDef = StageDef {
            `store_open`, `src/main.rs`) as a whole gets as much as the best note has, one whose \
            title or key the text names three quarters of that. Then the best give on a share of what they have, one \
            step: to the notes before and after in their session, and the best ten to those they mention and \
-           to those that mention them. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
+           to those that mention them. With an embedder that reads a text as a whole (`candle`, `http`) a note \
+           that has none of these ties has a share of the five notes nearest to it among the best 256. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
            50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
            2009, SIGIR): the nearest, the best by BM25 of the title and by that of the text; then a node is \
            worth `1 / (60 + rank)` in each list that holds it, 0.049 at most.",

@@ -1,0 +1,245 @@
+//! The network of the BERT family: the encoder of Vaswani et al. (2017) as Devlin et al. (2019) have it.
+//!
+//! Texts of a batch lie one behind the other, without filling: what is done to each token is done to all in
+//! one product, and each text pays attention to itself alone, so no mask is needed. Query, key and value
+//! are one product; the scale of the attention is in the weights.
+
+use super::elementwise::{self, Norm};
+use candle_core::{CpuStorage, Device, InplaceOp1, InplaceOp2, Layout, Result, Tensor, bail};
+use candle_nn::VarBuilder;
+use candle_transformers::models::bert::{Config, HiddenAct};
+
+/// A text as the network reads it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tokens<'a> {
+    /// The tokens, marks included.
+    pub(super) ids: &'a [u32],
+    /// Where the second of two texts begins; as many as there are tokens for one text alone.
+    pub(super) second: usize,
+}
+
+/// The weights.
+pub(super) struct Network {
+    words: Vec<f32>,
+    positions: Vec<f32>,
+    kinds: Vec<f32>,
+    norm: Norm,
+    layers: Vec<Layer>,
+    width: usize,
+}
+
+struct Layer {
+    heads: usize,
+    // Query, key and value beside each other.
+    mixed: Dense,
+    joined: Dense,
+    attended: Norm,
+    inner: Dense,
+    activation: fn(&mut [f32], &[f32]),
+    outer: Dense,
+    done: Norm,
+}
+
+/// A product and what is added to it; adding it is left to whatever comes next.
+struct Dense {
+    // A row for each number that comes in.
+    weight: Tensor,
+    bias: Vec<f32>,
+}
+
+impl Dense {
+    fn of(weight: &Tensor, bias: &Tensor) -> Result<Dense> {
+        Ok(Dense { weight: weight.t()?.contiguous()?, bias: bias.to_vec1()? })
+    }
+
+    fn load(weights: &VarBuilder<'_>, out: usize, inner: usize) -> Result<Dense> {
+        Dense::of(&weights.get((out, inner), "weight")?, &weights.get(out, "bias")?)
+    }
+
+    fn product(&self, states: &Tensor) -> Result<Tensor> {
+        states.matmul(&self.weight)
+    }
+}
+
+impl Norm {
+    fn load(weights: &VarBuilder<'_>, width: usize, epsilon: f64) -> Result<Norm> {
+        // Models that were made with TensorFlow have the older names.
+        let names = if weights.contains_tensor("gamma") { ["gamma", "beta"] } else { ["weight", "bias"] };
+        let [scale, shift] = names.map(|name| weights.get(width, name)?.to_vec1());
+        Ok(Norm { scale: scale?, shift: shift?, epsilon: epsilon as f32 })
+    }
+}
+
+impl Network {
+    /// The network whose weights stand under `embeddings` and `encoder`.
+    pub(super) fn load(weights: &VarBuilder<'_>, config: &Config) -> Result<Network> {
+        let (width, epsilon) = (config.hidden_size, config.layer_norm_eps);
+        let table = weights.pp("embeddings");
+        let rows = |name: &str, count: usize| {
+            table.get((count, width), &format!("{name}.weight"))?.flatten_all()?.to_vec1()
+        };
+        let layers = (0..config.num_hidden_layers)
+            .map(|number| Layer::load(&weights.pp(format!("encoder.layer.{number}")), config));
+        Ok(Network {
+            words: rows("word_embeddings", config.vocab_size)?,
+            positions: rows("position_embeddings", config.max_position_embeddings)?,
+            kinds: rows("token_type_embeddings", config.type_vocab_size)?,
+            norm: Norm::load(&table.pp("LayerNorm"), width, epsilon)?,
+            layers: layers.collect::<Result<_>>()?,
+            width,
+        })
+    }
+
+    /// The last hidden states of all tokens of all texts, a row each, one text behind the other.
+    pub(super) fn states(&self, texts: &[Tokens<'_>]) -> Result<Vec<f32>> {
+        let rows = self.embedded(texts)?;
+        if rows.is_empty() {
+            return Ok(rows);
+        }
+        let lengths: Vec<usize> = texts.iter().map(|text| text.ids.len()).collect();
+        let count = rows.len() / self.width.max(1);
+        let mut states = Tensor::from_vec(rows, (count, self.width), &Device::Cpu)?;
+        for layer in &self.layers {
+            states = layer.forward(&states, &lengths)?;
+        }
+        states.flatten_all()?.to_vec1()
+    }
+
+    fn embedded(&self, texts: &[Tokens<'_>]) -> Result<Vec<f32>> {
+        let count: usize = texts.iter().map(|text| text.ids.len()).sum();
+        let mut rows = Vec::with_capacity(count * self.width);
+        for text in texts {
+            for (place, &id) in text.ids.iter().enumerate() {
+                let kind = usize::from(place >= text.second);
+                let word = self.row(&self.words, id as usize)?;
+                let position = self.row(&self.positions, place)?;
+                let parts = word.iter().zip(position).zip(self.row(&self.kinds, kind)?);
+                rows.extend(parts.map(|((word, position), kind)| word + position + kind));
+            }
+        }
+        elementwise::normalize(&mut rows, &[], &[], &self.norm);
+        Ok(rows)
+    }
+
+    fn row<'a>(&self, table: &'a [f32], at: usize) -> Result<&'a [f32]> {
+        match table.get(at * self.width..(at + 1) * self.width) {
+            Some(row) => Ok(row),
+            None => bail!("it has no row {at} in a table of {}", table.len() / self.width.max(1)),
+        }
+    }
+}
+
+impl Layer {
+    fn load(weights: &VarBuilder<'_>, config: &Config) -> Result<Layer> {
+        let (width, inner, epsilon) = (config.hidden_size, config.intermediate_size, config.layer_norm_eps);
+        let attention = weights.pp("attention");
+        let part = |name: &str, scale: f64| -> Result<(Tensor, Tensor)> {
+            let of = attention.pp("self").pp(name);
+            Ok(((of.get((width, width), "weight")? * scale)?, (of.get(width, "bias")? * scale)?))
+        };
+        let scale = (width as f64 / config.num_attention_heads as f64).sqrt().recip();
+        let (query, key, value) = (part("query", scale)?, part("key", 1.0)?, part("value", 1.0)?);
+        Ok(Layer {
+            heads: config.num_attention_heads,
+            mixed: Dense::of(
+                &Tensor::cat(&[&query.0, &key.0, &value.0], 0)?,
+                &Tensor::cat(&[&query.1, &key.1, &value.1], 0)?,
+            )?,
+            joined: Dense::load(&attention.pp("output.dense"), width, width)?,
+            attended: Norm::load(&attention.pp("output.LayerNorm"), width, epsilon)?,
+            inner: Dense::load(&weights.pp("intermediate.dense"), inner, width)?,
+            activation: match config.hidden_act {
+                HiddenAct::Gelu => elementwise::gelu,
+                HiddenAct::GeluApproximate => elementwise::gelu_by_tanh,
+                HiddenAct::Relu => elementwise::relu,
+            },
+            outer: Dense::load(&weights.pp("output.dense"), width, inner)?,
+            done: Norm::load(&weights.pp("output.LayerNorm"), width, epsilon)?,
+        })
+    }
+
+    fn forward(&self, states: &Tensor, lengths: &[usize]) -> Result<Tensor> {
+        let attended = self.joined.product(&self.context(states, lengths)?)?;
+        attended.inplace_op2(
+            states,
+            &Both(|rows: &mut [f32], before: &[f32]| {
+                elementwise::normalize(rows, before, &self.joined.bias, &self.attended);
+            }),
+        )?;
+        let inner = self.inner.product(&attended)?;
+        inner.inplace_op1(&Each(|rows: &mut [f32]| (self.activation)(rows, &self.inner.bias)))?;
+        let done = self.outer.product(&inner)?;
+        done.inplace_op2(
+            &attended,
+            &Both(|rows: &mut [f32], before: &[f32]| {
+                elementwise::normalize(rows, before, &self.outer.bias, &self.done);
+            }),
+        )?;
+        Ok(done)
+    }
+
+    /// What each token takes from the tokens of its text.
+    fn context(&self, states: &Tensor, lengths: &[usize]) -> Result<Tensor> {
+        let (count, width) = states.dims2()?;
+        let mixed = self.mixed.product(states)?;
+        mixed.inplace_op1(&Each(|rows: &mut [f32]| elementwise::shift(rows, &self.mixed.bias)))?;
+        let mixed = mixed.reshape((count, 3, self.heads, width / self.heads))?;
+        let mut contexts = Vec::with_capacity(lengths.len());
+        let mut start = 0;
+        for &length in lengths {
+            let text = mixed.narrow(0, start, length)?;
+            // Head by head, without being copied.
+            let part = |number| text.narrow(1, number, 1)?.squeeze(1)?.transpose(0, 1);
+            let weights = part(0)?.matmul(&part(1)?.t()?)?;
+            weights.inplace_op1(&Each(|rows: &mut [f32]| elementwise::softmax(rows, length)))?;
+            contexts.push(weights.matmul(&part(2)?)?.transpose(0, 1)?.reshape((length, width))?);
+            start += length;
+        }
+        Tensor::cat(&contexts, 0)
+    }
+}
+
+/// Changes the numbers of a tensor where they are.
+struct Each<F>(F);
+
+impl<F: Fn(&mut [f32])> InplaceOp1 for Each<F> {
+    fn name(&self) -> &'static str {
+        "each"
+    }
+
+    fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
+        (self.0)(own(storage, layout)?);
+        Ok(())
+    }
+}
+
+/// The same, with those of another.
+struct Both<F>(F);
+
+impl<F: Fn(&mut [f32], &[f32])> InplaceOp2 for Both<F> {
+    fn name(&self) -> &'static str {
+        "both"
+    }
+
+    fn cpu_fwd(
+        &self,
+        storage: &mut CpuStorage,
+        layout: &Layout,
+        other: &CpuStorage,
+        at: &Layout,
+    ) -> Result<()> {
+        let other = match (other, at.contiguous_offsets()) {
+            (CpuStorage::F32(values), Some((from, to))) => values.get(from..to).unwrap_or_default(),
+            _ => bail!("the numbers do not lie one behind the other"),
+        };
+        (self.0)(own(storage, layout)?, other);
+        Ok(())
+    }
+}
+
+fn own<'a>(storage: &'a mut CpuStorage, layout: &Layout) -> Result<&'a mut [f32]> {
+    match (storage, layout.contiguous_offsets()) {
+        (CpuStorage::F32(values), Some((from, to))) => Ok(values.get_mut(from..to).unwrap_or_default()),
+        _ => bail!("the numbers do not lie one behind the other"),
+    }
+}

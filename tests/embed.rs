@@ -1,0 +1,146 @@
+//! Sentence models and cross-encoders in this process: fetched, found by name, used.
+
+use crate::support::{Ran, World, tiny_bert};
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A hub on this machine with one model, and how often it was asked.
+fn hub(model: &'static str) -> (String, Arc<AtomicUsize>) {
+    let files: HashMap<&str, Vec<u8>> = tiny_bert::files(7, false).into_iter().collect();
+    let names: Vec<_> = files.keys().map(|name| serde_json::json!({"rfilename": name})).collect();
+    let said = serde_json::json!({"sha": "5ea", "siblings": names}).to_string().into_bytes();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            count.fetch_add(1, Ordering::Relaxed);
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut head = String::new();
+            while reader.read_line(&mut head).unwrap() > 2 {}
+            let path = head.split(' ').nth(1).unwrap();
+            let file = path.strip_prefix(&format!("/{model}/resolve/5ea/")).and_then(|name| files.get(name));
+            let body = match path == format!("/api/models/{model}/revision/main") {
+                true => Some(&said),
+                false => file,
+            };
+            let status = if body.is_some() { 200 } else { 404 };
+            let body = body.map(Vec::as_slice).unwrap_or_default();
+            let head =
+                format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+            stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
+        }
+    });
+    (address, asked)
+}
+
+/// Runs a command whose embedder the settings name, with variables.
+fn run(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = world.command("poc-memory");
+    command.env_remove("POC_MEMORY__EMBEDDER__KIND").args(arguments).envs(variables.iter().copied());
+    let output = command.output().unwrap();
+    Ran {
+        status: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+const NOTES: &str = r#"{"title": "Lighthouse", "body": "the keeper of the lighthouse moved"}
+{"title": "Soup", "body": "a soup of lemon"}
+{"title": "Harbour", "body": "the house of the keeper"}
+"#;
+
+#[test]
+fn a_model_is_fetched_when_asked_for_and_found_by_its_name() {
+    let (address, asked) = hub("tiny/bert");
+    let world = World::new();
+    world.write("notes.jsonl", NOTES);
+    world.write("config.toml", "[embedder]\nkind = \"candle\"\nmodel = \"tiny/bert\"\n");
+    let cache = world.home().join("cache").display().to_string();
+    let variables = [("HF_ENDPOINT", address.as_str()), ("HF_HOME", cache.as_str())];
+    let missing = run(&world, &["import", "notes.jsonl"], &variables);
+    assert_eq!(missing.status, 2, "{missing:?}");
+    assert!(missing.stderr.contains("the model `tiny/bert` is not in `"), "{}", missing.stderr);
+    assert!(
+        missing.stderr.contains("hint: `poc-memory embed fetch tiny/bert` downloads it"),
+        "{}",
+        missing.stderr
+    );
+    assert_eq!(asked.load(Ordering::Relaxed), 0, "nobody had asked for a download");
+
+    let fetched = run(&world, &["embed", "fetch", "tiny/bert"], &variables);
+    assert_eq!((fetched.status, fetched.stderr.as_str()), (0, ""));
+    assert!(fetched.stdout.starts_with("tiny/bert at 5ea: 3 files, "), "{}", fetched.stdout);
+    let count = asked.load(Ordering::Relaxed);
+    let imported = run(&world, &["import", "notes.jsonl"], &variables);
+    assert_eq!((imported.status, imported.stderr.as_str()), (0, ""));
+    let found = run(&world, &["--json", "retrieve", "the keeper of the lighthouse"], &variables);
+    let found: serde_json::Value = serde_json::from_str(&found.stdout).unwrap();
+    assert_eq!(found["results"].as_array().unwrap().len(), 3);
+    assert_eq!(asked.load(Ordering::Relaxed), count, "only `embed fetch` asks the hub");
+    let unknown = run(&world, &["embed", "fetch", "tiny/unknown"], &variables);
+    assert_eq!(unknown.status, 1, "{unknown:?}");
+    let wrong = run(&world, &["embed", "fetch", "tiny"], &variables);
+    assert_eq!(wrong.status, 2, "{wrong:?}");
+    assert!(wrong.stderr.contains("`tiny` is not the name of a model"), "{}", wrong.stderr);
+}
+
+#[test]
+fn a_cross_encoder_puts_the_best_in_order_and_decides_what_is_known() {
+    let world = World::new();
+    let model = world.home().join("judge");
+    tiny_bert::save(&model, 11, true);
+    let settings = |top: usize| {
+        let model = model.display();
+        let text =
+            format!("[rerank]\nmodel = \"{model}\"\ntop = {top}\n[rerank.gate]\nstrong = 0.0\nweak = 0.0\n");
+        world.write("config.toml", &text);
+    };
+    world.write("notes.jsonl", NOTES);
+    assert_eq!(world.run(&["import", "notes.jsonl"]).status, 0);
+    let asked = ["retrieve", "the keeper of the lighthouse", "--explain"];
+    let keys = |answer: &serde_json::Value, field: &str| -> Vec<serde_json::Value> {
+        answer["results"].as_array().unwrap().iter().map(|hit| hit[field].clone()).collect()
+    };
+    let plain = world.json(&asked);
+    assert_eq!(keys(&plain, "likelihood"), vec![serde_json::Value::Null; 3]);
+
+    settings(25);
+    let judged = world.json(&asked);
+    let likelihoods: Vec<f64> =
+        keys(&judged, "likelihood").iter().map(|value| value.as_f64().unwrap()).collect();
+    assert!(likelihoods.is_sorted_by(|a, b| a >= b) && likelihoods[0] > likelihoods[2], "{likelihoods:?}");
+    assert!(likelihoods.iter().all(|value| (0.0..=1.0).contains(value)));
+    let (mut before, mut after) = (keys(&plain, "key"), keys(&judged, "key"));
+    before.sort_by_key(ToString::to_string);
+    after.sort_by_key(ToString::to_string);
+    assert_eq!(before, after);
+    let told = world.run(&asked);
+    assert!(told.stdout.contains(&format!("likelihood {:.3}", likelihoods[0])), "{}", told.stdout);
+    let known = world.json(&["query", "the keeper of the lighthouse"]);
+    assert_eq!(known["signals"]["certainty"].as_f64(), Some(likelihoods[0]));
+    assert_eq!((known["hit"].as_str(), &known["key"]), (Some("STRONG"), &judged["results"][0]["key"]));
+
+    // What is behind the best stays as it was.
+    settings(1);
+    let first = world.json(&asked);
+    assert_eq!(keys(&first, "key"), keys(&plain, "key"));
+    assert_eq!(keys(&first, "likelihood")[1], serde_json::Value::Null);
+
+    world.write("config.toml", "[rerank]\nmodel = \"nobody/nothing\"\n");
+    let missing = world.run(&asked);
+    assert_eq!(missing.status, 2, "{missing:?}");
+    assert!(
+        missing.stderr.contains("`poc-memory embed fetch nobody/nothing` downloads it"),
+        "{}",
+        missing.stderr
+    );
+    // What needs no judge goes on.
+    assert_eq!(world.run(&["search", "soup"]).status, 0);
+}
