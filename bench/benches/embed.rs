@@ -87,8 +87,7 @@ fn main() {
     };
     let asked: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
     let embedder = CandleEmbedder::open(Path::new(&folder)).unwrap();
-    let mut peer =
-        python().map(|python| Peer::start(&python, Path::new(&folder)));
+    let mut peer = python().map(|python| Peer::start(&python, Path::new(&folder)));
     let mut report = Report::new("embed");
     for count in if asked.is_empty() { vec![256] } else { asked } {
         let sentences = sentences(count);
