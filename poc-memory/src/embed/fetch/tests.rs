@@ -142,7 +142,7 @@ fn nobody_is_asked_who_was_not_named() {
     let world = World::new();
     let found = world.fetch(&address, "o/n").unwrap();
     assert_eq!(fs::read(found.folder.join("vocab.txt")).unwrap(), b"words");
-    let (address, _) = serve(|path| sent_on(path));
+    let (address, _) = serve(sent_on);
     insta::assert_snapshot!(
         world.told(&address, "o/m"),
         @"`HUB/` gives no model: it sends from one address to the next"
