@@ -10,6 +10,7 @@ use crate::agent::ledger::{ActionRow, Reason, Run, Status};
 use crate::agent::permit::Rejection;
 use crate::agent::review::approve;
 use crate::agent::run::{Options, Trigger, run};
+use crate::agent::selection::backlog;
 use crate::agent::{Catalog, Definition};
 use crate::chance::{Chance, SeededChance};
 use crate::graph::{NodeId, Sight};
@@ -92,7 +93,9 @@ impl Story {
         }
     }
 
-    fn month(&mut self) {
+    /// Plays a month. Agents that look at so many notes a week have come to the end of ours by then; of a set
+    /// from outside there may be more.
+    fn month(&mut self, to_the_end: bool) {
         let (before, notes) = (self.recall(), self.live().len());
         let mut worst = before;
         for number in 1..=NIGHTS {
@@ -121,6 +124,10 @@ impl Story {
         for (name, run) in &self.last {
             let weighs = |action: &ActionRow| action.kind == Some(ActionKind::Weight);
             let rests = matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults));
+            let agent = self.agents.iter().find(|agent| agent.name == *name).unwrap();
+            if !to_the_end && backlog(&self.world.memory, agent).unwrap() > 0 {
+                continue;
+            }
             assert!(rests || run.actions.iter().all(weighs), "{name} has not come to rest: {run:#?}");
         }
     }
@@ -131,7 +138,7 @@ fn a_month_of_all_agents_leaves_the_memory_no_worse() {
     let world = World::new();
     let probes = write(&world, 160);
     let mut story = Story::new(world, probes);
-    story.month();
+    story.month(true);
     let done: BTreeSet<String> = story
         .live()
         .iter()
@@ -154,7 +161,7 @@ fn a_month_over_a_set_from_outside() {
     };
     let world = World::new();
     let probes = take(&world, Path::new(&folder));
-    Story::new(world, probes).month();
+    Story::new(world, probes).month(false);
 }
 
 /// Notes like those of a team that runs a service: sessions, what is known, look-alikes with a number of
