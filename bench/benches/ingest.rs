@@ -1,46 +1,60 @@
-//! Taking notes in: an import with the embedder of the settings, beside each of its parts alone on the
-//! same notes in the same run: embedding, vector index (exact and HNSW), text index, mentions, and the
-//! log's appends with a sync each.
+//! Taking notes in: an import beside each of its parts alone on the same notes in the same run: embedding,
+//! vector index (exact and HNSW), text index, mentions, and the log's appends with a sync each.
 //!
-//! `cargo bench -p poc-bench --bench ingest [-- NOTES …]`
+//! Notes come from a folder as `poc-memory eval` takes it, since how much notes have in common decides how
+//! much there is to tie; the embedder is that of the environment (`POC_MEMORY__EMBEDDER__KIND=candle
+//! POC_MEMORY__EMBEDDER__MODEL=FOLDER`).
+//!
+//! `cargo bench -p poc-bench --bench ingest -- FOLDER …`
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
+#![allow(
+    missing_docs,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a bench"
+)]
 
 use poc_bench::measure::{Line, Report, asked, once};
 use poc_bench::memory;
-use poc_bench::notes::{Text, Writer, lines};
 use poc_memory::config::{Config, Vectors};
-use poc_memory::graph::{Delta, NodeId};
+use poc_memory::graph::{Delta, Node, NodeId};
 use poc_memory::index::{Index, MentionIndex, TextIndex, VectorIndex};
 use poc_memory::memory::Memory;
 use poc_memory::memory::import::{Options, Source, import};
 use std::fs::File;
+use std::hint::black_box;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-const SEED: u64 = 7;
-
-/// Deltas an index is given at once, as many notes as an import stores in one transaction.
-const BATCH: usize = 32;
-
 fn main() {
+    let sets = asked().sets;
+    if sets.is_empty() {
+        println!("no folder with a `docs.jsonl` is named: `just bench ingest FOLDER`");
+        return;
+    }
     let mut report = Report::new("ingest");
-    for count in asked().sizes {
-        let writer = Writer::new(SEED);
-        let notes: Vec<Text> = (0..count).map(|_| writer.note()).collect();
+    for set in sets {
         let folder = tempfile::tempdir().unwrap();
-        let memory = memory::open(folder.path());
-        let source = Source::Text(lines(&notes));
+        // There is no such file: what the environment says over the defaults.
+        let config = Config::load(&folder.path().join("config.toml")).unwrap();
+        let memory = memory::open_with(folder.path(), config);
+        let source = Source::Path(set.join("docs.jsonl"));
         let (ours, done) = once(|| import(&memory, &source, &Options::default(), &|_, _| {}).unwrap());
-        assert_eq!((done.inserted as usize, done.failed.len()), (count, 0));
+        let count = done.inserted as usize;
 
-        let parts = parts(&memory, &notes);
+        let parts = parts(&memory);
         let (slowest, most) = parts.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         for (part, seconds) in parts {
             report.add(Line::time(part, count, seconds));
         }
-        let rate = format!("{:.0} notes a second, {} ties", count as f64 / ours, done.semantic_edges);
+        let rate = format!(
+            "{:.0} notes a second, {} ties, {}",
+            count as f64 / ours,
+            done.keyword_edges + done.semantic_edges,
+            memory.embedder.name()
+        );
         // Half the speed of the slowest part alone.
         report.add(Line::time("import", count, ours).beside(slowest, Some(most)).at_most(2.0).note(rate));
     }
@@ -48,31 +62,39 @@ fn main() {
 }
 
 /// Seconds of each part alone.
-fn parts(memory: &Memory, notes: &[Text]) -> Vec<(&'static str, f64)> {
-    let (embedded, vectors) = once(|| {
-        let texts: Vec<&str> = notes.iter().flat_map(|note| [note.title.as_str(), &note.body]).collect();
-        texts.chunks(2 * BATCH).flat_map(|texts| memory.embedder.embed(texts).unwrap()).collect::<Vec<_>>()
-    });
+fn parts(memory: &Memory) -> Vec<(&'static str, f64)> {
+    let batch = memory.config.import.chunk;
     let view = memory.store.view();
     let ids: Vec<NodeId> = (0..view.slots()).filter_map(|ix| view.id(ix)).collect();
-    let texts: Vec<Delta> =
-        ids.iter().map(|&id| Delta::Node(Arc::new(memory.store.node(id).unwrap().unwrap()))).collect();
+    let nodes: Vec<Arc<Node>> =
+        ids.iter().map(|&id| Arc::new(memory.store.node(id).unwrap().unwrap())).collect();
+    let titled: Vec<[String; 2]> =
+        nodes.iter().map(|node| [node.title.clone(), format!("{}. {}", node.title, node.body)]).collect();
+    let (embedded, ()) = once(|| {
+        for texts in titled.chunks(batch) {
+            let texts: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+            black_box(memory.embedder.embed(&texts).unwrap());
+        }
+    });
+    let texts: Vec<Delta> = nodes.iter().map(|node| Delta::Node(node.clone())).collect();
+    let name = memory.embedder.name();
     let parts: Vec<Delta> = ids
         .iter()
-        .zip(vectors.chunks(2))
-        .flat_map(|(&id, parts)| [(id, 0, &parts[0]), (id, 1, &parts[1])])
-        .map(|(id, part, vector)| Delta::Vector(id, part, vector.as_slice().into()))
+        .flat_map(|&id| {
+            (0..).zip(memory.store.vectors(id, name).unwrap()).map(move |(part, vector)| (id, part, vector))
+        })
+        .map(|(id, part, vector)| Delta::Vector(id, part, vector.into()))
         .collect();
 
-    let config = Config::defaults().unwrap();
+    let config = &memory.config;
     let folder = tempfile::tempdir().unwrap();
     let vectors = |name: &str, exact_below| {
         let config = Vectors { exact_below, ..config.vectors.clone() };
         let (name, length) = (folder.path().join(name), memory.embedder.dimensions());
         let index = VectorIndex::open(&name, &config, memory.embedder.name(), length).unwrap();
         // A vector is searched once its note is there.
-        fed(&index, &texts);
-        fed(&index, &parts)
+        fed(&index, &texts, batch);
+        fed(&index, &parts, batch)
     };
     let text = TextIndex::open(&folder.path().join("text"), &config.text).unwrap();
     let mentions = MentionIndex::closed(&folder.path().join("mentions"));
@@ -80,14 +102,14 @@ fn parts(memory: &Memory, notes: &[Text]) -> Vec<(&'static str, f64)> {
         ("embedding", embedded),
         ("vectors, exact", vectors("exact", usize::MAX)),
         ("vectors, HNSW", vectors("hnsw", 0)),
-        ("text index", fed(&text, &texts)),
-        ("mentions", fed(&mentions, &texts)),
-        ("log", logged(&memory.paths.store().join("log"), notes.len().div_ceil(BATCH))),
+        ("text index", fed(&text, &texts, batch)),
+        ("mentions", fed(&mentions, &texts, batch)),
+        ("log", logged(&memory.paths.store().join("log"), nodes.len().div_ceil(batch))),
     ]
 }
 
-fn fed(index: &impl Index, deltas: &[Delta]) -> f64 {
-    let feed = || (1..).zip(deltas.chunks(BATCH)).for_each(|(seq, deltas)| index.apply(seq, deltas).unwrap());
+fn fed(index: &impl Index, deltas: &[Delta], batch: usize) -> f64 {
+    let feed = || (1..).zip(deltas.chunks(batch)).for_each(|(seq, deltas)| index.apply(seq, deltas).unwrap());
     once(feed).0
 }
 

@@ -5,13 +5,12 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
-use poc_bench::measure::{Line, Report, asked, by_turns};
+use poc_bench::measure::{Line, Report, asked, by_turns, once, percentile};
 use poc_bench::memory;
-use poc_bench::notes::{Text, Writer, lines};
+use poc_bench::notes::{self, Text, Writer};
 use poc_bench::sqlite_vec::{self, Answer};
 use poc_memory::graph::Sight;
 use poc_memory::memory::Memory;
-use poc_memory::memory::import::{Options, Source, import};
 use std::hint::black_box;
 
 const SEED: u64 = 7;
@@ -30,9 +29,7 @@ fn main() {
         let questions: Vec<String> = (0..QUESTIONS).map(|_| writer.question()).collect();
         let folder = tempfile::tempdir().unwrap();
         let memory = memory::open(folder.path());
-        let source = Source::Text(lines(&notes));
-        let done = import(&memory, &source, &Options::default(), &|_, _| {}).unwrap();
-        assert_eq!(done.inserted as usize, count);
+        notes::store(&memory, &notes);
         retrieving(&memory, &notes, &questions, &mut report);
     }
     report.save();
@@ -74,6 +71,11 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
     {
         report.add(Line::time(part, notes.len(), seconds));
     }
+    let one_by_one = || questions.iter().map(|text| once(|| retriever.find(text, WANTED, sight).unwrap()).0);
+    let times: Vec<f64> = (0..10).flat_map(|_| one_by_one()).collect();
+    for (name, share) in [("retrieve, p50", 0.5), ("retrieve, p99", 0.99)] {
+        report.add(Line::time(name, notes.len(), percentile(times.clone(), share)));
+    }
     let line = Line::time("retrieve", notes.len(), ours);
     report.add(line.clone().beside("its parts", Some(embedding + nearest + matching)).at_most(1.3));
     let theirs = sqlite_vec::ask(memory, notes, questions, &vectors);
@@ -97,6 +99,7 @@ fn agree(
     {
         assert_eq!(memory.text.scores(text).hits().count(), *holding, "{text}");
         let ours = memory.vectors.search(vector, WANTED, &|_| true).unwrap();
+        assert_eq!(ours.len(), nearest.len(), "{text}");
         for (hit, theirs) in ours.iter().zip(nearest) {
             assert!((hit.cosine - theirs).abs() < 0.01, "{text}: {} and {theirs}", hit.cosine);
         }

@@ -5,17 +5,20 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// What a bench was asked for on the command line: `cargo bench --bench NAME [-- NODES …]`.
+/// What a bench was asked for on the command line: `cargo bench --bench NAME [-- NODES … FOLDER …]`.
 pub struct Asked {
     /// Sizes of the graph.
     pub sizes: Vec<usize>,
+    /// Folders with documents, as `poc-memory eval` takes them.
+    pub sets: Vec<PathBuf>,
 }
 
-/// The sizes on the command line, else 13,000 and 100,000. `cargo bench` adds options of its own,
+/// The sizes on the command line, else 13,000 and 100,000, and the sets there. `cargo bench` adds options of its own,
 /// which are none.
 pub fn asked() -> Asked {
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|argument| argument.parse().ok()).collect();
-    Asked { sizes: if sizes.is_empty() { vec![13_000, 100_000] } else { sizes } }
+    let sets = std::env::args().skip(1).map(PathBuf::from).filter(|path| path.join("docs.jsonl").is_file());
+    Asked { sizes: if sizes.is_empty() { vec![13_000, 100_000] } else { sizes }, sets: sets.collect() }
 }
 
 /// Seconds one call takes, and what it gave.

@@ -9,8 +9,13 @@ use poc_memory::time::ManualClock;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens the memory in a folder, making it when it is missing.
+/// Opens the memory in a folder with the settings as shipped, making it when it is missing.
 pub fn open(folder: &Path) -> Memory {
+    open_with(folder, Config::defaults().unwrap())
+}
+
+/// The same with other settings.
+pub fn open_with(folder: &Path, config: Config) -> Memory {
     let (paths, clock) = (Paths::in_folder(folder), Arc::new(ManualClock::new(NOW)));
-    Memory::open(paths, Config::defaults().unwrap(), clock, Arc::new(SeededChance::new(7))).unwrap()
+    Memory::open(paths, config, clock, Arc::new(SeededChance::new(7))).unwrap()
 }

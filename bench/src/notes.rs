@@ -5,7 +5,9 @@
 //! and another tokenizer leave as they are: every side of a bench sees the same words.
 
 use poc_memory::chance::{Chance, SeededChance};
-use serde_json::json;
+use poc_memory::graph::{Category, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash};
+use poc_memory::memory::Memory;
+use poc_memory::time::Timestamp;
 
 /// Words there are, topics, and words of a topic.
 const WORDS: usize = 20_000;
@@ -87,9 +89,51 @@ fn word(number: usize) -> String {
     word
 }
 
-/// Notes as the JSON Lines that `poc-memory import` reads.
-pub fn lines(notes: &[Text]) -> String {
-    notes.iter().map(|note| format!("{}\n", json!({"title": note.title, "body": note.body}))).collect()
+/// Stores notes with their vectors, without ties: words made up are all alike in meaning.
+pub fn store(memory: &Memory, notes: &[Text]) {
+    for chunk in notes.chunks(200) {
+        let texts: Vec<String> = chunk
+            .iter()
+            .flat_map(|note| [note.title.clone(), format!("{}. {}", note.title, note.body)])
+            .collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let vectors = memory.embedder.embed(&texts).unwrap();
+        let written = memory.store.transact(memory.cause("manual", "import"), |tx| {
+            for (note, parts) in chunk.iter().zip(vectors.chunks(2)) {
+                let id = memory.new_node_id();
+                tx.put_node(&node(id, note, memory.now()))?;
+                tx.put_vectors(id, memory.embedder.name(), parts)?;
+            }
+            Ok(())
+        });
+        written.unwrap();
+    }
+}
+
+fn node(id: NodeId, note: &Text, now: Timestamp) -> Node {
+    let Text { title, body } = note.clone();
+    Node {
+        id,
+        tenant: Tenant::default(),
+        key: id.to_string(),
+        content_hash: content_hash(&title, &body, &[]),
+        title,
+        body,
+        node_type: NodeType("semantic".into()),
+        category: Category::General,
+        keywords: Vec::new(),
+        provenance: "import:notes".into(),
+        trust: Trust::User,
+        author: None,
+        source: None,
+        emotion: 0.0,
+        created: now,
+        modified: now,
+        expires: None,
+        state: State::Active,
+        origin: Origin::Local,
+        version: 1,
+    }
 }
 
 #[cfg(test)]

@@ -26,12 +26,12 @@ pub fn ask(memory: &Memory, notes: &[Text], questions: &[String], vectors: &[Vec
     let python = python()?;
     let folder = tempfile::tempdir_in(folder()).unwrap();
     let told = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
-    let embedded = notes.chunks(64).flat_map(|notes| {
-        let texts: Vec<&str> = notes.iter().flat_map(|note| [note.title.as_str(), &note.body]).collect();
-        memory.embedder.embed(&texts).unwrap()
-    });
-    let embedded: Vec<Vec<f32>> = embedded.collect();
-    let lines = notes.iter().zip(embedded.chunks(2)).map(|(note, parts)| {
+    let view = memory.store.view();
+    // Notes stand in the order they were written.
+    let parts = (0..view.slots())
+        .filter_map(|ix| view.id(ix))
+        .map(|id| memory.store.vectors(id, memory.embedder.name()).unwrap());
+    let lines = notes.iter().zip(parts).map(|(note, parts)| {
         format!("{}\n", json!({"title": note.title, "body": note.body, "parts": parts}))
     });
     told("notes.jsonl", lines.collect());
@@ -40,8 +40,8 @@ pub fn ask(memory: &Memory, notes: &[Text], questions: &[String], vectors: &[Vec
         "questions.jsonl",
         lines.map(|(text, vector)| format!("{}\n", json!({"text": text, "vector": vector}))).collect(),
     );
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("sqlite_vec.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("search_peer.py");
     let output = Command::new(python).arg(script).arg(folder.path()).output().unwrap();
-    assert!(output.status.success(), "sqlite_vec.py failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "search_peer.py failed:\n{}", String::from_utf8_lossy(&output.stderr));
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }

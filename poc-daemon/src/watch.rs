@@ -162,8 +162,8 @@ fn settings(shared: &Shared) -> Option<String> {
     if names != **memory.names.load() {
         memory.names.store(Arc::new(names));
     }
-    let same = *memory.config == (Config { pipelines: memory.config.pipelines.clone(), ..config });
-    (!same).then(|| "`config.toml` has changed: restart the daemon for it to take effect".into())
+    (config.fingerprint() != memory.fingerprint)
+        .then(|| "`config.toml` has changed: restart the daemon for it to take effect".into())
 }
 
 fn tell(news: &News) {

@@ -3,7 +3,7 @@
 use super::local::Local;
 use super::progress::Bar;
 use super::session::Session;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::eval::compare::{self, Comparison};
 use crate::eval::report::{MEASURES, Report};
 use crate::eval::set::Set;
@@ -62,6 +62,11 @@ impl Local for Eval {
         });
         bar.clear();
         let report = report?;
+        if let Some(earlier) = earlier.as_ref().filter(|earlier| earlier.set != report.set) {
+            let message =
+                format!("`{}` is not what was measured then: that was `{}`", report.set, earlier.set);
+            return Err(Error::invalid(message).hint("compare measures of the same set").field("compare"));
+        }
         let compared = earlier.map(|earlier| compare::compare(&earlier, &report));
         Ok(Measured { report, compared })
     }

@@ -173,7 +173,16 @@ pub(super) fn check(config: &Config) -> Result<()> {
             hint += &format!("; {} is usual", plain(&usual));
         }
         Err(Error::config(format!("cannot be {}", plain(value))).hint(hint).field(key))
-    })
+    })?;
+    let gates = config.query.gates.iter().map(|(kind, gate)| (format!("query.gates.{kind}"), gate));
+    for (section, gate) in gates.chain([("rerank.gate".to_owned(), &config.rerank.gate)]) {
+        if gate.weak > gate.strong {
+            return Err(Error::config(format!("cannot be {}, above `strong`, {}", gate.weak, gate.strong))
+                .hint("`weak` is the lower threshold")
+                .field(format!("{section}.weak")));
+        }
+    }
+    Ok(())
 }
 
 /// The number, of a duration its seconds.
@@ -259,6 +268,7 @@ mod tests {
             "daemon.heartbeat = \"0s\"",
             "retrieve.rrf.body-weight = -1",
             "query.gates.hash = { strong = 20, weak = 0 }",
+            "query.gates.hash = { strong = 1, weak = 2.5 }",
         ];
         let all: Vec<String> = files.iter().map(|file| told(file)).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
@@ -272,6 +282,7 @@ mod tests {
         config.toml:1:8: `daemon.heartbeat`: cannot be 0s; give 1ms or more; 1s is usual
         config.toml:1:14: `retrieve.rrf.body-weight`: cannot be -1.0; give 0 or more; 1.0 is usual
         config.toml:1:22: `query.gates.hash.strong`: cannot be 20.0; give -16 to 17; 1.5 is usual
+        config.toml:1:34: `query.gates.hash.weak`: cannot be 2.5, above `strong`, 1; `weak` is the lower threshold
         ");
     }
 }

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::graph::{NodeId, Sight};
 use crate::memory::{Memory, recognize};
 use crate::rank::quantile::{quantile, reaching};
+use std::collections::HashSet;
 
 /// Shares of the questions with an answer that are left beneath the thresholds.
 const MISSED: [f64; 2] = [0.1, 0.025];
@@ -60,7 +61,11 @@ impl Calibration {
             .hint(format!("at least {LEAST} are needed; `--from DIR` takes those of a folder")));
         }
         let [strong, weak] = shares.map(|share| quantile(&mut values, share).unwrap_or_default());
-        let round = |value: f64| (value * 1000.0).round() / 1000.0;
+        // So that as many pass as are told.
+        let round = |value: f64| match labelled {
+            true => (value * 1000.0).floor() / 1000.0,
+            false => (value * 1000.0).ceil() / 1000.0,
+        };
         Ok(Calibration { gate: Gate { strong: round(strong), weak: round(weak) }, known, unknown })
     }
 }
@@ -103,11 +108,14 @@ pub fn by_titles(memory: &Memory, progress: &dyn Fn(Step, u64, u64)) -> Result<C
         (0..view.slots()).filter(|&ix| view.is_live(ix)).filter_map(|ix| view.id(ix)).collect();
     let step = live.len().div_ceil(TITLES).max(1);
     let total = live.len().div_ceil(step) as u64;
-    let mut unknown = Vec::new();
+    let (mut unknown, mut titles) = (Vec::new(), HashSet::new());
     for (done, &id) in (1..).zip(live.iter().step_by(step)) {
         progress(Step::Asking, done, total);
         let node = memory.store.node(id)?;
-        if let Some(title) = node.as_ref().and_then(|node| node.own_title()) {
+        // What another note is called as well is known without this one.
+        if let Some(title) = node.as_ref().and_then(|node| node.own_title())
+            && titles.insert(title.to_lowercase())
+        {
             unknown.push(certainty(memory, title, &[id])?);
         }
     }
@@ -116,7 +124,7 @@ pub fn by_titles(memory: &Memory, progress: &dyn Fn(Step, u64, u64)) -> Result<C
 
 fn certainty(memory: &Memory, text: &str, except: &[NodeId]) -> Result<f64> {
     let sight = Sight::of_person(memory.now());
-    Ok(recognize::agreement(memory, &memory.store.view(), text, sight, except)?.0.certainty)
+    Ok(recognize::agreement(memory, &memory.store.view(), text, sight, except)?.signals.certainty)
 }
 
 #[cfg(test)]

@@ -119,6 +119,8 @@ pub(super) fn by_kind(questions: &[Asked]) -> Vec<(&str, Vec<&Asked>)> {
     for question in questions {
         kinds.entry(&question.kind).or_default().push(question);
     }
+    // One that is called as the row of all are would be taken for it.
+    kinds.remove(ALL);
     kinds.into_iter().chain([(ALL, questions.iter().collect())]).collect()
 }
 

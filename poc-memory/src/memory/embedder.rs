@@ -37,30 +37,58 @@ pub(super) struct Chosen {
     pub(super) wanted: Option<config::Embedder>,
     /// What the file said.
     pub(super) record: Option<Record>,
+    /// Why what the settings name cannot be used.
+    pub(super) trouble: Option<String>,
 }
 
 const FILE: &str = "embedder.json";
 
 /// The embedder of the store in a directory; of a new one that of the settings.
 pub(super) fn choose(directory: &Path, settings: &config::Embedder) -> Result<Chosen> {
-    let ours = embed::open(settings)?;
-    let record = read(directory)?;
-    let Some(of) = record.clone().filter(|record| record.name != ours.name()) else {
-        return Ok(Chosen { embedder: ours, settings: settings.clone(), wanted: None, record });
+    let (ours, record) = (embed::open(settings), read(directory)?);
+    let (ours, of) = match (ours, record.clone()) {
+        (Err(trouble), Some(of)) => return Ok(without(of, settings, &trouble)),
+        (ours, None) => {
+            return Ok(Chosen {
+                embedder: ours?,
+                settings: settings.clone(),
+                wanted: None,
+                record,
+                trouble: None,
+            });
+        }
+        (Ok(ours), Some(of)) if of.name == ours.name() => {
+            return Ok(Chosen {
+                embedder: ours,
+                settings: settings.clone(),
+                wanted: None,
+                record,
+                trouble: None,
+            });
+        }
+        (Ok(ours), Some(of)) => (ours, of),
     };
-    let theirs = embed::open(&of.settings).ok().filter(|theirs| theirs.name() == of.name);
-    let lost = || Arc::new(LostEmbedder::new(of.name.clone(), of.dimensions)) as Arc<dyn Embedder>;
     tracing::warn!(
         "the vectors of this store were made by `{}`, the settings name `{}`: `poc-memory embed migrate` makes them anew",
         of.name,
         ours.name()
     );
-    Ok(Chosen {
-        embedder: theirs.unwrap_or_else(lost),
-        settings: of.settings,
-        wanted: Some(settings.clone()),
-        record,
-    })
+    let wanted = Some(settings.clone());
+    Ok(Chosen { embedder: theirs(&of), settings: of.settings, wanted, record, trouble: None })
+}
+
+/// What serves a store whose settings name an embedder that cannot be used.
+fn without(of: Record, settings: &config::Embedder, trouble: &Error) -> Chosen {
+    let wanted = Some(settings.clone()).filter(|settings| *settings != of.settings);
+    let trouble = Some(format!("embedder: {}", trouble.line()));
+    let (embedder, settings, record) = (theirs(&of), of.settings.clone(), Some(of));
+    Chosen { embedder, settings, wanted, record, trouble }
+}
+
+/// The embedder a store has, or what stands for it when it is not there any more.
+fn theirs(of: &Record) -> Arc<dyn Embedder> {
+    let theirs = embed::open(&of.settings).ok().filter(|theirs| theirs.name() == of.name);
+    theirs.unwrap_or_else(|| Arc::new(LostEmbedder::new(of.name.clone(), of.dimensions)))
 }
 
 /// Remembers the embedder of a store that has been opened with what `chosen` says; false when the store
@@ -75,16 +103,18 @@ pub(super) fn settle(directory: &Path, store: &Store, chosen: &Chosen) -> Result
         Some(record) => write(directory, &Record { incomplete: record.incomplete, ..own }).map(|()| true),
         None => {
             let found = store.embedders()?;
-            if found.is_empty() || found.iter().any(|(found, _)| found == name) {
-                // Beside vectors of others its own may be those of a migration that was stopped.
-                let incomplete = found.len() > 1;
-                return write(directory, &Record { incomplete, ..own }).map(|()| true);
+            // Beside vectors of others, some may lack: a migration was stopped, or notes came after one.
+            let incomplete = found.len() > 1;
+            let most = found.first().map(|(_, count, _)| *count);
+            let is_ours = |(found, count, _): &&(String, usize, usize)| found == name && Some(*count) == most;
+            match found.iter().find(is_ours).or(found.first()) {
+                Some((found, _, dimensions)) if found != name => {
+                    let settings = described(found, *dimensions, &chosen.settings);
+                    let (name, dimensions) = (found.clone(), *dimensions);
+                    write(directory, &Record { name, dimensions, settings, incomplete }).map(|()| false)
+                }
+                _ => write(directory, &Record { incomplete, ..own }).map(|()| true),
             }
-            if let Some((found, dimensions)) = found.into_iter().next() {
-                let settings = described(&found, dimensions, &chosen.settings);
-                write(directory, &Record { name: found, dimensions, settings, incomplete: false })?;
-            }
-            Ok(false)
         }
     }
 }
@@ -97,6 +127,11 @@ fn described(name: &str, dimensions: usize, like: &config::Embedder) -> config::
         _ => String::new(),
     };
     config::Embedder { kind: kind.to_owned(), model, dimensions, ..like.clone() }
+}
+
+/// The name of the embedder that the store in a directory has, when that is written down.
+pub fn recorded(directory: &Path) -> Result<Option<String>> {
+    Ok(read(directory)?.map(|record| record.name))
 }
 
 /// Says which embedder the store has from its next opening on.

@@ -8,12 +8,17 @@
 use super::{Memory, embedder, plan};
 use crate::config;
 use crate::embed::{self, Embedder};
-use crate::error::Result;
-use crate::graph::{Node, NodeId};
+use crate::error::{Error, Result};
+use crate::graph::NodeId;
+use crate::store::MIGRATION;
 use embedder::Record;
 
-/// Notes whose vectors are made and stored together.
+/// Notes whose vectors are made and stored together, and bytes of their texts.
 const CHUNK: usize = 32;
+const CHUNK_BYTES: usize = 256 << 10;
+
+/// Notes whose vectors a store that is opened waits for.
+const AT_ONCE: usize = 256;
 
 /// What a migration did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +41,14 @@ pub struct Watch<'a> {
     pub go_on: &'a dyn Fn() -> Result<()>,
 }
 
-/// Makes the vectors of all tenants with the embedder of the settings; `None` when the store has it.
+/// Makes the vectors of all tenants with the embedder of the settings; `None` when the store has it, with
+/// every vector.
 pub fn migrate(memory: &Memory, actor: &str, watch: &Watch<'_>) -> Result<Option<Migrated>> {
-    let Some(settings) = &memory.wanted_embedder else { return Ok(None) };
-    let next = embed::open(settings)?;
+    let (next, settings) = match &memory.wanted_embedder {
+        Some(settings) => (embed::open(settings)?, settings.as_ref()),
+        None if memory.lacking.lock().is_some() => (memory.embedder.clone(), &memory.config.embedder),
+        None => return Ok(None),
+    };
     let mut migrated =
         Migrated { from: memory.embedder.name().to_owned(), to: next.name().to_owned(), notes: 0, had: 0 };
     let mut first = true;
@@ -48,25 +57,42 @@ pub fn migrate(memory: &Memory, actor: &str, watch: &Watch<'_>) -> Result<Option
         let lacking = lacking(memory, next.name())?;
         if first {
             let all: u64 = memory.store.tenants()?.iter().map(|(_, view)| view.node_count() as u64).sum();
-            migrated.had = all.saturating_sub(lacking.iter().map(|(_, ids)| ids.len() as u64).sum());
+            migrated.had = all.saturating_sub(count(&lacking));
         }
-        let made = fill(memory, next.as_ref(), &lacking, actor, watch)?;
+        let before = migrated.had + migrated.notes;
+        let made = fill(memory, next.as_ref(), &lacking, before, (actor, watch))?;
         migrated.notes += made;
         if made == 0 {
             break;
         }
         first = false;
     }
-    record(memory, next.as_ref(), settings, true)?;
+    record(memory, next.as_ref(), settings, memory.wanted_embedder.is_some())?;
+    *memory.lacking.lock() = None;
     Ok(Some(migrated))
 }
 
-/// Makes the vectors of notes that were written while a migration ended.
-pub(super) fn complete(memory: &Memory) -> Result<()> {
+/// Makes the vectors of notes that were written while a migration ended, when they are few. Why it did not,
+/// if so: meanwhile these notes are not found by meaning.
+pub(super) fn complete(memory: &Memory) -> Option<String> {
     let watch = Watch { progress: &|_, _| {}, go_on: &|| Ok(()) };
     let embedder = memory.embedder.as_ref();
-    fill(memory, embedder, &lacking(memory, embedder.name())?, "manual", &watch)?;
-    record(memory, embedder, &memory.config.embedder, false)
+    let done = lacking(memory, embedder.name()).and_then(|lacking| {
+        let count = count(&lacking);
+        if count > AT_ONCE as u64 {
+            return Err(Error::unavailable(format!("they are {count}")));
+        }
+        fill(memory, embedder, &lacking, 0, ("manual", &watch))?;
+        record(memory, embedder, &memory.config.embedder, false)
+    });
+    let told = |error: Error| {
+        let name = embedder.name();
+        format!(
+            "vectors: notes have none of `{name}` yet ({}); `poc-memory embed migrate` makes them",
+            error.message
+        )
+    };
+    done.err().map(told).inspect(|problem| tracing::warn!("{problem}"))
 }
 
 fn record(
@@ -85,35 +111,47 @@ fn lacking(memory: &Memory, embedder: &str) -> Result<Vec<(Memory, Vec<NodeId>)>
     let mut found = Vec::new();
     for (tenant, view) in memory.store.tenants()? {
         let own = memory.of(&tenant);
-        let mut ids = Vec::new();
-        for id in (0..view.slots()).filter_map(|ix| view.id(ix)) {
-            if own.store.vectors(id, embedder)?.is_empty() {
-                ids.push(id);
-            }
-        }
+        let embedded = own.store.embedded(embedder)?;
+        let ids =
+            (0..view.slots()).filter_map(|ix| view.id(ix)).filter(|id| !embedded.contains(id)).collect();
         found.push((own, ids));
     }
     Ok(found)
 }
 
+fn count(lacking: &[(Memory, Vec<NodeId>)]) -> u64 {
+    lacking.iter().map(|(_, ids)| ids.len() as u64).sum()
+}
+
 /// Makes and stores vectors; how many notes got them. One that says something else by the time its
-/// vectors are stored is left for the next round.
+/// vectors are stored is left for the next round. `before` were done in earlier ones.
 fn fill(
     memory: &Memory,
     embedder: &dyn Embedder,
     lacking: &[(Memory, Vec<NodeId>)],
-    actor: &str,
-    watch: &Watch<'_>,
+    before: u64,
+    (actor, watch): (&str, &Watch<'_>),
 ) -> Result<u64> {
-    let all: u64 = lacking.iter().map(|(_, ids)| ids.len() as u64).sum();
-    let (mut done, mut made) = (0, 0);
+    let all = before + count(lacking);
+    let (mut done, mut made) = (before, 0);
     for (own, ids) in lacking {
-        for chunk in ids.chunks(CHUNK) {
+        let mut ids = ids.iter().peekable();
+        while ids.peek().is_some() {
             (watch.go_on)()?;
-            let nodes: Result<Vec<Option<Node>>> = chunk.iter().map(|&id| own.store.node(id)).collect();
-            let nodes: Vec<Node> = nodes?.into_iter().flatten().collect();
+            let (mut nodes, mut bytes) = (Vec::new(), 0);
+            while nodes.len() < CHUNK
+                && bytes < CHUNK_BYTES
+                && let Some(&id) = ids.next()
+            {
+                done += 1;
+                // One that went meanwhile lacks nothing.
+                if let Some(node) = own.store.node(id)? {
+                    bytes += node.body.len();
+                    nodes.push(node);
+                }
+            }
             let parts = plan::vectors(&memory.config.vectors, embedder, &nodes.iter().collect::<Vec<_>>())?;
-            let cause = memory.cause(actor, "embed_migrate");
+            let cause = memory.cause(actor, MIGRATION);
             let stored = own.store.transact(cause, |tx| {
                 let mut stored = 0;
                 for (node, parts) in nodes.iter().zip(&parts) {
@@ -125,7 +163,6 @@ fn fill(
                 Ok(stored)
             })?;
             made += stored.value;
-            done += chunk.len() as u64;
             (watch.progress)(done, all);
         }
     }

@@ -49,6 +49,7 @@ pub mod weigh;
 pub mod write;
 
 pub use draft::{Draft, EMOTION_MAX};
+pub use embedder::recorded as recorded_embedder;
 pub use past::Past;
 pub use reading::Reading;
 
@@ -109,6 +110,8 @@ pub struct Memory {
     // The past state that was asked for last, by whichever tenant.
     past: Arc<Mutex<Option<Arc<Past>>>>,
     waiting: Arc<samples::Waiting>,
+    // Why some notes have no vectors of the store's embedder, or it is not the one of the settings.
+    lacking: Arc<Mutex<Option<String>>>,
 }
 
 impl Memory {
@@ -152,6 +155,7 @@ impl Memory {
             past: Arc::default(),
             waiting: Arc::default(),
             reranker: Reranker::of(&config.rerank).map(Arc::new),
+            lacking: Arc::default(),
             paths: Arc::new(paths),
             config: Arc::new(config),
             embedder,
@@ -164,8 +168,14 @@ impl Memory {
             wanted_embedder: chosen.wanted.map(Arc::new),
             fingerprint,
         };
-        if chosen.record.is_some_and(|record| record.incomplete) {
-            migrate::complete(&memory)?;
+        if memory.wanted_embedder.is_none()
+            && embedder::read(&directory)?.is_some_and(|record| record.incomplete)
+        {
+            *memory.lacking.lock() = migrate::complete(&memory);
+        }
+        if let Some(trouble) = chosen.trouble {
+            tracing::warn!("{trouble}");
+            *memory.lacking.lock() = Some(trouble);
         }
         Ok(memory)
     }

@@ -20,6 +20,8 @@ pub struct Known {
     pub best: Option<Node>,
     /// What was found, best first: as many as are named when nothing is known.
     pub found: Vec<Hit>,
+    /// The names in the question (`INC-90037`) that no note holds: it is about something else than they are.
+    pub unheld: Vec<String>,
     /// The cosines of the notes looked at.
     pub seen: Histogram,
 }
@@ -31,18 +33,36 @@ pub struct Known {
 pub fn recognize(memory: &Memory, view: &View, text: &str, sight: Sight) -> Result<Known> {
     let config = &memory.config.query;
     let gate = gate(memory)?;
-    let (signals, mut found) = agreement(memory, view, text, sight, &[])?;
+    let Agreement { signals, mut found, best } = agreement(memory, view, text, sight, &[])?;
     let mut seen = Histogram::default();
     found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| seen.add(near.cosine));
-    let best = found.first().map(|hit| memory.store.node(hit.id)).transpose()?.flatten();
-    // Deleted since the view was taken.
-    let verdict = if best.is_some() { signals.judge(gate) } else { Verdict::Miss };
+    let best = best.map(|id| memory.store.node(id)).transpose()?.flatten();
+    let sees = |id| view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
+    let unheld: Vec<String> = memory.text.scores(text).unheld(&sees).map(str::to_owned).collect();
+    let verdict = match signals.judge(gate) {
+        // Deleted since the view was taken.
+        _ if best.is_none() => Verdict::Miss,
+        Verdict::Strong if !unheld.is_empty() => Verdict::Weak,
+        verdict => verdict,
+    };
     found.truncate(config.fallback);
-    Ok(Known { verdict, signals, best, found, seen })
+    Ok(Known { verdict, signals, best, found, unheld, seen })
 }
 
-/// How a question and what is found for it ([`rerank::find`]) agree ([`crate::rank::gate`]), and what that is; as if the
-/// notes of `except` were not there.
+/// How a question and what was found for it agree.
+#[derive(Clone, Debug)]
+pub struct Agreement {
+    /// How they do.
+    pub signals: Signals,
+    /// What was found, best first.
+    pub found: Vec<Hit>,
+    /// The note that agrees best: the first, unless it speaks of less than half as much of the question as
+    /// another that was looked at.
+    pub best: Option<NodeId>,
+}
+
+/// How a question and what is found for it ([`rerank::find`]) agree ([`crate::rank::gate`]); as if the notes of
+/// `except` were not there.
 ///
 /// # Errors
 /// What the embedder fails with.
@@ -52,17 +72,26 @@ pub fn agreement(
     text: &str,
     sight: Sight,
     except: &[NodeId],
-) -> Result<(Signals, Vec<Hit>)> {
+) -> Result<Agreement> {
     let config = &memory.config.query;
     let wanted = config.pool.max(config.fallback);
     let found = rerank::find(memory, view, text, wanted, sight, except)?;
     let words = memory.text.scores(text);
     let looked_at = found.hits.iter().take(config.pool);
-    let coverage = looked_at.map(|hit| words.coverage(hit.id)).fold(0.0, f64::max);
+    let covered: Vec<(&Hit, f64)> = looked_at.map(|hit| (hit, words.coverage(hit.id))).collect();
+    let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
     let cosine = found.cosine.unwrap_or(0.0);
     // They come in its order.
     let likelihood = found.hits.first().and_then(|hit| hit.likelihood);
-    Ok((Signals::of(coverage, cosine, config.cosine_weight).judged(likelihood), found.hits))
+    let signals = Signals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
+    let own = |(hit, coverage): &(&Hit, f64)| {
+        Signals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight).certainty
+    };
+    let first = covered.first();
+    let speaks = |(_, own): &(&Hit, f64)| likelihood.is_some() || *own >= coverage / 2.0;
+    let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
+    let best = first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| hit.id);
+    Ok(Agreement { signals, best, found: found.hits })
 }
 
 /// What is as certain as `query` needs it, with the embedder or the cross-encoder in use.

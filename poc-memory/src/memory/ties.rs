@@ -11,6 +11,7 @@ use crate::rank::mmr::mmr;
 use crate::retrieve::nearest::{self, Near};
 use crate::store::Tx;
 use crate::time::Timestamp;
+use rustc_hash::FxHashSet;
 
 /// A note that is being prepared, as others of its batch see it.
 pub(super) struct Mate {
@@ -59,11 +60,14 @@ fn keyword_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Re
     let config = &memory.config.insert;
     let least = memory.config.cosines()?.keyword;
     let mut ties: Vec<Tie> = Vec::new();
+    let is_mate = among(mates);
     for keyword in &note.keywords {
         let number = view.keyword_number(keyword);
         let shares = |id: NodeId| {
             number.is_some_and(|number| {
-                id != note.id && view.find(id).is_some_and(|ix| view.keywords(ix).contains(&number))
+                id != note.id
+                    && !is_mate(id)
+                    && view.find(id).is_some_and(|ix| view.keywords(ix).contains(&number))
             })
         };
         let sharing = mates.iter().filter(|mate| mate.keywords.contains(keyword));
@@ -90,7 +94,8 @@ fn keyword_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Re
 fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<(Vec<Tie>, Histogram)> {
     let config = &memory.config.insert;
     let least = memory.config.cosines()?.semantic;
-    let live = |id: NodeId| id != note.id && view.find(id).is_some_and(|ix| view.is_live(ix));
+    let is_mate = among(mates);
+    let live = |id: NodeId| id != note.id && !is_mate(id) && view.find(id).is_some_and(|ix| view.is_live(ix));
     let pool = nearest(memory, note, config.semantic_pool, &live, mates.iter())?;
     let relevance: Vec<f64> = pool.iter().map(|candidate| candidate.cosine).collect();
     let mut seen = Histogram::default();
@@ -117,6 +122,12 @@ fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> R
         }
     }
     Ok((ties, seen))
+}
+
+/// Whether a note is a mate: what the indexes know of it may be what it said before.
+fn among(mates: &[Mate]) -> impl Fn(NodeId) -> bool {
+    let mates: FxHashSet<NodeId> = mates.iter().map(|mate| mate.id).collect();
+    move |id| mates.contains(&id)
 }
 
 /// The `k` notes nearest to any part of `note`, best first, ties by id.

@@ -118,6 +118,12 @@ pub(crate) fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Res
         tx.put_raw(write.table, &write.key, write.before.clone())?;
     }
     own().try_for_each(|write| drop_loose(tx, write))?;
+    for (node, makers) in embedded(writes)? {
+        // Those that were made since are of the text that went.
+        if tx.node(node.id)?.is_some() {
+            tx.keep_vectors_of(node.id, &makers)?;
+        }
+    }
     for (id, activity) in used {
         if tx.node(id)?.is_some() {
             tx.put_activity(id, &activity)?;
@@ -240,25 +246,29 @@ fn out_of_place(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
 /// Why a text cannot come back: what was written held its vectors of another embedder than the one in use
 /// since.
 fn embedded_anew(writes: &[Write], embedder: &str) -> Result<Option<String>> {
+    let lacking = |(_, makers): &Embedded<'_>| !makers.is_empty() && !makers.contains(&embedder.as_bytes());
+    Ok(embedded(writes)?.into_iter().find(lacking).map(|(Node { key, .. }, _)| {
+        format!("the text of `{key}` has no vectors of `{embedder}`, the embedder by now")
+    }))
+}
+
+/// A note, and the names of embedders.
+type Embedded<'a> = (Node, Vec<&'a [u8]>);
+
+/// The notes whose text was changed or went, as they were before, and the embedders of its vectors.
+fn embedded(writes: &[Write]) -> Result<Vec<Embedded<'_>>> {
+    let mut found = Vec::new();
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
         let Some(before) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
         let after = write.after.as_deref().map(Node::decode).transpose()?;
         if after.is_some_and(|after| after.content_hash == before.content_hash) {
             continue;
         }
-        let mut makers = writes
-            .iter()
-            .filter(|vector| vector.before.is_some() && vector.node_id() == Some(before.id))
-            .filter_map(Write::embedder)
-            .peekable();
-        if makers.peek().is_some() && makers.all(|maker| maker != embedder.as_bytes()) {
-            let Node { key, .. } = before;
-            return Ok(Some(format!(
-                "the text of `{key}` has no vectors of `{embedder}`, the embedder by now"
-            )));
-        }
+        let own = |vector: &&Write| vector.before.is_some() && vector.node_id() == Some(before.id);
+        let makers = writes.iter().filter(own).filter_map(Write::embedder).collect();
+        found.push((before, makers));
     }
-    Ok(None)
+    Ok(found)
 }
 
 /// Why a note cannot come back into use: another one says the same by now.

@@ -44,6 +44,9 @@ pub(crate) struct Proposed {
     unknown_pass: [f64; 2],
 }
 
+/// The share of questions without their notes that may be STRONG before one is warned.
+const MISTAKEN: f64 = 0.1;
+
 /// The op may run in a daemon, which has another folder.
 fn absolute(path: &str) -> Result<PathBuf, std::io::Error> {
     std::path::absolute(path)
@@ -102,6 +105,12 @@ impl Op for Calibrate {
             tell(output.known, "with their notes", output.known_pass);
         }
         tell(output.unknown, "without their notes", output.unknown_pass);
+        let [mistaken, _] = output.unknown_pass;
+        if mistaken > MISTAKEN {
+            text.push_str(
+                "more than one in ten of what is not known would be STRONG: no threshold tells them apart\n",
+            );
+        }
         text
     }
 }

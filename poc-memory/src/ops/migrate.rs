@@ -2,7 +2,9 @@
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Progress};
+use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::memory::Memory;
 use crate::memory::migrate::{self, Watch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,16 @@ pub(crate) struct Migrated {
     restart: bool,
 }
 
+/// That the settings name the embedder that they did when the daemon was started.
+fn still_meant(memory: &Memory) -> Result<()> {
+    let meant = memory.wanted_embedder.as_deref().unwrap_or(&memory.config.embedder);
+    if Config::load(&memory.paths.config_file())?.embedder == *meant {
+        return Ok(());
+    }
+    Err(Error::conflict("the settings name another embedder than when the daemon was started")
+        .hint("start the daemon anew, then migrate"))
+}
+
 impl Op for EmbedMigrate {
     const NAME: &'static str = "embed_migrate";
     const COMMAND: &'static str = "embed migrate";
@@ -47,6 +59,9 @@ impl Op for EmbedMigrate {
                 false => Ok(()),
             },
         };
+        if ctx.host.daemon().is_ok() {
+            still_meant(ctx.memory)?;
+        }
         let name = ctx.memory.embedder.name().to_owned();
         let done = migrate::migrate(ctx.memory, ctx.actor.name(), &watch)?;
         Ok(match done {
@@ -63,8 +78,11 @@ impl Op for EmbedMigrate {
 
     fn show(output: &Migrated) -> String {
         let Migrated { from, to, notes, had, restart } = output;
-        if from == to {
+        if from == to && *notes == 0 {
             return format!("the vectors are those of `{to}`, which the settings name: nothing to do\n");
+        }
+        if from == to {
+            return format!("vectors of {} made that lacked them\n", counted(*notes, "note"));
         }
         let before = if *had > 0 { format!(", {had} had theirs from before") } else { String::new() };
         let next = if *restart { "; start the daemon anew to use them" } else { "" };

@@ -50,6 +50,9 @@ pub(crate) struct Answer {
     body: Option<String>,
     /// How the question and what was found agree.
     signals: Signals,
+    /// Names in the question (`INC-90037`) that no note holds: no match is certain.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unheld: Vec<String>,
     /// Of a miss: what is nearest, unverified.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     fallback: Vec<Found>,
@@ -94,6 +97,7 @@ impl Op for Query {
             title: node.as_ref().map(|node| node.title.clone()),
             body: node.filter(|_| known.verdict == Verdict::Strong).map(|node| node.body),
             signals: known.signals,
+            unheld: known.unheld,
             fallback,
             as_of: freshness.as_of,
             lag: freshness.lag,
@@ -120,6 +124,9 @@ impl Op for Query {
         text.push_str(&format!(
             "words {coverage:.3}, meaning {cosine:.3}, {likelihood}certainty {certainty:.3}\n"
         ));
+        for name in &output.unheld {
+            text.push_str(&format!("no note holds `{name}`\n"));
+        }
         if !output.fallback.is_empty() {
             text.push_str(&format!("\nnearest, unverified\n{}", retrieve::lines(&output.fallback)));
         }

@@ -411,6 +411,20 @@ fn whether_something_is_known() {
 }
 
 #[test]
+fn another_ticket_than_the_one_asked_for_is_not_known() {
+    let memory = filled();
+    json(&memory, "insert --key outage -t 'INC-90037' -b 'Ticket INC-90037: the store was full.'");
+    let known = json(&memory, "query 'ticket INC-90037'");
+    assert_eq!(
+        (&known["hit"], &known["key"], &known["unheld"]),
+        (&"STRONG".into(), &"outage".into(), &Value::Null)
+    );
+    let other = json(&memory, "query 'ticket INC-90039'");
+    assert_eq!((&other["hit"], &other["unheld"]), (&"WEAK".into(), &serde_json::json!(["inc-90039"])));
+    assert!(say(&memory, "query 'ticket INC-90039'").contains("no note holds `inc-90039`"));
+}
+
+#[test]
 fn words_and_meaning_find_and_the_graph_leads_on() {
     let memory = filled();
     let found = json(&memory, "retrieve journal");

@@ -10,7 +10,7 @@ const UNIT: f64 = (1u64 << 40) as f64;
 
 /// Sums over values, from which their mean and spread follow. They are sums of whole numbers, of 2⁻⁴⁰ each:
 /// the order in which values come plays no part, not even in the last digit, so that an index of the past
-/// gives the scores of then. A value and its square may be up to 8 million.
+/// gives the scores of then. A value may be up to 8 million.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
     sum: i128,
@@ -22,18 +22,25 @@ fn units(value: f64) -> i128 {
     i128::from((value * UNIT) as i64)
 }
 
+/// The square of a value in units.
+fn square(units: i128) -> i128 {
+    (units * units) >> 40
+}
+
 impl Sums {
     /// Counts a value in. Zeros need not be.
     #[inline]
     pub fn add(&mut self, value: f64) {
-        self.sum += units(value);
-        self.squares += units(value * value);
+        let units = units(value);
+        self.sum += units;
+        self.squares += square(units);
     }
 
     /// Takes a value out that was counted in.
     pub fn subtract(&mut self, value: f64) {
-        self.sum -= units(value);
-        self.squares -= units(value * value);
+        let units = units(value);
+        self.sum -= units;
+        self.squares -= square(units);
     }
 
     /// What the sums would be over `factor` times as many values alike.
@@ -86,6 +93,12 @@ mod tests {
         assert!((known.standard(9.0) - 2.0).abs() < 1e-8);
         assert_eq!(scale(&[3.0; 5]).standard(3.0), 0.0);
         assert_eq!(Sums::default().scale(0).standard(0.0), 0.0);
+        // What stands alone among n values does by √(n − 1), however great it is.
+        for value in [1.0, 5_290.0, 7e6] {
+            let alone = scale(&[&[value][..], &[0.0; 49]].concat());
+            assert!((alone.standard(value) - 7.0).abs() < 1e-6, "{value}");
+        }
+        assert!((scale(&[3200.0, 3300.0, 3500.0, 9000.0]).deviation - 2_456.115).abs() < 1e-2);
     }
 
     proptest! {

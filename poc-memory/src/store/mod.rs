@@ -37,7 +37,7 @@ mod view_file;
 mod watchdog;
 
 pub use follower::Follower;
-pub use past::Past;
+pub use past::{MIGRATION, Past};
 pub use record::Record;
 pub use records::Records;
 pub use strays::keyword_entry;

@@ -9,14 +9,18 @@
 
 use super::engine::Engine;
 use super::log::Log;
+use super::record::Record;
 use super::records::{Own, Records};
 use super::{Table, Txn, Write, delta};
 use crate::error::{Error, Result};
-use crate::graph::{Delta, Tenant, View};
+use crate::graph::{Delta, Node, Tenant, View};
 use crate::time::Timestamp;
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The op that makes vectors anew with another embedder.
+pub const MIGRATION: &str = "embed_migrate";
 
 /// Transactions read at once on the way back.
 const STRIDE: u64 = 64;
@@ -42,6 +46,8 @@ struct Later {
     earliest: Option<Timestamp>,
     /// What each record they changed was in front of them.
     images: BTreeMap<Place, Option<Vec<u8>>>,
+    /// Vectors that a migration to another embedder made.
+    anew: BTreeSet<Place>,
 }
 
 /// Where a record of the tenant is: its table and its key in that.
@@ -58,8 +64,13 @@ impl Later {
     /// Takes in a transaction in front of all others.
     fn precede(&mut self, txn: Txn, tenant: Tenant) {
         self.time(&txn, tenant);
+        let anew = is_migration(&txn);
         for write in seen(txn, tenant) {
-            self.images.insert((write.table, write.key), write.before);
+            let place = (write.table, write.key);
+            match anew {
+                true => drop(self.anew.insert(place)),
+                false => drop(self.images.insert(place, write.before)),
+            }
         }
     }
 
@@ -71,6 +82,9 @@ impl Later {
         log.replay(self.last + 1, log.last(), &mut |txn, _| {
             self.time(&txn, tenant);
             self.last = txn.seq;
+            if is_migration(&txn) {
+                return Ok(());
+            }
             for write in seen(txn, tenant) {
                 self.images.entry((write.table, write.key)).or_insert(write.before);
             }
@@ -83,6 +97,11 @@ impl Later {
 fn seen(txn: Txn, tenant: Tenant) -> impl Iterator<Item = Write> {
     let own = txn.tenant == tenant;
     txn.writes.into_iter().filter(move |write| own || write.table.is_shared())
+}
+
+/// Whether a transaction made vectors of texts that stood as they were: those texts say the same in the past.
+fn is_migration(txn: &Txn) -> bool {
+    txn.cause.op == MIGRATION && txn.writes.iter().all(|write| write.table == Table::Vectors)
 }
 
 impl Past {
@@ -110,10 +129,32 @@ impl Past {
             embedder: embedder.to_owned(),
             later: Mutex::new(later),
         };
+        past.let_go_of_later_texts()?;
         // The view holds nothing that was not looked at: it is published after it is logged.
         let mut view = newest.branch();
         view.apply(seq, &past.deltas()?);
         Ok(Past { view: Arc::new(view), ..past })
+    }
+
+    /// Takes away the vectors that a migration made of texts which came later.
+    fn let_go_of_later_texts(&self) -> Result<()> {
+        let mut later = self.later.lock();
+        let mut gone = Vec::new();
+        for ((table, key), image) in &later.images {
+            let (Table::Nodes, Some(image)) = (table, image) else { continue };
+            let (then, now) = (Node::decode(image)?, self.now().raw(*table, key)?);
+            let now = now.as_deref().map(Node::decode).transpose()?;
+            if now.is_none_or(|now| now.content_hash == then.content_hash) {
+                continue;
+            }
+            let from = (Table::Vectors, then.id.as_bytes().to_vec());
+            let own = later.anew.range(from..).take_while(|(_, key)| key.starts_with(then.id.as_bytes()));
+            gone.extend(own.cloned());
+        }
+        for place in gone {
+            later.images.entry(place).or_insert(None);
+        }
+        Ok(())
     }
 
     /// Whose it is.

@@ -208,6 +208,16 @@ impl<'a> Tx<'a> {
         Ok(self.range::<Message>(prefix)?.into_iter().map(|(_, message)| message).collect())
     }
 
+    /// Deletes the vectors of a node that other embedders than some made.
+    pub fn keep_vectors_of(&mut self, id: NodeId, embedders: &[&[u8]]) -> Result<()> {
+        for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
+            if !embedders.contains(&keys::read_vector(&key)?.2) {
+                self.put_raw(Table::Vectors, &key, None)?;
+            }
+        }
+        Ok(())
+    }
+
     /// How many vectors a node has, of whatever embedders.
     pub fn count_vectors(&self, id: NodeId) -> Result<usize> {
         Ok(self.raw_range(Table::Vectors, id.as_bytes())?.len())

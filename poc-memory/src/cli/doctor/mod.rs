@@ -99,7 +99,7 @@ impl Local for Doctor {
         let told: Vec<String> = config.iter().flat_map(problems).map(|problem| problem.line()).collect();
         findings.extend(found);
         if let Some(config) = config {
-            findings.extend(embedder::check(&config));
+            findings.extend(embedder::check(&config, &session.paths.store()));
             findings.extend(models::check(&config, self.online));
             let (found, memory) = store::check(&session.paths, config, daemon);
             findings.extend(found);

@@ -170,6 +170,13 @@ fn a_key_of_several_parts_and_a_title_that_is_an_identifier_are_named_as_they_st
     assert_eq!(numbers(&index.from(notes[4].id)), Vec::<u64>::new());
     assert_eq!(numbers(&index.to(notes[0].id)), [4]);
     assert_eq!(numbers(&index.in_text("what does retry-policy say?")), [1]);
+    // Identifiers of a text that stand apart are no title together.
+    let notes = [
+        note(1, "JavaScript TypeScript", "Two languages."),
+        note(2, "", "JavaScript is older than TypeScript. It is."),
+        note(3, "", "From JavaScript TypeScript came."),
+    ];
+    assert_eq!(numbers(&filled(&notes).to(notes[0].id)), [3]);
 }
 
 #[test]

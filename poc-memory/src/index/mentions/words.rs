@@ -32,10 +32,14 @@ impl Folded {
         folded
     }
 
-    /// The words of a text and behind them its identifiers, each as one word.
+    /// The words of a text and behind them its identifiers, each as one word. An empty word stands in front
+    /// of each: they follow on nothing.
     pub(super) fn of(text: &str) -> Folded {
         let mut folded = Folded::words(text);
-        identifiers(text).for_each(|name| folded.add(name, true));
+        for name in identifiers(text) {
+            folded.add("", false);
+            folded.add(name, true);
+        }
         folded
     }
 
@@ -130,7 +134,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn told(words: &Folded) -> String {
-        let word = |(word, capital): (&str, bool)| if capital { format!("^{word}") } else { word.to_owned() };
+        let word = |(word, begins): (&str, bool)| match (word, begins) {
+            ("", _) => "|".to_owned(),
+            (word, true) => format!("^{word}"),
+            (word, false) => word.to_owned(),
+        };
         words.iter().map(word).collect::<Vec<_>>().join(" ")
     }
 
@@ -138,10 +146,10 @@ mod tests {
     fn words_are_whole_and_folded() {
         let check = |text: &str, expected: &str| assert_eq!(told(&Folded::of(text)), expected, "{text}");
         check("The Ångström — it's Bob’s, “O'Brien's'” no!", "^the ^angstrom it's ^bob's ^o'brien s no");
-        check("snake_case v1.2 São", "snake_case v1 2 ^sao ^snake_case ^v1.2");
+        check("snake_case v1.2 São", "snake_case v1 2 ^sao | ^snake_case | ^v1.2");
         check(
             "the Retry-Policy of src/main.rs",
-            "the ^retry ^policy of src main rs ^retry-policy ^src/main.rs",
+            "the ^retry ^policy of src main rs | ^retry-policy | ^src/main.rs",
         );
         check("'' ’", "");
         check("", "");

@@ -54,6 +54,11 @@ impl TextScores<'_> {
         self.names.iter().flat_map(|name| self.postings.holding(name))
     }
 
+    /// The names of the question, folded, that none of the notes that `sees` lets through holds as a whole.
+    pub fn unheld(&self, sees: &dyn Fn(NodeId) -> bool) -> impl Iterator<Item = &str> {
+        self.names.iter().filter(move |name| !self.postings.holding(name).any(sees)).map(String::as_str)
+    }
+
     /// How much of what the question asks about a note speaks of ([`crate::rank::coverage`]), 0–1.
     pub fn coverage(&self, id: NodeId) -> f64 {
         let postings = &self.postings;

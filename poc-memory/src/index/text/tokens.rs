@@ -8,6 +8,7 @@ use super::fold::fold;
 use super::stop;
 use crate::error::{Error, Result};
 use rust_stemmers::{Algorithm, Stemmer};
+use rustc_hash::FxHashSet;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Bytes of a term; a longer run of characters is no word anybody would look for.
@@ -66,12 +67,12 @@ impl Tokenizer {
     /// The terms of a query, without repeats. Words that only ask or refer (`what did she`) are
     /// left out, unless there is nothing else.
     pub(super) fn query(&self, text: &str) -> Vec<String> {
-        let (mut telling, mut all) = (Vec::new(), Vec::new());
+        let (mut telling, mut all, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
         self.each(text, &mut |term, stop| {
-            if !stop && !telling.contains(&term) {
-                telling.push(term.clone());
-            }
-            if !all.contains(&term) {
+            if seen.insert(term.clone()) {
+                if !stop {
+                    telling.push(term.clone());
+                }
                 all.push(term);
             }
         });
@@ -79,7 +80,8 @@ impl Tokenizer {
     }
 
     /// The whole names of a query, as they are indexed, without repeats: those of its runs that are
-    /// made of several parts and have a digit, `_`, `/`, `::` or a hump. `well-known` is none.
+    /// made of several parts and have a digit, `_`, `/`, `::` or a hump. `well-known` is none,
+    /// and neither is a quantity (`2nd`, `7:30pm`).
     pub(super) fn names(&self, text: &str) -> Vec<String> {
         let mut names = Vec::new();
         for run in runs(text).filter(|run| is_name(run) && identifier(run).is_some()) {
@@ -173,7 +175,22 @@ fn is_name(run: &str) -> bool {
         let after = run.chars().skip(1);
         after.into_iter().any(|after| before.next().is_some_and(char::is_lowercase) && after.is_uppercase())
     };
-    run.contains("::") || run.contains(|c: char| c.is_numeric() || matches!(c, '_' | '/')) || hump()
+    let told =
+        run.contains("::") || run.contains(|c: char| c.is_numeric() || matches!(c, '_' | '/')) || hump();
+    told && !is_quantity(run)
+}
+
+/// Whether a run is a number, a time or an amount, as `2nd`, `7:30pm`, `3.50` and `90s` are.
+fn is_quantity(run: &str) -> bool {
+    let number = run.trim_end_matches(char::is_lowercase);
+    let mut pieces = run.get(..number.len()).unwrap_or_default().split(['.', ':', '/']);
+    let numeric = |piece: Option<&str>| {
+        piece.is_none_or(|piece| !piece.is_empty() && piece.chars().all(char::is_numeric))
+    };
+    run.len() - number.len() <= 2
+        && numeric(pieces.next())
+        && numeric(pieces.next())
+        && pieces.next().is_none()
 }
 
 /// The parts of a name; `None` when the run is plain words.
@@ -269,6 +286,8 @@ mod tests {
         check("src/main.rs, std::fs::read, E0382, v1.2.3", "src/main.rs std::fs::read e0382 v1.2.3");
         check("on 2026-11-21 at 3f9ac2e", "2026-11-21 3f9ac2e");
         check("a well-known e.g. PDFs O'Brien 42 HTTPServer", "");
+        check("on the 2nd at 7:30pm, 3.50 for 90s, 24/7, 10km", "");
+        check("utf8 s3 1.2.3 4chan h264", "utf8 s3 1.2.3 4chan h264");
     }
 
     #[test]

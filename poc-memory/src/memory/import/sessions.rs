@@ -4,6 +4,7 @@
 //! creation, and the path among those of one time.
 
 use super::edges::tie;
+use super::source::PROVENANCE;
 use super::{Import, Place, note_wise};
 use crate::error::Result;
 use crate::graph::{Edge, EdgeKind, NodeId};
@@ -62,12 +63,12 @@ impl Import<'_> {
         };
         let outdated: Vec<(NodeId, NodeId)> =
             members.iter().flat_map(|&id| outdated(id).into_iter().map(move |other| (id, other))).collect();
-        let provenance = &self.cause.actor;
         for chunk in outdated.chunks(self.chunk_of_edges()) {
             self.memory.store.transact(self.cause(), |tx| {
                 for &(src, dst) in chunk {
                     let edge = tx.edge(src, EdgeKind::Structural, dst)?;
-                    if edge.is_some_and(|edge| edge.provenance == *provenance) {
+                    // Those an import made, from whichever file; others were made on purpose.
+                    if edge.is_some_and(|edge| edge.provenance.starts_with(PROVENANCE)) {
                         tx.delete_edge(src, EdgeKind::Structural, dst)?;
                     }
                 }

@@ -11,6 +11,9 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
+/// What the provenance of everything imported begins with; the name of the file follows.
+pub(super) const PROVENANCE: &str = "import:";
+
 /// What to import.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Source {
@@ -49,7 +52,7 @@ impl Source {
             }
             Source::Text(_) => "stdin".into(),
         };
-        format!("import:{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
+        format!("{PROVENANCE}{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
     /// How many notes there are, when that is known, and the notes.

@@ -206,6 +206,21 @@ fn turns_of_a_session_stand_beside_each_other() {
 }
 
 #[test]
+fn a_session_told_by_several_files_has_one_order() {
+    let memory = Scratch::new();
+    let folder = tempfile::tempdir().unwrap();
+    let turn = |key: &str| format!("{{\"key\":\"{key}\",\"body\":\"turn {key}\",\"session\":\"s\"}}\n");
+    for (file, keys) in [("one.jsonl", ["a", "c"].as_slice()), ("two.jsonl", &["a", "b", "c"])] {
+        put(folder.path(), file, &keys.iter().map(|key| turn(key)).collect::<String>());
+        assert_eq!(failures(&take(&memory, Source::Path(folder.path().join(file)))), "");
+    }
+    assert_eq!(
+        [beside(&memory, "a"), beside(&memory, "b"), beside(&memory, "c")].concat(),
+        ["b", "a", "c", "b"]
+    );
+}
+
+#[test]
 fn files_of_a_session_follow_each_other_by_their_time() {
     let memory = Scratch::new();
     let vault = memory.folder().join("vault");

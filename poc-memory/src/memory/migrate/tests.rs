@@ -100,6 +100,92 @@ fn what_was_written_with_another_embedder_is_not_put_back_without_vectors() {
     assert_eq!(nearest(&memory, "otter weir"), [ids[1]]);
 }
 
+#[test]
+fn an_undo_leaves_no_vectors_of_the_text_that_went() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let id = note(&memory, "a gull on the mast");
+    insert::insert(&memory, Draft::of(&memory, id), memory.cause("manual", "insert")).unwrap();
+    let edit = memory.store.view().seq;
+    drop(memory);
+    // Made anew, but not yet in use: as beside a daemon.
+    let memory = open(&folder, 128);
+    run(&memory).unwrap();
+    assert_eq!(crate::memory::undo::undo(&memory, edit).unwrap().refused, None);
+    assert!(memory.store.vectors(id, "hash-128-1").unwrap().is_empty());
+    drop(memory);
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "gull mast")), ("hash-128-1", vec![id]));
+    let vector = memory.embedder.embed_one("a gull on the mast").unwrap();
+    assert!(memory.vectors.search(&vector, 1, &|_| true).unwrap()[0].cosine > 0.95);
+}
+
+#[test]
+fn what_cannot_be_completed_at_once_is_told_and_made_later() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(&folder, 64));
+    let memory = open(&folder, 128);
+    run(&memory).unwrap();
+    let many = AT_ONCE + 1;
+    let ids: Vec<NodeId> =
+        (0..many).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
+    drop(memory);
+    let memory = open(&folder, 128);
+    assert!(memory.store.vectors(ids[0], "hash-128-1").unwrap().is_empty());
+    let degraded = || crate::memory::freshness::of(&memory, &memory.store.view()).degraded.join("");
+    insta::assert_snapshot!(degraded(), @"vectors: notes have none of `hash-128-1` yet (they are 257); `poc-memory embed migrate` makes them");
+    let done = run(&memory).unwrap();
+    assert_eq!((done.from, done.to, done.notes), ("hash-128-1".into(), "hash-128-1".into(), many as u64));
+    assert_eq!((degraded(), nearest(&memory, "tree7 lake7")), (String::new(), vec![ids[7]]));
+    drop(memory);
+    assert_eq!(run(&open(&folder, 128)), None);
+}
+
+#[test]
+fn an_embedder_that_cannot_be_used_stops_no_store_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let id = note(&memory, "a gull on the mast");
+    drop(memory);
+    let lost = |folder: &tempfile::TempDir| {
+        let mut config = Config::defaults().unwrap();
+        (config.embedder.kind, config.embedder.model) = ("candle".into(), "/nowhere/at/all".into());
+        let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
+        Memory::open(Paths::in_folder(folder.path()), config, clock, Arc::new(SeededChance::new(7)))
+    };
+    let memory = lost(&folder).unwrap();
+    assert_eq!((memory.embedder.name(), nearest(&memory, "gull mast")), ("hash-64-1", vec![id]));
+    let degraded = crate::memory::freshness::of(&memory, &memory.store.view()).degraded.join("");
+    assert!(degraded.starts_with("embedder: ") && degraded.contains("/nowhere/at/all"), "{degraded}");
+    assert!(lost(&tempfile::tempdir().unwrap()).is_err());
+}
+
+#[test]
+fn without_the_file_the_embedder_with_most_vectors_is_the_stores() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let ids: Vec<NodeId> = (0..40).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
+    drop(memory);
+    let memory = open(&folder, 128);
+    let left = Cell::new(1);
+    let go_on = || match left.replace(left.get() - 1) {
+        0 => Err(Error::unavailable("stopped")),
+        _ => Ok(()),
+    };
+    assert!(migrate(&memory, "manual", &Watch { progress: &|_, _| {}, go_on: &go_on }).is_err());
+    let file = memory.paths.store().join("embedder.json");
+    drop(memory);
+    std::fs::remove_file(&file).unwrap();
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "tree39 lake39")), ("hash-64-1", vec![ids[39]]));
+    run(&memory).unwrap();
+    drop(memory);
+    std::fs::remove_file(&file).unwrap();
+    // Both have made all: the settings decide.
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "tree39 lake39")), ("hash-128-1", vec![ids[39]]));
+}
+
 /// The changed text of a note.
 struct Draft;
 impl Draft {

@@ -37,6 +37,8 @@ impl<'a> Rare<'a> {
         let most = notes.isqrt().max(RARE_NOTES);
         let rare = |node: &Node| {
             let terms = text.query_tokens(&format!("{}\n{}", node.title, node.body)).into_iter();
+            // A number or a date that two notes have in common says nothing of what they are about.
+            let terms = terms.filter(|term| term.chars().any(char::is_alphabetic));
             // A note read from the view may have left the index since.
             let counted = terms.map(|term| (text.frequency(&term).max(1), term));
             let rare = counted.filter(|(count, _)| *count <= most);
