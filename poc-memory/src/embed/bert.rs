@@ -98,6 +98,11 @@ impl Bert {
         let weights = bytes(&folder.join("model.safetensors"))?;
         let mut hash = blake3::Hasher::new();
         hash.update(&weights).update(&settings).update(&[pooling as u8]);
+        // Other tokens are other vectors.
+        for name in ["tokenizer.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json"] {
+            let text = std::fs::read(folder.join(name)).unwrap_or_default();
+            hash.update(&(text.len() as u64).to_le_bytes()).update(&text);
+        }
         let revision = hash.finalize().to_hex().as_str().chars().take(8).collect();
         let (network, head) = guarded(|| {
             let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)?;

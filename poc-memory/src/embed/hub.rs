@@ -119,6 +119,11 @@ pub(super) fn located(
     field: &str,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<PathBuf> {
+    if model.is_empty() {
+        return Err(Error::config("no model is named")
+            .hint("give its folder as an absolute path or with `~/` in front, or its name on the hub as ORG/NAME")
+            .field(field));
+    }
     if Path::new(model).is_absolute() || model.starts_with("~/") {
         return paths::named(model, variable("HOME").as_deref())
             .map_err(|problem| Error::config(problem).field(field));

@@ -43,7 +43,7 @@ impl<C: Default + Clone> Kept<C> {
     /// A copy in memory alone, as it is now, which goes its own way.
     pub(super) fn fork(&self) -> Kept<C> {
         self.gate.pass();
-        let state = self.state.read_recursive();
+        let state = self.state.read();
         let fork = Kept::new(None, self.fingerprint, state.content.clone(), state.applied);
         fork.release();
         fork
@@ -54,10 +54,10 @@ impl<C: Default + Clone> Kept<C> {
         Kept { file, fingerprint, state, gate: Gate::default(), saved: AtomicU64::new(0) }
     }
 
-    /// The content, once readers may see it. Who has it may ask for it again.
+    /// The content, once readers may see it. Who has it must not ask for it again: a writer may wait between.
     pub(super) fn read(&self) -> Reading<'_, C> {
         self.gate.pass();
-        RwLockReadGuard::map(self.state.read_recursive(), |state| &state.content)
+        RwLockReadGuard::map(self.state.read(), |state| &state.content)
     }
 
     /// Takes the saved file, when it is whole, of this fingerprint, and can be decoded.
@@ -75,7 +75,7 @@ impl<C: Default + Clone> Kept<C> {
 
     /// The last record of the log that has been taken in.
     pub(super) fn applied(&self) -> u64 {
-        self.state.read_recursive().applied
+        self.state.read().applied
     }
 
     /// Empties it and removes the file.
@@ -98,7 +98,7 @@ impl<C: Default + Clone> Kept<C> {
     pub(super) fn checkpoint(&self, encode: impl FnOnce(&C) -> Result<Vec<u8>>) -> Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let (bytes, applied, changes) = {
-            let state = self.state.read_recursive();
+            let state = self.state.read();
             if state.changes == self.saved.load(Ordering::Acquire) {
                 return Ok(());
             }

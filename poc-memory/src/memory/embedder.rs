@@ -48,25 +48,11 @@ pub(super) fn choose(directory: &Path, settings: &config::Embedder) -> Result<Ch
     let (ours, record) = (embed::open(settings), read(directory)?);
     let (ours, of) = match (ours, record.clone()) {
         (Err(trouble), Some(of)) => return Ok(without(of, settings, &trouble)),
-        (ours, None) => {
-            return Ok(Chosen {
-                embedder: ours?,
-                settings: settings.clone(),
-                wanted: None,
-                record,
-                trouble: None,
-            });
+        (Ok(ours), Some(of)) if of.name != ours.name() => (ours, of),
+        (ours, _) => {
+            let (embedder, settings) = (ours?, settings.clone());
+            return Ok(Chosen { embedder, settings, wanted: None, record, trouble: None });
         }
-        (Ok(ours), Some(of)) if of.name == ours.name() => {
-            return Ok(Chosen {
-                embedder: ours,
-                settings: settings.clone(),
-                wanted: None,
-                record,
-                trouble: None,
-            });
-        }
-        (Ok(ours), Some(of)) => (ours, of),
     };
     tracing::warn!(
         "the vectors of this store were made by `{}`, the settings name `{}`: `poc-memory embed migrate` makes them anew",

@@ -160,11 +160,13 @@ pub(super) fn lines(found: &[Found]) -> String {
         .collect();
     let table = super::text::table(&rows);
     let mut text = String::new();
+    // One may have no passage that is near.
+    let is_explained = found.iter().any(|hit| hit.nearest.is_some());
     for (line, hit) in table.lines().zip(found) {
         text.push_str(line);
         text.push('\n');
-        if let Some(nearest) = &hit.nearest {
-            text.push_str(&explained(hit, nearest, digits));
+        if is_explained {
+            text.push_str(&explained(hit, digits));
         }
     }
     text
@@ -173,9 +175,11 @@ pub(super) fn lines(found: &[Found]) -> String {
 /// Characters of a passage that are shown to a person.
 const SHOWN: usize = 160;
 
-fn explained(hit: &Found, nearest: &Nearest, digits: usize) -> String {
+fn explained(hit: &Found, digits: usize) -> String {
     let shares: Vec<String> =
         hit.shares.iter().map(|(signal, share)| format!("{signal} {share:+.digits$}")).collect();
+    let shares = format!("         {}\n", shares.join("  "));
+    let Some(nearest) = &hit.nearest else { return shares };
     let place = match nearest.part {
         0 => "title".to_owned(),
         part => format!("passage {part}"),
@@ -185,5 +189,5 @@ fn explained(hit: &Found, nearest: &Nearest, digits: usize) -> String {
         shown.truncate(end);
         shown.push('…');
     }
-    format!("         {}\n         {place}, cosine {:.3}: {shown}\n", shares.join("  "), nearest.cosine)
+    format!("{shares}         {place}, cosine {:.3}: {shown}\n", nearest.cosine)
 }

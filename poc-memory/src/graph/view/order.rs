@@ -2,6 +2,7 @@
 
 use super::{Ix, View};
 use crate::graph::EdgeKind;
+use std::collections::BTreeSet;
 
 impl View {
     /// The live nodes next to a node in a row of notes, by index: those that a `structural` edge leads to
@@ -16,6 +17,16 @@ impl View {
             let target = run.first()?.target();
             (both == [true; 2] && target != ix && self.is_live(target)).then_some(target)
         })
+    }
+
+    /// The rows a node stands in, by the least index of those that can be reached along them: the same for
+    /// all notes of a session, its own for a node that stands beside none.
+    pub fn session(&self, ix: Ix) -> Ix {
+        let (mut seen, mut next) = (BTreeSet::from([ix]), vec![ix]);
+        while let Some(at) = next.pop() {
+            next.extend(self.beside(at).filter(|other| seen.insert(*other)));
+        }
+        seen.first().copied().unwrap_or(ix)
     }
 }
 
@@ -32,6 +43,7 @@ mod tests {
         view.apply(2, &[order(0, 1), order(1, 0), order(1, 2), order(2, 1), order(0, 3), order(5, 0)]);
         let beside = |view: &crate::graph::View, ix| view.beside(ix).collect::<Vec<_>>();
         assert_eq!([beside(&view, 0), beside(&view, 1), beside(&view, 3)], [vec![1], vec![0, 2], vec![]]);
+        assert_eq!([2, 1, 0, 3].map(|ix| view.session(ix)), [0, 0, 0, 3]);
         view.apply(3, &[Delta::Node(Arc::new(Node { state: State::Superseded, ..node(0) }))]);
         assert_eq!(beside(&view, 1), [2]);
     }

@@ -9,7 +9,8 @@ use crate::rank::coverage::coverage;
 use crate::rank::standard::Sums;
 use rustc_hash::FxHashSet;
 
-/// BM25 of every live note for a question, while the index stays as it is: do not hold it for long.
+/// BM25 of every live note for a question, while the index stays as it is: do not hold it for long, and
+/// ask the index nothing else meanwhile.
 pub struct TextScores<'a> {
     postings: Reading<'a, Postings>,
     scores: Scores,

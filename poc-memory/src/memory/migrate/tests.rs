@@ -31,6 +31,16 @@ fn run(memory: &Memory) -> Option<Migrated> {
     migrate(memory, "manual", &Watch { progress: &|_, _| {}, go_on: &|| Ok(()) }).unwrap()
 }
 
+/// A migration that is stopped after so many transactions.
+fn stopped_after(memory: &Memory, transactions: usize) {
+    let left = Cell::new(transactions);
+    let go_on = || match left.replace(left.get().wrapping_sub(1)) {
+        0 => Err(Error::unavailable("stopped")),
+        _ => Ok(()),
+    };
+    assert!(migrate(memory, "manual", &Watch { progress: &|_, _| {}, go_on: &go_on }).is_err());
+}
+
 #[test]
 fn the_old_vectors_serve_until_all_are_made_anew() {
     let folder = tempfile::tempdir().unwrap();
@@ -43,12 +53,7 @@ fn the_old_vectors_serve_until_all_are_made_anew() {
     let memory = open(&folder, 128);
     assert_eq!((memory.embedder.name(), nearest(&memory, "tree7 lake7")), ("hash-64-1", vec![ids[7]]));
     // Stopped in between.
-    let left = Cell::new(2);
-    let go_on = || match left.replace(left.get() - 1) {
-        0 => Err(Error::unavailable("stopped")),
-        _ => Ok(()),
-    };
-    assert!(migrate(&memory, "manual", &Watch { progress: &|_, _| {}, go_on: &go_on }).is_err());
+    stopped_after(&memory, 2);
     drop(memory);
 
     let memory = open(&folder, 128);
@@ -167,12 +172,7 @@ fn without_the_file_the_embedder_with_most_vectors_is_the_stores() {
     let ids: Vec<NodeId> = (0..40).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
     drop(memory);
     let memory = open(&folder, 128);
-    let left = Cell::new(1);
-    let go_on = || match left.replace(left.get() - 1) {
-        0 => Err(Error::unavailable("stopped")),
-        _ => Ok(()),
-    };
-    assert!(migrate(&memory, "manual", &Watch { progress: &|_, _| {}, go_on: &go_on }).is_err());
+    stopped_after(&memory, 1);
     let file = memory.paths.store().join("embedder.json");
     drop(memory);
     std::fs::remove_file(&file).unwrap();

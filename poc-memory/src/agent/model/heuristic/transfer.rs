@@ -20,6 +20,8 @@ const QUOTED: usize = 300;
 /// Episodes that say something about the same particular thing.
 pub(super) struct Group<'a> {
     pub(super) episodes: Vec<&'a Handle>,
+    /// How many sessions they are of: what is said and what is answered to it are of one.
+    sessions: usize,
     /// Words all of them have, those that tell most first.
     pub(super) words: Vec<String>,
     /// The terms of the words, to find the sentences by.
@@ -98,7 +100,9 @@ fn candidates<'a>(
         let alike = |one: &&&Handle| members.iter().any(|other| is_alike(cosines, nodes, one, other));
         let members: Vec<&Handle> = members.iter().filter(alike).copied().collect();
         let first = members.first()?;
-        if members.len() < settings.transfer_episodes {
+        let view = &nodes.selection.view;
+        let sessions = members.iter().map(|handle| view.session(handle.ix)).collect::<BTreeSet<_>>().len();
+        if sessions < settings.transfer_episodes {
             return None;
         }
         let mut shared: Vec<(&str, f64)> = having
@@ -119,7 +123,7 @@ fn candidates<'a>(
         let weight = shared.iter().map(|(_, idf)| idf).sum::<f64>();
         let terms = shared.iter().map(|(term, _)| (*term).to_owned()).collect();
         // A name and its parts are one word.
-        (words.len() >= 2).then_some(Group { episodes: members, words, terms, weight })
+        (words.len() >= 2).then_some(Group { episodes: members, sessions, words, terms, weight })
     };
     sets.into_iter().filter_map(group).collect()
 }
@@ -148,13 +152,13 @@ fn is_told(settings: &config::Heuristic, view: &View, group: &Group<'_>) -> bool
 impl Group<'_> {
     pub(super) fn title(&self) -> String {
         let words: Vec<&str> = self.words.iter().take(WORDS_NAMED).map(String::as_str).collect();
-        format!("{}: what {} sessions say", words.join(", "), self.episodes.len())
+        format!("{}: what {} sessions say", words.join(", "), self.sessions)
     }
 
     pub(super) fn reason(&self) -> String {
         let words: Vec<String> =
             self.words.iter().take(WORDS_NAMED).map(|word| format!("`{word}`")).collect();
-        format!("{} sessions are alike and mention {}", self.episodes.len(), words.join(", "))
+        format!("{} sessions are alike and mention {}", self.sessions, words.join(", "))
     }
 
     /// The sentences of each episode that the words stand in, quoted: nothing here is made up. It has
