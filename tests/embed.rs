@@ -39,10 +39,10 @@ fn hub(model: &'static str) -> (String, Arc<AtomicUsize>) {
     (address, asked)
 }
 
-/// Runs a command whose embedder the settings name, with variables.
+/// Runs a command with variables.
 fn run(world: &World, arguments: &[&str], variables: &[(&str, &str)]) -> Ran {
     let mut command = world.command("poc-memory");
-    command.env_remove("POC_MEMORY__EMBEDDER__KIND").args(arguments).envs(variables.iter().copied());
+    command.args(arguments).envs(variables.iter().copied());
     let output = command.output().unwrap();
     Ran {
         status: output.status.code().unwrap(),
@@ -59,7 +59,7 @@ const NOTES: &str = r#"{"title": "Lighthouse", "body": "the keeper of the lighth
 #[test]
 fn a_model_is_fetched_when_asked_for_and_found_by_its_name() {
     let (address, asked) = hub("tiny/bert");
-    let world = World::new();
+    let world = World::by_settings();
     world.write("notes.jsonl", NOTES);
     world.write("config.toml", "[embedder]\nkind = \"candle\"\nmodel = \"tiny/bert\"\n");
     let cache = world.home().join("cache").display().to_string();
@@ -143,4 +143,74 @@ fn a_cross_encoder_puts_the_best_in_order_and_decides_what_is_known() {
     );
     // What needs no judge goes on.
     assert_eq!(world.run(&["search", "soup"]).status, 0);
+}
+
+/// Settings that name a table for the embedder `static`.
+fn with_table(world: &World, table: &str) {
+    let table = world.home().join(table);
+    world.write("config.toml", &format!("[embedder]\nkind = \"static\"\nmodel = \"{}\"\n", table.display()));
+}
+
+#[test]
+fn a_table_of_ones_own_is_made_and_a_memory_goes_over_to_it() {
+    let world = World::by_settings();
+    let model = world.home().join("tiny");
+    tiny_bert::save(&model, 7, false);
+    let model = model.display().to_string();
+    world.write("notes.jsonl", NOTES);
+    let begun = world.run(&["import", "notes.jsonl"]);
+    assert_eq!((begun.status, begun.stderr.as_str()), (0, ""));
+
+    let table = world.home().join("own.table").display().to_string();
+    let made = world.run(&["embed", "distill", "--from", &model, "--dims", "6", "--to", &table]);
+    assert_eq!((made.status, made.stderr.as_str()), (0, ""));
+    assert!(made.stdout.contains("own.table: 15 tokens, 6 numbers each"), "{}", made.stdout);
+    let first = std::fs::read(&table).unwrap();
+    let again = world.run(&["embed", "distill", "--from", &model, "--dims", "6", "--to", &table]);
+    assert_eq!(
+        (again.status, std::fs::read(&table).unwrap()),
+        (0, first),
+        "the same command, the same table"
+    );
+    let many = world.run(&["embed", "distill", "--from", &model, "--dims", "9", "--to", &table]);
+    assert_eq!(many.status, 2);
+    assert!(many.stderr.starts_with("error: `dims`: a table cannot have 9 dimensions"), "{}", many.stderr);
+
+    // The old vectors serve until all are made anew.
+    with_table(&world, "own.table");
+    let asked = ["retrieve", "the keeper of the lighthouse"];
+    let meanwhile = world.run(&asked);
+    assert_eq!(meanwhile.status, 0);
+    assert!(meanwhile.stderr.contains("`poc-memory embed migrate` makes them anew"), "{}", meanwhile.stderr);
+    let over = world.json(&["embed", "migrate"]);
+    assert!(over["from"].as_str().unwrap().starts_with("static-256-"), "{over}");
+    assert!(over["to"].as_str().unwrap().starts_with("static-6-"), "{over}");
+    assert_eq!((over["notes"].as_u64(), over["restart"].as_bool()), (Some(3), Some(false)));
+    let after = world.run(&asked);
+    assert_eq!((after.status, after.stderr.as_str()), (0, ""));
+    let nothing = world.run(&["embed", "migrate"]);
+    assert!(nothing.stdout.ends_with("which the settings name: nothing to do\n"), "{nothing:?}");
+}
+
+#[test]
+fn a_daemon_keeps_the_old_vectors_until_it_is_started_anew() {
+    let mut world = World::by_settings();
+    tiny_bert::save(&world.home().join("tiny"), 7, false);
+    let model = world.home().join("tiny").display().to_string();
+    let table = world.home().join("own.table").display().to_string();
+    let made = world.run(&["embed", "distill", "--from", &model, "--dims", "6", "--to", &table]);
+    assert_eq!(made.status, 0, "{made:?}");
+    world.write("notes.jsonl", NOTES);
+    assert_eq!(world.run(&["import", "notes.jsonl"]).status, 0);
+    with_table(&world, "own.table");
+    world.start_daemon();
+    let embedder = |world: &World| world.json(&["stats"])["cosines"]["embedder"].clone();
+    let over = world.json(&["embed", "migrate"]);
+    assert_eq!((over["notes"].as_u64(), over["restart"].as_bool()), (Some(3), Some(true)), "{over}");
+    assert_eq!(embedder(&world), over["from"], "what it has in memory serves until it is started anew");
+    assert_eq!(world.json(&["retrieve", "soup"])["results"].as_array().unwrap().len(), 3);
+    world.stop_daemon();
+    world.start_daemon();
+    assert_eq!(embedder(&world), over["to"]);
+    assert_eq!(world.json(&["retrieve", "soup"])["results"].as_array().unwrap().len(), 3);
 }

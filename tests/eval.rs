@@ -70,3 +70,74 @@ fn what_is_wrong_with_a_set_is_told_with_file_and_line() {
     assert!(ran.stderr.starts_with("error: old.json:1:"), "{}", ran.stderr);
     assert_eq!(world.run(&["--tenant", "user=ann", "eval", "own"]).status, 2);
 }
+
+#[test]
+fn thresholds_are_proposed_by_folders_of_which_each_counts_as_much() {
+    let world = World::new();
+    const THINGS: [&str; 5] = ["harbour", "lentil soup", "lighthouse", "broken lamp", "piano"];
+    const WHERE: [&str; 5] = ["Lisbon", "Oslo", "Turin", "Ghent", "Porto"];
+    for (folder, whose, things) in [("north", "Ann's", 4), ("south", "Bob's", 5)] {
+        let (mut docs, mut asked, mut judged) = (String::new(), String::new(), String::new());
+        for (number, thing) in THINGS[..things].iter().enumerate() {
+            for (place, city) in WHERE.iter().enumerate() {
+                let id = format!("{number}{place}");
+                let doc = serde_json::json!({"id": format!("d{id}"), "text": format!("{whose} {thing} of {city} is old.")});
+                let question = serde_json::json!({"id": format!("q{id}"), "text": format!("{whose} {thing} in {city}?")});
+                docs += &format!("{doc}\n");
+                asked += &format!("{question}\n");
+                judged += &format!("q{id}\td{id}\t1\n");
+            }
+        }
+        asked += "{\"id\": \"nobody\", \"text\": \"Who sells bicycles?\"}\n";
+        for (file, text) in [("docs.jsonl", docs), ("queries.jsonl", asked), ("qrels.tsv", judged)] {
+            world.write(&format!("{folder}/{file}"), &text);
+        }
+    }
+    let both = ["calibrate", "--from", "north", "--from", "south"];
+    let proposed = world.json(&both);
+    assert_eq!(proposed["section"], "query.gates.hash");
+    assert!(proposed["weak"].as_f64().unwrap() <= proposed["strong"].as_f64().unwrap());
+    let asked = proposed["asked"].as_array().unwrap();
+    assert_eq!(asked.iter().map(|of| of["set"].as_str().unwrap()).collect::<Vec<_>>(), ["north", "south"]);
+    for (of, questions) in asked.iter().zip([20, 25]) {
+        let counts = ["known", "unknown", "elsewhere"].map(|kind| of[kind]["questions"].as_u64().unwrap());
+        assert_eq!(counts, [questions, questions + 1, questions + 1], "{of}");
+        assert_eq!(of["known"]["right"].as_f64(), Some(1.0), "{of}");
+    }
+    for kind in ["known", "unknown", "elsewhere"] {
+        let strong = |of: &Value| of[kind]["strong"].as_f64().unwrap();
+        let mean = (strong(&asked[0]) + strong(&asked[1])) / 2.0;
+        assert!((strong(&proposed["mean"]) - mean).abs() < 1e-9, "{proposed:#}");
+    }
+    let known = &proposed["mean"]["known"];
+    assert!(known["strong"].as_f64().unwrap() >= 0.9, "{proposed:#}");
+    assert!(known["strong"].as_f64().unwrap() + known["weak"].as_f64().unwrap() >= 0.975);
+    assert_eq!(world.json(&["stats"])["nodes"], 0, "the user's own memory was touched");
+
+    let told = world.run(&["query", "--calibrate", "--from", "north", "--from", "south"]);
+    assert_eq!((told.status, told.stderr.as_str()), (0, ""));
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert_eq!(lines[0], "[query.gates.hash]");
+    assert!(lines[1].starts_with("strong = ") && lines[2].starts_with("weak = "), "{}", told.stdout);
+    assert!(lines[5].starts_with("north  20: ") && lines[7].starts_with("mean   "), "{}", told.stdout);
+
+    let twice = world.run(&["calibrate", "--from", "north", "--from", "south/../north"]);
+    assert_eq!(twice.status, 2);
+    assert!(
+        twice.stderr.starts_with("error: `from`: the folder of `north` is given twice\n"),
+        "{}",
+        twice.stderr
+    );
+    let alone = world.run(&["calibrate", "--from", "north"]);
+    assert!(
+        alone.stdout.ends_with("a second `--from` shows how much of that would be STRONG\n"),
+        "{}",
+        alone.stdout
+    );
+    let few = world.run(&["calibrate"]);
+    assert_eq!(few.status, 2);
+    assert_eq!(
+        few.stderr,
+        "error: 0 questions are too few to set thresholds by\nhint: at least 20 are needed; `--from DIR` takes those of a folder\n"
+    );
+}

@@ -1,5 +1,6 @@
 //! `retrieve` in process beside its own parts (embedding the question, the nearest vectors, the best by
-//! words) and beside SQLite with FTS5 and sqlite-vec on the same notes, vectors and questions.
+//! words, mentions of the best and in the question) and beside SQLite with FTS5 and sqlite-vec on the same
+//! notes, vectors and questions.
 //!
 //! `cargo bench -p poc-bench --bench retrieve [-- NOTES …]`
 
@@ -9,7 +10,7 @@ use poc_bench::measure::{Line, Report, asked, by_turns, once, percentile};
 use poc_bench::memory;
 use poc_bench::notes::{self, Text, Writer};
 use poc_bench::sqlite_vec::{self, Answer};
-use poc_memory::graph::Sight;
+use poc_memory::graph::{NodeId, Sight};
 use poc_memory::memory::Memory;
 use std::hint::black_box;
 
@@ -40,7 +41,27 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
     let (retriever, sight) = (memory.retriever(&view), Sight::of_person(memory.now()));
     let vectors: Vec<Vec<f32>> =
         questions.iter().map(|text| memory.embedder.embed_one(text).unwrap()).collect();
-    let [ours, embedding, nearest, matching] = by_turns(
+    let best: Vec<Vec<NodeId>> = questions
+        .iter()
+        .map(|text| {
+            retriever
+                .find(text, memory.config.retrieve.scores.mention_from, sight)
+                .unwrap()
+                .hits
+                .iter()
+                .map(|hit| hit.id)
+                .collect()
+        })
+        .collect();
+    let embed = |text: &str| black_box(memory.embedder.embed_one(text).unwrap());
+    let search = |vector: &[f32]| black_box(memory.vectors.search(vector, DEPTH, &|_| true).unwrap());
+    let matching = |text: &str| black_box(memory.text.search_all(text, DEPTH));
+    let mentions = |text: &str, best: &[NodeId]| {
+        black_box(memory.mentions.in_text(text));
+        best.iter().for_each(|&id| _ = black_box((memory.mentions.from(id), memory.mentions.to(id))));
+    };
+    let asked = || questions.iter().zip(&vectors).zip(&best);
+    let [ours, parts, embedding, nearest, matched, mentioned] = by_turns(
         SECONDS,
         [
             &mut || {
@@ -48,27 +69,29 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
                     black_box(retriever.find(text, WANTED, sight).unwrap());
                 }
             },
+            // One after another, as a question needs them: what one reads is what the next finds cold.
             &mut || {
-                for text in questions {
-                    black_box(memory.embedder.embed_one(text).unwrap());
+                for ((text, vector), best) in asked() {
+                    embed(text);
+                    search(vector);
+                    matching(text);
+                    mentions(text, best);
                 }
             },
-            &mut || {
-                for vector in &vectors {
-                    black_box(memory.vectors.search(vector, DEPTH, &|_| true).unwrap());
-                }
-            },
-            &mut || {
-                for text in questions {
-                    black_box(memory.text.search_all(text, DEPTH));
-                }
-            },
+            &mut || questions.iter().for_each(|text| _ = embed(text)),
+            &mut || vectors.iter().for_each(|vector| _ = search(vector)),
+            &mut || questions.iter().for_each(|text| _ = matching(text)),
+            &mut || asked().for_each(|((text, _), best)| mentions(text, best)),
         ],
     )
     .map(|seconds| seconds / questions.len() as f64);
-    for (part, seconds) in
-        [("embedding", embedding), ("nearest vectors", nearest), ("best by words", matching)]
-    {
+    for (part, seconds) in [
+        ("embedding", embedding),
+        ("nearest vectors", nearest),
+        ("best by words", matched),
+        ("mentions", mentioned),
+        ("the four one after another", parts),
+    ] {
         report.add(Line::time(part, notes.len(), seconds));
     }
     let one_by_one = || questions.iter().map(|text| once(|| retriever.find(text, WANTED, sight).unwrap()).0);
@@ -77,7 +100,9 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
         report.add(Line::time(name, notes.len(), percentile(times.clone(), share)));
     }
     let line = Line::time("retrieve", notes.len(), ours);
-    report.add(line.clone().beside("its parts", Some(embedding + nearest + matching)).at_most(1.3));
+    let alone = embedding + nearest + matched + mentioned;
+    report.add(line.clone().beside("its parts, each by itself", Some(alone)));
+    report.add(line.clone().beside("its parts, one after another", Some(parts)).at_most(1.3));
     let theirs = sqlite_vec::ask(memory, notes, questions, &vectors);
     if let Some(Answer { holding, nearest, .. }) = &theirs {
         agree(memory, questions, &vectors, holding, nearest);

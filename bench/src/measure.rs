@@ -103,7 +103,7 @@ impl Line {
     /// Takes at most so many times as long as the peer.
     pub fn at_most(self, times: f64) -> Line {
         let holds = self.theirs.map(|theirs| self.ours <= times * theirs);
-        Line { bar: format!("≤ {times} ×"), holds, ..self }
+        Line { bar: format!("≤ {} ×", (times * 100.0).round() / 100.0), holds, ..self }
     }
 
     /// The peer takes at least so many times as long.

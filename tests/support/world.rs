@@ -14,6 +14,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct World {
     home: TempDir,
     daemon: Option<Child>,
+    // Where the settings do not say which.
+    embedder: Option<&'static str>,
 }
 
 /// How a command ended.
@@ -26,7 +28,17 @@ pub(crate) struct Ran {
 
 impl World {
     pub(crate) fn new() -> World {
-        World { home: tempfile::tempdir().unwrap(), daemon: None }
+        // Of which one can tell beforehand what it takes for alike.
+        World::with_embedder(Some("hash"))
+    }
+
+    /// With the embedder that the settings name.
+    pub(crate) fn by_settings() -> World {
+        World::with_embedder(None)
+    }
+
+    fn with_embedder(embedder: Option<&'static str>) -> World {
+        World { home: tempfile::tempdir().unwrap(), daemon: None, embedder }
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -163,8 +175,7 @@ impl World {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("POC_MEMORY_HOME", self.home())
             .env("TZ", "UTC")
-            // Of which one can tell beforehand what it takes for alike.
-            .env("POC_MEMORY__EMBEDDER__KIND", "hash")
+            .envs(self.embedder.map(|kind| ("POC_MEMORY__EMBEDDER__KIND", kind)))
             .current_dir(self.home());
         command
     }

@@ -4,9 +4,9 @@
 use super::hub::{Cache, HubName, is_commit};
 use crate::config;
 use crate::error::{Error, Result};
+use crate::server::{self, Unfit};
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{AUTHORIZATION, HeaderMap, LOCATION};
-use reqwest::redirect::Policy;
 use reqwest::{StatusCode, Url};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -84,22 +84,15 @@ impl Hub {
             Some(endpoint) => ("HF_ENDPOINT", endpoint),
             None => ("hub.url", &config.url),
         };
-        let address = Url::parse(text).ok();
-        let address = address.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-        let address = address.filter(|url| url.username().is_empty() && url.password().is_none());
-        let address = address.ok_or_else(|| {
-            Error::config(format!("`{text}` is not an address"))
-                .hint("give one such as `https://huggingface.co`")
-                .field(field)
+        let address = server::address(text).map_err(|unfit| {
+            let problem = match unfit {
+                Unfit::NoAddress => format!("`{text}` is not an address"),
+                Unfit::Secret => "the address of the hub holds a user or a password".to_owned(),
+            };
+            Error::config(problem).hint("give one such as `https://huggingface.co`").field(field)
         })?;
-        let client = Client::builder()
-            .user_agent(concat!("poc-memory/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
-            .timeout(SILENCE)
-            // They are followed here, to hosts that were named.
-            .redirect(Policy::none());
-        let client = if is_here(&address) { client.no_proxy() } else { client };
-        let client = client.build();
+        // Where it sends on to is followed here, to hosts that were named.
+        let client = server::client(&address).connect_timeout(CONNECT).timeout(SILENCE).build();
         let client =
             client.map_err(|error| Error::internal(format!("no HTTP client can be made: {error}")))?;
         Ok(Hub { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
@@ -283,11 +276,6 @@ fn told_sum(headers: &HeaderMap) -> Option<String> {
     };
     let is_sum = |sum: &String| sum.len() == 64 && sum.chars().all(|c| c.is_ascii_hexdigit());
     of("x-linked-etag").or_else(|| of("etag")).filter(is_sum)
-}
-
-fn is_here(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn make_parent(path: &Path) -> Result<()> {

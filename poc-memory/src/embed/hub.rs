@@ -119,20 +119,19 @@ pub(super) fn located(
     field: &str,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<PathBuf> {
-    if model.is_empty() {
-        return Err(Error::config("no model is named")
+    let wrong = |problem: String| {
+        Error::config(problem)
             .hint("give its folder as an absolute path or with `~/` in front, or its name on the hub as ORG/NAME")
-            .field(field));
+            .field(field)
+    };
+    if model.is_empty() {
+        return Err(wrong("no model is named".into()));
     }
     if Path::new(model).is_absolute() || model.starts_with("~/") {
         return paths::named(model, variable("HOME").as_deref())
             .map_err(|problem| Error::config(problem).field(field));
     }
-    let Ok(name) = model.parse::<HubName>() else {
-        return Err(Error::config(format!("`{model}` names no model"))
-            .hint("give its folder as an absolute path or with `~/` in front, or its name on the hub as ORG/NAME")
-            .field(field));
-    };
+    let name: HubName = model.parse().map_err(|_: Error| wrong(format!("`{model}` names no model")))?;
     let cache = Cache::of(variable).map_err(|error| error.field(field))?;
     cache.find(&name).ok_or_else(|| {
         Error::config(format!("the model `{name}` is not in `{}`", cache.root.display()))

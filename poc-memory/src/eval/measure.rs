@@ -53,7 +53,7 @@ pub fn run(set: &Set, config: Config, progress: &dyn Fn(Step, u64, u64)) -> Resu
         memory.embedder.name(),
         groups.iter().map(|group| group.documents.len() as u64).sum(),
         asked,
-        Latency::of(took),
+        Latency::of(&took),
         Ingest { seconds, documents_per_second: set.len() as f64 / seconds.max(f64::EPSILON) },
     ))
 }

@@ -4,6 +4,7 @@ use super::measure::DEPTH;
 use super::set::{Question, Set};
 use crate::rank::bootstrap::{self, Interval};
 use crate::rank::ndcg::ndcg;
+use crate::rank::quantile::quantile;
 use crate::rank::recall_at::recall_at;
 use crate::rank::reciprocal_rank::reciprocal_rank;
 use serde::{Deserialize, Serialize};
@@ -107,7 +108,7 @@ impl Report {
             rows: rows(&questions),
             latency,
             ingest,
-            left_out: set.left_out.clone(),
+            left_out: set.unanswered.iter().map(|question| question.id.clone()).collect(),
             questions,
         }
     }
@@ -172,12 +173,9 @@ impl Asked {
 }
 
 impl Latency {
-    pub(super) fn of(mut took: Vec<Duration>) -> Latency {
-        took.sort_unstable();
-        let at = |share: f64| {
-            let place = ((took.len() as f64 * share).ceil() as usize).saturating_sub(1);
-            took.get(place).map_or(0.0, |took| took.as_secs_f64() * 1e3)
-        };
+    pub(super) fn of(took: &[Duration]) -> Latency {
+        let mut millis: Vec<f64> = took.iter().map(|took| took.as_secs_f64() * 1e3).collect();
+        let mut at = |share| quantile(&mut millis, share).unwrap_or_default();
         Latency { p50_ms: at(0.5), p99_ms: at(0.99) }
     }
 }
@@ -188,7 +186,8 @@ mod tests {
 
     #[test]
     fn quantiles_are_of_what_was_taken() {
-        let took = |count: u64| Latency::of((1..=count).rev().map(Duration::from_millis).collect());
+        let took =
+            |count: u64| Latency::of(&(1..=count).rev().map(Duration::from_millis).collect::<Vec<_>>());
         assert_eq!(took(100), Latency { p50_ms: 50.0, p99_ms: 99.0 });
         assert_eq!(took(1), Latency { p50_ms: 1.0, p99_ms: 1.0 });
         assert_eq!(took(0), Latency::default());

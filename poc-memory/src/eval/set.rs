@@ -33,7 +33,7 @@ pub struct Set {
     /// Questions that have an answer, in the order of their file.
     pub questions: Vec<Question>,
     /// Questions without one.
-    pub left_out: Vec<String>,
+    pub unanswered: Vec<Question>,
 }
 
 /// Documents that are searched together.
@@ -73,7 +73,7 @@ impl Set {
         let (groups, home) = groups(&documents)?;
         let questions = questions(&folder.join(QUESTIONS), &groups)?;
         let questions = judged(&folder.join(JUDGMENTS), questions, &home)?;
-        let (questions, left_out): (Vec<Question>, Vec<Question>) =
+        let (questions, unanswered): (Vec<Question>, Vec<Question>) =
             questions.into_iter().partition(|question| !question.relevant.is_empty());
         if questions.is_empty() {
             return Err(Error::invalid("no question has a relevant document")
@@ -86,7 +86,7 @@ impl Set {
             documents,
             groups,
             questions,
-            left_out: left_out.into_iter().map(|question| question.id).collect(),
+            unanswered,
         })
     }
 

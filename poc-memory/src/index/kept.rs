@@ -2,6 +2,7 @@
 
 use super::gate::Gate;
 use crate::error::Result;
+use crate::graph::{Delta, Node, NodeId};
 use crate::store::sealed::{self, Fingerprint};
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
 use std::path::{Path, PathBuf};
@@ -86,10 +87,31 @@ impl<C: Default + Clone> Kept<C> {
         Ok(())
     }
 
-    /// Takes in a record of the log. Readers wait meanwhile: what can be made ready before is.
-    pub(super) fn apply(&self, seq: u64, change: impl FnOnce(&mut C)) {
+    /// Takes in what a transaction did to live notes: `ready` makes of each what `put` puts in, `remove` takes
+    /// those out that are gone or live no more. Readers wait only for the latter two.
+    pub(super) fn apply<R>(
+        &self,
+        seq: u64,
+        deltas: &[Delta],
+        ready: impl Fn(&Node) -> R,
+        put: impl Fn(&mut C, NodeId, R),
+        remove: impl Fn(&mut C, NodeId),
+    ) {
+        let changes: Vec<(NodeId, Option<R>)> = deltas
+            .iter()
+            .filter_map(|delta| match delta {
+                Delta::Node(node) => Some((node.id, node.state.is_live().then(|| ready(node)))),
+                Delta::NodeGone(id) => Some((*id, None)),
+                _ => None,
+            })
+            .collect();
         let mut state = self.state.write();
-        change(&mut state.content);
+        for (id, change) in changes {
+            match change {
+                Some(change) => put(&mut state.content, id, change),
+                None => remove(&mut state.content, id),
+            }
+        }
         state.applied = state.applied.max(seq);
         state.changes += 1;
     }

@@ -14,5 +14,5 @@ mod vectors;
 pub use mentions::MentionIndex;
 pub use passages::passages;
 pub use tenants::{Index, PerTenant};
-pub use text::{TextField, TextHit, TextIndex, TextScores};
+pub use text::{TextAsked, TextField, TextHit, TextIndex, TextScores};
 pub use vectors::{Nearness, VectorHit, VectorIndex};

@@ -77,16 +77,20 @@ fn theirs(of: &Record) -> Arc<dyn Embedder> {
     theirs.unwrap_or_else(|| Arc::new(LostEmbedder::new(of.name.clone(), of.dimensions)))
 }
 
-/// Remembers the embedder of a store that has been opened with what `chosen` says; false when the store
-/// has vectors of another one, which is remembered instead: then it is to be opened again.
-pub(super) fn settle(directory: &Path, store: &Store, chosen: &Chosen) -> Result<bool> {
+/// Remembers the embedder of a store that has been opened with what `chosen` says, and returns what the file
+/// says then; `None` when the store has vectors of another one, which is remembered instead: then it is to
+/// be opened again.
+pub(super) fn settle(directory: &Path, store: &Store, chosen: &Chosen) -> Result<Option<Record>> {
     let (name, dimensions) = (chosen.embedder.name(), chosen.embedder.dimensions());
     let settings = chosen.settings.clone();
     let own = Record { name: name.to_owned(), dimensions, settings, incomplete: false };
+    let written = |record: Record| write(directory, &record).map(|()| Some(record));
     match &chosen.record {
         // Nothing but the way to it may have changed.
-        Some(record) if chosen.wanted.is_some() || record.settings == own.settings => Ok(true),
-        Some(record) => write(directory, &Record { incomplete: record.incomplete, ..own }).map(|()| true),
+        Some(record) if chosen.wanted.is_some() || record.settings == own.settings => {
+            Ok(Some(record.clone()))
+        }
+        Some(record) => written(Record { incomplete: record.incomplete, ..own }),
         None => {
             let found = store.embedders()?;
             // Beside vectors of others, some may lack: a migration was stopped, or notes came after one.
@@ -97,9 +101,9 @@ pub(super) fn settle(directory: &Path, store: &Store, chosen: &Chosen) -> Result
                 Some((found, _, dimensions)) if found != name => {
                     let settings = described(found, *dimensions, &chosen.settings);
                     let (name, dimensions) = (found.clone(), *dimensions);
-                    write(directory, &Record { name, dimensions, settings, incomplete }).map(|()| false)
+                    write(directory, &Record { name, dimensions, settings, incomplete }).map(|()| None)
                 }
-                _ => write(directory, &Record { incomplete, ..own }).map(|()| true),
+                _ => written(Record { incomplete, ..own }),
             }
         }
     }

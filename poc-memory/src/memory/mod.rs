@@ -139,10 +139,10 @@ impl Memory {
             embedder.name(),
             vec![texts.clone(), vector_sets.clone(), mention_sets.clone()],
         )?;
-        if !embedder::settle(&directory, &store, &chosen)? {
+        let Some(settled) = embedder::settle(&directory, &store, &chosen)? else {
             drop(store);
             return Memory::open(paths, config, clock, chance);
-        }
+        };
         let config = Config { embedder: chosen.settings, ..config };
         structure::remember(&store.view(), &paths.structure(), config.structure.rules());
         let memory = Memory {
@@ -168,9 +168,7 @@ impl Memory {
             wanted_embedder: chosen.wanted.map(Arc::new),
             fingerprint,
         };
-        if memory.wanted_embedder.is_none()
-            && embedder::read(&directory)?.is_some_and(|record| record.incomplete)
-        {
+        if memory.wanted_embedder.is_none() && settled.incomplete {
             *memory.lacking.lock() = migrate::complete(&memory);
         }
         if let Some(trouble) = chosen.trouble {

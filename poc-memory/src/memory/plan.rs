@@ -1,16 +1,15 @@
 //! What a draft would become, by the state of the store when it is prepared.
 
-use super::Memory;
 use super::draft::{Draft, check_size};
-use super::{key, parts};
-
 use super::ties::{self, Mate, Tie};
+use super::{Memory, key, parts};
 use crate::config;
 use crate::embed::Embedder;
 use crate::error::{Error, Result};
 use crate::graph::{Category, Node, NodeType, Origin, State, Trust, title_of};
 use crate::rank::histogram::Histogram;
 use crate::time::Timestamp;
+use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// A node to write.
@@ -141,17 +140,29 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
 
 /// Embeds the texts of the notes in one call and finds what each would be tied to.
 pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<()> {
+    if notes.is_empty() {
+        return Ok(());
+    }
     let nodes: Vec<&Node> = notes.iter().map(|note| &note.node).collect();
     let parts = embed(memory, &nodes)?;
+    // Ties are made once: not from an index that is still being built.
+    memory.store.settle();
     let view = memory.store.view();
-    let mut mates: Vec<Mate> = Vec::with_capacity(notes.len());
-    for (note, parts) in notes.iter_mut().zip(parts) {
-        let mate =
-            Mate { id: note.node.id, text: note.node.text(), keywords: note.node.keywords.clone(), parts };
-        let (ties, seen) = ties::find(memory, &view, &mate, &mates)?;
+    let mate = |(node, parts): (&Node, _)| Mate {
+        id: node.id,
+        text: node.text(),
+        keywords: node.keywords.clone(),
+        parts,
+    };
+    let mates: Vec<Mate> = nodes.into_iter().zip(parts).map(mate).collect();
+    // Each looks at those before it, at nothing that another is about to change.
+    let before = |at| mates.get(..at).unwrap_or_default();
+    let found = mates.par_iter().enumerate().map(|(at, mate)| ties::find(memory, &view, mate, before(at)));
+    let found: Vec<Result<_>> = found.collect();
+    for ((note, mate), found) in notes.iter_mut().zip(mates).zip(found) {
+        let (ties, seen) = found?;
         let embedder = memory.embedder.name().to_owned();
-        note.text = Some(Text { embedder, parts: mate.parts.clone(), ties, seen });
-        mates.push(mate);
+        note.text = Some(Text { embedder, parts: mate.parts, ties, seen });
     }
     Ok(())
 }

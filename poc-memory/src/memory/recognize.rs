@@ -3,7 +3,7 @@
 use super::{Memory, rerank, weigh};
 use crate::config;
 use crate::error::{Error, Result};
-use crate::graph::{Node, NodeId, Sight, View};
+use crate::graph::{Node, NodeId, Sight, View, normal_key};
 use crate::rank::gate::{Signals, Verdict};
 use crate::rank::histogram::Histogram;
 use crate::retrieve::Hit;
@@ -33,12 +33,10 @@ pub struct Known {
 pub fn recognize(memory: &Memory, view: &View, text: &str, sight: Sight) -> Result<Known> {
     let config = &memory.config.query;
     let gate = gate(memory)?;
-    let Agreement { signals, mut found, best } = agreement(memory, view, text, sight, &[])?;
+    let Agreement { signals, mut found, best, unheld } = agreement(memory, view, text, sight, &[])?;
     let mut seen = Histogram::default();
     found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| seen.add(near.cosine));
     let best = best.map(|id| memory.store.node(id)).transpose()?.flatten();
-    let sees = |id| view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
-    let unheld: Vec<String> = memory.text.scores(text).unheld(&sees).map(str::to_owned).collect();
     let verdict = match signals.judge(gate) {
         // Deleted since the view was taken.
         _ if best.is_none() => Verdict::Miss,
@@ -59,6 +57,8 @@ pub struct Agreement {
     /// The note that agrees best: the first, unless it speaks of less than half as much of the question as
     /// another that was looked at.
     pub best: Option<NodeId>,
+    /// The names in the question that no note holds.
+    pub unheld: Vec<String>,
 }
 
 /// How a question and what is found for it ([`rerank::find`]) agree ([`crate::rank::gate`]); as if the notes of
@@ -76,7 +76,7 @@ pub fn agreement(
     let config = &memory.config.query;
     let wanted = config.pool.max(config.fallback);
     let found = rerank::find(memory, view, text, wanted, sight, except)?;
-    let words = memory.text.scores(text);
+    let words = memory.text.asked(text);
     let looked_at = found.hits.iter().take(config.pool);
     let covered: Vec<(&Hit, f64)> = looked_at.map(|hit| (hit, words.coverage(hit.id))).collect();
     let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
@@ -91,7 +91,10 @@ pub fn agreement(
     let speaks = |(_, own): &(&Hit, f64)| likelihood.is_some() || *own >= coverage / 2.0;
     let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
     let best = first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| hit.id);
-    Ok(Agreement { signals, best, found: found.hits })
+    let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
+    let is_key = |name: &str| view.find_key(&normal_key(name)).and_then(|ix| view.id(ix)).is_some_and(sees);
+    let unheld = words.unheld(&sees, &is_key).map(str::to_owned).collect();
+    Ok(Agreement { signals, best, found: found.hits, unheld })
 }
 
 /// What is as certain as `query` needs it, with the embedder or the cross-encoder in use.

@@ -6,12 +6,13 @@ use crate::error::Result;
 use crate::graph::{Edge, EdgeKind, NodeId, View};
 use crate::rank::cosine::cosine;
 use crate::rank::histogram::Histogram;
-use crate::rank::lookalike::are_lookalikes;
+use crate::rank::lookalike::Wording;
 use crate::rank::mmr::mmr;
 use crate::retrieve::nearest::{self, Near};
 use crate::store::Tx;
 use crate::time::Timestamp;
 use rustc_hash::FxHashSet;
+use std::borrow::Cow;
 
 /// A note that is being prepared, as others of its batch see it.
 pub(super) struct Mate {
@@ -105,14 +106,15 @@ fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> R
         _ => 0.0,
     };
     let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
+    let own = Wording::of(&note.text);
     let mut ties = Vec::new();
     for candidate in best.take_while(|candidate| candidate.cosine >= least) {
         let text = match mates.iter().find(|mate| mate.id == candidate.id) {
-            Some(mate) => Some(mate.text.clone()),
-            None => memory.store.node(candidate.id)?.map(|node| node.text()),
+            Some(mate) => Some(Cow::Borrowed(mate.text.as_str())),
+            None => memory.store.node(candidate.id)?.map(|node| Cow::Owned(node.text())),
         };
         // Other digits are another thing, and no cosine tells.
-        if text.is_some_and(|text| !are_lookalikes(&note.text, &text)) {
+        if text.is_some_and(|text| !own.is_lookalike_of(&Wording::of(&text))) {
             ties.push(Tie {
                 dst: candidate.id,
                 kind: EdgeKind::Semantic,
@@ -139,8 +141,6 @@ fn nearest<'a>(
     mates: impl Iterator<Item = &'a Mate>,
 ) -> Result<Vec<Near>> {
     let mut found = nearest_mates(note, k, mates);
-    // Ties are made once: not from an index that is still being built.
-    memory.store.settle();
     for part in directed(&note.parts) {
         for near in nearest::nearest(&memory.vectors, part, k, keep)? {
             match found.iter_mut().find(|other| other.id == near.id) {

@@ -95,8 +95,9 @@ pub(crate) fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Res
             None => return Ok(Some(format!("{} changed since", record(tx, write)?))),
         }
     }
-    let embedder = memory.embedder.name();
-    for why in [said_again(tx, writes)?, out_of_place(tx, writes)?, embedded_anew(writes, embedder)?] {
+    let embedded = embedded(writes)?;
+    let anew = embedded_anew(&embedded, memory.embedder.name());
+    for why in [said_again(tx, writes)?, out_of_place(tx, writes)?, anew] {
         if why.is_some() {
             return Ok(why);
         }
@@ -118,7 +119,7 @@ pub(crate) fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Res
         tx.put_raw(write.table, &write.key, write.before.clone())?;
     }
     own().try_for_each(|write| drop_loose(tx, write))?;
-    for (node, makers) in embedded(writes)? {
+    for (node, makers) in embedded {
         // Those that were made since are of the text that went.
         if tx.node(node.id)?.is_some() {
             tx.keep_vectors_of(node.id, &makers)?;
@@ -245,11 +246,11 @@ fn out_of_place(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
 
 /// Why a text cannot come back: what was written held its vectors of another embedder than the one in use
 /// since.
-fn embedded_anew(writes: &[Write], embedder: &str) -> Result<Option<String>> {
-    let lacking = |(_, makers): &Embedded<'_>| !makers.is_empty() && !makers.contains(&embedder.as_bytes());
-    Ok(embedded(writes)?.into_iter().find(lacking).map(|(Node { key, .. }, _)| {
+fn embedded_anew(embedded: &[Embedded<'_>], embedder: &str) -> Option<String> {
+    let lacking = |(_, makers): &&Embedded<'_>| !makers.is_empty() && !makers.contains(&embedder.as_bytes());
+    embedded.iter().find(lacking).map(|(Node { key, .. }, _)| {
         format!("the text of `{key}` has no vectors of `{embedder}`, the embedder by now")
-    }))
+    })
 }
 
 /// A note, and the names of embedders.

@@ -422,6 +422,9 @@ fn another_ticket_than_the_one_asked_for_is_not_known() {
     let other = json(&memory, "query 'ticket INC-90039'");
     assert_eq!((&other["hit"], &other["unheld"]), (&"WEAK".into(), &serde_json::json!(["inc-90039"])));
     assert!(say(&memory, "query 'ticket INC-90039'").contains("no note holds `inc-90039`"));
+    // A note that has it as its key is about it, whatever it says.
+    json(&memory, "insert --key INC-90039 -t Printer -b 'It jams.'");
+    assert_eq!(json(&memory, "query 'ticket INC-90039'")["unheld"], Value::Null);
 }
 
 #[test]

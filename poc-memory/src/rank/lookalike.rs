@@ -1,6 +1,7 @@
 //! Telling look-alikes apart: notes with different numbers or names are different notes, however alike
 //! they read. An embedder hardly sees a digit, so this is asked beside every cosine that ties notes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Share of the plain words of two texts that both have, from which on they read alike.
@@ -20,21 +21,46 @@ pub fn is_identifier(token: &str) -> bool {
         || inner().any(|c| "_/.:@#=\\".contains(c))
 }
 
-/// Whether two texts say the same of different things: their identifiers differ, and of their other words
-/// nine of ten are the same (Jaccard). Symmetric; a text is no look-alike of itself.
-pub fn are_lookalikes(a: &str, b: &str) -> bool {
-    if identifiers(a) == identifiers(b) {
-        return false;
+/// What a text is compared with others by.
+pub struct Wording<'a> {
+    identifiers: BTreeSet<&'a str>,
+    // The other words in lower case, in order, each once.
+    words: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Wording<'a> {
+    /// That of a text.
+    pub fn of(text: &'a str) -> Wording<'a> {
+        let words = tokens(text).filter(|token| !token.is_empty() && !is_identifier(token));
+        let mut words: Vec<Cow<'a, str>> = words.map(lower).collect();
+        words.sort_unstable();
+        words.dedup();
+        Wording { identifiers: identifiers(text), words }
     }
-    let words = |text: &str| -> BTreeSet<String> {
-        tokens(text)
-            .filter(|token| !token.is_empty() && !is_identifier(token))
-            .map(str::to_lowercase)
-            .collect()
-    };
-    let (a, b) = (words(a), words(b));
-    let (both, all) = (a.intersection(&b).count(), a.union(&b).count());
-    both as f64 >= ALIKE * all as f64
+
+    /// Whether both texts say the same of different things: their identifiers differ, and of their other
+    /// words nine of ten are the same (Jaccard). Symmetric; a text is no look-alike of itself.
+    pub fn is_lookalike_of(&self, other: &Wording<'_>) -> bool {
+        let (a, b) = (&self.words, &other.words);
+        let (fewer, more) = (a.len().min(b.len()), a.len().max(b.len()));
+        if self.identifiers == other.identifiers || (fewer as f64) < ALIKE * more as f64 {
+            return false;
+        }
+        let both = a.iter().filter(|word| b.binary_search(word).is_ok()).count();
+        both as f64 >= ALIKE * (a.len() + b.len() - both) as f64
+    }
+}
+
+/// As [`Wording::is_lookalike_of`] of two texts.
+pub fn are_lookalikes(a: &str, b: &str) -> bool {
+    Wording::of(a).is_lookalike_of(&Wording::of(b))
+}
+
+fn lower(word: &str) -> Cow<'_, str> {
+    match word.chars().any(|c| !c.is_lowercase()) {
+        true => word.to_lowercase().into(),
+        false => word.into(),
+    }
 }
 
 fn tokens(text: &str) -> impl Iterator<Item = &str> {

@@ -8,10 +8,20 @@ pub fn quantile(values: &mut [f64], share: f64) -> Option<f64> {
     values.get(rank.max(1) - 1).copied()
 }
 
-/// The share of the values, 0–1, that reach a threshold; 0 of no values.
-pub fn reaching(values: &[f64], threshold: f64) -> f64 {
-    let reach = values.iter().filter(|value| **value >= threshold).count();
-    reach as f64 / values.len().max(1) as f64
+/// The quantile of several groups of values of which each counts as much, however many it has: so that they
+/// are as many as the mean of their shares says. `None` when none has a value.
+pub fn of_groups<'a>(groups: impl Iterator<Item = &'a [f64]>, share: f64) -> Option<f64> {
+    let weighted = |group: &'a [f64]| group.iter().map(move |&value| (value, 1.0 / group.len() as f64));
+    let mut values: Vec<(f64, f64)> = groups.flat_map(weighted).collect();
+    values.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let all: f64 = values.iter().map(|(_, weight)| weight).sum();
+    let mut beneath = 0.0;
+    let reached = values.iter().find(|(_, weight)| {
+        beneath += weight;
+        // Sums of fractions fall short in their last digits.
+        beneath >= share.clamp(0.0, 1.0) * all - 1e-9
+    });
+    reached.or(values.last()).map(|(value, _)| *value)
 }
 
 #[cfg(test)]
@@ -26,7 +36,11 @@ mod tests {
         assert_eq!(quantile(&mut values, 0.51), Some(3.0));
         assert_eq!((quantile(&mut values, 0.0), quantile(&mut values, 1.0)), (Some(1.0), Some(4.0)));
         assert_eq!(quantile(&mut [], 0.5), None);
-        assert_eq!((reaching(&values, 3.0), reaching(&[], 3.0)), (0.5, 0.0));
+        let groups = [&[1.0, 2.0, 3.0, 4.0][..], &[10.0], &[]];
+        for (share, expected) in [(0.0, 1.0), (0.125, 1.0), (0.13, 2.0), (0.5, 4.0), (0.51, 10.0)] {
+            assert_eq!(of_groups(groups.into_iter(), share), Some(expected), "{share}");
+        }
+        assert_eq!(of_groups([&[][..]].into_iter(), 0.5), None);
     }
 
     proptest! {
@@ -35,7 +49,12 @@ mod tests {
         fn a_quantile_divides(mut values in proptest::collection::vec(-9.0f64..9.0, 1..40), share in 0.0f64..=1.0) {
             let at = quantile(&mut values, share).unwrap();
             prop_assert!(values.contains(&at));
-            prop_assert!(reaching(&values, at) >= 1.0 - share - 1e-9);
+            let rank = share * values.len() as f64;
+            if (rank - rank.round()).abs() > 1e-6 {
+                prop_assert_eq!(of_groups([&values[..]].into_iter(), share), Some(at));
+            }
+            let reach = values.iter().filter(|value| **value >= at).count() as f64 / values.len() as f64;
+            prop_assert!(reach >= 1.0 - share - 1e-9);
         }
     }
 }

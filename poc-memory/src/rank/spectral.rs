@@ -36,7 +36,7 @@ pub fn nearest(
     for (component, seeds) in components {
         for &ix in embedding.members(component) {
             // Most nodes are left aside after a few coordinates, since they are too far already.
-            let mut distance = top.least().map_or(f64::INFINITY, |worst| -worst.score);
+            let mut distance = top.floor().map_or(f64::INFINITY, |worst| -worst.score);
             let mut found = false;
             let place = embedding.coordinates(ix);
             let ties = tied.get(&ix).map_or(&[][..], Vec::as_slice);

@@ -1,8 +1,7 @@
-//! The best `k` of many, with a bounded heap.
+//! The best `k` of many.
 
 use crate::graph::NodeId;
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
+use std::cmp::Ordering;
 
 /// A node with its score and what goes with it. Greater is better: by score, then the smaller id.
 #[derive(Clone, Copy, Debug)]
@@ -35,41 +34,62 @@ impl<T> PartialEq for Ranked<T> {
 
 impl<T> Eq for Ranked<T> {}
 
-/// Keeps the greatest `limit` of the values it is offered.
+/// Keeps the greatest `limit` of the values it is offered. They are gathered until there are twice as many and
+/// narrowed down then, which takes as long for each value whatever the limit; a heap takes longer the more are
+/// kept.
 pub struct Top<T> {
     limit: usize,
-    heap: BinaryHeap<Reverse<T>>,
+    kept: Vec<T>,
+    // As many were seen that are not less.
+    floor: Option<T>,
 }
 
-impl<T: Ord> Top<T> {
+/// Values gathered beyond the limit, at least.
+const ROOM: usize = 16;
+
+impl<T: Ord + Copy> Top<T> {
     /// Keeps so many; none of 0.
     pub fn new(limit: usize) -> Self {
-        Top { limit, heap: BinaryHeap::new() }
+        Top { limit, kept: Vec::new(), floor: None }
     }
 
-    /// Whether a value would be kept if it were offered now.
+    /// False for a value that cannot be among the greatest.
+    #[inline]
     pub fn takes(&self, value: &T) -> bool {
-        self.heap.len() < self.limit || self.heap.peek().is_some_and(|Reverse(least)| value > least)
+        self.limit > 0 && self.floor.is_none_or(|floor| *value > floor)
     }
 
-    /// Keeps a value, in place of the least one when there is no room, or leaves it.
+    /// Offers a value.
+    #[inline]
     pub fn offer(&mut self, value: T) {
         if self.takes(&value) {
-            if self.heap.len() == self.limit {
-                self.heap.pop();
+            self.kept.push(value);
+            if self.kept.len() >= self.limit.saturating_add(self.limit.max(ROOM)) {
+                self.narrow();
             }
-            self.heap.push(Reverse(value));
         }
     }
 
-    /// The least value kept, once there are as many as are kept: what is less is not taken.
-    pub fn least(&self) -> Option<&T> {
-        self.heap.peek().map(|Reverse(least)| least).filter(|_| self.heap.len() >= self.limit)
+    /// What is not greater is not taken; `None` while everything is. It is the least of the greatest after
+    /// [`Top::narrow`], and may be less than that before.
+    #[inline]
+    pub fn floor(&self) -> Option<&T> {
+        self.floor.as_ref()
     }
 
-    /// The values kept, greatest first.
-    pub fn into_sorted(self) -> Vec<T> {
-        self.heap.into_sorted_vec().into_iter().map(|Reverse(value)| value).collect()
+    /// Leaves nothing but the greatest.
+    pub fn narrow(&mut self) {
+        let Some(last) = self.limit.checked_sub(1).filter(|last| *last < self.kept.len()) else { return };
+        let (_, least, _) = self.kept.select_nth_unstable_by(last, |a, b| b.cmp(a));
+        self.floor = Some(*least);
+        self.kept.truncate(self.limit);
+    }
+
+    /// The greatest, greatest first.
+    pub fn into_sorted(mut self) -> Vec<T> {
+        self.narrow();
+        self.kept.sort_unstable_by(|a, b| b.cmp(a));
+        self.kept
     }
 }
 
@@ -82,15 +102,18 @@ mod tests {
         #[test]
         fn it_is_the_head_of_the_sorted_list(values in any::<Vec<u8>>(), limit in 0usize..20) {
             let mut top = Top::new(limit);
-            values.iter().for_each(|&value| top.offer(value));
-            let full = limit > 0 && values.len() >= limit;
-            prop_assert_eq!(top.least().is_some(), full);
-            if let Some(least) = top.least() {
-                prop_assert!(!top.takes(least));
+            for (count, &value) in values.iter().enumerate() {
+                let greater = values[..count].iter().filter(|other| **other >= value).count();
+                prop_assert!(top.takes(&value) || greater >= limit);
+                top.offer(value);
             }
+            let mut narrow = Top::new(limit);
+            values.iter().for_each(|&value| narrow.offer(value));
+            narrow.narrow();
             let mut sorted = values;
             sorted.sort_unstable_by(|a, b| b.cmp(a));
             sorted.truncate(limit);
+            prop_assert_eq!(narrow.floor(), sorted.last().filter(|_| sorted.len() == limit));
             prop_assert_eq!(top.into_sorted(), sorted);
         }
     }

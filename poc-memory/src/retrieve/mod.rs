@@ -84,8 +84,8 @@ impl<'a> Retriever<'a> {
     ///
     /// Up to the switch-over of the vector index to HNSW every note is compared with the text by meaning
     /// and by words, and what comes out is what a comparison with all of them gives. Above it mean and
-    /// deviation of the cosines are estimated, and candidates are the nearest 256 (more when more are
-    /// wanted) and the best 1,000 by words. The step along the structure begins at the best 256; among them
+    /// deviation of the cosines are estimated, and candidates are the nearest 128 (more when more are
+    /// wanted) and the best 1,000 by words. The step along the structure begins at the best 128; among them
     /// alone notes are compared with each other.
     ///
     /// # Errors

@@ -4,17 +4,17 @@
 use super::structure;
 use super::{DEPTH, Hit, Retrieved, Retriever};
 use crate::error::Result;
-use crate::graph::{Ix, NodeId, Sight, View};
-use crate::index::{Nearness, TextScores, VectorHit};
+use crate::graph::{Ix, NodeId, Sight, View, normal_key};
+use crate::index::{Nearness, TextScores};
 use crate::rank::flow::{Inflow, Weights};
 use crate::rank::fusion::{fused, lift, of_meaning};
 use crate::rank::standard::Scale;
 use crate::rank::top::{Ranked, Top};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 /// The best by words and meaning that are looked at further; four times as many as are wanted, if that is
 /// more.
-pub(super) const POOL: usize = 256;
+pub(super) const POOL: usize = 128;
 
 /// The best by words that are looked at where not all cosines are known.
 const MATCHING: usize = 1000;
@@ -26,23 +26,8 @@ pub(super) fn find(
     wanted: usize,
     sight: Sight,
 ) -> Result<Retrieved> {
-    let (view, weights) = (retriever.view, &retriever.config.scores);
-    let near = retriever.vectors.nearness(vector)?;
-    let words = retriever.text.scores(text);
-    let mut hidden = FxHashSet::default();
-    hidden.extend(view.hidden_at(sight).into_iter().filter_map(|ix| view.id(ix)));
-    hidden.extend(retriever.except.iter().filter(|id| view.find(**id).is_some_and(|ix| view.is_live(ix))));
-    let count = view.live_count().saturating_sub(hidden.len());
-    let question = Question {
-        retriever: *retriever,
-        view,
-        sight,
-        by_words: words.sums(&hidden).scale(count),
-        by_meaning: near.sums(&hidden).scale(count),
-        meaning_weight: weights.meaning_weight,
-        near,
-        words,
-    };
+    let weights = &retriever.config.scores;
+    let question = Question::of(retriever, text, vector, sight)?;
     let lists = question.lists(wanted.max(DEPTH), wanted.saturating_mul(4).max(POOL));
     let mut candidates = Candidates::of(&question, lists.pool);
     let best = candidates.best();
@@ -51,9 +36,16 @@ pub(super) fn find(
             named.named += lift(weights.named_weight, best);
         }
     }
-    for id in question.words.named() {
+    for id in question.words.asked().named() {
         if let Some(holder) = candidates.at(&question, id) {
             holder.identifier += lift(weights.identifier_weight, best);
+        }
+    }
+    for name in question.words.asked().spelt() {
+        let owner = question.view.find_key(&normal_key(name));
+        if let Some(owner) = owner.and_then(|ix| candidates.at_index(&question, ix)) {
+            // More than what merely holds it: it is the note itself.
+            owner.identifier += lift(2.0 * weights.identifier_weight, best);
         }
     }
     let flow = Weights {
@@ -69,13 +61,12 @@ pub(super) fn find(
         }
         structure::flow(&question, retriever.mentions, weights.mention_from, &mut candidates);
     }
-    let mut found: Vec<(f64, Candidate)> =
-        candidates.all.into_iter().map(|candidate| (candidate.score(flow), candidate)).collect();
-    found.sort_unstable_by(|(a, x), (b, y)| b.total_cmp(a).then(x.id.cmp(&y.id)));
-    found.truncate(wanted);
+    let mut best = Top::new(wanted);
+    for candidate in &candidates.all {
+        best.offer(Ranked { score: candidate.score(flow), id: candidate.id, with: candidate });
+    }
     let rank = |list: &[NodeId], id| list.iter().position(|other| *other == id).map(|before| before + 1);
-    let hits = found.into_iter().map(|(score, candidate)| {
-        let id = candidate.id;
+    let hits = best.into_sorted().into_iter().map(|Ranked { score, id, with: candidate }| {
         let ranks = [("meaning", rank(&lists.nearest, id)), ("words", rank(&lists.matching, id))];
         Hit {
             id,
@@ -95,7 +86,6 @@ pub(super) fn find(
 
 /// A question, and what is known of every note for it.
 pub(super) struct Question<'a> {
-    retriever: Retriever<'a>,
     pub(super) view: &'a View,
     sight: Sight,
     words: TextScores<'a>,
@@ -103,81 +93,121 @@ pub(super) struct Question<'a> {
     by_words: Scale,
     by_meaning: Scale,
     meaning_weight: f64,
+    // Live, but not to be found.
+    hidden: FxHashSet<NodeId>,
 }
 
 /// What is best by each and by both.
-struct Lists {
+pub(super) struct Lists {
     // As many as a list names, best first.
     nearest: Vec<NodeId>,
     matching: Vec<NodeId>,
     cosine: Option<f64>,
-    pool: Vec<Ranked<Own>>,
+    pub(super) pool: Vec<Ranked<Own>>,
+}
+
+impl Lists {
+    fn all(&self) -> impl Iterator<Item = NodeId> {
+        let both = self.pool.iter().map(|found| found.id);
+        self.nearest.iter().chain(&self.matching).copied().chain(both)
+    }
 }
 
 /// What a note is worth by itself: standard scores.
 #[derive(Clone, Copy, Debug)]
-struct Own {
+pub(super) struct Own {
     words: f64,
     meaning: f64,
 }
 
-impl Question<'_> {
-    fn sees(&self, id: NodeId) -> bool {
-        self.retriever.sees(id, self.sight)
+impl<'a> Question<'a> {
+    pub(super) fn of(
+        retriever: &Retriever<'a>,
+        text: &str,
+        vector: &[f32],
+        sight: Sight,
+    ) -> Result<Question<'a>> {
+        let view = retriever.view;
+        let near = retriever.vectors.nearness(vector)?;
+        let words = retriever.text.scores(text);
+        let mut hidden = FxHashSet::default();
+        hidden.extend(view.hidden_at(sight).into_iter().filter_map(|ix| view.id(ix)));
+        let is_live = |id: &&NodeId| view.find(**id).is_some_and(|ix| view.is_live(ix));
+        hidden.extend(retriever.except.iter().filter(is_live));
+        let count = view.live_count().saturating_sub(hidden.len());
+        Ok(Question {
+            view,
+            sight,
+            by_words: words.sums(&hidden).scale(count),
+            by_meaning: near.sums(&hidden).scale(count),
+            meaning_weight: retriever.config.scores.meaning_weight,
+            hidden,
+            near,
+            words,
+        })
     }
 
-    fn own(&self, bm25: f64, cosine: f64) -> Own {
+    /// The note's index in the view, if it is to be found.
+    fn place(&self, id: NodeId) -> Option<Ix> {
+        let ix = self.view.find(id)?;
+        (!self.hidden.contains(&id) && self.view.is_found_at(ix, self.sight)).then_some(ix)
+    }
+
+    pub(super) fn own(&self, bm25: f64, cosine: f64) -> Own {
         Own { words: self.by_words.standard(bm25), meaning: self.by_meaning.standard(cosine) }
     }
 
-    fn score(&self, own: Own) -> f64 {
+    pub(super) fn score(&self, own: Own) -> f64 {
         fused(own.words, own.meaning, self.meaning_weight)
     }
 
     /// The best `depth` by each, and the best `pool` by both. A note that holds no word is among the
     /// latter only if it is among the nearest as many, since all such notes are worth the same by words.
-    fn lists(&self, depth: usize, pool: usize) -> Lists {
-        let keep = |id| self.sees(id);
-        let nearest = self.near.best(pool, &keep);
-        let mut both = Top::new(pool);
-        let mut offer = |id, bm25, cosine: Option<f64>| {
+    ///
+    /// Where all cosines are known no note is missed: what is among the nearest and the best by words is
+    /// looked at first, then the others that could still come in (the threshold algorithm of Fagin, Lotem
+    /// and Naor 2003).
+    pub(super) fn lists(&self, depth: usize, pool: usize) -> Lists {
+        let lists = self.lists_of(depth, pool, &|id| !self.hidden.contains(&id));
+        // The indexes hold live notes, and seldom others than the view: then each is asked for.
+        let is_there = |id| self.place(id).is_some();
+        if lists.all().all(is_there) {
+            return lists;
+        }
+        self.lists_of(depth, pool, &is_there)
+    }
+
+    fn lists_of(&self, depth: usize, pool: usize, keep: &dyn Fn(NodeId) -> bool) -> Lists {
+        let nearest = self.near.best(pool, keep);
+        let matching = self.words.best(if self.near.is_exact() { pool } else { pool.max(MATCHING) }, keep);
+        let found = |id, bm25, cosine: Option<f64>| {
             let own = self.own(bm25, cosine.unwrap_or(0.0));
-            let found = Ranked { score: self.score(own), id, with: own };
-            // What is not seen is asked last: it costs more than the comparison.
-            if both.takes(&found) && self.sees(id) {
-                both.offer(found);
-            }
+            Ranked { score: self.score(own), id, with: own }
         };
-        for VectorHit { id, cosine, .. } in &nearest {
-            if self.words.of(*id) == 0.0 {
-                offer(*id, 0.0, Some(*cosine));
-            }
+        let mut both = Top::new(pool);
+        nearest.iter().for_each(|&(id, cosine)| both.offer(found(id, self.words.of(id), Some(cosine))));
+        let mut looked_at =
+            FxHashSet::with_capacity_and_hasher(nearest.len() + matching.len(), FxBuildHasher);
+        looked_at.extend(nearest.iter().map(|(id, _)| *id));
+        for hit in matching.iter().filter(|hit| looked_at.insert(hit.id)) {
+            both.offer(found(hit.id, hit.score, self.near.of(hit.id)));
         }
-        let mut matching = Top::new(if self.near.is_exact() { depth } else { depth.max(MATCHING) });
-        for hit in self.words.hits() {
-            let found = Ranked { score: hit.score, id: hit.id, with: () };
-            if matching.takes(&found) && self.sees(hit.id) {
-                matching.offer(found);
-            }
-            if self.near.is_exact() {
-                offer(hit.id, hit.score, self.near.of(hit.id));
-            }
-        }
-        let mut matching = matching.into_sorted();
-        if !self.near.is_exact() {
-            matching.iter().for_each(|hit| offer(hit.id, hit.score, self.near.of(hit.id)));
-            for VectorHit { id, cosine, .. } in &nearest {
-                let bm25 = self.words.of(*id);
-                if bm25 > 0.0 && !matching.iter().any(|hit| hit.id == *id) {
-                    offer(*id, bm25, Some(*cosine));
+        if self.near.is_exact() {
+            both.narrow();
+            let least = both.floor().map(|least| least.score);
+            // None of the others is nearer than this; without a vector a note counts as 0.
+            let most = nearest.last().map_or(0.0, |(_, cosine)| cosine.max(0.0));
+            let may_come_in = |bm25| least.is_none_or(|least| self.score(self.own(bm25, most)) >= least);
+            for hit in self.words.hits_if(may_come_in) {
+                if keep(hit.id) && !looked_at.contains(&hit.id) {
+                    both.offer(found(hit.id, hit.score, self.near.of(hit.id)));
                 }
             }
         }
-        matching.truncate(depth);
         Lists {
-            cosine: nearest.first().map(|hit| hit.cosine),
-            nearest: nearest.into_iter().take(depth).map(|hit| hit.id).collect(),
-            matching: matching.into_iter().map(|hit| hit.id).collect(),
+            cosine: nearest.first().map(|(_, cosine)| *cosine),
+            nearest: nearest.into_iter().take(depth).map(|(id, _)| id).collect(),
+            matching: matching.into_iter().take(depth).map(|hit| hit.id).collect(),
             pool: both.into_sorted(),
         }
     }
@@ -228,9 +258,14 @@ pub(super) struct Candidates {
 
 impl Candidates {
     fn of(question: &Question<'_>, pool: Vec<Ranked<Own>>) -> Candidates {
-        let mut candidates = Candidates { all: Vec::with_capacity(pool.len()), places: FxHashMap::default() };
-        for found in pool {
-            if let Some(ix) = question.view.find(found.id) {
+        let places: Vec<Option<Ix>> = pool.iter().map(|found| question.place(found.id)).collect();
+        let room = pool.len() * 2;
+        let mut candidates = Candidates {
+            all: Vec::with_capacity(room),
+            places: FxHashMap::with_capacity_and_hasher(room, FxBuildHasher),
+        };
+        for (found, ix) in pool.into_iter().zip(places) {
+            if let Some(ix) = ix {
                 candidates.add(question, ix, found.id, found.with);
             }
         }
@@ -256,25 +291,25 @@ impl Candidates {
         self.all.iter().map(Candidate::own).fold(0.0, f64::max)
     }
 
-    /// The candidate at an index of the view, made one if need be; `None` when the note is not seen.
+    /// The candidate at an index of the view, made one if need be; `None` when the note is not to be found.
     pub(super) fn at_index(&mut self, question: &Question<'_>, ix: Ix) -> Option<&mut Candidate> {
+        match self.places.get(&ix) {
+            Some(&at) => self.all.get_mut(at),
+            None => self.at(question, question.view.id(ix)?),
+        }
+    }
+
+    /// As [`Candidates::at_index`] by the note's id.
+    pub(super) fn at(&mut self, question: &Question<'_>, id: NodeId) -> Option<&mut Candidate> {
+        let ix = question.place(id)?;
         let at = match self.places.get(&ix) {
             Some(&at) => at,
             None => {
-                let id = question.view.id(ix)?;
-                if !question.sees(id) {
-                    return None;
-                }
                 let (bm25, cosine) = (question.words.of(id), question.near.of(id));
                 self.add(question, ix, id, question.own(bm25, cosine.unwrap_or(0.0)))
             }
         };
         self.all.get_mut(at)
-    }
-
-    /// As [`Candidates::at_index`] by the note's id.
-    pub(super) fn at(&mut self, question: &Question<'_>, id: NodeId) -> Option<&mut Candidate> {
-        self.at_index(question, question.view.find(id)?)
     }
 
     /// Every candidate with its worth, best first, ties by id.

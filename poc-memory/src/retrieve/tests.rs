@@ -1,5 +1,6 @@
 mod identifiers;
 
+use super::scores::Question;
 use super::*;
 use crate::config::Config;
 use crate::embed::HashEmbedder;
@@ -82,7 +83,11 @@ impl World {
     }
 
     fn seen(&self, text: &str, wanted: usize, sight: Sight) -> Retrieved {
-        let retriever = Retriever {
+        self.retriever().find(text, wanted, sight).unwrap()
+    }
+
+    fn retriever(&self) -> Retriever<'_> {
+        Retriever {
             view: &self.view,
             text: &self.text,
             vectors: &self.vectors,
@@ -90,8 +95,7 @@ impl World {
             embedder: &self.embedder,
             config: &self.config.retrieve,
             except: &[],
-        };
-        retriever.find(text, wanted, sight).unwrap()
+        }
     }
 
     fn contextual(mut self) -> World {
@@ -226,7 +230,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
         })
         .collect();
     let best = own.values().copied().fold(0.0, f64::max);
-    for id in words.named() {
+    for id in words.asked().named() {
         if let Some(own) = own.get_mut(&number(id)) {
             *own += best;
         }
@@ -322,6 +326,61 @@ proptest! {
         }
         prop_assert_eq!(&world.find(&query, 1).hits[..], &found.hits[..1]);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The best by both are those that a comparison of all gives, wherever they stand by words or by meaning,
+    /// with or without a vector; what is hidden is not among them.
+    #[test]
+    fn of_many_none_is_missed(
+        bodies in proptest::collection::vec(proptest::collection::vec((0u32..400, 0u32..3), 0..12), 20..90),
+        query in proptest::collection::vec(0u32..60, 1..6), pool in 1usize..20, hidden in proptest::collection::vec(0usize..90, 0..20),
+    ) {
+        // Small numbers are common words.
+        let text = |words: &[(u32, u32)]| {
+            let letter = |number: u32| char::from(b"bcdfghjklmnpqrstvwxz"[number as usize % 20]);
+            let words = words.iter().map(|&(number, times)| number >> (2 * times));
+            words.map(|number| format!("{}a{}u ", letter(number / 20), letter(number))).collect::<String>()
+        };
+        let notes: Vec<Node> = (0..).zip(&bodies).map(|(number, words)| note(number, "", &text(words))).collect();
+        let world = World::of(&notes, &[]);
+        let except: Vec<NodeId> = hidden.iter().filter_map(|at| Some(notes.get(*at)?.id)).collect();
+        let query = text(&query.iter().map(|&number| (number, 0)).collect::<Vec<_>>());
+        let vector = world.embedder.embed_one(&query).unwrap();
+        let retriever = world.retriever().without(&except);
+        let question = Question::of(&retriever, &query, &vector, Sight::of_person(Timestamp(0))).unwrap();
+        let found = question.lists(5, pool).pool;
+
+        let seen = || notes.iter().map(|note| note.id).filter(|id| !except.contains(id));
+        let (words, near) = (world.text.scores(&query), world.vectors.nearness(&vector).unwrap());
+        let mut nearest: Vec<NodeId> = seen().filter(|id| near.of(*id).is_some()).collect();
+        nearest.sort_by(|a, b| near.of(*b).unwrap().total_cmp(&near.of(*a).unwrap()).then(a.cmp(b)));
+        nearest.truncate(pool);
+        let mut expected: Vec<(f64, NodeId)> = seen()
+            .filter(|id| words.of(*id) > 0.0 || nearest.contains(id))
+            .map(|id| (question.score(question.own(words.of(id), near.of(id).unwrap_or(0.0))), id))
+            .collect();
+        expected.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
+        expected.truncate(pool);
+        prop_assert_eq!(found.iter().map(|found| (found.score, found.id)).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn notes_that_the_indexes_alone_have_take_no_place() {
+    let notes: Vec<Node> = (0..400).map(|number| note(number, "", "the keeper of the harbour")).collect();
+    let mut world = World::of(&notes, &[]);
+    let mut deltas: Vec<Delta> =
+        notes[390..].iter().map(|note| Delta::Node(Arc::new(note.clone()))).collect();
+    let retired = Node { state: State::Superseded, ..notes[3].clone() };
+    deltas.push(Delta::Node(Arc::new(retired)));
+    world.view = View::new();
+    world.view.apply(1, &deltas);
+    let found = world.find("harbour", 20);
+    assert_eq!(numbers(&found), (390..400).collect::<Vec<_>>());
+    assert_eq!(found.named, [("meaning", 10), ("words", 10)]);
 }
 
 #[test]

@@ -35,8 +35,8 @@ impl Sight {
 impl View {
     /// Whether searches see the node.
     pub fn is_found_at(&self, ix: Ix, sight: Sight) -> bool {
-        let in_use = self.is_live(ix) && self.expires(ix).is_none_or(|at| at > sight.now);
-        in_use && sight.admits(self.trust(ix))
+        let in_use = || self.expires(ix).is_none_or(|at| at > sight.now);
+        self.is_live(ix) && (!self.hides_any() || in_use() && sight.admits(self.trust(ix)))
     }
 
     /// The live nodes that searches do not see, by index.

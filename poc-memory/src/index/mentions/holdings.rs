@@ -177,13 +177,13 @@ impl Holdings {
 
     /// The notes in whose body a name stands, in no order.
     fn naming(&self, name: &[u32]) -> Vec<NodeId> {
-        let rarest = self.rarest(name.iter().copied());
-        let Some(rarest) = rarest.filter(|_| self.titles.owners(name).len() <= SHARED) else {
+        let is_meant = self.rarest(name.iter().copied()).is_some();
+        if !is_meant || self.titles.owners(name).len() > SHARED {
             return Vec::new();
-        };
+        }
         let mut body: Vec<Word> = Vec::new();
         let mut found = Vec::new();
-        for note in self.vocabulary.bodies(rarest).iter().filter_map(|slot| self.note(*slot)) {
+        for note in self.vocabulary.bodies(name).iter().filter_map(|slot| self.note(*slot)) {
             body.clear();
             body.extend(note.body());
             let stands = |at: &[Word]| {

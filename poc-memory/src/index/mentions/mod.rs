@@ -11,8 +11,8 @@
 //!
 //! No mention is stored. The index keeps these names as a trie of words, of each body its words as numbers
 //! and for each word the bodies that have it, and works mentions out when they are asked for: from a note
-//! by walking the trie along its body, to a note by looking through the bodies that have the rarest word
-//! of its names. So a new name costs nothing but its own words, however many bodies it stands in, and
+//! by walking the trie along its body, to a note by looking through the bodies that have all words of one
+//! of its names, the common words apart. So a new name costs nothing but its own words, however many bodies it stands in, and
 //! nothing can get out of step.
 //!
 //! A name whose every word stands in more than [`COMMON`] bodies names nothing in particular, and neither
@@ -28,7 +28,7 @@ mod vocabulary;
 mod words;
 
 use crate::error::Result;
-use crate::graph::{Delta, NodeId};
+use crate::graph::{Delta, Node, NodeId};
 use crate::index::kept::Kept;
 use crate::index::tenants::Index;
 use crate::store::sealed::Fingerprint;
@@ -44,12 +44,6 @@ const SHARED: usize = 64;
 
 /// The mentions among live notes.
 pub struct MentionIndex(Kept<Holdings>);
-
-/// What a delta means here.
-enum Change {
-    Put { id: NodeId, names: Vec<Folded>, body: Folded },
-    Remove(NodeId),
-}
 
 impl MentionIndex {
     /// The index whose snapshot is in a directory. Nothing is read before [`Index::load`], and whoever
@@ -104,28 +98,13 @@ impl Index for MentionIndex {
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
-        // Readers wait only while words are put in, not while texts are split into them.
-        let changes: Vec<Change> = deltas
-            .iter()
-            .filter_map(|delta| match delta {
-                Delta::Node(node) if node.state.is_live() => Some(Change::Put {
-                    id: node.id,
-                    names: words::names(node.own_title().unwrap_or_default(), &node.key),
-                    body: Folded::of(&node.body),
-                }),
-                Delta::Node(node) => Some(Change::Remove(node.id)),
-                Delta::NodeGone(id) => Some(Change::Remove(*id)),
-                _ => None,
-            })
-            .collect();
-        self.0.apply(seq, |holdings| {
-            for change in changes {
-                match change {
-                    Change::Put { id, names, body } => holdings.put(id, &names, &body),
-                    Change::Remove(id) => holdings.remove(id),
-                }
-            }
-        });
+        let said = |node: &Node| {
+            (words::names(node.own_title().unwrap_or_default(), &node.key), Folded::of(&node.body))
+        };
+        let put = |holdings: &mut Holdings, id, (names, body): (Vec<Folded>, Folded)| {
+            holdings.put(id, &names, &body);
+        };
+        self.0.apply(seq, deltas, said, put, Holdings::remove);
         Ok(())
     }
 

@@ -70,9 +70,22 @@ impl Vocabulary {
         self.bodies.get(number as usize).map_or(0, |bodies| bodies.count as usize)
     }
 
-    /// The slots of the bodies that have a word that is not common, in order.
-    pub(super) fn bodies(&self, number: u32) -> &[u32] {
-        self.bodies.get(number as usize).map(|bodies| bodies.slots.as_slice()).unwrap_or_default()
+    /// The slots of the bodies that have all of some words, those apart that are too common to be kept; in
+    /// order. None when all of them are.
+    pub(super) fn bodies(&self, numbers: &[u32]) -> Vec<u32> {
+        let bodies = numbers.iter().filter_map(|number| self.bodies.get(*number as usize));
+        let mut lists: Vec<&[u32]> =
+            bodies.filter(|bodies| bodies.is_kept()).map(|bodies| bodies.slots.as_slice()).collect();
+        lists.sort_unstable_by_key(|list| list.len());
+        let Some((fewest, others)) = lists.split_first() else { return Vec::new() };
+        let mut slots = fewest.to_vec();
+        for mut other in others.iter().copied() {
+            slots.retain(|slot| {
+                other = gallop(other, *slot);
+                other.first() == Some(slot)
+            });
+        }
+        slots
     }
 
     /// Notes that a body has a word that it did not have.
@@ -108,6 +121,16 @@ impl Vocabulary {
             *bodies = Bodies { count: slots.len() as u32, slots };
         }
     }
+}
+
+/// The rest of a list in order, from a value on: a galloping search, quick where it comes soon.
+fn gallop(list: &[u32], value: u32) -> &[u32] {
+    let mut reach = 1;
+    while list.get(reach).is_some_and(|other| *other < value) {
+        reach *= 2;
+    }
+    let (near, _) = list.split_at(reach.min(list.len()));
+    list.get(near.partition_point(|other| *other < value)..).unwrap_or_default()
 }
 
 fn word_in<'a>(text: &'a str, ends: &[u32], number: u32) -> &'a str {

@@ -11,12 +11,12 @@ pub(super) mod tokens;
 
 use crate::config;
 use crate::error::{Error, Result};
-use crate::graph::{Delta, NodeId};
+use crate::graph::{Delta, Node, NodeId};
 use crate::index::kept::Kept;
 use crate::index::tenants::Index;
 use crate::store::sealed::Fingerprint;
 use postings::{Parameters, Postings, Scope};
-pub use scores::TextScores;
+pub use scores::{TextAsked, TextScores};
 use std::path::Path;
 use std::sync::Arc;
 use tokens::Tokenizer;
@@ -44,12 +44,6 @@ pub struct TextIndex {
     kept: Kept<Postings>,
     tokenizer: Arc<Tokenizer>,
     parameters: Parameters,
-}
-
-/// What a delta means here.
-enum Change {
-    Put { id: NodeId, title: Vec<String>, body: Vec<String> },
-    Remove(NodeId),
 }
 
 impl TextIndex {
@@ -167,29 +161,14 @@ impl Index for TextIndex {
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
-        // Readers wait only while terms are put in, not while texts are split into them.
-        let changes: Vec<Change> = deltas
-            .iter()
-            .filter_map(|delta| match delta {
-                Delta::Node(node) if node.state.is_live() => Some(Change::Put {
-                    id: node.id,
-                    // A title that only repeats how the text begins says nothing twice.
-                    title: self.tokenizer.terms(node.own_title().unwrap_or_default()),
-                    body: self.tokenizer.terms(&node.body),
-                }),
-                Delta::Node(node) => Some(Change::Remove(node.id)),
-                Delta::NodeGone(id) => Some(Change::Remove(*id)),
-                _ => None,
-            })
-            .collect();
-        self.kept.apply(seq, |postings| {
-            for change in changes {
-                match change {
-                    Change::Put { id, title, body } => postings.put(id, &title, &body),
-                    Change::Remove(id) => postings.remove(id),
-                }
-            }
-        });
+        // A title that only repeats how the text begins says nothing twice.
+        let terms = |node: &Node| {
+            let title = node.own_title().unwrap_or_default();
+            (self.tokenizer.terms(title), self.tokenizer.terms(&node.body))
+        };
+        let put =
+            |postings: &mut Postings, id, (title, body): (Vec<_>, Vec<_>)| postings.put(id, &title, &body);
+        self.kept.apply(seq, deltas, terms, put, Postings::remove);
         Ok(())
     }
 

@@ -34,6 +34,13 @@ pub(super) struct Scores {
     touched: Vec<u32>,
 }
 
+impl Scores {
+    /// Every score above 0 with its document, in no order.
+    pub(super) fn each(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.touched.iter().filter_map(|&number| Some((number, *self.by_document.get(number as usize)?)))
+    }
+}
+
 /// A document that holds a term: how often in its title and in its body (65,535 at most).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Posting {
@@ -140,12 +147,26 @@ impl Postings {
         parameters: Parameters,
         keep: &dyn Fn(NodeId) -> bool,
     ) -> Vec<Ranked<()>> {
-        let scores = self.scores(terms, scope, parameters);
-        let mut top = Top::new(limit);
-        for (id, score) in self.scored(&scores) {
-            let found = Ranked { score, id, with: () };
+        self.best(&self.scores(terms, scope, parameters), limit, keep)
+    }
+
+    /// The best of the scored documents that `keep` lets through, best first, ties by id.
+    pub(super) fn best(
+        &self,
+        scores: &Scores,
+        limit: usize,
+        keep: &dyn Fn(NodeId) -> bool,
+    ) -> Vec<Ranked<()>> {
+        let mut top: Top<Ranked<()>> = Top::new(limit);
+        for (number, score) in scores.each() {
+            // Most are left at this.
+            if top.floor().is_some_and(|floor| score < floor.score) {
+                continue;
+            }
+            let Some(Document { id, .. }) = self.document(number) else { continue };
+            let found = Ranked { score, id: *id, with: () };
             // The filter is asked last: it may cost more than the comparison.
-            if top.takes(&found) && keep(id) {
+            if top.takes(&found) && keep(*id) {
                 top.offer(found);
             }
         }
@@ -179,11 +200,14 @@ impl Postings {
         Scores { by_document, touched }
     }
 
-    /// The nodes behind scores.
-    pub(super) fn scored(&self, scores: &Scores) -> impl Iterator<Item = (NodeId, f64)> {
-        scores.touched.iter().filter_map(|&number| {
-            Some((self.document(number)?.id, *scores.by_document.get(number as usize)?))
-        })
+    /// The nodes whose scores are worth it, in no order.
+    pub(super) fn scored(
+        &self,
+        scores: &Scores,
+        worth: impl Fn(f64) -> bool,
+    ) -> impl Iterator<Item = (NodeId, f64)> {
+        let worth = scores.each().filter(move |(_, score)| worth(*score));
+        worth.filter_map(|(number, score)| Some((self.document(number)?.id, score)))
     }
 
     /// The score of a node, 0 when it holds none of the terms.

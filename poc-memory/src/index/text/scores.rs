@@ -1,6 +1,7 @@
 //! What the words of a question say of every note at once.
 
 use super::postings::{Postings, Scope, Scores};
+use super::tokens::Name;
 use super::{TextHit, TextIndex};
 use crate::graph::NodeId;
 use crate::index::kept::Reading;
@@ -9,55 +10,58 @@ use crate::rank::coverage::coverage;
 use crate::rank::standard::Sums;
 use rustc_hash::FxHashSet;
 
-/// BM25 of every live note for a question, while the index stays as it is: do not hold it for long, and
-/// ask the index nothing else meanwhile.
-pub struct TextScores<'a> {
+/// The words of a question, while the index stays as it is: do not hold it for long, and ask the index
+/// nothing else meanwhile.
+pub struct TextAsked<'a> {
     postings: Reading<'a, Postings>,
-    scores: Scores,
     terms: Vec<String>,
-    // Whole folded names the question has.
-    names: Vec<String>,
+    // What the question names.
+    names: Vec<Name>,
+}
+
+/// BM25 of every live note for a question.
+pub struct TextScores<'a> {
+    asked: TextAsked<'a>,
+    scores: Scores,
 }
 
 impl TextIndex {
+    /// What the index knows of the words of a question.
+    pub fn asked(&self, query: &str) -> TextAsked<'_> {
+        let (terms, names) = (self.tokenizer.query(query), self.tokenizer.names(query));
+        TextAsked { postings: self.kept.read(), terms, names }
+    }
+
     /// BM25 over title and body as one document, in which a term of the title counts `title-weight`
     /// times, of every note that holds a term of the query.
     pub fn scores(&self, query: &str) -> TextScores<'_> {
-        let (terms, names) = (self.tokenizer.query(query), self.tokenizer.names(query));
-        let postings = self.kept.read();
-        let scores = postings.scores(&terms, Scope::Both, self.parameters);
-        TextScores { postings, scores, terms, names }
+        let asked = self.asked(query);
+        let scores = asked.postings.scores(&asked.terms, Scope::Both, self.parameters);
+        TextScores { asked, scores }
     }
 }
 
-impl TextScores<'_> {
-    /// Every note that holds a term, with its score above 0, in no order.
-    pub fn hits(&self) -> impl Iterator<Item = TextHit> {
-        self.postings.scored(&self.scores).map(|(id, score)| TextHit { id, score })
-    }
-
-    /// The sums of the scores of all live notes but those of `hidden`.
-    pub fn sums(&self, hidden: &FxHashSet<NodeId>) -> Sums {
-        let mut sums = Sums::default();
-        self.hits().for_each(|hit| sums.add(hit.score));
-        hidden.iter().for_each(|&id| sums.subtract(self.of(id)));
-        sums
-    }
-
-    /// The score of a note, 0 when it holds no term.
-    pub fn of(&self, id: NodeId) -> f64 {
-        self.postings.score(&self.scores, id)
-    }
-
+impl TextAsked<'_> {
     /// For each name in the question that is told from common words by its form (`INC-90037`,
     /// `store_open`, `src/main.rs`), the notes that hold it as a whole.
     pub fn named(&self) -> impl Iterator<Item = NodeId> {
-        self.names.iter().flat_map(|name| self.postings.holding(name))
+        self.names.iter().flat_map(|name| self.postings.holding(&name.whole))
     }
 
-    /// The names of the question, folded, that none of the notes that `sees` lets through holds as a whole.
-    pub fn unheld(&self, sees: &dyn Fn(NodeId) -> bool) -> impl Iterator<Item = &str> {
-        self.names.iter().filter(move |name| !self.postings.holding(name).any(sees)).map(String::as_str)
+    /// These names as they are spelt in the question.
+    pub fn spelt(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| name.spelt.as_str())
+    }
+
+    /// The names of the question, folded, that none of the notes that `sees` lets through holds as a whole,
+    /// and that `is_key` does not know as it is spelt.
+    pub fn unheld(
+        &self,
+        sees: &dyn Fn(NodeId) -> bool,
+        is_key: &dyn Fn(&str) -> bool,
+    ) -> impl Iterator<Item = &str> {
+        let is_held = move |name: &Name| self.postings.holding(&name.whole).any(sees) || is_key(&name.spelt);
+        self.names.iter().filter(move |name| !is_held(name)).map(|name| name.whole.as_str())
     }
 
     /// How much of what the question asks about a note speaks of ([`crate::rank::coverage`]), 0–1.
@@ -67,5 +71,41 @@ impl TextScores<'_> {
             let weight = bm25::idf(postings.len(), postings.frequency(term));
             (weight, postings.holds(id, term))
         }))
+    }
+}
+
+impl<'a> TextScores<'a> {
+    /// The question.
+    pub fn asked(&self) -> &TextAsked<'a> {
+        &self.asked
+    }
+
+    /// Every note that holds a term, with its score above 0, in no order.
+    pub fn hits(&self) -> impl Iterator<Item = TextHit> {
+        self.hits_if(|_| true)
+    }
+
+    /// Of these the ones whose score is worth it.
+    pub fn hits_if(&self, worth: impl Fn(f64) -> bool) -> impl Iterator<Item = TextHit> {
+        self.asked.postings.scored(&self.scores, worth).map(|(id, score)| TextHit { id, score })
+    }
+
+    /// The `k` best that `keep` lets through, best first, ties by id.
+    pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
+        let best = self.asked.postings.best(&self.scores, k, keep).into_iter();
+        best.map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
+    }
+
+    /// The sums of the scores of all live notes but those of `hidden`.
+    pub fn sums(&self, hidden: &FxHashSet<NodeId>) -> Sums {
+        let mut sums = Sums::default();
+        self.scores.each().for_each(|(_, score)| sums.add(score));
+        hidden.iter().for_each(|&id| sums.subtract(self.of(id)));
+        sums
+    }
+
+    /// The score of a note, 0 when it holds no term.
+    pub fn of(&self, id: NodeId) -> f64 {
+        self.asked.postings.score(&self.scores, id)
     }
 }

@@ -184,14 +184,14 @@ fn what_a_question_names_and_what_of_it_a_note_covers() {
     let notes =
         [note(1, "Soup", "INC-7 in the harbour"), note(2, "INC-7", ""), note(3, "INC 7", "inc-71 harbours")];
     let index = filled(&notes);
-    let scores = index.scores("what of INC-7 in the harbour?");
+    let scores = index.asked("what of INC-7 in the harbour?");
     assert_eq!(scores.named().collect::<Vec<_>>(), [notes[0].id, notes[1].id]);
     let covered = [0, 1, 2].map(|at: usize| scores.coverage(notes[at].id));
     assert_eq!(covered[0], 1.0);
     assert!(covered[1] > 0.5 && covered[1] < 1.0 && covered[2] > 0.3, "{covered:?}");
     drop(scores);
     // A word no note has counts against all.
-    assert!(index.scores("zebra in the harbour").coverage(notes[0].id) < 0.5);
+    assert!(index.asked("zebra in the harbour").coverage(notes[0].id) < 0.5);
 }
 
 #[test]

@@ -41,6 +41,14 @@ pub(super) struct Tokenizer {
     english: bool,
 }
 
+/// A name in a question.
+pub(super) struct Name {
+    /// As it is indexed.
+    pub(super) whole: String,
+    /// As it stands there.
+    pub(super) spelt: String,
+}
+
 impl Tokenizer {
     /// For a Snowball language, or `none` for words as they are.
     pub(super) fn new(language: &str) -> Result<Self> {
@@ -82,12 +90,12 @@ impl Tokenizer {
     /// The whole names of a query, as they are indexed, without repeats: those of its runs that are
     /// made of several parts and have a digit, `_`, `/`, `::` or a hump. `well-known` is none,
     /// and neither is a quantity (`2nd`, `7:30pm`).
-    pub(super) fn names(&self, text: &str) -> Vec<String> {
-        let mut names = Vec::new();
+    pub(super) fn names(&self, text: &str) -> Vec<Name> {
+        let mut names: Vec<Name> = Vec::new();
         for run in runs(text).filter(|run| is_name(run) && identifier(run).is_some()) {
-            self.whole(run, &mut |name, _| {
-                if !names.contains(&name) {
-                    names.push(name);
+            self.whole(run, &mut |whole, _| {
+                if names.iter().all(|name| name.whole != whole) {
+                    names.push(Name { whole, spelt: run.to_owned() });
                 }
             });
         }
@@ -279,7 +287,9 @@ mod tests {
     #[test]
     fn names_are_known_by_their_form() {
         let check = |query: &str, expected: &str| {
-            assert_eq!(Tokenizer::new("english").unwrap().names(query).join(" "), expected, "{query:?}");
+            let names = Tokenizer::new("english").unwrap().names(query);
+            let names: Vec<String> = names.into_iter().map(|name| name.whole).collect();
+            assert_eq!(names.join(" "), expected, "{query:?}");
         };
         check("what's INC-90037? INC-90037!", "inc-90037");
         check("who calls store_open and parseFrame", "store_open parsefram");

@@ -25,8 +25,15 @@ pub struct Nearness<'a> {
     pub(super) state: RwLockReadGuard<'a, State>,
     // Without it nothing is near.
     pub(super) query: Option<Code>,
-    // By the place of the node, −∞ without a vector; `None` where the graph answers.
-    cosines: Option<Vec<f64>>,
+    // Where the graph does not answer.
+    all: Option<All>,
+}
+
+/// The cosines of all live notes.
+struct All {
+    // By the place of the node; −∞ without a vector, and where none is live.
+    cosines: Vec<f64>,
+    sums: Sums,
 }
 
 impl VectorIndex {
@@ -37,47 +44,46 @@ impl VectorIndex {
     pub fn nearness(&self, vector: &[f32]) -> Result<Nearness<'_>> {
         let query = self.code(vector)?;
         let state = self.read();
-        let cosines = match &query {
-            Some(query) if !state.hnsw.is_ready(&state.rows) => Some(cosines(&state.rows, query)),
-            _ => None,
-        };
-        Ok(Nearness { state, query, cosines })
+        let all = query.as_ref().filter(|_| !state.hnsw.is_ready(&state.rows));
+        let all = all.map(|query| All::of(&state.rows, query));
+        Ok(Nearness { state, query, all })
     }
 }
 
-/// The cosine of each node's nearest part, by place.
-fn cosines(rows: &Rows, query: &Code) -> Vec<f64> {
-    let mut dots = Vec::with_capacity(rows.end() as usize);
-    code::dots(&query.values, rows.codes(), &mut dots);
-    let mut best = vec![f64::NEG_INFINITY; rows.places().len()];
-    for (row, &dot) in rows.all().iter().zip(&dots) {
-        if let Some(best) = best.get_mut(row.node as usize) {
-            let cosine = code::cosine(dot, query.inverse, row.inverse);
-            if cosine > *best {
-                *best = cosine;
+impl All {
+    fn of(rows: &Rows, query: &Code) -> All {
+        let mut dots = Vec::with_capacity(rows.end() as usize);
+        code::dots(&query.values, rows.codes(), &mut dots);
+        let mut cosines = vec![f64::NEG_INFINITY; rows.places().len()];
+        for (row, &dot) in rows.all().iter().zip(&dots) {
+            if let Some(best) = cosines.get_mut(row.node as usize) {
+                *best = best.max(code::scaled(dot, row.inverse));
             }
         }
+        let mut sums = Sums::default();
+        for (cosine, owner) in cosines.iter_mut().zip(rows.places()) {
+            if !owner.is_some_and(|owner| owner.live) {
+                *cosine = f64::NEG_INFINITY;
+            } else if cosine.is_finite() {
+                *cosine = code::of_scaled(*cosine, query.inverse);
+                sums.add(*cosine);
+            }
+        }
+        All { cosines, sums }
     }
-    best
 }
 
 impl Nearness<'_> {
     /// Whether the cosines of all notes are known.
     pub fn is_exact(&self) -> bool {
-        self.cosines.is_some() || self.query.is_none()
+        self.all.is_some() || self.query.is_none()
     }
 
     /// The cosine of a live note's nearest part; `None` without a vector.
     pub fn of(&self, id: NodeId) -> Option<f64> {
-        let rows = &self.state.rows;
-        match &self.cosines {
-            Some(cosines) => {
-                let place = rows.place_of(id)?;
-                rows.places().get(place as usize)?.filter(|owner| owner.live)?;
-                cosines.get(place as usize).copied().filter(|cosine| cosine.is_finite())
-            }
-            None => self.part(id).map(|hit| hit.cosine),
-        }
+        let Some(all) = &self.all else { return self.part(id).map(|hit| hit.cosine) };
+        let place = self.state.rows.place_of(id)?;
+        all.cosines.get(place as usize).copied().filter(|cosine| cosine.is_finite())
     }
 
     /// A live note's nearest part.
@@ -102,20 +108,15 @@ impl Nearness<'_> {
     /// The sums of the cosines of all live notes but those of `hidden`; a note without a vector counts
     /// as 0.
     pub fn sums(&self, hidden: &FxHashSet<NodeId>) -> Sums {
-        let rows = &self.state.rows;
-        let mut sums = Sums::default();
-        if let Some(cosines) = &self.cosines {
-            for (owner, &cosine) in rows.places().iter().zip(cosines) {
-                if cosine.is_finite() && owner.is_some_and(|owner| owner.live) {
-                    sums.add(cosine);
-                }
-            }
+        let mut sums = self.all.as_ref().map(|all| all.sums).unwrap_or_default();
+        if self.all.is_some() {
             hidden.iter().filter_map(|&id| self.of(id)).for_each(|cosine| sums.subtract(cosine));
             return sums;
         }
         if self.query.is_none() {
             return sums;
         }
+        let rows = &self.state.rows;
         // Each stands for all from it to the next.
         let step = (rows.places().len() / SAMPLE).max(1);
         let asked = rows.places().iter().step_by(step).flatten();
@@ -127,25 +128,29 @@ impl Nearness<'_> {
         sums.times(step)
     }
 
-    /// The `k` nearest notes that `keep` lets through, best first, ties by id.
-    pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<VectorHit> {
+    /// The `k` nearest notes that `keep` lets through with their cosines, best first, ties by id.
+    pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<(NodeId, f64)> {
         let Some(query) = self.query.as_ref().filter(|_| k > 0) else { return Vec::new() };
         let rows = &self.state.rows;
-        let Some(cosines) = &self.cosines else {
+        let Some(All { cosines, .. }) = &self.all else {
             let filter = Filter { titles: false, keep };
             let found = self.state.approximate(query, k, filter);
             let found = found.unwrap_or_else(|| super::exact::search(rows, query, k, filter));
-            return found.into_iter().map(VectorHit::from).collect();
+            return found.into_iter().map(|found| (found.id, found.score)).collect();
         };
-        let mut top = Top::new(k);
+        let mut top: Top<Ranked<()>> = Top::new(k);
         for (owner, &score) in rows.places().iter().zip(cosines) {
-            let Some(owner) = owner.filter(|owner| owner.live && score.is_finite()) else { continue };
-            let found = Ranked { score, id: owner.id, with: () };
-            if top.takes(&found) && keep(owner.id) {
+            // Most are left at this.
+            if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
+                continue;
+            }
+            let Some(Owner { id, .. }) = *owner else { continue };
+            let found = Ranked { score, id, with: () };
+            if top.takes(&found) && keep(id) {
                 top.offer(found);
             }
         }
-        top.into_sorted().into_iter().filter_map(|found| self.part(found.id)).collect()
+        top.into_sorted().into_iter().map(|found| (found.id, found.score)).collect()
     }
 }
 
@@ -190,8 +195,9 @@ mod tests {
         let near = index.nearness(&query).unwrap();
         assert!(near.is_exact());
         let searched = index.search(&query, 1000, &|_| true).unwrap();
-        assert_eq!(near.best(1000, &|_| true), searched);
-        assert_eq!(near.best(7, &|id| id != searched[0].id), searched[1..8]);
+        let known: Vec<(NodeId, f64)> = searched.iter().map(|hit| (hit.id, hit.cosine)).collect();
+        assert_eq!(near.best(1000, &|_| true), known);
+        assert_eq!(near.best(7, &|id| id != searched[0].id), known[1..8]);
         let mut sums = Sums::default();
         for hit in &searched {
             assert_eq!((near.of(hit.id), near.part(hit.id)), (Some(hit.cosine), Some(*hit)));
@@ -228,7 +234,7 @@ mod tests {
         }
         let (found, expected) = (near.best(50, &|_| true), all.best(50, &|_| true));
         assert!(found.iter().filter(|hit| expected.contains(hit)).count() >= 47);
-        assert!(found.iter().all(|hit| near.of(hit.id) == all.of(hit.id)));
+        assert!(found.iter().all(|(id, _)| near.of(*id) == all.of(*id)));
     }
 
     #[test]

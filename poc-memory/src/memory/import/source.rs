@@ -84,7 +84,17 @@ impl Source {
             error.file(path.display().to_string())
         };
         if fs::metadata(path).map_err(wrong)?.is_dir() {
-            let files = markdown_files(path).map_err(wrong)?;
+            let files = files_in(path, &MARKDOWN).map_err(wrong)?;
+            if files.is_empty()
+                && let Some(other) = files_in(path, &JSON_LINES).map_err(wrong)?.first()
+            {
+                return Err(Error::invalid("the folder has no Markdown file")
+                    .hint(format!(
+                        "`poc-memory import {}` takes the notes of that file",
+                        path.join(other).display()
+                    ))
+                    .file(path.display().to_string()));
+            }
             let total = files.len() as u64;
             let pieces = files.into_iter().map(move |relative| {
                 let name = relative.to_string_lossy().into_owned();
@@ -200,9 +210,9 @@ fn lines(mut input: impl BufRead, longest: u64) -> impl Iterator<Item = (Place, 
     })
 }
 
-/// The Markdown files below a folder, relative to it, sorted. Hidden folders and files are left
-/// out; links to folders are not followed.
-fn markdown_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+/// The files below a folder with one of these extensions, relative to it, sorted. Hidden folders and files
+/// are left out; links to folders are not followed.
+fn files_in(folder: &Path, extensions: &[&str]) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(relative) = folders.pop() {
@@ -215,7 +225,7 @@ fn markdown_files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
             let path = relative.join(&name);
             if entry.file_type()?.is_dir() {
                 folders.push(path);
-            } else if has_extension(&path, &MARKDOWN) && folder.join(&path).is_file() {
+            } else if has_extension(&path, extensions) && folder.join(&path).is_file() {
                 files.push(path);
             }
         }

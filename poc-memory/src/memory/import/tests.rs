@@ -342,6 +342,11 @@ fn what_cannot_be_imported_is_said() {
     put(memory.folder(), "x.pdf", "");
     assert_eq!(wrong("nowhere"), "not_found there is no such file or folder");
     assert_eq!(wrong("x.pdf"), "invalid_argument it is neither Markdown nor JSON Lines");
+    let folder = memory.folder().join("own");
+    put(&folder, "notes.jsonl", "{}");
+    assert_eq!(wrong("own"), "invalid_argument the folder has no Markdown file");
+    put(&folder, "a.md", "one");
+    assert!(import(&memory, &Source::Path(folder), &Options::default(), &|_, _| {}).is_ok());
 }
 
 #[test]

@@ -76,3 +76,20 @@ fn parts_of_a_name_are_found_as_well() {
     let found = world.find(&symbol.replace('_', " "), 8);
     assert!(numbers(&found).contains(at), "{found:?}");
 }
+
+#[test]
+fn a_note_comes_first_when_it_is_asked_for_by_its_key() {
+    let keyed = |number, key: &str, body: &str| Node { key: key.into(), ..note(number, "", body) };
+    let world = World::of(
+        &[
+            keyed(0, "handbook", "who is on call: people/lin, then chat-013"),
+            keyed(1, "people/lin", "leads the storage team"),
+            keyed(2, "chat-013", "the disk is full"),
+            keyed(3, "soup", "lentils and lemon"),
+        ],
+        &[],
+    );
+    for (asked, number) in [("people/lin", 1), ("what says chat-013?", 2)] {
+        assert_eq!(numbers(&world.find(asked, 4))[0], number, "{asked}");
+    }
+}
