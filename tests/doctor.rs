@@ -34,6 +34,9 @@ fn what_is_broken_is_told_with_what_helps() {
     assert_eq!(report["healthy"], false);
     let [line] = &found(&report, "settings")[..] else { panic!("{report}") };
     assert!(line.starts_with("failed: ") && line.contains("unknown key `k2`"), "{line}");
+    world.write("config.toml", "[rerank]\nmodel = \"/nowhere/model\"\n");
+    let [line] = &found(&world.json_ending(&["doctor"], 1), "reranker")[..] else { panic!("{report}") };
+    assert!(line.starts_with("failed: ") && line.contains("/nowhere/model"), "{line}");
     world.write("config.toml", "");
     world.write("agents/broken.toml", "[query]\npipelin = \"all\"\n");
     let report = world.json_ending(&["doctor"], 1);

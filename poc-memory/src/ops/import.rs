@@ -59,6 +59,10 @@ pub(crate) struct Imported {
     unresolved: Vec<Unresolved>,
     /// Fields no meaning is known for, and how many notes have them.
     ignored: BTreeMap<String, u64>,
+    /// Notes past their date, which were not taken.
+    expired: u64,
+    /// Files of JSON Lines that stand in the folder beside its Markdown, and were not read.
+    left_out: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -113,6 +117,8 @@ impl Op for Import {
             failed: failed.collect(),
             unresolved: unresolved.collect(),
             ignored: report.ignored,
+            expired: report.expired,
+            left_out: report.left_out,
         })
     }
 
@@ -138,6 +144,14 @@ impl Op for Import {
         }
         for (field, count) in ignored {
             let _ = writeln!(text, "ignored    the field `{field}` of {}", counted(*count, "note"));
+        }
+        if output.expired > 0 {
+            let _ = writeln!(text, "left out   {}, past their date", counted(output.expired, "note"));
+        }
+        if let Some(first) = output.left_out.first() {
+            let files = counted(output.left_out.len() as u64, "file");
+            let _ =
+                writeln!(text, "left out   {files} of JSON Lines, such as `{first}`: import it by itself");
         }
         text
     }

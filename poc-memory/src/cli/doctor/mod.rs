@@ -6,6 +6,7 @@ mod daemon;
 mod embedder;
 mod folders;
 mod models;
+mod reranker;
 mod settings;
 mod store;
 
@@ -17,7 +18,7 @@ use super::session::Session;
 use crate::error::{Error, Exit, Result};
 use serde::Serialize;
 
-/// Check folders, settings, store, indexes, embedder, models, daemon and agents, and say what would
+/// Check folders, settings, store, indexes, embedder, cross-encoder, models, daemon and agents, and say what would
 /// help
 #[derive(Debug, clap::Args)]
 pub(super) struct Doctor {
@@ -100,6 +101,7 @@ impl Local for Doctor {
         findings.extend(found);
         if let Some(config) = config {
             findings.extend(embedder::check(&config, &session.paths.store()));
+            findings.extend(reranker::check(&config));
             findings.extend(models::check(&config, self.online));
             let (found, memory) = store::check(&session.paths, config, daemon);
             findings.extend(found);

@@ -27,6 +27,7 @@ use crate::time::Timestamp;
 use edges::Pending;
 use restore::Restore;
 use sessions::Turn;
+use source::Opened;
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
@@ -69,6 +70,10 @@ pub struct Report {
     pub unresolved: Vec<(Place, String)>,
     /// Fields no meaning is known for, and how many notes had them.
     pub ignored: BTreeMap<String, u64>,
+    /// Notes that are past their date and were not taken; what was there already stays as it is.
+    pub expired: u64,
+    /// Files of JSON Lines that stand in the folder beside its Markdown, and were not read.
+    pub left_out: Vec<String>,
     /// The node that each note became or was already, in the order of the source.
     pub nodes: Vec<(Place, NodeId)>,
 }
@@ -126,10 +131,11 @@ pub fn import(
         ids: HashMap::new(),
         places: HashMap::new(),
     };
-    let (total, items) = source.open(&memory.config)?;
+    let Opened { total, pieces, left_out } = source.open(&memory.config)?;
+    import.report.left_out = left_out;
     let mut chunk = Chunk::of(memory.config.import.chunk);
     let mut done = 0;
-    for (place, text) in items {
+    for (place, text) in pieces {
         done += 1;
         let read = text.and_then(|text| {
             chunk.weigh(text.content.len());
@@ -189,6 +195,7 @@ impl Import<'_> {
         let mut drafts: Vec<Draft> = Vec::new();
         let mut notes: Vec<Note> = Vec::new();
         let mut order = Vec::with_capacity(chunk.len());
+        let now = self.memory.now();
         for (place, read) in chunk {
             match read {
                 Read::Own(note) => {
@@ -199,6 +206,11 @@ impl Import<'_> {
                 Read::Foreign(foreign) => {
                     for field in &foreign.ignored {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;
+                    }
+                    // It is in somebody's folder for good, and so no fault of this import.
+                    if foreign.draft.expires.is_some_and(|expires| expires <= now) {
+                        self.report.expired += 1;
+                        continue;
                     }
                     let turn = foreign.session.map(|session| (session, foreign.draft.created));
                     order.push((place, Pending::foreign(foreign.names, foreign.links), false, turn));

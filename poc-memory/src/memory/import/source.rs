@@ -38,6 +38,16 @@ enum Form {
     Markdown(Option<String>),
 }
 
+/// What there is to read.
+pub(super) struct Opened<'a> {
+    /// How many notes, when that is known.
+    pub total: Option<u64>,
+    /// The notes.
+    pub pieces: Pieces<'a>,
+    /// Files of JSON Lines that stand in the folder beside its Markdown, and are not read.
+    pub left_out: Vec<String>,
+}
+
 type Pieces<'a> = Box<dyn Iterator<Item = (Place, Result<Piece>)> + 'a>;
 
 const MARKDOWN: [&str; 2] = ["md", "markdown"];
@@ -55,23 +65,24 @@ impl Source {
         format!("{PROVENANCE}{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// How many notes there are, when that is known, and the notes.
-    pub(super) fn open(&self, config: &Config) -> Result<(Option<u64>, Pieces<'_>)> {
+    /// What there is.
+    pub(super) fn open(&self, config: &Config) -> Result<Opened<'_>> {
         // JSON spells a byte with up to six; edges and visits stand beside the text.
         let longest = config.insert.max_node_bytes.saturating_mul(8) as u64;
+        let opened = |total, pieces| Opened { total, pieces, left_out: Vec::new() };
         let path = match self {
             Source::Text(text) if text.trim_start().starts_with('{') => {
-                return Ok((None, Box::new(lines(Cursor::new(text), longest))));
+                return Ok(opened(None, Box::new(lines(Cursor::new(text), longest))));
             }
             Source::Text(text) => {
                 let piece = Piece { content: text.clone(), form: Form::Markdown(None) };
-                return Ok((Some(1), Box::new(std::iter::once((Place::File("-".into()), Ok(piece))))));
+                return Ok(opened(Some(1), Box::new(std::iter::once((Place::File("-".into()), Ok(piece))))));
             }
             Source::Lines(_, lines) => {
                 let piece = |(number, line): &(u64, String)| {
                     (Place::Line(*number), Ok(Piece { content: line.clone(), form: Form::JsonLine }))
                 };
-                return Ok((Some(lines.len() as u64), Box::new(lines.iter().map(piece))));
+                return Ok(opened(Some(lines.len() as u64), Box::new(lines.iter().map(piece))));
             }
             Source::Path(path) => path,
         };
@@ -84,9 +95,10 @@ impl Source {
             error.file(path.display().to_string())
         };
         if fs::metadata(path).map_err(wrong)?.is_dir() {
-            let files = files_in(path, &MARKDOWN).map_err(wrong)?;
+            let (files, others): (Vec<PathBuf>, Vec<PathBuf>) =
+                files_in(path).map_err(wrong)?.into_iter().partition(|file| has_extension(file, &MARKDOWN));
             if files.is_empty()
-                && let Some(other) = files_in(path, &JSON_LINES).map_err(wrong)?.first()
+                && let Some(other) = others.first()
             {
                 return Err(Error::invalid("the folder has no Markdown file")
                     .hint(format!(
@@ -101,16 +113,18 @@ impl Source {
                 let piece = markdown_file(&path.join(&relative), &relative, longest);
                 (Place::File(name), piece)
             });
-            return Ok((Some(total), Box::new(pieces)));
+            let left_out = others.iter().map(|file| file.display().to_string()).collect();
+            return Ok(Opened { total: Some(total), pieces: Box::new(pieces), left_out });
         }
         if has_extension(path, &MARKDOWN) {
             let name = PathBuf::from(path.file_name().unwrap_or(path.as_os_str()));
             let place = Place::File(name.to_string_lossy().into_owned());
-            return Ok((Some(1), Box::new(std::iter::once((place, markdown_file(path, &name, longest))))));
+            let piece = markdown_file(path, &name, longest);
+            return Ok(opened(Some(1), Box::new(std::iter::once((place, piece)))));
         }
         if has_extension(path, &JSON_LINES) {
             let file = BufReader::new(File::open(path).map_err(wrong)?);
-            return Ok((None, Box::new(lines(file, longest))));
+            return Ok(opened(None, Box::new(lines(file, longest))));
         }
         Err(Error::invalid("it is neither Markdown nor JSON Lines")
             .hint("name a folder of Markdown files, a file `….md` or a file `….jsonl`")
@@ -212,7 +226,7 @@ fn lines(mut input: impl BufRead, longest: u64) -> impl Iterator<Item = (Place, 
 
 /// The files below a folder with one of these extensions, relative to it, sorted. Hidden folders and files
 /// are left out; links to folders are not followed.
-fn files_in(folder: &Path, extensions: &[&str]) -> std::io::Result<Vec<PathBuf>> {
+fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(relative) = folders.pop() {
@@ -225,7 +239,9 @@ fn files_in(folder: &Path, extensions: &[&str]) -> std::io::Result<Vec<PathBuf>>
             let path = relative.join(&name);
             if entry.file_type()?.is_dir() {
                 folders.push(path);
-            } else if has_extension(&path, extensions) && folder.join(&path).is_file() {
+            } else if (has_extension(&path, &MARKDOWN) || has_extension(&path, &JSON_LINES))
+                && folder.join(&path).is_file()
+            {
                 files.push(path);
             }
         }

@@ -346,7 +346,24 @@ fn what_cannot_be_imported_is_said() {
     put(&folder, "notes.jsonl", "{}");
     assert_eq!(wrong("own"), "invalid_argument the folder has no Markdown file");
     put(&folder, "a.md", "one");
-    assert!(import(&memory, &Source::Path(folder), &Options::default(), &|_, _| {}).is_ok());
+    let report = take(&memory, Source::Path(folder));
+    assert_eq!((counts(&report), report.left_out), ([1, 0, 0, 0], vec!["notes.jsonl".to_owned()]));
+}
+
+#[test]
+fn a_note_past_its_date_is_left_out_and_what_was_taken_before_stays() {
+    let memory = Scratch::new();
+    put(memory.folder(), "in/old.md", "---\nexpires: 2026-11-20\n---\nThe tram is late.");
+    put(memory.folder(), "in/sale.md", "---\nexpires: 2026-11-30\n---\nTea is cheap.");
+    let source = || Source::Path(memory.folder().join("in"));
+    let report = take(&memory, source());
+    assert_eq!((counts(&report), report.expired, failures(&report)), ([1, 0, 0, 0], 1, String::new()));
+    memory.clock.advance(Span::WEEK);
+    memory.clock.advance(Span::WEEK);
+    let report = take(&memory, source());
+    assert_eq!((counts(&report), report.expired, failures(&report)), ([0; 4], 2, String::new()));
+    assert_eq!(find(&memory, "sale").body, "Tea is cheap.");
+    assert!(memory.store.view().find_key("old").is_none());
 }
 
 #[test]
