@@ -1,5 +1,5 @@
 //! `retrieve` in process beside its own parts (embedding the question, the nearest vectors, the best by
-//! words, mentions of the best and in the question) and beside SQLite with FTS5 and sqlite-vec on the same
+//! words, mentions of the best and in the question, names in common with the best) and beside SQLite with FTS5 and sqlite-vec on the same
 //! notes, vectors and questions.
 //!
 //! `cargo bench -p poc-bench --bench retrieve [-- NOTES …]`
@@ -41,16 +41,11 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
     let (retriever, sight) = (memory.retriever(&view), Sight::of_person(memory.now()));
     let vectors: Vec<Vec<f32>> =
         questions.iter().map(|text| memory.embedder.embed_one(text).unwrap()).collect();
+    let scores = &memory.config.retrieve.scores;
     let best: Vec<Vec<NodeId>> = questions
         .iter()
         .map(|text| {
-            retriever
-                .find(text, memory.config.retrieve.scores.mention_from, sight)
-                .unwrap()
-                .hits
-                .iter()
-                .map(|hit| hit.id)
-                .collect()
+            retriever.find(text, scores.mention_from, sight).unwrap().hits.iter().map(|hit| hit.id).collect()
         })
         .collect();
     let embed = |text: &str| black_box(memory.embedder.embed_one(text).unwrap());
@@ -58,6 +53,8 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
     let matching = |text: &str| black_box(memory.text.search_all(text, DEPTH));
     let mentions = |text: &str, best: &[NodeId]| {
         black_box(memory.mentions.in_text(text));
+        let first = &best[..best.len().min(scores.shared_from)];
+        black_box(memory.mentions.sharing(first, scores.shared_by, text));
         best.iter().for_each(|&id| _ = black_box((memory.mentions.from(id), memory.mentions.to(id))));
     };
     let asked = || questions.iter().zip(&vectors).zip(&best);
@@ -89,7 +86,7 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
         ("embedding", embedding),
         ("nearest vectors", nearest),
         ("best by words", matched),
-        ("mentions", mentioned),
+        ("mentions, names in common", mentioned),
         ("the four one after another", parts),
     ] {
         report.add(Line::time(part, notes.len(), seconds));

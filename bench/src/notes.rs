@@ -19,6 +19,10 @@ const TITLE: usize = 4;
 const BODY: usize = 60;
 const QUESTION: usize = 6;
 
+/// Names that notes speak of, and how many a note does: at 13,000 notes a name ties thirteen.
+const NAMES: u64 = 4_000;
+const OF_NOTE: usize = 4;
+
 /// Words by their frequency, and the dice.
 pub struct Writer {
     dice: SeededChance,
@@ -48,7 +52,16 @@ impl Writer {
     /// The next note.
     pub fn note(&self) -> Text {
         let topic = self.dice.bits() % TOPICS;
-        Text { title: self.words(topic, TITLE), body: self.words(topic, BODY) + "." }
+        let names: Vec<String> = (0..OF_NOTE).map(|_| self.name()).collect();
+        let body = format!("{} {}.", self.words(topic, BODY), names.join(" "));
+        Text { title: self.words(topic, TITLE), body }
+    }
+
+    /// A word with a capital that is nothing else.
+    fn name(&self) -> String {
+        let word = word(WORDS + TOPICS as usize * OF_TOPIC + (self.dice.bits() % NAMES) as usize);
+        let (first, rest) = word.split_at(1);
+        first.to_uppercase() + rest
     }
 
     /// The next question, about some topic.
@@ -143,7 +156,7 @@ mod tests {
 
     #[test]
     fn words_are_different_and_some_are_frequent() {
-        let last = WORDS + TOPICS as usize * OF_TOPIC;
+        let last = WORDS + TOPICS as usize * OF_TOPIC + NAMES as usize;
         assert_eq!((0..last).map(word).collect::<BTreeSet<_>>().len(), last);
         let writer = Writer::new(7);
         let ranks: Vec<usize> = (0..10_000).map(|_| writer.rank(WORDS)).collect();

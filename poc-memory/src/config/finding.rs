@@ -37,7 +37,7 @@ pub struct FusedScores {
     pub meaning_weight: f64,
     /// Of a note whose title the question has.
     pub named_weight: f64,
-    /// Of a note that holds an identifier the question has.
+    /// Of a note that holds an identifier the question has, or has it as its key.
     pub identifier_weight: f64,
     /// Of what one of the best notes mentions.
     pub mentioned_weight: f64,
@@ -45,6 +45,12 @@ pub struct FusedScores {
     pub mentioning_weight: f64,
     /// How many are the best.
     pub mention_from: usize,
+    /// Of what has a name in common with one of the best notes that nobody else has.
+    pub shared_weight: f64,
+    /// How many are the best.
+    pub shared_from: usize,
+    /// How many notes may have such a name.
+    pub shared_by: usize,
     /// Of the notes before and after, in a session.
     pub beside_weight: f64,
     /// Of the notes two before and two after.

@@ -33,13 +33,14 @@ pub struct Known {
 pub fn recognize(memory: &Memory, view: &View, text: &str, sight: Sight) -> Result<Known> {
     let config = &memory.config.query;
     let gate = gate(memory)?;
-    let Agreement { signals, mut found, best, unheld } = agreement(memory, view, text, sight, &[])?;
+    let Agreement { signals, mut found, best, unheld, by_key } = agreement(memory, view, text, sight, &[])?;
     let mut seen = Histogram::default();
     found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| seen.add(near.cosine));
     let best = best.map(|id| memory.store.node(id)).transpose()?.flatten();
     let verdict = match signals.judge(gate) {
         // Deleted since the view was taken.
         _ if best.is_none() => Verdict::Miss,
+        _ if by_key => Verdict::Strong,
         Verdict::Strong if !unheld.is_empty() => Verdict::Weak,
         verdict => verdict,
     };
@@ -54,11 +55,13 @@ pub struct Agreement {
     pub signals: Signals,
     /// What was found, best first.
     pub found: Vec<Hit>,
-    /// The note that agrees best: the first, unless it speaks of less than half as much of the question as
-    /// another that was looked at.
+    /// The note that agrees best: the first, if it was asked for by its key or speaks of at least half as
+    /// much of the question as another that was looked at.
     pub best: Option<NodeId>,
     /// The names in the question that no note holds.
     pub unheld: Vec<String>,
+    /// Whether the question is the key of that note, and nothing else.
+    pub by_key: bool,
 }
 
 /// How a question and what is found for it ([`rerank::find`]) agree ([`crate::rank::gate`]); as if the notes of
@@ -78,7 +81,10 @@ pub fn agreement(
     let found = rerank::find(memory, view, text, wanted, sight, except)?;
     let words = memory.text.asked(text);
     let looked_at = found.hits.iter().take(config.pool);
-    let covered: Vec<(&Hit, f64)> = looked_at.map(|hit| (hit, words.coverage(hit.id))).collect();
+    let key = |hit: &Hit| view.find(hit.id).map_or("", |ix| view.key(ix));
+    // Who is asked for by key need not say it.
+    let covered = looked_at.map(|hit| (hit, words.coverage(hit.id, if hit.by_key { key(hit) } else { "" })));
+    let covered: Vec<(&Hit, f64)> = covered.collect();
     let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
     let cosine = found.cosine.unwrap_or(0.0);
     // They come in its order.
@@ -90,11 +96,12 @@ pub fn agreement(
     let first = covered.first();
     let speaks = |(_, own): &(&Hit, f64)| likelihood.is_some() || *own >= coverage / 2.0;
     let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
-    let best = first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| hit.id);
+    let best = first.filter(|first| first.0.by_key || speaks(first)).or_else(most).map(|(hit, _)| *hit);
     let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
     let is_key = |name: &str| view.find_key(&normal_key(name)).and_then(|ix| view.id(ix)).is_some_and(sees);
     let unheld = words.unheld(&sees, &is_key).map(str::to_owned).collect();
-    Ok(Agreement { signals, best, found: found.hits, unheld })
+    let by_key = best.is_some_and(|hit| hit.by_key && key(hit) == normal_key(text));
+    Ok(Agreement { signals, best: best.map(|hit| hit.id), found: found.hits, unheld, by_key })
 }
 
 /// What is as certain as `query` needs it, with the embedder or the cross-encoder in use.

@@ -6,8 +6,8 @@ use crate::graph::{Node, NodeId, Sight, View};
 use crate::retrieve::{Hit, Retrieved};
 
 /// As [`crate::retrieve::Retriever::find`] without the notes of `except`; with a cross-encoder the best
-/// `[rerank] top` come in the order of how likely they answer the text, ties as they were, and know it. What
-/// is behind them stays as it was.
+/// `[rerank] top` come in the order of how likely they answer the text, ties as they were, and know it; those it
+/// asks for by their key come before them. What is behind them stays as it was.
 ///
 /// # Errors
 /// As there; what the cross-encoder fails with.
@@ -31,7 +31,7 @@ pub fn find(
         hit.likelihood = Some(likelihood);
     }
     let likelihood = |hit: &Hit| hit.likelihood.unwrap_or_default();
-    best.sort_by(|a, b| likelihood(b).total_cmp(&likelihood(a)));
+    best.sort_by(|a, b| b.by_key.cmp(&a.by_key).then(likelihood(b).total_cmp(&likelihood(a))));
     found.hits.truncate(wanted);
     Ok(found)
 }

@@ -70,7 +70,7 @@ pub(crate) struct Found {
     /// `title`, `text`.
     ranks: BTreeMap<String, usize>,
     /// What each signal adds to the score, where it adds anything: the lists, and `named`, `identifier`, `mention`,
-    /// `order`, `alike`.
+    /// `shared`, `order`, `alike`, `key`.
     shares: BTreeMap<String, f64>,
     /// The passage that is nearest in meaning, when an explanation is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -424,7 +424,25 @@ fn another_ticket_than_the_one_asked_for_is_not_known() {
     assert!(say(&memory, "query 'ticket INC-90039'").contains("no note holds `inc-90039`"));
     // A note that has it as its key is about it, whatever it says.
     json(&memory, "insert --key INC-90039 -t Printer -b 'It jams.'");
-    assert_eq!(json(&memory, "query 'ticket INC-90039'")["unheld"], Value::Null);
+    let known = json(&memory, "query 'ticket INC-90039'");
+    assert_eq!((&known["key"], &known["unheld"]), (&"INC-90039".into(), &Value::Null));
+}
+
+#[test]
+fn a_key_is_known_however_little_its_note_says() {
+    let memory = filled();
+    json(&memory, "insert --key people/lin -b 'Leads the storage team.'");
+    json(&memory, "insert --key handbook -b 'Who is on call: people/lin.'");
+    for key in ["people/lin", " handbook"] {
+        let known = json(&memory, &format!("query '{key}'"));
+        assert_eq!((&known["hit"], &known["key"]), (&"STRONG".into(), &key.trim().into()));
+        assert_eq!(json(&memory, &format!("retrieve '{key}'"))["results"][0]["key"], key.trim());
+    }
+    let asked = json(&memory, "query 'who is people/lin'");
+    assert_eq!(
+        (&asked["key"], asked["signals"]["coverage"].as_f64().unwrap() > 0.99),
+        (&"people/lin".into(), true)
+    );
 }
 
 #[test]

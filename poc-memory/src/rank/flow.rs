@@ -1,10 +1,12 @@
-//! What a score gives on along the structure of the notes, one step: to what a good note mentions, to
-//! what mentions it, and to what stands beside it in a session. A note that has no such tie has what is
-//! alike instead: its nearest notes, each as far as it is near.
+//! What a score gives on along the structure of the notes, one step: to what a good note mentions, to what
+//! mentions it, to what has a rare name in common with it, and to what stands beside it in a session. A note
+//! that no mention and no session ties has what is alike as well: its nearest notes, each as far as it is near.
 //!
 //! One step alone: each further one brings more that has nothing to do with the question than that has.
 //! Of several notes that mention one the best counts, not their sum, so that what is mentioned
-//! everywhere does not come up everywhere.
+//! everywhere does not come up everywhere. A name in common ties two notes where nothing has it as its
+//! title, as the phrases of a text do in HippoRAG (Gutiérrez et al. 2024, NeurIPS): the fewer have it, the
+//! more.
 
 /// What each way is worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,6 +15,10 @@ pub struct Weights {
     pub mentioned: f64,
     /// To a note that mentions a good note's title.
     pub mentioning: f64,
+    /// To a note that has a name in common with a good one, when nobody else has it.
+    pub sharing: f64,
+    /// How many notes may have such a name.
+    pub shared_by: usize,
     /// To the note before and the note after.
     pub beside: f64,
     /// To those one further away.
@@ -21,12 +27,23 @@ pub struct Weights {
     pub alike: f64,
 }
 
+impl Weights {
+    /// What a note that is worth `score` gives one that has a name in common with it, which `count` notes
+    /// have, these two among them: the whole weight at two and evenly less, to nothing at `shared_by + 2`.
+    pub fn of_shared_name(&self, count: usize, score: f64) -> f64 {
+        let others = count.saturating_sub(2) as f64 / self.shared_by.max(1) as f64;
+        self.sharing * (1.0 - others).max(0.0) * score.max(0.0)
+    }
+}
+
 /// What comes to a note.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Inflow {
     // The best of the notes that mention it, and of those it mentions.
     mentioned_by: f64,
     mentions: f64,
+    // What the best of those gives that it has a name in common with.
+    shares: f64,
     // Sums over the notes beside it.
     beside: f64,
     further: f64,
@@ -45,6 +62,11 @@ impl Inflow {
         self.mentions = self.mentions.max(score);
     }
 
+    /// This note has a name in common with another, which gives it so much: [`Weights::of_shared_name`].
+    pub fn shares_name(&mut self, share: f64) {
+        self.shares = self.shares.max(share);
+    }
+
     /// The note before or after it is worth `score`.
     pub fn beside(&mut self, score: f64) {
         self.beside += score.max(0.0);
@@ -60,9 +82,21 @@ impl Inflow {
         self.alike += cosine.max(0.0) * score.max(0.0);
     }
 
-    /// Share of the mentions: the better of the two ways.
+    /// Share of the mentions, the better of the two ways; nothing when a name in common gives more.
     pub fn by_mention(&self, weights: Weights) -> f64 {
-        (weights.mentioned * self.mentioned_by).max(weights.mentioning * self.mentions)
+        let [mentions, shared] = self.by_names(weights);
+        if mentions >= shared { mentions } else { 0.0 }
+    }
+
+    /// Share of the names in common; nothing unless it is more than that of the mentions.
+    pub fn by_shared_name(&self, weights: Weights) -> f64 {
+        let [mentions, shared] = self.by_names(weights);
+        if mentions >= shared { 0.0 } else { shared }
+    }
+
+    fn by_names(&self, weights: Weights) -> [f64; 2] {
+        let mentions = (weights.mentioned * self.mentioned_by).max(weights.mentioning * self.mentions);
+        [mentions, self.shares]
     }
 
     /// Share of the order.
@@ -81,8 +115,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const WEIGHTS: Weights =
-        Weights { mentioned: 0.35, mentioning: 0.30, beside: 0.30, further: 0.15, alike: 0.15 };
+    const WEIGHTS: Weights = Weights {
+        mentioned: 0.35,
+        mentioning: 0.30,
+        sharing: 0.35,
+        shared_by: 20,
+        beside: 0.30,
+        further: 0.15,
+        alike: 0.15,
+    };
 
     #[test]
     fn by_hand() {
@@ -91,6 +132,10 @@ mod tests {
         inflow.mentioned_by(4.0);
         inflow.mentions(20.0);
         assert_eq!(inflow.by_mention(WEIGHTS), 6.0);
+        inflow.shares_name(WEIGHTS.of_shared_name(12, 20.0));
+        assert_eq!((inflow.by_mention(WEIGHTS), inflow.by_shared_name(WEIGHTS)), (6.0, 0.0));
+        inflow.shares_name(WEIGHTS.of_shared_name(2, 20.0));
+        assert_eq!((inflow.by_mention(WEIGHTS), inflow.by_shared_name(WEIGHTS)), (0.0, 7.0));
         inflow.beside(10.0);
         inflow.beside(2.0);
         inflow.further(4.0);
@@ -120,6 +165,15 @@ mod tests {
             prop_assert_eq!(share, of(&backwards).by_mention(WEIGHTS));
             let best = scores.iter().fold(0.0f64, |best, score| best.max(*score));
             prop_assert!(share >= 0.0 && share <= best);
+        }
+
+        /// The fewer have a name the more it gives, never more than the note it comes from is worth.
+        #[test]
+        fn the_rarer_the_more(count in 2usize..60, score in -5.0f64..20.0) {
+            let share = |count| WEIGHTS.of_shared_name(count, score);
+            prop_assert!(share(count) >= share(count + 1) && share(count + 1) >= 0.0);
+            prop_assert!(share(count) <= score.max(0.0));
+            prop_assert!((share(count) > 0.0) == (score > 0.0 && count < 22));
         }
 
         /// What is alike gives less than the mean of what it is worth, and the nearer it is the more.

@@ -1,6 +1,7 @@
 //! Finding by meaning and by words together.
 
 pub mod explore;
+pub mod key;
 pub mod nearest;
 mod ranks;
 mod scores;
@@ -50,6 +51,9 @@ pub struct Hit {
     pub ranks: Vec<(&'static str, usize)>,
     /// What each signal adds to the score; those that add nothing are left out.
     pub shares: Vec<(&'static str, f64)>,
+    /// Whether the text asks for it by its key ([`key::owners`]): then it is before all others. Ranks know no
+    /// keys.
+    pub by_key: bool,
     /// Its part that is nearest in meaning; `None` without a vector.
     pub near: Option<VectorHit>,
     /// How likely it answers the text, 0–1, where a cross-encoder was asked: not here.

@@ -1,10 +1,9 @@
 //! Fusion by scores: how far a note stands out by its words and by its meaning, what the question names,
 //! and one step along the structure.
 
-use super::structure;
-use super::{DEPTH, Hit, Retrieved, Retriever};
+use super::{DEPTH, Hit, Retrieved, Retriever, key, structure};
 use crate::error::Result;
-use crate::graph::{Ix, NodeId, Sight, View, normal_key};
+use crate::graph::{Ix, NodeId, Sight, View};
 use crate::index::{Nearness, TextScores};
 use crate::rank::flow::{Inflow, Weights};
 use crate::rank::fusion::{fused, lift, of_meaning};
@@ -41,16 +40,17 @@ pub(super) fn find(
             holder.identifier += lift(weights.identifier_weight, best);
         }
     }
-    for name in question.words.asked().spelt() {
-        let owner = question.view.find_key(&normal_key(name));
-        if let Some(owner) = owner.and_then(|ix| candidates.at_index(&question, ix)) {
-            // More than what merely holds it: it is the note itself.
-            owner.identifier += lift(2.0 * weights.identifier_weight, best);
+    let by_key = if weights.identifier_weight > 0.0 { key::owners(question.view, text) } else { Vec::new() };
+    for &ix in &by_key {
+        if let Some(owner) = candidates.at_index(&question, ix) {
+            owner.identifier += lift(weights.identifier_weight, best);
         }
     }
     let flow = Weights {
         mentioned: weights.mentioned_weight,
         mentioning: weights.mentioning_weight,
+        sharing: weights.shared_weight,
+        shared_by: weights.shared_by,
         beside: weights.beside_weight,
         further: weights.further_weight,
         alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
@@ -59,7 +59,15 @@ pub(super) fn find(
         if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
             structure::liken(&question, retriever.mentions, weights, &mut candidates);
         }
-        structure::flow(&question, retriever.mentions, weights.mention_from, &mut candidates);
+        structure::flow(&question, text, retriever.mentions, (weights, flow), wanted, &mut candidates);
+    }
+    // It is the note itself, so it comes before all that it gives on to; what merely holds its key may have
+    // more words of the question and a share of it besides. One deviation where nothing stands out.
+    let most = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
+    for &ix in &by_key {
+        if let Some(owner) = candidates.at_index(&question, ix) {
+            owner.key = most - owner.score(flow) + lift(weights.identifier_weight, most.max(1.0));
+        }
     }
     let mut best = Top::new(wanted);
     for candidate in &candidates.all {
@@ -73,6 +81,7 @@ pub(super) fn find(
             score,
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
             shares: candidate.shares(flow),
+            by_key: candidate.key > 0.0,
             near: question.near.part(id),
             likelihood: None,
         }
@@ -222,6 +231,8 @@ pub(super) struct Candidate {
     named: f64,
     identifier: f64,
     pub(super) inflow: Inflow,
+    // What it does not give on.
+    key: f64,
 }
 
 impl Candidate {
@@ -231,7 +242,9 @@ impl Candidate {
     }
 
     fn score(&self, flow: Weights) -> f64 {
-        self.own() + self.inflow.by_mention(flow) + self.inflow.by_order(flow) + self.inflow.by_likeness(flow)
+        let inflow = &self.inflow;
+        let by_names = inflow.by_mention(flow) + inflow.by_shared_name(flow);
+        self.own() + by_names + inflow.by_order(flow) + inflow.by_likeness(flow) + self.key
     }
 
     fn shares(&self, flow: Weights) -> Vec<(&'static str, f64)> {
@@ -241,8 +254,10 @@ impl Candidate {
             ("named", self.named),
             ("identifier", self.identifier),
             ("mention", self.inflow.by_mention(flow)),
+            ("shared", self.inflow.by_shared_name(flow)),
             ("order", self.inflow.by_order(flow)),
             ("alike", self.inflow.by_likeness(flow)),
+            ("key", self.key),
         ];
         shares.retain(|(_, share)| *share != 0.0);
         shares
@@ -254,15 +269,19 @@ pub(super) struct Candidates {
     all: Vec<Candidate>,
     // By the index in the view.
     places: FxHashMap<Ix, usize>,
+    // What any other note is worth by itself at most.
+    rest: f64,
 }
 
 impl Candidates {
     fn of(question: &Question<'_>, pool: Vec<Ranked<Own>>) -> Candidates {
+        let rest = pool.last().map_or(f64::NEG_INFINITY, |last| last.score);
         let places: Vec<Option<Ix>> = pool.iter().map(|found| question.place(found.id)).collect();
         let room = pool.len() * 2;
         let mut candidates = Candidates {
             all: Vec::with_capacity(room),
             places: FxHashMap::with_capacity_and_hasher(room, FxBuildHasher),
+            rest,
         };
         for (found, ix) in pool.into_iter().zip(places) {
             if let Some(ix) = ix {
@@ -281,6 +300,7 @@ impl Candidates {
             named: 0.0,
             identifier: 0.0,
             inflow: Inflow::default(),
+            key: 0.0,
         });
         self.places.insert(ix, at);
         at
@@ -310,6 +330,29 @@ impl Candidates {
             }
         };
         self.all.get_mut(at)
+    }
+
+    /// As [`Candidates::at`]; a note that is no candidate yet becomes one only if it may, by what it is worth by
+    /// itself at most.
+    pub(super) fn at_if(
+        &mut self,
+        question: &Question<'_>,
+        id: NodeId,
+        may: impl Fn(f64) -> bool,
+    ) -> Option<&mut Candidate> {
+        if !may(self.rest) && !question.view.find(id).is_some_and(|ix| self.places.contains_key(&ix)) {
+            return None;
+        }
+        self.at(question, id)
+    }
+
+    /// The `n`-th best score as it is by now; less than any when there are not as many.
+    pub(super) fn nth_best(&self, n: usize, flow: Weights) -> f64 {
+        let mut best = Top::new(n);
+        let of = |candidate: &Candidate| Ranked { score: candidate.score(flow), id: candidate.id, with: () };
+        self.all.iter().for_each(|candidate| best.offer(of(candidate)));
+        best.narrow();
+        best.floor().map_or(f64::NEG_INFINITY, |last| last.score)
     }
 
     /// Every candidate with its worth, best first, ties by id.

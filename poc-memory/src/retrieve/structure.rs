@@ -1,17 +1,21 @@
 //! One step along the structure: from what is found to what stands beside it in a session, to what it
-//! mentions, to what mentions it, and, where nothing else leads, to what is alike.
+//! mentions, to what mentions it, to what has a name in common with it, and, where nothing else leads, to what is alike.
 
 use super::scores::{Candidates, POOL, Question};
 use crate::config::FusedScores;
 use crate::graph::{Ix, NodeId, View};
 use crate::index::MentionIndex;
+use crate::rank::flow::Weights;
 
-/// Lets every candidate that is worth more than nothing give on to the notes around it, and the best
-/// `mention_from` of them to what they mention and to what mentions them.
+/// Lets every candidate that is worth more than nothing give on to the notes around it, the best
+/// `mention-from` of them to what they mention and to what mentions them, and the best `shared-from` to what
+/// has a name in common with them that is not in the question: who has those is found by them anyway.
 pub(super) fn flow(
     question: &Question<'_>,
+    text: &str,
     mentions: &MentionIndex,
-    mention_from: usize,
+    (config, weights): (&FusedScores, Weights),
+    wanted: usize,
     candidates: &mut Candidates,
 ) {
     let mut sources = candidates.in_order();
@@ -30,7 +34,7 @@ pub(super) fn flow(
             }
         }
     }
-    for &(_, id, worth) in sources.iter().take(mention_from) {
+    for &(_, id, worth) in sources.iter().take(config.mention_from) {
         for other in mentions.from(id) {
             if let Some(candidate) = candidates.at(question, other) {
                 candidate.inflow.mentioned_by(worth);
@@ -39,6 +43,19 @@ pub(super) fn flow(
         for other in mentions.to(id) {
             if let Some(candidate) = candidates.at(question, other) {
                 candidate.inflow.mentions(worth);
+            }
+        }
+    }
+    sources.truncate(config.shared_from);
+    let best: Vec<NodeId> = sources.iter().map(|(_, id, _)| *id).collect();
+    let least = candidates.nth_best(wanted, weights);
+    for (&(.., worth), sharing) in sources.iter().zip(mentions.sharing(&best, weights.shared_by, text)) {
+        for (other, count) in sharing {
+            let share = weights.of_shared_name(count, worth);
+            // Nothing else comes to a note that is no candidate by now.
+            let may_come_in = |own: f64| own + share >= least;
+            if let Some(candidate) = candidates.at_if(question, other, may_come_in) {
+                candidate.inflow.shares_name(share);
             }
         }
     }

@@ -244,6 +244,15 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
         own.iter().map(|(at, own)| (*at, *own)).filter(|(_, own)| *own > 0.0).collect();
     best_ten.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     best_ten.truncate(10);
+    let five: Vec<NodeId> = best_ten.iter().take(5).map(|(at, _)| testing::node(*at).id).collect();
+    let sharing = world.mentions.sharing(&five, 20, text);
+    let by_name = |at: u64| {
+        let ways = best_ten.iter().zip(&sharing).flat_map(|((_, own), sharing)| {
+            let with = sharing.iter().filter(|(id, _)| number(*id) == at);
+            with.map(move |(_, count)| 0.35 * own * (22 - count) as f64 / 20.0)
+        });
+        ways.fold(0.0, f64::max)
+    };
     let by_mention = |at: u64| {
         let best = |ids: Vec<NodeId>| {
             let ids: Vec<u64> = ids.into_iter().map(number).collect();
@@ -251,7 +260,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
             near.map(|(_, own)| *own).fold(0.0, f64::max)
         };
         let id = testing::node(at).id;
-        (0.35 * best(world.mentions.to(id))).max(0.30 * best(world.mentions.from(id)))
+        (0.35 * best(world.mentions.to(id))).max(0.30 * best(world.mentions.from(id))).max(by_name(at))
     };
     let worth = |number: Option<u64>, of: u64| {
         let session =
@@ -325,6 +334,27 @@ proptest! {
             prop_assert!((hit.score - shares).abs() < 1e-9);
         }
         prop_assert_eq!(&world.find(&query, 1).hits[..], &found.hits[..1]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// So it is where there are more notes than are looked at, and names lead to those that are not.
+    #[test]
+    fn of_many_it_is_its_definition(
+        picks in proptest::collection::vec((0usize..30, 0usize..30, 0usize..200, 0usize..200), 300..400),
+        query in proptest::collection::vec(0usize..30, 1..3), wanted in 1usize..80,
+    ) {
+        let word = |at: usize| ["b", "d", "f", "g", "k", "l"][at % 6].repeat(1 + at / 6) + "o";
+        let query = query.into_iter().map(word).collect::<Vec<_>>().join(" ");
+        let text = |&(one, two, name, other)| format!("{} {} Name{name} Name{other}", word(one), word(two));
+        let notes: Vec<Node> = (0..).zip(&picks).map(|(number, picks)| note(number, "", &text(picks))).collect();
+        let world = World::of(&notes, &[]);
+        let (found, expected) = (world.find(&query, wanted), naive(&world, &query, &notes, &[]));
+        for (hit, (_, score)) in found.hits.iter().zip(&expected) {
+            prop_assert!((hit.score - score).abs() < 1e-6, "{:?} {:?}", hit, expected);
+        }
     }
 }
 

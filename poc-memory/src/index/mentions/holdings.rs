@@ -2,11 +2,12 @@
 
 use super::packed::{self, Word};
 use super::titles::Titles;
-use super::vocabulary::Vocabulary;
+use super::vocabulary::{Standing, Vocabulary};
 use super::words::Folded;
 use super::{COMMON, SHARED};
 use crate::graph::NodeId;
-use rustc_hash::FxHashMap;
+use crate::index::text::stop::is_stop_word;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A word that no note has: no title leads over it.
 const UNKNOWN: u32 = u32::MAX;
@@ -76,8 +77,8 @@ impl Holdings {
         }
         self.remove(id);
         let slot = self.free.pop().unwrap_or(self.notes.len() as u32);
-        for number in distinct(body) {
-            self.vocabulary.hold(number, slot);
+        for (number, standing) in distinct(body) {
+            self.vocabulary.hold(number, standing, slot);
         }
         names.iter().for_each(|name| self.titles.add(name, slot));
         let note = Some(Note { id, words });
@@ -95,8 +96,8 @@ impl Holdings {
         self.free.push(slot);
         note.names().iter().for_each(|name| self.titles.remove(name, slot));
         let body: Vec<Word> = note.body().collect();
-        for number in distinct(&body) {
-            if self.vocabulary.release(number, slot) {
+        for (number, standing) in distinct(&body) {
+            if self.vocabulary.release(number, standing, slot) {
                 let with = |(slot, note): (u32, &Option<Note>)| {
                     let mut words = note.as_ref()?.body();
                     words.any(|(other, _)| other == number).then_some(slot)
@@ -175,6 +176,32 @@ impl Holdings {
         found
     }
 
+    /// The notes that have a name in common with a note, each once, with how many bodies have the rarest of
+    /// these names: of three letters or digits and more, no stop words, in at most `most` bodies and not in
+    /// `text`. Those with the rarest come first.
+    pub(super) fn sharing(&self, id: NodeId, most: usize, text: &Folded) -> Vec<(NodeId, usize)> {
+        let Some(&own) = self.by_id.get(&id) else { return Vec::new() };
+        let asked: Vec<u32> = text.iter().filter_map(|(word, _)| self.vocabulary.find(word)).collect();
+        let words = self.note(own).into_iter().flat_map(Note::body);
+        let is_shared = |&(count, number): &(usize, u32)| {
+            (2..=most.min(COMMON)).contains(&count)
+                && self.vocabulary.is_name(number)
+                && may_tie(self.vocabulary.word(number))
+                && !asked.contains(&number)
+        };
+        let mut names: Vec<(usize, u32)> =
+            words.map(|(number, _)| (self.vocabulary.count(number), number)).filter(is_shared).collect();
+        names.sort_unstable();
+        names.dedup();
+        let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
+        seen.insert(own);
+        for (count, name) in names {
+            let others = self.vocabulary.bodies(&[name]).into_iter().filter(|slot| seen.insert(*slot));
+            found.extend(others.filter_map(|slot| Some((self.note(slot)?.id, count))));
+        }
+        found
+    }
+
     /// The notes in whose body a name stands, in no order.
     fn naming(&self, name: &[u32]) -> Vec<NodeId> {
         let is_meant = self.rarest(name.iter().copied()).is_some();
@@ -208,10 +235,21 @@ impl Holdings {
     }
 }
 
-/// The numbers of words, each once.
-fn distinct(words: &[Word]) -> Vec<u32> {
-    let mut numbers: Vec<u32> = words.iter().map(|(number, _)| *number).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
+/// Whether a name says something of those who have it: `I'm` and `Al` do not.
+fn may_tie(name: &str) -> bool {
+    name.chars().filter(|c| c.is_alphanumeric()).nth(2).is_some() && !is_stop_word(name)
+}
+
+/// The numbers of the words of a body, each once, and how it stands there.
+fn distinct(body: &[Word]) -> Vec<(u32, Standing)> {
+    let standing = |(at, &(number, begins)): (usize, &Word)| match (at, begins) {
+        (0, _) => (number, Standing::Head),
+        (_, true) => (number, Standing::Name),
+        (_, false) => (number, Standing::Plain),
+    };
+    let mut words: Vec<(u32, Standing)> = body.iter().enumerate().map(standing).collect();
+    // What tells most of a word comes first.
+    words.sort_unstable();
+    words.dedup_by_key(|(number, _)| *number);
+    words
 }

@@ -1,4 +1,5 @@
-//! Which notes name which: a note mentions another when title or key of that stands in its body.
+//! Which notes name which: a note mentions another when title or key of that stands in its body, and two have
+//! a name in common when it stands in both.
 //!
 //! A title stands in a body when its words do, one after another and whole, folded but not stemmed, the
 //! first of them there with a capital. What follows in brackets at the end of a title is cut (`Mercury
@@ -66,6 +67,16 @@ impl MentionIndex {
     /// The notes that mention a note, by id; none when it is not there.
     pub fn to(&self, id: NodeId) -> Vec<NodeId> {
         self.0.read().to(id)
+    }
+
+    /// For each of some notes, in their order, those that have a name in common with it, each once, with how
+    /// many bodies have the rarest of these names. Names are words of three letters or digits and more, no
+    /// stop words, of which at least three times as many bodies have them with a capital or as an identifier as
+    /// have them only without; the first word of a body says nothing. At most `most` bodies have them, however
+    /// they are spelt there, and `text` has not.
+    pub fn sharing(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
+        let (holdings, text) = (self.0.read(), Folded::of(text));
+        ids.iter().map(|id| holdings.sharing(*id, most, &text)).collect()
     }
 
     /// The notes of which a name stands in a text, by id.

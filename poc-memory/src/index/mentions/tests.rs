@@ -62,6 +62,52 @@ fn all(index: &MentionIndex, notes: &BTreeMap<u64, Node>) -> [Vec<(u64, u64)>; 2
     [from.collect(), to]
 }
 
+/// Which notes have a name in common that a text has not, and how many have the rarest, by reading everything.
+fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeMap<(u64, u64), usize> {
+    let words = |text: &str| -> Vec<(String, bool)> {
+        Folded::of(text).iter().map(|(word, begins)| (word.to_owned(), begins)).collect()
+    };
+    let bodies: BTreeMap<u64, Vec<(String, bool)>> =
+        notes.iter().map(|(number, note)| (*number, words(&note.body))).collect();
+    let asked = words(text);
+    let has = |body: &[(String, bool)], word: &str| body.iter().any(|(other, _)| other == word);
+    let mut sharing = BTreeMap::new();
+    for (a, body) in &bodies {
+        for (name, _) in body.iter().filter(|(word, _)| !has(&asked, word)) {
+            let with: Vec<u64> = bodies.iter().filter(|(_, body)| has(body, name)).map(|(b, _)| *b).collect();
+            let within = |b: &u64, begins| bodies[b][1..].contains(&(name.clone(), begins));
+            let names = with.iter().filter(|b| within(b, true)).count();
+            let plain = with.iter().filter(|b| within(b, false) && !within(b, true)).count();
+            let long = name.chars().filter(|c| c.is_alphanumeric()).count() > 2;
+            if !long || name == "the" || with.len() > most || names < 1 || names < 3 * plain {
+                continue;
+            }
+            for b in with.iter().filter(|b| *b != a) {
+                let least = sharing.entry((*a, *b)).or_insert(with.len());
+                *least = with.len().min(*least);
+            }
+        }
+    }
+    sharing
+}
+
+fn sharing(
+    index: &MentionIndex,
+    notes: &BTreeMap<u64, Node>,
+    most: usize,
+    text: &str,
+) -> BTreeMap<(u64, u64), usize> {
+    let ids: Vec<NodeId> = notes.values().map(|note| note.id).collect();
+    let found = notes.keys().zip(index.sharing(&ids, most, text));
+    let mut sharing = BTreeMap::new();
+    for (a, b, count) in
+        found.flat_map(|(a, found)| found.into_iter().map(|(b, count)| (*a, numbers(&[b])[0], count)))
+    {
+        assert_eq!(sharing.insert((a, b), count), None, "each once");
+    }
+    sharing
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Put(u64, String, String),
@@ -132,7 +178,38 @@ proptest! {
             .map(|(number, _)| *number)
             .collect();
         prop_assert_eq!(numbers(&index.in_text(&asked)), named);
+        for most in [2, 3, 20] {
+            prop_assert_eq!(sharing(&index, &notes, most, &asked), naive_sharing(&notes, most, &asked));
+        }
     }
+}
+
+#[test]
+fn a_name_in_common_is_a_rare_one_with_a_capital() {
+    let notes = [
+        note(
+            1,
+            "",
+            "Rivers: the Bubye flows through Zimbabwe; see src/river.rs, store_open and Go. I'm here",
+        ),
+        note(2, "", "These falls are between Zambia and Zimbabwe; the Bubye is far. Rivers"),
+        note(3, "", "Of zimbabwe. It is in src/river.rs. Go. I'm here"),
+        note(4, "Zimbabwe", "Rivers, in Zimbabwe, and the rest: store_open, rivers"),
+    ];
+    let index = filled(&notes);
+    let with = |asked: &str, most| {
+        let [found]: [_; 1] = index.sharing(&[notes[0].id], most, asked).try_into().unwrap();
+        let mut found: Vec<_> = found.into_iter().map(|(id, count)| (numbers(&[id])[0], count)).collect();
+        found.sort_unstable();
+        found
+    };
+    // `Rivers` is also a plain word, `Go` too short, `I'm` said by everybody.
+    assert_eq!(with("", 4), [(2, 2), (3, 2), (4, 2)]);
+    assert_eq!(with("what is bubye, store_open and src/river.rs?", 4), [(2, 4), (3, 4), (4, 4)]);
+    assert_eq!(with("what is bubye, store_open and src/river.rs?", 3), []);
+    assert_eq!(with("what is bubye?", 4), [(2, 4), (3, 2), (4, 2)], "what is asked for is found anyway");
+    assert_eq!(with("", 1), []);
+    assert_eq!(index.sharing(&[testing::node(9).id], 3, ""), [[]]);
 }
 
 #[test]

@@ -14,10 +14,24 @@ pub(super) struct Vocabulary {
     bodies: Vec<Bodies>,
 }
 
+/// How a word stands in a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Standing {
+    /// Somewhere within with a capital, or as an identifier.
+    Name,
+    /// Within, and never so.
+    Plain,
+    /// At the head alone, where every word has a capital.
+    Head,
+}
+
 /// The bodies that have a word.
 #[derive(Clone, Debug, Default)]
 struct Bodies {
     count: u32,
+    /// How many of them have it as a name, and as a plain word.
+    names: u32,
+    plain: u32,
     /// Their slots, in order; empty when they were too many to be kept.
     slots: Vec<u32>,
 }
@@ -70,6 +84,12 @@ impl Vocabulary {
         self.bodies.get(number as usize).map_or(0, |bodies| bodies.count as usize)
     }
 
+    /// Whether a word is a name: at least three times as many bodies have it as one as have it as a plain word.
+    /// So neither is one what begins sentences, nor is a name lost that somebody wrote small.
+    pub(super) fn is_name(&self, number: u32) -> bool {
+        self.bodies.get(number as usize).is_some_and(|of| of.names > 0 && of.names >= 3 * of.plain)
+    }
+
     /// The slots of the bodies that have all of some words, those apart that are too common to be kept; in
     /// order. None when all of them are.
     pub(super) fn bodies(&self, numbers: &[u32]) -> Vec<u32> {
@@ -88,23 +108,25 @@ impl Vocabulary {
         slots
     }
 
-    /// Notes that a body has a word that it did not have.
-    pub(super) fn hold(&mut self, number: u32, slot: u32) {
+    /// Notes that a body has a word that it did not have, and how.
+    pub(super) fn hold(&mut self, number: u32, standing: Standing, slot: u32) {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return };
         if bodies.is_kept() {
             let at = bodies.slots.partition_point(|other| *other < slot);
             bodies.slots.insert(at, slot);
         }
         bodies.count += 1;
+        bodies.names += u32::from(standing == Standing::Name);
+        bodies.plain += u32::from(standing == Standing::Plain);
         // Well above, so that a word near the border is not dropped and looked up in turns.
         if bodies.count as usize > 2 * COMMON {
             bodies.slots = Vec::new();
         }
     }
 
-    /// Notes that a body has a word no more. Whether the word is not common any more and the bodies that
-    /// have it are not known: then [`Vocabulary::restore`] is to be told them.
-    pub(super) fn release(&mut self, number: u32, slot: u32) -> bool {
+    /// Notes that a body has a word no more, which it had as [`Vocabulary::hold`] was told. Whether the word is
+    /// not common any more and the bodies that have it are not known: then [`Vocabulary::restore`] is to be told them.
+    pub(super) fn release(&mut self, number: u32, standing: Standing, slot: u32) -> bool {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return false };
         if bodies.is_kept()
             && let Ok(at) = bodies.slots.binary_search(&slot)
@@ -112,13 +134,15 @@ impl Vocabulary {
             bodies.slots.remove(at);
         }
         bodies.count = bodies.count.saturating_sub(1);
+        bodies.names = bodies.names.saturating_sub(u32::from(standing == Standing::Name));
+        bodies.plain = bodies.plain.saturating_sub(u32::from(standing == Standing::Plain));
         bodies.count as usize <= COMMON && !bodies.is_kept()
     }
 
     /// The bodies that have a word, in order.
     pub(super) fn restore(&mut self, number: u32, slots: Vec<u32>) {
         if let Some(bodies) = self.bodies.get_mut(number as usize) {
-            *bodies = Bodies { count: slots.len() as u32, slots };
+            *bodies = Bodies { count: slots.len() as u32, slots, ..*bodies };
         }
     }
 }

@@ -4,10 +4,10 @@ pub(super) mod fold;
 mod postings;
 mod scores;
 mod snapshot;
-mod stop;
+pub(super) mod stop;
 #[cfg(test)]
 mod tests;
-pub(super) mod tokens;
+mod tokens;
 
 use crate::config;
 use crate::error::{Error, Result};
@@ -20,6 +20,7 @@ pub use scores::{TextAsked, TextScores};
 use std::path::Path;
 use std::sync::Arc;
 use tokens::Tokenizer;
+pub(crate) use tokens::identifiers;
 
 /// Which text of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What the words of a question say of every note at once.
 
 use super::postings::{Postings, Scope, Scores};
-use super::tokens::Name;
+use super::tokens::{Name, Tokenizer};
 use super::{TextHit, TextIndex};
 use crate::graph::NodeId;
 use crate::index::kept::Reading;
@@ -14,6 +14,7 @@ use rustc_hash::FxHashSet;
 /// nothing else meanwhile.
 pub struct TextAsked<'a> {
     postings: Reading<'a, Postings>,
+    tokenizer: &'a Tokenizer,
     terms: Vec<String>,
     // What the question names.
     names: Vec<Name>,
@@ -29,7 +30,7 @@ impl TextIndex {
     /// What the index knows of the words of a question.
     pub fn asked(&self, query: &str) -> TextAsked<'_> {
         let (terms, names) = (self.tokenizer.query(query), self.tokenizer.names(query));
-        TextAsked { postings: self.kept.read(), terms, names }
+        TextAsked { postings: self.kept.read(), tokenizer: &self.tokenizer, terms, names }
     }
 
     /// BM25 over title and body as one document, in which a term of the title counts `title-weight`
@@ -48,11 +49,6 @@ impl TextAsked<'_> {
         self.names.iter().flat_map(|name| self.postings.holding(&name.whole))
     }
 
-    /// These names as they are spelt in the question.
-    pub fn spelt(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(|name| name.spelt.as_str())
-    }
-
     /// The names of the question, folded, that none of the notes that `sees` lets through holds as a whole,
     /// and that `is_key` does not know as it is spelt.
     pub fn unheld(
@@ -64,12 +60,13 @@ impl TextAsked<'_> {
         self.names.iter().filter(move |name| !is_held(name)).map(|name| name.whole.as_str())
     }
 
-    /// How much of what the question asks about a note speaks of ([`crate::rank::coverage`]), 0–1.
-    pub fn coverage(&self, id: NodeId) -> f64 {
-        let postings = &self.postings;
+    /// How much of what the question asks about a note speaks of ([`crate::rank::coverage`]), 0–1: of its
+    /// title, its text and `key`, which is no part of the index.
+    pub fn coverage(&self, id: NodeId, key: &str) -> f64 {
+        let (postings, key) = (&self.postings, self.tokenizer.terms(key));
         coverage(self.terms.iter().map(|term| {
             let weight = bm25::idf(postings.len(), postings.frequency(term));
-            (weight, postings.holds(id, term))
+            (weight, postings.holds(id, term) || key.contains(term))
         }))
     }
 }

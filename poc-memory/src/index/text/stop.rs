@@ -13,7 +13,7 @@ were what when where which while who whom whose why will with would you your you
 static STOP: LazyLock<FxHashSet<&str>> = LazyLock::new(|| WORDS.split_ascii_whitespace().collect());
 
 /// Whether a folded word is one of them, also when shortened (`what's`, `didn't`, `they'd`).
-pub(super) fn is_stop_word(folded: &str) -> bool {
+pub(in crate::index) fn is_stop_word(folded: &str) -> bool {
     let stem = folded.split_once('\'').map_or(folded, |(stem, _)| stem);
     STOP.contains(stem) || stem.strip_suffix('n').is_some_and(|verb| stem != folded && STOP.contains(verb))
 }

@@ -186,12 +186,15 @@ fn what_a_question_names_and_what_of_it_a_note_covers() {
     let index = filled(&notes);
     let scores = index.asked("what of INC-7 in the harbour?");
     assert_eq!(scores.named().collect::<Vec<_>>(), [notes[0].id, notes[1].id]);
-    let covered = [0, 1, 2].map(|at: usize| scores.coverage(notes[at].id));
+    let covered = [0, 1, 2].map(|at: usize| scores.coverage(notes[at].id, ""));
     assert_eq!(covered[0], 1.0);
     assert!(covered[1] > 0.5 && covered[1] < 1.0 && covered[2] > 0.3, "{covered:?}");
     drop(scores);
     // A word no note has counts against all.
-    assert!(index.asked("zebra in the harbour").coverage(notes[0].id) < 0.5);
+    assert!(index.asked("zebra in the harbour").coverage(notes[0].id, "") < 0.5);
+    // What its key says counts where it is told.
+    assert_eq!(index.asked("zebra/2").coverage(notes[0].id, ""), 0.0);
+    assert_eq!(index.asked("zebra/2").coverage(notes[0].id, "zebra/2"), 1.0);
 }
 
 #[test]

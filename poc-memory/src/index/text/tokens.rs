@@ -137,7 +137,7 @@ impl Tokenizer {
 }
 
 /// The names of a text that are made of several parts, such as `retry-policy` and `src/main.rs`.
-pub(in crate::index) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     runs(text).filter(|run| identifier(run).is_some())
 }
 

@@ -29,12 +29,15 @@ pub(super) const STAGE: StageDef = StageDef {
            as one, a word of the title counting three times) and by its meaning (the cosine of its nearest \
            passage): by how many standard deviations it lies above the mean of all notes. Together they are \
            `words + 0.5 · sign(meaning) · meaning²`. A note that holds an identifier of the text (`INC-90037`, \
-           `store_open`, `src/main.rs`) as a whole gets as much as the best note has, the one that has it \
-           as its key twice as much, one whose \
-           title or key the text names three quarters of that. Then the best give on a share of what they have, one \
-           step: to the notes before and after in their session, and the best ten to those they mention and \
-           to those that mention them. With an embedder that reads a text as a whole (`candle`, `http`) a note \
-           that has none of these ties has a share of the five notes nearest to it among the best 128. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
+           `store_open`, `src/main.rs`) as a whole gets as much as the best note has, and so does the \
+           one that has it as its key; one whose title or key the text names gets three quarters of that. \
+           Then the best give on a share of what they have, one step: to the notes before and after in their \
+           session, the best ten to those they mention and to those that mention them, and the best five to \
+           those that have a name in common with them: a word with a capital or an identifier, not in the text, \
+           that at most 20 notes have; the fewer, the more. With an embedder that reads a text as a whole \
+           (`candle`, `http`) a note without mentions and session has a share of the five notes nearest to it \
+           among the best 128. A note whose key (of several parts, such as `people/lin`) stands in the text, or \
+           is all of it, comes before all others. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
            50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
            2009, SIGIR): the nearest, the best by BM25 of the title and by that of the text; then a node is \
            worth `1 / (60 + rank)` in each list that holds it, 0.049 at most.",

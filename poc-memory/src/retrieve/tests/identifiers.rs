@@ -80,6 +80,33 @@ fn parts_of_a_name_are_found_as_well() {
 #[test]
 fn a_note_comes_first_when_it_is_asked_for_by_its_key() {
     let keyed = |number, key: &str, body: &str| Node { key: key.into(), ..note(number, "", body) };
+    // What speaks of it stands beside it, mentions it, and has more words of the question.
+    let notes = [
+        keyed(0, "handbook", "on call: people/lin, see retry-policy"),
+        keyed(1, "people/lin", "storage"),
+        keyed(2, "retry-policy", "thrice"),
+    ];
+    for count in [2, 3] {
+        for sessions in [&[][..], &[(0, count as u64 - 1)]] {
+            let world = World::of(&notes[..count], sessions);
+            for (asked, number) in [
+                ("people/lin", 1),
+                ("who is on call, people/lin?", 1),
+                ("handbook", 0),
+                ("see retry-policy", 2),
+            ] {
+                if number < count as u64 {
+                    let found = world.find(asked, 4);
+                    assert_eq!(numbers(&found)[0], number, "{asked} of {count}: {found:?}");
+                    assert!(found.hits[0].by_key && found.hits[1..].iter().all(|hit| !hit.by_key));
+                }
+            }
+        }
+    }
+    assert!(!World::of(&notes, &[]).find("the handbook", 4).hits[0].by_key);
+    let mut without = World::of(&notes, &[]);
+    without.config.retrieve.scores.identifier_weight = 0.0;
+    assert!(without.find("people/lin", 4).hits.iter().all(|hit| !hit.by_key));
     let world = World::of(
         &[
             keyed(0, "handbook", "who is on call: people/lin, then chat-013"),
