@@ -35,7 +35,8 @@ fn what_is_broken_is_told_with_what_helps() {
     let [line] = &found(&report, "settings")[..] else { panic!("{report}") };
     assert!(line.starts_with("failed: ") && line.contains("unknown key `k2`"), "{line}");
     world.write("config.toml", "[rerank]\nmodel = \"/nowhere/model\"\n");
-    let [line] = &found(&world.json_ending(&["doctor"], 1), "reranker")[..] else { panic!("{report}") };
+    let report = world.json_ending(&["doctor"], 1);
+    let [line] = &found(&report, "reranker")[..] else { panic!("{report}") };
     assert!(line.starts_with("failed: ") && line.contains("/nowhere/model"), "{line}");
     world.write("config.toml", "");
     world.write("agents/broken.toml", "[query]\npipelin = \"all\"\n");

@@ -55,8 +55,9 @@ pub struct Agreement {
     pub signals: Signals,
     /// What was found, best first.
     pub found: Vec<Hit>,
-    /// The note that agrees best: the first, if it was asked for by its key or speaks of at least half as
-    /// much of the question as another that was looked at.
+    /// The note that agrees best: the one whose key the question is; else the likeliest, where a cross-encoder was
+    /// asked; else the first, if its key stands in the question or it speaks of at least half as much of it as
+    /// another that was looked at.
     pub best: Option<NodeId>,
     /// The names in the question that no note holds.
     pub unheld: Vec<String>,
@@ -82,26 +83,33 @@ pub fn agreement(
     let words = memory.text.asked(text);
     let looked_at = found.hits.iter().take(config.pool);
     let key = |hit: &Hit| view.find(hit.id).map_or("", |ix| view.key(ix));
-    // Who is asked for by key need not say it.
-    let covered = looked_at.map(|hit| (hit, words.coverage(hit.id, if hit.by_key { key(hit) } else { "" })));
-    let covered: Vec<(&Hit, f64)> = covered.collect();
+    // A key that is asked for counts as said: a note seldom holds its own.
+    let said = |hit: &Hit| words.coverage(hit.id, if hit.by_key { key(hit) } else { "" });
+    let covered: Vec<(&Hit, f64)> = looked_at.map(|hit| (hit, said(hit))).collect();
     let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
     let cosine = found.cosine.unwrap_or(0.0);
-    // They come in its order.
-    let likelihood = found.hits.first().and_then(|hit| hit.likelihood);
+    let likely = |hit: &&Hit| hit.likelihood.is_some();
+    let by_likelihood =
+        |a: &&Hit, b: &&Hit| a.likelihood.unwrap_or(0.0).total_cmp(&b.likelihood.unwrap_or(0.0));
+    // Not always the first: that may be there for its key.
+    let likeliest = found.hits.iter().rev().filter(likely).max_by(by_likelihood);
+    let likelihood = likeliest.and_then(|hit| hit.likelihood);
     let signals = Signals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
     let own = |(hit, coverage): &(&Hit, f64)| {
         Signals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight).certainty
     };
     let first = covered.first();
-    let speaks = |(_, own): &(&Hit, f64)| likelihood.is_some() || *own >= coverage / 2.0;
+    let speaks = |of: &(&Hit, f64)| of.0.by_key || own(of) >= coverage / 2.0;
     let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
-    let best = first.filter(|first| first.0.by_key || speaks(first)).or_else(most).map(|(hit, _)| *hit);
+    let whole = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && key(hit) == normal_key(text));
+    let by_words = || first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| *hit);
+    let best = whole.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
     let is_key = |name: &str| view.find_key(&normal_key(name)).and_then(|ix| view.id(ix)).is_some_and(sees);
-    let unheld = words.unheld(&sees, &is_key).map(str::to_owned).collect();
-    let by_key = best.is_some_and(|hit| hit.by_key && key(hit) == normal_key(text));
-    Ok(Agreement { signals, best: best.map(|hit| hit.id), found: found.hits, unheld, by_key })
+    let by_key = whole.is_some();
+    let mut unheld: Vec<String> = words.unheld(&sees, &is_key).map(str::to_owned).collect();
+    unheld.retain(|_| !by_key);
+    Ok(Agreement { signals, best, found: found.hits, unheld, by_key })
 }
 
 /// What is as certain as `query` needs it, with the embedder or the cross-encoder in use.

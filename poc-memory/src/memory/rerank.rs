@@ -31,7 +31,8 @@ pub fn find(
         hit.likelihood = Some(likelihood);
     }
     let likelihood = |hit: &Hit| hit.likelihood.unwrap_or_default();
-    best.sort_by(|a, b| b.by_key.cmp(&a.by_key).then(likelihood(b).total_cmp(&likelihood(a))));
+    let of = |hit: &Hit| if hit.by_key { f64::INFINITY } else { likelihood(hit) };
+    best.sort_by(|a, b| of(b).total_cmp(&of(a)));
     found.hits.truncate(wanted);
     Ok(found)
 }

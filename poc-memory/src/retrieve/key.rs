@@ -1,14 +1,14 @@
 //! Notes that are asked for by their key.
 
 use crate::graph::{Ix, View, normal_key};
-use crate::index::identifiers;
+use crate::index::names;
 
-/// The note whose key a text is, and those whose keys stand in it as names of several parts (`retry-policy`,
-/// `people/lin`); each once, also such as are not to be found. A key that is one plain word counts only as
-/// the whole text: others are full of those.
-pub fn owners(view: &View, text: &str) -> Vec<Ix> {
+/// The note whose key a text is, and those whose keys stand in it as names (`people/lin`, `chat-013`); each once,
+/// also such as are not to be found. Other keys count only as the whole text: keys are made of titles, and texts
+/// are full of `follow-up` and `end-to-end`.
+pub(super) fn owners(view: &View, text: &str) -> Vec<Ix> {
     let mut owners = Vec::new();
-    for name in std::iter::once(text).chain(identifiers(text)) {
+    for name in std::iter::once(text).chain(names(text)) {
         owners.extend(view.find_key(&normal_key(name)).filter(|owner| !owners.contains(owner)));
     }
     owners

@@ -1,7 +1,7 @@
 //! Finding by meaning and by words together.
 
 pub mod explore;
-pub mod key;
+mod key;
 pub mod nearest;
 mod ranks;
 mod scores;
@@ -51,8 +51,8 @@ pub struct Hit {
     pub ranks: Vec<(&'static str, usize)>,
     /// What each signal adds to the score; those that add nothing are left out.
     pub shares: Vec<(&'static str, f64)>,
-    /// Whether the text asks for it by its key ([`key::owners`]): then it is before all others. Ranks know no
-    /// keys.
+    /// Whether the text is its key or has it as a name (`people/lin`): then it is before all others. Fused by
+    /// ranks none is.
     pub by_key: bool,
     /// Its part that is nearest in meaning; `None` without a vector.
     pub near: Option<VectorHit>,

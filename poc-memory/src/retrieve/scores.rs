@@ -3,7 +3,7 @@
 
 use super::{DEPTH, Hit, Retrieved, Retriever, key, structure};
 use crate::error::Result;
-use crate::graph::{Ix, NodeId, Sight, View};
+use crate::graph::{Ix, NodeId, Sight, View, normal_key};
 use crate::index::{Nearness, TextScores};
 use crate::rank::flow::{Inflow, Weights};
 use crate::rank::fusion::{fused, lift, of_meaning};
@@ -64,9 +64,14 @@ pub(super) fn find(
     // It is the note itself, so it comes before all that it gives on to; what merely holds its key may have
     // more words of the question and a share of it besides. One deviation where nothing stands out.
     let most = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
+    let scores = by_key.iter().filter_map(|&ix| Some(candidates.at_index(&question, ix)?.score(flow)));
+    let least = scores.fold(most, f64::min);
+    let ahead = most - least + lift(weights.identifier_weight, most.max(1.0));
     for &ix in &by_key {
+        // One key may stand in another: the one that is all of the question comes first.
+        let is_all = question.view.key(ix) == normal_key(text);
         if let Some(owner) = candidates.at_index(&question, ix) {
-            owner.key = most - owner.score(flow) + lift(weights.identifier_weight, most.max(1.0));
+            owner.key = if is_all { 2.0 * ahead } else { ahead };
         }
     }
     let mut best = Top::new(wanted);
@@ -269,13 +274,16 @@ pub(super) struct Candidates {
     all: Vec<Candidate>,
     // By the index in the view.
     places: FxHashMap<Ix, usize>,
-    // What any other note is worth by itself at most.
+    // What any other note is worth by itself at most; infinite where not all are known.
     rest: f64,
 }
 
 impl Candidates {
     fn of(question: &Question<'_>, pool: Vec<Ranked<Own>>) -> Candidates {
-        let rest = pool.last().map_or(f64::NEG_INFINITY, |last| last.score);
+        // Notes without words and vector are in no list.
+        let nothing = question.score(question.own(0.0, 0.0));
+        let last = pool.last().filter(|_| question.near.is_exact());
+        let rest = last.map_or(f64::INFINITY, |last| last.score.max(nothing));
         let places: Vec<Option<Ix>> = pool.iter().map(|found| question.place(found.id)).collect();
         let room = pool.len() * 2;
         let mut candidates = Candidates {

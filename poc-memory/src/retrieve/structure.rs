@@ -46,7 +46,7 @@ pub(super) fn flow(
             }
         }
     }
-    sources.truncate(config.shared_from);
+    sources.truncate(if weights.sharing > 0.0 { config.shared_from } else { 0 });
     let best: Vec<NodeId> = sources.iter().map(|(_, id, _)| *id).collect();
     let least = candidates.nth_best(wanted, weights);
     for (&(.., worth), sharing) in sources.iter().zip(mentions.sharing(&best, weights.shared_by, text)) {

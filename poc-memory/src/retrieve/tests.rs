@@ -352,6 +352,7 @@ proptest! {
         let notes: Vec<Node> = (0..).zip(&picks).map(|(number, picks)| note(number, "", &text(picks))).collect();
         let world = World::of(&notes, &[]);
         let (found, expected) = (world.find(&query, wanted), naive(&world, &query, &notes, &[]));
+        prop_assert_eq!(found.hits.len(), wanted);
         for (hit, (_, score)) in found.hits.iter().zip(&expected) {
             prop_assert!((hit.score - score).abs() < 1e-6, "{:?} {:?}", hit, expected);
         }

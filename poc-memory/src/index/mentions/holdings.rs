@@ -7,7 +7,9 @@ use super::words::Folded;
 use super::{COMMON, SHARED};
 use crate::graph::NodeId;
 use crate::index::text::stop::is_stop_word;
+use crate::index::text::tokens::is_name;
 use rustc_hash::{FxHashMap, FxHashSet};
+use unicode_normalization::char::is_combining_mark;
 
 /// A word that no note has: no title leads over it.
 const UNKNOWN: u32 = u32::MAX;
@@ -181,7 +183,9 @@ impl Holdings {
     /// `text`. Those with the rarest come first.
     pub(super) fn sharing(&self, id: NodeId, most: usize, text: &Folded) -> Vec<(NodeId, usize)> {
         let Some(&own) = self.by_id.get(&id) else { return Vec::new() };
-        let asked: Vec<u32> = text.iter().filter_map(|(word, _)| self.vocabulary.find(word)).collect();
+        // `Zimbabwe's capital` asks for Zimbabwe.
+        let spelt = text.iter().flat_map(|(word, _)| [Some(word), word.strip_suffix("'s")]);
+        let asked: Vec<u32> = spelt.flatten().filter_map(|word| self.vocabulary.find(word)).collect();
         let words = self.note(own).into_iter().flat_map(Note::body);
         let is_shared = |&(count, number): &(usize, u32)| {
             (2..=most.min(COMMON)).contains(&count)
@@ -235,9 +239,11 @@ impl Holdings {
     }
 }
 
-/// Whether a name says something of those who have it: `I'm` and `Al` do not.
+/// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm` and `well-known` do not.
 fn may_tie(name: &str) -> bool {
-    name.chars().filter(|c| c.is_alphanumeric()).nth(2).is_some() && !is_stop_word(name)
+    let is_word = name.chars().all(|c| c.is_alphabetic() || is_combining_mark(c) || matches!(c, '\'' | '’'));
+    let is_long = name.chars().filter(|c| c.is_alphanumeric()).nth(2).is_some();
+    is_long && (is_word || is_name(name)) && !is_stop_word(name)
 }
 
 /// The numbers of the words of a body, each once, and how it stands there.

@@ -190,10 +190,10 @@ fn a_name_in_common_is_a_rare_one_with_a_capital() {
         note(
             1,
             "",
-            "Rivers: the Bubye flows through Zimbabwe; see src/river.rs, store_open and Go. I'm here",
+            "Rivers: the Bubye flows through Zimbabwe; see src/river.rs, store_open and Go. I'm here at 7:30pm, well-known",
         ),
         note(2, "", "These falls are between Zambia and Zimbabwe; the Bubye is far. Rivers"),
-        note(3, "", "Of zimbabwe. It is in src/river.rs. Go. I'm here"),
+        note(3, "", "Of zimbabwe. It is in src/river.rs. Go. I'm here at 7:30pm. That is well-known"),
         note(4, "Zimbabwe", "Rivers, in Zimbabwe, and the rest: store_open, rivers"),
     ];
     let index = filled(&notes);
@@ -205,7 +205,7 @@ fn a_name_in_common_is_a_rare_one_with_a_capital() {
     };
     // `Rivers` is also a plain word, `Go` too short, `I'm` said by everybody.
     assert_eq!(with("", 4), [(2, 2), (3, 2), (4, 2)]);
-    assert_eq!(with("what is bubye, store_open and src/river.rs?", 4), [(2, 4), (3, 4), (4, 4)]);
+    assert_eq!(with("what is Bubye's store_open and src/river.rs?", 4), [(2, 4), (3, 4), (4, 4)]);
     assert_eq!(with("what is bubye, store_open and src/river.rs?", 3), []);
     assert_eq!(with("what is bubye?", 4), [(2, 4), (3, 2), (4, 2)], "what is asked for is found anyway");
     assert_eq!(with("", 1), []);

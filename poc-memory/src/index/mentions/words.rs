@@ -1,7 +1,7 @@
 //! Words as they stand: whole, folded, and whether a name may begin with them.
 
-use crate::index::identifiers;
 use crate::index::text::fold::fold;
+use crate::index::text::tokens::identifiers;
 use unicode_normalization::char::is_combining_mark;
 
 /// Letters that a title needs to be looked for, or letters and digits that a key needs.

@@ -7,7 +7,7 @@ mod snapshot;
 pub(super) mod stop;
 #[cfg(test)]
 mod tests;
-mod tokens;
+pub(super) mod tokens;
 
 use crate::config;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ pub use scores::{TextAsked, TextScores};
 use std::path::Path;
 use std::sync::Arc;
 use tokens::Tokenizer;
-pub(crate) use tokens::identifiers;
+pub(crate) use tokens::names;
 
 /// Which text of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

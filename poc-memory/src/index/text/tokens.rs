@@ -91,15 +91,15 @@ impl Tokenizer {
     /// made of several parts and have a digit, `_`, `/`, `::` or a hump. `well-known` is none,
     /// and neither is a quantity (`2nd`, `7:30pm`).
     pub(super) fn names(&self, text: &str) -> Vec<Name> {
-        let mut names: Vec<Name> = Vec::new();
-        for run in runs(text).filter(|run| is_name(run) && identifier(run).is_some()) {
+        let mut found: Vec<Name> = Vec::new();
+        for run in names(text) {
             self.whole(run, &mut |whole, _| {
-                if names.iter().all(|name| name.whole != whole) {
-                    names.push(Name { whole, spelt: run.to_owned() });
+                if found.iter().all(|name| name.whole != whole) {
+                    found.push(Name { whole, spelt: run.to_owned() });
                 }
             });
         }
-        names
+        found
     }
 
     /// Calls `emit` with every term and whether it is a stop word.
@@ -137,8 +137,13 @@ impl Tokenizer {
 }
 
 /// The names of a text that are made of several parts, such as `retry-policy` and `src/main.rs`.
-pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+pub(in crate::index) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     runs(text).filter(|run| identifier(run).is_some())
+}
+
+/// Those of a text that are told from common words by their form, such as `INC-90037` and `people/lin`.
+pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
+    identifiers(text).filter(|run| is_name(run))
 }
 
 /// Characters that hold the parts of one name together.
@@ -177,7 +182,7 @@ fn is_word_character(character: char) -> bool {
 }
 
 /// Whether the form of a run tells it from words that are joined: by a digit, `_`, `/`, `::` or a hump.
-fn is_name(run: &str) -> bool {
+pub(in crate::index) fn is_name(run: &str) -> bool {
     let hump = || {
         let mut before = run.chars();
         let after = run.chars().skip(1);

@@ -21,7 +21,7 @@ use super::interchange::Note;
 use super::ties::Made;
 use super::{Draft, Memory};
 use crate::error::{Error, Result};
-use crate::graph::NodeId;
+use crate::graph::{NodeId, normal_key};
 use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
 use edges::Pending;
@@ -70,7 +70,7 @@ pub struct Report {
     pub unresolved: Vec<(Place, String)>,
     /// Fields no meaning is known for, and how many notes had them.
     pub ignored: BTreeMap<String, u64>,
-    /// Notes that are past their date and were not taken; what was there already stays as it is.
+    /// Notes of other tools that are past their date and were not taken; what was there already stays.
     pub expired: u64,
     /// Files of JSON Lines that stand in the folder beside its Markdown, and were not read.
     pub left_out: Vec<String>,
@@ -190,6 +190,16 @@ impl Import<'_> {
         Ok(read)
     }
 
+    /// Whether a note is past its date and may be left out: it is not there, or with the same date. One that is
+    /// there with another would stay as it was, and is refused.
+    fn is_past(&self, draft: &Draft, now: Timestamp) -> Result<bool> {
+        let Some(expires) = draft.expires.filter(|expires| *expires <= now) else { return Ok(false) };
+        let Some(key) = &draft.key else { return Ok(true) };
+        let store = &self.memory.store;
+        let there = store.find_key(&normal_key(key))?.map(|id| store.node(id)).transpose()?.flatten();
+        Ok(there.is_none_or(|there| there.expires == Some(expires)))
+    }
+
     /// Stores a chunk in one transaction.
     fn store(&mut self, chunk: Vec<(Place, Read)>) -> Result<()> {
         let mut drafts: Vec<Draft> = Vec::new();
@@ -203,14 +213,11 @@ impl Import<'_> {
                     order.push((place, edges, true, None));
                     notes.push(*note);
                 }
+                // Its file stays in its folder, so every import would fail on it.
+                Read::Foreign(foreign) if self.is_past(&foreign.draft, now)? => self.report.expired += 1,
                 Read::Foreign(foreign) => {
                     for field in &foreign.ignored {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;
-                    }
-                    // It is in somebody's folder for good, and so no fault of this import.
-                    if foreign.draft.expires.is_some_and(|expires| expires <= now) {
-                        self.report.expired += 1;
-                        continue;
                     }
                     let turn = foreign.session.map(|session| (session, foreign.draft.created));
                     order.push((place, Pending::foreign(foreign.names, foreign.links), false, turn));

@@ -364,6 +364,10 @@ fn a_note_past_its_date_is_left_out_and_what_was_taken_before_stays() {
     assert_eq!((counts(&report), report.expired, failures(&report)), ([0; 4], 2, String::new()));
     assert_eq!(find(&memory, "sale").body, "Tea is cheap.");
     assert!(memory.store.view().find_key("old").is_none());
+    // Another date than the one that is here would be lost: it is told.
+    put(memory.folder(), "in/sale.md", "---\nexpires: 2026-11-29\n---\nTea is cheap.");
+    let report = take(&memory, source());
+    assert_eq!((report.expired, report.failed.len()), (1, 1));
 }
 
 #[test]

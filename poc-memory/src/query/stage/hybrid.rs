@@ -36,7 +36,7 @@ pub(super) const STAGE: StageDef = StageDef {
            those that have a name in common with them: a word with a capital or an identifier, not in the text, \
            that at most 20 notes have; the fewer, the more. With an embedder that reads a text as a whole \
            (`candle`, `http`) a note without mentions and session has a share of the five notes nearest to it \
-           among the best 128. A note whose key (of several parts, such as `people/lin`) stands in the text, or \
+           among the best 128. A note whose key stands in the text as a name (`people/lin`), or \
            is all of it, comes before all others. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
            50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
            2009, SIGIR): the nearest, the best by BM25 of the title and by that of the text; then a node is \

@@ -89,12 +89,9 @@ fn a_note_comes_first_when_it_is_asked_for_by_its_key() {
     for count in [2, 3] {
         for sessions in [&[][..], &[(0, count as u64 - 1)]] {
             let world = World::of(&notes[..count], sessions);
-            for (asked, number) in [
-                ("people/lin", 1),
-                ("who is on call, people/lin?", 1),
-                ("handbook", 0),
-                ("see retry-policy", 2),
-            ] {
+            for (asked, number) in
+                [("people/lin", 1), ("who is on call, people/lin?", 1), ("handbook", 0), ("retry-policy", 2)]
+            {
                 if number < count as u64 {
                     let found = world.find(asked, 4);
                     assert_eq!(numbers(&found)[0], number, "{asked} of {count}: {found:?}");
@@ -103,7 +100,15 @@ fn a_note_comes_first_when_it_is_asked_for_by_its_key() {
             }
         }
     }
-    assert!(!World::of(&notes, &[]).find("the handbook", 4).hits[0].by_key);
+    for asked in ["the handbook", "see retry-policy"] {
+        assert!(World::of(&notes, &[]).find(asked, 4).hits.iter().all(|hit| !hit.by_key), "{asked}");
+    }
+    // Of several the one that fits best, and before it the one whose key is the whole question.
+    let several =
+        [keyed(0, "day 2026-11-21", "soup"), keyed(1, "2026-11-21", "rain"), keyed(2, "INC-7", "rain, rain")];
+    let world = World::of(&several, &[]);
+    assert_eq!(numbers(&world.find("day 2026-11-21", 3))[..2], [0, 1]);
+    assert_eq!(numbers(&world.find("rain of INC-7 or 2026-11-21", 3))[..2], [2, 1]);
     let mut without = World::of(&notes, &[]);
     without.config.retrieve.scores.identifier_weight = 0.0;
     assert!(without.find("people/lin", 4).hits.iter().all(|hit| !hit.by_key));
