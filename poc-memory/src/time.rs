@@ -1,5 +1,6 @@
 //! Time as an argument: instants, durations as people write them, and the clock.
 
+pub mod calendar;
 mod deadline;
 mod moment;
 

@@ -29,7 +29,7 @@ use super::structure::{self, Structure};
 use super::visit::Visit;
 use crate::time::Timestamp;
 use counts::Counts;
-use lookup::{Lookup, hash};
+use lookup::{Lookup, hash, hash_any_case};
 use moment::Moment;
 use names::Names;
 use serde::{Deserialize, Serialize};
@@ -264,7 +264,13 @@ impl View {
 
     /// The index of a key, in any state.
     pub fn find_key(&self, key: &str) -> Option<Ix> {
-        self.by_key.find(hash(key), |ix| self.key(ix) == key)
+        self.by_key.find(hash_any_case(key), |ix| self.key(ix) == key)
+    }
+
+    /// The indexes of the keys that are the same but for capitals, in any state.
+    pub fn find_keys_any_case(&self, key: &str) -> Vec<Ix> {
+        let small = key.to_lowercase();
+        self.by_key.find_all(hash(&small), |ix| self.key(ix).to_lowercase() == small)
     }
 
     /// When the node leaves retrieval by itself.

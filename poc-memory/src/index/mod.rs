@@ -14,6 +14,6 @@ mod vectors;
 pub use mentions::MentionIndex;
 pub use passages::passages;
 pub use tenants::{Index, PerTenant};
-pub(crate) use text::names;
 pub use text::{TextAsked, TextField, TextHit, TextIndex, TextScores};
+pub(crate) use text::{is_name, names};
 pub use vectors::{Nearness, VectorHit, VectorIndex};

@@ -3,10 +3,10 @@
 use super::{Memory, rerank, weigh};
 use crate::config;
 use crate::error::{Error, Result};
-use crate::graph::{Node, NodeId, Sight, View, normal_key};
+use crate::graph::{Node, NodeId, Sight, View};
 use crate::rank::gate::{Signals, Verdict};
 use crate::rank::histogram::Histogram;
-use crate::retrieve::Hit;
+use crate::retrieve::{Hit, key};
 use crate::store::Cause;
 
 /// What is known of a question.
@@ -55,13 +55,13 @@ pub struct Agreement {
     pub signals: Signals,
     /// What was found, best first.
     pub found: Vec<Hit>,
-    /// The note that agrees best: the one whose key the question is; else the likeliest, where a cross-encoder was
-    /// asked; else the first, if its key stands in the question or it speaks of at least half as much of it as
-    /// another that was looked at.
+    /// The note that agrees best: the first that the question asks for by its key and by nothing else; else the
+    /// likeliest, where a cross-encoder was asked; else the first, if its key stands in the question or it speaks of
+    /// at least half as much of it as another that was looked at.
     pub best: Option<NodeId>,
     /// The names in the question that no note holds.
     pub unheld: Vec<String>,
-    /// Whether the question is the key of that note, and nothing else.
+    /// Whether the question is the keys of notes that were found, and nothing else.
     pub by_key: bool,
 }
 
@@ -82,9 +82,13 @@ pub fn agreement(
     let found = rerank::find(memory, view, text, wanted, sight, except)?;
     let words = memory.text.asked(text);
     let looked_at = found.hits.iter().take(config.pool);
-    let key = |hit: &Hit| view.find(hit.id).map_or("", |ix| view.key(ix));
-    // A key that is asked for counts as said: a note seldom holds its own.
-    let said = |hit: &Hit| words.coverage(hit.id, if hit.by_key { key(hit) } else { "" });
+    let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
+    let asked = key::asked(view, text);
+    let asked = asked.iter().filter(|asked| view.id(asked.note).is_some_and(sees));
+    let keys: Vec<&str> = asked.map(|asked| asked.spelt).collect();
+    // Keys that are asked for count as said: a note seldom holds its own.
+    let spelt = keys.join(" ");
+    let said = |hit: &Hit| words.coverage(hit.id, if hit.by_key { &spelt } else { "" });
     let covered: Vec<(&Hit, f64)> = looked_at.map(|hit| (hit, said(hit))).collect();
     let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
     let cosine = found.cosine.unwrap_or(0.0);
@@ -101,14 +105,13 @@ pub fn agreement(
     let first = covered.first();
     let speaks = |of: &(&Hit, f64)| of.0.by_key || own(of) >= coverage / 2.0;
     let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
-    let whole = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && key(hit) == normal_key(text));
+    let by_key = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && words.is_said_by(&spelt));
     let by_words = || first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| *hit);
-    let best = whole.or(likeliest).or_else(by_words).map(|hit| hit.id);
-    let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
-    let is_key = |name: &str| view.find_key(&normal_key(name)).and_then(|ix| view.id(ix)).is_some_and(sees);
-    let by_key = whole.is_some();
-    let mut unheld: Vec<String> = words.unheld(&sees, &is_key).map(str::to_owned).collect();
-    unheld.retain(|_| !by_key);
+    let best = by_key.or(likeliest).or_else(by_words).map(|hit| hit.id);
+    let by_key = by_key.is_some();
+    let is_key = |name: &str| keys.contains(&name);
+    // A key with spaces may have names in it that are none by themselves.
+    let unheld = words.unheld(&sees, &is_key).filter(|_| !by_key).map(str::to_owned).collect();
     Ok(Agreement { signals, best, found: found.hits, unheld, by_key })
 }
 

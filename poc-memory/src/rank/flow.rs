@@ -36,14 +36,29 @@ impl Weights {
     }
 }
 
-/// What comes to a note.
+/// The most that comes one way, and from whom.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Most {
+    worth: f64,
+    from: usize,
+}
+
+impl Most {
+    fn or(&mut self, worth: f64, from: usize) {
+        if worth > self.worth {
+            *self = Most { worth, from };
+        }
+    }
+}
+
+/// What comes to a note. Who gives is told by a number of the caller's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Inflow {
     // The best of the notes that mention it, and of those it mentions.
-    mentioned_by: f64,
-    mentions: f64,
+    mentioned_by: Most,
+    mentions: Most,
     // What the best of those gives that it has a name in common with.
-    shares: f64,
+    shares: Most,
     // Sums over the notes beside it.
     beside: f64,
     further: f64,
@@ -53,18 +68,18 @@ pub struct Inflow {
 
 impl Inflow {
     /// A note that is worth `score` mentions this one.
-    pub fn mentioned_by(&mut self, score: f64) {
-        self.mentioned_by = self.mentioned_by.max(score);
+    pub fn mentioned_by(&mut self, score: f64, from: usize) {
+        self.mentioned_by.or(score, from);
     }
 
     /// This note mentions one that is worth `score`.
-    pub fn mentions(&mut self, score: f64) {
-        self.mentions = self.mentions.max(score);
+    pub fn mentions(&mut self, score: f64, from: usize) {
+        self.mentions.or(score, from);
     }
 
     /// This note has a name in common with another, which gives it so much: [`Weights::of_shared_name`].
-    pub fn shares_name(&mut self, share: f64) {
-        self.shares = self.shares.max(share);
+    pub fn shares_name(&mut self, share: f64, from: usize) {
+        self.shares.or(share, from);
     }
 
     /// The note before or after it is worth `score`.
@@ -82,21 +97,26 @@ impl Inflow {
         self.alike += cosine.max(0.0) * score.max(0.0);
     }
 
-    /// Share of the mentions, the better of the two ways; nothing when a name in common gives more.
-    pub fn by_mention(&self, weights: Weights) -> f64 {
-        let [mentions, shared] = self.by_names(weights);
-        if mentions >= shared { mentions } else { 0.0 }
+    /// Shares of the mentions, the better of the two ways, and of the names in common: the greater of them
+    /// alone, of equals that of the mentions.
+    pub fn by_names(&self, weights: Weights) -> [f64; 2] {
+        let (mention, shared) = (self.by_mention(weights).worth, self.shares.worth);
+        if mention >= shared { [mention, 0.0] } else { [0.0, shared] }
     }
 
-    /// Share of the names in common; nothing unless it is more than that of the mentions.
-    pub fn by_shared_name(&self, weights: Weights) -> f64 {
-        let [mentions, shared] = self.by_names(weights);
-        if mentions >= shared { 0.0 } else { shared }
+    /// Who gives the greater of these shares; `None` when there is none.
+    pub fn named_from(&self, weights: Weights) -> Option<usize> {
+        let mention = self.by_mention(weights);
+        let greater = if mention.worth >= self.shares.worth { mention } else { self.shares };
+        (greater.worth > 0.0).then_some(greater.from)
     }
 
-    fn by_names(&self, weights: Weights) -> [f64; 2] {
-        let mentions = (weights.mentioned * self.mentioned_by).max(weights.mentioning * self.mentions);
-        [mentions, self.shares]
+    fn by_mention(&self, weights: Weights) -> Most {
+        let weighed = |weight: f64, most: Most| Most { worth: weight * most.worth, ..most };
+        let mut best = weighed(weights.mentioned, self.mentioned_by);
+        let back = weighed(weights.mentioning, self.mentions);
+        best.or(back.worth, back.from);
+        best
     }
 
     /// Share of the order.
@@ -128,14 +148,16 @@ mod tests {
     #[test]
     fn by_hand() {
         let mut inflow = Inflow::default();
-        inflow.mentioned_by(10.0);
-        inflow.mentioned_by(4.0);
-        inflow.mentions(20.0);
-        assert_eq!(inflow.by_mention(WEIGHTS), 6.0);
-        inflow.shares_name(WEIGHTS.of_shared_name(12, 20.0));
-        assert_eq!((inflow.by_mention(WEIGHTS), inflow.by_shared_name(WEIGHTS)), (6.0, 0.0));
-        inflow.shares_name(WEIGHTS.of_shared_name(2, 20.0));
-        assert_eq!((inflow.by_mention(WEIGHTS), inflow.by_shared_name(WEIGHTS)), (0.0, 7.0));
+        assert_eq!(inflow.named_from(WEIGHTS), None);
+        inflow.mentioned_by(10.0, 3);
+        inflow.mentioned_by(4.0, 4);
+        assert_eq!((inflow.by_names(WEIGHTS), inflow.named_from(WEIGHTS)), ([3.5, 0.0], Some(3)));
+        inflow.mentions(20.0, 5);
+        assert_eq!((inflow.by_names(WEIGHTS), inflow.named_from(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        inflow.shares_name(WEIGHTS.of_shared_name(12, 20.0), 6);
+        assert_eq!((inflow.by_names(WEIGHTS), inflow.named_from(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        inflow.shares_name(WEIGHTS.of_shared_name(2, 20.0), 7);
+        assert_eq!((inflow.by_names(WEIGHTS), inflow.named_from(WEIGHTS)), ([0.0, 7.0], Some(7)));
         inflow.beside(10.0);
         inflow.beside(2.0);
         inflow.further(4.0);
@@ -155,14 +177,14 @@ mod tests {
         fn it_only_adds(scores in proptest::collection::vec(-5.0f64..20.0, 0..8)) {
             let of = |scores: &[f64]| {
                 let mut inflow = Inflow::default();
-                scores.iter().for_each(|&score| inflow.mentioned_by(score));
-                scores.iter().for_each(|&score| inflow.mentions(score));
+                scores.iter().for_each(|&score| inflow.mentioned_by(score, 0));
+                scores.iter().for_each(|&score| inflow.mentions(score, 0));
                 inflow
             };
             let mut backwards = scores.clone();
             backwards.reverse();
-            let share = of(&scores).by_mention(WEIGHTS);
-            prop_assert_eq!(share, of(&backwards).by_mention(WEIGHTS));
+            let [share, _] = of(&scores).by_names(WEIGHTS);
+            prop_assert_eq!([share, 0.0], of(&backwards).by_names(WEIGHTS));
             let best = scores.iter().fold(0.0f64, |best, score| best.max(*score));
             prop_assert!(share >= 0.0 && share <= best);
         }

@@ -1,7 +1,7 @@
 //! Finding by meaning and by words together.
 
 pub mod explore;
-mod key;
+pub mod key;
 pub mod nearest;
 mod ranks;
 mod scores;
@@ -51,8 +51,10 @@ pub struct Hit {
     pub ranks: Vec<(&'static str, usize)>,
     /// What each signal adds to the score; those that add nothing are left out.
     pub shares: Vec<(&'static str, f64)>,
-    /// Whether the text is its key or has it as a name (`people/lin`): then it is before all others. Fused by
-    /// ranks none is.
+    /// The note whose mention or whose name in common gives it its share of these, if it has one.
+    pub named_from: Option<NodeId>,
+    /// Whether the text asks for it by its key ([`key::asked`]): then it is before all others. Fused by ranks none
+    /// is.
     pub by_key: bool,
     /// Its part that is nearest in meaning; `None` without a vector.
     pub near: Option<VectorHit>,

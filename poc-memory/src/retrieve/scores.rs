@@ -3,7 +3,7 @@
 
 use super::{DEPTH, Hit, Retrieved, Retriever, key, structure};
 use crate::error::Result;
-use crate::graph::{Ix, NodeId, Sight, View, normal_key};
+use crate::graph::{Ix, NodeId, Sight, View};
 use crate::index::{Nearness, TextScores};
 use crate::rank::flow::{Inflow, Weights};
 use crate::rank::fusion::{fused, lift, of_meaning};
@@ -17,6 +17,9 @@ pub(super) const POOL: usize = 128;
 
 /// The best by words that are looked at where not all cosines are known.
 const MATCHING: usize = 1000;
+
+/// A name is rare in a small store when at most one in so many notes has it, or two do.
+const FEW: usize = 10;
 
 pub(super) fn find(
     retriever: &Retriever<'_>,
@@ -40,9 +43,9 @@ pub(super) fn find(
             holder.identifier += lift(weights.identifier_weight, best);
         }
     }
-    let by_key = if weights.identifier_weight > 0.0 { key::owners(question.view, text) } else { Vec::new() };
-    for &ix in &by_key {
-        if let Some(owner) = candidates.at_index(&question, ix) {
+    let asked = if weights.identifier_weight > 0.0 { key::asked(question.view, text) } else { Vec::new() };
+    for asked in &asked {
+        if let Some(owner) = candidates.at_index(&question, asked.note) {
             owner.identifier += lift(weights.identifier_weight, best);
         }
     }
@@ -50,28 +53,29 @@ pub(super) fn find(
         mentioned: weights.mentioned_weight,
         mentioning: weights.mentioning_weight,
         sharing: weights.shared_weight,
-        shared_by: weights.shared_by,
+        shared_by: weights.shared_by.min((question.view.live_count() / FEW).max(2)),
         beside: weights.beside_weight,
         further: weights.further_weight,
         alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
     };
+    let mut sources = Vec::new();
     if retriever.config.graph {
         if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
             structure::liken(&question, retriever.mentions, weights, &mut candidates);
         }
-        structure::flow(&question, text, retriever.mentions, (weights, flow), wanted, &mut candidates);
+        sources = structure::flow(&question, retriever, text, flow, wanted, &mut candidates);
     }
     // It is the note itself, so it comes before all that it gives on to; what merely holds its key may have
     // more words of the question and a share of it besides. One deviation where nothing stands out.
     let most = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
-    let scores = by_key.iter().filter_map(|&ix| Some(candidates.at_index(&question, ix)?.score(flow)));
+    let scores =
+        asked.iter().filter_map(|asked| Some(candidates.at_index(&question, asked.note)?.score(flow)));
     let least = scores.fold(most, f64::min);
     let ahead = most - least + lift(weights.identifier_weight, most.max(1.0));
-    for &ix in &by_key {
-        // One key may stand in another: the one that is all of the question comes first.
-        let is_all = question.view.key(ix) == normal_key(text);
-        if let Some(owner) = candidates.at_index(&question, ix) {
-            owner.key = if is_all { 2.0 * ahead } else { ahead };
+    for asked in &asked {
+        if let Some(owner) = candidates.at_index(&question, asked.note) {
+            // One key may stand in another: the one that is all of the question comes first.
+            owner.key = if asked.is_all { 2.0 * ahead } else { ahead };
         }
     }
     let mut best = Top::new(wanted);
@@ -86,6 +90,7 @@ pub(super) fn find(
             score,
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
             shares: candidate.shares(flow),
+            named_from: candidate.inflow.named_from(flow).and_then(|place| sources.get(place)).copied(),
             by_key: candidate.key > 0.0,
             near: question.near.part(id),
             likelihood: None,
@@ -248,18 +253,19 @@ impl Candidate {
 
     fn score(&self, flow: Weights) -> f64 {
         let inflow = &self.inflow;
-        let by_names = inflow.by_mention(flow) + inflow.by_shared_name(flow);
-        self.own() + by_names + inflow.by_order(flow) + inflow.by_likeness(flow) + self.key
+        let [mention, shared] = inflow.by_names(flow);
+        self.own() + mention + shared + inflow.by_order(flow) + inflow.by_likeness(flow) + self.key
     }
 
     fn shares(&self, flow: Weights) -> Vec<(&'static str, f64)> {
+        let [mention, shared] = self.inflow.by_names(flow);
         let mut shares = vec![
             ("meaning", self.meaning),
             ("words", self.words),
             ("named", self.named),
             ("identifier", self.identifier),
-            ("mention", self.inflow.by_mention(flow)),
-            ("shared", self.inflow.by_shared_name(flow)),
+            ("mention", mention),
+            ("shared", shared),
             ("order", self.inflow.by_order(flow)),
             ("alike", self.inflow.by_likeness(flow)),
             ("key", self.key),
@@ -329,15 +335,7 @@ impl Candidates {
 
     /// As [`Candidates::at_index`] by the note's id.
     pub(super) fn at(&mut self, question: &Question<'_>, id: NodeId) -> Option<&mut Candidate> {
-        let ix = question.place(id)?;
-        let at = match self.places.get(&ix) {
-            Some(&at) => at,
-            None => {
-                let (bm25, cosine) = (question.words.of(id), question.near.of(id));
-                self.add(question, ix, id, question.own(bm25, cosine.unwrap_or(0.0)))
-            }
-        };
-        self.all.get_mut(at)
+        self.at_if(question, id, |_| true)
     }
 
     /// As [`Candidates::at`]; a note that is no candidate yet becomes one only if it may, by what it is worth by
@@ -348,10 +346,16 @@ impl Candidates {
         id: NodeId,
         may: impl Fn(f64) -> bool,
     ) -> Option<&mut Candidate> {
-        if !may(self.rest) && !question.view.find(id).is_some_and(|ix| self.places.contains_key(&ix)) {
-            return None;
-        }
-        self.at(question, id)
+        let ix = question.place(id)?;
+        let at = match self.places.get(&ix) {
+            Some(&at) => at,
+            None if !may(self.rest) => return None,
+            None => {
+                let (bm25, cosine) = (question.words.of(id), question.near.of(id));
+                self.add(question, ix, id, question.own(bm25, cosine.unwrap_or(0.0)))
+            }
+        };
+        self.all.get_mut(at)
     }
 
     /// The `n`-th best score as it is by now; less than any when there are not as many.

@@ -1,6 +1,8 @@
 //! One step along the structure: from what is found to what stands beside it in a session, to what it
-//! mentions, to what mentions it, to what has a name in common with it, and, where nothing else leads, to what is alike.
+//! mentions, to what mentions it, to what has a name in common with it, and, where nothing else leads, to what is
+//! alike.
 
+use super::Retriever;
 use super::scores::{Candidates, POOL, Question};
 use crate::config::FusedScores;
 use crate::graph::{Ix, NodeId, View};
@@ -9,15 +11,17 @@ use crate::rank::flow::Weights;
 
 /// Lets every candidate that is worth more than nothing give on to the notes around it, the best
 /// `mention-from` of them to what they mention and to what mentions them, and the best `shared-from` to what
-/// has a name in common with them that is not in the question: who has those is found by them anyway.
+/// has a name in common with them that is not in the question: who has those is found by them anyway. The
+/// notes that gave on, as the candidates number them ([`crate::rank::flow::Inflow::named_from`]).
 pub(super) fn flow(
     question: &Question<'_>,
+    retriever: &Retriever<'_>,
     text: &str,
-    mentions: &MentionIndex,
-    (config, weights): (&FusedScores, Weights),
+    weights: Weights,
     wanted: usize,
     candidates: &mut Candidates,
-) {
+) -> Vec<NodeId> {
+    let (config, mentions) = (&retriever.config.scores, retriever.mentions);
     let mut sources = candidates.in_order();
     sources.retain(|(.., worth)| *worth > 0.0);
     let (mut beside, mut further) = (Vec::new(), Vec::new());
@@ -34,31 +38,34 @@ pub(super) fn flow(
             }
         }
     }
-    for &(_, id, worth) in sources.iter().take(config.mention_from) {
+    for (from, &(_, id, worth)) in sources.iter().enumerate().take(config.mention_from) {
         for other in mentions.from(id) {
             if let Some(candidate) = candidates.at(question, other) {
-                candidate.inflow.mentioned_by(worth);
+                candidate.inflow.mentioned_by(worth, from);
             }
         }
         for other in mentions.to(id) {
             if let Some(candidate) = candidates.at(question, other) {
-                candidate.inflow.mentions(worth);
+                candidate.inflow.mentions(worth, from);
             }
         }
     }
-    sources.truncate(if weights.sharing > 0.0 { config.shared_from } else { 0 });
     let best: Vec<NodeId> = sources.iter().map(|(_, id, _)| *id).collect();
+    let sharing = best.get(..config.shared_from).unwrap_or(&best);
+    let sharing = if weights.sharing > 0.0 { sharing } else { &[] };
     let least = candidates.nth_best(wanted, weights);
-    for (&(.., worth), sharing) in sources.iter().zip(mentions.sharing(&best, weights.shared_by, text)) {
+    let sharing = mentions.sharing(sharing, weights.shared_by, text);
+    for ((from, &(.., worth)), sharing) in sources.iter().enumerate().zip(sharing) {
         for (other, count) in sharing {
             let share = weights.of_shared_name(count, worth);
             // Nothing else comes to a note that is no candidate by now.
             let may_come_in = |own: f64| own + share >= least;
             if let Some(candidate) = candidates.at_if(question, other, may_come_in) {
-                candidate.inflow.shares_name(share);
+                candidate.inflow.shares_name(share, from);
             }
         }
     }
+    best
 }
 
 /// Lets every one of the best candidates that nothing is tied to have of those nearest to it that are worth

@@ -1,7 +1,7 @@
 //! How a view follows the log: deltas in, a changed copy out.
 
 use super::fields::Fields;
-use super::lookup::hash;
+use super::lookup::{hash, hash_any_case};
 use super::triangles::{bump, common};
 use super::{Ix, Neighbor, View};
 use crate::graph::lists::Lists;
@@ -95,12 +95,17 @@ impl View {
         let before = self.key(ix);
         if before != key {
             // Another node may have taken the old key earlier in this transaction: that one stays.
-            self.by_key.remove(hash(before), ix);
+            self.by_key.remove(hash_any_case(before), ix);
             self.keys.set(ix as usize, key);
         }
         let keys = &self.keys;
         let key_of = |ix: Ix| keys.get(ix as usize).unwrap_or_default();
-        self.by_key.insert(hash(key), ix, |other| key_of(other) == key, |ix| hash(key_of(ix)));
+        self.by_key.insert(
+            hash_any_case(key),
+            ix,
+            |other| key_of(other) == key,
+            |ix| hash_any_case(key_of(ix)),
+        );
         self.key_lens.set(ix as usize, key.chars().count() as u32, 0);
     }
 
@@ -124,7 +129,7 @@ impl View {
         }
         self.states.set(ix as usize, None, None);
         self.by_id.remove(hash(id), ix);
-        self.by_key.remove(hash(self.key(ix)), ix);
+        self.by_key.remove(hash_any_case(self.key(ix)), ix);
         self.keys.set(ix as usize, "");
         self.keywords.set(ix as usize, &[]);
         let agents: Vec<Arc<str>> = self.visits.keys().cloned().collect();

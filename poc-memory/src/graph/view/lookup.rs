@@ -32,10 +32,24 @@ pub(super) fn hash(value: impl Hash) -> u64 {
     hash ^ (hash >> 33)
 }
 
+/// The hash of a name, the same whether its letters are capitals or small.
+pub(super) fn hash_any_case(name: &str) -> u64 {
+    hash(name.to_lowercase())
+}
+
 impl Lookup {
     /// The number that `is` accepts among those with this hash.
     pub(super) fn find(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Option<Ix> {
         self.tables.get(self.table(hash))?.find(hash, |&ix| is(ix)).copied()
+    }
+
+    /// All that `is` accepts among those with this hash, in order.
+    pub(super) fn find_all(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Vec<Ix> {
+        let table = self.tables.get(self.table(hash)).into_iter();
+        let mut found: Vec<Ix> = table.flat_map(|table| table.iter_hash(hash)).copied().collect();
+        found.retain(|&ix| is(ix));
+        found.sort_unstable();
+        found
     }
 
     /// Enters a number in place of the one that `is` accepts. `hash_of` tells the hash of any

@@ -3,11 +3,12 @@
 use super::packed::{self, Word};
 use super::titles::Titles;
 use super::vocabulary::{Standing, Vocabulary};
-use super::words::Folded;
+use super::words::{Folded, Spelling};
 use super::{COMMON, SHARED};
 use crate::graph::NodeId;
 use crate::index::text::stop::is_stop_word;
 use crate::index::text::tokens::is_name;
+use crate::time::calendar::is_day_or_month;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_normalization::char::is_combining_mark;
 
@@ -61,7 +62,7 @@ impl Holdings {
     }
 
     fn numbered(&mut self, words: &Folded) -> Vec<Word> {
-        words.iter().map(|(word, begins)| (self.vocabulary.number(word), begins)).collect()
+        words.iter().map(|(word, spelling)| (self.vocabulary.number(word), spelling)).collect()
     }
 
     /// As [`Holdings::put`]; the words have numbers already.
@@ -69,7 +70,8 @@ impl Holdings {
         let mut words = Vec::new();
         let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
         let numbers = counts.map(|count| count as u32).chain(names.iter().flatten().copied());
-        numbers.for_each(|number| packed::push(&mut words, (number, false)));
+        let unspelt = Spelling { begins: false, tells: false };
+        numbers.for_each(|number| packed::push(&mut words, (number, unspelt)));
         body.iter().for_each(|word| packed::push(&mut words, *word));
         let words = words.into_boxed_slice();
         if let Some(slot) = self.by_id.get(&id)
@@ -144,7 +146,7 @@ impl Holdings {
 
     pub(super) fn in_text(&self, text: &Folded) -> Vec<NodeId> {
         let number = |word| self.vocabulary.find(word).unwrap_or(UNKNOWN);
-        let words: Vec<Word> = text.iter().map(|(word, begins)| (number(word), begins)).collect();
+        let words: Vec<Word> = text.iter().map(|(word, spelling)| (number(word), spelling)).collect();
         self.named(&words)
     }
 
@@ -153,7 +155,7 @@ impl Holdings {
         let mut found = Vec::new();
         for start in 0..text.len() {
             let from = text.get(start..).unwrap_or_default();
-            if !from.first().is_some_and(|(_, begins)| *begins) {
+            if !from.first().is_some_and(|(_, spelling)| spelling.begins) {
                 continue;
             }
             self.titles.begin(from.iter().map(|(number, _)| *number), |count, owners| {
@@ -178,32 +180,51 @@ impl Holdings {
         found
     }
 
-    /// The notes that have a name in common with a note, each once, with how many bodies have the rarest of
-    /// these names: of three letters or digits and more, no stop words, in at most `most` bodies and not in
-    /// `text`. Those with the rarest come first.
-    pub(super) fn sharing(&self, id: NodeId, most: usize, text: &Folded) -> Vec<(NodeId, usize)> {
-        let Some(&own) = self.by_id.get(&id) else { return Vec::new() };
+    /// The words of a text that some note has.
+    pub(super) fn asked(&self, text: &Folded) -> Vec<u32> {
         // `Zimbabwe's capital` asks for Zimbabwe.
         let spelt = text.iter().flat_map(|(word, _)| [Some(word), word.strip_suffix("'s")]);
-        let asked: Vec<u32> = spelt.flatten().filter_map(|word| self.vocabulary.find(word)).collect();
-        let words = self.note(own).into_iter().flat_map(Note::body);
-        let is_shared = |&(count, number): &(usize, u32)| {
+        spelt.flatten().filter_map(|word| self.vocabulary.find(word)).collect()
+    }
+
+    /// The notes that have a name in common with a note, each once, with how many bodies have the rarest of
+    /// these names. Those with the rarest come first.
+    pub(super) fn sharing(&self, id: NodeId, most: usize, asked: &[u32]) -> Vec<(NodeId, usize)> {
+        let Some(&own) = self.by_id.get(&id) else { return Vec::new() };
+        let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
+        seen.insert(own);
+        for (count, name) in self.tying(own, most, asked) {
+            let others = self.vocabulary.bodies(&[name]).into_iter().filter(|slot| seen.insert(*slot));
+            found.extend(others.filter_map(|slot| Some((self.note(slot)?.id, count))));
+        }
+        found
+    }
+
+    /// The names that two notes have in common, those that the fewest bodies have first.
+    pub(super) fn shared(&self, [one, other]: [NodeId; 2], most: usize, asked: &[u32]) -> Vec<&str> {
+        let (Some(&one), Some(&other)) = (self.by_id.get(&one), self.by_id.get(&other)) else {
+            return Vec::new();
+        };
+        let mut names = self.tying(one, most, asked);
+        names.retain(|(_, name)| self.vocabulary.bodies(&[*name]).binary_search(&other).is_ok());
+        names.into_iter().map(|(_, name)| self.vocabulary.word(name)).collect()
+    }
+
+    /// The names of a body that tie it to others, with how many bodies have them, the rarest first: of three
+    /// letters or digits and more, in at most `most` bodies and not among the words of `asked`.
+    fn tying(&self, slot: u32, most: usize, asked: &[u32]) -> Vec<(usize, u32)> {
+        let words = self.note(slot).into_iter().flat_map(Note::body);
+        let ties = |&(count, number): &(usize, u32)| {
             (2..=most.min(COMMON)).contains(&count)
                 && self.vocabulary.is_name(number)
                 && may_tie(self.vocabulary.word(number))
                 && !asked.contains(&number)
         };
         let mut names: Vec<(usize, u32)> =
-            words.map(|(number, _)| (self.vocabulary.count(number), number)).filter(is_shared).collect();
+            words.map(|(number, _)| (self.vocabulary.count(number), number)).filter(ties).collect();
         names.sort_unstable();
         names.dedup();
-        let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
-        seen.insert(own);
-        for (count, name) in names {
-            let others = self.vocabulary.bodies(&[name]).into_iter().filter(|slot| seen.insert(*slot));
-            found.extend(others.filter_map(|slot| Some((self.note(slot)?.id, count))));
-        }
-        found
+        names
     }
 
     /// The notes in whose body a name stands, in no order.
@@ -218,7 +239,7 @@ impl Holdings {
             body.clear();
             body.extend(note.body());
             let stands = |at: &[Word]| {
-                at.first().is_some_and(|(_, begins)| *begins)
+                at.first().is_some_and(|(_, spelling)| spelling.begins)
                     && at.iter().map(|(number, _)| number).eq(name.iter())
             };
             if body.windows(name.len()).any(stands) {
@@ -239,22 +260,22 @@ impl Holdings {
     }
 }
 
-/// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm` and `well-known` do not.
+/// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm`, `well-known` and `Monday` do not.
 fn may_tie(name: &str) -> bool {
     let is_word = name.chars().all(|c| c.is_alphabetic() || is_combining_mark(c) || matches!(c, '\'' | '’'));
     let is_long = name.chars().filter(|c| c.is_alphanumeric()).nth(2).is_some();
-    is_long && (is_word || is_name(name)) && !is_stop_word(name)
+    is_long && (is_word || is_name(name)) && !is_stop_word(name) && !is_day_or_month(name)
 }
 
 /// The numbers of the words of a body, each once, and how it stands there.
 fn distinct(body: &[Word]) -> Vec<(u32, Standing)> {
-    let standing = |(at, &(number, begins)): (usize, &Word)| match (at, begins) {
-        (0, _) => (number, Standing::Head),
-        (_, true) => (number, Standing::Name),
-        (_, false) => (number, Standing::Plain),
+    let standing = |&(number, spelling): &Word| match spelling {
+        Spelling { tells: false, .. } => (number, Standing::Mute),
+        Spelling { begins: true, .. } => (number, Standing::Name),
+        Spelling { begins: false, .. } => (number, Standing::Plain),
     };
-    let mut words: Vec<(u32, Standing)> = body.iter().enumerate().map(standing).collect();
-    // What tells most of a word comes first.
+    let mut words: Vec<(u32, Standing)> = body.iter().map(standing).collect();
+    // What tells most of a word comes first, and is what is kept of it.
     words.sort_unstable();
     words.dedup_by_key(|(number, _)| *number);
     words

@@ -51,7 +51,7 @@ impl MentionIndex {
     /// asks waits for [`Index::release`].
     pub fn closed(directory: &Path) -> MentionIndex {
         // Other words, or another way of folding them, are another revision.
-        MentionIndex(Kept::closed(directory, Fingerprint::of("mention index 2, words 2")))
+        MentionIndex(Kept::closed(directory, Fingerprint::of("mention index 3, words 3")))
     }
 
     /// A copy in memory alone, as it is now, which goes its own way.
@@ -71,12 +71,22 @@ impl MentionIndex {
 
     /// For each of some notes, in their order, those that have a name in common with it, each once, with how
     /// many bodies have the rarest of these names. Names are words of three letters or digits and more, no
-    /// stop words, of which at least three times as many bodies have them with a capital or as an identifier as
-    /// have them only without; the first word of a body says nothing. At most `most` bodies have them, however
-    /// they are spelt there, and `text` has not.
+    /// stop words, days or months, of which at least three times as many bodies have them with a capital or as an
+    /// identifier as have them only without; the capital of a heading or of the head of a sentence says nothing,
+    /// nor does a part of an identifier. At most `most` bodies have them, however they are spelt there, and
+    /// `text` has not.
     pub fn sharing(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
-        let (holdings, text) = (self.0.read(), Folded::of(text));
-        ids.iter().map(|id| holdings.sharing(*id, most, &text)).collect()
+        let holdings = self.0.read();
+        let asked = holdings.asked(&Folded::of(text));
+        ids.iter().map(|id| holdings.sharing(*id, most, &asked)).collect()
+    }
+
+    /// The names by which [`MentionIndex::sharing`] ties two notes, folded, those that the fewest bodies have
+    /// first.
+    pub fn shared(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {
+        let holdings = self.0.read();
+        let asked = holdings.asked(&Folded::of(text));
+        holdings.shared(notes, most, &asked).into_iter().map(str::to_owned).collect()
     }
 
     /// The notes of which a name stands in a text, by id.

@@ -1,12 +1,14 @@
 //! The words of a note as bytes: numbers of seven bits a byte, the lowest first (LEB128). Words that came
 //! in early, which are the common ones, take one or two.
 
-/// A word: its number, and whether it begins with a capital.
-pub(super) type Word = (u32, bool);
+use super::words::Spelling;
+
+/// A word: its number, and how it is spelt.
+pub(super) type Word = (u32, Spelling);
 
 /// Appends a word.
-pub(super) fn push(bytes: &mut Vec<u8>, (number, capital): Word) {
-    let mut value = u64::from(number) << 1 | u64::from(capital);
+pub(super) fn push(bytes: &mut Vec<u8>, (number, spelling): Word) {
+    let mut value = u64::from(number) << 2 | u64::from(spelling.tells) << 1 | u64::from(spelling.begins);
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -23,7 +25,8 @@ pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = Word> {
             let byte = *bytes.next()?;
             value |= u64::from(byte & 0x7f).checked_shl(shift)?;
             if byte & 0x80 == 0 {
-                return Some(((value >> 1) as u32, value & 1 == 1));
+                let spelling = Spelling { begins: value & 1 == 1, tells: value & 2 == 2 };
+                return Some(((value >> 2) as u32, spelling));
             }
             shift += 7;
         }
@@ -35,9 +38,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn word() -> impl Strategy<Value = Word> {
+        (any::<u32>(), any::<bool>(), any::<bool>())
+            .prop_map(|(number, begins, tells)| (number, Spelling { begins, tells }))
+    }
+
     proptest! {
         #[test]
-        fn what_is_packed_is_read(all in proptest::collection::vec((any::<u32>(), any::<bool>()), 0..40)) {
+        fn what_is_packed_is_read(all in proptest::collection::vec(word(), 0..40)) {
             let mut bytes = Vec::new();
             all.iter().for_each(|word| push(&mut bytes, *word));
             prop_assert_eq!(words(&bytes).collect::<Vec<_>>(), all);

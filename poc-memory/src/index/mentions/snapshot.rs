@@ -40,7 +40,7 @@ pub(super) fn encode(holdings: &Holdings) -> Result<Vec<u8>> {
     let renumbered = |old: u32| numbers.get(old as usize).copied().unwrap_or(u32::MAX);
     let note = |(id, names, body): (NodeId, Vec<Vec<u32>>, Vec<packed::Word>)| {
         let mut bytes = Vec::new();
-        body.iter().for_each(|(number, begins)| packed::push(&mut bytes, (renumbered(*number), *begins)));
+        body.iter().for_each(|(number, spelling)| packed::push(&mut bytes, (renumbered(*number), *spelling)));
         let renumbered = |name: Vec<u32>| name.into_iter().map(renumbered).collect();
         (*id.as_bytes(), names.into_iter().map(renumbered).collect(), bytes)
     };

@@ -1,5 +1,6 @@
 //! The law: whatever happened, what mentions what is what a reader of all texts says.
 
+use super::words::Spelling;
 use super::*;
 use crate::graph::{Node, State as NodeState, testing};
 use proptest::prelude::*;
@@ -39,7 +40,7 @@ fn stands(node: &Node, text: &str) -> bool {
     let text: Vec<_> = text.iter().collect();
     words::names(node.own_title().unwrap_or_default(), &node.key).iter().any(|name| {
         let name: Vec<_> = name.iter().collect();
-        let same = |at: &[(&str, bool)]| at[0].1 && at.iter().zip(&name).all(|(a, b)| a.0 == b.0);
+        let same = |at: &[(&str, Spelling)]| at[0].1.begins && at.iter().zip(&name).all(|(a, b)| a.0 == b.0);
         text.windows(name.len()).any(same)
     })
 }
@@ -64,18 +65,19 @@ fn all(index: &MentionIndex, notes: &BTreeMap<u64, Node>) -> [Vec<(u64, u64)>; 2
 
 /// Which notes have a name in common that a text has not, and how many have the rarest, by reading everything.
 fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeMap<(u64, u64), usize> {
-    let words = |text: &str| -> Vec<(String, bool)> {
-        Folded::of(text).iter().map(|(word, begins)| (word.to_owned(), begins)).collect()
+    let words = |text: &str| -> Vec<(String, Spelling)> {
+        Folded::of(text).iter().map(|(word, spelling)| (word.to_owned(), spelling)).collect()
     };
-    let bodies: BTreeMap<u64, Vec<(String, bool)>> =
+    let bodies: BTreeMap<u64, Vec<(String, Spelling)>> =
         notes.iter().map(|(number, note)| (*number, words(&note.body))).collect();
     let asked = words(text);
-    let has = |body: &[(String, bool)], word: &str| body.iter().any(|(other, _)| other == word);
+    let has = |body: &[(String, Spelling)], word: &str| body.iter().any(|(other, _)| other == word);
     let mut sharing = BTreeMap::new();
     for (a, body) in &bodies {
         for (name, _) in body.iter().filter(|(word, _)| !has(&asked, word)) {
             let with: Vec<u64> = bodies.iter().filter(|(_, body)| has(body, name)).map(|(b, _)| *b).collect();
-            let within = |b: &u64, begins| bodies[b][1..].contains(&(name.clone(), begins));
+            let within =
+                |b: &u64, begins| bodies[b].contains(&(name.clone(), Spelling { begins, tells: true }));
             let names = with.iter().filter(|b| within(b, true)).count();
             let plain = with.iter().filter(|b| within(b, false) && !within(b, true)).count();
             let long = name.chars().filter(|c| c.is_alphanumeric()).count() > 2;

@@ -17,12 +17,12 @@ pub(super) struct Vocabulary {
 /// How a word stands in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
-    /// Somewhere within with a capital, or as an identifier.
+    /// Somewhere as a name, by a spelling that tells.
     Name,
-    /// Within, and never so.
+    /// Never so, but somewhere as a plain word.
     Plain,
-    /// At the head alone, where every word has a capital.
-    Head,
+    /// Only where its spelling does not tell.
+    Mute,
 }
 
 /// The bodies that have a word.
@@ -84,8 +84,8 @@ impl Vocabulary {
         self.bodies.get(number as usize).map_or(0, |bodies| bodies.count as usize)
     }
 
-    /// Whether a word is a name: at least three times as many bodies have it as one as have it as a plain word.
-    /// So neither is one what begins sentences, nor is a name lost that somebody wrote small.
+    /// Whether a word is a name: at least three times as many bodies have it as one as have it as a plain word, so
+    /// that a name is not lost that somebody wrote small.
     pub(super) fn is_name(&self, number: u32) -> bool {
         self.bodies.get(number as usize).is_some_and(|of| of.names > 0 && of.names >= 3 * of.plain)
     }

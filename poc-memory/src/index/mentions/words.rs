@@ -1,7 +1,7 @@
-//! Words as they stand: whole, folded, and whether a name may begin with them.
+//! Words as they stand: whole, folded, and what their spelling says.
 
 use crate::index::text::fold::fold;
-use crate::index::text::tokens::identifiers;
+use crate::index::text::tokens::{identifiers, names_at};
 use unicode_normalization::char::is_combining_mark;
 
 /// Letters that a title needs to be looked for, or letters and digits that a key needs.
@@ -10,24 +10,45 @@ const LEAST_LETTERS: usize = 4;
 /// Words that a title may have.
 const MOST_WORDS: usize = 16;
 
+/// What follows from how a word is spelt where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spelling {
+    /// Whether a name may begin with it: it has a capital, or is an identifier.
+    pub(super) begins: bool,
+    /// Whether that tells a name from a plain word. The capital does not that every word has in its place, at
+    /// the head of a sentence or a line, behind a colon and in a heading; and a part of an identifier is spelt
+    /// as that is.
+    pub(super) tells: bool,
+}
+
+const WITHIN: Spelling = Spelling { begins: false, tells: true };
+const NAME: Spelling = Spelling { begins: true, tells: true };
+
 /// The words of a text, folded, in one piece.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Folded {
     text: String,
-    // Where each word ends, and whether a name may begin with it.
-    ends: Vec<(u32, bool)>,
+    // Where each word ends, and how it is spelt.
+    ends: Vec<(u32, Spelling)>,
 }
 
 impl Folded {
     /// The words of a text: runs of letters, digits and `_`, with one apostrophe within.
     pub(super) fn words(text: &str) -> Folded {
         let mut folded = Folded::default();
-        let mut rest = text;
-        while let Some(start) = rest.find(is_part) {
-            let (_, from) = rest.split_at(start);
-            let (word, behind) = from.split_at(length(from));
-            folded.push(word);
-            rest = behind;
+        let mut identifiers = names_at(text).peekable();
+        let (mut end, mut is_heading) = (0, false);
+        while let Some((start, word)) = next_word(text, end) {
+            let between = text.get(end..start).unwrap_or_default();
+            if end == 0 || between.contains('\n') {
+                is_heading = between.ends_with("# ");
+            }
+            let is_head = end == 0 || is_heading || between.contains(ends_sentence);
+            end = start + word.len();
+            while identifiers.next_if(|(at, name)| at + name.len() <= start).is_some() {}
+            let is_part = identifiers.peek().is_some_and(|(at, name)| *at < end && name.len() > word.len());
+            let begins = word.starts_with(char::is_uppercase);
+            folded.add(word, Spelling { begins, tells: !is_part && !(begins && is_head) });
         }
         folded
     }
@@ -37,28 +58,24 @@ impl Folded {
     pub(super) fn of(text: &str) -> Folded {
         let mut folded = Folded::words(text);
         for name in identifiers(text) {
-            folded.add("", false);
-            folded.add(name, true);
+            folded.add("", WITHIN);
+            folded.add(name, NAME);
         }
         folded
     }
 
-    fn push(&mut self, word: &str) {
-        self.add(word, word.chars().next().is_some_and(char::is_uppercase));
-    }
-
-    fn add(&mut self, word: &str, begins: bool) {
+    fn add(&mut self, word: &str, spelling: Spelling) {
         self.text.push_str(&fold(word));
-        self.ends.push((u32::try_from(self.text.len()).unwrap_or(u32::MAX), begins));
+        self.ends.push((u32::try_from(self.text.len()).unwrap_or(u32::MAX), spelling));
     }
 
-    /// Each word, and whether a name may begin with it: it has a capital, or is an identifier.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, bool)> {
+    /// Each word, and how it is spelt.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, Spelling)> {
         let mut start = 0;
-        self.ends.iter().map(move |&(end, begins)| {
+        self.ends.iter().map(move |&(end, spelling)| {
             let word = self.text.get(start..end as usize).unwrap_or_default();
             start = end as usize;
-            (word, begins)
+            (word, spelling)
         })
     }
 
@@ -66,6 +83,18 @@ impl Folded {
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
+}
+
+/// The next word of a text from a byte on, and where it begins.
+fn next_word(text: &str, from: usize) -> Option<(usize, &str)> {
+    let rest = text.get(from..)?;
+    let (before, word) = rest.split_at(rest.find(is_part)?);
+    Some((from + before.len(), word.get(..length(word))?))
+}
+
+/// Whether a word begins anew behind a character: a sentence, a line, a cell, what is quoted or a value.
+fn ends_sentence(c: char) -> bool {
+    matches!(c, '.' | '!' | '?' | '…' | ':' | ';' | '\n' | '|' | '"' | '“' | '„' | '«')
 }
 
 /// Bytes of the word that a text begins with.
@@ -92,7 +121,7 @@ pub(super) fn names(title: &str, key: &str) -> Vec<Folded> {
         if identifiers(name).any(|whole| whole == name)
             && name.chars().filter(|c| c.is_alphanumeric()).count() >= LEAST_LETTERS
         {
-            word.add(name, true);
+            word.add(name, NAME);
         }
         names.push(word);
     }
@@ -134,10 +163,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn told(words: &Folded) -> String {
-        let word = |(word, begins): (&str, bool)| match (word, begins) {
-            ("", _) => "|".to_owned(),
-            (word, true) => format!("^{word}"),
-            (word, false) => word.to_owned(),
+        let word = |(word, spelling): (&str, Spelling)| {
+            let begins = if spelling.begins { "^" } else { "" };
+            let mute = if spelling.tells { "" } else { "~" };
+            if word.is_empty() { "|".to_owned() } else { format!("{begins}{mute}{word}") }
         };
         words.iter().map(word).collect::<Vec<_>>().join(" ")
     }
@@ -145,14 +174,24 @@ mod tests {
     #[test]
     fn words_are_whole_and_folded() {
         let check = |text: &str, expected: &str| assert_eq!(told(&Folded::of(text)), expected, "{text}");
-        check("The Ångström — it's Bob’s, “O'Brien's'” no!", "^the ^angstrom it's ^bob's ^o'brien s no");
-        check("snake_case v1.2 São", "snake_case v1 2 ^sao | ^snake_case | ^v1.2");
+        check("The Ångström — it's Bob’s, “O'Brien's'” no!", "^~the ^angstrom it's ^bob's ^~o'brien s no");
+        check("snake_case v1.2 São", "snake_case ~v1 ~2 ^sao | ^snake_case | ^v1.2");
         check(
             "the Retry-Policy of src/main.rs",
-            "the ^retry ^policy of src main rs | ^retry-policy | ^src/main.rs",
+            "the ^retry ^policy of ~src ~main ~rs | ^retry-policy | ^src/main.rs",
         );
         check("'' ’", "");
         check("", "");
+    }
+
+    #[test]
+    fn a_capital_that_every_word_has_tells_nothing() {
+        let check = |text: &str, expected: &str| assert_eq!(told(&Folded::words(text)), expected, "{text}");
+        check("They met Ann. However, Bob went.", "^~they met ^ann ^~however ^bob went");
+        check("Really? Yes! iPhones of Ann’s", "^~really ^~yes iphones of ^ann's");
+        check("## Next Steps\n\nOwner: Ann, the Lead", "^~next ^~steps ^~owner ^~ann the ^lead");
+        check("- Call Ann\n- call Bob\nwith Cid", "^~call ^ann call ^bob with ^cid");
+        check("of INC-301 and McDonald by GitHub/Ann_B", "of ^~inc ~301 and ^mcdonald by ^~github ^~ann_b");
     }
 
     #[test]
@@ -160,13 +199,13 @@ mod tests {
         let check = |title: &str, expected: &str| {
             assert_eq!(told(&of_title(without_brackets(title))), expected, "{title}")
         };
-        check("Mercury (planet)", "^mercury");
-        check("Mercury (planet) I", "^mercury planet ^i");
-        check("(What) it is", "^what it is");
-        check("(Untitled)", "^untitled");
+        check("Mercury (planet)", "^~mercury");
+        check("Mercury (planet) I", "^~mercury planet ^i");
+        check("(What) it is", "^~what it is");
+        check("(Untitled)", "^~untitled");
         check("Ann", "");
         check("1984", "");
-        check("Anna", "^anna");
+        check("Anna", "^~anna");
         check(&"word ".repeat(17), "");
     }
 
@@ -175,7 +214,7 @@ mod tests {
         let check = |title: &str, key: &str, expected: &[&str]| {
             assert_eq!(names(title, key).iter().map(told).collect::<Vec<_>>(), expected, "{title}, {key}");
         };
-        check("Retrying", "retry-policy", &["^retrying", "^retry-policy"]);
+        check("Retrying", "retry-policy", &["^~retrying", "^retry-policy"]);
         check("parseFrame", "parse-frame", &["parseframe", "^parse-frame"]);
         check("", "journal", &[]);
         check("", "a-b", &[]);

@@ -20,7 +20,7 @@ pub use scores::{TextAsked, TextScores};
 use std::path::Path;
 use std::sync::Arc;
 use tokens::Tokenizer;
-pub(crate) use tokens::names;
+pub(crate) use tokens::{is_name, names};
 
 /// Which text of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

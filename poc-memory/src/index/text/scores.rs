@@ -50,7 +50,7 @@ impl TextAsked<'_> {
     }
 
     /// The names of the question, folded, that none of the notes that `sees` lets through holds as a whole,
-    /// and that `is_key` does not know as it is spelt.
+    /// and that `is_key` does not know as it is spelt there.
     pub fn unheld(
         &self,
         sees: &dyn Fn(NodeId) -> bool,
@@ -58,6 +58,12 @@ impl TextAsked<'_> {
     ) -> impl Iterator<Item = &str> {
         let is_held = move |name: &Name| self.postings.holding(&name.whole).any(sees) || is_key(&name.spelt);
         self.names.iter().filter(move |name| !is_held(name)).map(|name| name.whole.as_str())
+    }
+
+    /// Whether a text has all words of the question.
+    pub fn is_said_by(&self, text: &str) -> bool {
+        let said = self.tokenizer.terms(text);
+        self.terms.iter().all(|term| said.contains(term))
     }
 
     /// How much of what the question asks about a note speaks of ([`crate::rank::coverage`]), 0–1: of its

@@ -143,7 +143,12 @@ pub(in crate::index) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
 
 /// Those of a text that are told from common words by their form, such as `INC-90037` and `people/lin`.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
-    identifiers(text).filter(|run| is_name(run))
+    names_at(text).map(|(_, name)| name)
+}
+
+/// As [`names`], each with the byte it begins at.
+pub(in crate::index) fn names_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    runs_at(text).filter(|(_, run)| identifier(run).is_some() && is_name(run))
 }
 
 /// Characters that hold the parts of one name together.
@@ -153,6 +158,11 @@ fn joins(character: char) -> bool {
 
 /// Runs of letters, digits, marks and single joiners between them.
 fn runs(text: &str) -> impl Iterator<Item = &str> {
+    runs_at(text).map(|(_, run)| run)
+}
+
+/// As [`runs`], each with the byte it begins at.
+fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let start = rest.find(char::is_alphanumeric)?;
@@ -171,9 +181,10 @@ fn runs(text: &str) -> impl Iterator<Item = &str> {
             }
             previous_joins = joins;
         }
+        let at = text.len() - rest.len();
         let (run, tail) = rest.split_at_checked(end)?;
         rest = tail;
-        Some(run)
+        Some((at, run))
     })
 }
 
@@ -182,7 +193,7 @@ fn is_word_character(character: char) -> bool {
 }
 
 /// Whether the form of a run tells it from words that are joined: by a digit, `_`, `/`, `::` or a hump.
-pub(in crate::index) fn is_name(run: &str) -> bool {
+pub(crate) fn is_name(run: &str) -> bool {
     let hump = || {
         let mut before = run.chars();
         let after = run.chars().skip(1);

@@ -10,6 +10,9 @@ use crate::graph::NodeId;
 use crate::time::Timestamp;
 use std::collections::{HashMap, HashSet};
 
+/// As often as the place of a note may ever have been taken by another.
+const PLACES: usize = 8;
+
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
@@ -129,9 +132,11 @@ impl Plan {
 /// one that says the same.
 fn copy_of(id: NodeId, hash: [u8; 32], remote: &Inventory) -> Option<&Item> {
     let said = Item { id, hash, ..*remote.with_hash(&hash)? };
-    let pushed = places(&said).map_while(|id| remote.with_id(id)).find(|other| other.hash == hash);
-    // As often as a place may ever have been taken.
-    let pulled = || remote.with_hash(&hash).filter(|other| places(other).take(8).any(|place| place == id));
+    // What was in a place before it may be gone by now.
+    let pushed =
+        places(&said).take(PLACES).filter_map(|id| remote.with_id(id)).find(|other| other.hash == hash);
+    let pulled =
+        || remote.with_hash(&hash).filter(|other| places(other).take(PLACES).any(|place| place == id));
     pushed.or_else(pulled)
 }
 

@@ -4,33 +4,13 @@ use super::Nodes;
 use crate::agent::selection::Handle;
 use crate::config;
 use crate::graph::{ChunkOf, NodeType};
+use crate::time::calendar::is_day_or_month;
 use std::collections::BTreeSet;
 
 /// Words that begin the headings of what is told in order.
 const IN_ORDER: [&str; 14] = [
     "day", "week", "month", "year", "part", "chapter", "step", "scene", "session", "phase", "act", "round",
     "stage", "then",
-];
-const DAYS_AND_MONTHS: [&str; 19] = [
-    "monday",
-    "tuesday",
-    "wednesday",
-    "thursday",
-    "friday",
-    "saturday",
-    "sunday",
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
 ];
 
 /// A note and what it falls into.
@@ -153,7 +133,6 @@ fn is_in_order(heading: &str) -> bool {
         || IN_ORDER.contains(&first.as_str())
         || heading.split(|c: char| !c.is_alphanumeric()).any(|word| {
             let word = word.to_lowercase();
-            DAYS_AND_MONTHS.contains(&word.as_str())
-                || word.len() == 4 && word.chars().all(|c| c.is_ascii_digit())
+            is_day_or_month(&word) || word.len() == 4 && word.chars().all(|c| c.is_ascii_digit())
         })
 }
