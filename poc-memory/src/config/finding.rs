@@ -43,13 +43,13 @@ pub struct FusedScores {
     pub mentioned_weight: f64,
     /// Of what mentions one of the best notes.
     pub mentioning_weight: f64,
-    /// How many are the best.
+    /// From how many of the best notes a mention leads on.
     pub mention_from: usize,
     /// Of what has a name in common with one of the best notes that nobody else has.
     pub shared_weight: f64,
-    /// How many are the best.
+    /// From how many of the best notes a name in common leads on.
     pub shared_from: usize,
-    /// How many notes may have such a name.
+    /// How many notes may have such a name; fewer in a small store.
     pub shared_by: usize,
     /// Of the notes before and after, in a session.
     pub beside_weight: f64,

@@ -109,7 +109,8 @@ pub fn agreement(
     let by_words = || first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| *hit);
     let best = by_key.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = by_key.is_some();
-    let is_key = |name: &str| keys.contains(&name);
+    let is_key =
+        |name: &str| key::asked(view, name).iter().any(|asked| view.id(asked.note).is_some_and(sees));
     // A key with spaces may have names in it that are none by themselves.
     let unheld = words.unheld(&sees, &is_key).filter(|_| !by_key).map(str::to_owned).collect();
     Ok(Agreement { signals, best, found: found.hits, unheld, by_key })

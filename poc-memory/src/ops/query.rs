@@ -77,7 +77,7 @@ impl Op for Query {
         let known = recognize::recognize(memory, &view, text, sight)?;
         let mut freshness = freshness::of(memory, &view);
         let fallback = match known.verdict {
-            Verdict::Miss if !self.signals_only => retrieve::found(ctx, &view, known.found, false)?,
+            Verdict::Miss if !self.signals_only => retrieve::found(ctx, &view, known.found, None)?,
             _ => Vec::new(),
         };
         let counts = ctx.may_write && !self.signals_only;

@@ -72,9 +72,22 @@ pub(crate) struct Found {
     /// What each signal adds to the score, where it adds anything: the lists, and `named`, `identifier`, `mention`,
     /// `shared`, `order`, `alike`, `key`.
     shares: BTreeMap<String, f64>,
+    /// The note that its `mention` or `shared` comes from, when an explanation is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    led_by: Option<Lead>,
     /// The passage that is nearest in meaning, when an explanation is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nearest: Option<Nearest>,
+}
+
+/// A note that leads to another.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Lead {
+    key: String,
+    /// The names that both have, in small letters, the rarest first; none where one of the two mentions the
+    /// other.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<String>,
 }
 
 /// The passage of a note that is nearest.
@@ -103,7 +116,7 @@ impl Op for Retrieve {
         let hits = rerank::find(ctx.memory, &view, text, wanted, ctx.sight(self.quarantined), &[])?.hits;
         let freshness = freshness::of(ctx.memory, &view);
         Ok(Answer {
-            results: found(ctx, &view, hits, self.explain)?,
+            results: found(ctx, &view, hits, self.explain.then_some(text))?,
             as_of: freshness.as_of,
             lag: freshness.lag,
             degraded: freshness.degraded,
@@ -117,16 +130,25 @@ impl Op for Retrieve {
     }
 }
 
-/// Hits with what is known about their notes.
-pub(super) fn found(ctx: &Ctx<'_>, view: &View, hits: Vec<Hit>, explain: bool) -> Result<Vec<Found>> {
+/// Hits with what is known about their notes; explained when it is said what was asked.
+pub(super) fn found(ctx: &Ctx<'_>, view: &View, hits: Vec<Hit>, explain: Option<&str>) -> Result<Vec<Found>> {
     let (config, now) = (&ctx.memory.config.weight, ctx.memory.now());
+    let retriever = ctx.memory.retriever(view);
+    let lead = |hit: &Hit| {
+        let (text, from) = (explain?, hit.led_by?);
+        let key = view.key(view.find(from)?).to_owned();
+        let by_name = hit.shares.iter().any(|(signal, _)| *signal == "shared");
+        let names = if by_name { retriever.names_in_common(hit.id, from, text) } else { Vec::new() };
+        Some(Lead { key, names })
+    };
     let of = |hit: Hit| {
         let ix = view.find(hit.id).ok_or_else(|| Error::internal("a note was found that is not there"))?;
         let node = ctx.memory.store.node(hit.id)?;
-        let near = hit.near.filter(|_| explain).zip(node.as_ref());
+        let near = hit.near.filter(|_| explain.is_some()).zip(node.as_ref());
         Ok(Found {
             id: hit.id,
             key: view.key(ix).to_owned(),
+            led_by: lead(&hit),
             nearest: near.map(|(near, node)| Nearest {
                 part: near.part,
                 cosine: near.cosine,
@@ -178,7 +200,13 @@ const SHOWN: usize = 160;
 fn explained(hit: &Found, digits: usize) -> String {
     let shares: Vec<String> =
         hit.shares.iter().map(|(signal, share)| format!("{signal} {share:+.digits$}")).collect();
-    let shares = format!("         {}\n", shares.join("  "));
+    let mut shares = format!("         {}\n", shares.join("  "));
+    if let Some(Lead { key, names }) = &hit.led_by {
+        shares.push_str(&match names.as_slice() {
+            [] => format!("         a mention ties it to {key}\n"),
+            names => format!("         {} is in {key} as well\n", names.join(", ")),
+        });
+    }
     let Some(nearest) = &hit.nearest else { return shares };
     let place = match nearest.part {
         0 => "title".to_owned(),

@@ -51,8 +51,8 @@ pub struct Hit {
     pub ranks: Vec<(&'static str, usize)>,
     /// What each signal adds to the score; those that add nothing are left out.
     pub shares: Vec<(&'static str, f64)>,
-    /// The note whose mention or whose name in common gives it its share of these, if it has one.
-    pub named_from: Option<NodeId>,
+    /// The note that its share of mentions or of names in common comes from, if it has one.
+    pub led_by: Option<NodeId>,
     /// Whether the text asks for it by its key ([`key::asked`]): then it is before all others. Fused by ranks none
     /// is.
     pub by_key: bool,
@@ -78,6 +78,17 @@ impl<'a> Retriever<'a> {
     #[must_use]
     pub fn without(self, except: &'a [NodeId]) -> Self {
         Retriever { except, ..self }
+    }
+
+    /// The names that tie two notes for a text, folded, the rarest first.
+    pub fn names_in_common(&self, one: NodeId, other: NodeId, text: &str) -> Vec<String> {
+        self.mentions.shared([one, other], self.rare(), text)
+    }
+
+    /// How many notes may have a name that ties them: as the settings say, in a small store a tenth of the notes,
+    /// and always two.
+    fn rare(&self) -> usize {
+        self.config.scores.shared_by.min((self.view.live_count() / 10).max(2))
     }
 
     /// Whether a note may be found.

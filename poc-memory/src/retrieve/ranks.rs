@@ -38,7 +38,7 @@ pub(super) fn find(
         }
         shares.retain(|(_, share)| *share > 0.0);
         let near = near.iter().find(|hit| hit.id == id).copied();
-        Hit { id, score, ranks, shares, named_from: None, by_key: false, near, likelihood: None }
+        Hit { id, score, ranks, shares, led_by: None, by_key: false, near, likelihood: None }
     });
     Ok(Retrieved {
         hits: hits.collect(),

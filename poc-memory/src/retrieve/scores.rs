@@ -18,9 +18,6 @@ pub(super) const POOL: usize = 128;
 /// The best by words that are looked at where not all cosines are known.
 const MATCHING: usize = 1000;
 
-/// A name is rare in a small store when at most one in so many notes has it, or two do.
-const FEW: usize = 10;
-
 pub(super) fn find(
     retriever: &Retriever<'_>,
     text: &str,
@@ -53,7 +50,7 @@ pub(super) fn find(
         mentioned: weights.mentioned_weight,
         mentioning: weights.mentioning_weight,
         sharing: weights.shared_weight,
-        shared_by: weights.shared_by.min((question.view.live_count() / FEW).max(2)),
+        shared_by: retriever.rare(),
         beside: weights.beside_weight,
         further: weights.further_weight,
         alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
@@ -90,7 +87,7 @@ pub(super) fn find(
             score,
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
             shares: candidate.shares(flow),
-            named_from: candidate.inflow.named_from(flow).and_then(|place| sources.get(place)).copied(),
+            led_by: candidate.inflow.named_from(flow).and_then(|place| sources.get(place)).copied(),
             by_key: candidate.key > 0.0,
             near: question.near.part(id),
             likelihood: None,

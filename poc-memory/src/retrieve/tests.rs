@@ -245,11 +245,13 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
     best_ten.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     best_ten.truncate(10);
     let five: Vec<NodeId> = best_ten.iter().take(5).map(|(at, _)| testing::node(*at).id).collect();
-    let sharing = world.mentions.sharing(&five, 20, text);
+    // Of few notes a tenth may have a rare name.
+    let most = (live.len() / 10).clamp(2, 20);
+    let sharing = world.mentions.sharing(&five, most, text);
     let by_name = |at: u64| {
         let ways = best_ten.iter().zip(&sharing).flat_map(|((_, own), sharing)| {
             let with = sharing.iter().filter(|(id, _)| number(*id) == at);
-            with.map(move |(_, count)| 0.35 * own * (22 - count) as f64 / 20.0)
+            with.map(move |(_, count)| 0.35 * own * (most + 2 - count) as f64 / most as f64)
         });
         ways.fold(0.0, f64::max)
     };

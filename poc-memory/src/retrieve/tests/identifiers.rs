@@ -103,6 +103,18 @@ fn a_note_comes_first_when_it_is_asked_for_by_its_key() {
     for asked in ["the handbook", "see retry-policy"] {
         assert!(World::of(&notes, &[]).find(asked, 4).hits.iter().all(|hit| !hit.by_key), "{asked}");
     }
+    // As people spell them.
+    let spelt = [
+        ("People/Lin", 1),
+        ("what leads People/Lin’s team", 1),
+        ("see https://wiki/people/lin.md#team", 1),
+        ("“Handbook”?", 0),
+        ("retry-policy.md", 2),
+    ];
+    for (asked, number) in spelt {
+        let found = World::of(&notes, &[]).find(asked, 4);
+        assert!(numbers(&found)[0] == number && found.hits[0].by_key, "{asked}: {found:?}");
+    }
     // Of several the one that fits best, and before it the one whose key is the whole question.
     let several =
         [keyed(0, "day 2026-11-21", "soup"), keyed(1, "2026-11-21", "rain"), keyed(2, "INC-7", "rain, rain")];

@@ -151,8 +151,10 @@ proptest! {
                 .into_iter()
                 .filter(|node| marks.get(&node.id) == Some(&node.content_hash))
                 .map(|node| {
-                    // Another note may say what it said there: the two are no pair for that.
-                    let there = common.get(&node.id).map_or_else(|| says(&node.body), |(there, _)| *there);
+                    // As long as it says the same it stays the pair of the one it was: another note may say
+                    // by now what that said.
+                    let before = common.get(&node.id).filter(|(_, said)| *said == node.body);
+                    let there = before.map_or_else(|| says(&node.body), |(there, _)| *there);
                     (node.id, (there, node.body))
                 })
                 .collect();
