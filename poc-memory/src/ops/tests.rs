@@ -429,6 +429,27 @@ fn another_ticket_than_the_one_asked_for_is_not_known() {
 }
 
 #[test]
+fn an_explanation_names_who_led_to_a_note() {
+    let memory = filled();
+    json(&memory, "insert --key bubye -b 'A river that flows through Zimbabwe.'");
+    json(&memory, "insert --key harare -t Harare -b 'The town where the government of Zimbabwe sits.'");
+    json(&memory, "insert --key market -b 'In the middle of Harare, every day.'");
+    let found = json(&memory, "retrieve 'bubye, the river' --explain");
+    let lead = |key: &str| {
+        let results = found["results"].as_array().unwrap();
+        results.iter().find(|hit| hit["key"] == key).unwrap()["led_by"].clone()
+    };
+    assert_eq!(lead("harare"), serde_json::json!({"key": "bubye", "names": ["zimbabwe"]}));
+    assert_eq!(lead("btree"), Value::Null);
+    let told = say(&memory, "retrieve 'bubye, the river' --explain");
+    assert!(told.contains("zimbabwe is in bubye as well"), "{told}");
+    let told = say(&memory, "retrieve 'in the middle, every day' --explain");
+    assert!(told.contains("a mention ties it to market"), "{told}");
+    let found = json(&memory, "retrieve 'bubye, the river'");
+    assert!(found["results"].as_array().unwrap().iter().all(|hit| hit["led_by"] == Value::Null));
+}
+
+#[test]
 fn a_key_is_known_however_little_its_note_says() {
     let memory = filled();
     json(&memory, "insert --key people/lin -b 'Leads the storage team.'");
@@ -443,6 +464,15 @@ fn a_key_is_known_however_little_its_note_says() {
         (&asked["key"], asked["signals"]["coverage"].as_f64().unwrap() > 0.99),
         (&"people/lin".into(), true)
     );
+    // As people spell it, and of several the one that fits best.
+    json(&memory, "insert --key people/marta -b 'Leads the network team.'");
+    for asked in ["Handbook?", "People/Lin", "notes/people/lin.md", "what are people/lin and people/marta's"]
+    {
+        let known = json(&memory, &format!("query \"{asked}\""));
+        assert_eq!((&known["hit"], &known["unheld"]), (&"STRONG".into(), &Value::Null), "{asked}: {known}");
+    }
+    let other = json(&memory, "query 'people/lin and people/john'");
+    assert_eq!((&other["hit"], &other["unheld"]), (&"WEAK".into(), &serde_json::json!(["people/john"])));
 }
 
 #[test]
