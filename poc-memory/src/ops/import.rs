@@ -60,9 +60,18 @@ pub(crate) struct Imported {
     /// Fields no meaning is known for, and how many notes have them.
     ignored: BTreeMap<String, u64>,
     /// Notes past their date, which were not taken.
-    expired: u64,
+    expired: Vec<Where>,
     /// Files of JSON Lines that stand in the folder beside its Markdown, and were not read.
     left_out: Vec<String>,
+}
+
+/// Where a note stands in the source.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Where {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -107,6 +116,10 @@ impl Op for Import {
             let (line, file) = parts(place);
             Unresolved { line, file, link }
         });
+        let expired = report.expired.into_iter().map(|place| {
+            let (line, file) = parts(place);
+            Where { line, file }
+        });
         Ok(Imported {
             inserted: report.inserted,
             updated: report.updated,
@@ -117,7 +130,7 @@ impl Op for Import {
             failed: failed.collect(),
             unresolved: unresolved.collect(),
             ignored: report.ignored,
-            expired: report.expired,
+            expired: expired.collect(),
             left_out: report.left_out,
         })
     }
@@ -145,13 +158,13 @@ impl Op for Import {
         for (field, count) in ignored {
             let _ = writeln!(text, "ignored    the field `{field}` of {}", counted(*count, "note"));
         }
-        if output.expired > 0 {
-            let _ = writeln!(text, "left out   {}, past their date", counted(output.expired, "note"));
+        if let Some((Where { line, file }, more)) = output.expired.split_first() {
+            let first = place(*line, file.as_deref());
+            let _ = writeln!(text, "left out   {first}{}: past its date", and_more(more.len(), "more note"));
         }
-        if let Some(first) = output.left_out.first() {
-            let files = counted(output.left_out.len() as u64, "file");
-            let _ =
-                writeln!(text, "left out   {files} of JSON Lines, such as `{first}`: import it by itself");
+        if let Some((first, more)) = output.left_out.split_first() {
+            let more = and_more(more.len(), "more file");
+            let _ = writeln!(text, "left out   {first}{more}: JSON Lines, import it by itself");
         }
         text
     }
@@ -159,6 +172,10 @@ impl Op for Import {
     fn exit(output: &Imported) -> Exit {
         if output.failed.is_empty() { Exit::Ok } else { Exit::Failed }
     }
+}
+
+fn and_more(count: usize, of: &str) -> String {
+    if count == 0 { String::new() } else { format!(" and {}", counted(count as u64, of)) }
 }
 
 fn parts(place: Place) -> (Option<u64>, Option<String>) {

@@ -71,7 +71,7 @@ pub struct Report {
     /// Fields no meaning is known for, and how many notes had them.
     pub ignored: BTreeMap<String, u64>,
     /// Notes of other tools that are past their date and were not taken; what was there already stays.
-    pub expired: u64,
+    pub expired: Vec<Place>,
     /// Files of JSON Lines that stand in the folder beside its Markdown, and were not read.
     pub left_out: Vec<String>,
     /// The node that each note became or was already, in the order of the source.
@@ -214,7 +214,9 @@ impl Import<'_> {
                     notes.push(*note);
                 }
                 // Its file stays in its folder, so every import would fail on it.
-                Read::Foreign(foreign) if self.is_past(&foreign.draft, now)? => self.report.expired += 1,
+                Read::Foreign(foreign) if self.is_past(&foreign.draft, now)? => {
+                    self.report.expired.push(place)
+                }
                 Read::Foreign(foreign) => {
                     for field in &foreign.ignored {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;
