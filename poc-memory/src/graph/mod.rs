@@ -24,7 +24,7 @@ pub use column::{Column, Cursor};
 pub use delta::Delta;
 pub use edge::{Edge, EdgeKind};
 pub use id::{MessageId, Minter, NodeId, RunId};
-pub use key::normal_key;
+pub use key::{KEY_MAX_BYTES, normal_key};
 pub use likeness::key_like;
 pub use message::{ChunkOf, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};

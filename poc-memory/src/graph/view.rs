@@ -29,7 +29,7 @@ use super::structure::{self, Structure};
 use super::visit::Visit;
 use crate::time::Timestamp;
 use counts::Counts;
-use lookup::{Lookup, hash, hash_any_case};
+use lookup::{Lookup, hash, hash_any_case, small_letters};
 use moment::Moment;
 use names::Names;
 use serde::{Deserialize, Serialize};
@@ -269,8 +269,7 @@ impl View {
 
     /// The indexes of the keys that are the same but for capitals, in any state.
     pub fn find_keys_any_case(&self, key: &str) -> Vec<Ix> {
-        let small = key.to_lowercase();
-        self.by_key.find_all(hash(&small), |ix| self.key(ix).to_lowercase() == small)
+        self.by_key.find_all(hash_any_case(key), |ix| small_letters(self.key(ix)).eq(small_letters(key)))
     }
 
     /// When the node leaves retrieval by itself.

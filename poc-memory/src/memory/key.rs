@@ -1,11 +1,8 @@
 //! Keys: what people call a node.
 
 use crate::error::{Error, Result};
-use crate::graph::normal_key;
+use crate::graph::{KEY_MAX_BYTES, normal_key};
 use unicode_normalization::UnicodeNormalization;
-
-/// Bytes a key may have.
-const KEY_MAX_BYTES: usize = 512;
 
 const SLUG_WORDS: usize = 7;
 const SLUG_CHARS: usize = 48;

@@ -55,13 +55,13 @@ pub struct Agreement {
     pub signals: Signals,
     /// What was found, best first.
     pub found: Vec<Hit>,
-    /// The note that agrees best: the first that the question asks for by its key and by nothing else; else the
-    /// likeliest, where a cross-encoder was asked; else the first, if its key stands in the question or it speaks of
-    /// at least half as much of it as another that was looked at.
+    /// The note that agrees best: the first, if the question asks for it by its key and is nothing but keys;
+    /// else the likeliest, where a cross-encoder was asked; else the first, if its key stands in the question
+    /// or it speaks of at least half as much of it as another that was looked at.
     pub best: Option<NodeId>,
     /// The names in the question that no note holds.
     pub unheld: Vec<String>,
-    /// Whether the question is the keys of notes that were found, and nothing else.
+    /// Whether the question is keys and nothing else, and that note has one of them.
     pub by_key: bool,
 }
 
@@ -83,9 +83,8 @@ pub fn agreement(
     let words = memory.text.asked(text);
     let looked_at = found.hits.iter().take(config.pool);
     let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
-    let asked = key::asked(view, text);
-    let asked = asked.iter().filter(|asked| view.id(asked.note).is_some_and(sees));
-    let keys: Vec<&str> = asked.map(|asked| asked.spelt).collect();
+    let owners = key::asked(view, text, &sees);
+    let keys: Vec<&str> = owners.iter().map(|owner| owner.spelt).collect();
     // Keys that are asked for count as said: a note seldom holds its own.
     let spelt = keys.join(" ");
     let said = |hit: &Hit| words.coverage(hit.id, if hit.by_key { &spelt } else { "" });
@@ -105,12 +104,12 @@ pub fn agreement(
     let first = covered.first();
     let speaks = |of: &(&Hit, f64)| of.0.by_key || own(of) >= coverage / 2.0;
     let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
-    let by_key = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && words.is_said_by(&spelt));
+    let only_keys = owners.iter().any(|owner| owner.is_all) || words.all_stand_in(&spelt);
+    let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);
     let by_words = || first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| *hit);
-    let best = by_key.or(likeliest).or_else(by_words).map(|hit| hit.id);
-    let by_key = by_key.is_some();
-    let is_key =
-        |name: &str| key::asked(view, name).iter().any(|asked| view.id(asked.note).is_some_and(sees));
+    let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
+    let by_key = owner.is_some();
+    let is_key = |name: &str| !key::asked(view, name, &sees).is_empty();
     // A key with spaces may have names in it that are none by themselves.
     let unheld = words.unheld(&sees, &is_key).filter(|_| !by_key).map(str::to_owned).collect();
     Ok(Agreement { signals, best, found: found.hits, unheld, by_key })

@@ -27,7 +27,7 @@ pub(crate) struct Retrieve {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 256))]
     top_k: Option<usize>,
-    /// Show each signal's share of the scores, and the passage of each note that is nearest
+    /// Show each signal's share of the scores, the note that led to each, and the passage that is nearest
     #[arg(long)]
     #[serde(default)]
     explain: bool,
@@ -84,8 +84,8 @@ pub(crate) struct Found {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Lead {
     key: String,
-    /// The names that both have, in small letters, the rarest first; none where one of the two mentions the
-    /// other.
+    /// The names that both have, without capitals and accents, the rarest first; none where one of the two
+    /// mentions the other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<String>,
 }
@@ -139,7 +139,8 @@ pub(super) fn found(ctx: &Ctx<'_>, view: &View, hits: Vec<Hit>, explain: Option<
         let key = view.key(view.find(from)?).to_owned();
         let by_name = hit.shares.iter().any(|(signal, _)| *signal == "shared");
         let names = if by_name { retriever.names_in_common(hit.id, from, text) } else { Vec::new() };
-        Some(Lead { key, names })
+        // Changed since the view was taken: they have none in common any more.
+        (!by_name || !names.is_empty()).then_some(Lead { key, names })
     };
     let of = |hit: Hit| {
         let ix = view.find(hit.id).ok_or_else(|| Error::internal("a note was found that is not there"))?;
@@ -203,8 +204,8 @@ fn explained(hit: &Found, digits: usize) -> String {
     let mut shares = format!("         {}\n", shares.join("  "));
     if let Some(Lead { key, names }) = &hit.led_by {
         shares.push_str(&match names.as_slice() {
-            [] => format!("         a mention ties it to {key}\n"),
-            names => format!("         {} is in {key} as well\n", names.join(", ")),
+            [] => format!("         tied by a mention to {key}\n"),
+            names => format!("         in common with {key}: {}\n", names.join(", ")),
         });
     }
     let Some(nearest) = &hit.nearest else { return shares };

@@ -44,7 +44,7 @@ struct Most {
 }
 
 impl Most {
-    fn or(&mut self, worth: f64, from: usize) {
+    fn raise(&mut self, worth: f64, from: usize) {
         if worth > self.worth {
             *self = Most { worth, from };
         }
@@ -69,17 +69,17 @@ pub struct Inflow {
 impl Inflow {
     /// A note that is worth `score` mentions this one.
     pub fn mentioned_by(&mut self, score: f64, from: usize) {
-        self.mentioned_by.or(score, from);
+        self.mentioned_by.raise(score, from);
     }
 
     /// This note mentions one that is worth `score`.
     pub fn mentions(&mut self, score: f64, from: usize) {
-        self.mentions.or(score, from);
+        self.mentions.raise(score, from);
     }
 
     /// This note has a name in common with another, which gives it so much: [`Weights::of_shared_name`].
     pub fn shares_name(&mut self, share: f64, from: usize) {
-        self.shares.or(share, from);
+        self.shares.raise(share, from);
     }
 
     /// The note before or after it is worth `score`.
@@ -105,7 +105,7 @@ impl Inflow {
     }
 
     /// Who gives the greater of these shares; `None` when there is none.
-    pub fn named_from(&self, weights: Weights) -> Option<usize> {
+    pub fn led_by(&self, weights: Weights) -> Option<usize> {
         let mention = self.by_mention(weights);
         let greater = if mention.worth >= self.shares.worth { mention } else { self.shares };
         (greater.worth > 0.0).then_some(greater.from)
@@ -115,7 +115,7 @@ impl Inflow {
         let weighed = |weight: f64, most: Most| Most { worth: weight * most.worth, ..most };
         let mut best = weighed(weights.mentioned, self.mentioned_by);
         let back = weighed(weights.mentioning, self.mentions);
-        best.or(back.worth, back.from);
+        best.raise(back.worth, back.from);
         best
     }
 
@@ -148,16 +148,16 @@ mod tests {
     #[test]
     fn by_hand() {
         let mut inflow = Inflow::default();
-        assert_eq!(inflow.named_from(WEIGHTS), None);
+        assert_eq!(inflow.led_by(WEIGHTS), None);
         inflow.mentioned_by(10.0, 3);
         inflow.mentioned_by(4.0, 4);
-        assert_eq!((inflow.by_names(WEIGHTS), inflow.named_from(WEIGHTS)), ([3.5, 0.0], Some(3)));
+        assert_eq!((inflow.by_names(WEIGHTS), inflow.led_by(WEIGHTS)), ([3.5, 0.0], Some(3)));
         inflow.mentions(20.0, 5);
-        assert_eq!((inflow.by_names(WEIGHTS), inflow.named_from(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        assert_eq!((inflow.by_names(WEIGHTS), inflow.led_by(WEIGHTS)), ([6.0, 0.0], Some(5)));
         inflow.shares_name(WEIGHTS.of_shared_name(12, 20.0), 6);
-        assert_eq!((inflow.by_names(WEIGHTS), inflow.named_from(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        assert_eq!((inflow.by_names(WEIGHTS), inflow.led_by(WEIGHTS)), ([6.0, 0.0], Some(5)));
         inflow.shares_name(WEIGHTS.of_shared_name(2, 20.0), 7);
-        assert_eq!((inflow.by_names(WEIGHTS), inflow.named_from(WEIGHTS)), ([0.0, 7.0], Some(7)));
+        assert_eq!((inflow.by_names(WEIGHTS), inflow.led_by(WEIGHTS)), ([0.0, 7.0], Some(7)));
         inflow.beside(10.0);
         inflow.beside(2.0);
         inflow.further(4.0);
@@ -177,8 +177,8 @@ mod tests {
         fn it_only_adds(scores in proptest::collection::vec(-5.0f64..20.0, 0..8)) {
             let of = |scores: &[f64]| {
                 let mut inflow = Inflow::default();
-                scores.iter().for_each(|&score| inflow.mentioned_by(score, 0));
-                scores.iter().for_each(|&score| inflow.mentions(score, 0));
+                scores.iter().enumerate().for_each(|(at, &score)| inflow.mentioned_by(score, at));
+                scores.iter().enumerate().for_each(|(at, &score)| inflow.mentions(score, at));
                 inflow
             };
             let mut backwards = scores.clone();
@@ -187,6 +187,8 @@ mod tests {
             prop_assert_eq!([share, 0.0], of(&backwards).by_names(WEIGHTS));
             let best = scores.iter().fold(0.0f64, |best, score| best.max(*score));
             prop_assert!(share >= 0.0 && share <= best);
+            let first = scores.iter().position(|&score| score == best && score > 0.0);
+            prop_assert_eq!(of(&scores).led_by(WEIGHTS), first);
         }
 
         /// The fewer have a name the more it gives, never more than the note it comes from is worth.

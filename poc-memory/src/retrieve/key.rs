@@ -1,13 +1,13 @@
 //! Notes that are asked for by their key.
 
-use crate::graph::{Ix, View, normal_key};
+use crate::graph::{Ix, KEY_MAX_BYTES, NodeId, View, normal_key};
 use crate::index::{is_name, names};
-use std::iter::{self, successors};
+use rustc_hash::FxHashSet;
 
 /// A note that a text asks for by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
-    /// The note, which may be one that is not to be found.
+    /// The note.
     pub note: Ix,
     /// The key as it is spelt in the text.
     pub spelt: &'a str,
@@ -15,16 +15,19 @@ pub struct Asked<'a> {
     pub is_all: bool,
 }
 
-/// The notes whose key a text is, and those whose keys stand in it as names (`people/lin`, `chat-013`); each
-/// once. Other keys count only as the whole text: keys are made of titles, and texts are full of `follow-up` and
-/// `end-to-end`. A key may be spelt as people do: with other capitals, in quotes, with `'s`, as a file
-/// (`notes/people/lin.md`) or at the end of an address.
-pub fn asked<'a>(view: &View, text: &'a str) -> Vec<Asked<'a>> {
-    let all = owners(view, text).into_iter().map(|note| Asked { note, spelt: text, is_all: true });
-    let mut found: Vec<Asked<'a>> = all.collect();
+/// Of the notes that `sees` lets through those whose key a text is, and those whose keys stand in it and are
+/// names by their form (`people/lin`, `chat-013`); each once. Other keys count only as the whole text: keys are
+/// made of titles, and texts are full of `follow-up` and `YouTube`. A key may be spelt as people do: with other
+/// capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at the end of an address.
+pub fn asked<'a>(view: &View, text: &'a str, sees: &dyn Fn(NodeId) -> bool) -> Vec<Asked<'a>> {
+    let is_seen = |note: Ix| view.id(note).is_some_and(sees);
+    let all = owners(view, text, &is_seen).into_iter();
+    let mut found: Vec<Asked<'a>> = all.map(|note| Asked { note, spelt: text, is_all: true }).collect();
+    let mut seen: FxHashSet<Ix> = found.iter().map(|owner| owner.note).collect();
+    let is_named = |note: Ix| is_seen(note) && is_name(view.key(note));
     for spelt in names(text) {
-        for note in owners(view, spelt) {
-            if found.iter().all(|other| other.note != note) {
+        for note in owners(view, spelt, &is_named) {
+            if seen.insert(note) {
                 found.push(Asked { note, spelt, is_all: false });
             }
         }
@@ -33,24 +36,34 @@ pub fn asked<'a>(view: &View, text: &'a str) -> Vec<Asked<'a>> {
 }
 
 /// The note whose key a name is as it stands, else those that are meant by it.
-fn owners(view: &View, name: &str) -> Vec<Ix> {
-    if let Some(owner) = view.find_key(&normal_key(name)) {
+fn owners(view: &View, name: &str, may: &dyn Fn(Ix) -> bool) -> Vec<Ix> {
+    if let Some(owner) = view.find_key(&normal_key(name)).filter(|owner| may(*owner)) {
         return vec![owner];
     }
-    let mut meant = spellings(name).into_iter().map(|name| view.find_keys_any_case(&normal_key(name)));
-    meant.find(|owners| !owners.is_empty()).unwrap_or_default()
+    let meant = |name: &str| -> Vec<Ix> {
+        let owners = view.find_keys_any_case(&normal_key(name));
+        owners.into_iter().filter(|owner| may(*owner)).collect()
+    };
+    spellings(name).into_iter().map(meant).find(|owners| !owners.is_empty()).unwrap_or_default()
 }
 
 /// The keys that a name may mean, the longest first: without what stands around it, and of a path the ends
 /// that are names by themselves.
 fn spellings(name: &str) -> Vec<&str> {
-    let bare = name.trim_matches(stands_around);
-    if bare.contains(char::is_whitespace) {
-        return vec![bare];
+    let whole = name.trim();
+    let bare = whole.trim_matches(stands_around);
+    let mut spellings = vec![whole, bare];
+    if !bare.contains(char::is_whitespace) {
+        let page = plain(bare);
+        let from = page.len().saturating_sub(KEY_MAX_BYTES);
+        let ends = page.rmatch_indices('/').map(|(at, slash)| at + slash.len()).take_while(|at| *at >= from);
+        let mut ends: Vec<&str> = ends.filter_map(|at| page.get(at..)).filter(|end| is_name(end)).collect();
+        ends.reverse();
+        spellings.extend([page].into_iter().chain(ends));
     }
-    let ends = successors(bare.split_once('/'), |(_, end)| end.split_once('/')).map(|(_, end)| end);
-    let ends = ends.filter(|end| is_name(plain(end)));
-    iter::once(bare).chain(ends).flat_map(|name| [name, plain(name)]).collect()
+    spellings.retain(|spelling| (1..=KEY_MAX_BYTES).contains(&spelling.len()));
+    spellings.dedup();
+    spellings
 }
 
 /// Quotes, brackets, and what ends a sentence or a part of it.
@@ -60,7 +73,8 @@ fn stands_around(c: char) -> bool {
 
 /// A name without the place within a page, `'s` and `.md`.
 fn plain(name: &str) -> &str {
-    let page = name.split(['#', '?']).next().unwrap_or_default();
+    let page = name.split_once(['#', '?']).map(|(page, _)| page).filter(|page| page.contains('/'));
+    let page = page.unwrap_or(name);
     let owner = page.strip_suffix("'s").or_else(|| page.strip_suffix("’s")).unwrap_or(page);
     owner.strip_suffix(".md").unwrap_or(owner)
 }
@@ -68,36 +82,34 @@ fn plain(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_name_may_mean_what_is_in_it() {
-        let check = |name: &str, expected: &[&str]| {
-            let mut spellings = spellings(name);
-            spellings.dedup();
-            assert_eq!(spellings, expected, "{name}");
-        };
-        check("people/lin", &["people/lin"]);
-        check("“handbook”?", &["handbook"]);
+        let check = |name: &str, expected: &[&str]| assert_eq!(spellings(name), expected, "{name}");
+        check(" people/lin", &["people/lin"]);
+        check("“handbook”?", &["“handbook”?", "handbook"]);
+        check("Mercury (Planet)", &["Mercury (Planet)", "Mercury (Planet"]);
         check("people/lin's", &["people/lin's", "people/lin"]);
-        check(
-            "notes/people/lin.md",
-            &["notes/people/lin.md", "notes/people/lin", "people/lin.md", "people/lin"],
-        );
+        check("notes/people/lin.md", &["notes/people/lin.md", "notes/people/lin", "people/lin"]);
         check(
             "https://wiki/INC-7#what",
-            &[
-                "https://wiki/INC-7#what",
-                "https://wiki/INC-7",
-                "/wiki/INC-7#what",
-                "/wiki/INC-7",
-                "wiki/INC-7#what",
-                "wiki/INC-7",
-                "INC-7#what",
-                "INC-7",
-            ],
+            &["https://wiki/INC-7#what", "https://wiki/INC-7", "/wiki/INC-7", "wiki/INC-7", "INC-7"],
         );
-        check("what of notes/people/lin?", &["what of notes/people/lin"]);
-        check("C#", &["C#", "C"]);
-        check("?!", &[""]);
+        check("what of notes/people/lin?", &["what of notes/people/lin?", "what of notes/people/lin"]);
+        check("C#", &["C#"]);
+        check("#x", &["#x"]);
+        check("?!", &["?!"]);
+        let long = "a/".repeat(40_000);
+        assert!(spellings(&long).len() <= KEY_MAX_BYTES / 2 + 1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_is_too_odd(name in "\\PC{0,40}|[a-zé/#?'’.]{0,20}(\\.md)?") {
+            for spelling in spellings(&name) {
+                prop_assert!(name.contains(spelling) && !spelling.is_empty());
+            }
+        }
     }
 }

@@ -53,8 +53,8 @@ pub struct Hit {
     pub shares: Vec<(&'static str, f64)>,
     /// The note that its share of mentions or of names in common comes from, if it has one.
     pub led_by: Option<NodeId>,
-    /// Whether the text asks for it by its key ([`key::asked`]): then it is before all others. Fused by ranks none
-    /// is.
+    /// Whether the text asks for it by its key ([`key::asked`]): then it is before all others. Fused by
+    /// ranks none is.
     pub by_key: bool,
     /// Its part that is nearest in meaning; `None` without a vector.
     pub near: Option<VectorHit>,
@@ -82,12 +82,12 @@ impl<'a> Retriever<'a> {
 
     /// The names that tie two notes for a text, folded, the rarest first.
     pub fn names_in_common(&self, one: NodeId, other: NodeId, text: &str) -> Vec<String> {
-        self.mentions.shared([one, other], self.rare(), text)
+        self.mentions.names_between([one, other], self.most_sharing(), text)
     }
 
-    /// How many notes may have a name that ties them: as the settings say, in a small store a tenth of the notes,
-    /// and always two.
-    fn rare(&self) -> usize {
+    /// How many notes may have a name that ties them: as the settings say, in a small store a tenth of the
+    /// notes, and never fewer than two.
+    fn most_sharing(&self) -> usize {
         self.config.scores.shared_by.min((self.view.live_count() / 10).max(2))
     }
 

@@ -40,8 +40,10 @@ pub(super) fn find(
             holder.identifier += lift(weights.identifier_weight, best);
         }
     }
-    let asked = if weights.identifier_weight > 0.0 { key::asked(question.view, text) } else { Vec::new() };
-    for asked in &asked {
+    let sees = |id| retriever.sees(id, sight);
+    let by_key =
+        if weights.identifier_weight > 0.0 { key::asked(retriever.view, text, &sees) } else { Vec::new() };
+    for asked in &by_key {
         if let Some(owner) = candidates.at_index(&question, asked.note) {
             owner.identifier += lift(weights.identifier_weight, best);
         }
@@ -50,7 +52,7 @@ pub(super) fn find(
         mentioned: weights.mentioned_weight,
         mentioning: weights.mentioning_weight,
         sharing: weights.shared_weight,
-        shared_by: retriever.rare(),
+        shared_by: retriever.most_sharing(),
         beside: weights.beside_weight,
         further: weights.further_weight,
         alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
@@ -66,10 +68,10 @@ pub(super) fn find(
     // more words of the question and a share of it besides. One deviation where nothing stands out.
     let most = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
     let scores =
-        asked.iter().filter_map(|asked| Some(candidates.at_index(&question, asked.note)?.score(flow)));
+        by_key.iter().filter_map(|asked| Some(candidates.at_index(&question, asked.note)?.score(flow)));
     let least = scores.fold(most, f64::min);
     let ahead = most - least + lift(weights.identifier_weight, most.max(1.0));
-    for asked in &asked {
+    for asked in &by_key {
         if let Some(owner) = candidates.at_index(&question, asked.note) {
             // One key may stand in another: the one that is all of the question comes first.
             owner.key = if asked.is_all { 2.0 * ahead } else { ahead };
@@ -87,7 +89,7 @@ pub(super) fn find(
             score,
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
             shares: candidate.shares(flow),
-            led_by: candidate.inflow.named_from(flow).and_then(|place| sources.get(place)).copied(),
+            led_by: candidate.inflow.led_by(flow).and_then(|place| sources.get(place)).copied(),
             by_key: candidate.key > 0.0,
             near: question.near.part(id),
             likelihood: None,

@@ -1,6 +1,6 @@
 //! One step along the structure: from what is found to what stands beside it in a session, to what it
-//! mentions, to what mentions it, to what has a name in common with it, and, where nothing else leads, to what is
-//! alike.
+//! mentions, to what mentions it, to what has a name in common with it, and, where nothing else leads, to
+//! what is alike.
 
 use super::Retriever;
 use super::scores::{Candidates, POOL, Question};
@@ -11,8 +11,8 @@ use crate::rank::flow::Weights;
 
 /// Lets every candidate that is worth more than nothing give on to the notes around it, the best
 /// `mention-from` of them to what they mention and to what mentions them, and the best `shared-from` to what
-/// has a name in common with them that is not in the question: who has those is found by them anyway. The
-/// notes that gave on, as the candidates number them ([`crate::rank::flow::Inflow::named_from`]).
+/// has a name in common with them that is not in the question: who has those is found by them anyway.
+/// Returns the notes that give on; [`crate::rank::flow::Inflow::led_by`] tells the place among them.
 pub(super) fn flow(
     question: &Question<'_>,
     retriever: &Retriever<'_>,
@@ -51,12 +51,11 @@ pub(super) fn flow(
         }
     }
     let best: Vec<NodeId> = sources.iter().map(|(_, id, _)| *id).collect();
-    let sharing = best.get(..config.shared_from).unwrap_or(&best);
-    let sharing = if weights.sharing > 0.0 { sharing } else { &[] };
+    let from = if weights.sharing > 0.0 { config.shared_from.min(best.len()) } else { 0 };
+    let shared = mentions.sharing(best.get(..from).unwrap_or_default(), weights.shared_by, text);
     let least = candidates.nth_best(wanted, weights);
-    let sharing = mentions.sharing(sharing, weights.shared_by, text);
-    for ((from, &(.., worth)), sharing) in sources.iter().enumerate().zip(sharing) {
-        for (other, count) in sharing {
+    for ((from, &(.., worth)), others) in sources.iter().enumerate().zip(shared) {
+        for (other, count) in others {
             let share = weights.of_shared_name(count, worth);
             // Nothing else comes to a note that is no candidate by now.
             let may_come_in = |own: f64| own + share >= least;

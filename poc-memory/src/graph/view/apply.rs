@@ -333,13 +333,32 @@ mod tests {
 
     #[test]
     fn two_nodes_may_swap_their_keys() {
-        let mut view = View::new();
         let with_key =
             |number, key: &str| Delta::Node(Arc::new(Node { key: key.into(), ..testing::node(number) }));
-        view.apply(1, &[with_key(1, "a"), with_key(2, "b")]);
-        view.apply(2, &[with_key(1, "b"), with_key(2, "a")]);
-        let found = |key| view.find_key(key).and_then(|ix| view.id(ix));
-        assert_eq!((found("a"), found("b")), (Some(testing::node(2).id), Some(testing::node(1).id)));
+        for [one, other] in [["a", "b"], ["émile", "Émile"]] {
+            let mut view = View::new();
+            view.apply(1, &[with_key(1, one), with_key(2, other)]);
+            view.apply(2, &[with_key(1, other), with_key(2, one)]);
+            let found = |key| view.find_key(key).and_then(|ix| view.id(ix));
+            assert_eq!((found(one), found(other)), (Some(testing::node(2).id), Some(testing::node(1).id)));
+        }
+    }
+
+    #[test]
+    fn keys_are_found_whatever_their_capitals() {
+        let with_key =
+            |number, key: &str| Delta::Node(Arc::new(Node { key: key.into(), ..testing::node(number) }));
+        let mut view = View::new();
+        view.apply(1, &[with_key(1, "Émile"), with_key(2, "émile"), with_key(3, "emile")]);
+        let found = |view: &View| {
+            let found = view.find_keys_any_case("ÉMILE").into_iter();
+            found.map(|ix| view.key(ix).to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&view), ["Émile", "émile"]);
+        view.apply(2, &[with_key(1, "zola")]);
+        assert_eq!(found(&view), ["émile"]);
+        view.apply(3, &[Delta::NodeGone(testing::node(2).id)]);
+        assert!(found(&view).is_empty());
     }
 
     #[test]

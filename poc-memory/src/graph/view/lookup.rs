@@ -32,9 +32,20 @@ pub(super) fn hash(value: impl Hash) -> u64 {
     hash ^ (hash >> 33)
 }
 
-/// The hash of a name, the same whether its letters are capitals or small.
+/// The hash of a name by its [`small_letters`].
 pub(super) fn hash_any_case(name: &str) -> u64 {
-    hash(name.to_lowercase())
+    struct AnyCase<'a>(&'a str);
+    impl Hash for AnyCase<'_> {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            small_letters(self.0).for_each(|letter| state.write_u32(letter.into()));
+        }
+    }
+    hash(AnyCase(name))
+}
+
+/// The characters of a name without regard to capitals.
+pub(super) fn small_letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(char::to_lowercase)
 }
 
 impl Lookup {
@@ -164,7 +175,10 @@ mod tests {
                     lookup.remove(hash(name), ix);
                 }
                 for name in 0..20 {
-                    prop_assert_eq!(lookup.find(hash(name), |ix| value(ix) == name), model.get(&name).copied());
+                    let is = |ix| value(ix) == name;
+                    prop_assert_eq!(lookup.find(hash(name), is), model.get(&name).copied());
+                    let all: Vec<Ix> = model.get(&name).copied().into_iter().collect();
+                    prop_assert_eq!(lookup.find_all(hash(name), is), all);
                 }
             }
         }

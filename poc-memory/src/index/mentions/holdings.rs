@@ -180,8 +180,8 @@ impl Holdings {
         found
     }
 
-    /// The words of a text that some note has.
-    pub(super) fn asked(&self, text: &Folded) -> Vec<u32> {
+    /// The numbers of the words of a text, also without `'s`.
+    pub(super) fn asked(&self, text: &Folded) -> FxHashSet<u32> {
         // `Zimbabwe's capital` asks for Zimbabwe.
         let spelt = text.iter().flat_map(|(word, _)| [Some(word), word.strip_suffix("'s")]);
         spelt.flatten().filter_map(|word| self.vocabulary.find(word)).collect()
@@ -189,7 +189,7 @@ impl Holdings {
 
     /// The notes that have a name in common with a note, each once, with how many bodies have the rarest of
     /// these names. Those with the rarest come first.
-    pub(super) fn sharing(&self, id: NodeId, most: usize, asked: &[u32]) -> Vec<(NodeId, usize)> {
+    pub(super) fn sharing(&self, id: NodeId, most: usize, asked: &FxHashSet<u32>) -> Vec<(NodeId, usize)> {
         let Some(&own) = self.by_id.get(&id) else { return Vec::new() };
         let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
         seen.insert(own);
@@ -201,7 +201,12 @@ impl Holdings {
     }
 
     /// The names that two notes have in common, those that the fewest bodies have first.
-    pub(super) fn shared(&self, [one, other]: [NodeId; 2], most: usize, asked: &[u32]) -> Vec<&str> {
+    pub(super) fn names_between(
+        &self,
+        [one, other]: [NodeId; 2],
+        most: usize,
+        asked: &FxHashSet<u32>,
+    ) -> Vec<&str> {
         let (Some(&one), Some(&other)) = (self.by_id.get(&one), self.by_id.get(&other)) else {
             return Vec::new();
         };
@@ -212,7 +217,7 @@ impl Holdings {
 
     /// The names of a body that tie it to others, with how many bodies have them, the rarest first: of three
     /// letters or digits and more, in at most `most` bodies and not among the words of `asked`.
-    fn tying(&self, slot: u32, most: usize, asked: &[u32]) -> Vec<(usize, u32)> {
+    fn tying(&self, slot: u32, most: usize, asked: &FxHashSet<u32>) -> Vec<(usize, u32)> {
         let words = self.note(slot).into_iter().flat_map(Note::body);
         let ties = |&(count, number): &(usize, u32)| {
             (2..=most.min(COMMON)).contains(&count)
@@ -260,11 +265,15 @@ impl Holdings {
     }
 }
 
-/// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm`, `well-known` and `Monday` do not.
+/// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm`, `well-known` and `Monday`
+/// do not.
 fn may_tie(name: &str) -> bool {
     let is_word = name.chars().all(|c| c.is_alphabetic() || is_combining_mark(c) || matches!(c, '\'' | '’'));
     let is_long = name.chars().filter(|c| c.is_alphanumeric()).nth(2).is_some();
-    is_long && (is_word || is_name(name)) && !is_stop_word(name) && !is_day_or_month(name)
+    is_long
+        && (is_word || is_name(name))
+        && !is_stop_word(name)
+        && !is_day_or_month(name.strip_suffix("'s").unwrap_or(name))
 }
 
 /// The numbers of the words of a body, each once, and how it stands there.

@@ -71,10 +71,10 @@ impl MentionIndex {
 
     /// For each of some notes, in their order, those that have a name in common with it, each once, with how
     /// many bodies have the rarest of these names. Names are words of three letters or digits and more, no
-    /// stop words, days or months, of which at least three times as many bodies have them with a capital or as an
-    /// identifier as have them only without; the capital of a heading or of the head of a sentence says nothing,
-    /// nor does a part of an identifier. At most `most` bodies have them, however they are spelt there, and
-    /// `text` has not.
+    /// stop words, days or months, of which at least three times as many bodies have them with a capital or
+    /// as an identifier as have them only without; a capital in a heading or at the head of a sentence says
+    /// nothing, nor does a part of a name told by its form. At most `most` bodies have them, however they
+    /// are spelt there, and `text` has not.
     pub fn sharing(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
         let holdings = self.0.read();
         let asked = holdings.asked(&Folded::of(text));
@@ -83,10 +83,10 @@ impl MentionIndex {
 
     /// The names by which [`MentionIndex::sharing`] ties two notes, folded, those that the fewest bodies have
     /// first.
-    pub fn shared(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {
+    pub fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {
         let holdings = self.0.read();
         let asked = holdings.asked(&Folded::of(text));
-        holdings.shared(notes, most, &asked).into_iter().map(str::to_owned).collect()
+        holdings.names_between(notes, most, &asked).into_iter().map(str::to_owned).collect()
     }
 
     /// The notes of which a name stands in a text, by id.

@@ -84,8 +84,8 @@ impl Vocabulary {
         self.bodies.get(number as usize).map_or(0, |bodies| bodies.count as usize)
     }
 
-    /// Whether a word is a name: at least three times as many bodies have it as one as have it as a plain word, so
-    /// that a name is not lost that somebody wrote small.
+    /// Whether a word is a name: at least three times as many bodies have it as one as have it as a plain
+    /// word, so that a name is not lost that somebody wrote small.
     pub(super) fn is_name(&self, number: u32) -> bool {
         self.bodies.get(number as usize).is_some_and(|of| of.names > 0 && of.names >= 3 * of.plain)
     }

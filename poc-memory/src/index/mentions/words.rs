@@ -15,9 +15,9 @@ const MOST_WORDS: usize = 16;
 pub(super) struct Spelling {
     /// Whether a name may begin with it: it has a capital, or is an identifier.
     pub(super) begins: bool,
-    /// Whether that tells a name from a plain word. The capital does not that every word has in its place, at
-    /// the head of a sentence or a line, behind a colon and in a heading; and a part of an identifier is spelt
-    /// as that is.
+    /// Whether that tells a name from a plain word. A capital does not where every word has one: at the head
+    /// of a sentence, a line, a value or a quotation, and in a heading. Nor is a part of a name that is told by
+    /// its form (`INC-301`) spelt by itself.
     pub(super) tells: bool,
 }
 
@@ -36,19 +36,19 @@ impl Folded {
     /// The words of a text: runs of letters, digits and `_`, with one apostrophe within.
     pub(super) fn words(text: &str) -> Folded {
         let mut folded = Folded::default();
-        let mut identifiers = names_at(text).peekable();
-        let (mut end, mut is_heading) = (0, false);
+        let mut names = names_at(text).peekable();
+        let (mut end, mut before, mut is_heading) = (0, "", false);
         while let Some((start, word)) = next_word(text, end) {
             let between = text.get(end..start).unwrap_or_default();
-            if end == 0 || between.contains('\n') {
-                is_heading = between.ends_with("# ");
+            if before.is_empty() || between.contains('\n') {
+                is_heading = begins_heading(between);
             }
-            let is_head = end == 0 || is_heading || between.contains(ends_sentence);
-            end = start + word.len();
-            while identifiers.next_if(|(at, name)| at + name.len() <= start).is_some() {}
-            let is_part = identifiers.peek().is_some_and(|(at, name)| *at < end && name.len() > word.len());
+            let is_head = before.is_empty() || is_heading || begins_anew(before, between);
+            (end, before) = (start + word.len(), word);
+            while names.next_if(|(at, name)| at + name.len() <= start).is_some() {}
+            let within_name = names.peek().is_some_and(|(at, name)| *at < end && name.len() > word.len());
             let begins = word.starts_with(char::is_uppercase);
-            folded.add(word, Spelling { begins, tells: !is_part && !(begins && is_head) });
+            folded.add(word, Spelling { begins, tells: !within_name && !(begins && is_head) });
         }
         folded
     }
@@ -92,9 +92,21 @@ fn next_word(text: &str, from: usize) -> Option<(usize, &str)> {
     Some((from + before.len(), word.get(..length(word))?))
 }
 
-/// Whether a word begins anew behind a character: a sentence, a line, a cell, what is quoted or a value.
-fn ends_sentence(c: char) -> bool {
-    matches!(c, '.' | '!' | '?' | '…' | ':' | ';' | '\n' | '|' | '"' | '“' | '„' | '«')
+/// Whether what stands in front of a word, behind the line before, makes a heading of its line.
+fn begins_heading(between: &str) -> bool {
+    let line = between.rsplit('\n').next().unwrap_or_default().trim_start();
+    let behind = line.trim_start_matches('#');
+    behind.len() < line.len() && behind.starts_with(char::is_whitespace)
+}
+
+/// Whether a sentence, a line, a cell, a quotation or a value begins between two words.
+fn begins_anew(before: &str, between: &str) -> bool {
+    let ends = |c| matches!(c, '!' | '?' | '…' | ':' | ';' | '\n' | '|' | '“' | '„' | '«' | '‘' | '¿' | '¡');
+    // `J. K.`, `St.` and `Mr.` end none.
+    let is_short = before.starts_with(char::is_uppercase) && before.chars().nth(2).is_none();
+    let ends_sentence = between.contains('.') && !(is_short && between.starts_with('.'));
+    let opens_quotation = between.ends_with('"') && !between.starts_with('"');
+    ends_sentence || opens_quotation || between.contains(ends)
 }
 
 /// Bytes of the word that a text begins with.
@@ -191,6 +203,9 @@ mod tests {
         check("Really? Yes! iPhones of Ann’s", "^~really ^~yes iphones of ^ann's");
         check("## Next Steps\n\nOwner: Ann, the Lead", "^~next ^~steps ^~owner ^~ann the ^lead");
         check("- Call Ann\n- call Bob\nwith Cid", "^~call ^ann call ^bob with ^cid");
+        check("##  **Big \"Plans\"**\n\"Yes,\" Ann said", "^~big ^~plans ^~yes ^ann said");
+        check("in St. Louis by J. K. Ann. Then Bob", "in ^st ^louis by ^j ^k ^ann ^~then ^bob");
+        check("the \"big\" Ann, “Cid” and Bob's", "the big ^ann ^~cid and ^bob's");
         check("of INC-301 and McDonald by GitHub/Ann_B", "of ^~inc ~301 and ^mcdonald by ^~github ^~ann_b");
     }
 

@@ -60,10 +60,10 @@ impl TextAsked<'_> {
         self.names.iter().filter(move |name| !is_held(name)).map(|name| name.whole.as_str())
     }
 
-    /// Whether a text has all words of the question.
-    pub fn is_said_by(&self, text: &str) -> bool {
-        let said = self.tokenizer.terms(text);
-        self.terms.iter().all(|term| said.contains(term))
+    /// Whether the question has words, and another text all of them.
+    pub fn all_stand_in(&self, text: &str) -> bool {
+        let there = self.tokenizer.terms(text);
+        !self.terms.is_empty() && self.terms.iter().all(|term| there.contains(term))
     }
 
     /// How much of what the question asks about a note speaks of ([`crate::rank::coverage`]), 0–1: of its

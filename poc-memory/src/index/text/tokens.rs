@@ -148,7 +148,7 @@ pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
 
 /// As [`names`], each with the byte it begins at.
 pub(in crate::index) fn names_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    runs_at(text).filter(|(_, run)| identifier(run).is_some() && is_name(run))
+    runs_at(text).filter(|(_, run)| is_name(run) && identifier(run).is_some())
 }
 
 /// Characters that hold the parts of one name together.

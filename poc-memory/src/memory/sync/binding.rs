@@ -16,6 +16,7 @@ const BINDING: &[u8] = b"remote";
 const IDENTITY: &[u8] = b"identity";
 const POINT: &[u8] = b"remote point\0";
 const NOTES: &[u8] = b"remote note\0";
+const TWINS: &[u8] = b"remote twin\0";
 const LINKS: &[u8] = b"remote link\0";
 
 /// Where a remote is.
@@ -178,32 +179,60 @@ impl Point {
     }
 }
 
-/// The text a note had when both stores had it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Mark([u8; 32]);
+/// A note as both stores had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Of its text.
+    pub(super) hash: [u8; 32],
+    /// Its id there; `None` when that was not written down, as long as the two were the same.
+    pub(super) there: Option<NodeId>,
+}
 
-impl Record for Mark {
+/// The text a note had when both stores had it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Text([u8; 32]);
+
+impl Record for Text {
+    const TABLE: Table = Table::Meta;
+}
+
+/// The id of a note there, where it is another than here.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Twin(NodeId);
+
+impl Record for Twin {
     const TABLE: Table = Table::Meta;
 }
 
 /// A tie, seen from this store: source, kind, target.
 pub(super) type Link = (NodeId, EdgeKind, NodeId);
 
-/// The content hash of every note when both stores last had it.
-pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, [u8; 32]>> {
-    let prefix = of_tenant(NOTES, tenant);
-    let marks: Vec<(Vec<u8>, Mark)> = records.range(&prefix)?;
-    marks.into_iter().map(|(key, Mark(hash))| Ok((read_id(key.get(prefix.len()..))?, hash))).collect()
+/// Every note as both stores last had it, by its id here.
+pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, Mark>> {
+    let (notes, twins) = (of_tenant(NOTES, tenant), of_tenant(TWINS, tenant));
+    let mut marks = HashMap::new();
+    for (key, Text(hash)) in records.range::<Text>(&notes)? {
+        marks.insert(read_id(key.get(notes.len()..))?, Mark { hash, there: None });
+    }
+    for (key, Twin(there)) in records.range::<Twin>(&twins)? {
+        if let Some(mark) = marks.get_mut(&read_id(key.get(twins.len()..))?) {
+            mark.there = Some(there);
+        }
+    }
+    Ok(marks)
 }
 
-/// Remembers that both stores have this text of a note.
-pub(super) fn mark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId, hash: [u8; 32]) -> Result<()> {
-    tx.put(&mark_key(tenant, id), &Mark(hash))
+/// Remembers that both stores have this text of a note, which has the id `there` in the remote.
+pub(super) fn mark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
+    tx.put(&key_of(NOTES, tenant, id), &Text(hash))?;
+    let twin = key_of(TWINS, tenant, id);
+    if there == id { tx.delete::<Twin>(&twin) } else { tx.put(&twin, &Twin(there)) }
 }
 
 /// Forgets that.
 pub(super) fn unmark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId) -> Result<()> {
-    tx.delete::<Mark>(&mark_key(tenant, id))
+    tx.delete::<Text>(&key_of(NOTES, tenant, id))?;
+    tx.delete::<Twin>(&key_of(TWINS, tenant, id))
 }
 
 /// The ties that both stores had.
@@ -234,8 +263,8 @@ pub(super) fn unmark_link(tx: &mut Tx<'_>, tenant: Tenant, link: Link) -> Result
     tx.put_raw(Table::Meta, &link_key(tenant, link), None)
 }
 
-fn mark_key(tenant: Tenant, id: NodeId) -> Vec<u8> {
-    [of_tenant(NOTES, tenant).as_slice(), id.as_bytes()].concat()
+fn key_of(name: &[u8], tenant: Tenant, id: NodeId) -> Vec<u8> {
+    [of_tenant(name, tenant).as_slice(), id.as_bytes()].concat()
 }
 
 fn link_key(tenant: Tenant, (src, kind, dst): Link) -> Vec<u8> {

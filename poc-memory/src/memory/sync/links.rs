@@ -7,7 +7,7 @@
 
 use super::Sync;
 use super::binding::{self, Link};
-use super::inventory::Inventory;
+use super::inventory::{Inventory, Item};
 use super::plan::{Becomes, Parcel, Plan};
 use crate::error::Result;
 use crate::graph::{Edge, EdgeKind, NodeId, State};
@@ -170,8 +170,9 @@ fn remove(tx: &mut Tx<'_>, (src, kind, dst): Link, memory: &Memory) -> Result<()
 /// Notes of both stores that the remote has retired without saying by what follow it.
 pub(super) fn follow_retired(sync: &Sync<'_>, local: &Inventory, remote: &Inventory) -> Result<u64> {
     let marks = binding::marks(&sync.local.store, sync.tenant)?;
+    let is_marked = |own: &Item| marks.get(&own.id).is_some_and(|mark| mark.hash == own.hash);
     let mut retired = Vec::new();
-    for own in local.texts().filter(|own| own.state.is_live() && marks.get(&own.id) == Some(&own.hash)) {
+    for own in local.texts().filter(|own| own.state.is_live() && is_marked(own)) {
         let Some(other) = remote.with_hash(&own.hash) else { continue };
         let is = |store: &Store, id, state: &dyn Fn(State) -> bool| -> Result<bool> {
             Ok(store.node(id)?.is_some_and(|node| node.content_hash == own.hash && state(node.state)))

@@ -308,13 +308,13 @@ impl Sync<'_> {
         };
 
         links::forget_lost(self, own, plan)?;
-        self.here(&plan.recognised, |tx, (id, hash)| self.mark_pushed(tx, *id, *hash))?;
+        self.here(&plan.recognised, |tx, (id, hash, there)| self.mark_pushed(tx, *id, *hash, *there))?;
         self.here(&plan.parted, |tx, id| binding::unmark(tx, self.tenant, *id))?;
 
         let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };
         let way = Way { from: self.remote, to: self.local, adapt: &adapt, actor: &self.from };
         let mark = |tx: &mut Tx<'_>, placed: &Placed| match placed.id {
-            Some(id) => binding::mark(tx, self.tenant, id, placed.parcel.hash),
+            Some(id) => binding::mark(tx, self.tenant, id, placed.parcel.hash, placed.parcel.id),
             None => Ok(()),
         };
         way.carry(&plan.pulls, &mark, &mut |placed: Committed<Vec<Placed>>| {
@@ -349,12 +349,15 @@ impl Sync<'_> {
         let way = Way { from: self.local, to: self.remote, adapt: &adapt, actor: &self.by };
         way.carry(&plan.pushes, &|_, _| Ok(()), &mut |placed: Committed<Vec<Placed>>| {
             (self.watch.go_on)()?;
-            let there: Vec<&Placed> = placed.value.iter().filter(|placed| placed.id.is_some()).collect();
-            self.here(&there, |tx, placed| self.mark_pushed(tx, placed.parcel.id, placed.parcel.hash))?;
+            let there = placed.value.iter().filter_map(|placed| Some((placed, placed.id?)));
+            let there: Vec<(&Placed, NodeId)> = there.collect();
+            self.here(&there, |tx, (placed, there)| {
+                self.mark_pushed(tx, placed.parcel.id, placed.parcel.hash, *there)
+            })?;
             let mut report = moved.borrow_mut();
-            for placed in there {
+            for (placed, there) in there {
                 report.pushed += 1;
-                come_there.extend(placed.id.and_then(|id| come(own, &placed.parcel, id)));
+                come_there.extend(come(own, &placed.parcel, there));
                 report.renamed.extend(renamed(placed, false));
             }
             progress(placed.value.len());
@@ -370,14 +373,14 @@ impl Sync<'_> {
         Ok(Report { links, retired, ..moved.into_inner() })
     }
 
-    /// Writes down that the remote has a text of a note. A note that was edited meanwhile has another
+    /// Writes down that the remote has a text of a note, where it is called `there`. A note that was edited meanwhile has another
     /// one by now and is still to be pushed: as the next version of this one.
-    fn mark_pushed(&self, tx: &mut Tx<'_>, id: NodeId, hash: [u8; 32]) -> Result<()> {
+    fn mark_pushed(&self, tx: &mut Tx<'_>, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
         let Some(node) = tx.node(id)? else { return Ok(()) };
         if node.content_hash == hash && node.origin == Origin::Local {
             tx.put_node(&Node { origin: Origin::Pushed, ..node })?;
         }
-        binding::mark(tx, self.tenant, id, hash)
+        binding::mark(tx, self.tenant, id, hash, there)
     }
 
     /// Writes down that a sync was completed, unless the remote was taken away meanwhile.

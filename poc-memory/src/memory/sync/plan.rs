@@ -5,20 +5,21 @@
 //! and that never was in both is pushed. Ids only help to recognise what became of a note: an edit
 //! on one side alone is carried over as a new version of the same note.
 
+use super::binding::Mark;
 use super::inventory::{Inventory, Item};
 use crate::graph::NodeId;
 use crate::time::Timestamp;
 use std::collections::{HashMap, HashSet};
 
-/// As often as the place of a note may ever have been taken by another.
+/// How many of the ids that a note may have got are looked at for its copy.
 const PLACES: usize = 8;
 
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Notes that are in both stores as one, though that is not written down: a push that was cut off,
-    /// an edit that was put back. Texts by local id.
-    pub(super) recognised: Vec<(NodeId, [u8; 32])>,
+    /// an edit that was put back: local id, text, and id there.
+    pub(super) recognised: Vec<(NodeId, [u8; 32], NodeId)>,
     /// Local notes that say by now what another note of the remote says: they are no longer those that
     /// both stores had.
     pub(super) parted: Vec<NodeId>,
@@ -51,24 +52,26 @@ pub(super) enum Becomes {
 }
 
 impl Plan {
-    /// The plan for two stores. `marks` are the texts that both had, by local id; `None` when it is
+    /// The plan for two stores. `marks` are the notes that both had, by local id; `None` when it is
     /// not known what they had in common.
     pub(super) fn of(
         local: &Inventory,
         remote: &Inventory,
-        marks: Option<&HashMap<NodeId, [u8; 32]>>,
+        marks: Option<&HashMap<NodeId, Mark>>,
         now: Timestamp,
     ) -> Plan {
         let mut plan = Plan::default();
         let mark = |id: NodeId| marks.and_then(|marks| marks.get(&id)).copied();
         let mut synced: HashSet<NodeId> = HashSet::new();
         for item in local.items() {
-            let is_marked = mark(item.id) == Some(item.hash);
-            if is_marked || copy_of(item.id, item.hash, remote).is_some() {
+            let said = mark(item.id).filter(|mark| mark.hash == item.hash);
+            let copy = copy_of(item.id, said.unwrap_or(Mark { hash: item.hash, there: None }), remote);
+            if said.is_some() || copy.is_some() {
                 synced.insert(item.id);
                 // What was edited and then put back is said to be ours alone since.
-                if !is_marked || item.is_own {
-                    plan.recognised.push((item.id, item.hash));
+                let is_to_mark = said.is_none() || item.is_own;
+                if let Some(copy) = copy.or(remote.with_hash(&item.hash)).filter(|_| is_to_mark) {
+                    plan.recognised.push((item.id, item.hash, copy.id));
                 }
             } else if mark(item.id).is_some() && remote.with_hash(&item.hash).is_some() {
                 plan.parted.push(item.id);
@@ -83,7 +86,7 @@ impl Plan {
             if known || !item.travels(now) || !pushed.insert(item.hash) {
                 continue;
             }
-            let before = mark(item.id).and_then(|hash| copy_of(item.id, hash, remote));
+            let before = mark(item.id).and_then(|mark| copy_of(item.id, mark, remote));
             let becomes = match before.filter(|other| local.with_hash(&other.hash).is_none()) {
                 Some(other) => {
                     overwritten.insert(other.id);
@@ -130,9 +133,12 @@ impl Plan {
 
 /// The remote's copy of a local note, as long as it has the text that both had: the very note, not only
 /// one that says the same.
-fn copy_of(id: NodeId, hash: [u8; 32], remote: &Inventory) -> Option<&Item> {
+fn copy_of(id: NodeId, Mark { hash, there }: Mark, remote: &Inventory) -> Option<&Item> {
+    if let Some(there) = there {
+        return remote.with_id(there).filter(|other| other.hash == hash);
+    }
     let said = Item { id, hash, ..*remote.with_hash(&hash)? };
-    // What was in a place before it may be gone by now.
+    // A free place ends nothing: what was in it when the copy was made may be gone by now.
     let pushed =
         places(&said).take(PLACES).filter_map(|id| remote.with_id(id)).find(|other| other.hash == hash);
     let pulled =

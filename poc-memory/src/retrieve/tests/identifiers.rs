@@ -1,7 +1,7 @@
 //! Names are found by their exact spelling, whatever looks like them.
 
 use super::{World, note, numbers};
-use crate::graph::Node;
+use crate::graph::{Node, State};
 
 /// A hundred names of each kind, the second half of which look like the first.
 fn names() -> Vec<(&'static str, String, String)> {
@@ -115,6 +115,15 @@ fn a_note_comes_first_when_it_is_asked_for_by_its_key() {
         let found = World::of(&notes, &[]).find(asked, 4);
         assert!(numbers(&found)[0] == number && found.hits[0].by_key, "{asked}: {found:?}");
     }
+    // A slug is no name by its form, whatever the words look like that it is made of.
+    let sites = [keyed(0, "youtube", "videos"), keyed(1, "cats", "what cats do on YouTube")];
+    for asked in ["what do cats on YouTube?", "see https://cats/YouTube", "C#"] {
+        assert!(World::of(&sites, &[]).find(asked, 2).hits.iter().all(|hit| !hit.by_key), "{asked}");
+    }
+    // What is not to be found hides nothing.
+    let gone = Node { state: State::Superseded, ..keyed(0, "people/lin", "left") };
+    let found = World::of(&[gone, keyed(1, "People/Lin", "storage")], &[]).find("people/lin", 2);
+    assert!(numbers(&found) == [1] && found.hits[0].by_key, "{found:?}");
     // Of several the one that fits best, and before it the one whose key is the whole question.
     let several =
         [keyed(0, "day 2026-11-21", "soup"), keyed(1, "2026-11-21", "rain"), keyed(2, "INC-7", "rain, rain")];

@@ -149,7 +149,7 @@ proptest! {
             let says = |body: &str| remote.iter().find(|other| other.body == body).unwrap().id;
             common = notes(&both.local)
                 .into_iter()
-                .filter(|node| marks.get(&node.id) == Some(&node.content_hash))
+                .filter(|node| marks.get(&node.id).is_some_and(|mark| mark.hash == node.content_hash))
                 .map(|node| {
                     // As long as it says the same it stays the pair of the one it was: another note may say
                     // by now what that said.

@@ -47,6 +47,24 @@ fn what_the_remote_deleted_goes_here_unless_it_never_was_there() {
 }
 
 #[test]
+fn edits_of_a_note_that_has_another_id_there_make_no_second_note() {
+    let both = Both::new();
+    both.remote.note("c", "Cheese keeps.");
+    both.sync();
+    // Both change it: each keeps its own, and gets the other's beside it.
+    edit(&both.local, "c", "Cheese keeps for long.").unwrap();
+    edit(&both.remote, "c", "Cheese keeps in salt.").unwrap();
+    assert_eq!(counts(&both.sync()), (1, 0, 1));
+    let came = notes(&both.local).into_iter().find(|node| node.body == "Cheese keeps in salt.").unwrap();
+    for body in ["Cheese keeps in brine.", "Cheese keeps in oil.", "Cheese keeps in wax."] {
+        edit(&both.local, &came.key, body).unwrap();
+        assert_eq!(counts(&both.sync()), (0, 0, 1), "{body}");
+        assert_eq!(texts(&both.remote), ["Cheese keeps for long.", body].map(String::from).into());
+        assert_eq!(counts(&both.sync()), (0, 0, 0));
+    }
+}
+
+#[test]
 fn what_was_deleted_here_comes_back() {
     let both = Both::new();
     both.remote.note("c", "Cheese keeps.");
