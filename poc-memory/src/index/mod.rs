@@ -15,5 +15,5 @@ pub use mentions::MentionIndex;
 pub use passages::passages;
 pub use tenants::{Index, PerTenant};
 pub use text::{TextAsked, TextField, TextHit, TextIndex, TextScores};
-pub(crate) use text::{is_name, names};
+pub(crate) use text::{is_name, names, without_possessive};
 pub use vectors::{Nearness, VectorHit, VectorIndex};

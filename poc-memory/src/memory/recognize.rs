@@ -4,6 +4,7 @@ use super::{Memory, rerank, weigh};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId, Sight, View};
+use crate::index::MentionIndex;
 use crate::rank::gate::{Signals, Verdict};
 use crate::rank::histogram::Histogram;
 use crate::retrieve::{Hit, key};
@@ -59,7 +60,7 @@ pub struct Agreement {
     /// else the likeliest, where a cross-encoder was asked; else the first, if its key stands in the question
     /// or it speaks of at least half as much of it as another that was looked at.
     pub best: Option<NodeId>,
-    /// The names in the question that no note holds.
+    /// The names in the question that no note holds: those told by their form, and words with a capital.
     pub unheld: Vec<String>,
     /// Whether the question is keys and nothing else, and that note has one of them.
     pub by_key: bool,
@@ -111,7 +112,16 @@ pub fn agreement(
     let by_key = owner.is_some();
     let is_key = |name: &str| !key::asked(view, name, &sees).is_empty();
     // A key with spaces may have names in it that are none by themselves.
-    let unheld = words.unheld(&sees, &is_key).filter(|_| !by_key).map(str::to_owned).collect();
+    let mut unheld: Vec<String> =
+        words.unheld(&sees, &is_key).filter(|_| !by_key).map(str::to_owned).collect();
+    let is_known =
+        |word: &String| words.is_held(word, &sees) || view.keyword_number(word).is_some() || is_key(word);
+    for word in MentionIndex::capitals(text) {
+        let is_said = by_key || is_known(&word) || unheld.iter().any(|name| name.contains(&word));
+        if !is_said && !spelt.to_lowercase().contains(&word) {
+            unheld.push(word);
+        }
+    }
     Ok(Agreement { signals, best, found: found.hits, unheld, by_key })
 }
 

@@ -1,7 +1,7 @@
 //! Notes that are asked for by their key.
 
 use crate::graph::{Ix, KEY_MAX_BYTES, NodeId, View, normal_key};
-use crate::index::{is_name, names};
+use crate::index::{is_name, names, without_possessive};
 use rustc_hash::FxHashSet;
 
 /// A note that a text asks for by its key.
@@ -47,19 +47,22 @@ fn owners(view: &View, name: &str, may: &dyn Fn(Ix) -> bool) -> Vec<Ix> {
     spellings(name).into_iter().map(meant).find(|owners| !owners.is_empty()).unwrap_or_default()
 }
 
-/// The keys that a name may mean, the longest first: without what stands around it, and of a path the ends
-/// that are names by themselves.
+/// The keys that a name may mean, the longest first: without what stands around it, the ends of the path to a
+/// page, and of any other path those that are names by themselves.
 fn spellings(name: &str) -> Vec<&str> {
     let whole = name.trim();
     let bare = whole.trim_matches(stands_around);
-    let mut spellings = vec![whole, bare];
+    let page = plain(bare);
+    let mut spellings = vec![whole, bare, page];
     if !bare.contains(char::is_whitespace) {
-        let page = plain(bare);
         let from = page.len().saturating_sub(KEY_MAX_BYTES);
         let ends = page.rmatch_indices('/').map(|(at, slash)| at + slash.len()).take_while(|at| *at >= from);
-        let mut ends: Vec<&str> = ends.filter_map(|at| page.get(at..)).filter(|end| is_name(end)).collect();
+        // `people/lin` is not `lin`, but `https://wiki/lin` and `notes/lin.md` are.
+        let is_page = bare.contains("://") || bare.to_lowercase().ends_with(".md");
+        let ends = ends.filter_map(|at| page.get(at..)).filter(|end| is_page || is_name(end));
+        let mut ends: Vec<&str> = ends.collect();
         ends.reverse();
-        spellings.extend([page].into_iter().chain(ends));
+        spellings.extend(ends);
     }
     spellings.retain(|spelling| (1..=KEY_MAX_BYTES).contains(&spelling.len()));
     spellings.dedup();
@@ -74,9 +77,8 @@ fn stands_around(c: char) -> bool {
 /// A name without the place within a page, `'s` and `.md`.
 fn plain(name: &str) -> &str {
     let page = name.split_once(['#', '?']).map(|(page, _)| page).filter(|page| page.contains('/'));
-    let page = page.unwrap_or(name);
-    let owner = page.strip_suffix("'s").or_else(|| page.strip_suffix("’s")).unwrap_or(page);
-    owner.strip_suffix(".md").unwrap_or(owner)
+    let owner = without_possessive(page.unwrap_or(name));
+    owner.strip_suffix(".md").or_else(|| owner.strip_suffix(".MD")).unwrap_or(owner)
 }
 
 #[cfg(test)]
@@ -90,8 +92,9 @@ mod tests {
         check(" people/lin", &["people/lin"]);
         check("“handbook”?", &["“handbook”?", "handbook"]);
         check("Mercury (Planet)", &["Mercury (Planet)", "Mercury (Planet"]);
-        check("people/lin's", &["people/lin's", "people/lin"]);
-        check("notes/people/lin.md", &["notes/people/lin.md", "notes/people/lin", "people/lin"]);
+        check("people/lin'S", &["people/lin'S", "people/lin"]);
+        check("notes/people/lin.md", &["notes/people/lin.md", "notes/people/lin", "people/lin", "lin"]);
+        check("meeting notes.md", &["meeting notes.md", "meeting notes"]);
         check(
             "https://wiki/INC-7#what",
             &["https://wiki/INC-7#what", "https://wiki/INC-7", "/wiki/INC-7", "wiki/INC-7", "INC-7"],

@@ -22,7 +22,7 @@ const DAYS_AND_MONTHS: [&str; 19] = [
     "december",
 ];
 
-/// Whether a word in small letters is the name of a day or of a month.
+/// Whether a word in small letters is the name of a day or of a month, or of several (`fridays`).
 pub fn is_day_or_month(word: &str) -> bool {
-    DAYS_AND_MONTHS.contains(&word)
+    DAYS_AND_MONTHS.contains(&word.strip_suffix('s').unwrap_or(word))
 }

@@ -180,11 +180,9 @@ impl Holdings {
         found
     }
 
-    /// The numbers of the words of a text, also without `'s`.
+    /// The numbers of the words of a text.
     pub(super) fn asked(&self, text: &Folded) -> FxHashSet<u32> {
-        // `Zimbabwe's capital` asks for Zimbabwe.
-        let spelt = text.iter().flat_map(|(word, _)| [Some(word), word.strip_suffix("'s")]);
-        spelt.flatten().filter_map(|word| self.vocabulary.find(word)).collect()
+        text.iter().filter_map(|(word, _)| self.vocabulary.find(word)).collect()
     }
 
     /// The notes that have a name in common with a note, each once, with how many bodies have the rarest of
@@ -265,15 +263,20 @@ impl Holdings {
     }
 }
 
-/// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm`, `well-known` and `Monday`
-/// do not.
-fn may_tie(name: &str) -> bool {
+/// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm`, `well-known`, `Monday`, a date
+/// and `SEV1` do not.
+pub(super) fn may_tie(name: &str) -> bool {
     let is_word = name.chars().all(|c| c.is_alphabetic() || is_combining_mark(c) || matches!(c, '\'' | '’'));
     let is_long = name.chars().filter(|c| c.is_alphanumeric()).nth(2).is_some();
-    is_long
-        && (is_word || is_name(name))
-        && !is_stop_word(name)
-        && !is_day_or_month(name.strip_suffix("'s").unwrap_or(name))
+    is_long && (is_word || is_name(name)) && !is_stop_word(name) && !is_day_or_month(name) && !is_label(name)
+}
+
+/// Whether a name is a date, a number of several parts, or a word with a number of two digits at most.
+fn is_label(name: &str) -> bool {
+    let digits = name.chars().rev().take_while(char::is_ascii_digit).count();
+    let stem = name.get(..name.len() - digits).unwrap_or_default();
+    let is_numbered = (1..=2).contains(&digits) && stem.chars().all(char::is_alphabetic);
+    is_numbered || !name.contains(char::is_alphabetic)
 }
 
 /// The numbers of the words of a body, each once, and how it stands there.

@@ -89,6 +89,12 @@ impl MentionIndex {
         holdings.names_between(notes, most, &asked).into_iter().map(str::to_owned).collect()
     }
 
+    /// The words of a text that are names by their capital, folded.
+    pub fn capitals(text: &str) -> Vec<String> {
+        let words = Folded::words(text);
+        words.capitals().filter(|word| holdings::may_tie(word)).map(str::to_owned).collect()
+    }
+
     /// The notes of which a name stands in a text, by id.
     pub fn in_text(&self, text: &str) -> Vec<NodeId> {
         self.0.read().in_text(&Folded::of(text))

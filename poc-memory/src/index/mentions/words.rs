@@ -1,7 +1,7 @@
 //! Words as they stand: whole, folded, and what their spelling says.
 
 use crate::index::text::fold::fold;
-use crate::index::text::tokens::{identifiers, names_at};
+use crate::index::text::tokens::{identifiers, names_at, without_possessive};
 use unicode_normalization::char::is_combining_mark;
 
 /// Letters that a title needs to be looked for, or letters and digits that a key needs.
@@ -16,8 +16,8 @@ pub(super) struct Spelling {
     /// Whether a name may begin with it: it has a capital, or is an identifier.
     pub(super) begins: bool,
     /// Whether that tells a name from a plain word. A capital does not where every word has one: at the head
-    /// of a sentence, a line, a value or a quotation, and in a heading. Nor is a part of a name that is told by
-    /// its form (`INC-301`) spelt by itself.
+    /// of a sentence, a line, a value or a quotation, and in a heading; nor where the whole word is in capitals,
+    /// as `API` and `TODO` are. And a part of a name that is told by its form (`INC-301`) is not spelt by itself.
     pub(super) tells: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Folded {
 }
 
 impl Folded {
-    /// The words of a text: runs of letters, digits and `_`, with one apostrophe within.
+    /// The words of a text: runs of letters, digits and `_`, with one apostrophe within, without `'s`.
     pub(super) fn words(text: &str) -> Folded {
         let mut folded = Folded::default();
         let mut names = names_at(text).peekable();
@@ -48,7 +48,8 @@ impl Folded {
             while names.next_if(|(at, name)| at + name.len() <= start).is_some() {}
             let within_name = names.peek().is_some_and(|(at, name)| *at < end && name.len() > word.len());
             let begins = word.starts_with(char::is_uppercase);
-            folded.add(word, Spelling { begins, tells: !within_name && !(begins && is_head) });
+            let is_mute = begins && (is_head || is_shouted(word));
+            folded.add(without_possessive(word), Spelling { begins, tells: !within_name && !is_mute });
         }
         folded
     }
@@ -62,6 +63,11 @@ impl Folded {
             folded.add(name, NAME);
         }
         folded
+    }
+
+    /// The words that have a capital where not every word has one.
+    pub(super) fn capitals(&self) -> impl Iterator<Item = &str> {
+        self.iter().filter(|(_, spelling)| spelling.begins && spelling.tells).map(|(word, _)| word)
     }
 
     fn add(&mut self, word: &str, spelling: Spelling) {
@@ -101,12 +107,18 @@ fn begins_heading(between: &str) -> bool {
 
 /// Whether a sentence, a line, a cell, a quotation or a value begins between two words.
 fn begins_anew(before: &str, between: &str) -> bool {
-    let ends = |c| matches!(c, '!' | '?' | '…' | ':' | ';' | '\n' | '|' | '“' | '„' | '«' | '‘' | '¿' | '¡');
+    let ends = |c: char| "!?…:;\n|“„«‘¿¡([<>–—→•*".contains(c);
     // `J. K.`, `St.` and `Mr.` end none.
     let is_short = before.starts_with(char::is_uppercase) && before.chars().nth(2).is_none();
     let ends_sentence = between.contains('.') && !(is_short && between.starts_with('.'));
     let opens_quotation = between.ends_with('"') && !between.starts_with('"');
     ends_sentence || opens_quotation || between.contains(ends)
+}
+
+/// Whether all letters of a word, more than one, are capitals.
+fn is_shouted(word: &str) -> bool {
+    let mut letters = word.chars().filter(|c| c.is_alphabetic());
+    word.chars().nth(1).is_some() && letters.all(char::is_uppercase)
 }
 
 /// Bytes of the word that a text begins with.

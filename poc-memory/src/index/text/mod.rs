@@ -20,7 +20,7 @@ pub use scores::{TextAsked, TextScores};
 use std::path::Path;
 use std::sync::Arc;
 use tokens::Tokenizer;
-pub(crate) use tokens::{is_name, names};
+pub(crate) use tokens::{is_name, names, without_possessive};
 
 /// Which text of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl TextIndex {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
         // Another token chain gives other terms: count its revision up when it changes.
-        let fingerprint = Fingerprint::of(&format!("text index 2, tokens 1, {}", config.language));
+        let fingerprint = Fingerprint::of(&format!("text index 2, tokens 2, {}", config.language));
         Ok(TextIndex { kept: Kept::closed(directory, fingerprint), tokenizer, parameters })
     }
 

@@ -60,6 +60,11 @@ impl TextAsked<'_> {
         self.names.iter().filter(move |name| !is_held(name)).map(|name| name.whole.as_str())
     }
 
+    /// Whether notes that `sees` lets through hold a word.
+    pub fn is_held(&self, word: &str, sees: &dyn Fn(NodeId) -> bool) -> bool {
+        self.tokenizer.terms(word).iter().all(|term| self.postings.holding(term).any(sees))
+    }
+
     /// Whether the question has words, and another text all of them.
     pub fn all_stand_in(&self, text: &str) -> bool {
         let there = self.tokenizer.terms(text);

@@ -184,8 +184,15 @@ fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let at = text.len() - rest.len();
         let (run, tail) = rest.split_at_checked(end)?;
         rest = tail;
-        Some((at, run))
+        // `INC-301's owner` is that of INC-301. Of plain words the stemmer cuts it.
+        let owner = without_possessive(run);
+        Some((at, if identifier(owner).is_some() { owner } else { run }))
     })
+}
+
+/// A name without `'s`.
+pub(crate) fn without_possessive(name: &str) -> &str {
+    ["'s", "’s", "'S", "’S"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
 fn is_word_character(character: char) -> bool {
@@ -298,6 +305,7 @@ mod tests {
         check("https://example.com/a?b=1", "https://example.com/a https exampl com b 1");
         check("v1.2.3", "v1.2.3 1 2 3");
         check("E0382", "e0382 0382");
+        check("INC-301’s McDonald's", "inc-301 inc 301 mcdonald mc donald");
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::interchange::Note;
 use super::ties::Made;
 use super::{Draft, Memory};
 use crate::error::{Error, Result};
-use crate::graph::{NodeId, normal_key};
+use crate::graph::{Node, NodeId, normal_key};
 use crate::store::{Cause, Tx};
 use crate::time::Timestamp;
 use edges::Pending;
@@ -90,6 +90,14 @@ enum Read {
 enum Ready {
     Restore(Box<Restore>),
     Insert(Prepared),
+}
+
+/// A note that is past its date.
+enum Past {
+    /// It is not there, or with that date.
+    LeftOut,
+    /// It is there and gets that date.
+    Ends(NodeId, Timestamp),
 }
 
 /// What storing a note did.
@@ -190,14 +198,17 @@ impl Import<'_> {
         Ok(read)
     }
 
-    /// Whether a note is past its date and may be left out: it is not there, or with the same date. One that is
-    /// there with another would stay as it was, and is refused.
-    fn is_past(&self, draft: &Draft, now: Timestamp) -> Result<bool> {
-        let Some(expires) = draft.expires.filter(|expires| *expires <= now) else { return Ok(false) };
-        let Some(key) = &draft.key else { return Ok(true) };
+    /// What a note is to be that is past its date; `None` when it is not.
+    fn past(&self, draft: &Draft, now: Timestamp) -> Result<Option<Past>> {
+        let Some(expires) = draft.expires.filter(|expires| *expires <= now) else { return Ok(None) };
         let store = &self.memory.store;
-        let there = store.find_key(&normal_key(key))?.map(|id| store.node(id)).transpose()?.flatten();
-        Ok(there.is_none_or(|there| there.expires == Some(expires)))
+        let key = draft.key.as_deref().map(normal_key);
+        let there = key.map(|key| store.find_key(&key)).transpose()?.flatten();
+        let there = there.map(|id| store.node(id)).transpose()?.flatten();
+        Ok(Some(match there.filter(|there| there.expires != Some(expires)) {
+            Some(there) => Past::Ends(there.id, expires),
+            None => Past::LeftOut,
+        }))
     }
 
     /// Stores a chunk in one transaction.
@@ -205,6 +216,7 @@ impl Import<'_> {
         let mut drafts: Vec<Draft> = Vec::new();
         let mut notes: Vec<Note> = Vec::new();
         let mut order = Vec::with_capacity(chunk.len());
+        let mut ending = Vec::new();
         let now = self.memory.now();
         for (place, read) in chunk {
             match read {
@@ -213,11 +225,19 @@ impl Import<'_> {
                     order.push((place, edges, true, None));
                     notes.push(*note);
                 }
-                // Its file stays in its folder, so every import would fail on it.
-                Read::Foreign(foreign) if self.is_past(&foreign.draft, now)? => {
-                    self.report.expired.push(place)
-                }
                 Read::Foreign(foreign) => {
+                    // Its file stays in its folder, so every import would fail on it.
+                    match self.past(&foreign.draft, now)? {
+                        Some(Past::LeftOut) => {
+                            self.report.expired.push(place);
+                            continue;
+                        }
+                        Some(Past::Ends(id, expires)) => {
+                            ending.push((id, expires));
+                            continue;
+                        }
+                        None => {}
+                    }
                     for field in &foreign.ignored {
                         *self.report.ignored.entry(field.clone()).or_default() += 1;
                     }
@@ -245,7 +265,9 @@ impl Import<'_> {
 
         let cause = Cause { at: self.memory.now(), ..self.cause.clone() };
         let now = cause.at;
+        self.report.updated += ending.len() as u64;
         let stored = self.memory.store.transact(cause, |tx| {
+            ending.iter().try_for_each(|&(id, expires)| end(tx, id, expires, now))?;
             ready.iter().map(|(.., note)| note_wise(store_one(tx, note, now))).collect::<Result<Vec<_>>>()
         })?;
         for ((place, mut edges, turn, _), stored) in ready.into_iter().zip(stored.value) {
@@ -274,6 +296,13 @@ impl Import<'_> {
         }
         Ok(())
     }
+}
+
+/// Gives a note the date it is past; its text stays.
+fn end(tx: &mut Tx<'_>, id: NodeId, expires: Timestamp, now: Timestamp) -> Result<()> {
+    let Some(node) = tx.node(id)? else { return Ok(()) };
+    let version = node.version.saturating_add(1);
+    tx.put_node(&Node { expires: Some(expires), modified: now, version, ..node })
 }
 
 fn store_one(tx: &mut Tx<'_>, note: &Ready, now: Timestamp) -> Result<Stored> {

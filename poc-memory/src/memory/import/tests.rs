@@ -365,10 +365,19 @@ fn a_note_past_its_date_is_left_out_and_what_was_taken_before_stays() {
     assert_eq!((counts(&report), report.expired.len(), failures(&report)), ([0; 4], 2, String::new()));
     assert_eq!(find(&memory, "sale").body, "Tea is cheap.");
     assert!(memory.store.view().find_key("old").is_none());
-    // Another date than the one that is here would be lost: it is told.
-    put(memory.folder(), "in/sale.md", "---\nexpires: 2026-11-29\n---\nTea is cheap.");
+    // Another date than the one that is here is taken over.
+    put(memory.folder(), "in/sale.md", "---\nexpires: 2026-11-29\n---\nTea was cheap.");
     let report = take(&memory, source());
-    assert_eq!((report.expired.len(), report.failed.len()), (1, 1));
+    assert_eq!((counts(&report), report.expired.len(), failures(&report)), ([0, 1, 0, 0], 1, String::new()));
+    let sale = find(&memory, "sale");
+    assert_eq!((sale.expires, sale.version), (Some(Timestamp::parse("2026-11-29").unwrap()), 2));
+    assert_eq!((counts(&take(&memory, source())), sale.body.as_str()), ([0; 4], "Tea is cheap."));
+    memory.note("tea", "Tea is here for good.");
+    put(memory.folder(), "in/tea.md", "---\nkey: tea\nexpires: 2026-11-29\n---\nTea is here for good.");
+    assert_eq!(counts(&take(&memory, source())), [0, 1, 0, 0]);
+    let view = memory.store.view();
+    let now = crate::graph::Sight::of_model(memory.now());
+    assert!(!view.is_found_at(view.find_key("tea").unwrap(), now), "no search finds it any more");
 }
 
 #[test]
