@@ -414,11 +414,13 @@ fn whether_something_is_known() {
 fn another_ticket_than_the_one_asked_for_is_not_known() {
     let memory = filled();
     json(&memory, "insert --key outage -t 'INC-90037' -b 'Ticket INC-90037: the store was full.'");
-    let known = json(&memory, "query 'ticket INC-90037'");
-    assert_eq!(
-        (&known["hit"], &known["key"], &known["unheld"]),
-        (&"STRONG".into(), &"outage".into(), &Value::Null)
-    );
+    for asked in ["ticket INC-90037", "INC-90037's ticket"] {
+        let known = json(&memory, &format!("query \"{asked}\""));
+        assert_eq!(
+            (&known["hit"], &known["key"], &known["unheld"]),
+            (&"STRONG".into(), &"outage".into(), &Value::Null)
+        );
+    }
     let other = json(&memory, "query 'ticket INC-90039'");
     assert_eq!((&other["hit"], &other["unheld"]), (&"WEAK".into(), &serde_json::json!(["inc-90039"])));
     assert!(say(&memory, "query 'ticket INC-90039'").contains("no note holds `inc-90039`"));
@@ -470,6 +472,18 @@ fn a_key_is_known_however_little_its_note_says() {
     {
         let known = json(&memory, &format!("query \"{asked}\""));
         assert_eq!((&known["hit"], &known["unheld"]), (&"STRONG".into(), &Value::Null), "{asked}: {known}");
+    }
+    // A name with a capital that no note holds is asked for as well.
+    json(
+        &memory,
+        "insert --key guest-wifi -t 'Guest wifi' -b 'The guest wifi of the office in Lisbon has no password.'",
+    );
+    for (asked, hit, unheld) in [
+        ("guest wifi in Lisbon's office", "STRONG", Value::Null),
+        ("guest wifi in Tokyo's office", "WEAK", serde_json::json!(["tokyo"])),
+    ] {
+        let known = json(&memory, &format!("query \"{asked}\""));
+        assert_eq!((&known["hit"], &known["unheld"]), (&hit.into(), &unheld), "{asked}: {known}");
     }
     let other = json(&memory, "query 'people/lin and people/john'");
     assert_eq!((&other["hit"], &other["unheld"]), (&"WEAK".into(), &serde_json::json!(["people/john"])));

@@ -2,7 +2,7 @@
 //! a name in common when it stands in both.
 //!
 //! A title stands in a body when its words do, one after another and whole, folded but not stemmed, the
-//! first of them there with a capital. What follows in brackets at the end of a title is cut (`Mercury
+//! first of them there with a capital; `'s` apart. What follows in brackets at the end of a title is cut (`Mercury
 //! (planet)` is named by `Mercury`); it needs four letters, and has at most sixteen words. Only titles
 //! that somebody gave count ([`crate::graph::Node::own_title`]).
 //!

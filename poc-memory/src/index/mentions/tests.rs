@@ -240,7 +240,7 @@ fn what_all_tickets_begin_with_and_labels_tie_nothing() {
     let ticket = |number: u64, name: &str| {
         let body = format!(
             "# INC-30{number}: Late\n\nOwner: {name} of INC-30{number}, told on Monday\n\n\
-             ## **Next Steps**\n\n- Call {name}. It is Monday's. However, see INC-300.\nDecision: Wait for API-1."
+             Severity: SEV1, on 2026-11-21, ask the API team\n\n## **Next Steps**\n\n- Call {name}. It is Monday's. However, see INC-300.\nDecision: Wait for API-1."
         );
         note(number, "", &body)
     };
@@ -262,7 +262,7 @@ fn a_title_is_found_in_what_was_there_before_it_and_after() {
     ];
     let index = filled(&notes);
     assert_eq!(numbers(&index.from(notes[0].id)), [2, 3]);
-    assert_eq!(numbers(&index.to(notes[1].id)), [1, 5]);
+    assert_eq!(numbers(&index.to(notes[1].id)), [1, 3, 5]);
     assert_eq!(numbers(&index.to(notes[3].id)), Vec::<u64>::new(), "not with a small letter");
     assert_eq!(numbers(&index.from(notes[4].id)), [2], "nobody names himself");
     assert_eq!(numbers(&index.in_text("Was Zola ever in Lisbon? Émile Zola, I mean")), [2, 3]);

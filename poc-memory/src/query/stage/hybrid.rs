@@ -33,11 +33,12 @@ pub(super) const STAGE: StageDef = StageDef {
            one that has it as its key; one whose title or key the text names gets three quarters of that. \
            Then the best give on a share of what they have, one step: to the notes before and after in their \
            session, the best ten to those they mention and to those that mention them, and the best five to \
-           those that have a name in common with them: a word with a capital or an identifier, not in the text, \
-           that at most 20 notes have; the fewer, the more. With an embedder that reads a text as a whole \
+           those that have a name in common with them: an identifier, or a word with a capital where not every word \
+           has one, which is no day, month or date, not in the text, and in at most 20 notes (in a small store in a \
+           tenth of them); the fewer, the more. With an embedder that reads a text as a whole \
            (`candle`, `http`) a note without mentions and session has a share of the five notes nearest to it \
            among the best 128. A note whose key stands in the text as a name (`people/lin`), or \
-           is all of it, comes before all others. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
+           is all of it, however it is spelt (`https://wiki/People/Lin.md`), comes before all others. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
            50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
            2009, SIGIR): the nearest, the best by BM25 of the title and by that of the text; then a node is \
            worth `1 / (60 + rank)` in each list that holds it, 0.049 at most.",
