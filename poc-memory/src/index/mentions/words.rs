@@ -220,7 +220,7 @@ mod tests {
         check("the \"big\" Ann, “Cid” and Bob's", "the big ^ann ^~cid and ^bob");
         check(
             "the API of NASA (Probably) – Maybe [Board](x)",
-            "the ^~api of ^~nasa ^~probably ^~maybe ^~board ~x",
+            "the ^~api of ^~nasa ^~probably ^~maybe ^~board x",
         );
         check("of INC-301 and McDonald by GitHub/Ann_B", "of ^~inc ~301 and ^mcdonald by ^~github ^~ann_b");
     }
