@@ -414,7 +414,9 @@ fn whether_something_is_known() {
 fn another_ticket_than_the_one_asked_for_is_not_known() {
     let memory = filled();
     json(&memory, "insert --key outage -t 'INC-90037' -b 'Ticket INC-90037: the store was full.'");
-    for asked in ["ticket INC-90037", "INC-90037's ticket"] {
+    for asked in
+        ["ticket INC-90037", "INC-90037's ticket", "what is https://jira.example.com/browse/INC-90037?"]
+    {
         let known = json(&memory, &format!("query \"{asked}\""));
         assert_eq!(
             (&known["hit"], &known["key"], &known["unheld"]),

@@ -1,7 +1,7 @@
 //! What the words of a question say of every note at once.
 
 use super::postings::{Postings, Scope, Scores};
-use super::tokens::{Name, Tokenizer};
+use super::tokens::{Name, Tokenizer, names_of_page};
 use super::{TextHit, TextIndex};
 use crate::graph::NodeId;
 use crate::index::kept::Reading;
@@ -9,6 +9,7 @@ use crate::rank::bm25;
 use crate::rank::coverage::coverage;
 use crate::rank::standard::Sums;
 use rustc_hash::FxHashSet;
+use std::borrow::Cow;
 
 /// The words of a question, while the index stays as it is: do not hold it for long, and ask the index
 /// nothing else meanwhile.
@@ -29,8 +30,16 @@ pub struct TextScores<'a> {
 impl TextIndex {
     /// What the index knows of the words of a question.
     pub fn asked(&self, query: &str) -> TextAsked<'_> {
-        let (terms, names) = (self.tokenizer.query(query), self.tokenizer.names(query));
-        TextAsked { postings: self.kept.read(), tokenizer: &self.tokenizer, terms, names }
+        let (postings, tokenizer) = (self.kept.read(), &self.tokenizer);
+        let is_held = |name: &Name| postings.holding(&name.whole).next().is_some();
+        let mut query = Cow::Borrowed(query);
+        for name in tokenizer.names(&query).iter().filter(|name| !is_held(name)) {
+            // The address of a ticket that no note holds asks for the ticket.
+            if let Some(within) = names_of_page(&name.spelt) {
+                query = query.replace(&name.spelt, &within).into();
+            }
+        }
+        TextAsked { terms: tokenizer.query(&query), names: tokenizer.names(&query), postings, tokenizer }
     }
 
     /// BM25 over title and body as one document, in which a term of the title counts `title-weight`

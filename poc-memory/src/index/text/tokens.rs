@@ -151,6 +151,14 @@ pub(in crate::index) fn names_at(text: &str) -> impl Iterator<Item = (usize, &st
     runs_at(text).filter(|(_, run)| is_name(run) && identifier(run).is_some())
 }
 
+/// The names that the path of an address is made of, such as the ticket of its page; `None` when it has none,
+/// or the text is no address.
+pub(super) fn names_of_page(address: &str) -> Option<String> {
+    let (_, page) = address.split_once("://")?;
+    let names: Vec<&str> = page.split(['/', '?', '#', '=']).skip(1).flat_map(names).collect();
+    (!names.is_empty()).then(|| names.join(" "))
+}
+
 /// Characters that hold the parts of one name together.
 fn joins(character: char) -> bool {
     matches!(character, '-' | '_' | '.' | '/' | '\\' | ':' | '#' | '@' | '+' | '\'' | '’')
@@ -322,6 +330,16 @@ mod tests {
         check("a well-known e.g. PDFs O'Brien 42 HTTPServer", "");
         check("on the 2nd at 7:30pm, 3.50 for 90s, 24/7, 10km", "");
         check("utf8 s3 1.2.3 4chan h264", "utf8 s3 1.2.3 4chan h264");
+    }
+
+    #[test]
+    fn an_address_may_have_names_in_its_path() {
+        let check = |address: &str, expected: Option<&str>| {
+            assert_eq!(names_of_page(address).as_deref(), expected, "{address}");
+        };
+        check("https://jira.example.com/browse/INC-305?from=INC-306", Some("INC-305 INC-306"));
+        check("https://host-1/browse/tickets", None);
+        check("browse/INC-305", None);
     }
 
     #[test]
