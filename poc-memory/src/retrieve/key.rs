@@ -16,9 +16,9 @@ pub struct Asked<'a> {
 }
 
 /// Of the notes that `sees` lets through those whose key a text is, and those whose keys stand in it and are
-/// names by their form (`people/lin`, `chat-013`); each once. Other keys count only as the whole text: keys are
-/// made of titles, and texts are full of `follow-up` and `YouTube`. A key may be spelt as people do: with other
-/// capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at the end of an address.
+/// names by their form (`people/lin`, `chat-013`); each once. Other keys count only as the whole text: keys
+/// are made of titles, and texts are full of `follow-up` and `YouTube`. A key may be spelt as people do: with
+/// other capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at the end of an address.
 pub fn asked<'a>(view: &View, text: &'a str, sees: &dyn Fn(NodeId) -> bool) -> Vec<Asked<'a>> {
     let is_seen = |note: Ix| view.id(note).is_some_and(sees);
     let all = owners(view, text, &is_seen).into_iter();

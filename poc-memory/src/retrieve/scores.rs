@@ -337,8 +337,8 @@ impl Candidates {
         self.at_if(question, id, |_| true)
     }
 
-    /// As [`Candidates::at`]; a note that is no candidate yet becomes one only if it may, by what it is worth by
-    /// itself at most.
+    /// As [`Candidates::at`]; a note that is no candidate yet becomes one only if it may, by what it is worth
+    /// by itself at most.
     pub(super) fn at_if(
         &mut self,
         question: &Question<'_>,

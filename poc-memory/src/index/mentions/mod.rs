@@ -2,9 +2,9 @@
 //! a name in common when it stands in both.
 //!
 //! A title stands in a body when its words do, one after another and whole, folded but not stemmed, the
-//! first of them there with a capital; `'s` apart. What follows in brackets at the end of a title is cut (`Mercury
-//! (planet)` is named by `Mercury`); it needs four letters, and has at most sixteen words. Only titles
-//! that somebody gave count ([`crate::graph::Node::own_title`]).
+//! first of them there with a capital; `'s` apart. What follows in brackets at the end of a title is cut
+//! (`Mercury (planet)` is named by `Mercury`); it needs four letters, and has at most sixteen words. Only
+//! titles that somebody gave count ([`crate::graph::Node::own_title`]).
 //!
 //! A key of several parts (`retry-policy`, `INC-90037`) stands in a body as it is, and so does a title that
 //! is an identifier (`store_open`): no capital is asked for. A key that is one plain word names nothing, since

@@ -16,8 +16,9 @@ pub(super) struct Spelling {
     /// Whether a name may begin with it: it has a capital, or is an identifier.
     pub(super) begins: bool,
     /// Whether that tells a name from a plain word. A capital does not where every word has one: at the head
-    /// of a sentence, a line, a value or a quotation, and in a heading; nor where the whole word is in capitals,
-    /// as `API` and `TODO` are. And a part of a name that is told by its form (`INC-301`) is not spelt by itself.
+    /// of a sentence, a line, a value or a quotation, and in a heading; nor where the whole word is in
+    /// capitals, as `API` and `TODO` are. And a part of a name that is told by its form (`INC-301`) is not
+    /// spelt by itself.
     pub(super) tells: bool,
 }
 

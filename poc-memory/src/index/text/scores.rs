@@ -11,6 +11,9 @@ use crate::rank::standard::Sums;
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
+/// Addresses in a question that are looked into: each costs a pass over it.
+const ADDRESSES: usize = 8;
+
 /// The words of a question, while the index stays as it is: do not hold it for long, and ask the index
 /// nothing else meanwhile.
 pub struct TextAsked<'a> {
@@ -33,11 +36,11 @@ impl TextIndex {
         let (postings, tokenizer) = (self.kept.read(), &self.tokenizer);
         let is_held = |name: &Name| postings.holding(&name.whole).next().is_some();
         let mut query = Cow::Borrowed(query);
-        for name in tokenizer.names(&query).iter().filter(|name| !is_held(name)) {
-            // The address of a ticket that no note holds asks for the ticket.
-            if let Some(within) = names_of_page(&name.spelt) {
-                query = query.replace(&name.spelt, &within).into();
-            }
+        let names = tokenizer.names(&query).into_iter().filter(|name| !is_held(name));
+        let pages = names.filter_map(|name| Some((names_of_page(&name.spelt)?, name.spelt)));
+        // The address of a ticket that no note holds asks for the ticket.
+        for (within, address) in pages.take(ADDRESSES) {
+            query = query.replace(&address, &within).into();
         }
         TextAsked { terms: tokenizer.query(&query), names: tokenizer.names(&query), postings, tokenizer }
     }

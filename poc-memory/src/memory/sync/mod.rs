@@ -373,8 +373,8 @@ impl Sync<'_> {
         Ok(Report { links, retired, ..moved.into_inner() })
     }
 
-    /// Writes down that the remote has a text of a note, where it is called `there`. A note that was edited meanwhile has another
-    /// one by now and is still to be pushed: as the next version of this one.
+    /// Writes down that the remote has a text of a note, which has the id `there` in it. A note that was
+    /// edited meanwhile has another one by now and is still to be pushed: as the next version of this one.
     fn mark_pushed(&self, tx: &mut Tx<'_>, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
         let Some(node) = tx.node(id)? else { return Ok(()) };
         if node.content_hash == hash && node.origin == Origin::Local {
