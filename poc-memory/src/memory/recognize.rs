@@ -4,7 +4,7 @@ use super::{Memory, rerank, weigh};
 use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Node, NodeId, Sight, View};
-use crate::index::MentionIndex;
+use crate::index::{MentionIndex, TextAsked};
 use crate::rank::gate::{Signals, Verdict};
 use crate::rank::histogram::Histogram;
 use crate::retrieve::{Hit, key};
@@ -110,19 +110,37 @@ pub fn agreement(
     let by_words = || first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| *hit);
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
-    let is_key = |name: &str| !key::asked(view, name, &sees).is_empty();
     // A key with spaces may have names in it that are none by themselves.
-    let mut unheld: Vec<String> =
-        words.unheld(&sees, &is_key).filter(|_| !by_key).map(str::to_owned).collect();
-    let is_known =
-        |word: &String| words.is_held(word, &sees) || view.keyword_number(word).is_some() || is_key(word);
+    let unheld =
+        if by_key { Vec::new() } else { unheld(memory, view, text, &words, &spelt, &found.hits, &sees)? };
+    Ok(Agreement { signals, best, found: found.hits, unheld, by_key })
+}
+
+/// The names of a question that no note holds: not as its text, its key or a keyword, nor as the author of one
+/// that was `found`. Keys that are asked for are held as they are `spelt`.
+fn unheld(
+    memory: &Memory,
+    view: &View,
+    text: &str,
+    words: &TextAsked<'_>,
+    spelt: &str,
+    found: &[Hit],
+    sees: &dyn Fn(NodeId) -> bool,
+) -> Result<Vec<String>> {
+    let is_key = |name: &str| !key::asked(view, name, sees).is_empty();
+    let mut unheld: Vec<String> = words.unheld(&sees, &is_key).map(str::to_owned).collect();
+    let mut also = spelt.to_owned();
+    for hit in found.iter().take(memory.config.query.pool) {
+        let author = memory.store.node(hit.id)?.and_then(|node| node.author).unwrap_or_default();
+        also = format!("{also} {author}");
+    }
     for word in MentionIndex::capitals(text) {
-        let is_said = by_key || is_known(&word) || unheld.iter().any(|name| name.contains(&word));
-        if !is_said && !spelt.to_lowercase().contains(&word) {
+        let is_held = words.is_held(&word, &also, sees) || view.keyword_number(&word).is_some();
+        if !is_held && !is_key(&word) && unheld.iter().all(|name| !name.contains(&word)) {
             unheld.push(word);
         }
     }
-    Ok(Agreement { signals, best, found: found.hits, unheld, by_key })
+    Ok(unheld)
 }
 
 /// What is as certain as `query` needs it, with the embedder or the cross-encoder in use.

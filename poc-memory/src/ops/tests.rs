@@ -480,9 +480,11 @@ fn a_key_is_known_however_little_its_note_says() {
         &memory,
         "insert --key guest-wifi -t 'Guest wifi' -b 'The guest wifi of the office in Lisbon has no password.'",
     );
+    json(&memory, "insert --author Przemek -b 'To open the door of the office, kick it.'");
     for (asked, hit, unheld) in [
         ("guest wifi in Lisbon's office", "STRONG", Value::Null),
         ("guest wifi in Tokyo's office", "WEAK", serde_json::json!(["tokyo"])),
+        ("how Przemek opens the door of the office", "STRONG", Value::Null),
     ] {
         let known = json(&memory, &format!("query \"{asked}\""));
         assert_eq!((&known["hit"], &known["unheld"]), (&hit.into(), &unheld), "{asked}: {known}");

@@ -72,9 +72,11 @@ impl TextAsked<'_> {
         self.names.iter().filter(move |name| !is_held(name)).map(|name| name.whole.as_str())
     }
 
-    /// Whether notes that `sees` lets through hold a word.
-    pub fn is_held(&self, word: &str, sees: &dyn Fn(NodeId) -> bool) -> bool {
-        self.tokenizer.terms(word).iter().all(|term| self.postings.holding(term).any(sees))
+    /// Whether notes that `sees` lets through hold a word, or `also` does, which is no part of the index.
+    pub fn is_held(&self, word: &str, also: &str, sees: &dyn Fn(NodeId) -> bool) -> bool {
+        let also = self.tokenizer.terms(also);
+        let is_held = |term: &String| also.contains(term) || self.postings.holding(term).any(sees);
+        self.tokenizer.terms(word).iter().all(is_held)
     }
 
     /// Whether the question has words, and another text all of them.
