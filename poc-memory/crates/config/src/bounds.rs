@@ -1,0 +1,290 @@
+//! What the numbers and durations of the settings may be.
+
+use super::Config;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Span;
+use std::ops::RangeInclusive;
+use toml::Value;
+
+/// A key, the least and the greatest it may be: a number, or seconds where it is a duration. `*` stands
+/// for any one name. A request that may give the number itself has the same bounds: see [`of`].
+const BOUNDS: &[(&str, f64, f64)] = &[
+    ("embedder.dimensions", 1.0, 65_536.0),
+    ("text.k1", 0.0, MOST),
+    ("text.b", 0.0, 1.0),
+    ("text.title-weight", 0.0, MOST),
+    ("vectors.exact-below", 0.0, MOST),
+    ("vectors.connectivity", 2.0, 512.0),
+    ("vectors.expansion-add", 1.0, 65_536.0),
+    ("vectors.expansion-search", 1.0, 65_536.0),
+    ("vectors.passage-words", 1.0, MOST),
+    ("vectors.passage-stride", 1.0, MOST),
+    // More coordinates tell apart what no note needs told apart, and cost time.
+    ("structure.dimensions", 1.0, 64.0),
+    ("structure.exact-below", 0.0, MOST),
+    ("structure.max-drift", 0.0, 1.0),
+    ("structure.refresh-quiet", 0.0, MOST),
+    ("insert.keyword-edges", 0.0, MOST),
+    ("cosines.*.*", -1.0, 1.0),
+    ("insert.semantic-pool", 0.0, 1000.0),
+    ("insert.semantic-lambda", 0.0, 1.0),
+    ("insert.max-node-bytes", 1.0, MOST),
+    ("insert.max-notes", 1.0, MOST),
+    ("import.chunk", 1.0, MOST),
+    ("weight.floor", 0.0, MOST),
+    ("weight.cap", 0.0, MOST),
+    ("weight.decay", 0.0, MOST),
+    ("weight.category.*", 0.0, MOST),
+    ("edges.floor", 0.0, MOST),
+    ("edges.cap", 0.0, MOST),
+    ("edges.decay.*", 0.0, MOST),
+    ("write.chunk-window", 1.0, MOST),
+    ("write.chunk-stride", 1.0, MOST),
+    ("write.structural-weight", 0.0, MOST),
+    ("write.temporal-weight", 0.0, MOST),
+    ("write.temporal-nodes", 0.0, MOST),
+    ("write.temporal-within", 0.0, MOST),
+    ("write.max-message-bytes", 1.0, MOST),
+    ("write.max-chunks", 1.0, MOST),
+    ("write.max-metadata-bytes", 0.0, MOST),
+    ("recall.k", 1.0, 256.0),
+    ("recall.hops", 0.0, 8.0),
+    ("recall.oversample", 1.0, 1000.0),
+    ("recall.likeness-exponent", 0.0, 64.0),
+    ("recall.weight-exponent", 0.0, 64.0),
+    // A longer way must never be the better one.
+    ("recall.depth-factor", 1.0, MOST),
+    ("recall.co-retrieval-base", 0.0, MOST),
+    ("recall.co-retrieval-notes", 0.0, 256.0),
+    ("recall.co-traversal-multiplier", 0.0, MOST),
+    ("reinforce.delta", 0.0, MOST),
+    ("reinforce.refractory", 0.0, MOST),
+    ("reinforce.mark-nodes", 1.0, MOST),
+    ("retrieve.top-k", 1.0, 256.0),
+    ("retrieve.*.*-weight", 0.0, MOST),
+    ("retrieve.scores.mention-from", 0.0, 256.0),
+    ("retrieve.scores.shared-from", 0.0, 256.0),
+    ("retrieve.scores.shared-by", 2.0, 256.0),
+    ("retrieve.scores.alike-notes", 1.0, 256.0),
+    ("retrieve.scores.alike-cosine", -1.0, 1.0),
+    ("rerank.top", 1.0, 256.0),
+    ("rerank.gate.*", 0.0, 1.0),
+    ("query.pool", 1.0, 1000.0),
+    ("query.fallback", 0.0, 256.0),
+    ("query.cosine-weight", 0.0, 16.0),
+    ("query.gates.*.*", -16.0, 17.0),
+    ("explore.depth", 1.0, 8.0),
+    ("explore.beam", 1.0, 32.0),
+    ("explore.target-count", 1.0, 256.0),
+    ("explore.alpha", 0.0, 1.0),
+    ("explore.gamma", 0.0, 1.0),
+    ("explore.mmr-lambda", 0.0, 1.0),
+    ("consolidate.keep-expired", 0.0, MOST),
+    ("changes.limit", 1.0, 1000.0),
+    ("view.limit", 1.0, 10_000.0),
+    ("view.max-edges", 0.0, 100_000.0),
+    ("mcp.max-sessions", 1.0, MOST),
+    ("mcp.session-timeout", 1.0, MOST),
+    ("agents.max-concurrent-runs", 1.0, 1024.0),
+    ("agents.catch-up-spread", 0.0, 7.0 * 86_400.0),
+    ("agents.change-quiet", LEAST_TIME, MOST),
+    ("agents.change-latest", LEAST_TIME, MOST),
+    ("agents.keep-bodies", 0.0, MOST),
+    ("agents.keep-rows", 1.0, MOST),
+    ("agents.candidates", 0.0, 1000.0),
+    ("agents.candidate-chars", 0.0, MOST),
+    ("agents.render-timeout", 1.0, MOST),
+    ("agents.render-max-bytes", 1.0, MOST),
+    ("budget.max-usd-per-day", 0.0, MOST),
+    // A frame says its length in 32 bits.
+    ("daemon.max-frame-bytes", 1024.0, 4_294_967_295.0),
+    ("daemon.max-connections", 1.0, MOST),
+    ("daemon.max-in-flight", 1.0, MOST),
+    ("daemon.handshake-timeout", LEAST_TIME, MOST),
+    ("daemon.shutdown-grace", 0.0, MOST),
+    ("daemon.checkpoint-quiet", LEAST_TIME, MOST),
+    ("daemon.reload-quiet", LEAST_TIME, MOST),
+    ("daemon.reload-latest", LEAST_TIME, MOST),
+    ("daemon.reload-poll", LEAST_TIME, MOST),
+    ("daemon.heartbeat", LEAST_TIME, MOST),
+    ("rest.max-body-bytes", 1.0, MOST),
+    ("rest.max-connections", 1.0, MOST),
+    ("rest.header-timeout", LEAST_TIME, MOST),
+    ("rest.request-timeout", LEAST_TIME, MOST),
+    ("calls.connect-timeout", LEAST_TIME, MOST),
+    ("calls.read-timeout", LEAST_TIME, MOST),
+    ("calls.max-answer-bytes", 1.0, MOST),
+    ("calls.max-output-tokens", 1.0, MOST),
+    ("calls.backoff", 0.0, MOST),
+    ("calls.backoff-max", 0.0, MOST),
+    ("calls.leave-alone", 0.0, MOST),
+    ("heuristic.link-min-shared", 0.0, MOST),
+    ("heuristic.links-per-node", 0.0, MOST),
+    ("heuristic.max-links", 0.0, MOST),
+    ("heuristic.hub-degree", 0.0, MOST),
+    ("heuristic.twin-min-similarity", 0.0, 1.0),
+    ("heuristic.busy-degree", 0.0, MOST),
+    ("heuristic.busy-weight", 0.0, MOST),
+    ("heuristic.trivial-chars", 0.0, MOST),
+    ("heuristic.trivial-age", 0.0, MOST),
+    ("heuristic.weight-step", 0.0, MOST),
+    ("heuristic.transfer-episodes", 2.0, MOST),
+    ("heuristic.transfer-max", 0.0, MOST),
+    ("heuristic.transfer-share", 0.0, 1.0),
+    ("heuristic.split-min-chars", 1.0, MOST),
+    ("heuristic.split-max-parts", 0.0, MOST),
+    ("models.*.input-price", 0.0, MOST),
+    ("models.*.output-price", 0.0, MOST),
+    ("models.*.cache-write-price", 0.0, MOST),
+    ("models.*.cache-read-price", 0.0, MOST),
+    ("models.*.context", 1.0, MOST),
+    ("providers.*.concurrency", 1.0, 1024.0),
+    ("providers.*.temperature", 0.0, 10.0),
+    ("providers.*.max-tokens", 1.0, MOST),
+    ("providers.*.threads", 0.0, 1024.0),
+];
+
+/// No bound: any number there is.
+const MOST: f64 = f64::MAX;
+/// The least a duration may be that something waits for, in seconds.
+const LEAST_TIME: f64 = 0.001;
+
+/// The bounds of a whole number, also where a request gives it; every number when there are none.
+pub fn of(key: &str) -> RangeInclusive<usize> {
+    find(key).map_or(0..=usize::MAX, |&(_, least, most)| least as usize..=most as usize)
+}
+
+/// The first number or duration that is out of its bounds.
+pub(super) fn check(config: &Config) -> Result<()> {
+    let all = Value::try_from(config)
+        .map_err(|error| Error::internal(format!("the settings cannot be looked at: {error}")))?;
+    each(&all, "", &mut |key, value| {
+        let Some(&(_, least, most)) = find(key) else { return Ok(()) };
+        if amount(value).is_none_or(|amount| (least..=most).contains(&amount)) {
+            return Ok(());
+        }
+        let bound = |bound: f64| match value {
+            Value::String(_) => Span((bound * 1000.0) as i64).to_string(),
+            _ => bound.to_string(),
+        };
+        let mut hint = format!("give {} or more", bound(least));
+        if most < MOST {
+            hint = format!("give {} to {}", bound(least), bound(most));
+        }
+        if let Some(usual) = usual(key) {
+            hint += &format!("; {} is usual", plain(&usual));
+        }
+        Err(Error::config(format!("cannot be {}", plain(value))).hint(hint).field(key))
+    })?;
+    let gates = config.query.gates.iter().map(|(kind, gate)| (format!("query.gates.{kind}"), gate));
+    for (section, gate) in gates.chain([("rerank.gate".to_owned(), &config.rerank.gate)]) {
+        if gate.weak > gate.strong {
+            return Err(Error::config(format!("cannot be {}, above `strong`, {}", gate.weak, gate.strong))
+                .hint("`weak` is the lower threshold")
+                .field(format!("{section}.weak")));
+        }
+    }
+    Ok(())
+}
+
+/// The number, of a duration its seconds.
+fn amount(value: &Value) -> Option<f64> {
+    match value {
+        Value::Integer(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        Value::String(text) => Some(Span::parse(text).ok()?.seconds()),
+        _ => None,
+    }
+}
+
+/// As one says it.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What it is when nobody says anything.
+fn usual(key: &str) -> Option<Value> {
+    let shipped = toml::from_str::<Value>(super::DEFAULTS).ok()?;
+    key.split('.').try_fold(&shipped, |value, name| value.get(name)).cloned()
+}
+
+fn each(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &Value) -> Result<()>) -> Result<()> {
+    let Value::Table(table) = value else { return visit(path, value) };
+    table.iter().try_for_each(|(name, value)| {
+        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        each(value, &path, visit)
+    })
+}
+
+fn find(key: &str) -> Option<&'static (&'static str, f64, f64)> {
+    BOUNDS.iter().find(|(pattern, ..)| {
+        if !pattern.contains('*') {
+            return *pattern == key;
+        }
+        let (names, patterns) = (key.split('.'), pattern.split('.'));
+        names.clone().count() == patterns.clone().count()
+            && names.zip(patterns).all(|(name, pattern)| match pattern.strip_prefix('*') {
+                Some(end) => name.ends_with(end),
+                None => name == pattern,
+            })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_and_duration_has_bounds_and_every_bound_a_key() {
+        let defaults = toml::from_str::<Value>(crate::DEFAULTS).unwrap();
+        let mut bounded = std::collections::BTreeSet::new();
+        each(&defaults, "", &mut |key, value| {
+            let found = find(key);
+            assert_eq!(found.is_some(), amount(value).is_some(), "{key} = {value}");
+            bounded.extend(found.map(|(pattern, ..)| *pattern));
+            Ok(())
+        })
+        .unwrap();
+        let unused: Vec<&str> = BOUNDS
+            .iter()
+            .map(|(pattern, ..)| *pattern)
+            .filter(|pattern| !bounded.contains(pattern))
+            .collect();
+        assert_eq!(unused, [""; 0]);
+    }
+
+    #[test]
+    fn what_is_out_of_bounds_is_told_with_the_bounds() {
+        let told = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
+            Ok(_) => "taken".to_owned(),
+            Err(error) => error.line(),
+        };
+        let files = [
+            "recall.k = 1000",
+            "recall.k = 0",
+            "recall.hops = 0",
+            "recall.depth-factor = 0.5",
+            "text.b = 1.5",
+            "text.k1 = nan",
+            "edges.decay.structural = -1.0",
+            "daemon.heartbeat = \"0s\"",
+            "retrieve.rrf.body-weight = -1",
+            "query.gates.hash = { strong = 20, weak = 0 }",
+            "query.gates.hash = { strong = 1, weak = 2.5 }",
+        ];
+        let all: Vec<String> = files.iter().map(|file| told(file)).collect();
+        insta::assert_snapshot!(all.join("\n"), @r"
+        config.toml:1:8: `recall.k`: cannot be 1000; give 1 to 256; 8 is usual
+        config.toml:1:8: `recall.k`: cannot be 0; give 1 to 256; 8 is usual
+        taken
+        config.toml:1:8: `recall.depth-factor`: cannot be 0.5; give 1 or more; 2.0 is usual
+        config.toml:1:6: `text.b`: cannot be 1.5; give 0 to 1; 0.4 is usual
+        config.toml:1:6: `text.k1`: cannot be nan; give 0 or more; 0.9 is usual
+        config.toml:1:13: `edges.decay.structural`: cannot be -1.0; give 0 or more; 0.00000004 is usual
+        config.toml:1:8: `daemon.heartbeat`: cannot be 0s; give 1ms or more; 1s is usual
+        config.toml:1:14: `retrieve.rrf.body-weight`: cannot be -1.0; give 0 or more; 1.0 is usual
+        config.toml:1:22: `query.gates.hash.strong`: cannot be 20.0; give -16 to 17; 1.5 is usual
+        config.toml:1:34: `query.gates.hash.weak`: cannot be 2.5, above `strong`, 1; `weak` is the lower threshold
+        ");
+    }
+}

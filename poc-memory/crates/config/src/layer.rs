@@ -1,0 +1,135 @@
+//! Layers of TOML: one over the other, and problems placed where they stand.
+
+use super::Config;
+use super::wording::worded;
+use poc_graph::error::{At, Error, Result};
+use std::path::Path;
+use toml::{Table, Value};
+
+/// Prefix of the environment's layer: `POC_MEMORY__SECTION__KEY=value`.
+const ENVIRONMENT: &str = "POC_MEMORY__";
+
+/// A problem with the path of the key it is about.
+pub(super) struct Problem {
+    path: String,
+    message: String,
+}
+
+impl Problem {
+    /// The error, placed at the key in the text of the file.
+    pub(super) fn place(self, name: &str, text: &str) -> Error {
+        // A place within a list is that of the list.
+        let path: Vec<&str> = self.path.split('.').filter_map(|part| part.split('[').next()).collect();
+        let at = placed(name, text, &path);
+        self.error().at(At { field: Some(self.path), ..at })
+    }
+
+    pub(super) fn in_variable(self, variable: &str) -> Error {
+        self.error().field(variable)
+    }
+
+    fn error(&self) -> Error {
+        let (message, hint) = worded(&self.message);
+        Error { hint, ..Error::config(message) }
+    }
+}
+
+/// The text of the operator's file; `None` when there is none.
+pub(super) fn read(file: &Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::config(format!("cannot be read: {error}")).file(file.display().to_string())),
+    }
+}
+
+/// The environment's variables that are text.
+pub(super) fn variables() -> impl Iterator<Item = (String, String)> + Clone {
+    let variables: Vec<_> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    variables.into_iter()
+}
+
+/// The path of the key that a variable sets; `None` when it sets none.
+pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
+    let path = variable.strip_prefix(ENVIRONMENT)?;
+    Some(path.split("__").map(|part| part.to_lowercase().replace('_', "-")).collect())
+}
+
+pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
+    toml::from_str(text).map_err(|error| {
+        let at = error.span().map_or_else(At::default, |span| At::offset(text, span.start));
+        Error::config(error.message().to_owned()).at(At { file: Some(name.into()), ..at })
+    })
+}
+
+pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> {
+    serde_path_to_error::deserialize(Value::Table(table)).map_err(|error| {
+        let mut path = error.path().to_string();
+        let message = error.into_inner().message().to_owned();
+        // Serde names the unknown key only in its message; the path stops at the table.
+        if let Some(key) = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next())
+            && path.rsplit('.').next() != Some(key)
+        {
+            path = if path == "." { key.to_owned() } else { format!("{path}.{key}") };
+        }
+        Problem { path, message }
+    })
+}
+
+/// Where the key with a path stands in the text of a file; the file alone when it is not there.
+pub(super) fn placed(name: &str, text: &str, path: &[&str]) -> At {
+    let at = locate(text, path).map_or_else(At::default, |offset| At::offset(text, offset));
+    At { file: Some(name.into()), ..at }
+}
+
+/// The byte offset of the key with a path.
+fn locate(text: &str, path: &[&str]) -> Option<usize> {
+    let document = toml::de::DeTable::parse(text).ok()?;
+    let mut table = document.get_ref();
+    let mut offset = None;
+    for part in path {
+        let (key, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == *part)?;
+        offset = Some(key.span().start);
+        match value.get_ref() {
+            toml::de::DeValue::Table(inner) => table = inner,
+            _ => break,
+        }
+    }
+    offset
+}
+
+pub(super) fn merge(into: &mut Table, layer: Table) {
+    for (key, value) in layer {
+        match (into.get_mut(&key), value) {
+            (Some(Value::Table(inner)), Value::Table(layer)) => merge(inner, layer),
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+pub(super) fn put(table: &mut Table, path: &[String], value: Value) {
+    match path {
+        [] => {}
+        [key] => {
+            table.insert(key.clone(), value);
+        }
+        [key, rest @ ..] => {
+            let inner = table.entry(key.clone()).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = inner {
+                put(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// A variable's text as the TOML value it spells, else as a string.
+pub(super) fn scalar(text: &str) -> Value {
+    toml::from_str::<Table>(&format!("value = {text}"))
+        .ok()
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
+}

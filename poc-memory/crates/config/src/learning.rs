@@ -1,0 +1,173 @@
+//! The sections of what learns from use: `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
+
+use super::Weight;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Span;
+use serde::{Deserialize, Serialize};
+
+/// Weights of associative edges.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Edges {
+    /// Least weight of an edge that is walked.
+    pub floor: f64,
+    /// Greatest weight.
+    pub cap: f64,
+    /// λ of exponential decay, by kind.
+    pub decay: EdgeDecay,
+}
+
+/// λ of each kind of associative edge, per second.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EdgeDecay {
+    /// For `structural`.
+    pub structural: f64,
+    /// For `co_retrieval`.
+    pub co_retrieval: f64,
+    /// For `co_traversal`.
+    pub co_traversal: f64,
+}
+
+/// The op `write`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Write {
+    /// Sentences in a chunk.
+    pub chunk_window: usize,
+    /// Sentences from the start of one chunk to the next.
+    pub chunk_stride: usize,
+    /// Language whose abbreviations do not end a sentence, as an ISO 639 code.
+    pub language: String,
+    /// Weight of the edges between neighbouring chunks.
+    pub structural_weight: f64,
+    /// Weight of the edges to what was written just before.
+    pub temporal_weight: f64,
+    /// How many of those a message gets at most.
+    pub temporal_nodes: usize,
+    /// How long ago that may be.
+    pub temporal_within: Span,
+    /// Bytes a message may have.
+    pub max_message_bytes: usize,
+    /// Chunks a message may have: they are written, and forgotten, at once.
+    pub max_chunks: usize,
+    /// Bytes the metadata of a message may have, as JSON.
+    pub max_metadata_bytes: usize,
+}
+
+/// The op `recall`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Recall {
+    /// Notes in an answer.
+    pub k: usize,
+    /// Hops from the notes that were found; 0 for none.
+    pub hops: usize,
+    /// Nearest notes that are weighed.
+    pub oversample: usize,
+    /// α.
+    pub likeness_exponent: f64,
+    /// β.
+    pub weight_exponent: f64,
+    /// What each hop divides a score by, from 1.
+    pub depth_factor: f64,
+    /// What the edges between two notes found together gain, times the lesser likeness.
+    pub co_retrieval_base: f64,
+    /// Of the notes found, how many of the best are tied to each other.
+    pub co_retrieval_notes: usize,
+    /// How many times the base an edge gains that led to a hit.
+    pub co_traversal_multiplier: f64,
+}
+
+/// The ops `reinforce`, `demote` and `mark`; the delta is also that of `recall`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Reinforce {
+    /// What a use adds to the weight of a node.
+    pub delta: f64,
+    /// How long after a use another one changes nothing.
+    pub refractory: Span,
+    /// Whether gains shrink as a weight comes near the cap.
+    pub log_dampening: bool,
+    /// Nodes a mark reaches at most.
+    pub mark_nodes: usize,
+}
+
+impl Edges {
+    pub(super) fn check(&self) -> Result<()> {
+        cap("edges", self.floor, self.cap)
+    }
+}
+
+impl Weight {
+    pub(super) fn check(&self) -> Result<()> {
+        cap("weight", self.floor, self.cap)
+    }
+}
+
+/// That there is room between the least and the greatest weight.
+fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
+    if cap < floor || cap == 0.0 {
+        return wrong(section, "cap", cap, "give a number above 0 and not below `floor`; 100 is usual");
+    }
+    Ok(())
+}
+
+impl Write {
+    pub(super) fn check(&self) -> Result<()> {
+        // A longer stride would leave sentences out.
+        if self.chunk_stride > self.chunk_window {
+            let hint = format!("give a number from 1 to `chunk-window`, {}; 2 is usual", self.chunk_window);
+            return wrong("write", "chunk-stride", self.chunk_stride, &hint);
+        }
+        Ok(())
+    }
+}
+
+fn wrong(section: &str, name: &str, value: impl std::fmt::Display, hint: &str) -> Result<()> {
+    Err(Error::config(format!("cannot be {value}")).hint(hint).field(format!("{section}.{name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    #[test]
+    fn what_would_lose_sentences_or_reward_detours_is_refused() {
+        let told = |text: &str| match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
+            Ok(_) => "taken".to_owned(),
+            Err(error) => error.line(),
+        };
+        let files = [
+            "write.chunk-window = 0",
+            "write.max-chunks = 0",
+            "write.chunk-stride = 4",
+            "write.chunk-stride = 0",
+            "[write]\nchunk-window = 5\nchunk-stride = 5",
+            "recall.depth-factor = 0.5",
+            "recall.k = 0",
+            "edges.floor = -1.0",
+            "edges.cap = 0.01",
+            "weight.cap = 0",
+            "[weight]\nfloor = 5.0\ncap = 1.0",
+            "edges.decay.structural = nan",
+            "reinforce.delta = -1.0",
+        ];
+        let all: Vec<String> = files.iter().map(|file| told(file)).collect();
+        insta::assert_snapshot!(all.join("\n"), @r"
+        config.toml:1:7: `write.chunk-window`: cannot be 0; give 1 or more; 3 is usual
+        config.toml:1:7: `write.max-chunks`: cannot be 0; give 1 or more; 1024 is usual
+        config.toml:1:7: `write.chunk-stride`: cannot be 4; give a number from 1 to `chunk-window`, 3; 2 is usual
+        config.toml:1:7: `write.chunk-stride`: cannot be 0; give 1 or more; 2 is usual
+        taken
+        config.toml:1:8: `recall.depth-factor`: cannot be 0.5; give 1 or more; 2.0 is usual
+        config.toml:1:8: `recall.k`: cannot be 0; give 1 to 256; 8 is usual
+        config.toml:1:7: `edges.floor`: cannot be -1.0; give 0 or more; 0.05 is usual
+        config.toml:1:7: `edges.cap`: cannot be 0.01; give a number above 0 and not below `floor`; 100 is usual
+        config.toml:1:8: `weight.cap`: cannot be 0; give a number above 0 and not below `floor`; 100 is usual
+        config.toml:3:1: `weight.cap`: cannot be 1; give a number above 0 and not below `floor`; 100 is usual
+        config.toml:1:13: `edges.decay.structural`: cannot be nan; give 0 or more; 0.00000004 is usual
+        config.toml:1:11: `reinforce.delta`: cannot be -1.0; give 0 or more; 1.0 is usual
+        ");
+    }
+}

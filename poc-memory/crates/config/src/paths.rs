@@ -1,0 +1,329 @@
+//! Where things live on disk.
+
+use poc_graph::error::{Error, Result};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What the profile is called that is meant when none is named.
+pub const DEFAULT_PROFILE: &str = "default";
+
+/// The variable that puts everything in one folder.
+const HOME: &str = "POC_MEMORY_HOME";
+
+/// The folder of the other profiles.
+const PROFILES: &str = "profiles";
+
+/// The directories of one profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Paths {
+    roots: Roots,
+    profile: Option<String>,
+    config: PathBuf,
+    data: PathBuf,
+    runtime: PathBuf,
+    store: PathBuf,
+}
+
+/// The directories of the profile without a name; the others have theirs below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Roots {
+    config: PathBuf,
+    data: PathBuf,
+    runtime: PathBuf,
+}
+
+impl Paths {
+    /// `POC_MEMORY_HOME` puts everything in one folder; else the XDG directories, which default
+    /// to `~/.config`, `~/.local/share` and, for the socket, the data directory. A profile is a
+    /// sub-folder with its own store, socket and daemon; `default` is the one without a name.
+    pub fn from_environment(profile: Option<&str>) -> Result<Paths> {
+        Paths::resolve(
+            |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from),
+            profile,
+        )
+    }
+
+    fn resolve(variable: impl Fn(&str) -> Option<PathBuf>, profile: Option<&str>) -> Result<Paths> {
+        let roots = match variable(HOME) {
+            Some(home) => Roots::in_folder(&absolute(home)?),
+            None => {
+                let home = || {
+                    variable("HOME").ok_or_else(|| {
+                        Error::config("neither `POC_MEMORY_HOME` nor `HOME` is set")
+                            .hint("set `POC_MEMORY_HOME` to the folder that shall hold the memory")
+                    })
+                };
+                let under = |xdg: &str, fallback: &str| -> Result<PathBuf> {
+                    match variable(xdg) {
+                        Some(path) => Ok(path.join("poc-memory")),
+                        None => Ok(home()?.join(fallback).join("poc-memory")),
+                    }
+                };
+                let data = under("XDG_DATA_HOME", ".local/share")?;
+                Roots {
+                    config: under("XDG_CONFIG_HOME", ".config")?,
+                    runtime: variable("XDG_RUNTIME_DIR")
+                        .map_or_else(|| data.clone(), |path| path.join("poc-memory")),
+                    data,
+                }
+            }
+        };
+        match profile {
+            None => Ok(roots.paths()),
+            Some(name) => roots.paths().of_profile(name),
+        }
+    }
+
+    /// The variables of the environment that say where this is, as absolute paths: what another process
+    /// needs to find it, which may be started with none of them.
+    pub fn variables() -> Result<Vec<(&'static str, PathBuf)>> {
+        Paths::chosen(|name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
+    }
+
+    fn chosen(variable: impl Fn(&str) -> Option<PathBuf>) -> Result<Vec<(&'static str, PathBuf)>> {
+        const XDG: [&str; 3] = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"];
+        let names = if variable(HOME).is_some() { &[HOME][..] } else { &XDG };
+        names.iter().filter_map(|name| variable(name).map(|path| Ok((*name, absolute(path)?)))).collect()
+    }
+
+    /// Everything in one folder.
+    pub fn in_folder(home: &Path) -> Paths {
+        Roots::in_folder(home).paths()
+    }
+
+    /// A store that lies in a folder by itself, with settings beside the folder if there are any.
+    pub fn of_store(store: &Path) -> Paths {
+        Paths { store: store.to_owned(), ..Paths::in_folder(store.parent().unwrap_or(store)) }
+    }
+
+    /// Those of the profile with a name, beside this one.
+    pub fn of_profile(&self, name: &str) -> Result<Paths> {
+        if name == DEFAULT_PROFILE {
+            return Ok(self.roots.clone().paths());
+        }
+        if !is_profile_name(name) {
+            return Err(Error::invalid(format!("`{name}` is not a profile name"))
+                .hint("use letters, digits, `-`, `_` and `.`")
+                .field("profile"));
+        }
+        let below = |root: &Path| root.join(PROFILES).join(name);
+        let data = below(&self.roots.data);
+        Ok(Paths {
+            roots: self.roots.clone(),
+            profile: Some(name.to_owned()),
+            config: below(&self.roots.config),
+            runtime: below(&self.roots.runtime),
+            store: data.join("store"),
+            data,
+        })
+    }
+
+    /// What this profile is called.
+    pub fn profile(&self) -> &str {
+        self.profile.as_deref().unwrap_or(DEFAULT_PROFILE)
+    }
+
+    /// Whether anything of this profile is there. The one without a name always is.
+    pub fn exists(&self) -> bool {
+        self.profile.is_none() || self.data.is_dir() || self.config.is_dir()
+    }
+
+    /// The names of the profiles that are there, this one's or not: the one without a name first.
+    pub fn profiles(&self) -> Result<Vec<String>> {
+        let mut names = BTreeSet::new();
+        for root in [&self.roots.config, &self.roots.data] {
+            let folder = root.join(PROFILES);
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(unreadable(&folder, &error)),
+            };
+            for entry in entries {
+                let entry = entry.map_err(|error| unreadable(&folder, &error))?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if entry.path().is_dir() && is_profile_name(&name) {
+                    names.insert(name);
+                }
+            }
+        }
+        Ok(std::iter::once(DEFAULT_PROFILE.to_owned()).chain(names).collect())
+    }
+
+    /// The operator's settings.
+    pub fn config_file(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    /// Agent files.
+    pub fn agents(&self) -> PathBuf {
+        self.config.join("agents")
+    }
+
+    /// Prompt templates.
+    pub fn prompts(&self) -> PathBuf {
+        self.config.join("prompts")
+    }
+
+    /// The JSON Schema of agent files, where their first line has editors look for it.
+    pub fn agent_schema(&self) -> PathBuf {
+        self.config.join("schema").join("agent.json")
+    }
+
+    /// The store.
+    pub fn store(&self) -> PathBuf {
+        self.store.clone()
+    }
+
+    /// What is derived from a large graph, in the store.
+    pub fn structure(&self) -> PathBuf {
+        self.store().join("structure")
+    }
+
+    /// Prompts and replies of past runs.
+    pub fn runs(&self) -> PathBuf {
+        self.data.join("runs")
+    }
+
+    /// The daemon's log.
+    pub fn daemon_log(&self) -> PathBuf {
+        self.data.join("daemon.log")
+    }
+
+    /// The daemon's socket.
+    pub fn socket(&self) -> PathBuf {
+        self.runtime.join("daemon.sock")
+    }
+
+    /// The token of REST that may do everything.
+    pub fn token(&self) -> PathBuf {
+        self.config.join("token")
+    }
+
+    /// The token of REST that may only read.
+    pub fn read_token(&self) -> PathBuf {
+        self.config.join("token-read")
+    }
+
+    /// Makes the directories that are missing, readable by their owner only. Those of agents and
+    /// prompts are left to whoever reads them: one that vanished must be seen to have vanished.
+    pub fn create(&self) -> Result<()> {
+        self.folders().iter().try_for_each(|folder| create_private(folder))
+    }
+
+    /// The folders everything else is in.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.config.clone(), self.data.clone(), self.runtime.clone(), self.store()];
+        folders.dedup();
+        folders
+    }
+}
+
+impl Roots {
+    fn in_folder(home: &Path) -> Roots {
+        Roots { config: home.to_owned(), data: home.to_owned(), runtime: home.to_owned() }
+    }
+
+    fn paths(self) -> Paths {
+        Paths {
+            profile: None,
+            config: self.config.clone(),
+            data: self.data.clone(),
+            runtime: self.runtime.clone(),
+            store: self.data.join("store"),
+            roots: self,
+        }
+    }
+}
+
+fn is_profile_name(name: &str) -> bool {
+    let allowed = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && !name.starts_with('.') && name != DEFAULT_PROFILE && name.chars().all(allowed)
+}
+
+fn unreadable(folder: &Path, error: &std::io::Error) -> Error {
+    Error::unavailable(format!("the folder `{}` cannot be read: {error}", folder.display()))
+}
+
+/// Makes a directory and its missing parents with mode 0700.
+pub fn create_private(directory: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(|error| {
+        Error::unavailable(format!("the folder `{}` cannot be made: {error}", directory.display()))
+            .hint("set `POC_MEMORY_HOME` to a folder you may write to")
+    })
+}
+
+/// A path that settings name: absolute, or below the home folder as `~/…`.
+pub fn named(path: &str, home: Option<&str>) -> std::result::Result<PathBuf, String> {
+    let full = match path.strip_prefix("~/") {
+        Some(rest) => PathBuf::from(home.ok_or("`HOME` is not set")?).join(rest),
+        None => PathBuf::from(path),
+    };
+    if full.is_absolute() {
+        Ok(full)
+    } else {
+        Err(format!("write `{path}` as an absolute path or with `~/` in front"))
+    }
+}
+
+fn absolute(path: PathBuf) -> Result<PathBuf> {
+    std::path::absolute(&path)
+        .map_err(|error| Error::config(format!("`{}` is not a usable folder: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_variable_puts_everything_in_one_folder() {
+        let paths =
+            Paths::resolve(|name| (name == "POC_MEMORY_HOME").then(|| "/m".into()), Some("work")).unwrap();
+        assert_eq!(paths.store(), Path::new("/m/profiles/work/store"));
+        assert_eq!(paths.socket(), Path::new("/m/profiles/work/daemon.sock"));
+    }
+
+    #[test]
+    fn another_process_is_told_what_it_needs_to_find_it() {
+        let told = |set: &[(&str, &str)]| {
+            let value =
+                |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, path)| path.into());
+            Paths::chosen(value).unwrap()
+        };
+        assert_eq!(told(&[]), []);
+        let xdg = ("XDG_DATA_HOME", "/data");
+        assert_eq!(told(&[xdg]), [("XDG_DATA_HOME", "/data".into())]);
+        assert_eq!(told(&[xdg, ("POC_MEMORY_HOME", "/m")]), [("POC_MEMORY_HOME", "/m".into())]);
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(told(&[("POC_MEMORY_HOME", "m")]), [("POC_MEMORY_HOME", here.join("m"))]);
+    }
+
+    #[test]
+    fn a_profile_finds_those_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let unnamed = Paths::in_folder(folder.path());
+        assert_eq!(unnamed.profiles().unwrap(), ["default"]);
+        for name in ["work", "home"] {
+            create_private(&unnamed.of_profile(name).unwrap().config).unwrap();
+        }
+        let work = unnamed.of_profile("work").unwrap();
+        assert_eq!(work.profiles().unwrap(), ["default", "home", "work"]);
+        assert_eq!((work.profile(), work.exists()), ("work", true));
+        assert!(!work.of_profile("nowhere").unwrap().exists());
+        assert_eq!(work.of_profile("default").unwrap(), unnamed);
+    }
+
+    #[test]
+    fn a_store_may_lie_by_itself() {
+        let paths = Paths::of_store(Path::new("/mnt/shared/notes"));
+        assert_eq!(paths.store(), Path::new("/mnt/shared/notes"));
+        assert_eq!(paths.config_file(), Path::new("/mnt/shared/config.toml"));
+    }
+
+    #[test]
+    fn a_profile_name_cannot_leave_its_folder() {
+        for wrong in ["", "..", "a/b", ".x"] {
+            assert!(Paths::resolve(|_| Some("/m".into()), Some(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The section `[rest]`.
+
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Span;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+
+/// The memory over HTTP.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Rest {
+    /// Whether the daemon serves it.
+    pub enabled: bool,
+    /// Where it listens; port 0 takes any that is free.
+    pub address: SocketAddr,
+    /// Whether the address may be one that other machines reach.
+    pub allow_remote: bool,
+    /// Names of ops that are switched off.
+    pub disabled: Vec<String>,
+    /// Whether what deletes for good is switched on.
+    pub delete: bool,
+    /// What `Host` may name beside this machine, with a port or for any: `memory.example.org`.
+    pub allowed_hosts: Vec<String>,
+    /// What `Origin` may name beside the host itself: `https://memory.example.org`.
+    pub allowed_origins: Vec<String>,
+    /// Greatest body of a request.
+    pub max_body_bytes: usize,
+    /// Connections at once.
+    pub max_connections: usize,
+    /// How long the headers of a request may take to arrive, and a connection may stay without one.
+    pub header_timeout: Span,
+    /// How long the body of a request may take to arrive, and an answer may be waited for.
+    pub request_timeout: Span,
+}
+
+impl Rest {
+    pub(super) fn check(&self) -> Result<()> {
+        let wrong = |name: &str, problem: String, hint: &str| {
+            Err(Error::config(problem).hint(hint).field(format!("rest.{name}")))
+        };
+        if !self.address.ip().is_loopback() && !self.allow_remote {
+            return wrong(
+                "address",
+                format!("other machines reach `{}`, and `allow-remote` is off", self.address),
+                "use `127.0.0.1`, or set `allow-remote = true` and put TLS in front of it",
+            );
+        }
+        for origin in &self.allowed_origins {
+            if !is_origin(origin) {
+                return wrong(
+                    "allowed-origins",
+                    format!("`{origin}` is not an origin"),
+                    "write scheme and host, as in `https://memory.example.org`",
+                );
+            }
+        }
+        for host in &self.allowed_hosts {
+            if host.is_empty() || host.contains(['/', '@', ' ', '*']) {
+                return wrong(
+                    "allowed-hosts",
+                    format!("`{host}` is not a host"),
+                    "write a name, or a name and a port, as in `memory.example.org`",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a text is a scheme and a host with an optional port, and nothing more.
+fn is_origin(text: &str) -> bool {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '@', ' ', '*', '?', '#']))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+
+    fn told(text: &str) -> String {
+        match Config::layered(Some(("config.toml", text)), std::iter::empty()) {
+            Ok(_) => "taken".into(),
+            Err(error) => error.line(),
+        }
+    }
+
+    #[test]
+    fn what_is_unsafe_or_impossible_is_refused() {
+        let files = [
+            "rest.address = \"0.0.0.0:9977\"",
+            "rest.address = \"[::1]:9977\"",
+            "rest.address = \"localhost:9977\"",
+            "rest.max-connections = 0",
+            "rest.header-timeout = \"0s\"",
+            "rest.allowed-origins = [\"memory.example.org\"]",
+            "rest.allowed-origins = [\"https://memory.example.org/\"]",
+            "rest.allowed-hosts = [\"*\"]",
+            "rest.allowed-hosts = [\"memory.example.org:443\"]",
+            "[rest]\naddress = \"0.0.0.0:9977\"\nallow-remote = true",
+        ];
+        let all: Vec<String> = files.iter().map(|file| told(file)).collect();
+        insta::assert_snapshot!(all.join("\n"), @r"
+        config.toml:1:6: `rest.address`: other machines reach `0.0.0.0:9977`, and `allow-remote` is off; use `127.0.0.1`, or set `allow-remote = true` and put TLS in front of it
+        taken
+        config.toml:1:6: `rest.address`: is not an address; write an IP address and a port, such as `127.0.0.1:9977`
+        config.toml:1:6: `rest.max-connections`: cannot be 0; give 1 or more; 256 is usual
+        config.toml:1:6: `rest.header-timeout`: cannot be 0s; give 1ms or more; 10s is usual
+        config.toml:1:6: `rest.allowed-origins`: `memory.example.org` is not an origin; write scheme and host, as in `https://memory.example.org`
+        config.toml:1:6: `rest.allowed-origins`: `https://memory.example.org/` is not an origin; write scheme and host, as in `https://memory.example.org`
+        config.toml:1:6: `rest.allowed-hosts`: `*` is not a host; write a name, or a name and a port, as in `memory.example.org`
+        taken
+        taken
+        ");
+    }
+}

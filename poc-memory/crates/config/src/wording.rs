@@ -1,0 +1,75 @@
+//! What is wrong with a setting, in words for people: serde speaks of Rust's types.
+
+use poc_graph::similar;
+
+/// What is wrong, and what would be right.
+pub(super) fn worded(message: &str) -> (String, Option<String>) {
+    let message = message.trim();
+    let quoted = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    if let Some(rest) = message.strip_prefix("unknown field ") {
+        let names = quoted(rest);
+        return unknown("unknown key", &names, "known here");
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant ") {
+        let names = quoted(rest);
+        return unknown("unknown value", &names, "write one of");
+    }
+    if let Some(name) = message.strip_prefix("missing field ") {
+        let name = name.trim_matches('`');
+        return (format!("`{name}` is missing here"), Some(format!("add a line `{name} = …`")));
+    }
+    if message == "invalid socket address syntax" {
+        let hint = "write an IP address and a port, such as `127.0.0.1:9977`";
+        return ("is not an address".to_owned(), Some(hint.to_owned()));
+    }
+    let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
+    if let Some((found, expected)) = wrong.and_then(|rest| rest.rsplit_once(", expected ")) {
+        return (format!("cannot be {}", kind(found)), Some(format!("give {}", wanted(expected))));
+    }
+    match message.split_once("; ") {
+        Some((message, hint)) => (message.to_owned(), Some(hint.to_owned())),
+        None => (message.to_owned(), None),
+    }
+}
+
+/// A name that is none of the others.
+fn unknown(what: &str, names: &[String], others: &str) -> (String, Option<String>) {
+    let Some((name, known)) = names.split_first() else { return (what.to_owned(), None) };
+    let hint = match similar::to(name, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+            format!("{others}: {}", known.join(", "))
+        }
+    };
+    (format!("{what} `{name}`"), Some(hint))
+}
+
+/// What stands there: `string "x"` is the text "x".
+fn kind(found: &str) -> String {
+    let names = [
+        ("string ", "the text "),
+        ("integer ", "the number "),
+        ("floating point ", "the number "),
+        ("boolean ", ""),
+        ("sequence", "a list"),
+        ("map", "a table"),
+    ];
+    let named = names.iter().find_map(|(rust, name)| Some(format!("{name}{}", found.strip_prefix(rust)?)));
+    named.unwrap_or_else(|| found.to_owned())
+}
+
+/// What belongs there.
+fn wanted(expected: &str) -> &str {
+    match expected {
+        "f32" | "f64" => "a number",
+        "usize" | "u8" | "u16" | "u32" | "u64" => "a whole number from 0 up",
+        "a string" | "string" => "text in quotes",
+        "a sequence" => "a list, such as [\"…\"]",
+        "a boolean" => "`true` or `false`",
+        map if map.starts_with("struct ") || map.starts_with("a map") => {
+            "a table: a line `[…]` and keys below it"
+        }
+        other => other,
+    }
+}

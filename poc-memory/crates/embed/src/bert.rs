@@ -1,0 +1,337 @@
+//! A sentence model of the BERT family in a folder, run by candle on the processor.
+//!
+//! The folder is as the Hugging Face hub has it: `config.json`, `model.safetensors`, and `tokenizer.json`
+//! or `vocab.txt`; of what sentence-transformers adds, `1_Pooling/config.json` says how tokens become a
+//! vector and `sentence_bert_config.json` how many are read.
+
+mod elementwise;
+mod head;
+mod network;
+
+use super::guard::guarded;
+use candle_core::{DType, Device};
+use candle_nn::VarBuilder;
+use candle_transformers::models::bert::Config;
+pub(super) use head::Head;
+use network::{Network, Tokens};
+use poc_graph::error::{Error, Result};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tokenizers::models::wordpiece::WordPiece;
+use tokenizers::normalizers::BertNormalizer;
+use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
+use tokenizers::{ModelWrapper, NormalizerWrapper, Tokenizer, TruncationParams};
+
+/// Tokens of a text that are read when the folder does not say; longer texts are cut.
+const LONGEST: usize = 256;
+
+/// How the vectors of the tokens become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pooling {
+    /// Their mean.
+    Mean,
+    /// That of the first token.
+    First,
+}
+
+/// A model that has been read.
+pub(super) struct Bert {
+    network: Network,
+    tokenizer: Tokenizer,
+    pooling: Pooling,
+    /// The marks that begin and end a text.
+    ends: [u32; 2],
+    /// Tokens of a text, or of a pair, marks included.
+    longest: usize,
+    /// Length of a vector.
+    pub(super) dimensions: usize,
+    /// The first bytes of the BLAKE3 of weights and settings, as hex.
+    pub(super) revision: String,
+}
+
+/// Two texts as the model reads them together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pair {
+    /// The tokens, marks included.
+    pub(super) ids: Vec<u32>,
+    // Where the second text begins.
+    second: usize,
+}
+
+/// What a vocabulary is made for.
+pub(super) struct Words {
+    /// The tokens by id; ids that the model has and the vocabulary has not are empty.
+    pub(super) tokens: Vec<String>,
+    pub(super) lowercase: bool,
+    pub(super) strip_accents: bool,
+    pub(super) continues: String,
+}
+
+impl Bert {
+    /// The model in a folder.
+    pub(super) fn open(folder: &Path) -> Result<Bert> {
+        Bert::read(folder, false).map(|(model, _)| model).map_err(|problem| {
+            Error::config(format!("the model in `{}` cannot be used: {problem}", folder.display())).hint(
+                "give a folder with `config.json`, `model.safetensors` and `tokenizer.json` of a model of the BERT family",
+            )
+        })
+    }
+
+    /// The model of pairs in a folder.
+    pub(super) fn open_with_head(folder: &Path) -> Result<(Bert, Head)> {
+        let read = Bert::read(folder, true);
+        let read = read.and_then(|(model, head)| Ok((model, head.ok_or("it has no classifier")?)));
+        read.map_err(|problem| {
+            Error::config(format!("the model in `{}` cannot be used: {problem}", folder.display())).hint(
+                "give the folder of a cross-encoder of the BERT family with one label, such as ms-marco-MiniLM-L6-v2",
+            )
+        })
+    }
+
+    fn read(folder: &Path, with_head: bool) -> Result<(Bert, Option<Head>), String> {
+        let settings = bytes(&folder.join("config.json"))?;
+        let config = config(&settings)?;
+        if with_head && config.type_vocab_size < 2 {
+            return Err("`config.json`: it knows no second text, `type_vocab_size` is 1".into());
+        }
+        let pooling = pooling(folder)?;
+        let weights = bytes(&folder.join("model.safetensors"))?;
+        let mut hash = blake3::Hasher::new();
+        hash.update(&weights).update(&settings).update(&[pooling as u8]);
+        // Other tokens are other vectors.
+        for name in ["tokenizer.json", "vocab.txt", "tokenizer_config.json", "sentence_bert_config.json"] {
+            let text = std::fs::read(folder.join(name)).unwrap_or_default();
+            hash.update(&(text.len() as u64).to_le_bytes()).update(&text);
+        }
+        let revision = hash.finalize().to_hex().as_str().chars().take(8).collect();
+        let (network, head) = guarded(|| {
+            let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)?;
+            // Under the name of the encoder in a model that has something on top of it.
+            let inside = weights.pp("bert");
+            let is_inside = inside.contains_tensor("embeddings.word_embeddings.weight");
+            let encoder = if is_inside { &inside } else { &weights };
+            let head = with_head.then(|| Head::load(&weights, encoder, config.hidden_size)).transpose()?;
+            Ok((Network::load(encoder, &config)?, head))
+        })
+        .map_err(|problem| format!("`model.safetensors`: {problem}"))?;
+        let said = |file: &str, key: &str| {
+            let said = json(&folder.join(file))?.and_then(|said| said.get(key)?.as_u64());
+            Ok::<_, String>(said.and_then(|number| usize::try_from(number).ok()))
+        };
+        let longest = match with_head {
+            false => said("sentence_bert_config.json", "max_seq_length")?.unwrap_or(LONGEST),
+            true => said("tokenizer_config.json", "model_max_length")?.unwrap_or(usize::MAX),
+        };
+        let longest = longest.min(config.max_position_embeddings).max(3);
+        let tokenizer = tokenizer(folder, longest)?;
+        let mark = |name: &str| {
+            let id = tokenizer.token_to_id(name).filter(|&id| (id as usize) < config.vocab_size);
+            id.ok_or_else(|| format!("its vocabulary has no `{name}` that the model knows"))
+        };
+        let ends = [mark("[CLS]")?, mark("[SEP]")?];
+        Ok((
+            Bert { network, tokenizer, pooling, ends, longest, dimensions: config.hidden_size, revision },
+            head,
+        ))
+    }
+
+    /// The tokens of a text, marks included.
+    pub(super) fn tokens(&self, text: &str) -> Result<Vec<u32>> {
+        let encoding = self.tokenizer.encode_fast(text, false);
+        let encoding = encoding
+            .map_err(|error| Error::internal(format!("a text cannot be cut into tokens: {error}")))?;
+        let [first, last] = self.ends;
+        Ok([&[first], encoding.get_ids(), &[last]].concat())
+    }
+
+    /// The unit vectors of texts given as tokens, which are run through the model together.
+    pub(super) fn vectors(&self, texts: &[&[u32]]) -> Result<Vec<Vec<f32>>> {
+        let states = self.states(texts)?;
+        let width = self.dimensions;
+        let mut rows = states.chunks(width);
+        let pooled = texts.iter().map(|text| {
+            let mut vector = vec![0.0; width];
+            let used = match self.pooling {
+                Pooling::Mean => text.len(),
+                Pooling::First => 1,
+            };
+            for (_, state) in rows.by_ref().take(text.len()).enumerate().filter(|(at, _)| *at < used) {
+                vector.iter_mut().zip(state).for_each(|(sum, value)| *sum += value);
+            }
+            poc_rank::cosine::normalize(&mut vector);
+            vector
+        });
+        Ok(pooled.collect())
+    }
+
+    /// The last hidden state of each of some tokens, each read by itself between the marks.
+    pub(super) fn alone(&self, tokens: std::ops::Range<u32>) -> Result<Vec<Vec<f32>>> {
+        let [first, last] = self.ends;
+        let texts: Vec<[u32; 3]> = tokens.map(|token| [first, token, last]).collect();
+        let texts: Vec<&[u32]> = texts.iter().map(|text| text.as_slice()).collect();
+        let states = self.states(&texts)?;
+        Ok(states.chunks(self.dimensions).skip(1).step_by(3).map(<[f32]>::to_vec).collect())
+    }
+
+    /// The last hidden states, text by text and token by token.
+    fn states(&self, texts: &[&[u32]]) -> Result<Vec<f32>> {
+        let texts: Vec<Tokens<'_>> = texts.iter().map(|ids| Tokens { ids, second: ids.len() }).collect();
+        guarded(|| self.network.states(&texts))
+            .map_err(|problem| Error::internal(format!("the embedding model cannot be run: {problem}")))
+    }
+
+    /// Two texts, given as tokens with their marks, as one.
+    pub(super) fn pair(&self, first: &[u32], second: &[u32]) -> Pair {
+        let bare = |text: &[u32]| text.get(1..text.len().saturating_sub(1)).unwrap_or_default().to_vec();
+        let (mut one, mut two) = (bare(first), bare(second));
+        let (most_of_one, most_of_two) = fit(one.len(), two.len(), self.longest.saturating_sub(3));
+        one.truncate(most_of_one);
+        two.truncate(most_of_two);
+        let [start, end] = self.ends;
+        Pair { second: one.len() + 2, ids: [&[start], one.as_slice(), &[end], &two, &[end]].concat() }
+    }
+
+    /// What the head says of each pair, 0–1.
+    pub(super) fn likelihoods(&self, pairs: &[&Pair], head: &Head) -> Result<Vec<f64>> {
+        let texts: Vec<Tokens<'_>> =
+            pairs.iter().map(|pair| Tokens { ids: &pair.ids, second: pair.second }).collect();
+        let states = guarded(|| self.network.states(&texts))
+            .map_err(|problem| Error::internal(format!("the reranking model cannot be run: {problem}")))?;
+        let mut rows = states.chunks(self.dimensions);
+        Ok(pairs
+            .iter()
+            .map(|pair| {
+                let first = rows.next().unwrap_or_default();
+                // The rest of the pair.
+                rows.by_ref().take(pair.ids.len() - 1).for_each(drop);
+                head.likelihood(first)
+            })
+            .collect())
+    }
+
+    /// The vocabulary, when it is one of word pieces.
+    pub(super) fn words(&self) -> Result<Words> {
+        let ModelWrapper::WordPiece(model) = self.tokenizer.get_model() else {
+            return Err(Error::invalid("the model's vocabulary is not one of word pieces")
+                .hint("take a model of the BERT family, such as all-MiniLM-L6-v2"));
+        };
+        let (lowercase, strip_accents) = match self.tokenizer.get_normalizer() {
+            Some(NormalizerWrapper::BertNormalizer(normalizer)) => {
+                (normalizer.lowercase, normalizer.strip_accents.unwrap_or(normalizer.lowercase))
+            }
+            _ => {
+                return Err(Error::invalid("the model's tokenizer prepares texts as BERT does not")
+                    .hint("take a model of the BERT family, such as all-MiniLM-L6-v2"));
+            }
+        };
+        let vocabulary = self.tokenizer.get_vocab(true);
+        let count = vocabulary.values().max().map_or(0, |&last| last as usize + 1);
+        let mut tokens = vec![String::new(); count];
+        for (token, id) in vocabulary {
+            if let Some(place) = tokens.get_mut(id as usize) {
+                *place = token;
+            }
+        }
+        Ok(Words { tokens, lowercase, strip_accents, continues: model.continuing_subword_prefix.clone() })
+    }
+}
+
+/// How much of two texts is kept where both may have `most` tokens: the longer is cut to the shorter, then both
+/// to a half, as the library does that models are trained with.
+fn fit(one: usize, two: usize, most: usize) -> (usize, usize) {
+    if one + two <= most {
+        return (one, two);
+    }
+    let shorter = one.min(two);
+    let (few, many) = match shorter > most / 2 {
+        true => (most / 2, most - most / 2),
+        false => (shorter, most - shorter),
+    };
+    if one > two { (many, few) } else { (few, many) }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("`{}` cannot be read: {error}", path.display()))
+}
+
+/// The JSON of a file that may be missing.
+fn json(path: &Path) -> Result<Option<Value>, String> {
+    match path.exists() {
+        false => Ok(None),
+        true => serde_json::from_slice(&bytes(path)?)
+            .map(Some)
+            .map_err(|error| format!("`{}` is no JSON: {error}", path.display())),
+    }
+}
+
+/// The settings of the network. What only training needs may be missing.
+fn config(text: &[u8]) -> Result<Config, String> {
+    let wrong = |problem: &dyn std::fmt::Display| format!("`config.json`: {problem}");
+    let mut settings: serde_json::Map<String, Value> =
+        serde_json::from_slice(text).map_err(|error| wrong(&error))?;
+    let kind = settings.get("model_type").and_then(Value::as_str).unwrap_or("bert");
+    if kind != "bert" {
+        return Err(wrong(&format!("it is a model of the type `{kind}`, only `bert` can be run")));
+    }
+    for (name, value) in
+        [("hidden_dropout_prob", 0.0), ("initializer_range", 0.02), ("layer_norm_eps", 1e-12)]
+    {
+        settings.entry(name).or_insert(value.into());
+    }
+    for (name, value) in [("pad_token_id", 0), ("type_vocab_size", 2)] {
+        settings.entry(name).or_insert(value.into());
+    }
+    // Three names of the same approximation.
+    if let Some("gelu_new" | "gelu_fast" | "gelu_pytorch_tanh") =
+        settings.get("hidden_act").and_then(Value::as_str)
+    {
+        settings.insert("hidden_act".into(), "geluapproximate".into());
+    }
+    let config: Config = serde_json::from_value(Value::Object(settings)).map_err(|error| wrong(&error))?;
+    let heads = config.num_attention_heads;
+    if heads == 0 || !config.hidden_size.is_multiple_of(heads) || config.hidden_size == 0 {
+        return Err(wrong(&format!("{heads} heads cannot share {} dimensions", config.hidden_size)));
+    }
+    Ok(config)
+}
+
+fn pooling(folder: &Path) -> Result<Pooling, String> {
+    let Some(said) = json(&folder.join("1_Pooling").join("config.json"))? else { return Ok(Pooling::Mean) };
+    let is = |name: &str| said.get(name).and_then(Value::as_bool) == Some(true);
+    match (is("pooling_mode_mean_tokens"), is("pooling_mode_cls_token")) {
+        (true, false) => Ok(Pooling::Mean),
+        (false, true) => Ok(Pooling::First),
+        _ => {
+            Err("`1_Pooling/config.json` asks for neither the mean of the tokens nor the first one alone"
+                .into())
+        }
+    }
+}
+
+/// The tokenizer, which cuts texts so that with the marks they have at most `longest` tokens.
+fn tokenizer(folder: &Path, longest: usize) -> Result<Tokenizer, String> {
+    let (ready, vocabulary): (PathBuf, PathBuf) = (folder.join("tokenizer.json"), folder.join("vocab.txt"));
+    let wrong = |path: &Path, error: &dyn std::fmt::Display| format!("`{}`: {error}", path.display());
+    let mut tokenizer = if ready.exists() {
+        Tokenizer::from_file(&ready).map_err(|error| wrong(&ready, &error))?
+    } else {
+        let words = WordPiece::from_file(&vocabulary.to_string_lossy())
+            .build()
+            .map_err(|error| wrong(&vocabulary, &error))?;
+        let mut tokenizer = Tokenizer::new(words);
+        let said = json(&folder.join("tokenizer_config.json"))?;
+        let lowercase = said.and_then(|said| said.get("do_lower_case")?.as_bool()).unwrap_or(true);
+        tokenizer
+            .with_normalizer(Some(BertNormalizer::new(true, true, None, lowercase)))
+            .map_err(|error| wrong(&vocabulary, &error))?;
+        tokenizer.with_pre_tokenizer(Some(BertPreTokenizer));
+        tokenizer
+    };
+    tokenizer.with_padding(None);
+    let most = TruncationParams { max_length: longest.saturating_sub(2), ..TruncationParams::default() };
+    tokenizer.with_truncation(Some(most)).map_err(|error| wrong(&ready, &error))?;
+    Ok(tokenizer)
+}
+
+#[cfg(test)]
+pub(super) mod tests;

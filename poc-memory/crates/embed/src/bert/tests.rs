@@ -1,0 +1,386 @@
+use super::*;
+use crate::CandleEmbedder;
+use crate::Embedder;
+use crate::StaticEmbedder;
+use crate::Wish;
+use crate::distill;
+use candle_core::Tensor;
+use poc_rank::cosine::cosine;
+use std::collections::HashMap;
+
+/// Texts with the first numbers of their vectors by sentence-transformers 6.2.
+const REFERENCE: &[(&str, [f32; 5])] = &[
+    (
+        "A B-tree splits a leaf page when an insert does not fit.",
+        [-0.057749, 0.003146, 0.031378, 0.039846, 0.038615],
+    ),
+    ("What did Anna say about the harbour in Lisbon?", [0.016158, 0.122783, 0.073423, 0.069173, 0.006415]),
+    ("Größe – naïve café, 東京!", [0.067255, 0.040971, 0.019393, -0.011033, -0.046627]),
+];
+
+/// What a word repeated beyond the longest text gives.
+const LONG: [f32; 5] = [-0.008124, -0.095586, -0.038673, 0.049662, -0.043794];
+
+const WIDTH: usize = 8;
+const HEADS: usize = 2;
+const INNER: usize = 16;
+const LAYERS: usize = 2;
+const TOKENS: &[&str] = &[
+    "[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "b", "##s", "tree", "lake", "note", "split", "##ting", "page",
+    "stone",
+];
+
+/// A model of random weights in a folder, with what its files say.
+pub(crate) struct Tiny {
+    pub(crate) folder: tempfile::TempDir,
+    weights: HashMap<String, Vec<f64>>,
+}
+
+impl Tiny {
+    fn new(seed: u64) -> Tiny {
+        Tiny::of(seed, false)
+    }
+
+    /// One that judges pairs.
+    pub(crate) fn with_head(seed: u64) -> Tiny {
+        Tiny::of(seed, true)
+    }
+
+    fn of(seed: u64, with_head: bool) -> Tiny {
+        let mut state = seed;
+        let mut chance = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / f64::from(u32::MAX >> 1) - 0.5
+        };
+        let mut shapes: Vec<(String, Vec<usize>)> = vec![
+            ("embeddings.word_embeddings.weight".into(), vec![TOKENS.len(), WIDTH]),
+            ("embeddings.position_embeddings.weight".into(), vec![16, WIDTH]),
+            ("embeddings.token_type_embeddings.weight".into(), vec![2, WIDTH]),
+            ("embeddings.LayerNorm.weight".into(), vec![WIDTH]),
+            ("embeddings.LayerNorm.bias".into(), vec![WIDTH]),
+        ];
+        for layer in 0..LAYERS {
+            for (name, out, inner) in [
+                ("attention.self.query", WIDTH, WIDTH),
+                ("attention.self.key", WIDTH, WIDTH),
+                ("attention.self.value", WIDTH, WIDTH),
+                ("attention.output.dense", WIDTH, WIDTH),
+                ("intermediate.dense", INNER, WIDTH),
+                ("output.dense", WIDTH, INNER),
+            ] {
+                shapes.push((format!("encoder.layer.{layer}.{name}.weight"), vec![out, inner]));
+                shapes.push((format!("encoder.layer.{layer}.{name}.bias"), vec![out]));
+            }
+            for name in ["attention.output.LayerNorm", "output.LayerNorm"] {
+                shapes.push((format!("encoder.layer.{layer}.{name}.weight"), vec![WIDTH]));
+                shapes.push((format!("encoder.layer.{layer}.{name}.bias"), vec![WIDTH]));
+            }
+        }
+        if with_head {
+            shapes.push(("pooler.dense.weight".into(), vec![WIDTH, WIDTH]));
+            shapes.push(("pooler.dense.bias".into(), vec![WIDTH]));
+            shapes.iter_mut().for_each(|(name, _)| name.insert_str(0, "bert."));
+            shapes.push(("classifier.weight".into(), vec![1, WIDTH]));
+            shapes.push(("classifier.bias".into(), vec![1]));
+        }
+        let mut weights = HashMap::new();
+        let mut tensors = HashMap::new();
+        for (name, shape) in shapes {
+            let values: Vec<f32> = (0..shape.iter().product()).map(|_| chance() as f32).collect();
+            tensors.insert(name.clone(), Tensor::from_vec(values.clone(), shape, &Device::Cpu).unwrap());
+            let name = name.trim_start_matches("bert.").to_owned();
+            weights.insert(name, values.into_iter().map(f64::from).collect());
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        candle_core::safetensors::save(&tensors, folder.path().join("model.safetensors")).unwrap();
+        write(
+            "config.json",
+            &format!(
+                r#"{{"model_type": "bert", "vocab_size": {}, "hidden_size": {WIDTH}, "num_hidden_layers": {LAYERS},
+                "num_attention_heads": {HEADS}, "intermediate_size": {INNER}, "hidden_act": "gelu",
+                "max_position_embeddings": 16}}"#,
+                TOKENS.len()
+            ),
+        );
+        write("vocab.txt", &(TOKENS.join("\n") + "\n"));
+        Tiny { folder, weights }
+    }
+
+    fn row(&self, name: &str, at: usize) -> &[f64] {
+        &self.weights[name][at * WIDTH..(at + 1) * WIDTH]
+    }
+
+    fn norm(&self, name: &str, x: &mut [f64]) {
+        let mean = x.iter().sum::<f64>() / x.len() as f64;
+        let variance = x.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / x.len() as f64;
+        for (at, v) in x.iter_mut().enumerate() {
+            *v = (*v - mean) / (variance + 1e-12).sqrt() * self.weights[&format!("{name}.weight")][at]
+                + self.weights[&format!("{name}.bias")][at];
+        }
+    }
+
+    fn dense(&self, name: &str, x: &[f64]) -> Vec<f64> {
+        let weight = &self.weights[&format!("{name}.weight")];
+        let bias = &self.weights[&format!("{name}.bias")];
+        let row = |at: usize| {
+            weight[at * x.len()..(at + 1) * x.len()].iter().zip(x).map(|(w, x)| w * x).sum::<f64>()
+        };
+        (0..bias.len()).map(|at| row(at) + bias[at]).collect()
+    }
+
+    /// The last hidden states, as the paper has it (Devlin et al. 2019), in double precision.
+    fn states(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
+        self.states_of_pair(tokens, tokens.len())
+    }
+
+    /// The same of two texts, the second from a place on.
+    fn states_of_pair(&self, tokens: &[u32], second: usize) -> Vec<Vec<f64>> {
+        let mut states: Vec<Vec<f64>> = Vec::new();
+        for (place, &token) in tokens.iter().enumerate() {
+            let word = self.row("embeddings.word_embeddings.weight", token as usize);
+            let position = self.row("embeddings.position_embeddings.weight", place);
+            let kind = self.row("embeddings.token_type_embeddings.weight", usize::from(place >= second));
+            let mut x: Vec<f64> = (0..WIDTH).map(|at| word[at] + position[at] + kind[at]).collect();
+            self.norm("embeddings.LayerNorm", &mut x);
+            states.push(x);
+        }
+        for layer in 0..LAYERS {
+            let name = |part: &str| format!("encoder.layer.{layer}.{part}");
+            let all =
+                |part: &str| -> Vec<Vec<f64>> { states.iter().map(|x| self.dense(&name(part), x)).collect() };
+            let (query, key, value) =
+                (all("attention.self.query"), all("attention.self.key"), all("attention.self.value"));
+            let size = WIDTH / HEADS;
+            let mut next = Vec::new();
+            for (place, before) in states.iter().enumerate() {
+                let mut context = vec![0.0; WIDTH];
+                for head in 0..HEADS {
+                    let part = head * size..(head + 1) * size;
+                    let weights: Vec<f64> = key
+                        .iter()
+                        .map(|key| {
+                            let dot: f64 = part.clone().map(|at| query[place][at] * key[at]).sum();
+                            (dot / (size as f64).sqrt()).exp()
+                        })
+                        .collect();
+                    let sum: f64 = weights.iter().sum();
+                    for (weight, value) in weights.iter().zip(&value) {
+                        part.clone().for_each(|at| context[at] += weight / sum * value[at]);
+                    }
+                }
+                let mut x = self.dense(&name("attention.output.dense"), &context);
+                x.iter_mut().zip(before).for_each(|(x, before)| *x += before);
+                self.norm(&name("attention.output.LayerNorm"), &mut x);
+                let inner: Vec<f64> = self
+                    .dense(&name("intermediate.dense"), &x)
+                    .into_iter()
+                    .map(|x| 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)))
+                    .collect();
+                let mut out = self.dense(&name("output.dense"), &inner);
+                out.iter_mut().zip(&x).for_each(|(out, x)| *out += x);
+                self.norm(&name("output.LayerNorm"), &mut out);
+                next.push(out);
+            }
+            states = next;
+        }
+        states
+    }
+
+    /// The sigmoid of what the classifier says of the first token, after the pooler.
+    pub(crate) fn likelihood(&self, tokens: &[u32], second: usize) -> f64 {
+        let first = self.states_of_pair(tokens, second).swap_remove(0);
+        let pooled: Vec<f64> = self.dense("pooler.dense", &first).into_iter().map(f64::tanh).collect();
+        1.0 / (1.0 + (-self.dense("classifier", &pooled)[0]).exp())
+    }
+
+    fn vector(&self, tokens: &[u32]) -> Vec<f32> {
+        let states = self.states(tokens);
+        let mut mean: Vec<f32> =
+            (0..WIDTH).map(|at| states.iter().map(|state| state[at]).sum::<f64>() as f32).collect();
+        poc_rank::cosine::normalize(&mut mean);
+        mean
+    }
+}
+
+/// The error function by its series, which is exact enough for small arguments.
+pub(super) fn erf(x: f64) -> f64 {
+    let (mut sum, mut term) = (x, x);
+    for n in 1..120 {
+        term *= -x * x / f64::from(n);
+        sum += term / f64::from(2 * n + 1);
+    }
+    sum * 2.0 / std::f64::consts::PI.sqrt()
+}
+
+fn near(a: &[f32], b: &[f32]) {
+    assert_eq!(a.len(), b.len());
+    let far = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(far < 1e-5, "{far}: {a:?} {b:?}");
+}
+
+#[test]
+fn vectors_are_those_of_the_formula_however_texts_are_batched() {
+    let tiny = Tiny::new(7);
+    let embedder = CandleEmbedder::open(tiny.folder.path()).unwrap();
+    assert_eq!(embedder.dimensions(), WIDTH);
+    let texts = ["a tree", "splitting a page", "lake", "Trees", "unknownword note", "a b a b a b note", ""];
+    let tokens: [&[u32]; 7] =
+        [&[4, 7], &[10, 11, 4, 12], &[8], &[7, 6], &[1, 9], &[4, 5, 4, 5, 4, 5, 9], &[]];
+    let found = embedder.embed(&texts.repeat(3)).unwrap();
+    for (at, tokens) in tokens.into_iter().cycle().take(21).enumerate() {
+        if tokens.is_empty() {
+            assert_eq!(found[at], [0.0; WIDTH]);
+        } else {
+            near(&found[at], &tiny.vector(&[[2].as_slice(), tokens, &[3]].concat()));
+        }
+    }
+    // What is too long for the model is cut.
+    let long = embedder.embed_one(&"tree ".repeat(100)).unwrap();
+    near(&long, &tiny.vector(&[[2].as_slice(), &[7; 14], &[3]].concat()));
+}
+
+#[test]
+fn a_distilled_table_holds_what_the_model_says_of_each_word() {
+    let tiny = Tiny::new(11);
+    let wish = |dimensions, common| Wish {
+        dimensions,
+        common,
+        model: "tiny".into(),
+        licence: "none".into(),
+        made_by: "a test".into(),
+    };
+    let mut told = 0;
+    let made =
+        distill(tiny.folder.path(), &wish(WIDTH, 0.0), &mut |done, total| told = done * total).unwrap();
+    assert_eq!((made.tokens, told), (TOKENS.len(), TOKENS.len() * TOKENS.len()));
+    assert!((made.kept - 1.0).abs() < 1e-9);
+    let path = tiny.folder.path().join("tiny.table");
+    std::fs::write(&path, &made.bytes).unwrap();
+    let table = StaticEmbedder::open(&path).unwrap();
+    // With all axes and without weights the table is the model's states, turned: angles stay.
+    let state = |token: u32| -> Vec<f32> {
+        tiny.states(&[2, token, 3])[1].iter().map(|&value| value as f32).collect()
+    };
+    let sum = |a: &[f32], b: &[f32]| -> Vec<f32> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
+    let cases = [
+        ("tree", state(7)),
+        ("Lake", state(8)),
+        ("a note", sum(&state(4), &state(9))),
+        ("splitting", sum(&state(10), &state(11))),
+    ];
+    for (a, x) in &cases {
+        for (b, y) in &cases {
+            let found = cosine(&table.embed_one(a).unwrap(), &table.embed_one(b).unwrap());
+            assert!((found - cosine(x, y)).abs() < 0.02, "{a} / {b}: {found}");
+        }
+    }
+    // Words count by their rank, from the first that is a word: `tree` 1, `split` 4.
+    let made = distill(tiny.folder.path(), &wish(3, 2.0), &mut |_, _| {}).unwrap();
+    assert!((0.5..1.0).contains(&made.kept));
+    std::fs::write(&path, &made.bytes).unwrap();
+    let weighted = StaticEmbedder::open(&path).unwrap();
+    assert_eq!((weighted.dimensions(), weighted.embed_one("tree").unwrap().len()), (3, 3));
+    assert_ne!(weighted.name(), table.name());
+    let error = distill(tiny.folder.path(), &wish(9, 150.0), &mut |_, _| {}).unwrap_err();
+    insta::assert_snapshot!(error, @"`dims`: a table cannot have 9 dimensions");
+}
+
+#[test]
+fn what_is_no_model_is_told() {
+    let told = |break_it: &dyn Fn(&Path)| {
+        let tiny = Tiny::new(3);
+        break_it(tiny.folder.path());
+        let error = CandleEmbedder::open(tiny.folder.path()).err().unwrap().message;
+        error.replace(&tiny.folder.path().display().to_string(), "DIR")
+    };
+    let write = |name: &'static str, text: &'static str| {
+        move |folder: &Path| std::fs::write(folder.join(name), text).unwrap()
+    };
+    let all = [
+        told(&|folder| std::fs::remove_file(folder.join("config.json")).unwrap()),
+        told(&write("config.json", r#"{"model_type": "llama"}"#)),
+        told(&write("model.safetensors", "garbage")),
+        told(&write("vocab.txt", "a\nb\n")),
+        told(&|folder| {
+            let path = folder.join("model.safetensors");
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::write(&path, &bytes[..bytes.len() - 100]).unwrap();
+        }),
+    ];
+    assert!(
+        all[0].starts_with("the model in `DIR` cannot be used: `DIR/config.json` cannot be read"),
+        "{}",
+        all[0]
+    );
+    assert!(all[1].contains("it is a model of the type `llama`, only `bert` can be run"), "{}", all[1]);
+    assert!(all[2].contains("`model.safetensors`"), "{}", all[2]);
+    assert!(all[3].contains("has no `[CLS]`") || all[3].contains("vocab.txt"), "{}", all[3]);
+    assert!(all[4].contains("`model.safetensors`"), "{}", all[4]);
+}
+
+/// The real model, when its folder is named: vectors against those that two others give for the same texts,
+/// Hugging Face's own code (the first five numbers) and `bench/bert.py` by onnxruntime (all of them).
+#[test]
+fn the_real_model_gives_the_vectors_of_the_reference() {
+    let Some(folder) = std::env::var_os("POC_MEMORY_TEST_MINILM") else {
+        println!("skipped: POC_MEMORY_TEST_MINILM does not name the folder of all-MiniLM-L6-v2");
+        return;
+    };
+    let embedder = CandleEmbedder::open(Path::new(&folder)).unwrap();
+    let long = "word ".repeat(400);
+    for (text, expected) in REFERENCE.iter().copied().chain([(long.as_str(), LONG)]) {
+        let found = embedder.embed_one(text).unwrap();
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-4, "{text}: {found} {expected}");
+        }
+    }
+    let lines: Vec<Line> =
+        include_str!("reference.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    let mut farthest = 0.0f32;
+    for (found, line) in embedder.embed(&texts).unwrap().iter().zip(&lines) {
+        assert_eq!(found.len(), line.vector.len());
+        let far = found.iter().zip(&line.vector).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(far < 1e-4, "{}: {far}", line.text);
+        farthest = farthest.max(far);
+    }
+    println!("{} texts, {farthest:e} apart at most", lines.len());
+}
+
+#[derive(serde::Deserialize)]
+struct Line {
+    text: String,
+    vector: Vec<f32>,
+}
+
+#[test]
+fn pairs_are_cut_as_the_library_cuts_them() {
+    use tokenizers::{Encoding, TruncationStrategy, utils::truncation::truncate_encodings};
+    let encoding = |length: usize| {
+        let (ids, words) = (vec![1u32; length], vec![None; length]);
+        let texts = vec![String::new(); length];
+        Encoding::new(
+            ids.clone(),
+            ids.clone(),
+            texts,
+            words,
+            vec![(0, 0); length],
+            ids.clone(),
+            ids,
+            Vec::new(),
+            Default::default(),
+        )
+    };
+    for most in 1..9 {
+        for (one, two) in (0..12).flat_map(|one| (0..12).map(move |two| (one, two))) {
+            let params = TruncationParams {
+                max_length: most,
+                strategy: TruncationStrategy::LongestFirst,
+                ..Default::default()
+            };
+            let (a, b) = truncate_encodings(encoding(one), Some(encoding(two)), &params).unwrap();
+            assert_eq!(fit(one, two, most), (a.len(), b.unwrap().len()), "{one} {two} {most}");
+        }
+    }
+}

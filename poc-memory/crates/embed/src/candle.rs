@@ -1,0 +1,53 @@
+//! A sentence model run in this process, on every core.
+
+use super::Embedder;
+use super::bert::Bert;
+use super::cores::Cores;
+use poc_graph::error::Result;
+use std::path::Path;
+
+/// The embedder `candle`.
+pub struct CandleEmbedder {
+    name: String,
+    model: Bert,
+    cores: Cores,
+}
+
+impl CandleEmbedder {
+    /// With the model in a folder.
+    pub fn open(folder: &Path) -> Result<CandleEmbedder> {
+        let model = Bert::open(folder)?;
+        let name = format!("candle-{}-{}", model.dimensions, model.revision);
+        Ok(CandleEmbedder { name, model, cores: Cores::open()? })
+    }
+}
+
+impl Embedder for CandleEmbedder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn dimensions(&self) -> usize {
+        self.model.dimensions
+    }
+    fn contextual(&self) -> bool {
+        true
+    }
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        let mut vectors = vec![vec![0.0; self.model.dimensions]; texts.len()];
+        // A blank text has the zero vector.
+        let told: Vec<(&mut Vec<f32>, &str)> = vectors
+            .iter_mut()
+            .zip(texts.iter().copied())
+            .filter(|(_, text)| !text.trim().is_empty())
+            .collect();
+        let tokens =
+            told.iter().map(|(_, text)| self.model.tokens(text)).collect::<Result<Vec<Vec<u32>>>>()?;
+        let made = self.cores.each(&tokens, Vec::len, |batch| {
+            self.model.vectors(&batch.iter().map(|tokens| tokens.as_slice()).collect::<Vec<_>>())
+        })?;
+        for ((vector, _), made) in told.into_iter().zip(made) {
+            *vector = made;
+        }
+        Ok(vectors)
+    }
+}

@@ -1,0 +1,116 @@
+//! Work on texts, shared out among the cores.
+//!
+//! Texts are sorted by length and taken in batches of about as many tokens; each core takes one batch after
+//! another with a thread of its own, which beats all cores on one batch.
+
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Tokens in a batch, a longer text apart: more gain nothing.
+const BATCH: usize = 256;
+
+/// The cores, each with a thread.
+pub(super) struct Cores {
+    // Of one thread each.
+    pools: Vec<ThreadPool>,
+}
+
+impl Cores {
+    /// All that this process may use.
+    pub(super) fn open() -> Result<Cores> {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let pools = (0..count).map(|number| {
+            let pool =
+                ThreadPoolBuilder::new().num_threads(1).thread_name(move |_| format!("embed-{number}"));
+            pool.build().map_err(|error| {
+                Error::internal(format!("no thread can be started for the embedder: {error}"))
+            })
+        });
+        Ok(Cores { pools: pools.collect::<Result<_>>()? })
+    }
+
+    /// What `work` makes of the texts of each batch, one for each text, in the order of the texts. Each is
+    /// given as its tokens or with them: `tokens` says how many.
+    pub(super) fn each<T: Sync, M: Send>(
+        &self,
+        texts: &[T],
+        tokens: impl Fn(&T) -> usize,
+        work: impl Fn(&[&T]) -> Result<Vec<M>> + Sync,
+    ) -> Result<Vec<M>> {
+        let mut waiting: Vec<(usize, &T)> = texts.iter().enumerate().collect();
+        // The longest first: a short one at the end keeps no core waiting.
+        waiting.sort_by_key(|(_, text)| std::cmp::Reverse(tokens(text)));
+        let batches: Vec<&[(usize, &T)]> = batches(&waiting, |(_, text)| tokens(text)).collect();
+        let next = AtomicUsize::new(0);
+        let done = Mutex::new(Ok(Vec::with_capacity(texts.len())));
+        let take = || {
+            while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let texts: Vec<&T> = batch.iter().map(|(_, text)| *text).collect();
+                let made = work(&texts);
+                let mut done = done.lock();
+                match (made, done.as_mut()) {
+                    (Ok(made), Ok(all)) => all.extend(batch.iter().map(|(place, _)| *place).zip(made)),
+                    (Err(error), Ok(_)) => *done = Err(error),
+                    (_, Err(_)) => break,
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for pool in self.pools.iter().take(batches.len()) {
+                scope.spawn(|| pool.install(take));
+            }
+        });
+        let mut done: Vec<(usize, M)> = done.into_inner()?;
+        done.sort_by_key(|(place, _)| *place);
+        Ok(done.into_iter().map(|(_, made)| made).collect())
+    }
+}
+
+/// The items in rows, each of about as many tokens as a batch has.
+fn batches<T>(mut items: &[T], tokens: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let mut sum = 0;
+        let fit = items.iter().take_while(|item| {
+            sum += tokens(item);
+            sum <= BATCH
+        });
+        let (batch, rest) = items.split_at_checked(fit.count().max(1))?;
+        items = rest;
+        Some(batch)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        /// Every text once, in its place, in batches that are no longer than they may be.
+        #[test]
+        fn each_text_has_its_own(lengths in proptest::collection::vec(0usize..400, 0..40)) {
+            let texts: Vec<(usize, usize)> = lengths.iter().copied().enumerate().collect();
+            let work = |batch: &[&(usize, usize)]| {
+                let sum: usize = batch.iter().map(|(_, length)| length).sum();
+                assert!(batch.len() == 1 || sum <= BATCH);
+                Ok(batch.iter().map(|(place, _)| *place).collect())
+            };
+            let made = Cores::open().unwrap().each(&texts, |(_, length)| *length, work).unwrap();
+            prop_assert_eq!(made, (0..lengths.len()).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn an_error_is_told() {
+        let work = |batch: &[&usize]| match batch.contains(&&3) {
+            true => Err(Error::internal("three")),
+            false => Ok(vec![(); batch.len()]),
+        };
+        let texts: Vec<usize> = (0..9).collect();
+        assert_eq!(Cores::open().unwrap().each(&texts, |_| 300, work).unwrap_err().message, "three");
+    }
+}

@@ -1,0 +1,82 @@
+//! A cross-encoder run in this process: question and text are read together, and the model says how likely
+//! the text answers the question (Nogueira and Cho 2019).
+//!
+//! The folder is that of a `BertForSequenceClassification` with one label: the encoder, a pooler on its first
+//! token, and a line on that.
+
+use super::bert::{Bert, Head};
+use super::cores::Cores;
+use super::hub;
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A model of pairs.
+pub struct CrossEncoder {
+    model: Bert,
+    head: Head,
+    cores: Cores,
+}
+
+impl CrossEncoder {
+    /// The model in a folder.
+    ///
+    /// # Errors
+    /// `invalid_config` when the folder holds no such model.
+    pub fn open(folder: &Path) -> Result<CrossEncoder> {
+        let (model, head) = Bert::open_with_head(folder)?;
+        Ok(CrossEncoder { model, head, cores: Cores::open()? })
+    }
+
+    /// How likely each text answers the question, 0–1: the sigmoid of what the model gives for
+    /// `[CLS] question [SEP] text [SEP]`. What is too long for the model is cut, the longer of the two first.
+    ///
+    /// # Errors
+    /// `internal` when the model cannot be run.
+    pub fn likelihoods(&self, question: &str, texts: &[&str]) -> Result<Vec<f64>> {
+        let question = self.model.tokens(question)?;
+        let pairs = texts.iter().map(|text| Ok(self.model.pair(&question, &self.model.tokens(text)?)));
+        let pairs = pairs.collect::<Result<Vec<_>>>()?;
+        self.cores.each(&pairs, |pair| pair.ids.len(), |batch| self.model.likelihoods(batch, &self.head))
+    }
+}
+
+/// The cross-encoder that settings name, read when it is first asked: most commands never do.
+pub struct Reranker {
+    config: poc_config::Rerank,
+    model: Mutex<Option<Arc<CrossEncoder>>>,
+}
+
+impl Reranker {
+    /// That of the settings; `None` when they name none.
+    pub fn of(config: &poc_config::Rerank) -> Option<Reranker> {
+        (!config.model.is_empty()).then(|| Reranker { config: config.clone(), model: Mutex::default() })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &poc_config::Rerank {
+        &self.config
+    }
+
+    /// As [`CrossEncoder::likelihoods`].
+    ///
+    /// # Errors
+    /// `invalid_config` when the model the settings name cannot be read; as there.
+    pub fn likelihoods(&self, question: &str, texts: &[&str]) -> Result<Vec<f64>> {
+        self.model()?.likelihoods(question, texts)
+    }
+
+    fn model(&self) -> Result<Arc<CrossEncoder>> {
+        let mut model = self.model.lock();
+        if let Some(model) = model.as_ref() {
+            return Ok(model.clone());
+        }
+        let folder = hub::located(&self.config.model, "rerank.model", &|name| std::env::var(name).ok())?;
+        let opened = CrossEncoder::open(&folder).map_err(|error: Error| error.field("rerank.model"))?;
+        Ok(model.insert(Arc::new(opened)).clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

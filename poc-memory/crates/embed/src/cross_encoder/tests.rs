@@ -1,0 +1,69 @@
+use super::*;
+use crate::bert::tests::Tiny;
+use poc_config::Config;
+
+#[test]
+fn likelihoods_are_those_of_the_formula_however_pairs_are_batched() {
+    let tiny = Tiny::with_head(5);
+    let model = CrossEncoder::open(tiny.folder.path()).unwrap();
+    // `a tree` with each of these; sixteen tokens are the most.
+    let texts = ["lake", "splitting a page", "", "a b a b a b note stone lake tree a b a b", "Trees"];
+    let tokens: [&[u32]; 5] = [&[8], &[10, 11, 4, 12], &[], &[4, 5, 4, 5, 4, 5, 9, 13, 8, 7, 4], &[7, 6]];
+    let found = model.likelihoods("a tree", &texts.repeat(4)).unwrap();
+    assert_eq!(found.len(), 20);
+    for (at, second) in tokens.into_iter().cycle().take(20).enumerate() {
+        let expected = tiny.likelihood(&[&[2, 4, 7, 3], second, &[3]].concat(), 4);
+        assert!((found[at] - expected).abs() < 1e-5, "{at}: {} {expected}", found[at]);
+    }
+    assert!(found[0] != found[1] && model.likelihoods("a tree", &[]).unwrap().is_empty());
+    // Both too long: half for each, the odd one for the second.
+    let long = model.likelihoods(&"tree ".repeat(30), &["lake ".repeat(30).as_str()]).unwrap();
+    let pair = [[2].as_slice(), &[7; 6], &[3], &[8; 7], &[3]].concat();
+    assert!((long[0] - tiny.likelihood(&pair, 8)).abs() < 1e-5);
+}
+
+#[test]
+fn what_judges_no_pairs_is_told() {
+    let told = |break_it: &dyn Fn(&Path)| {
+        let tiny = Tiny::with_head(3);
+        break_it(tiny.folder.path());
+        let error = CrossEncoder::open(tiny.folder.path()).err().unwrap().message;
+        error.replace(&tiny.folder.path().display().to_string(), "DIR")
+    };
+    let edit = |from: &'static str, to: &'static str| {
+        move |folder: &Path| {
+            let path = folder.join("config.json");
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(&path, text.replace(from, to)).unwrap();
+        }
+    };
+    let all = [
+        told(&edit(r#""model_type""#, r#""type_vocab_size": 1, "model_type""#)),
+        told(&edit("bert", "roberta")),
+        told(&|folder| {
+            // Rename in place what the classifier is called.
+            let path = folder.join("model.safetensors");
+            let mut bytes = std::fs::read(&path).unwrap();
+            let at = bytes.windows(17).position(|part| part == b"classifier.weight").unwrap();
+            bytes[at] = b'k';
+            std::fs::write(&path, bytes).unwrap();
+        }),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @r"
+    the model in `DIR` cannot be used: `config.json`: it knows no second text, `type_vocab_size` is 1
+    the model in `DIR` cannot be used: `config.json`: it is a model of the type `roberta`, only `bert` can be run
+    the model in `DIR` cannot be used: `model.safetensors`: tensor `classifier.weight` not found
+    ");
+}
+
+#[test]
+fn a_model_is_read_when_it_is_first_asked() {
+    let config = poc_config::Rerank { model: "/nonexistent".into(), ..Config::defaults().unwrap().rerank };
+    assert!(Reranker::of(&Config::defaults().unwrap().rerank).is_none());
+    let error = Reranker::of(&config).unwrap().likelihoods("a", &["b"]).unwrap_err();
+    assert_eq!(error.at.and_then(|at| at.field).as_deref(), Some("rerank.model"));
+    let tiny = Tiny::with_head(4);
+    let config = poc_config::Rerank { model: tiny.folder.path().display().to_string(), ..config };
+    let reranker = Reranker::of(&config).unwrap();
+    assert_eq!(reranker.likelihoods("a", &["b", "b"]).unwrap().len(), 2);
+}

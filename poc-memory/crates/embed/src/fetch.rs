@@ -1,0 +1,290 @@
+//! Downloads a model from the hub into its cache. Only when a person asks for it, and from no host but those
+//! that the settings name.
+
+use super::hub::{Cache, HubName, is_commit};
+use poc_config::server::{self, Unfit};
+use poc_graph::error::{Error, Result};
+use reqwest::blocking::{Client, Response};
+use reqwest::header::{AUTHORIZATION, HeaderMap, LOCATION};
+use reqwest::{StatusCode, Url};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The files a model of the BERT family may have here, and whether it must.
+const FILES: &[(&str, bool)] = &[
+    ("config.json", true),
+    ("tokenizer.json", false),
+    ("vocab.txt", false),
+    ("tokenizer_config.json", false),
+    ("sentence_bert_config.json", false),
+    ("1_Pooling/config.json", false),
+    // Last: whoever finds it finds the others.
+    ("model.safetensors", true),
+];
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// In which something has to come.
+const SILENCE: Duration = Duration::from_secs(60);
+/// From one address to the next.
+const HOPS: usize = 5;
+/// Bytes of what the hub says of a model.
+const LONGEST: u64 = 16 << 20;
+const PIECE: usize = 1 << 16;
+
+/// A hub.
+pub struct Hub {
+    address: Url,
+    // That it may send on to.
+    hosts: Vec<String>,
+    key: Option<String>,
+    client: Client,
+}
+
+/// What was fetched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fetched {
+    /// The model.
+    pub model: String,
+    /// The commit the hub has it at.
+    pub revision: String,
+    /// Where its files are.
+    pub folder: PathBuf,
+    /// Bytes that were downloaded; what was there already is none.
+    pub bytes: u64,
+    /// The files it has.
+    pub files: Vec<String>,
+}
+
+/// What the hub says of a model.
+#[derive(Deserialize)]
+struct Said {
+    sha: String,
+    siblings: Vec<Sibling>,
+}
+
+#[derive(Deserialize)]
+struct Sibling {
+    rfilename: String,
+}
+
+impl Hub {
+    /// The hub of the settings, or that of `HF_ENDPOINT`; `HF_TOKEN` is shown to it, and to nobody else.
+    ///
+    /// # Errors
+    /// `invalid_config` when the address is none.
+    pub fn of(config: &poc_config::Hub, variable: &dyn Fn(&str) -> Option<String>) -> Result<Hub> {
+        let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
+        let endpoint = set("HF_ENDPOINT");
+        let (field, text) = match &endpoint {
+            Some(endpoint) => ("HF_ENDPOINT", endpoint),
+            None => ("hub.url", &config.url),
+        };
+        let address = server::address(text).map_err(|unfit| {
+            let problem = match unfit {
+                Unfit::NoAddress => format!("`{text}` is not an address"),
+                Unfit::Secret => "the address of the hub holds a user or a password".to_owned(),
+            };
+            Error::config(problem).hint("give one such as `https://huggingface.co`").field(field)
+        })?;
+        // Where it sends on to is followed here, to hosts that were named.
+        let client = server::client(&address).connect_timeout(CONNECT).timeout(SILENCE).build();
+        let client =
+            client.map_err(|error| Error::internal(format!("no HTTP client can be made: {error}")))?;
+        Ok(Hub { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
+    }
+
+    /// Downloads the files of a model that are not in the cache; `progress` is told the file, the bytes
+    /// that came, and of how many.
+    ///
+    /// # Errors
+    /// `not_found` for a model that the hub has not, or has not in the form that is needed; `unavailable`
+    /// when it cannot be reached, sends on to a host that nobody named, or sends something else than it says.
+    pub fn fetch(
+        &self,
+        name: &HubName,
+        cache: &Cache,
+        progress: &mut dyn FnMut(&str, u64, Option<u64>),
+    ) -> Result<Fetched> {
+        let said = self.said(name)?;
+        if !is_commit(&said.sha) {
+            return Err(self.trouble(&format!("it calls a revision `{}`", said.sha)));
+        }
+        let has = |file: &str| said.siblings.iter().any(|sibling| sibling.rfilename == file);
+        let wanted: Vec<&str> = FILES.iter().map(|(file, _)| *file).filter(|file| has(file)).collect();
+        let missing = FILES.iter().find(|(file, must)| *must && !has(file)).map(|(file, _)| *file);
+        let missing =
+            missing.or_else(|| (!has("tokenizer.json") && !has("vocab.txt")).then_some("tokenizer.json"));
+        if let Some(missing) = missing {
+            return Err(Error::not_found(format!("the model `{name}` has no `{missing}`"))
+                .hint("take a model of the BERT family with safetensors weights"));
+        }
+        let folder = cache.folder(name);
+        let files = folder.join("snapshots").join(&said.sha);
+        let mut bytes = 0;
+        for file in &wanted {
+            let path = files.join(file);
+            if !path.is_file() {
+                bytes += self.download(name, &said.sha, file, &path, progress)?;
+            }
+        }
+        if name.revision != said.sha {
+            let reference = folder.join("refs").join(&name.revision);
+            make_parent(&reference)?;
+            fs::write(&reference, &said.sha).map_err(|error| unwritable(&reference, &error))?;
+        }
+        Ok(Fetched {
+            model: name.to_string(),
+            revision: said.sha,
+            folder: files,
+            bytes,
+            files: wanted.into_iter().map(str::to_owned).collect(),
+        })
+    }
+
+    fn said(&self, name: &HubName) -> Result<Said> {
+        let HubName { owner, name: model, revision } = name;
+        let (answer, _) = self.get(&["api", "models", owner, model, "revision", revision])?;
+        let mut body = Vec::new();
+        let read = answer.take(LONGEST).read_to_end(&mut body);
+        read.map_err(|error| self.trouble(&error.to_string()))?;
+        serde_json::from_slice(&body)
+            .map_err(|error| self.trouble(&format!("what it says of `{name}` cannot be read: {error}")))
+    }
+
+    fn download(
+        &self,
+        name: &HubName,
+        commit: &str,
+        file: &str,
+        path: &Path,
+        progress: &mut dyn FnMut(&str, u64, Option<u64>),
+    ) -> Result<u64> {
+        let mut parts = vec![name.owner.as_str(), &name.name, "resolve", commit];
+        parts.extend(file.split('/'));
+        let (mut answer, sum) = self.get(&parts)?;
+        let length = answer.content_length();
+        make_parent(path)?;
+        // Whoever looks meanwhile finds no half a file.
+        let unfinished = path.with_extension("incomplete");
+        let mut to = File::create(&unfinished).map_err(|error| unwritable(&unfinished, &error))?;
+        let (mut done, mut hash, mut piece) = (0, Sha256::new(), vec![0; PIECE]);
+        let finished = loop {
+            progress(file, done, length);
+            let count = match answer.read(&mut piece) {
+                Ok(0) => break Ok(()),
+                Ok(count) => count,
+                Err(error) => break Err(self.trouble(&format!("`{file}` broke off: {error}"))),
+            };
+            let came = piece.get(..count).unwrap_or_default();
+            hash.update(came);
+            done += count as u64;
+            if let Err(error) = to.write_all(came) {
+                break Err(unwritable(&unfinished, &error));
+            }
+        };
+        let found: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let finished = finished.and_then(|()| match (length, sum) {
+            (Some(length), _) if length != done => {
+                Err(self.trouble(&format!("`{file}` broke off after {done} of {length} bytes")))
+            }
+            (_, Some(sum)) if sum != found => {
+                Err(self.trouble(&format!("`{file}` has the SHA-256 {found}, it says {sum}")))
+            }
+            _ => to.sync_all().map_err(|error| unwritable(&unfinished, &error)),
+        });
+        let finished =
+            finished.and_then(|()| fs::rename(&unfinished, path).map_err(|error| unwritable(path, &error)));
+        if finished.is_err() {
+            // What is wrong is told; what is left of it does no harm.
+            let _ = fs::remove_file(&unfinished);
+        }
+        finished.map(|()| done)
+    }
+
+    /// What stands at a place, and the SHA-256 it should have, where the hub tells.
+    fn get(&self, parts: &[&str]) -> Result<(Response, Option<String>)> {
+        let mut url = self.address.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(parts);
+        }
+        let mut sum = None;
+        for _ in 0..HOPS {
+            let mut request = self.client.get(url.clone());
+            if let Some(key) = self.key.as_ref().filter(|_| url.origin() == self.address.origin()) {
+                request = request.header(AUTHORIZATION, format!("Bearer {key}"));
+            }
+            let answer = request.send().map_err(|error| self.trouble(&error.without_url().to_string()))?;
+            let status = answer.status();
+            if url.origin() == self.address.origin() {
+                sum = sum.or_else(|| told_sum(answer.headers()));
+            }
+            if status.is_redirection() {
+                url = self.next(&url, answer.headers())?;
+                continue;
+            }
+            return match status {
+                status if status.is_success() => Ok((answer, sum)),
+                // It tells strangers no difference between what is not there and what is not for them.
+                StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                    Err(Error::not_found(format!(
+                        "`{}` has no `{}` for you ({status})",
+                        self.address,
+                        url.path()
+                    ))
+                    .hint("check the name; for a model that is not for everybody set `HF_TOKEN`"))
+                }
+                status => Err(self.trouble(&format!("{status} for `{}`", url.path()))),
+            };
+        }
+        Err(self.trouble("it sends from one address to the next"))
+    }
+
+    /// Where the hub sends on to, if that was named.
+    fn next(&self, from: &Url, headers: &HeaderMap) -> Result<Url> {
+        let to = headers.get(LOCATION).and_then(|to| to.to_str().ok()).and_then(|to| from.join(to).ok());
+        let to = to.ok_or_else(|| self.trouble("it sends on to nowhere"))?;
+        let host = to.host_str().unwrap_or_default();
+        let is_named = to.origin() == self.address.origin()
+            || to.scheme() == "https" && self.hosts.iter().any(|named| named == host);
+        if is_named {
+            return Ok(to);
+        }
+        Err(Error::unavailable(format!(
+            "`{}` sends on to `{}://{host}`, which nobody named",
+            self.address,
+            to.scheme()
+        ))
+        .hint(format!("if you trust it, add \"{host}\" to `hosts` in `[hub]`"))
+        .field("hub.hosts"))
+    }
+
+    fn trouble(&self, problem: &str) -> Error {
+        Error::unavailable(format!("`{}` gives no model: {problem}", self.address))
+            .hint("`[hub]` in the settings says which hub is asked")
+    }
+}
+
+/// The SHA-256 among the headers: files that are stored apart are named by it.
+fn told_sum(headers: &HeaderMap) -> Option<String> {
+    let of = |name: &str| {
+        Some(headers.get(name)?.to_str().ok()?.trim_start_matches("W/").trim_matches('"').to_lowercase())
+    };
+    let is_sum = |sum: &String| sum.len() == 64 && sum.chars().all(|c| c.is_ascii_hexdigit());
+    of("x-linked-etag").or_else(|| of("etag")).filter(is_sum)
+}
+
+fn make_parent(path: &Path) -> Result<()> {
+    let parent = path.parent().unwrap_or(path);
+    fs::create_dir_all(parent).map_err(|error| unwritable(parent, &error))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Error {
+    Error::unavailable(format!("`{}` cannot be written: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;

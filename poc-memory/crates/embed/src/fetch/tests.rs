@@ -1,0 +1,225 @@
+use super::*;
+use parking_lot::Mutex;
+use poc_config::Config;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::sync::Arc;
+
+/// What a hub answers: status, further headers, body.
+type Answer = (u16, String, Vec<u8>);
+
+/// A hub on this machine that answers by path, and the heads of the requests it was sent.
+fn serve(answer: impl Fn(&str) -> Answer + Send + 'static) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let kept = heard.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut head = String::new();
+            while reader.read_line(&mut head).unwrap() > 2 {}
+            let path = head.split(' ').nth(1).unwrap().to_owned();
+            kept.lock().push(head);
+            let (status, headers, body) = answer(&path);
+            let head = format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{headers}\r\n");
+            // A client may have gone by then.
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
+        }
+    });
+    (address, heard)
+}
+
+fn ok(body: &[u8]) -> Answer {
+    (200, format!("content-length: {}\r\n", body.len()), body.to_vec())
+}
+
+fn sent_on(to: &str) -> Answer {
+    (302, format!("location: {to}\r\ncontent-length: 0\r\n"), Vec::new())
+}
+
+const SAID: &[u8] = br#"{"sha": "c0ffee", "siblings": [{"rfilename": "config.json"}, {"rfilename": "vocab.txt"},
+    {"rfilename": "pytorch_model.bin"}, {"rfilename": "1_Pooling/config.json"}, {"rfilename": "model.safetensors"}]}"#;
+
+/// A whole model, `o/n`.
+fn whole(path: &str) -> Answer {
+    match path {
+        "/api/models/o/n/revision/main" => ok(SAID),
+        "/o/n/resolve/c0ffee/model.safetensors" => {
+            let sum: String = Sha256::digest(b"weights").iter().map(|byte| format!("{byte:02x}")).collect();
+            let (status, headers, body) = ok(b"weights");
+            (status, format!("{headers}x-linked-etag: \"{sum}\"\r\n"), body)
+        }
+        path if path.starts_with("/o/n/resolve/c0ffee/") => ok(path.as_bytes()),
+        _ => (404, "content-length: 0\r\n".into(), Vec::new()),
+    }
+}
+
+struct World {
+    folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        World { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn cache(&self) -> Cache {
+        let folder = self.folder.path().display().to_string();
+        Cache::of(&|name| (name == "HF_HUB_CACHE").then(|| folder.clone())).unwrap()
+    }
+
+    fn fetch(&self, address: &str, model: &str) -> Result<Fetched> {
+        let config = Config::defaults().unwrap().hub;
+        let variable = |name: &str| match name {
+            "HF_ENDPOINT" => Some(address.to_owned()),
+            "HF_TOKEN" => Some("hf_secret".to_owned()),
+            _ => None,
+        };
+        Hub::of(&config, &variable)?.fetch(&model.parse()?, &self.cache(), &mut |_, _, _| {})
+    }
+
+    /// What is wrong, without the address.
+    fn told(&self, address: &str, model: &str) -> String {
+        self.fetch(address, model).unwrap_err().to_string().replace(address, "HUB")
+    }
+
+    fn incomplete(&self) -> bool {
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "incomplete") {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+#[test]
+fn a_model_is_fetched_once_and_found_by_its_name() {
+    let (address, heard) = serve(whole);
+    let world = World::new();
+    let first = world.fetch(&address, "o/n").unwrap();
+    assert_eq!((first.revision.as_str(), first.files.len()), ("c0ffee", 4));
+    assert_eq!(world.cache().find(&"o/n".parse().unwrap()), Some(first.folder.clone()));
+    assert_eq!(fs::read(first.folder.join("model.safetensors")).unwrap(), b"weights");
+    assert!(first.folder.join("1_Pooling/config.json").is_file());
+    assert!(!first.folder.join("pytorch_model.bin").exists() && !world.incomplete());
+    assert!(heard.lock().iter().all(|head| head.to_lowercase().contains("authorization: bearer hf_secret")));
+    let before = heard.lock().len();
+    let second = world.fetch(&address, "o/n").unwrap();
+    assert_eq!(second, Fetched { bytes: 0, ..first });
+    assert_eq!(heard.lock().len(), before + 1);
+}
+
+#[test]
+fn nobody_is_asked_who_was_not_named() {
+    let (other, heard) = serve(|_| ok(b"weights"));
+    let to = format!("{other}/large");
+    let (address, _) = serve(move |path| match path {
+        "/o/n/resolve/c0ffee/model.safetensors" => sent_on(&to),
+        path => whole(path),
+    });
+    let world = World::new();
+    insta::assert_snapshot!(
+        world.told(&address, "o/n"),
+        @"`hub.hosts`: `HUB/` sends on to `http://127.0.0.1`, which nobody named"
+    );
+    assert_eq!(heard.lock().len(), 0);
+    assert!(world.cache().find(&"o/n".parse().unwrap()).is_none());
+    // From one place of the hub to another is no harm, in circles is.
+    let (address, _) = serve(|path| match path {
+        "/o/n/resolve/c0ffee/vocab.txt" => sent_on("/vocabulary"),
+        "/vocabulary" => ok(b"words"),
+        path => whole(path),
+    });
+    let world = World::new();
+    let found = world.fetch(&address, "o/n").unwrap();
+    assert_eq!(fs::read(found.folder.join("vocab.txt")).unwrap(), b"words");
+    let (address, _) = serve(sent_on);
+    insta::assert_snapshot!(
+        world.told(&address, "o/m"),
+        @"`HUB/` gives no model: it sends from one address to the next"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_and_leaves_nothing() {
+    let world = World::new();
+    let told = |answer: fn(&str) -> Answer, model: &str| {
+        let (address, _) = serve(answer);
+        let told = world.told(&address, model);
+        assert!(!world.incomplete() && world.cache().find(&model.parse().unwrap()).is_none(), "{told}");
+        told
+    };
+    let told = [
+        told(whole, "o/unknown"),
+        told(|path| if path.ends_with("/main") { ok(b"hello") } else { whole(path) }, "o/n"),
+        told(
+            |path| {
+                if path.ends_with("/main") { ok(br#"{"sha": "../..", "siblings": []}"#) } else { whole(path) }
+            },
+            "o/n",
+        ),
+        told(
+            |path| {
+                if path.ends_with("/main") {
+                    ok(br#"{"sha": "c0ffee", "siblings": []}"#)
+                } else {
+                    whole(path)
+                }
+            },
+            "o/n",
+        ),
+        told(
+            |path| {
+                if path.ends_with(".txt") {
+                    (500, "content-length: 0\r\n".into(), Vec::new())
+                } else {
+                    whole(path)
+                }
+            },
+            "o/n",
+        ),
+        told(
+            |path| match path.ends_with(".txt") {
+                true => (200, "content-length: 900\r\n".into(), b"cut off".to_vec()),
+                false => whole(path),
+            },
+            "o/n",
+        ),
+        told(
+            |path| match path.ends_with(".safetensors") {
+                true => (
+                    200,
+                    format!("content-length: 5\r\netag: \"{}\"\r\n", "ab".repeat(32)),
+                    b"other".to_vec(),
+                ),
+                false => whole(path),
+            },
+            "o/n",
+        ),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    `HUB/` has no `/api/models/o/unknown/revision/main` for you (404 Not Found)
+    `HUB/` gives no model: what it says of `o/n` cannot be read: expected value at line 1 column 1
+    `HUB/` gives no model: it calls a revision `../..`
+    the model `o/n` has no `config.json`
+    `HUB/` gives no model: 500 Internal Server Error for `/o/n/resolve/c0ffee/vocab.txt`
+    `HUB/` gives no model: `vocab.txt` broke off: request or response body error
+    `HUB/` gives no model: `model.safetensors` has the SHA-256 d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa, it says abababababababababababababababababababababababababababababababab
+    ");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = world.fetch(&format!("http://{nobody}"), "o/n").unwrap_err();
+    assert_eq!(error.code, poc_graph::error::Code::Unavailable);
+    insta::assert_snapshot!(
+        world.fetch("ftp://hub", "o/n").unwrap_err(),
+        @"`HF_ENDPOINT`: `ftp://hub` is not an address"
+    );
+}

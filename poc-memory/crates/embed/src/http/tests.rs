@@ -1,0 +1,120 @@
+use super::*;
+use parking_lot::Mutex;
+use poc_config::Config;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+
+/// What the server answers to a request: status and body.
+type Answer = Box<dyn Fn(&Value) -> (u16, String) + Send>;
+
+/// The requests it was sent: head and body.
+type Heard = Arc<Mutex<Vec<(String, Value)>>>;
+
+/// A server on this machine that answers each request as it is told, and keeps what it was asked.
+fn serve(answers: Vec<Answer>) -> (String, Heard) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1/", listener.local_addr().unwrap());
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let kept = asked.clone();
+    std::thread::spawn(move || {
+        for answer in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut head = String::new();
+            while reader.read_line(&mut head).unwrap() > 2 {}
+            let length = head
+                .lines()
+                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            let mut body = vec![0; length.unwrap()];
+            reader.read_exact(&mut body).unwrap();
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            let (status, text) = answer(&body);
+            kept.lock().push((head, body));
+            write!(
+                stream,
+                "HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{text}",
+                text.len()
+            )
+            .unwrap();
+        }
+    });
+    (address, asked)
+}
+
+fn embedder(url: &str, dimensions: usize) -> Result<HttpEmbedder> {
+    let mut config = Config::defaults().unwrap().embedder;
+    (config.kind, config.url, config.model, config.dimensions) =
+        ("http".into(), url.into(), "m".into(), dimensions);
+    config.key_env = "KEY".into();
+    HttpEmbedder::new(&config, &|name| (name == "KEY").then(|| "secret-7".to_owned()))
+}
+
+/// A vector for each text: its length and 1; the last text first.
+fn lengths(body: &Value) -> (u16, String) {
+    let texts = body["input"].as_array().unwrap();
+    let item =
+        |(at, text): (usize, &Value)| json!({"index": at, "embedding": [text.as_str().unwrap().len(), 1]});
+    let data: Vec<Value> = texts.iter().enumerate().map(item).rev().collect();
+    (200, json!({"data": data}).to_string())
+}
+
+#[test]
+fn texts_go_out_in_batches_and_vectors_come_back_in_order() {
+    let (url, asked) = serve(vec![Box::new(lengths), Box::new(lengths)]);
+    let embedder = embedder(&url, 2).unwrap();
+    let mut texts: Vec<String> = (1..=80).map(|count| "x".repeat(count)).collect();
+    texts.insert(3, " ".into());
+    let vectors = embedder.embed(&texts.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+    assert_eq!(vectors[3], [0.0, 0.0]);
+    for (text, vector) in texts.iter().zip(&vectors).filter(|(text, _)| !text.trim().is_empty()) {
+        assert!((vector[0] / vector[1] - text.len() as f32).abs() < 1e-3, "{vector:?}");
+    }
+    let asked = asked.lock();
+    assert_eq!(
+        asked.iter().map(|(_, body)| body["input"].as_array().unwrap().len()).collect::<Vec<_>>(),
+        [64, 16]
+    );
+    assert!(asked[0].0.starts_with("POST /v1/embeddings "), "{}", asked[0].0);
+    assert!(asked[0].0.to_lowercase().contains("authorization: bearer secret-7"));
+    assert_eq!(asked[0].1["model"], "m");
+}
+
+#[test]
+fn what_may_pass_is_asked_again_and_what_will_not_is_told() {
+    let busy = |_: &Value| (503, "busy".to_owned());
+    let (url, asked) = serve(vec![Box::new(busy), Box::new(lengths)]);
+    assert!(embedder(&url, 2).unwrap().embed_one("abc").is_ok());
+    assert_eq!(asked.lock().len(), 2);
+    let told = |answer: fn(&Value) -> (u16, String)| {
+        let (url, _) = serve(vec![Box::new(answer)]);
+        let error = embedder(&url, 2).unwrap().embed_one("abc").unwrap_err();
+        error.to_string().replace(&url, "URL/")
+    };
+    let all = [
+        told(|_| (401, "the key secret-7 is wrong".into())),
+        told(|_| (200, "<html>".into())),
+        told(|_| (200, r#"{"data": []}"#.into())),
+        told(|_| (200, r#"{"data": [{"index": 0, "embedding": [1, 2, 3]}]}"#.into())),
+        told(|_| (302, "elsewhere".into())),
+    ];
+    insta::assert_snapshot!(all.join("\n"), @r"
+    `URL/embeddings` gives no vectors: 401 Unauthorized: the key … is wrong
+    `URL/embeddings` gives no vectors: its answer is no list of embeddings: expected value at line 1 column 1
+    `URL/embeddings` gives no vectors: it gave fewer than 1 vectors
+    `URL/embeddings` gives no vectors: its vectors have 3 numbers, `embedder.dimensions` says 2
+    `URL/embeddings` gives no vectors: 302 Found: elsewhere
+    ");
+}
+
+#[test]
+fn settings_that_cannot_be_are_refused() {
+    for url in ["", "ftp://x/v1", "nonsense", "http://me:pass@host/v1"] {
+        assert!(embedder(url, 2).is_err(), "{url}");
+    }
+    let mut config = Config::defaults().unwrap().embedder;
+    (config.url, config.model, config.key_env) = ("http://127.0.0.1:1/v1".into(), "m".into(), "KEY".into());
+    let error = HttpEmbedder::new(&config, &|_| None).err().unwrap();
+    insta::assert_snapshot!(error, @"`embedder.key-env`: the variable `KEY` is not set");
+}

@@ -1,0 +1,205 @@
+//! Models by the name they have on the Hugging Face hub, from its cache on this disk.
+//!
+//! The cache is that of Hugging Face's own tools: `models--ORG--NAME/refs/main` says which revision is
+//! meant, `snapshots/REVISION` holds its files. What they have downloaded is found here, and the other way
+//! round. Nothing is downloaded from here; see [`super::fetch`].
+
+use poc_config::paths;
+use poc_graph::error::{Error, Result};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// What is meant without a revision.
+const MAIN: &str = "main";
+
+/// Bytes a part of a name may have.
+const LONGEST: usize = 96;
+
+/// The name of a model: `ORG/NAME`, or `ORG/NAME@REVISION`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubName {
+    /// Whose it is.
+    pub owner: String,
+    /// What it is called.
+    pub name: String,
+    /// A branch, a tag or a commit.
+    pub revision: String,
+}
+
+impl FromStr for HubName {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<HubName> {
+        let is_part = |part: &str| {
+            let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+            (1..=LONGEST).contains(&part.len()) && part.chars().all(is_known) && !part.starts_with('.')
+        };
+        let (path, revision) = text.split_once('@').unwrap_or((text, MAIN));
+        match path.split_once('/') {
+            Some((owner, name)) if is_part(owner) && is_part(name) && is_part(revision) => {
+                Ok(HubName { owner: owner.into(), name: name.into(), revision: revision.into() })
+            }
+            _ => Err(Error::invalid(format!("`{text}` is not the name of a model"))
+                .hint("write ORG/NAME, such as `sentence-transformers/all-MiniLM-L6-v2`")),
+        }
+    }
+}
+
+impl fmt::Display for HubName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let HubName { owner, name, revision } = self;
+        match revision.as_str() {
+            MAIN => write!(f, "{owner}/{name}"),
+            _ => write!(f, "{owner}/{name}@{revision}"),
+        }
+    }
+}
+
+/// The cache of the hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+impl Cache {
+    /// Where Hugging Face's tools have it: `HF_HUB_CACHE`, `HF_HOME/hub`, or `huggingface/hub` below
+    /// `XDG_CACHE_HOME` or `~/.cache`.
+    ///
+    /// # Errors
+    /// `invalid_config` when none of the variables is set, not even `HOME`.
+    pub fn of(variable: &dyn Fn(&str) -> Option<String>) -> Result<Cache> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = set("HF_HUB_CACHE")
+            .or_else(|| set("HUGGINGFACE_HUB_CACHE"))
+            .or_else(|| Some(set("HF_HOME")?.join("hub")))
+            .or_else(|| Some(set("XDG_CACHE_HOME")?.join("huggingface/hub")))
+            .or_else(|| Some(set("HOME")?.join(".cache/huggingface/hub")));
+        let home = variable("HOME");
+        let root = root.ok_or_else(|| {
+            Error::config("it is not known where models are kept").hint("set `HF_HOME` or `HOME` to a folder")
+        })?;
+        // Their tools take `~` there, too.
+        match root.to_str().filter(|root| root.starts_with("~/")) {
+            Some(root) => Ok(Cache { root: paths::named(root, home.as_deref()).map_err(Error::config)? }),
+            None => Ok(Cache { root }),
+        }
+    }
+
+    /// The folder of a model.
+    pub(super) fn folder(&self, of: &HubName) -> PathBuf {
+        self.root.join(format!("models--{}--{}", of.owner, of.name))
+    }
+
+    /// The folder of a model's files; `None` when it is not there.
+    pub fn find(&self, of: &HubName) -> Option<PathBuf> {
+        let folder = self.folder(of);
+        let said = std::fs::read_to_string(folder.join("refs").join(&of.revision)).ok();
+        let commit = said.as_deref().map_or(of.revision.as_str(), str::trim);
+        let files = folder.join("snapshots").join(commit);
+        // What a reference says comes from a file.
+        (is_commit(commit) && files.is_dir()).then_some(files)
+    }
+}
+
+/// Whether it may be the name of a folder of files.
+pub(super) fn is_commit(text: &str) -> bool {
+    (1..=LONGEST).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+        && !text.starts_with('.')
+}
+
+/// The folder of the model that settings name: an absolute path, one below the home folder as `~/…`, or a
+/// name on the hub that is in the cache. `field` is the setting.
+///
+/// # Errors
+/// `invalid_config` when it is neither.
+pub(super) fn located(
+    model: &str,
+    field: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<PathBuf> {
+    let wrong = |problem: String| {
+        Error::config(problem)
+            .hint("give its folder as an absolute path or with `~/` in front, or its name on the hub as ORG/NAME")
+            .field(field)
+    };
+    if model.is_empty() {
+        return Err(wrong("no model is named".into()));
+    }
+    if Path::new(model).is_absolute() || model.starts_with("~/") {
+        return paths::named(model, variable("HOME").as_deref())
+            .map_err(|problem| Error::config(problem).field(field));
+    }
+    let name: HubName = model.parse().map_err(|_: Error| wrong(format!("`{model}` names no model")))?;
+    let cache = Cache::of(variable).map_err(|error| error.field(field))?;
+    cache.find(&name).ok_or_else(|| {
+        Error::config(format!("the model `{name}` is not in `{}`", cache.root.display()))
+            .hint(format!("`poc-memory embed fetch {name}` downloads it"))
+            .field(field)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_an_owner() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(
+                text.parse::<HubName>().ok().map(|name| name.to_string()).as_deref(),
+                expected,
+                "{text}"
+            );
+        };
+        for name in ["sentence-transformers/all-MiniLM-L6-v2", "a/b@0f1e", "BAAI/bge-small-en-v1.5"] {
+            check(name, Some(name));
+        }
+        check("a/b@main", Some("a/b"));
+        for no_name in ["", "a", "a/", "/b", "a/b/c", "../b", "a/..", "a/b@", "a/b@../c", "a b/c", "a/b@x/y"]
+        {
+            check(no_name, None);
+        }
+    }
+
+    #[test]
+    fn the_cache_is_where_the_tools_of_the_hub_have_it() {
+        let check = |set: &[(&str, &str)], expected: &str| {
+            let variable = |name: &str| {
+                set.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(Cache::of(&variable).unwrap().root, Path::new(expected));
+        };
+        check(&[("HOME", "/h")], "/h/.cache/huggingface/hub");
+        check(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")], "/c/huggingface/hub");
+        check(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c"), ("HF_HOME", "/f")], "/f/hub");
+        check(&[("HOME", "/h"), ("HF_HOME", "~/f")], "/h/f/hub");
+        check(&[("HF_HOME", "/f"), ("HF_HUB_CACHE", "/k")], "/k");
+        check(&[("HOME", "/h"), ("HF_HUB_CACHE", "")], "/h/.cache/huggingface/hub");
+        assert!(Cache::of(&|_| None).is_err());
+    }
+
+    #[test]
+    fn a_model_is_found_by_its_reference_or_its_commit() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().display().to_string();
+        let variable = |name: &str| (name == "HF_HUB_CACHE").then(|| home.clone());
+        let find = |model: &str| located(model, "embedder.model", &variable);
+        let told = find("o/n").unwrap_err();
+        assert!(told.message.starts_with("the model `o/n` is not in `"), "{told}");
+        assert_eq!(told.hint.as_deref(), Some("`poc-memory embed fetch o/n` downloads it"));
+        let files = root.path().join("models--o--n/snapshots/abc1");
+        std::fs::create_dir_all(&files).unwrap();
+        std::fs::create_dir_all(root.path().join("models--o--n/refs")).unwrap();
+        assert_eq!(find("o/n@abc1").unwrap(), files);
+        assert!(find("o/n").is_err());
+        std::fs::write(root.path().join("models--o--n/refs/main"), "abc1\n").unwrap();
+        assert_eq!(find("o/n").unwrap(), files);
+        // A reference leads nowhere else.
+        std::fs::write(root.path().join("models--o--n/refs/main"), "../../..").unwrap();
+        assert!(find("o/n").is_err());
+        assert_eq!(find("/tmp/m").unwrap(), Path::new("/tmp/m"));
+        insta::assert_snapshot!(find("models").unwrap_err(), @"`embedder.model`: `models` names no model");
+    }
+}

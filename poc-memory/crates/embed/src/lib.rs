@@ -1,0 +1,81 @@
+//! Turning text into vectors.
+
+mod bert;
+mod candle;
+mod cores;
+mod cross_encoder;
+mod distill;
+mod fetch;
+mod guard;
+mod hash;
+mod http;
+mod hub;
+mod lost;
+mod static_table;
+mod table;
+mod wordpiece;
+mod words;
+
+pub use candle::CandleEmbedder;
+pub use cross_encoder::{CrossEncoder, Reranker};
+pub use distill::{COMMON, Made, Wish, distill};
+pub use fetch::{Fetched, Hub};
+pub use guard::guarded;
+pub use hash::HashEmbedder;
+pub use http::HttpEmbedder;
+pub use hub::{Cache, HubName};
+pub use lost::LostEmbedder;
+use poc_config::paths;
+use poc_graph::error::{Error, Result};
+pub use static_table::StaticEmbedder;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Something that turns texts into unit vectors of one length.
+pub trait Embedder: Send + Sync {
+    /// Names the embedder, its dimensions and its revision (`hash-256-1`). Recorded in the store:
+    /// vectors of different names are never compared.
+    fn name(&self) -> &str;
+
+    /// Length of a vector.
+    fn dimensions(&self) -> usize;
+
+    /// One unit vector per text, in order. A text without any content gives the zero vector.
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>>;
+
+    /// Whether a text is read as a whole, so that what a word says depends on the words around it, and
+    /// the nearness of two texts means that they say something alike. Where a vector is a sum over words or
+    /// characters it means no more than words in common, which are counted without it.
+    fn contextual(&self) -> bool;
+
+    /// The vector of one text.
+    fn embed_one(&self, text: &str) -> Result<Vec<f32>> {
+        self.embed(&[text])?.pop().ok_or_else(|| Error::internal("the embedder gave no vector"))
+    }
+}
+
+/// The embedder the configuration names.
+pub fn open(config: &poc_config::Embedder) -> Result<Arc<dyn Embedder>> {
+    match config.kind.as_str() {
+        "static" if config.model.is_empty() => Ok(Arc::new(StaticEmbedder::bundled()?)),
+        "static" => Ok(Arc::new(StaticEmbedder::open(&path(config)?)?)),
+        "candle" => {
+            Ok(Arc::new(CandleEmbedder::open(&hub::located(&config.model, "embedder.model", &variable)?)?))
+        }
+        "http" => Ok(Arc::new(HttpEmbedder::new(config, &variable)?)),
+        "hash" => Ok(Arc::new(HashEmbedder::new(config.dimensions)?)),
+        other => Err(Error::config(format!("unknown embedder `{other}`"))
+            .hint("the embedders of this release are `static`, `candle`, `http` and `hash`")
+            .field("embedder.kind")),
+    }
+}
+
+/// The file that `embedder.model` names.
+fn path(config: &poc_config::Embedder) -> Result<PathBuf> {
+    paths::named(&config.model, variable("HOME").as_deref())
+        .map_err(|problem| Error::config(problem).field("embedder.model"))
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

@@ -1,0 +1,143 @@
+//! Word vectors distilled from a model, averaged: no model is run, so thousands of notes take a second.
+//!
+//! Each token of the text adds its row of the table, already weighted by how rare the token is; the sum
+//! is brought to length 1. Rows are made by [`super::distill`] from the model's own view of each token.
+
+use super::Embedder;
+use super::table::Table;
+use super::wordpiece::WordPiece;
+use poc_graph::error::{Error, Result};
+use poc_rank::cosine::normalize;
+use rayon::prelude::*;
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+/// The table of the program itself, made from all-MiniLM-L6-v2; `defaults/static.md` says how.
+static BUNDLED: &[u8] = include_bytes!("../../../../defaults/static.table");
+
+/// Texts that are worth a second thread.
+const MANY: usize = 32;
+
+/// The embedder `static`.
+pub struct StaticEmbedder {
+    name: String,
+    table: Arc<Table>,
+    pieces: WordPiece,
+}
+
+impl StaticEmbedder {
+    /// With the bundled table.
+    pub fn bundled() -> Result<StaticEmbedder> {
+        static TABLE: OnceLock<Result<Arc<Table>, String>> = OnceLock::new();
+        let table = TABLE.get_or_init(|| Table::read(Cow::Borrowed(BUNDLED)).map(Arc::new));
+        match table {
+            Ok(table) => Ok(StaticEmbedder::with(table.clone())),
+            Err(problem) => Err(Error::internal(format!("the bundled table cannot be used: {problem}"))),
+        }
+    }
+
+    /// With a table that `poc-memory embed distill` has made.
+    pub fn open(path: &Path) -> Result<StaticEmbedder> {
+        Ok(StaticEmbedder::with(Arc::new(Table::open(path)?)))
+    }
+
+    fn with(table: Arc<Table>) -> StaticEmbedder {
+        let pieces = WordPiece::new(table.head.lowercase, table.head.strip_accents);
+        StaticEmbedder { name: format!("static-{}-{}", table.dimensions, table.revision), table, pieces }
+    }
+
+    fn vector(&self, text: &str) -> Vec<f32> {
+        let mut sum = vec![0.0; self.table.dimensions];
+        for token in self.pieces.tokens(&self.table.vocabulary, text) {
+            self.table.add(token, &mut sum);
+        }
+        normalize(&mut sum);
+        sum
+    }
+}
+
+impl Embedder for StaticEmbedder {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn dimensions(&self) -> usize {
+        self.table.dimensions
+    }
+    fn contextual(&self) -> bool {
+        false
+    }
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        Ok(texts.par_iter().with_min_len(MANY).map(|text| self.vector(text)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_rank::cosine::cosine;
+    use proptest::prelude::*;
+
+    fn similarity(a: &str, b: &str) -> f64 {
+        let embedder = StaticEmbedder::bundled().unwrap();
+        cosine(&embedder.embed_one(a).unwrap(), &embedder.embed_one(b).unwrap())
+    }
+
+    #[test]
+    fn the_bundled_table_is_whole() {
+        let (content, checksum) = BUNDLED.split_at(BUNDLED.len() - 32);
+        assert_eq!(blake3::hash(content).as_bytes(), checksum);
+        let embedder = StaticEmbedder::bundled().unwrap();
+        assert_eq!(embedder.dimensions(), 256);
+        assert_eq!(embedder.table.vocabulary.len(), 30_522);
+        assert_eq!(embedder.table.head.licence, "Apache-2.0");
+    }
+
+    #[test]
+    fn meaning_counts_beside_words() {
+        for (a, b, other) in [
+            (
+                "The car would not start this morning",
+                "Our vehicle's engine is broken",
+                "The soup was too salty",
+            ),
+            (
+                "She is a physician in a hospital",
+                "The doctor works at the clinic",
+                "The train leaves at noon",
+            ),
+            ("How do I reset my password?", "I forgot my login credentials", "Where is the nearest beach?"),
+        ] {
+            let (near, far) = (similarity(a, b), similarity(a, other));
+            assert!(near > far, "{near:.3} {far:.3}: {a} / {b} / {other}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_known_words_has_the_zero_vector() {
+        let embedder = StaticEmbedder::bundled().unwrap();
+        for text in ["", " \n", "\u{200b}", "\u{1f389}\u{1f680}"] {
+            assert!(embedder.embed_one(text).unwrap().iter().all(|&value| value == 0.0), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn many_texts_have_the_vectors_of_each() {
+        let embedder = StaticEmbedder::bundled().unwrap();
+        let texts: Vec<String> = (0..200).map(|number| format!("note {number} about trees")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let together = embedder.embed(&texts).unwrap();
+        for (text, vector) in texts.iter().zip(together) {
+            assert_eq!(embedder.embed_one(text).unwrap(), vector);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn vectors_are_unit_or_zero(text in ".{0,200}") {
+            let vector = StaticEmbedder::bundled().unwrap().embed_one(&text).unwrap();
+            let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+            prop_assert!(length == 0.0 || (length - 1.0).abs() < 1e-5);
+        }
+    }
+}

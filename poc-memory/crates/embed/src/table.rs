@@ -1,0 +1,243 @@
+//! A table of word vectors in one checked file: what the embedder `static` reads and
+//! `poc-memory embed distill` writes.
+//!
+//! Layout, numbers little endian:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | magic, `pocwords` |
+//! | 4 | version of the format, 1 |
+//! | 4 | length of the head |
+//! | 4 | rows: tokens of the vocabulary |
+//! | 4 | dimensions of a row |
+//! | 4 | length of the vocabulary |
+//! | … | head: [`Head`] as JSON |
+//! | … | vocabulary: the tokens by id, a line feed behind each |
+//! | 4 × rows | scale of each row, single floats |
+//! | rows × dimensions | values, signed bytes; value × scale is the number that is meant |
+//! | 32 | BLAKE3 of everything before |
+
+use super::wordpiece::Vocabulary;
+use poc_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::path::Path;
+
+const MAGIC: &[u8; 8] = b"pocwords";
+const VERSION: u32 = 1;
+const FIXED: usize = 8 + 5 * 4;
+const CHECKSUM: usize = 32;
+
+/// What a table says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Head {
+    /// The model it was made from.
+    pub(super) model: String,
+    /// The licence of that model, which holds for the table too; empty when it is not known.
+    pub(super) licence: String,
+    /// The command that makes it.
+    pub(super) made_by: String,
+    /// Rank at which a word counts half: see [`super::distill`].
+    pub(super) common: f64,
+    /// Whether the vocabulary knows only lower case.
+    pub(super) lowercase: bool,
+    /// Whether it knows no accents.
+    pub(super) strip_accents: bool,
+    /// What stands in front of a token that continues a word.
+    pub(super) continues: String,
+}
+
+/// A table that has been read.
+pub(super) struct Table {
+    pub(super) head: Head,
+    pub(super) vocabulary: Vocabulary,
+    pub(super) dimensions: usize,
+    /// The first bytes of the checksum, as hex: another table is another embedder.
+    pub(super) revision: String,
+    scales: Vec<f32>,
+    bytes: Cow<'static, [u8]>,
+    // Where the values begin.
+    values: usize,
+}
+
+impl Table {
+    /// The table in a file, its checksum verified.
+    pub(super) fn open(path: &Path) -> Result<Table> {
+        let name = path.display();
+        let bytes = std::fs::read(path).map_err(|error| {
+            Error::config(format!("the table `{name}` cannot be read: {error}"))
+                .hint("`poc-memory embed distill --from DIR` makes one")
+        })?;
+        let (content, checksum) = bytes.split_at(bytes.len().saturating_sub(CHECKSUM));
+        let whole = blake3::hash(content).as_bytes().as_slice() == checksum;
+        let read = Table::read(Cow::Owned(bytes));
+        read.and_then(
+            |table| if whole { Ok(table) } else { Err("it is damaged: its checksum is wrong".into()) },
+        )
+        .map_err(|problem| {
+            Error::config(format!("`{name}` cannot be used as a table of word vectors: {problem}"))
+                .hint("`poc-memory embed distill --from DIR` makes one")
+        })
+    }
+
+    /// The table in bytes whose checksum need not be verified; an error says what is wrong with them.
+    pub(super) fn read(bytes: Cow<'static, [u8]>) -> Result<Table, String> {
+        if !bytes.starts_with(MAGIC) {
+            return Err("it is none".into());
+        }
+        let number = |at: usize| -> Option<u32> {
+            bytes.get(at..at + 4).and_then(|four| four.try_into().ok()).map(u32::from_le_bytes)
+        };
+        let length = |at: usize| number(at).and_then(|number| usize::try_from(number).ok());
+        match number(8) {
+            Some(VERSION) => {}
+            Some(other) => {
+                return Err(format!("its format is version {other}, this release reads version {VERSION}"));
+            }
+            None => return Err("it has been cut off".into()),
+        }
+        let fields = (|| Some((length(12)?, length(16)?, length(20)?, length(24)?)))();
+        let (head, rows, dimensions, words) = fields.ok_or("it has been cut off")?;
+        // Where each field ends.
+        let places = (|| {
+            let head = FIXED.checked_add(head)?;
+            let words = head.checked_add(words)?;
+            let scales = words.checked_add(rows.checked_mul(4)?)?;
+            let values = scales.checked_add(rows.checked_mul(dimensions)?)?;
+            Some((head, words, scales, values))
+        })();
+        let (head_end, words_end, scales_end, values_end) = places
+            .filter(|(.., end)| end.checked_add(CHECKSUM) == Some(bytes.len()))
+            .ok_or("its length is not the one it tells")?;
+        if dimensions == 0 {
+            return Err("its vectors have no dimensions".into());
+        }
+        let head: Head = serde_json::from_slice(bytes.get(FIXED..head_end).unwrap_or_default())
+            .map_err(|error| format!("its head cannot be read: {error}"))?;
+        let words = std::str::from_utf8(bytes.get(head_end..words_end).unwrap_or_default())
+            .map_err(|_| "its vocabulary is not UTF-8")?;
+        let vocabulary = Vocabulary::new(words.lines(), &head.continues);
+        if vocabulary.len() != rows {
+            return Err(format!("its vocabulary has {} tokens for {rows} rows", vocabulary.len()));
+        }
+        let scales: Vec<f32> = bytes
+            .get(words_end..scales_end)
+            .unwrap_or_default()
+            .chunks_exact(4)
+            .filter_map(|four| four.try_into().ok().map(f32::from_le_bytes))
+            .collect();
+        if !scales.iter().all(|scale| scale.is_finite()) {
+            return Err("a row has a scale that is no number".into());
+        }
+        let checksum = bytes.get(values_end..).unwrap_or_default();
+        let revision = checksum.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        Ok(Table { head, vocabulary, dimensions, revision, scales, values: scales_end, bytes })
+    }
+
+    /// Adds the row of a token to a sum, as far as the sum has room.
+    pub(super) fn add(&self, token: u32, sum: &mut [f32]) {
+        let token = token as usize;
+        let start = self.values + token * self.dimensions;
+        let (Some(row), Some(&scale)) =
+            (self.bytes.get(start..start + self.dimensions), self.scales.get(token))
+        else {
+            return;
+        };
+        for (sum, &value) in sum.iter_mut().zip(row) {
+            *sum += scale * f32::from(value.cast_signed());
+        }
+    }
+}
+
+/// The bytes of a table: `rows` are the vectors of the tokens by id, all of the same length. Each is
+/// kept in signed bytes times a scale of its own, its greatest value being ±127.
+pub(super) fn encode(head: &Head, tokens: &[String], rows: &[Vec<f32>]) -> Result<Vec<u8>> {
+    let dimensions = rows.first().map_or(0, Vec::len);
+    let internal =
+        |error: &dyn std::fmt::Display| Error::internal(format!("the table cannot be written: {error}"));
+    let head = serde_json::to_vec(head).map_err(|error| internal(&error))?;
+    let words: String = tokens.iter().flat_map(|token| [token.as_str(), "\n"]).collect();
+    let mut bytes = MAGIC.to_vec();
+    for number in [VERSION as usize, head.len(), rows.len(), dimensions, words.len()] {
+        bytes.extend(u32::try_from(number).map_err(|error| internal(&error))?.to_le_bytes());
+    }
+    bytes.extend(head);
+    bytes.extend(words.as_bytes());
+    let scales: Vec<f32> =
+        rows.iter().map(|row| row.iter().fold(0.0f32, |most, value| most.max(value.abs())) / 127.0).collect();
+    scales.iter().for_each(|scale| bytes.extend(scale.to_le_bytes()));
+    for (row, &scale) in rows.iter().zip(&scales) {
+        let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+        // The cast saturates, and what is no number becomes 0.
+        bytes.extend(row.iter().map(|value| ((value * inverse).round_ties_even() as i8).cast_unsigned()));
+    }
+    let checksum = blake3::hash(&bytes);
+    bytes.extend(checksum.as_bytes());
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head() -> Head {
+        Head {
+            model: "tiny".into(),
+            licence: "none".into(),
+            made_by: "a test".into(),
+            common: 150.0,
+            lowercase: true,
+            strip_accents: true,
+            continues: "##".into(),
+        }
+    }
+
+    fn sample() -> Vec<u8> {
+        let tokens = ["[UNK]", "note", "##s"].map(str::to_owned);
+        encode(&head(), &tokens, &[vec![0.0, 0.0], vec![1.0, -0.5], vec![0.0, 3.0]]).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.table");
+        std::fs::write(&path, sample()).unwrap();
+        let table = Table::open(&path).unwrap();
+        assert_eq!((table.dimensions, table.vocabulary.len(), &table.head), (2, 3, &head()));
+        let mut sum = vec![0.0; 2];
+        [0, 1, 2, 7].into_iter().for_each(|token| table.add(token, &mut sum));
+        assert!((sum[0] - 1.0).abs() < 1e-6 && (sum[1] - 2.5).abs() < 0.01, "{sum:?}");
+    }
+
+    #[test]
+    fn every_damage_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.table");
+        let whole = sample();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x40;
+            std::fs::write(&path, &bytes).unwrap();
+            assert!(Table::open(&path).is_err(), "byte {at}");
+            std::fs::write(&path, &whole[..at]).unwrap();
+            assert!(Table::open(&path).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn problems_are_told() {
+        let told = |bytes: &[u8]| Table::read(Cow::Owned(bytes.to_vec())).err().unwrap();
+        let mut newer = sample();
+        newer[8] = 2;
+        let mut wide = sample();
+        wide[23] = 0xff;
+        let all = [told(b"PK"), told(&newer), told(&sample()[..40]), told(&wide)];
+        insta::assert_snapshot!(all.join("\n"), @r"
+        it is none
+        its format is version 2, this release reads version 1
+        its length is not the one it tells
+        its length is not the one it tells
+        ");
+    }
+}

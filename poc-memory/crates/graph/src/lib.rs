@@ -1,0 +1,41 @@
+//! Pure values of the graph and the immutable [`View`] everything reads.
+//!
+//! Nothing here touches a disk, a clock or a lock.
+
+pub mod chance;
+mod column;
+mod delta;
+mod edge;
+pub mod error;
+mod id;
+mod key;
+mod likeness;
+mod lists;
+mod message;
+mod node;
+mod pages;
+pub mod similar;
+mod structure;
+mod tenant;
+#[doc(hidden)]
+pub mod testing;
+pub mod time;
+mod title;
+mod view;
+mod visit;
+
+pub use column::{Column, Cursor};
+pub use delta::Delta;
+pub use edge::{Edge, EdgeKind};
+pub use id::{MessageId, Minter, NodeId, RunId};
+pub use key::{KEY_MAX_BYTES, normal_key};
+pub use likeness::key_like;
+pub use message::{ChunkOf, Message};
+pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
+pub use structure::{
+    Communities, Embedding, Health, Layout, Outliers, PowerLaw, Rules, Saved, Source, clustering,
+};
+pub use tenant::{Tenant, Tuple};
+pub use title::{DERIVED_TITLE_CHARS, one_line, title_of};
+pub use view::{Builder, Ix, MomentCursor, Neighbor, Sight, Tie, View};
+pub use visit::{Visit, VisitOutcome};

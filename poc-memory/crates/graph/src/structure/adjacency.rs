@@ -1,0 +1,114 @@
+//! The ties of a graph, packed: the form in which whole-graph algorithms walk it.
+
+use crate::Ix;
+
+use crate::View;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// One end of a tie: the node at the other end, in eight bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct End {
+    /// The other node.
+    pub(super) ix: Ix,
+    /// Strength in 0–1, above 0.
+    pub(super) strength: f32,
+}
+
+/// Compressed sparse rows: the ties of node `ix` stand at `starts[ix]..starts[ix + 1]`.
+#[derive(Clone, Debug)]
+pub(super) struct Adjacency {
+    starts: Vec<usize>,
+    ends: Vec<End>,
+}
+
+impl Adjacency {
+    /// The ties between live nodes that have at least this strength, and any at all, by index.
+    pub(super) fn of(view: &View, least: f64) -> Self {
+        let slots = view.slots();
+        let mut starts = Vec::with_capacity(slots as usize + 1);
+        let mut ends = Vec::with_capacity(2 * view.edge_count());
+        for ix in 0..slots {
+            starts.push(ends.len());
+            if view.is_live(ix) {
+                let strong = view.ties(ix).filter(|tie| tie.strength >= least && tie.strength > 0.0);
+                ends.extend(strong.map(|tie| End { ix: tie.ix, strength: tie.strength as f32 }));
+            }
+        }
+        starts.push(ends.len());
+        Adjacency { starts, ends }
+    }
+
+    /// The ties of nodes in any state among themselves, numbered by their places in the list.
+    pub(super) fn among(view: &View, nodes: &[Ix]) -> Self {
+        let places: FxHashMap<Ix, u32> = nodes.iter().copied().zip(0..).collect();
+        let mut starts = Vec::with_capacity(nodes.len() + 1);
+        let mut ends: Vec<End> = Vec::new();
+        for &ix in nodes {
+            starts.push(ends.len());
+            for edges in view.edges(ix).chunk_by(|a, b| a.target() == b.target()) {
+                let place = edges.first().and_then(|edge| places.get(&edge.target()));
+                let strength = edges.iter().fold(0.0f32, |best, edge| best.max(edge.strength));
+                if let Some(&ix) = place.filter(|_| strength > 0.0) {
+                    ends.push(End { ix, strength });
+                }
+            }
+            if let Some(row) = starts.last().and_then(|&start| ends.get_mut(start..)) {
+                row.sort_unstable_by_key(|end| end.ix);
+            }
+        }
+        starts.push(ends.len());
+        Adjacency { starts, ends }
+    }
+
+    /// The ties among some nodes, numbered by their places in the list. All ties of each of them
+    /// must lead to others of them. `places` is working room for a number of every node.
+    pub(super) fn part(&self, nodes: &[Ix], places: &mut Vec<u32>) -> Self {
+        places.resize(self.starts.len(), 0);
+        for (place, &ix) in nodes.iter().enumerate() {
+            if let Some(slot) = places.get_mut(ix as usize) {
+                *slot = place as u32;
+            }
+        }
+        let mut starts = Vec::with_capacity(nodes.len() + 1);
+        let mut ends = Vec::with_capacity(nodes.iter().map(|&ix| self.row(ix).len()).sum());
+        for &ix in nodes {
+            starts.push(ends.len());
+            let place = |ix: Ix| places.get(ix as usize).copied().unwrap_or(0);
+            ends.extend(self.row(ix).iter().map(|end| End { ix: place(end.ix), ..*end }));
+        }
+        starts.push(ends.len());
+        Adjacency { starts, ends }
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> Ix {
+        self.starts.len().saturating_sub(1) as Ix
+    }
+
+    /// How many ends of ties there are: two for each tie.
+    pub(super) fn ends(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The ties of a node.
+    #[inline]
+    pub(super) fn row(&self, ix: Ix) -> &[End] {
+        let range = self.starts.get(ix as usize).zip(self.starts.get(ix as usize + 1));
+        range.and_then(|(&start, &end)| self.ends.get(start..end)).unwrap_or(&[])
+    }
+
+    /// The ties of the nodes in a range, node by node.
+    #[inline]
+    pub(super) fn rows_in(&self, nodes: Range<usize>) -> impl Iterator<Item = &[End]> {
+        let bounds = self.starts.get(nodes.start..=nodes.end).unwrap_or(&[]);
+        let ranges = bounds.iter().zip(bounds.iter().skip(1));
+        ranges.map(|(&start, &end)| self.ends.get(start..end).unwrap_or(&[]))
+    }
+
+    /// The node at which about half of the ends are behind.
+    pub(super) fn middle(&self) -> usize {
+        let half = self.ends() / 2;
+        self.starts.partition_point(|&start| start < half).min(self.rows() as usize)
+    }
+}

@@ -1,0 +1,236 @@
+//! Communities by label propagation.
+
+use super::adjacency::Adjacency;
+use super::draw::draw;
+use super::parts::Parts;
+use crate::Ix;
+use crate::NodeId;
+use crate::View;
+
+/// Which community each live node belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct Communities {
+    parts: Parts,
+}
+
+impl Communities {
+    /// Ties weaker than this do not hold a community together.
+    pub const MIN_STRENGTH: f64 = 0.3;
+
+    /// Sweeps over the graph before the labels are taken as they are. Label propagation settles in
+    /// about five; two labels that keep changing places would go on for ever.
+    const MAX_SWEEPS: usize = 30;
+
+    /// Label propagation (Raghavan, Albert and Kumara 2007) over the ties of at least
+    /// [`Communities::MIN_STRENGTH`] between live nodes. A node takes the label with the greatest
+    /// sum of strengths around it; parts of one label that do not hang together become communities
+    /// of their own.
+    ///
+    /// What is random in the original (the order of visits, the choice among equal labels) is
+    /// drawn from a hash of the ids, so that the answer depends on the graph alone. Choosing the
+    /// smallest label instead would let the first labels flood the graph.
+    ///
+    /// Community 0 is the largest; ties by the smallest id among the members.
+    pub fn compute(view: &View) -> Self {
+        let strong = Adjacency::of(view, Self::MIN_STRENGTH);
+        // Numbered in the order of the visits, so that a sweep goes through memory once.
+        let mut order: Vec<(u64, NodeId, Ix)> = (0..strong.rows())
+            .filter(|&ix| view.is_live(ix))
+            .filter_map(|ix| view.id(ix).map(|id| (draw(Some(id), None), id, ix)))
+            .collect();
+        order.sort_unstable();
+        let (ids, order): (Vec<NodeId>, Vec<Ix>) = order.into_iter().map(|(_, id, ix)| (id, ix)).unzip();
+        let mut places = Vec::new();
+        let labels = propagate(&strong.part(&order, &mut places), &ids);
+        let label = |ix: Ix| places.get(ix as usize).and_then(|&place| labels.get(place as usize));
+        let parts = Parts::of(view, &strong, |ix| view.is_live(ix), |a, b| label(a) == label(b));
+        Communities { parts }
+    }
+
+    /// With these numbers by node, `u32::MAX` for none.
+    pub(super) fn numbered(numbers: Vec<u32>) -> Self {
+        Communities { parts: Parts::numbered(numbers) }
+    }
+
+    /// The community of a node; `None` when it was not live.
+    #[inline]
+    pub fn of(&self, ix: Ix) -> Option<u32> {
+        self.parts.number(ix)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The members of a community, ascending.
+    pub fn members(&self, community: u32) -> &[Ix] {
+        self.parts.members(community)
+    }
+
+    /// Members of each community, greatest first.
+    pub fn sizes(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.parts.sizes()
+    }
+
+    /// One past the greatest index of a node it knows.
+    pub(super) fn slots(&self) -> usize {
+        self.parts.slots()
+    }
+}
+
+/// Sweeps over the nodes until no label changes; a label is the place of the node that had it first.
+/// A node is looked at again only when a label next to it has changed, since it would decide the
+/// same way.
+fn propagate(graph: &Adjacency, ids: &[NodeId]) -> Vec<u32> {
+    let mut labels: Vec<u32> = (0..graph.rows()).collect();
+    let mut stirred = vec![true; labels.len()];
+    let mut votes: Vec<u64> = vec![0; labels.len()];
+    let mut named: Vec<u32> = Vec::new();
+    for _ in 0..Communities::MAX_SWEEPS {
+        let mut changed = false;
+        for node in 0..graph.rows() {
+            if !stirred.get_mut(node as usize).is_some_and(std::mem::take) {
+                continue;
+            }
+            for end in graph.row(node) {
+                let Some(&label) = labels.get(end.ix as usize) else { continue };
+                let Some(sum) = votes.get_mut(label as usize) else { continue };
+                if *sum == 0 {
+                    named.push(label);
+                }
+                // Whole numbers, so that equal sums are equal in whatever order they are added.
+                *sum += (f64::from(end.strength) * 1e6) as u64;
+            }
+            let Some(own) = labels.get_mut(node as usize) else { continue };
+            if let Some(best) = elected(node, *own, &named, &votes, ids) {
+                *own = best;
+                changed = true;
+                for end in graph.row(node) {
+                    if let Some(stirred) = stirred.get_mut(end.ix as usize) {
+                        *stirred = true;
+                    }
+                }
+            }
+            for label in named.drain(..) {
+                if let Some(sum) = votes.get_mut(label as usize) {
+                    *sum = 0;
+                }
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    labels
+}
+
+/// The label with most votes; `None` when the node's own has as many.
+fn elected(node: u32, own: u32, named: &[u32], votes: &[u64], ids: &[NodeId]) -> Option<u32> {
+    let vote = |label: u32| votes.get(label as usize).copied().unwrap_or(0);
+    let most = named.iter().map(|&label| vote(label)).max()?;
+    if vote(own) == most {
+        return None;
+    }
+    let id = |node: u32| ids.get(node as usize).copied();
+    let mut best = named.iter().copied().filter(|&label| vote(label) == most);
+    let first = best.next()?;
+    // The dice are thrown only when there is a choice.
+    let drawn = |label: u32| (draw(id(node), id(label)), id(label));
+    Some(best.fold(first, |best, other| if drawn(other) < drawn(best) { other } else { best }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Delta;
+    use crate::EdgeKind;
+    use crate::State;
+    use crate::testing;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    fn view(numbers: &[u64], edges: &[(u64, u64, f64)]) -> View {
+        let mut view = View::new();
+        let mut deltas: Vec<Delta> =
+            numbers.iter().map(|&number| Delta::Node(Arc::new(testing::node(number)))).collect();
+        deltas.extend(
+            edges.iter().map(|&(a, b, strength)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, strength))),
+        );
+        view.apply(1, &deltas);
+        view
+    }
+
+    /// The members of each community as node numbers, in order.
+    fn members(view: &View) -> Vec<Vec<u64>> {
+        let communities = Communities::compute(view);
+        let mut members: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for ix in 0..view.slots() {
+            if let Some(number) = communities.of(ix) {
+                members.entry(number).or_default().push(view.key(ix)[1..].parse().unwrap());
+            }
+        }
+        let mut all: Vec<Vec<u64>> = members.into_values().collect();
+        all.iter_mut().for_each(|numbers| numbers.sort_unstable());
+        assert!(communities.sizes().eq(all.iter().map(Vec::len)));
+        all
+    }
+
+    fn clique(numbers: std::ops::Range<u64>) -> Vec<(u64, u64, f64)> {
+        numbers.clone().flat_map(|a| (a + 1..numbers.end).map(move |b| (a, b, 0.8))).collect()
+    }
+
+    #[test]
+    fn two_groups_joined_by_one_tie_stay_two() {
+        let mut edges = clique(0..6);
+        edges.extend(clique(6..11));
+        edges.push((5, 6, 0.8));
+        let expected: Vec<Vec<u64>> = vec![(0..6).collect(), (6..11).collect()];
+        assert_eq!(members(&view(&(0..11).collect::<Vec<_>>(), &edges)), expected);
+    }
+
+    #[test]
+    fn a_weak_tie_binds_nothing_and_a_node_out_of_use_has_no_community() {
+        let mut view = view(&[0, 1, 2, 3], &[(0, 1, 0.29), (2, 3, 0.3)]);
+        assert_eq!(members(&view), [vec![2, 3], vec![0], vec![1]]);
+        let mut gone = testing::node(3);
+        gone.state = State::Superseded;
+        view.apply(2, &[Delta::Node(Arc::new(gone))]);
+        assert_eq!(members(&view), [[0], [1], [2]]);
+        assert_eq!(Communities::compute(&view).of(3), None);
+    }
+
+    proptest! {
+        /// Every live node is in one community; communities hang together over strong ties; and
+        /// the order in which the nodes came does not matter.
+        #[test]
+        fn a_partition_of_the_graph_alone(
+            edges in proptest::collection::vec((0u64..14, 0u64..14, 0.0f64..1.0), 0..50),
+            order in Just((0..14).collect::<Vec<u64>>()).prop_shuffle(),
+        ) {
+            // The same tie twice with different strengths is one edge: the last one counts.
+            let edges: BTreeMap<(u64, u64), f64> =
+                edges.into_iter().filter(|(a, b, _)| a < b).map(|(a, b, s)| ((a, b), s)).collect();
+            let edges: Vec<(u64, u64, f64)> = edges.into_iter().map(|((a, b), s)| (a, b, s)).collect();
+            let found = members(&view(&(0..14).collect::<Vec<_>>(), &edges));
+            prop_assert_eq!(&found, &members(&view(&order, &edges)));
+            prop_assert_eq!(found.iter().map(Vec::len).sum::<usize>(), 14);
+            prop_assert!(found.windows(2).all(|pair| pair[0].len() >= pair[1].len()));
+            for community in found {
+                let mut reached = vec![community[0]];
+                let mut next = 0;
+                while let Some(&at) = reached.get(next) {
+                    next += 1;
+                    for &(a, b, strength) in &edges {
+                        let other = if a == at { b } else if b == at { a } else { continue };
+                        if strength as f32 >= 0.3 && community.contains(&other) && !reached.contains(&other) {
+                            reached.push(other);
+                        }
+                    }
+                }
+                prop_assert_eq!(reached.len(), community.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The spectral embedding: a place in space for every node, near in space when near by many and
+//! strong ties.
+//!
+//! Each connected component is embedded by itself. With A its strengths, D their sums by node and
+//! vol the sum of D, let `v_j` be the eigenvectors of the normalised Laplacian I − D^-1/2 A D^-1/2
+//! with eigenvalues `λ_j`, ascending, the zero eigenvalue left out. Coordinate j of node i is
+//!
+//! ```text
+//! √vol · v_j(i) / (√λ_j · √d_i)
+//! ```
+//!
+//! so that with all eigenvectors the distance of two nodes is the square root of their commute
+//! time, the mean number of steps a random walk takes from one to the other and back (Lovász 1993,
+//! "Random walks on graphs: a survey", theorem 3.1; as an embedding Qiu and Hancock 2007); the
+//! commute time is vol times the effective resistance between the two. With the first few
+//! eigenvectors it is the best such approximation from below.
+//!
+//! Example: the path 0 — 1 — 2 with ties of strength 1. vol = 1 + 2 + 1 = 4, the resistance from 0
+//! to 1 is 1 and from 0 to 2 is 2, so the distances are √4 = 2 and √8.
+
+mod dense;
+mod filter;
+mod partial;
+mod spectrum;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use super::adjacency::Adjacency;
+use super::draw::signed;
+use super::parts::Parts;
+use super::saved::Space;
+use crate::Ix;
+use crate::View;
+use spectrum::{Pair, Spectrum};
+use walk::Walk;
+
+/// The coordinates of all nodes that have ties.
+#[derive(Clone, Debug, Default)]
+pub struct Embedding {
+    components: Parts,
+    // By node: its place among the members of its component.
+    places: Vec<u32>,
+    // By component.
+    spaces: Vec<Space>,
+    // Where the coordinates of each begin.
+    starts: Vec<usize>,
+    // Component by component, node by node.
+    coordinates: Vec<f32>,
+}
+
+impl Embedding {
+    /// Embeds every component in at most `dimensions` dimensions, with two exceptions.
+    ///
+    /// A component of up to 64 nodes keeps all its eigenvectors. Of an eigenvalue that occurs
+    /// several times either all eigenvectors are kept or none, since a part of them depends on
+    /// chance; when the smallest eigenvalue alone occurs more than `dimensions` times, all of
+    /// them are kept in components of up to 320 nodes, and in larger ones as many as `dimensions`.
+    pub fn compute(view: &View, dimensions: usize) -> Embedding {
+        let adjacency = Adjacency::of(view, 0.0);
+        let components = Parts::of(view, &adjacency, |ix| !adjacency.row(ix).is_empty(), |_, _| true);
+        let mut places = Vec::new();
+        let mut spaces = Vec::with_capacity(components.len());
+        let mut starts = Vec::with_capacity(components.len());
+        let mut coordinates = Vec::new();
+        for number in 0..components.len() as u32 {
+            let members = components.members(number);
+            let chance =
+                |turn: u64| -> Vec<f64> { members.iter().map(|&ix| signed(view.id(ix), turn)).collect() };
+            starts.push(coordinates.len());
+            let ties = adjacency.part(members, &mut places);
+            spaces.push(write_coordinates(ties, &chance, dimensions, &mut coordinates));
+        }
+        Embedding { components, places, spaces, starts, coordinates }
+    }
+
+    /// With these components by node, `u32::MAX` for none, their spaces, and the coordinates a node
+    /// has in that of its own.
+    pub(super) fn numbered<'a>(
+        numbers: Vec<u32>,
+        spaces: Vec<Space>,
+        row: impl Fn(Ix) -> &'a [f32],
+    ) -> Embedding {
+        let mut places = vec![0; numbers.len()];
+        let components = Parts::numbered(numbers);
+        let (mut starts, mut coordinates) = (Vec::with_capacity(spaces.len()), Vec::new());
+        for component in 0..spaces.len() as u32 {
+            starts.push(coordinates.len());
+            for (place, &ix) in (0..).zip(components.members(component)) {
+                coordinates.extend_from_slice(row(ix));
+                if let Some(slot) = places.get_mut(ix as usize) {
+                    *slot = place;
+                }
+            }
+        }
+        Embedding { components, places, spaces, starts, coordinates }
+    }
+
+    /// How many components of two nodes or more there are. Component 0 is the largest.
+    pub fn component_count(&self) -> usize {
+        self.spaces.len()
+    }
+
+    /// The component of a node; `None` when it was not live or had no ties.
+    pub fn component(&self, ix: Ix) -> Option<u32> {
+        self.components.number(ix)
+    }
+
+    /// The members of a component, ascending.
+    pub fn members(&self, component: u32) -> &[Ix] {
+        self.components.members(component)
+    }
+
+    /// The eigenvalues behind the coordinates of a component, ascending: above 0, at most 2.
+    pub fn eigenvalues(&self, component: u32) -> &[f64] {
+        self.spaces.get(component as usize).map_or(&[], |space| &space.eigenvalues)
+    }
+
+    /// How many components were given fewer dimensions than asked for, because the computation
+    /// did not come to an end.
+    pub fn unfinished(&self) -> usize {
+        self.spaces.iter().filter(|space| !space.converged).count()
+    }
+
+    /// The coordinates of a node in the space of its component; empty if it has none.
+    pub fn coordinates(&self, ix: Ix) -> &[f32] {
+        self.component(ix).and_then(|component| self.row(component, ix)).unwrap_or(&[])
+    }
+
+    fn row(&self, component: u32, ix: Ix) -> Option<&[f32]> {
+        let dimensions = self.eigenvalues(component).len();
+        let place = *self.places.get(ix as usize)? as usize;
+        let start = self.starts.get(component as usize)? + place * dimensions;
+        self.coordinates.get(start..start + dimensions)
+    }
+
+    /// The space of a component.
+    pub(super) fn space(&self, component: u32) -> Space {
+        let unknown = Space { eigenvalues: Vec::new(), converged: false };
+        self.spaces.get(component as usize).cloned().unwrap_or(unknown)
+    }
+
+    /// The distance of two nodes; `None` across components and where there are no coordinates.
+    pub fn distance(&self, a: Ix, b: Ix) -> Option<f64> {
+        let component = self.component(a).filter(|_| self.component(a) == self.component(b))?;
+        let (a, b) = (self.row(component, a)?, self.row(component, b)?);
+        (!a.is_empty()).then(|| distance(a, b))
+    }
+}
+
+/// The Euclidean distance of two places.
+pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
+    let square = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).powi(2);
+    a.iter().zip(b).map(square).sum::<f64>().sqrt()
+}
+
+/// Writes the coordinates of the nodes of one component, each of which has a tie, node by node;
+/// returns the space they are in. `chance` is a random number for every node, of a turn.
+pub(super) fn write_coordinates(
+    ties: Adjacency,
+    chance: &dyn Fn(u64) -> Vec<f64>,
+    dimensions: usize,
+    coordinates: &mut Vec<f32>,
+) -> Space {
+    let walk = Walk::new(ties);
+    let Spectrum { pairs, converged } = spectrum::smallest(&walk, chance, dimensions);
+    write(&walk, &chance(0), &pairs, coordinates);
+    Space { eigenvalues: pairs.iter().map(|pair| pair.value).collect(), converged }
+}
+
+/// Writes the coordinates of a component, node by node. An eigenvector may point either way: here
+/// it points the way `chance` does.
+fn write(walk: &Walk, chance: &[f64], pairs: &[Pair], coordinates: &mut Vec<f32>) {
+    let scales: Vec<f64> = pairs
+        .iter()
+        .map(|pair| {
+            let along: f64 = pair.vector.iter().zip(chance).map(|(v, c)| v * c).sum();
+            (walk.volume() / pair.value).sqrt().copysign(along)
+        })
+        .collect();
+    coordinates.reserve(walk.len() * pairs.len());
+    for (row, degree) in walk.degrees().iter().enumerate() {
+        for (pair, scale) in pairs.iter().zip(&scales) {
+            let component = pair.vector.get(row).copied().unwrap_or(0.0);
+            coordinates.push((scale * component / degree.sqrt()) as f32);
+        }
+    }
+}

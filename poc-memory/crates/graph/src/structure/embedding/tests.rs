@@ -1,0 +1,274 @@
+use super::*;
+use crate::testing::view;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::f64::consts::{PI, TAU};
+
+type Ties = Vec<(u64, u64, f64)>;
+
+fn embed(nodes: u64, ties: &[(u64, u64, f64)]) -> Embedding {
+    Embedding::compute(&view(nodes, ties), 16)
+}
+
+fn close(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len(), "{found:?} {expected:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() <= 1e-6 * expected.max(1e-3), "{found} instead of {expected}");
+    }
+}
+
+fn path(nodes: u64) -> Ties {
+    (1..nodes).map(|b| (b - 1, b, 1.0)).collect()
+}
+
+fn ring(nodes: u64) -> Ties {
+    (0..nodes).map(|a| (a, (a + 1) % nodes, 1.0)).collect()
+}
+
+fn star(leaves: u64) -> Ties {
+    (1..=leaves).map(|leaf| (0, leaf, 0.7)).collect()
+}
+
+fn clique(nodes: u64) -> Ties {
+    (0..nodes).flat_map(|a| (a + 1..nodes).map(move |b| (a, b, 0.5))).collect()
+}
+
+/// The effective resistance between two nodes when every tie conducts as much as it is strong: the
+/// potential that drives one unit of current, from Kirchhoff's laws by Gaussian elimination.
+fn resistance(nodes: u64, ties: &[(u64, u64, f64)], from: usize, to: usize) -> f64 {
+    let size = nodes as usize;
+    let mut rows = vec![vec![0.0; size + 1]; size];
+    for &(a, b, strength) in ties {
+        let (a, b, strength) = (a as usize, b as usize, f64::from(strength as f32));
+        for (a, b) in [(a, b), (b, a)] {
+            rows[a][a] += strength;
+            rows[a][b] -= strength;
+        }
+    }
+    (rows[from][size], rows[to][size]) = (1.0, -1.0);
+    // The potential of `to` is 0; a node elsewhere without a path to it stays at 0, too.
+    rows[to] = (0..=size).map(|column| f64::from(u8::from(column == to))).collect();
+    for column in 0..size {
+        let pivot = (column..size).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()));
+        rows.swap(column, pivot.unwrap());
+        if rows[column][column].abs() < 1e-12 {
+            continue;
+        }
+        let above = rows[column].clone();
+        for row in (0..size).filter(|&row| row != column) {
+            let times = rows[row][column] / above[column];
+            rows[row].iter_mut().zip(&above).for_each(|(entry, above)| *entry -= times * above);
+        }
+    }
+    rows[from][size] / rows[from][from]
+}
+
+#[test]
+fn the_path_of_three_by_hand() {
+    let embedding = embed(3, &path(3));
+    assert!((embedding.distance(0, 1).unwrap() - 2.0).abs() < 1e-6);
+    assert!((embedding.distance(0, 2).unwrap() - 8f64.sqrt()).abs() < 1e-6);
+    assert_eq!(embedding.members(0), [0, 1, 2]);
+    assert_eq!(embedding.distance(0, 3), None);
+}
+
+#[test]
+fn known_spectra() {
+    // Chung 1997, "Spectral graph theory", examples 1.2 to 1.5.
+    close(embed(9, &star(8)).eigenvalues(0), &[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0]);
+    close(embed(6, &clique(6)).eigenvalues(0), &[1.2; 5]);
+    let of_path =
+        |nodes: u32| (1..nodes).map(move |j| 1.0 - (PI * f64::from(j) / f64::from(nodes - 1)).cos());
+    close(embed(20, &path(20)).eigenvalues(0), &of_path(20).collect::<Vec<_>>());
+    close(embed(100, &path(100)).eigenvalues(0), &of_path(100).take(16).collect::<Vec<_>>());
+}
+
+/// The same further beyond what is solved as a dense matrix.
+#[test]
+fn known_spectra_of_large_components() {
+    let of_path: Vec<f64> = (1..=16).map(|j| 1.0 - (PI * f64::from(j) / 399.0).cos()).collect();
+    close(embed(400, &path(400)).eigenvalues(0), &of_path);
+    // Each eigenvalue of a ring occurs twice.
+    let of_ring: Vec<f64> = (1..=8).flat_map(|j| [1.0 - (TAU * f64::from(j) / 400.0).cos(); 2]).collect();
+    close(embed(400, &ring(400)).eigenvalues(0), &of_ring);
+    // The first eigenvalue alone fills all dimensions.
+    close(embed(401, &star(400)).eigenvalues(0), &[1.0; 16]);
+}
+
+/// An odd number of dimensions cuts a pair of the ring in two: neither is kept.
+#[test]
+fn no_eigenvalue_is_kept_by_half() {
+    let view = view(100, &ring(100));
+    assert_eq!(Embedding::compute(&view, 15).eigenvalues(0).len(), 14);
+    assert_eq!(Embedding::compute(&view, 16).eigenvalues(0).len(), 16);
+    // But the only one is kept whole where that is possible.
+    assert_eq!(embed(81, &star(80)).eigenvalues(0).len(), 79);
+}
+
+/// Groups of 20 in a ring, each member tied to seven of its group, the groups by two ties.
+fn groups() -> Ties {
+    let group = |group: u64| {
+        let node = move |place: u64| 20 * group + place;
+        let inside =
+            (0..20).flat_map(move |a| (1..=7).map(move |step| (node(a), node((a * step + step) % 20))));
+        let outside = [(node(0), 20 * ((group + 1) % 30) + 5), (node(7), 20 * ((group * 7 + 3) % 30) + 11)];
+        inside.chain(outside)
+    };
+    let pairs: BTreeMap<(u64, u64), f64> = (0..30)
+        .flat_map(group)
+        .filter(|(a, b)| a != b)
+        .map(|(a, b)| ((a.min(b), a.max(b)), 0.3 + ((a * 31 + b * 17) % 70) as f64 / 100.0))
+        .collect();
+    pairs.into_iter().map(|((a, b), strength)| (a, b, strength)).collect()
+}
+
+/// What is found in a connected graph, and what the dense solution has.
+fn found_and_whole(nodes: u64, ties: &[(u64, u64, f64)]) -> (Walk, Vec<Pair>, Vec<Pair>) {
+    let view = view(nodes, ties);
+    let members: Vec<Ix> = (0..nodes as Ix).collect();
+    let walk = Walk::new(Adjacency::of(&view, 0.0).part(&members, &mut Vec::new()));
+    let chance = |turn| (0..nodes as Ix).map(|ix| signed(view.id(ix), turn)).collect();
+    let found = spectrum::smallest(&walk, &chance, 16);
+    assert!(found.converged);
+    let whole = dense::all(&walk);
+    (walk, found.pairs, whole)
+}
+
+/// The search finds what the dense solution has, each eigenvalue as often as it occurs there; every
+/// pair fulfils its equation, and the vectors are at right angles to each other.
+fn check_search(nodes: u64, ties: &[(u64, u64, f64)]) -> (Vec<Pair>, Vec<Pair>) {
+    let (walk, found, whole) = found_and_whole(nodes, ties);
+    assert!(!found.is_empty());
+    for (at, pair) in found.iter().enumerate() {
+        assert!((pair.value - whole[at].value).abs() < 1e-9, "{} instead of {}", pair.value, whole[at].value);
+        let mut image = vec![0.0; nodes as usize];
+        filter::multiply(&walk, &pair.vector, &mut image);
+        let off = image.iter().zip(&pair.vector).map(|(n, v)| (v - n - pair.value * v).powi(2));
+        assert!(off.sum::<f64>().sqrt() < 1e-6);
+        for other in &found[..at] {
+            assert!(filter::dot(&pair.vector, &other.vector).abs() < 1e-5, "eigenvalue {}", pair.value);
+        }
+    }
+    (found, whole)
+}
+
+#[test]
+fn the_search_finds_what_the_whole_solution_has() {
+    let (found, whole) = check_search(600, &groups());
+    assert_eq!(found.len(), 16);
+    // Of an eigenvalue that occurs once: the same vector, either way around.
+    for (found, whole) in found.iter().zip(&whole) {
+        assert!((filter::dot(&found.vector, &whole.vector).abs() - 1.0).abs() < 1e-6);
+    }
+}
+
+/// Graphs in which eigenvalues occur often, and such whose eigenvalues lie close together.
+#[test]
+fn the_search_finds_every_copy() {
+    check_search(65, &ring(65));
+    check_search(66, &path(66));
+    check_search(65, &star(64));
+    check_search(65, &clique(65));
+    let torus = |side: u64| -> Ties {
+        let place = move |row: u64, column: u64| (row % side) * side + column % side;
+        let tie = move |row: u64, column: u64| {
+            let here = place(row, column);
+            [(here, place(row + 1, column), 1.0), (here, place(row, column + 1), 1.0)]
+        };
+        (0..side * side).flat_map(|node| tie(node / side, node % side)).collect()
+    };
+    check_search(100, &torus(10));
+    let sides: Ties = (0..33).flat_map(|a| (33..66).map(move |b| (a, b, 1.0))).collect();
+    check_search(66, &sides);
+    let cube = |a: u64| (0..7).map(move |bit| (a, a ^ (1 << bit), 1.0)).filter(|(a, b, _)| a < b);
+    check_search(128, &(0..128).flat_map(cube).collect::<Ties>());
+    // Equal cliques around a hub: one eigenvalue more often than there are dimensions, in a component
+    // too large for the dense solution.
+    let around = |group: u64| {
+        let first = 1 + 8 * group;
+        let inside = clique(8).into_iter().map(move |(a, b, strength)| (first + a, first + b, strength));
+        inside.chain([(0, first, 0.5)])
+    };
+    let (found, _) = check_search(329, &(0..41).flat_map(around).collect::<Ties>());
+    assert_eq!(found.len(), 16);
+}
+
+/// The same graph gives the same places, to the last bit.
+#[test]
+fn what_is_searched_is_found_again() {
+    let coordinates = || -> Vec<f32> {
+        let embedding = embed(100, &path(100));
+        (0..100).flat_map(|ix| embedding.coordinates(ix)).copied().collect()
+    };
+    let (one, two) = (coordinates(), coordinates());
+    assert!(one == two && one.len() == 100 * 16);
+}
+
+#[test]
+fn components_have_spaces_of_their_own() {
+    let mut ties: Ties = path(4).into_iter().map(|(a, b, s)| (a + 3, b + 3, s)).collect();
+    ties.push((0, 2, 0.4));
+    let embedding = embed(8, &ties);
+    assert_eq!(embedding.component_count(), 2);
+    assert_eq!((embedding.members(0), embedding.members(1)), (&[3, 4, 5, 6][..], &[0, 2][..]));
+    assert_eq!((embedding.component(1), embedding.coordinates(1)), (None, &[][..]));
+    assert_eq!((embedding.distance(0, 3), embedding.distance(1, 1)), (None, None));
+    // Volume 0.8, resistance 1 / 0.4.
+    assert!((embedding.distance(0, 2).unwrap() - 2f64.sqrt()).abs() < 1e-6);
+    assert_eq!(embed(0, &[]).component_count(), 0);
+    assert_eq!(embed(2, &[]).component_count(), 0);
+}
+
+/// Connected: each node is tied to an earlier one, and then some more.
+fn connected() -> impl Strategy<Value = (u64, Ties)> {
+    (2u64..12).prop_flat_map(|nodes| {
+        let trunk = proptest::collection::vec((0.0f64..1.0, 0.05f64..1.0), nodes as usize - 1);
+        let more = proptest::collection::vec((0..nodes, 0..nodes, 0.05f64..1.0), 0..15);
+        (trunk, more).prop_map(move |(trunk, more)| {
+            let mut ties: BTreeMap<(u64, u64), f64> = BTreeMap::new();
+            for (b, (at, strength)) in (1..nodes).zip(trunk) {
+                ties.insert(((at * b as f64) as u64, b), strength);
+            }
+            ties.extend(more.into_iter().filter(|(a, b, _)| a < b).map(|(a, b, s)| ((a, b), s)));
+            (nodes, ties.into_iter().map(|((a, b), s)| (a, b, s)).collect())
+        })
+    })
+}
+
+proptest! {
+    /// The square of a distance is the commute time: volume times effective resistance.
+    #[test]
+    fn a_distance_is_the_root_of_the_commute_time((nodes, ties) in connected(), a: prop::sample::Index, b: prop::sample::Index) {
+        let (a, b) = (a.index(nodes as usize), b.index(nodes as usize));
+        let volume: f64 = ties.iter().map(|(_, _, strength)| 2.0 * f64::from(*strength as f32)).sum();
+        let expected = if a == b { 0.0 } else { volume * resistance(nodes, &ties, a, b) };
+        let found = embed(nodes, &ties).distance(a as Ix, b as Ix).unwrap().powi(2);
+        prop_assert!((found - expected).abs() <= 1e-4 * (1.0 + expected), "{found} instead of {expected}");
+    }
+
+    /// Distances do not depend on the order in which the nodes came, nor on their ids.
+    #[test]
+    fn distances_follow_the_nodes((nodes, ties) in connected(), turn in 1u64..12) {
+        let number = |node: u64| (node + turn) % nodes;
+        let turned: Ties = ties.iter().map(|&(a, b, strength)| (number(a), number(b), strength)).collect();
+        let (one, two) = (embed(nodes, &ties), embed(nodes, &turned));
+        for a in 0..nodes {
+            let found = two.distance(number(0) as Ix, number(a) as Ix).unwrap();
+            let expected = one.distance(0, a as Ix).unwrap();
+            prop_assert!((found - expected).abs() <= 1e-4 * (1.0 + expected), "{found} instead of {expected}");
+        }
+    }
+}
+
+/// Beyond the whole solution, too: here the nodes come in another order.
+#[test]
+fn large_components_do_not_depend_on_the_order() {
+    let ties = groups();
+    let turned: Ties = ties.iter().map(|&(a, b, s)| ((a * 7 + 3) % 600, (b * 7 + 3) % 600, s)).collect();
+    let (one, two) = (embed(600, &ties), embed(600, &turned));
+    for a in (1..600).step_by(37) {
+        let expected = one.distance(0, a).unwrap();
+        let found = two.distance(3, (a * 7 + 3) % 600).unwrap();
+        assert!((found - expected).abs() < 1e-3 * expected, "{found} instead of {expected}");
+    }
+}

@@ -1,0 +1,154 @@
+//! What the shape of the whole graph tells about its health: whether notes hang together in a small
+//! world, or around a few hubs, or not at all.
+//!
+//! All of it is about the simple graph of live nodes ([`View::ties`]).
+
+mod paths;
+mod power_law;
+
+pub use power_law::PowerLaw;
+
+use crate::Ix;
+
+use crate::View;
+use serde::{Deserialize, Serialize};
+
+/// Figures about the graph. `None` where a figure has no meaning: no ties, or too few nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Health {
+    /// Connected components, nodes without ties included.
+    pub components: usize,
+    /// Nodes of the largest component.
+    pub largest: usize,
+    /// Nodes without any tie.
+    pub isolated: usize,
+    /// Mean local clustering coefficient of all nodes, 0–1.
+    pub clustering: Option<f64>,
+    /// Mean number of ties on the shortest path between two nodes of the largest component.
+    pub path_length: Option<f64>,
+    /// Small-world σ of the largest component (Humphries and Gurney 2008): how many times as
+    /// clustered it is as a random graph with as many nodes and ties, divided by how many times as
+    /// long its paths are. Above 1 it is a small world.
+    pub small_world: Option<f64>,
+    /// Gini coefficient of the degrees, 0 (all alike) to 1 (one hub has all ties).
+    pub gini: Option<f64>,
+    /// The power law the greater degrees follow.
+    pub power_law: Option<PowerLaw>,
+}
+
+impl Health {
+    /// The figures of a view. A shortest path is counted from a bounded number of nodes, spread
+    /// evenly over the component; in one of up to [`paths::EXACT`] nodes from all of them.
+    pub(super) fn compute(view: &View) -> Health {
+        let live: Vec<Ix> = (0..view.slots()).filter(|&ix| view.is_live(ix)).collect();
+        let mut degrees: Vec<u32> = live.iter().map(|&ix| view.degree(ix)).collect();
+        degrees.sort_unstable();
+        let parts = paths::components(view, &live);
+        let largest = parts.iter().max_by_key(|part| part.len()).map_or(&[][..], Vec::as_slice);
+        let path_length = paths::mean_length(view, largest);
+        Health {
+            components: parts.len(),
+            largest: largest.len(),
+            isolated: degrees.iter().take_while(|&&degree| degree == 0).count(),
+            clustering: mean_clustering(view, &live),
+            path_length,
+            small_world: path_length.and_then(|length| small_world(view, largest, length)),
+            gini: gini(&degrees),
+            power_law: PowerLaw::fit(&degrees),
+        }
+    }
+}
+
+fn mean_clustering(view: &View, nodes: &[Ix]) -> Option<f64> {
+    let sum: f64 = nodes.iter().map(|&ix| view.clustering(ix)).sum();
+    (!nodes.is_empty()).then(|| sum / nodes.len() as f64)
+}
+
+/// σ = (C / C_random) / (L / L_random) with C_random = k / n and L_random = ln n / ln k for n nodes
+/// of mean degree k (Watts and Strogatz 1998). Has no meaning where k is at most 1.
+fn small_world(view: &View, nodes: &[Ix], path_length: f64) -> Option<f64> {
+    let n = nodes.len() as f64;
+    let k = nodes.iter().map(|&ix| f64::from(view.degree(ix))).sum::<f64>() / n;
+    let random_length = n.ln() / k.ln();
+    let sigma = (mean_clustering(view, nodes)? / (k / n)) / (path_length / random_length);
+    (k > 1.0 && sigma.is_finite()).then_some(sigma)
+}
+
+/// The Gini coefficient of ascending values x₁ … xₙ: Σ (2i − n − 1) xᵢ / (n Σ xᵢ).
+fn gini(ascending: &[u32]) -> Option<f64> {
+    let n = ascending.len() as f64;
+    let sum: f64 = ascending.iter().map(|&value| f64::from(value)).sum();
+    let ranked =
+        (1..).zip(ascending).map(|(rank, &value)| (2.0 * f64::from(rank) - n - 1.0) * f64::from(value));
+    (sum > 0.0).then(|| ranked.sum::<f64>() / (n * sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::view;
+    use proptest::prelude::*;
+
+    /// The coefficient as the mean absolute difference over twice the mean.
+    fn gini_by_pairs(values: &[u32]) -> f64 {
+        let pairs = values.iter().flat_map(|a| values.iter().map(move |b| f64::from(a.abs_diff(*b))));
+        let sum: f64 = values.iter().map(|&value| f64::from(value)).sum();
+        pairs.sum::<f64>() / (2.0 * values.len() as f64 * sum)
+    }
+
+    fn lattice(nodes: u64, reach: u64) -> Vec<(u64, u64, f64)> {
+        (0..nodes).flat_map(|a| (1..=reach).map(move |step| (a, (a + step) % nodes, 0.5))).collect()
+    }
+
+    #[test]
+    fn a_graph_of_nothing_has_no_figures() {
+        let empty = Health::compute(&View::new());
+        assert_eq!(empty, Health::default());
+        let alone = Health::compute(&view(3, &[]));
+        assert_eq!((alone.components, alone.largest, alone.isolated), (3, 1, 3));
+        assert_eq!((alone.clustering, alone.path_length, alone.small_world), (Some(0.0), None, None));
+        assert_eq!((alone.gini, alone.power_law), (None, None));
+    }
+
+    /// A triangle with a tail, 0 1 2 and 2 — 3, and a node on its own.
+    #[test]
+    fn by_hand() {
+        let found = Health::compute(&view(5, &[(0, 1, 0.5), (1, 2, 0.5), (0, 2, 0.5), (2, 3, 0.1)]));
+        assert_eq!((found.components, found.largest, found.isolated), (2, 4, 1));
+        // 1, 1, 1/3, 0, 0.
+        assert!((found.clustering.unwrap() - (2.0 + 1.0 / 3.0) / 5.0).abs() < 1e-12);
+        // Ties between 4 pairs, two ties between the other 2.
+        assert!((found.path_length.unwrap() - 8.0 / 6.0).abs() < 1e-12);
+        // n = 4, k = 2: C = 7/12, C_random = 1/2, L = 4/3, L_random = 2.
+        assert!((found.small_world.unwrap() - (7.0 / 6.0) / (2.0 / 3.0)).abs() < 1e-12);
+        // Degrees 0, 1, 2, 2, 3.
+        assert!((found.gini.unwrap() - gini_by_pairs(&[0, 1, 2, 2, 3])).abs() < 1e-12);
+    }
+
+    /// A ring lattice where each node knows the two on either side: C = 1/2 exactly, and the mean
+    /// path grows with the ring (Watts and Strogatz 1998).
+    #[test]
+    fn a_ring_lattice() {
+        let found = Health::compute(&view(100, &lattice(100, 2)));
+        assert_eq!((found.components, found.gini), (1, Some(0.0)));
+        assert!((found.clustering.unwrap() - 0.5).abs() < 1e-12);
+        // From any node 4 others are 1 tie away, 4 are 2 away, …, 4 are 24 away, 3 are 25 away.
+        let length = (4.0 * (24.0 * 25.0 / 2.0) + 3.0 * 25.0) / 99.0;
+        assert!((found.path_length.unwrap() - length).abs() < 1e-12);
+        let sigma = (0.5 / 0.04) / (length / (100f64.ln() / 4f64.ln()));
+        assert!((found.small_world.unwrap() - sigma).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn the_coefficient_is_half_the_relative_mean_difference(
+            mut values in proptest::collection::vec(0u32..50, 1..30)
+        ) {
+            values.sort_unstable();
+            match gini(&values) {
+                Some(found) => prop_assert!((found - gini_by_pairs(&values)).abs() < 1e-9),
+                None => prop_assert!(values.iter().all(|&value| value == 0)),
+            }
+        }
+    }
+}

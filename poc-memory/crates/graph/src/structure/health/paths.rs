@@ -1,0 +1,156 @@
+//! Components and shortest paths, by breadth-first search.
+
+use crate::Ix;
+
+use crate::View;
+
+/// Up to so many nodes shortest paths are counted from every one.
+pub(super) const EXACT: usize = 512;
+
+/// Ties a count of shortest paths may follow in a larger component, each way counted.
+const BUDGET: usize = 40_000_000;
+
+/// Fewest nodes paths are counted from, however large the component.
+const FEWEST: usize = 16;
+
+/// The connected components of the nodes, each with its members.
+pub(super) fn components(view: &View, nodes: &[Ix]) -> Vec<Vec<Ix>> {
+    let mut search = Search::new(view);
+    let mut parts = Vec::new();
+    for &seed in nodes {
+        if !search.has_seen(seed) {
+            parts.push(search.from(seed).to_vec());
+        }
+    }
+    parts
+}
+
+/// The mean number of ties between two different nodes of a component; `None` below two nodes.
+/// Counted from all its nodes or from a sample at even steps.
+pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
+    if component.len() < 2 {
+        return None;
+    }
+    let ends: usize = component.iter().map(|&ix| view.degree(ix) as usize).sum();
+    let sources = match component.len() {
+        nodes if nodes <= EXACT => nodes,
+        _ => (BUDGET / ends.max(1)).clamp(FEWEST, EXACT),
+    };
+    let mut search = Search::new(view);
+    let mut sum = 0;
+    for &source in component.iter().step_by(component.len().div_ceil(sources)) {
+        search.forget();
+        search.from(source);
+        sum += search.distances();
+    }
+    let counted = component.len().div_ceil(component.len().div_ceil(sources));
+    Some(sum as f64 / (counted * (component.len() - 1)) as f64)
+}
+
+/// A search that can be repeated without giving its memory back.
+struct Search<'a> {
+    view: &'a View,
+    // By node: the number of the search that saw it last.
+    seen: Vec<u32>,
+    number: u32,
+    // In the order they were found, and where each distance from the source ends.
+    found: Vec<Ix>,
+    rings: Vec<usize>,
+}
+
+impl<'a> Search<'a> {
+    fn new(view: &'a View) -> Self {
+        let seen = vec![0; view.slots() as usize];
+        Search { view, seen, number: 1, found: Vec::new(), rings: Vec::new() }
+    }
+
+    fn has_seen(&self, ix: Ix) -> bool {
+        self.seen.get(ix as usize) == Some(&self.number)
+    }
+
+    /// Forgets which nodes were seen.
+    fn forget(&mut self) {
+        self.number += 1;
+    }
+
+    fn see(&mut self, ix: Ix) {
+        if let Some(seen) = self.seen.get_mut(ix as usize)
+            && *seen != self.number
+        {
+            *seen = self.number;
+            self.found.push(ix);
+        }
+    }
+
+    /// Everything that hangs together with a node and was not seen yet, nearest first.
+    fn from(&mut self, source: Ix) -> &[Ix] {
+        self.found.clear();
+        self.rings.clear();
+        self.see(source);
+        let mut next = 0;
+        while next < self.found.len() {
+            let ring = self.found.len();
+            self.rings.push(ring);
+            for at in next..ring {
+                let Some(&ix) = self.found.get(at) else { break };
+                for tie in self.view.ties(ix) {
+                    self.see(tie.ix);
+                }
+            }
+            next = ring;
+        }
+        &self.found
+    }
+
+    /// The sum of the distances of all that was found last.
+    fn distances(&self) -> usize {
+        let rings = self.rings.windows(2).filter_map(|pair| Some(pair.get(1)? - pair.first()?));
+        (1..).zip(rings).map(|(distance, nodes): (usize, usize)| distance * nodes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::view;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The same by Floyd and Warshall.
+        #[test]
+        fn paths_and_components_by_brute_force(
+            links in proptest::collection::vec((0u64..9, 0u64..9, 0.1f64..1.0), 0..16)
+        ) {
+            let links: Vec<(u64, u64, f64)> = links.into_iter().filter(|(a, b, _)| a != b).collect();
+            let view = view(9, &links);
+            let mut distances = [[usize::MAX / 4; 9]; 9];
+            for (node, row) in distances.iter_mut().enumerate() {
+                row[node] = 0;
+            }
+            for &(a, b, _) in &links {
+                distances[a as usize][b as usize] = 1;
+                distances[b as usize][a as usize] = 1;
+            }
+            for middle in 0..9 {
+                for a in 0..9 {
+                    for b in 0..9 {
+                        let over = distances[a][middle] + distances[middle][b];
+                        distances[a][b] = distances[a][b].min(over);
+                    }
+                }
+            }
+            let all: Vec<Ix> = (0..9).collect();
+            let mut seen = 0;
+            for part in components(&view, &all) {
+                seen += part.len();
+                let reached = |a: usize| (0..9).filter(|&b| distances[a][b] < 9).count();
+                prop_assert!(part.iter().all(|&ix| reached(ix as usize) == part.len()));
+                let pairs = part.iter().flat_map(|&a| part.iter().map(move |&b| (a as usize, b as usize)));
+                let sum: usize = pairs.map(|(a, b)| distances[a][b]).sum();
+                let expected = (part.len() > 1).then(|| sum as f64 / (part.len() * (part.len() - 1)) as f64);
+                prop_assert_eq!(mean_length(&view, &part), expected);
+            }
+            prop_assert_eq!(seen, 9);
+        }
+    }
+}

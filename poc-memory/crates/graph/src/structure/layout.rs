@@ -1,0 +1,284 @@
+//! Where to draw nodes: places in the plane and in space.
+//!
+//! The nodes that hang together start from their spectral embedding, which puts near what is near by
+//! many and strong ties (Hall 1970, Koren 2005), spread evenly along every axis, and are then moved
+//! apart by forces. What does not hang together stands side by side. The answer depends on the nodes,
+//! their ids and the ties among them alone: a small change of the graph leaves most as it was.
+//!
+//! The work is bounded: about n · (k + 200) steps of the forces for n nodes with k ties each.
+
+mod forces;
+mod shells;
+mod turn;
+
+use super::adjacency::Adjacency;
+use super::draw::signed;
+use super::embedding;
+use crate::Ix;
+use crate::NodeId;
+use crate::View;
+use std::cmp::Reverse;
+
+/// Nodes that are nearer than this share of an axis start in an order that chance gives, not in one
+/// that the last digits of a number give: those change with every tie.
+const BLUR: f64 = 1e-3;
+
+/// Places of nodes, in the order the nodes were given. Two nodes that are tied and have room are about
+/// 1 apart; the middle of the largest part that hangs together is at 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    /// In two dimensions.
+    pub plane: Vec<[f64; 2]>,
+    /// In three.
+    pub space: Vec<[f64; 3]>,
+}
+
+impl View {
+    /// Where to draw these nodes, each given once, with the ties among them. Nothing else of the
+    /// graph plays a part, and neither does the order they are given in.
+    pub fn layout(&self, nodes: &[Ix]) -> Layout {
+        let mut order: Vec<(Option<NodeId>, usize)> =
+            nodes.iter().enumerate().map(|(place, &ix)| (self.id(ix), place)).collect();
+        order.sort_unstable();
+        let ordered: Vec<Ix> = order.iter().filter_map(|&(_, place)| nodes.get(place).copied()).collect();
+        let ties = Adjacency::among(self, &ordered);
+        let ids: Vec<Option<NodeId>> = order.iter().map(|&(id, _)| id).collect();
+        let parts = parts(&ties, &ids);
+        let back: Vec<usize> = order.iter().map(|&(_, given)| given).collect();
+        Layout { plane: arranged(&parts, &back), space: arranged(&parts, &back) }
+    }
+}
+
+/// Nodes that hang together.
+struct Part {
+    /// Their places in the order by id.
+    members: Vec<Ix>,
+    ids: Vec<Option<NodeId>>,
+    /// Among themselves, by place in `members`.
+    ties: Adjacency,
+    /// Coordinates in the spectral embedding, those along which the nodes are farthest apart.
+    coordinates: Vec<[f64; 3]>,
+}
+
+/// The parts of a graph, the largest first; of equals the one with the smallest id.
+fn parts(ties: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
+    let mut seen = vec![false; ids.len()];
+    let mut groups: Vec<Vec<Ix>> = Vec::new();
+    for seed in 0..ties.rows() {
+        let mut group = Vec::new();
+        enter(&mut seen, seed, &mut group);
+        let mut next = 0;
+        while let Some(&ix) = group.get(next) {
+            next += 1;
+            ties.row(ix).iter().for_each(|end| enter(&mut seen, end.ix, &mut group));
+        }
+        if !group.is_empty() {
+            group.sort_unstable();
+            groups.push(group);
+        }
+    }
+    groups.sort_by_key(|group| (Reverse(group.len()), group.first().copied()));
+    let mut places = Vec::new();
+    let part = |members: Vec<Ix>| {
+        let own: Vec<Option<NodeId>> =
+            members.iter().map(|&ix| ids.get(ix as usize).copied().flatten()).collect();
+        let ties = ties.part(&members, &mut places);
+        let chance = |turn: u64| -> Vec<f64> { own.iter().map(|&id| signed(id, turn)).collect() };
+        let mut numbers = Vec::new();
+        let dimensions = match members.len() {
+            1 => 0,
+            _ => embedding::write_coordinates(ties.clone(), &chance, 3, &mut numbers).eigenvalues.len(),
+        };
+        let row = |node: usize| numbers.get(node * dimensions..(node + 1) * dimensions).unwrap_or_default();
+        let first =
+            |node: usize| std::array::from_fn(|axis| row(node).get(axis).map_or(0.0, |&x| f64::from(x)));
+        let coordinates = (0..members.len()).map(first).collect();
+        Part { members, ids: own, ties, coordinates }
+    };
+    groups.into_iter().map(part).collect()
+}
+
+fn enter(seen: &mut [bool], ix: Ix, group: &mut Vec<Ix>) {
+    if let Some(seen) = seen.get_mut(ix as usize)
+        && !*seen
+    {
+        *seen = true;
+        group.push(ix);
+    }
+}
+
+/// The places of all nodes; `back` says for each node by id where it was given.
+fn arranged<const D: usize>(parts: &[Part], back: &[usize]) -> Vec<[f64; D]> {
+    let drawn: Vec<(Vec<[f64; D]>, f64)> = parts.iter().map(drawn).collect();
+    let radii: Vec<f64> = drawn.iter().map(|(_, radius)| *radius).collect();
+    let mut places = vec![[0.0; D]; back.len()];
+    for ((part, (own, _)), centre) in parts.iter().zip(&drawn).zip(shells::centres::<D>(&radii)) {
+        for (&member, place) in part.members.iter().zip(own) {
+            let slot = back.get(member as usize).and_then(|&given| places.get_mut(given));
+            if let Some(slot) = slot {
+                *slot = std::array::from_fn(|axis| at(place, axis) + at(&centre, axis));
+            }
+        }
+    }
+    places
+}
+
+/// A part by itself, its middle at 0, and how far it reaches from there.
+fn drawn<const D: usize>(part: &Part) -> (Vec<[f64; D]>, f64) {
+    let count = part.members.len();
+    let mut places = vec![[0.0; D]; count];
+    if count > 1 {
+        let mut start: Vec<[f64; D]> = part.coordinates.iter().map(first_of).collect();
+        turn::to_own_side(&mut start, &part.ids);
+        for axis in 0..D {
+            spread(part, &start, axis, &mut places);
+        }
+        let jitter = |node: usize, turn: u64| signed(part.ids.get(node).copied().flatten(), turn);
+        forces::relax(&part.ties, &mut places, &jitter);
+    }
+    let middle: [f64; D] =
+        std::array::from_fn(|axis| places.iter().map(|place| at(place, axis)).sum::<f64>() / count as f64);
+    let mut farthest: f64 = 0.0;
+    for place in &mut places {
+        *place = std::array::from_fn(|axis| at(place, axis) - at(&middle, axis));
+        farthest = farthest.max(place.iter().map(|x| x * x).sum::<f64>().sqrt());
+    }
+    (places, farthest + forces::SPACING / 2.0)
+}
+
+/// Sets one axis: the nodes in the order of where they start, evenly, as many to a length as fill a
+/// square or a cube. Among those that start almost at one place chance decides.
+fn spread<const D: usize>(part: &Part, start: &[[f64; D]], axis: usize, places: &mut [[f64; D]]) {
+    let coordinates = || start.iter().map(|place| at(place, axis));
+    let range = coordinates().fold(f64::MIN, f64::max) - coordinates().fold(f64::MAX, f64::min);
+    let blurred = coordinates()
+        .zip(&part.ids)
+        .map(|(x, &id)| x + (range * BLUR).max(f64::MIN_POSITIVE) * signed(id, axis as u64));
+    let mut order: Vec<(f64, usize)> = blurred.zip(0..).collect();
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let count = places.len() as f64;
+    let extent = forces::SPACING * count.powf(1.0 / D as f64);
+    for (rank, (_, node)) in order.into_iter().enumerate() {
+        if let Some(slot) = places.get_mut(node).and_then(|place| place.get_mut(axis)) {
+            *slot = ((rank as f64 + 0.5) / count - 0.5) * extent;
+        }
+    }
+}
+
+fn first_of<const D: usize>(coordinates: &[f64; 3]) -> [f64; D] {
+    std::array::from_fn(|axis| coordinates.get(axis).copied().unwrap_or(0.0))
+}
+
+fn at<const D: usize>(place: &[f64; D], axis: usize) -> f64 {
+    place.get(axis).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+    use proptest::prelude::*;
+
+    fn distance<const D: usize>(a: &[f64; D], b: &[f64; D]) -> f64 {
+        a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+    }
+
+    fn nearest<const D: usize>(places: &[[f64; D]]) -> f64 {
+        let pairs =
+            places.iter().enumerate().flat_map(|(at, a)| places.iter().skip(at + 1).map(move |b| (a, b)));
+        pairs.map(|(a, b)| distance(a, b)).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Three groups of ten, every pair within one tied, and a tie between each two groups.
+    fn groups() -> Vec<(u64, u64, f64)> {
+        let within = (0..30).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|(a, b)| a / 10 == b / 10);
+        let mut ties: Vec<(u64, u64, f64)> = within.map(|(a, b)| (a, b, 0.9)).collect();
+        ties.extend([(0, 10, 0.4), (11, 20, 0.4), (21, 1, 0.4)]);
+        ties
+    }
+
+    #[test]
+    fn nothing_and_one_node_have_their_places() {
+        let view = testing::view(1, &[]);
+        assert_eq!(view.layout(&[]), Layout::default());
+        assert_eq!(view.layout(&[0]), Layout { plane: vec![[0.0; 2]], space: vec![[0.0; 3]] });
+    }
+
+    #[test]
+    fn two_that_are_tied_stand_about_one_apart() {
+        let layout = testing::view(2, &[(0, 1, 1.0)]).layout(&[0, 1]);
+        let (plane, space) = (nearest(&layout.plane), nearest(&layout.space));
+        assert!((plane - 1.0).abs() < 0.2 && (space - 1.0).abs() < 0.2, "{plane} {space}");
+    }
+
+    #[test]
+    fn groups_stand_apart() {
+        let view = testing::view(30, &groups());
+        let layout = view.layout(&(0..30).collect::<Vec<Ix>>());
+        let mean = |same: bool| {
+            let pairs = (0..30usize).flat_map(|a| (0..a).map(move |b| (a, b)));
+            let far: Vec<f64> = pairs
+                .filter(|(a, b)| (a / 10 == b / 10) == same)
+                .map(|(a, b)| distance(&layout.plane[a], &layout.plane[b]))
+                .collect();
+            far.iter().sum::<f64>() / far.len() as f64
+        };
+        assert!(mean(false) > 2.0 * mean(true), "{} {}", mean(false), mean(true));
+        assert!(nearest(&layout.plane) > 0.1, "{}", nearest(&layout.plane));
+    }
+
+    #[test]
+    fn one_more_node_moves_the_others_little() {
+        let mut ties = groups();
+        let before = testing::view(30, &ties).layout(&(0..30).collect::<Vec<Ix>>());
+        ties.push((30, 5, 0.6));
+        let after = testing::view(31, &ties).layout(&(0..31).collect::<Vec<Ix>>());
+        let moved: f64 =
+            before.plane.iter().zip(&after.plane).map(|(a, b)| distance(a, b)).sum::<f64>() / 30.0;
+        let reach = before.plane.iter().map(|place| distance(place, &[0.0; 2])).fold(0.0, f64::max);
+        assert!(moved < 0.35 * reach, "moved {moved} of {reach}");
+    }
+
+    #[test]
+    fn what_is_not_tied_stands_beside_it() {
+        let view = testing::view(40, &[(0, 1, 0.5), (1, 2, 0.5), (3, 4, 0.5)]);
+        let layout = view.layout(&(0..40).collect::<Vec<Ix>>());
+        assert!(nearest(&layout.plane) > 0.4 && nearest(&layout.space) > 0.4);
+    }
+
+    #[test]
+    fn a_star_and_a_clique_are_drawn_without_two_nodes_in_one_place() {
+        let star: Vec<(u64, u64, f64)> = (1..300).map(|leaf| (0, leaf, 0.7)).collect();
+        let clique = (0..80).flat_map(|a| (0..a).map(move |b| (a, b, 1.0))).collect::<Vec<_>>();
+        for (nodes, ties) in [(300, star), (80, clique)] {
+            let layout = testing::view(nodes, &ties).layout(&(0..nodes as Ix).collect::<Vec<Ix>>());
+            assert!(nearest(&layout.plane) > 0.02 && nearest(&layout.space) > 0.02);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// Whatever the graph: every place is a place, no two are the same, the order the nodes are
+        /// given in does not matter, and neither does what else there is in the graph.
+        #[test]
+        fn places_are_places(
+            ties in proptest::collection::vec((0u64..30, 0u64..30, 0.01f64..1.0), 0..60),
+            order in Just((0..25).collect::<Vec<Ix>>()).prop_shuffle(),
+        ) {
+            let ties: Vec<_> = ties.into_iter().filter(|(a, b, _)| a != b).collect();
+            let view = testing::view(30, &ties);
+            let sorted: Vec<Ix> = (0..25).collect();
+            let layout = view.layout(&sorted);
+            prop_assert!(layout.plane.iter().flatten().chain(layout.space.iter().flatten()).all(|x| x.is_finite()));
+            prop_assert!(nearest(&layout.plane) > 1e-3, "{}", nearest(&layout.plane));
+            let shuffled = view.layout(&order);
+            for (place, &ix) in order.iter().enumerate() {
+                prop_assert_eq!(shuffled.plane[place], layout.plane[ix as usize]);
+                prop_assert_eq!(shuffled.space[place], layout.space[ix as usize]);
+            }
+            let among: Vec<_> = ties.into_iter().filter(|(a, b, _)| *a < 25 && *b < 25).collect();
+            prop_assert_eq!(testing::view(25, &among).layout(&sorted), layout);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Which way a picture is turned.
+//!
+//! The eigenvectors that the coordinates come from may point either way, and where two have the same
+//! eigenvalue any turn of them is as good: a small change of the graph would turn the whole picture. So
+//! every node has a side of its own, which its id alone decides, and the picture is turned, or mirrored,
+//! so that the nodes lie as much as possible on their own sides (the orthogonal Procrustes problem,
+//! Schönemann 1966).
+
+use crate::NodeId;
+use crate::structure::draw::signed;
+use faer::Mat;
+
+/// Turns places around 0.
+pub(super) fn to_own_side<const D: usize>(places: &mut [[f64; D]], ids: &[Option<NodeId>]) {
+    let mut sides = [[0.0; D]; D];
+    for (place, &id) in places.iter().zip(ids) {
+        let length = place.iter().map(|x| x * x).sum::<f64>().sqrt();
+        if length > 0.0 {
+            for (axis, row) in (0..).zip(&mut sides) {
+                row.iter_mut().zip(place).for_each(|(sum, x)| *sum += signed(id, 32 + axis) * x / length);
+            }
+        }
+    }
+    let matrix = Mat::from_fn(D, D, |row, column| {
+        sides.get(row).and_then(|row| row.get(column)).copied().unwrap_or(0.0)
+    });
+    // Where there is none the places stay as they are.
+    let Ok(parts) = matrix.svd() else { return };
+    let turn = parts.U() * parts.V().transpose();
+    for place in places {
+        let turned = |row: usize| (0..).zip(place.iter()).map(|(column, x)| turn.get(row, column) * x).sum();
+        *place = std::array::from_fn(turned);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::node;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// However it was turned before, it is turned the same way; distances stay.
+        #[test]
+        fn every_turn_becomes_one(
+            places in proptest::collection::vec((-9.0f64..9.0, -9.0f64..9.0), 5..20),
+            angle in 0.0f64..6.2,
+            mirrored: bool,
+        ) {
+            let ids: Vec<Option<NodeId>> = (0..places.len() as u64).map(|number| Some(node(number).id)).collect();
+            let mut one: Vec<[f64; 2]> = places.iter().map(|&(x, y)| [x, y]).collect();
+            let (sin, cos) = angle.sin_cos();
+            let sign = if mirrored { -1.0 } else { 1.0 };
+            let mut other: Vec<[f64; 2]> =
+                places.iter().map(|&(x, y)| [cos * x - sin * y, sign * (sin * x + cos * y)]).collect();
+            to_own_side(&mut one, &ids);
+            to_own_side(&mut other, &ids);
+            for ((a, b), (x, y)) in one.iter().zip(&other).zip(&places) {
+                prop_assert!((a[0] - b[0]).hypot(a[1] - b[1]) < 1e-6);
+                prop_assert!((a[0].hypot(a[1]) - x.hypot(*y)).abs() < 1e-9);
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Outlier scores: how far a node stands from the middle of its community.
+//!
+//! The middle is the mean of the members' coordinates in the spectral embedding; a node's score is
+//! its distance from there divided by the median of the members' distances, so that 1 is usual.
+//! A community needs at least three members in one component, and a median above 0; nodes of
+//! others have no score.
+//!
+//! Example: the path 0 — 1 — 2 as one community, its ties of strength 1. The squared distances are the
+//! commute times 4, 4 and (from 0 to 2) 8, so the squared distances from the mean are 20/9, 8/9 and
+//! 20/9: the ends score 1, the node between them √(8/20).
+
+use super::communities::Communities;
+use super::embedding::{Embedding, distance};
+use crate::Ix;
+
+/// The fewest members a community with scores has.
+const FEWEST: usize = 3;
+
+/// The scores of all nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Outliers {
+    // NaN where there is none.
+    scores: Vec<f32>,
+}
+
+impl Outliers {
+    /// Scores from communities and coordinates of the same graph.
+    pub fn compute(communities: &Communities, embedding: &Embedding) -> Outliers {
+        let mut scores = vec![f32::NAN; communities.slots()];
+        for number in 0..communities.count() as u32 {
+            let members = communities.members(number);
+            if members.len() < FEWEST {
+                // Those that follow are no larger.
+                break;
+            }
+            let center = center(embedding, members);
+            let from_center = |&ix: &Ix| distance(embedding.coordinates(ix), &center);
+            let distances: Vec<f64> = members.iter().map(from_center).collect();
+            let median = median(distances.clone());
+            for (&ix, distance) in members.iter().zip(distances).filter(|_| median > 0.0) {
+                if let Some(score) = scores.get_mut(ix as usize) {
+                    *score = (distance / median) as f32;
+                }
+            }
+        }
+        Outliers { scores }
+    }
+
+    /// With these scores by node, NaN for none.
+    pub(super) fn scored(scores: Vec<f32>) -> Outliers {
+        Outliers { scores }
+    }
+
+    /// The score of a node, 0 or more; `None` when it has none.
+    #[inline]
+    pub fn of(&self, ix: Ix) -> Option<f64> {
+        self.scores.get(ix as usize).filter(|score| !score.is_nan()).map(|&score| f64::from(score))
+    }
+}
+
+/// The mean of the members' coordinates. A community hangs together, so they are of one component.
+fn center(embedding: &Embedding, members: &[Ix]) -> Vec<f32> {
+    let mut sums: Vec<f64> = Vec::new();
+    for &ix in members {
+        let coordinates = embedding.coordinates(ix);
+        sums.resize(coordinates.len(), 0.0);
+        sums.iter_mut().zip(coordinates).for_each(|(sum, &value)| *sum += f64::from(value));
+    }
+    sums.iter().map(|sum| (sum / members.len() as f64) as f32).collect()
+}
+
+/// The middle value; the mean of the two in the middle when their number is even.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
+    let half = values.len() / 2;
+    if values.len() % 2 == 1 { at(half) } else { (at(half.saturating_sub(1)) + at(half)) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::View;
+    use crate::testing::view;
+    use proptest::prelude::*;
+
+    fn computed(view: &View) -> (Communities, Embedding, Outliers) {
+        let (communities, embedding) = (Communities::compute(view), Embedding::compute(view, 16));
+        let outliers = Outliers::compute(&communities, &embedding);
+        (communities, embedding, outliers)
+    }
+
+    #[test]
+    fn by_hand_on_a_path() {
+        let (communities, _, outliers) = computed(&view(5, &[(0, 1, 1.0), (1, 2, 1.0), (3, 4, 1.0)]));
+        assert_eq!(communities.members(0), [0, 1, 2]);
+        for (ix, expected) in [(0, 1.0), (1, (8f64 / 20.0).sqrt()), (2, 1.0)] {
+            let score = outliers.of(ix).unwrap();
+            assert!((score - expected).abs() < 1e-5, "node {ix}: {score}");
+        }
+        assert_eq!((outliers.of(3), outliers.of(4)), (None, None), "a pair has no usual distance");
+    }
+
+    proptest! {
+        /// The definition, written out plainly from places and memberships.
+        #[test]
+        fn it_is_its_definition(links in proptest::collection::vec((0u64..14, 0u64..14, 0.3f64..1.0), 0..40)) {
+            let links: Vec<_> = links.into_iter().filter(|(a, b, _)| a != b).collect();
+            let view = view(14, &links);
+            let (communities, embedding, outliers) = computed(&view);
+            for ix in 0..14 {
+                let mates: Vec<Ix> = (0..14).filter(|&other| communities.of(other) == communities.of(ix)).collect();
+                let place = |ix: Ix| embedding.coordinates(ix).iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
+                let mean: Vec<f64> = (0..place(ix).len())
+                    .map(|axis| mates.iter().map(|&mate| place(mate)[axis]).sum::<f64>() / mates.len() as f64)
+                    .collect();
+                let from_mean = |ix: Ix| {
+                    place(ix).iter().zip(&mean).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+                };
+                let mut all: Vec<f64> = mates.iter().map(|&mate| from_mean(mate)).collect();
+                all.sort_by(f64::total_cmp);
+                let median = (all[(all.len() - 1) / 2] + all[all.len() / 2]) / 2.0;
+                match outliers.of(ix) {
+                    None => prop_assert!(mates.len() < 3 || communities.of(ix).is_none() || median < 1e-6),
+                    Some(score) => prop_assert!(
+                        (score * median - from_mean(ix)).abs() < 1e-4 * (1.0 + from_mean(ix)),
+                        "node {}: {} of {}, not {}", ix, score, median, from_mean(ix)
+                    ),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A partition of nodes into parts that hang together: components and communities.
+
+use super::adjacency::Adjacency;
+use crate::Ix;
+use crate::NodeId;
+use crate::View;
+use std::cmp::Reverse;
+use std::ops::Range;
+
+/// Stands for no part.
+const NONE: u32 = u32::MAX;
+
+/// Parts, by number. Part 0 is the largest; of equals the one with the smallest id comes first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parts {
+    // By node.
+    numbers: Vec<u32>,
+    // All members, part by part, ascending within one.
+    members: Vec<Ix>,
+    // Where each part begins among the members, and where the last ends.
+    starts: Vec<usize>,
+}
+
+impl Parts {
+    /// Of the nodes that belong to any: two that are tied and joined are in the same part. Found by
+    /// a search in breadth from every node.
+    pub(super) fn of(
+        view: &View,
+        adjacency: &Adjacency,
+        belongs: impl Fn(Ix) -> bool,
+        joined: impl Fn(Ix, Ix) -> bool,
+    ) -> Self {
+        let mut numbers = vec![NONE; adjacency.rows() as usize];
+        // The search's queue: one part after another.
+        let mut queue: Vec<Ix> = Vec::new();
+        let mut found: Vec<(Reverse<usize>, Option<NodeId>, u32)> = Vec::new();
+        for seed in 0..adjacency.rows() {
+            if numbers.get(seed as usize) != Some(&NONE) || !belongs(seed) {
+                continue;
+            }
+            let part = found.len() as u32;
+            let first = queue.len();
+            let mut next = first;
+            enter(&mut numbers, seed, part, &mut queue);
+            let mut least = view.id(seed);
+            while let Some(&ix) = queue.get(next) {
+                next += 1;
+                least = least.min(view.id(ix));
+                for end in adjacency.row(ix).iter().filter(|end| joined(ix, end.ix)) {
+                    enter(&mut numbers, end.ix, part, &mut queue);
+                }
+            }
+            found.push((Reverse(next - first), least, part));
+        }
+        found.sort_unstable();
+        let mut places = vec![NONE; found.len()];
+        for (place, (_, _, part)) in found.iter().enumerate() {
+            if let Some(slot) = places.get_mut(*part as usize) {
+                *slot = place as u32;
+            }
+        }
+        for number in numbers.iter_mut() {
+            *number = places.get(*number as usize).copied().unwrap_or(NONE);
+        }
+        Parts::numbered(numbers)
+    }
+
+    /// With these numbers by node, `u32::MAX` for none.
+    pub(super) fn numbered(numbers: Vec<u32>) -> Self {
+        let member_of = || numbers.iter().filter(|number| **number != NONE);
+        let count = member_of().max().map_or(0, |last| *last as usize + 1);
+        // Where each part ends among the members, then where its next free place is.
+        let mut starts = vec![0; count + 1];
+        for number in member_of() {
+            if let Some(size) = starts.get_mut(*number as usize + 1) {
+                *size += 1;
+            }
+        }
+        let mut all = 0;
+        for start in &mut starts {
+            all += *start;
+            *start = all;
+        }
+        let mut members = vec![0; all];
+        let mut free = starts.clone();
+        for (ix, number) in (0..).zip(&numbers).filter(|(_, number)| **number != NONE) {
+            if let Some(place) = free.get_mut(*number as usize) {
+                if let Some(slot) = members.get_mut(*place) {
+                    *slot = ix;
+                }
+                *place += 1;
+            }
+        }
+        Parts { numbers, members, starts }
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// One past the greatest index of a node it knows.
+    pub(super) fn slots(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The part of a node, if it belongs to any.
+    #[inline]
+    pub(super) fn number(&self, ix: Ix) -> Option<u32> {
+        self.numbers.get(ix as usize).copied().filter(|&number| number != NONE)
+    }
+
+    /// Where the members of a part stand among all members.
+    #[inline]
+    pub(super) fn range(&self, part: u32) -> Range<usize> {
+        let at = part as usize;
+        let range = self.starts.get(at).zip(self.starts.get(at + 1));
+        range.map_or(0..0, |(&start, &end)| start..end)
+    }
+
+    /// The members of a part, ascending.
+    pub(super) fn members(&self, part: u32) -> &[Ix] {
+        self.members.get(self.range(part)).unwrap_or(&[])
+    }
+
+    /// The sizes of all parts, greatest first.
+    pub(super) fn sizes(&self) -> impl ExactSizeIterator<Item = usize> {
+        (0..self.len() as u32).map(|part| self.range(part).len())
+    }
+}
+
+/// Takes a node into a part, unless it is in one.
+fn enter(numbers: &mut [u32], ix: Ix, part: u32, queue: &mut Vec<Ix>) {
+    if let Some(slot) = numbers.get_mut(ix as usize)
+        && *slot == NONE
+    {
+        *slot = part;
+        queue.push(ix);
+    }
+}

@@ -1,0 +1,213 @@
+//! What is derived from a graph as plain values, to be kept beside the log and found again.
+//!
+//! Nodes are named by their ids, since their indexes are others after the store was opened again.
+//! What has changed since is told by comparing the graphs themselves, so it also holds for a graph
+//! that has lost its latest changes, or for another one altogether.
+
+use super::cell::Source;
+use super::draw::{draw, mixed};
+use super::{Communities, Embedding, Health, Outliers, Rules};
+use crate::Ix;
+use crate::NodeId;
+use crate::View;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// All of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Saved {
+    graph: Image,
+    // By node: the number of its community and its component, u32::MAX for none.
+    communities: Vec<u32>,
+    components: Vec<u32>,
+    spaces: Vec<Space>,
+    // Node by node: as many as its component has eigenvalues.
+    coordinates: Vec<f32>,
+    // By node, NaN for none.
+    outliers: Vec<f32>,
+    health: Health,
+}
+
+/// What a graph is told from another by.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Image {
+    /// The live nodes, ascending.
+    nodes: Vec<NodeId>,
+    /// Of fingerprints of their ties, ascending, the distance of each from the one before it: two
+    /// bytes each, where there are many.
+    ties: Vec<u32>,
+}
+
+/// The space of a component.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Space {
+    pub(super) eigenvalues: Vec<f64>,
+    pub(super) converged: bool,
+}
+
+/// All of it with the indexes of a view.
+#[derive(Debug)]
+pub(super) struct Recalled {
+    pub(super) communities: Communities,
+    pub(super) embedding: Embedding,
+    pub(super) outliers: Outliers,
+    pub(super) health: Health,
+    /// Changes of the graph since.
+    pub(super) changes: u64,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Saved {
+    /// Of a view; `None` unless all of it is there for exactly this graph.
+    pub fn of(view: &View, rules: &Rules) -> Option<Saved> {
+        if view.drift() != Some(0) {
+            return None;
+        }
+        let fresh = |source| source == Source::Fresh;
+        let (communities, _) = Some(view.communities(rules)).filter(|(_, source)| fresh(*source))?;
+        let (embedding, _) = Some(view.embedding(rules)).filter(|(_, source)| fresh(*source))?;
+        let (outliers, _) = view.outliers(rules).filter(|(_, source)| fresh(*source))?;
+        let (health, _) = view.health(rules).filter(|(_, source)| fresh(*source))?;
+        let graph = Image::of(view);
+        let live: Vec<Ix> = graph.nodes.iter().filter_map(|&id| view.find(id)).collect();
+        let live = || live.iter().copied();
+        let spaces = (0..embedding.component_count() as u32).map(|component| embedding.space(component));
+        Some(Saved {
+            communities: live().map(|ix| communities.of(ix).unwrap_or(NONE)).collect(),
+            components: live().map(|ix| embedding.component(ix).unwrap_or(NONE)).collect(),
+            spaces: spaces.collect(),
+            coordinates: live().flat_map(|ix| embedding.coordinates(ix)).copied().collect(),
+            outliers: live().map(|ix| outliers.of(ix).map_or(f32::NAN, |score| score as f32)).collect(),
+            health: *health,
+            graph,
+        })
+    }
+
+    /// With the indexes of a view. `None` when the values do not fit each other.
+    pub(super) fn recall(self, view: &View) -> Option<Recalled> {
+        let parts = self.graph.nodes.len();
+        if [self.communities.len(), self.components.len(), self.outliers.len()] != [parts; 3] {
+            return None;
+        }
+        let slots = view.slots() as usize;
+        let mut communities = vec![NONE; slots];
+        let mut components = vec![NONE; slots];
+        let mut outliers = vec![f32::NAN; slots];
+        let mut rows: FxHashMap<Ix, &[f32]> = FxHashMap::default();
+        let mut rest = self.coordinates.as_slice();
+        let columns =
+            self.graph.nodes.iter().zip(&self.communities).zip(&self.components).zip(&self.outliers);
+        for (((&id, community), component), outlier) in columns {
+            let dimensions = match *component {
+                NONE => 0,
+                number => self.spaces.get(number as usize)?.eigenvalues.len(),
+            };
+            if *community != NONE && *community as usize >= parts {
+                return None;
+            }
+            let (row, behind) = rest.split_at_checked(dimensions)?;
+            rest = behind;
+            // A node that is gone takes its place in everything with it.
+            let Some(ix) = view.find(id) else { continue };
+            *communities.get_mut(ix as usize)? = *community;
+            *components.get_mut(ix as usize)? = *component;
+            *outliers.get_mut(ix as usize)? = *outlier;
+            rows.insert(ix, row);
+        }
+        let row = |ix| rows.get(&ix).copied().unwrap_or(&[]);
+        rest.is_empty().then(|| Recalled {
+            changes: Image::of(view).changes_since(&self.graph),
+            communities: Communities::numbered(communities),
+            embedding: Embedding::numbered(components, self.spaces, row),
+            outliers: Outliers::scored(outliers),
+            health: self.health,
+        })
+    }
+}
+
+impl Image {
+    fn of(view: &View) -> Image {
+        let live = || (0..view.slots()).filter(|&ix| view.is_live(ix));
+        let mut nodes: Vec<NodeId> = live().filter_map(|ix| view.id(ix)).collect();
+        nodes.sort_unstable();
+        let mut ties = Vec::with_capacity(view.edge_count());
+        for ix in live() {
+            let id = view.id(ix);
+            let once = view.ties(ix).filter(|tie| view.id(tie.ix) > id);
+            let fingerprint = |(other, strength): (Option<NodeId>, f64)| {
+                mixed(draw(id, other) ^ mixed(strength.to_bits())) as u32
+            };
+            ties.extend(once.map(|tie| fingerprint((view.id(tie.ix), tie.strength))));
+        }
+        ties.sort_unstable();
+        let mut before = 0;
+        for tie in &mut ties {
+            (*tie, before) = (*tie - before, *tie);
+        }
+        Image { nodes, ties }
+    }
+
+    /// How many changes lie between two graphs at least: nodes that came or went, and ties that
+    /// came, went or have another strength. 0 only when they are the same.
+    fn changes_since(&self, before: &Image) -> u64 {
+        let (came, went) = differing(self.nodes.iter().copied(), before.nodes.iter().copied());
+        let (tied, untied) = differing(running_sum(&self.ties), running_sum(&before.ties));
+        // Another strength is another tie in the place of one.
+        came + went + tied.max(untied)
+    }
+}
+
+fn running_sum(gaps: &[u32]) -> impl Iterator<Item = u32> {
+    gaps.iter().scan(0u32, |sum, &gap| {
+        *sum = sum.wrapping_add(gap);
+        Some(*sum)
+    })
+}
+
+/// How many of two ascending lists are in the first alone, and how many in the second alone.
+fn differing<T: Ord>(first: impl Iterator<Item = T>, second: impl Iterator<Item = T>) -> (u64, u64) {
+    let (mut first, mut second) = (first.peekable(), second.peekable());
+    let (mut alone, mut other_alone) = (0, 0);
+    loop {
+        let order = match (first.peek(), second.peek()) {
+            (Some(a), Some(b)) => a.cmp(b),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return (alone, other_alone),
+        };
+        alone += u64::from(order.is_lt());
+        other_alone += u64::from(order.is_gt());
+        if order.is_le() {
+            first.next();
+        }
+        if order.is_ge() {
+            second.next();
+        }
+    }
+}
+
+/// What brings back what was saved.
+pub(super) type Recall = Box<dyn Fn() -> Option<Saved> + Send + Sync>;
+
+impl View {
+    /// Says where what was derived from an earlier state of this store can be found. It is asked for
+    /// once, when something is wanted of a large graph and nothing is there.
+    pub fn remember(&self, saved: impl Fn() -> Option<Saved> + Send + Sync + 'static) {
+        self.structure.remember(Box::new(saved));
+    }
+
+    /// Takes what was saved as the latest there is.
+    pub(super) fn take_back(&self, saved: Saved) {
+        let Some(recalled) = saved.recall(self) else { return };
+        let generation = self.generation();
+        let then = generation.saturating_sub_unsigned(recalled.changes);
+        let structure = &self.structure;
+        structure.communities.put(generation, then, Arc::new(recalled.communities));
+        structure.embedding.put(generation, then, Arc::new(recalled.embedding));
+        structure.outliers.put(generation, then, Arc::new(recalled.outliers));
+        structure.health.put(generation, then, Arc::new(recalled.health));
+    }
+}

@@ -1,0 +1,228 @@
+use super::*;
+use crate::Delta;
+use crate::EdgeKind;
+use crate::Node;
+use crate::State;
+use crate::testing;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const EXACT: Rules = Rules { dimensions: 16, exact_below: 1000, max_drift: 0.5 };
+const LARGE: Rules = Rules { exact_below: 0, ..EXACT };
+
+fn ring() -> View {
+    testing::view(8, &(0..8).map(|a| (a, (a + 1) % 8, 0.5)).collect::<Vec<_>>())
+}
+
+fn tie(view: &mut View, a: u64, b: u64) {
+    view.apply(view.seq + 1, &[Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5))]);
+}
+
+fn computed(source: Source) -> bool {
+    matches!(source, Source::Computed(_))
+}
+
+#[test]
+fn a_small_graph_is_answered_exactly() {
+    let mut view = ring();
+    assert!(computed(view.embedding(&EXACT).1));
+    assert_eq!(view.embedding(&EXACT).1, Source::Fresh);
+    assert_eq!(view.clone().embedding(&EXACT).1, Source::Fresh);
+    let before = view.clone();
+    tie(&mut view, 0, 4);
+    assert!(computed(view.embedding(&EXACT).1));
+    // The old view keeps what holds for it.
+    assert_eq!(before.embedding(&EXACT).1, Source::Fresh);
+    assert_eq!(view.embedding(&EXACT).1, Source::Fresh);
+    let far = |view: &View| view.embedding(&EXACT).0.distance(0, 4).unwrap();
+    assert!(far(&view) < far(&before));
+}
+
+#[test]
+fn a_large_graph_is_answered_from_before_until_it_has_drifted() {
+    let mut view = ring();
+    // Nobody waits for scores and figures.
+    assert!(view.outliers(&LARGE).is_none() && view.health(&LARGE).is_none());
+    assert!(computed(view.communities(&LARGE).1));
+    assert_eq!(view.drift(), None);
+    view.refresh(&LARGE);
+    assert_eq!(view.drift(), Some(0));
+    assert_eq!(view.outliers(&LARGE).unwrap().1, Source::Fresh);
+    tie(&mut view, 0, 4);
+    assert_eq!(view.communities(&LARGE).1, Source::Reused(1));
+    assert_eq!(view.outliers(&LARGE).unwrap().1, Source::Reused(1));
+    assert_eq!(view.health(&LARGE).unwrap().1.to_string(), "reused, 1 change old");
+    for b in [3, 5, 6] {
+        tie(&mut view, 1, b);
+    }
+    assert_eq!((view.edge_count(), view.drift()), (12, Some(4)));
+    for b in [4, 5, 6] {
+        tie(&mut view, 2, b);
+    }
+    assert_eq!(view.embedding(&LARGE).1.to_string(), "reused, 7 changes old");
+    tie(&mut view, 2, 7);
+    // Eight changes, sixteen edges.
+    assert_eq!(view.embedding(&LARGE).1, Source::Reused(8));
+    tie(&mut view, 3, 7);
+    assert!(computed(view.embedding(&LARGE).1));
+    assert!(view.outliers(&LARGE).is_none());
+}
+
+#[test]
+fn what_does_not_touch_the_graph_changes_nothing() {
+    let mut view = ring();
+    view.refresh(&EXACT);
+    let mut node = testing::node(3);
+    node.title = "Another title".into();
+    view.apply(2, &[Delta::Node(Arc::new(node.clone()))]);
+    assert_eq!((view.drift(), view.embedding(&EXACT).1), (Some(0), Source::Fresh));
+    node.state = State::Superseded;
+    view.apply(3, &[Delta::Node(Arc::new(node))]);
+    assert_ne!(view.drift(), Some(0));
+}
+
+#[test]
+fn however_many_ask_it_is_computed_once() {
+    let view = ring();
+    let sources: Vec<Source> = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| view.communities(&EXACT).1)).collect();
+        asking.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(sources.into_iter().filter(|source| computed(*source)).count(), 1);
+}
+
+/// A view that was left behind does not take the place of a later one.
+#[test]
+fn the_latest_counts() {
+    let mut view = ring();
+    let old = view.clone();
+    tie(&mut view, 0, 4);
+    view.refresh(&LARGE);
+    old.refresh(&LARGE);
+    assert_eq!(old.drift(), Some(0));
+    tie(&mut view, 0, 3);
+    assert_eq!(view.drift(), Some(1));
+}
+
+#[test]
+fn another_way_is_kept_apart() {
+    let mut view = ring();
+    view.refresh(&LARGE);
+    let mut other = view.branch();
+    assert_eq!(other.embedding(&LARGE).1, Source::Fresh);
+    for b in [3, 4, 5, 6] {
+        tie(&mut other, 0, b);
+    }
+    assert_eq!(other.embedding(&LARGE).1, Source::Reused(4));
+    other.refresh(&LARGE);
+    tie(&mut view, 0, 2);
+    assert_eq!(view.embedding(&LARGE).1, Source::Reused(1));
+    view.refresh(&LARGE);
+    assert_eq!((view.drift(), other.drift()), (Some(0), Some(0)));
+    let far = |view: &View| view.embedding(&LARGE).0.distance(0, 4).unwrap();
+    assert_ne!(far(&view), far(&other));
+}
+
+/// A view of the same store as it is when it is opened again: other indexes, no cell.
+fn opened_again(ties: &[(u64, u64)]) -> View {
+    let mut view = View::new();
+    let nodes = (0..8).rev().map(|number| Delta::Node(Arc::new(testing::node(number))));
+    let ties = ties.iter().map(|&(a, b)| Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5)));
+    view.apply(1, &nodes.chain(ties).collect::<Vec<_>>());
+    view
+}
+
+fn saved() -> Saved {
+    let view = ring();
+    assert!(Saved::of(&view, &LARGE).is_none(), "nothing is there yet");
+    view.refresh(&LARGE);
+    Saved::of(&view, &LARGE).unwrap()
+}
+
+#[test]
+fn what_was_saved_is_found_again() {
+    let (old, view) = (ring(), opened_again(&around()));
+    let saved = saved();
+    view.remember(move || Some(saved.clone()));
+    let (embedding, source) = view.embedding(&LARGE);
+    assert_eq!((source, view.drift()), (Source::Fresh, Some(0)));
+    let (before, _) = old.embedding(&LARGE);
+    let (scores, _) = view.outliers(&LARGE).unwrap();
+    old.refresh(&LARGE);
+    for a in 0..8 {
+        for b in 0..8 {
+            assert_eq!(embedding.distance(7 - a, 7 - b), before.distance(a, b));
+        }
+        assert_eq!(scores.of(7 - a), old.outliers(&LARGE).unwrap().0.of(a));
+        assert_eq!(view.communities(&LARGE).0.of(7 - a), old.communities(&LARGE).0.of(a));
+    }
+    assert_eq!(view.health(&LARGE).unwrap().0, old.health(&LARGE).unwrap().0);
+    assert_eq!(embedding.members(0), [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// Ties of the ring.
+fn around() -> Vec<(u64, u64)> {
+    (0..8).map(|a| (a, (a + 1) % 8)).collect()
+}
+
+/// What becomes of what was saved of the ring in a store with these ties.
+fn recalled(ties: &[(u64, u64)]) -> Source {
+    let (view, saved) = (opened_again(ties), saved());
+    view.remember(move || Some(saved.clone()));
+    view.embedding(&LARGE).1
+}
+
+#[test]
+fn what_was_saved_is_as_old_as_the_graph_has_changed() {
+    let ring = around();
+    assert_eq!(recalled(&ring), Source::Fresh);
+    assert_eq!(recalled(&[ring.as_slice(), &[(0, 4), (1, 4)]].concat()), Source::Reused(2));
+    // As after a log that has lost its end.
+    assert_eq!(recalled(&ring[1..]), Source::Reused(1));
+    // One for another.
+    assert_eq!(recalled(&[&ring[1..], &[(0, 4)]].concat()), Source::Reused(1));
+    // Without most of its ties nothing that was computed for the graph serves.
+    assert!(computed(recalled(&ring[..3])));
+    // Another strength is a change; so are a note that is gone, and one that came.
+    let saved = saved();
+    let after = |delta| {
+        let (mut view, saved) = (opened_again(&around()), saved.clone());
+        view.apply(2, &[delta]);
+        view.remember(move || Some(saved.clone()));
+        view.embedding(&LARGE).1
+    };
+    assert_eq!(after(Delta::Edge(testing::edge(0, 1, EdgeKind::Link, 0.25))), Source::Reused(1));
+    assert_eq!(after(Delta::Node(Arc::new(testing::node(8)))), Source::Reused(1));
+    let gone = Node { state: State::Superseded, ..testing::node(3) };
+    assert_eq!(after(Delta::Node(Arc::new(gone))), Source::Reused(3));
+}
+
+#[test]
+fn what_was_saved_of_another_store_serves_nobody() {
+    let saved = saved();
+    let numbers: Vec<(u64, u64, f64)> = around().iter().map(|&(a, b)| (a + 8, b + 8, 0.5)).collect();
+    let mut view = testing::view(16, &numbers);
+    for number in 0..8 {
+        let gone = Node { state: State::Superseded, ..testing::node(number) };
+        view.apply(2, &[Delta::Node(Arc::new(gone))]);
+    }
+    view.remember(move || Some(saved.clone()));
+    assert!(view.outliers(&LARGE).is_none());
+    assert!(computed(view.embedding(&LARGE).1));
+}
+
+#[test]
+fn what_was_saved_is_read_once_and_only_where_it_matters() {
+    let view = opened_again(&around());
+    view.remember(|| panic!("nobody wants it"));
+    assert!(computed(view.embedding(&EXACT).1), "a small graph does not ask");
+    let view = opened_again(&around());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counter = asked.clone();
+    view.remember(move || {
+        counter.fetch_add(1, Ordering::Relaxed);
+        None
+    });
+    assert!(view.health(&LARGE).is_none() && view.outliers(&LARGE).is_none());
+    assert!(computed(view.communities(&LARGE).1));
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+}

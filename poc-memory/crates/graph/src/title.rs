@@ -1,0 +1,96 @@
+//! What a note is called: the title it was given, or how its text begins.
+
+use super::Node;
+
+/// Characters a title taken from the body may have.
+pub const DERIVED_TITLE_CHARS: usize = 80;
+
+/// The title a body gives a note that has none: its first line with text, without Markdown's
+/// marks, cut at a word.
+pub fn title_of(body: &str) -> Option<String> {
+    let line = first_line(body)?.trim_start_matches(is_mark);
+    let line = one_line(line.trim_end_matches(|c: char| c == '#' || c.is_whitespace()));
+    if line.chars().count() <= DERIVED_TITLE_CHARS {
+        return Some(line);
+    }
+    let mut title = String::new();
+    let mut taken = 0;
+    for word in line.split(' ') {
+        let chars = word.chars().count() + usize::from(taken > 0);
+        if taken + chars >= DERIVED_TITLE_CHARS {
+            break;
+        }
+        if taken > 0 {
+            title.push(' ');
+        }
+        title.push_str(word);
+        taken += chars;
+    }
+    if title.is_empty() {
+        title = line.chars().take(DERIVED_TITLE_CHARS - 1).collect();
+    }
+    title.push('…');
+    Some(title)
+}
+
+/// The first line with text, marks of Markdown apart.
+fn first_line(body: &str) -> Option<&str> {
+    body.lines().find(|line| !line.trim_start_matches(is_mark).is_empty())
+}
+
+fn is_mark(c: char) -> bool {
+    matches!(c, '#' | '>' | '-' | '*' | '+' | '=' | '_' | '`') || c.is_whitespace()
+}
+
+/// The text with every run of white space as one space.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+impl Node {
+    /// What the note was called by somebody: its title, a heading too; `None` where the title only repeats
+    /// the line that the text begins with, because none was given.
+    pub fn own_title(&self) -> Option<&str> {
+        let repeats = || {
+            let heading = first_line(&self.body).is_some_and(|line| line.trim_start().starts_with('#'));
+            !heading && title_of(&self.body).as_deref() == Some(&self.title)
+        };
+        (!self.title.is_empty() && !repeats()).then_some(self.title.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn a_title_comes_from_the_first_line() {
+        let check = |body: &str, title: Option<&str>| assert_eq!(title_of(body).as_deref(), title);
+        check("", None);
+        check("# \n---\n", None);
+        check("\n\n## The journal ##\n\nIt is cut.", Some("The journal"));
+        check("- [ ] call   Ann", Some("[ ] call Ann"));
+        let long = title_of(&"word ".repeat(60)).unwrap();
+        assert!(long.ends_with("word…") && long.chars().count() <= DERIVED_TITLE_CHARS, "{long}");
+        let endless = title_of(&"x".repeat(500)).unwrap();
+        assert_eq!(endless.chars().count(), DERIVED_TITLE_CHARS);
+    }
+
+    #[test]
+    fn how_a_text_begins_is_no_title_of_its_own() {
+        let own = |title: &str, body: &str| {
+            Node { title: title.into(), body: body.into(), ..testing::node(1) }.own_title().map(str::to_owned)
+        };
+        let check =
+            |title: &str, body: &str, has: bool| assert_eq!(own(title, body).is_some(), has, "{title}");
+        check("Soup", "Lentils", true);
+        check("Soup", "Soup is made of lentils", true);
+        check("Journal", "# Journal\n\nEvery page", true);
+        check("Hey Mel! How are you?", "Hey Mel! How are you?", false);
+        let long = "word ".repeat(60);
+        check(&title_of(&long).unwrap(), &long, false);
+        check("", "Lentils", false);
+        check("Soup", "", true);
+    }
+}

@@ -1,0 +1,122 @@
+//! How much there is of everything, kept up to date change by change, so that nobody has to count.
+//!
+//! A view counts what it holds, not what it was told: a change that is taken twice counts once.
+
+use super::{Ix, Neighbor, View};
+use crate::Column;
+use crate::EdgeKind;
+use crate::State;
+use crate::Trust;
+use std::collections::BTreeMap;
+
+/// The counts of a view. A copy costs a few hundred bytes and one pointer per 65,536 keywords.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    // By the number of the type.
+    types: Vec<u32>,
+    // By the place in `State::ALL`, in `EdgeKind::ALL`.
+    states: [u32; State::ALL.len()],
+    kinds: [u32; EdgeKind::ALL.len()],
+    // Live nodes by the number of the keyword.
+    keywords: Column<u32>,
+    used_keywords: usize,
+    // Live nodes that not every question sees: of too little trust for some, or with a date they leave at.
+    hideable: u32,
+}
+
+fn bump(slot: Option<&mut u32>, sign: i32) {
+    if let Some(count) = slot {
+        *count = count.saturating_add_signed(sign);
+    }
+}
+
+impl View {
+    /// Counts a node in (`sign` 1) or out (−1) as it stands; nothing happens for an index that is
+    /// empty.
+    pub(super) fn count_node(&mut self, ix: Ix, sign: i32) {
+        let Some(state) = self.state(ix) else { return };
+        let node_type = usize::from(self.node_type(ix));
+        if self.counts.types.len() <= node_type {
+            self.counts.types.resize(node_type + 1, 0);
+        }
+        bump(self.counts.types.get_mut(node_type), sign);
+        bump(self.counts.states.get_mut(state as usize), sign);
+        if !state.is_live() {
+            return;
+        }
+        if self.trust(ix) == Trust::Quarantined || self.expires(ix).is_some() {
+            bump(Some(&mut self.counts.hideable), sign);
+        }
+        for &word in self.keywords.get(ix as usize).unwrap_or_default() {
+            let at = word as usize;
+            let before = self.counts.keywords.get(at).copied().unwrap_or(0);
+            let after = before.saturating_add_signed(sign);
+            self.counts.keywords.set(at, after, 0);
+            self.counts.used_keywords += usize::from(after > 0);
+            self.counts.used_keywords -= usize::from(before > 0);
+        }
+    }
+
+    /// Counts edges of a kind in or out.
+    pub(super) fn count_edge(&mut self, kind: EdgeKind, sign: i32) {
+        bump(self.counts.kinds.get_mut(kind as usize), sign);
+    }
+
+    /// Counts every node and every edge of a view that nothing was counted in yet.
+    pub(super) fn count_all(&mut self) {
+        self.counts = Counts::default();
+        for ix in 0..self.slots() {
+            self.count_node(ix, 1);
+            let rows = [&self.adjacency, &self.other_edges];
+            let edges = rows.into_iter().flat_map(|rows| rows.get(ix as usize).unwrap_or_default());
+            for edge in edges.filter(|edge| !edge.is_incoming()) {
+                bump(self.counts.kinds.get_mut(edge.kind() as usize), 1);
+            }
+        }
+    }
+
+    /// Whether any live node may be hidden from a question.
+    pub(super) fn hides_any(&self) -> bool {
+        self.counts.hideable > 0
+    }
+
+    /// How many nodes of each type there are, in any state; types no node has are left out.
+    pub fn nodes_by_type(&self) -> BTreeMap<&str, u64> {
+        let counts = (0..).zip(&self.counts.types).filter(|(_, count)| **count > 0);
+        counts.map(|(number, count)| (self.type_names.name(number), u64::from(*count))).collect()
+    }
+
+    /// How many nodes are in each state; states no node is in are left out.
+    pub fn nodes_by_state(&self) -> BTreeMap<State, u64> {
+        filled(State::ALL, &self.counts.states)
+    }
+
+    /// How many edges of each kind there are; kinds no edge is of are left out.
+    pub fn edges_by_kind(&self) -> BTreeMap<EdgeKind, u64> {
+        filled(EdgeKind::ALL, &self.counts.kinds)
+    }
+
+    /// How many different keywords live nodes have.
+    pub fn keyword_count(&self) -> usize {
+        self.counts.used_keywords
+    }
+
+    /// How many live nodes have a keyword.
+    pub fn keyword_uses(&self, number: u32) -> u32 {
+        self.counts.keywords.get(number as usize).copied().unwrap_or(0)
+    }
+
+    /// The edges at a node that are no ties of the graph: `supersedes` and `contradicts`, and what
+    /// joins a node with itself, which stands here once.
+    pub fn other_edges(&self, ix: Ix) -> &[Neighbor] {
+        self.other_edges.get(ix as usize).unwrap_or_default()
+    }
+}
+
+fn filled<T: Copy + Ord>(all: &[T], counts: &[u32]) -> BTreeMap<T, u64> {
+    all.iter()
+        .zip(counts)
+        .filter(|(_, count)| **count > 0)
+        .map(|(&one, &count)| (one, u64::from(count)))
+        .collect()
+}

@@ -1,0 +1,83 @@
+//! What is one value a node, together: as it comes in, and as it is saved.
+
+use super::{Ix, View};
+use crate::Activity;
+use crate::Category;
+use crate::State;
+use crate::Trust;
+use crate::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What a view knows of a node's record; type and provenance by number.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Fields<'a> {
+    pub(super) key: &'a str,
+    pub(super) body_len: u32,
+    pub(super) node_type: u16,
+    pub(super) provenance: u32,
+    pub(super) state: State,
+    pub(super) category: Category,
+    pub(super) trust: Trust,
+    pub(super) emotion: f32,
+    pub(super) created: Timestamp,
+    pub(super) modified: Timestamp,
+    pub(super) expires: Option<Timestamp>,
+    pub(super) version: u32,
+}
+
+impl View {
+    /// Sets everything that is one value a node, but what use does to it.
+    pub(super) fn set_fields(&mut self, ix: Ix, fields: &Fields) {
+        let at = ix as usize;
+        self.set_key(ix, fields.key);
+        self.body_lens.set(at, fields.body_len, 0);
+        self.types.set(at, fields.node_type, 0);
+        self.provenances.set(at, fields.provenance, 0);
+        self.states.set(at, Some(fields.state), None);
+        self.categories.set(at, fields.category, fields.category);
+        self.trusts.set(at, fields.trust, fields.trust);
+        self.emotions.set(at, fields.emotion, 0.0);
+        self.created.set(at, fields.created, fields.created);
+        self.modified.set(at, fields.modified, fields.modified);
+        self.expires.set(at, fields.expires.into(), None.into());
+        self.versions.set(at, fields.version, 0);
+    }
+
+    /// What [`View::set_fields`] sets.
+    pub(super) fn fields(&self, ix: Ix) -> Fields<'_> {
+        Fields {
+            key: self.key(ix),
+            body_len: self.body_len(ix),
+            node_type: self.node_type(ix),
+            provenance: self.provenance(ix),
+            state: self.state(ix).unwrap_or(State::Expired),
+            category: self.category(ix),
+            trust: self.trust(ix),
+            emotion: self.emotion(ix),
+            created: self.created(ix),
+            modified: self.modified(ix),
+            expires: self.expires(ix),
+            version: self.version(ix),
+        }
+    }
+
+    /// What is known of a node's activity: all but how often it was used and when it was judged.
+    pub(super) fn activity(&self, ix: Ix) -> Activity {
+        Activity {
+            weight: self.stored_weight(ix),
+            touched: self.touched(ix),
+            accesses: 0,
+            replay_interval: self.replay_interval(ix),
+            replayed: self.replayed(ix),
+            judged: None,
+        }
+    }
+
+    pub(super) fn put_activity_at(&mut self, ix: Ix, activity: &Activity) {
+        let at = ix as usize;
+        self.weights.set(at, activity.weight, 0.0);
+        self.touched.set(at, activity.touched, activity.touched);
+        self.replay_intervals.set(at, activity.replay_interval, 0);
+        self.replayed.set(at, activity.replayed.into(), None.into());
+    }
+}

@@ -1,0 +1,186 @@
+//! From a value to its number, where the values themselves stand in a column.
+//!
+//! Only the numbers are kept, in small hash tables shared between copies until written to: about
+//! eight bytes an entry. The tables split one at a time as they fill (linear hashing, Litwin 1980),
+//! so no insert pays for a rehash of everything.
+
+use super::Ix;
+use crate::pages::Pages;
+use hashbrown::HashTable;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// Entries a table holds on average before the next one is split.
+const FULL: usize = 512;
+
+/// Numbers by the hash of what they stand for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lookup {
+    tables: Pages<HashTable<Ix>>,
+    len: usize,
+}
+
+/// The hash of a value. Its low bits choose the slot within a table, its high bits the table.
+pub(super) fn hash(value: impl Hash) -> u64 {
+    let mut hasher = rustc_hash::FxHasher::default();
+    value.hash(&mut hasher);
+    // The finaliser of MurmurHash3: every bit of the hash depends on every bit of the value.
+    let mut hash = hasher.finish();
+    for factor in [0xFF51_AFD7_ED55_8CCD, 0xC4CE_B9FE_1A85_EC53] {
+        hash = (hash ^ (hash >> 33)).wrapping_mul(factor);
+    }
+    hash ^ (hash >> 33)
+}
+
+/// The hash of a name by its [`small_letters`].
+pub(super) fn hash_any_case(name: &str) -> u64 {
+    struct AnyCase<'a>(&'a str);
+    impl Hash for AnyCase<'_> {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            small_letters(self.0).for_each(|letter| state.write_u32(letter.into()));
+        }
+    }
+    hash(AnyCase(name))
+}
+
+/// The characters of a name without regard to capitals.
+pub(super) fn small_letters(name: &str) -> impl Iterator<Item = char> {
+    name.chars().flat_map(char::to_lowercase)
+}
+
+impl Lookup {
+    /// The number that `is` accepts among those with this hash.
+    pub(super) fn find(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Option<Ix> {
+        self.tables.get(self.table(hash))?.find(hash, |&ix| is(ix)).copied()
+    }
+
+    /// All that `is` accepts among those with this hash, in order.
+    pub(super) fn find_all(&self, hash: u64, is: impl Fn(Ix) -> bool) -> Vec<Ix> {
+        let table = self.tables.get(self.table(hash)).into_iter();
+        let mut found: Vec<Ix> = table.flat_map(|table| table.iter_hash(hash)).copied().collect();
+        found.retain(|&ix| is(ix));
+        found.sort_unstable();
+        found
+    }
+
+    /// Enters a number in place of the one that `is` accepts. `hash_of` tells the hash of any
+    /// number entered, this one included.
+    pub(super) fn insert(&mut self, hash: u64, ix: Ix, is: impl Fn(Ix) -> bool, hash_of: impl Fn(Ix) -> u64) {
+        if self.tables.len() * FULL <= self.len {
+            self.split(&hash_of);
+        }
+        let Some(table) = self.tables.get_mut(self.table(hash)) else { return };
+        if let Some(present) = table.find_mut(hash, |&other| is(other)) {
+            *present = ix;
+        } else {
+            table.insert_unique(hash, ix, |&other| hash_of(other));
+            self.len += 1;
+        }
+    }
+
+    /// Takes a number out; nothing happens when it is not entered under this hash.
+    pub(super) fn remove(&mut self, hash: u64, ix: Ix) {
+        if self.find(hash, |other| other == ix).is_none() {
+            return;
+        }
+        let Some(table) = self.tables.get_mut(self.table(hash)) else { return };
+        if let Ok(found) = table.find_entry(hash, |&other| other == ix) {
+            found.remove();
+            self.len -= 1;
+        }
+    }
+
+    /// Which table a hash belongs to. Tables of the round that is under way have one more bit.
+    fn table(&self, hash: u64) -> usize {
+        let tables = self.tables.len();
+        let mask = tables.next_power_of_two() - 1;
+        let table = (hash >> 32) as usize & mask;
+        if table < tables { table } else { table & (mask >> 1) }
+    }
+
+    /// Adds a table and moves to it what belongs there: half of one other table.
+    fn split(&mut self, hash_of: &impl Fn(Ix) -> u64) {
+        let added = self.tables.len();
+        self.tables.push(Arc::default());
+        let Some(round) = added.checked_ilog2() else { return };
+        let Some(old) = self.tables.get_mut(added - (1 << round)).map(std::mem::take) else { return };
+        let mut parts: [Vec<(u64, Ix)>; 2] = Default::default();
+        let [stay, go] = &mut parts;
+        for &ix in &old {
+            let hash = hash_of(ix);
+            if self.table(hash) == added { go.push((hash, ix)) } else { stay.push((hash, ix)) }
+        }
+        for (table, part) in [added - (1 << round), added].into_iter().zip(parts) {
+            if let Some(table) = self.tables.get_mut(table) {
+                *table = HashTable::with_capacity(part.len());
+                for (hash, ix) in part {
+                    table.insert_unique(hash, ix, |&other| hash_of(other));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    /// As many different hashes as there are values, or few: the table must not count on luck.
+    fn filled(count: Ix, different: u64) -> Lookup {
+        let mut lookup = Lookup::default();
+        let hash_of = |ix: Ix| hash(u64::from(ix) % different);
+        for ix in 0..count {
+            lookup.insert(hash_of(ix), ix, |other| other == ix, hash_of);
+        }
+        lookup
+    }
+
+    #[test]
+    fn thousands_are_found_also_when_hashes_collide() {
+        for different in [u64::MAX, 7] {
+            let mut lookup = filled(6000, different);
+            assert_eq!(lookup.tables.len(), 12);
+            let find =
+                |lookup: &Lookup, ix: Ix| lookup.find(hash(u64::from(ix) % different), |other| other == ix);
+            assert!((0..6000).all(|ix| find(&lookup, ix) == Some(ix)));
+            assert_eq!(find(&lookup, 6000), None);
+            let copy = lookup.clone();
+            (0..6000).step_by(2).for_each(|ix| lookup.remove(hash(u64::from(ix) % different), ix));
+            assert!((0..6000).all(|ix| find(&lookup, ix) == (ix % 2 == 1).then_some(ix)));
+            assert!((0..6000).all(|ix| find(&copy, ix) == Some(ix)));
+        }
+    }
+
+    #[test]
+    fn tables_fill_evenly() {
+        let lookup = filled(100_000, u64::MAX);
+        let sizes: Vec<usize> = lookup.tables.iter().map(HashTable::len).collect();
+        assert_eq!(sizes.iter().sum::<usize>(), 100_000);
+        assert!(sizes.iter().all(|size| (256..1200).contains(size)), "{sizes:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_map(steps in proptest::collection::vec((0u8..20, 0u32..30, any::<bool>()), 0..80)) {
+            // Numbers stand for `number % 20`; entering one takes the place of its equals.
+            let value = |ix: Ix| (ix % 20) as u8;
+            let (mut lookup, mut model) = (Lookup::default(), HashMap::new());
+            for (name, ix, put) in steps {
+                if put {
+                    lookup.insert(hash(value(ix)), ix, |other| value(other) == value(ix), |ix| hash(value(ix)));
+                    model.insert(value(ix), ix);
+                } else if let Some(ix) = model.remove(&name) {
+                    lookup.remove(hash(name), ix);
+                }
+                for name in 0..20 {
+                    let is = |ix| value(ix) == name;
+                    prop_assert_eq!(lookup.find(hash(name), is), model.get(&name).copied());
+                    let all: Vec<Ix> = model.get(&name).copied().into_iter().collect();
+                    prop_assert_eq!(lookup.find_all(hash(name), is), all);
+                }
+            }
+        }
+    }
+}

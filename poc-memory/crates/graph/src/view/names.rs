@@ -1,0 +1,41 @@
+//! Interned names: a small number for each distinct text.
+
+use super::lookup::{Lookup, hash};
+use crate::lists::Texts;
+
+/// Texts numbered in the order they were first seen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    names: Texts,
+    numbers: Lookup,
+}
+
+impl Names {
+    /// The number of a text, if it was seen.
+    pub(super) fn number(&self, name: &str) -> Option<u32> {
+        self.numbers.find(hash(name), |number| self.name(number) == name)
+    }
+
+    /// The text with a number; empty if there is none.
+    pub(super) fn name(&self, number: u32) -> &str {
+        self.names.get(number as usize).unwrap_or_default()
+    }
+
+    /// All texts with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        (0..).zip(self.names.iter())
+    }
+
+    /// The number of a text, given now if it is new.
+    pub(super) fn intern(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.number(name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name);
+        let names = &self.names;
+        let name_of = |number: u32| names.get(number as usize).unwrap_or_default();
+        self.numbers.insert(hash(name), number, |_| false, |number| hash(name_of(number)));
+        number
+    }
+}

@@ -1,0 +1,53 @@
+//! What stands beside a node: the chunks before and after it in its message, the turns in its session.
+
+use super::{Ix, View};
+use crate::EdgeKind;
+use std::collections::BTreeSet;
+
+impl View {
+    /// The live nodes next to a node in a row of notes, by index: those that a `structural` edge leads to
+    /// and from. At most two, but for a node that several rows have.
+    pub fn beside(&self, ix: Ix) -> impl Iterator<Item = Ix> {
+        self.edges(ix).chunk_by(|a, b| a.target() == b.target()).filter_map(move |run| {
+            let mut both = [false; 2];
+            for edge in run.iter().filter(|edge| edge.kind() == EdgeKind::Structural) {
+                let [out, back] = &mut both;
+                *(if edge.is_outgoing() { out } else { back }) = true;
+            }
+            let target = run.first()?.target();
+            (both == [true; 2] && target != ix && self.is_live(target)).then_some(target)
+        })
+    }
+
+    /// The rows a node stands in, by the least index of those that can be reached along them: the same for
+    /// all notes of a session, its own for a node that stands beside none.
+    pub fn session(&self, ix: Ix) -> Ix {
+        let (mut seen, mut next) = (BTreeSet::from([ix]), vec![ix]);
+        while let Some(at) = next.pop() {
+            next.extend(self.beside(at).filter(|other| seen.insert(*other)));
+        }
+        seen.first().copied().unwrap_or(ix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Delta;
+    use crate::EdgeKind;
+    use crate::Node;
+    use crate::State;
+    use crate::testing::{edge, node, view};
+    use std::sync::Arc;
+
+    #[test]
+    fn beside_is_whoever_is_tied_both_ways_by_order() {
+        let mut view = view(6, &[(0, 4, 1.0), (4, 0, 1.0)]);
+        let order = |a, b| Delta::Edge(edge(a, b, EdgeKind::Structural, 0.5));
+        view.apply(2, &[order(0, 1), order(1, 0), order(1, 2), order(2, 1), order(0, 3), order(5, 0)]);
+        let beside = |view: &crate::View, ix| view.beside(ix).collect::<Vec<_>>();
+        assert_eq!([beside(&view, 0), beside(&view, 1), beside(&view, 3)], [vec![1], vec![0, 2], vec![]]);
+        assert_eq!([2, 1, 0, 3].map(|ix| view.session(ix)), [0, 0, 0, 3]);
+        view.apply(3, &[Delta::Node(Arc::new(Node { state: State::Superseded, ..node(0) }))]);
+        assert_eq!(beside(&view, 1), [2]);
+    }
+}

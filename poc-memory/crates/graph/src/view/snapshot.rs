@@ -1,0 +1,301 @@
+//! The saved form of a view: its nodes by id and without gaps, names that no node uses left out.
+//!
+//! Everything that is quick to find again (look-ups, counts) is not in it. It says nothing about
+//! whether it is whole: whoever keeps it must check that.
+
+use super::fields::Fields;
+use super::names::Names;
+use super::{Ix, Neighbor, View};
+use crate::Activity;
+use crate::NodeId;
+use crate::Visit;
+use crate::error::{Error, Result};
+use crate::lists::Lists;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Texts of the types, provenances and keywords, by number.
+#[derive(Serialize, Deserialize)]
+struct SavedNames<'a>(#[serde(borrow)] [Vec<&'a str>; 3]);
+
+#[derive(Serialize, Deserialize)]
+struct SavedNode<'a> {
+    id: NodeId,
+    #[serde(borrow)]
+    fields: Fields<'a>,
+    keywords: Vec<u32>,
+    activity: Activity,
+    edges: Vec<Neighbor>,
+    other_edges: Vec<Neighbor>,
+    degree: u32,
+    triangles: u32,
+}
+
+/// An agent and its visits by node.
+type SavedVisits<'a> = (&'a str, Vec<(Ix, Visit)>);
+
+impl View {
+    /// The view as bytes.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        self.write().map_err(|error| Error::internal(format!("the view cannot be encoded: {error}")))
+    }
+
+    fn write(&self) -> postcard::Result<Vec<u8>> {
+        let mut order: Vec<(NodeId, Ix)> = (0..self.slots())
+            .filter(|&ix| self.state(ix).is_some())
+            .filter_map(|ix| Some((self.id(ix)?, ix)))
+            .collect();
+        order.sort_unstable();
+        let mut places = Numbers::new(self.slots());
+        let (mut types, mut provenances, mut keywords) =
+            (Numbers::default(), Numbers::default(), Numbers::default());
+        for &(_, ix) in &order {
+            places.number(ix);
+            types.number(u32::from(self.node_type(ix)));
+            provenances.number(self.provenance(ix));
+            for &word in self.keywords(ix) {
+                keywords.number(word);
+            }
+        }
+        let names = [
+            (&types, &self.type_names),
+            (&provenances, &self.provenance_names),
+            (&keywords, &self.keyword_names),
+        ];
+        let names = names.map(|(used, names)| used.given.iter().map(|&number| names.name(number)).collect());
+        let mut bytes = Vec::new();
+        postcard::to_io(&SavedNames(names), &mut bytes)?;
+        postcard::to_io(&(order.len() as u32), &mut bytes)?;
+        for &(id, ix) in &order {
+            let fields = self.fields(ix);
+            let mut placed = |edges: &[Neighbor]| {
+                let edges = edges.iter().map(|edge| edge.with_target(places.number(edge.target())));
+                let mut edges: Vec<Neighbor> = edges.collect();
+                edges.sort_unstable_by_key(|edge| edge.order());
+                edges
+            };
+            let node = SavedNode {
+                id,
+                fields: Fields {
+                    node_type: types.number(u32::from(fields.node_type)) as u16,
+                    provenance: provenances.number(fields.provenance),
+                    ..fields
+                },
+                keywords: self.keywords(ix).iter().map(|&word| keywords.number(word)).collect(),
+                activity: self.activity(ix),
+                edges: placed(self.edges(ix)),
+                other_edges: placed(self.other_edges(ix)),
+                degree: self.degree(ix),
+                triangles: self.triangles(ix),
+            };
+            postcard::to_io(&node, &mut bytes)?;
+        }
+        let visits = self.visits.iter().map(|(agent, visits)| -> SavedVisits {
+            let visit = |&(_, ix): &(NodeId, Ix)| visits.get(ix as usize).copied().flatten();
+            (
+                agent,
+                (0..)
+                    .zip(order.iter().map(visit))
+                    .filter_map(|(place, visit)| Some((place, visit?)))
+                    .collect(),
+            )
+        });
+        postcard::to_io(&visits.collect::<Vec<_>>(), &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The view of transaction `seq` that [`View::encode`] gave these bytes; `None` when they
+    /// contradict themselves.
+    pub fn decode(bytes: &[u8], seq: u64) -> Option<View> {
+        let mut view = View::new();
+        view.seq = seq;
+        let (SavedNames(names), bytes) = postcard::take_from_bytes(bytes).ok()?;
+        let tables = [&mut view.type_names, &mut view.provenance_names, &mut view.keyword_names];
+        for (table, names) in tables.into_iter().zip(&names) {
+            fill(table, names)?;
+        }
+        let [types, provenances, words] = names.map(|names| names.len() as u32);
+        let (count, mut bytes) = postcard::take_from_bytes::<u32>(bytes).ok()?;
+        let (mut keywords, mut edges, mut others) = (Rows::default(), Rows::default(), Rows::default());
+        for place in 0..count {
+            let (node, rest) = postcard::take_from_bytes::<SavedNode>(bytes).ok()?;
+            bytes = rest;
+            if place > 0 && view.id(place - 1).is_none_or(|before| before >= node.id) {
+                return None;
+            }
+            let known = u32::from(node.fields.node_type) < types
+                && node.fields.provenance < provenances
+                && node.keywords.iter().all(|&word| word < words)
+                && node.edges.iter().all(|edge| edge.target() < count && edge.target() != place)
+                && node.other_edges.iter().all(|edge| edge.target() < count)
+                && [&node.edges, &node.other_edges]
+                    .into_iter()
+                    .all(|edges| edges.is_sorted_by(|a, b| a.order() < b.order()));
+            if !known || view.find_key(node.fields.key).is_some() {
+                return None;
+            }
+            let ix = view.add_slot(node.id, node.activity.touched);
+            view.set_fields(ix, &node.fields);
+            view.put_activity_at(ix, &node.activity);
+            view.live += usize::from(node.fields.state.is_live());
+            view.degrees.set(ix as usize, node.degree, 0);
+            view.triangles.set(ix as usize, node.triangles, 0);
+            keywords.push(&node.keywords);
+            edges.push(&node.edges);
+            others.push(&node.other_edges);
+        }
+        view.edges = edges.items.len() / 2;
+        view.keywords = Lists::from_rows(&keywords.starts, &keywords.items);
+        view.adjacency = Lists::from_rows(&edges.starts, &edges.items);
+        if !others.items.is_empty() {
+            view.other_edges = Lists::from_rows(&others.starts, &others.items);
+        }
+        view.count_all();
+        let visits: Vec<SavedVisits> = postcard::from_bytes(bytes).ok()?;
+        for (agent, visits) in visits {
+            let agent: Arc<str> = agent.into();
+            for (place, visit) in visits {
+                if place >= count {
+                    return None;
+                }
+                view.set_visit(&agent, place, Some(visit));
+            }
+        }
+        Some(view)
+    }
+}
+
+/// Fills an empty table; `None` when a name comes twice.
+fn fill(table: &mut Names, names: &[&str]) -> Option<()> {
+    (0..).zip(names).all(|(number, name)| table.intern(name) == number).then_some(())
+}
+
+/// Numbers given out in the order they are asked for.
+#[derive(Default)]
+struct Numbers {
+    numbers: Vec<Ix>,
+    given: Vec<Ix>,
+}
+
+impl Numbers {
+    fn new(room: Ix) -> Self {
+        Numbers { numbers: Vec::with_capacity(room as usize), given: Vec::with_capacity(room as usize) }
+    }
+
+    fn number(&mut self, of: Ix) -> Ix {
+        const NONE: Ix = Ix::MAX;
+        let at = of as usize;
+        if self.numbers.len() <= at {
+            self.numbers.resize(at + 1, NONE);
+        }
+        let next = self.given.len() as Ix;
+        match self.numbers.get_mut(at) {
+            Some(number) if *number == NONE => {
+                *number = next;
+                self.given.push(of);
+                next
+            }
+            Some(number) => *number,
+            None => next,
+        }
+    }
+}
+
+/// Rows one behind the other.
+struct Rows<T> {
+    starts: Vec<usize>,
+    items: Vec<T>,
+}
+
+impl<T> Default for Rows<T> {
+    fn default() -> Self {
+        Rows { starts: vec![0], items: Vec::new() }
+    }
+}
+
+impl<T: Copy> Rows<T> {
+    fn push(&mut self, row: &[T]) {
+        self.items.extend_from_slice(row);
+        self.starts.push(self.items.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Delta;
+    use crate::EdgeKind;
+    use crate::Node;
+    use crate::State;
+    use crate::View;
+    use crate::Visit;
+    use crate::VisitOutcome;
+    use crate::testing;
+    use crate::testing::told;
+    use crate::time::Timestamp;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    /// A view with a history: nodes out of the order of their ids, some gone again.
+    fn view(order: &[u64], edges: &[(u64, u64, usize)], gone: &[u64], seen: &[u64]) -> View {
+        let mut view = View::new();
+        for &number in order {
+            let node = Node {
+                keywords: (0..number % 4).map(|word| format!("w{}", word * number)).collect(),
+                provenance: format!("import:{}", number % 3),
+                expires: (number % 3 == 0).then_some(Timestamp(-7)),
+                state: if number % 5 == 4 { State::Superseded } else { State::Active },
+                ..testing::node(number)
+            };
+            view.apply(1, &[Delta::Node(Arc::new(node))]);
+        }
+        let edge =
+            |&(a, b, kind): &(u64, u64, usize)| Delta::Edge(testing::edge(a, b, EdgeKind::ALL[kind], 0.7));
+        view.apply(2, &edges.iter().map(edge).collect::<Vec<_>>());
+        let visit = Visit { at: Timestamp(4), outcome: VisitOutcome::Skipped, version: 2 };
+        let id = |&number: &u64| testing::node(number).id;
+        view.apply(
+            3,
+            &seen.iter().map(|number| Delta::Visit("linker".into(), id(number), visit)).collect::<Vec<_>>(),
+        );
+        view.apply(4, &gone.iter().map(|number| Delta::NodeGone(id(number))).collect::<Vec<_>>());
+        view
+    }
+
+    proptest! {
+        /// What is saved is read back, by id and without gaps.
+        #[test]
+        fn what_is_saved_is_read_back(
+            order in Just((0..14).collect::<Vec<u64>>()).prop_shuffle(),
+            edges in proptest::collection::vec((0u64..14, 0u64..14, 0usize..8), 0..60),
+            gone in proptest::collection::vec(0u64..14, 0..5),
+            seen in proptest::collection::vec(0u64..14, 0..5),
+        ) {
+            let view = view(&order, &edges, &gone, &seen);
+            let again = View::decode(&view.encode().unwrap(), 4).unwrap();
+            prop_assert_eq!(told(&again), told(&view));
+            prop_assert_eq!(again.slots() as usize, view.node_count());
+            prop_assert!(again.ids_ascend());
+        }
+
+        #[test]
+        fn damaged_bytes_are_no_panic(at: prop::sample::Index, flip in 1u8.., cut: bool) {
+            let mut bytes = view(&[3, 1, 2, 4], &[(1, 2, 0), (2, 3, 1), (3, 1, 2)], &[], &[2]).encode().unwrap();
+            let at = at.index(bytes.len());
+            if cut { bytes.truncate(at) } else { bytes[at] ^= flip }
+            if let Some(view) = View::decode(&bytes, 4) {
+                told(&view);
+                prop_assert!(!cut);
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_no_node_uses_are_left_out() {
+        let mut view = view(&[1, 2, 3], &[], &[], &[]);
+        assert!(view.keyword_number("w6").is_some());
+        view.apply(5, &[Delta::NodeGone(testing::node(3).id)]);
+        let again = View::decode(&view.encode().unwrap(), 5).unwrap();
+        assert_eq!((again.keyword_number("w6"), again.keyword_number("w2").is_some()), (None, true));
+        assert_eq!(again.seq, 5);
+    }
+}

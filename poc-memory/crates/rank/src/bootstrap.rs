@@ -1,0 +1,94 @@
+//! The percentile bootstrap (Efron 1979): how far a mean can be trusted, without assuming how its
+//! values are spread.
+
+use poc_graph::chance::{Chance, SeededChance};
+use serde::{Deserialize, Serialize};
+
+/// Samples that are drawn.
+const SAMPLES: usize = 2_000;
+
+/// Draws begin here: the same values have the same interval.
+const SEED: u64 = 95;
+
+/// A mean and where it lies with 95 % confidence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The mean.
+    pub mean: f64,
+    /// The 2.5th percentile of the means of samples.
+    pub low: f64,
+    /// The 97.5th.
+    pub high: f64,
+}
+
+/// The mean of values with its interval; all zeros when there are none. For pairs give the
+/// differences.
+pub fn of_mean(values: &[f64]) -> Interval {
+    let chance = SeededChance::new(SEED);
+    interval(mean(values), || mean_of_sample(values, &chance))
+}
+
+/// `mean(after) − mean(before)` of values that have nothing to do with each other, with its interval.
+pub fn of_difference(before: &[f64], after: &[f64]) -> Interval {
+    let chance = SeededChance::new(SEED);
+    interval(mean(after) - mean(before), || mean_of_sample(after, &chance) - mean_of_sample(before, &chance))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}
+
+/// The mean of as many values as there are, drawn with replacement.
+fn mean_of_sample(values: &[f64], chance: &dyn Chance) -> f64 {
+    let count = values.len();
+    let place = || ((u128::from(chance.bits()) * count as u128) >> 64) as usize;
+    let sum: f64 = (0..count).filter_map(|_| values.get(place())).sum();
+    sum / count.max(1) as f64
+}
+
+fn interval(mean: f64, sample: impl Fn() -> f64) -> Interval {
+    let mut means: Vec<f64> = (0..SAMPLES).map(|_| sample()).collect();
+    means.sort_by(f64::total_cmp);
+    let cut = SAMPLES / 40;
+    let at = |place: usize| means.get(place).copied().unwrap_or(mean);
+    Interval { mean, low: at(cut), high: at(SAMPLES - 1 - cut) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    #[test]
+    fn of_equal_values_nothing_is_open() {
+        assert_eq!(of_mean(&[0.25; 9]), Interval { mean: 0.25, low: 0.25, high: 0.25 });
+        assert_eq!(of_mean(&[]), Interval::default());
+        let one = of_difference(&[0.25; 3], &[0.75; 5]);
+        assert_eq!(one, Interval { mean: 0.5, low: 0.5, high: 0.5 });
+    }
+
+    /// As the normal approximation has it for many values: 1.96 standard errors either way.
+    #[test]
+    fn it_is_as_wide_as_the_spread_of_the_mean() {
+        let values: Vec<f64> = (0..1000).map(|number| f64::from(number % 2)).collect();
+        let Interval { mean, low, high } = of_mean(&values);
+        let expected = 1.96 * 0.5 / 1000f64.sqrt();
+        assert_eq!(mean, 0.5);
+        assert!((high - mean - expected).abs() < 0.004 && (mean - low - expected).abs() < 0.004);
+        let apart = of_difference(&values, &values);
+        assert!((apart.high - expected * 2f64.sqrt()).abs() < 0.006, "{apart:?}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(16))]
+
+        #[test]
+        fn it_lies_within_the_values_and_is_the_same_again(values in vec(0.0f64..1.0, 1..40)) {
+            let found = of_mean(&values);
+            let (least, most) = values.iter().fold((1.0f64, 0.0f64), |(low, high), &v| (low.min(v), high.max(v)));
+            prop_assert!(least - 1e-9 <= found.low && found.low <= found.high && found.high <= most + 1e-9);
+            prop_assert_eq!(of_mean(&values), found);
+        }
+    }
+}

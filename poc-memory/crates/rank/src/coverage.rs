@@ -1,0 +1,39 @@
+//! How much of what a question asks about a note speaks of: the share of the weight of its words. Words
+//! are weighed by their inverse document frequency (`bm25.rs`), so that a word which no note has, the
+//! weightiest of all, counts against every note.
+
+/// The share, 0–1, of the weights of all terms, each with whether the note holds it; 0 of no terms.
+pub fn coverage(terms: impl Iterator<Item = (f64, bool)>) -> f64 {
+    let (held, all) = terms.fold((0.0, 0.0), |(held, all), (weight, holds)| {
+        (if holds { held + weight } else { held }, all + weight)
+    });
+    if all > 0.0 { held / all } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bm25::idf;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_unseen_word_weighs_most() {
+        let (common, unseen) = (idf(100, 50), idf(100, 0));
+        assert_eq!(coverage([(common, true)].into_iter()), 1.0);
+        assert!(coverage([(common, true), (unseen, false)].into_iter()) < 0.2);
+        assert_eq!(coverage(std::iter::empty()), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_share_that_grows_with_what_is_held(
+            terms in proptest::collection::vec((0.01f64..9.0, any::<bool>()), 1..12), at in any::<proptest::sample::Index>(),
+        ) {
+            let share = coverage(terms.iter().copied());
+            prop_assert!((0.0..=1.0).contains(&share));
+            let mut more = terms.clone();
+            more[at.index(terms.len())].1 = true;
+            prop_assert!(coverage(more.into_iter()) >= share);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Whether what was found is what was asked for: the gate of `query`.
+//!
+//! One number decides: how much of the question the notes found speak of, and how near the nearest note
+//! comes to it. Either alone lets through what it should not: a note may hold every word of a question
+//! and be about something else, and a cosine says nothing of a name the store has never seen. Where a
+//! cross-encoder has read the question together with the notes, what it says decides alone.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How sure an answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// It is not known.
+    Miss,
+    /// Something like it is known; unverified.
+    Weak,
+    /// It is known.
+    Strong,
+}
+
+impl Verdict {
+    /// The name people and JSON use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Miss => "MISS",
+            Verdict::Weak => "WEAK",
+            Verdict::Strong => "STRONG",
+        }
+    }
+}
+
+/// How a question and what was found agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Signals {
+    /// How much of the question one of the notes found speaks of, the best of them, 0–1: the share of the
+    /// weight of its words. Words that no note has count against it.
+    pub coverage: f64,
+    /// The greatest cosine of the question with any note, −1 to 1.
+    pub cosine: f64,
+    /// The greatest likelihood, 0–1, that a note answers the question, where a cross-encoder was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likelihood: Option<f64>,
+    /// Coverage and the cosine, which counts as often as the settings say; the likelihood, where there is one.
+    pub certainty: f64,
+}
+
+impl Signals {
+    /// Puts them together: `coverage + weight · cosine`.
+    pub fn of(coverage: f64, cosine: f64, weight: f64) -> Signals {
+        Signals { coverage, cosine, likelihood: None, certainty: coverage + weight * cosine }
+    }
+
+    /// The same, when a cross-encoder says how likely a note answers the question.
+    #[must_use]
+    pub fn judged(self, likelihood: Option<f64>) -> Signals {
+        Signals { likelihood, certainty: likelihood.unwrap_or(self.certainty), ..self }
+    }
+
+    /// The verdict by the thresholds of a gate.
+    pub fn judge(&self, gate: &poc_config::Gate) -> Verdict {
+        if self.certainty >= gate.strong {
+            Verdict::Strong
+        } else if self.certainty >= gate.weak {
+            Verdict::Weak
+        } else {
+            Verdict::Miss
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const GATE: poc_config::Gate = poc_config::Gate { strong: 1.5, weak: 1.0 };
+
+    #[test]
+    fn by_hand() {
+        let check = |coverage, cosine, verdict| {
+            assert_eq!(Signals::of(coverage, cosine, 2.0).judge(&GATE), verdict, "{coverage} {cosine}");
+        };
+        check(1.0, 0.25, Verdict::Strong);
+        check(0.5, 0.5, Verdict::Strong);
+        check(0.5, 0.49, Verdict::Weak);
+        check(0.0, 0.5, Verdict::Weak);
+        check(0.9, 0.04, Verdict::Miss);
+        check(0.0, -1.0, Verdict::Miss);
+        let sure = Signals::of(1.0, 1.0, 2.0);
+        assert_eq!(sure.judged(None), sure);
+        assert_eq!(sure.judged(Some(0.2)).judge(&GATE), Verdict::Miss);
+    }
+
+    proptest! {
+        #[test]
+        fn more_agreement_never_lowers_a_verdict(
+            coverage in 0.0f64..1.0, cosine in -1.0f64..1.0, more in 0.0f64..1.0, weight in 0.0f64..4.0,
+        ) {
+            let less = Signals::of(coverage, cosine, weight).judge(&GATE);
+            prop_assert!(Signals::of((coverage + more).min(1.0), cosine, weight).judge(&GATE) >= less);
+            prop_assert!(Signals::of(coverage, (cosine + more).min(1.0), weight).judge(&GATE) >= less);
+        }
+    }
+}

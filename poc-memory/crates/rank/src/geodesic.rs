@@ -1,0 +1,192 @@
+//! Straight ways through the graph: walks that keep their direction in the spectral embedding.
+//!
+//! A walk from one node to another goes, hop by hop, to the neighbour in whose direction the target
+//! lies most nearly: that with the greatest cosine between (neighbour − here) and (target − here). It
+//! is greedy routing (Kleinberg 2007, "Geographic routing using hyperbolic space"; by direction as in
+//! the compass routing of Kranakis, Singh and Urrutia 1999) in the space of commute times.
+
+use poc_graph::{Embedding, Ix, View};
+use rustc_hash::FxHashMap;
+
+/// The way from one node to another, both included; `None` when the walk does not arrive within
+/// `max_hops`. It goes only to nodes that `lets` accepts and to none twice; where the target is
+/// tied to where it is, it goes there. Equally good neighbours go by id.
+pub fn walk(
+    view: &View,
+    embedding: &Embedding,
+    from: Ix,
+    to: Ix,
+    max_hops: usize,
+    mut lets: impl FnMut(Ix) -> bool,
+) -> Option<Vec<Ix>> {
+    let target = embedding.coordinates(to);
+    let mut path = vec![from];
+    let mut here = from;
+    for _ in 0..max_hops {
+        if view.are_tied(here, to) {
+            path.push(to);
+            return Some(path);
+        }
+        let place = embedding.coordinates(here);
+        let mut best: Option<(f64, Ix)> = None;
+        for tie in view.ties(here) {
+            let next = tie.ix;
+            if path.contains(&next) || !lets(next) {
+                continue;
+            }
+            let cosine = cosine_from(place, embedding.coordinates(next), target);
+            let better = best.is_none_or(|(greatest, other)| {
+                cosine > greatest || cosine == greatest && view.id(next) < view.id(other)
+            });
+            if better {
+                best = Some((cosine, next));
+            }
+        }
+        here = best?.1;
+        path.push(here);
+    }
+    None
+}
+
+/// The cosine of the angle at `here` between the ways to `a` and to `b`; 0 when either is no way at
+/// all.
+fn cosine_from(here: &[f32], a: &[f32], b: &[f32]) -> f64 {
+    let (mut dot, mut first, mut second) = (0.0, 0.0, 0.0);
+    for ((&here, &a), &b) in here.iter().zip(a).zip(b) {
+        let (a, b) = (f64::from(a) - f64::from(here), f64::from(b) - f64::from(here));
+        dot += a * b;
+        first += a * a;
+        second += b * b;
+    }
+    let lengths = (first * second).sqrt();
+    if lengths > 0.0 { dot / lengths } else { 0.0 }
+}
+
+/// What the walks between all of some nodes come by.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Walks {
+    /// Nodes on walks that arrived, their ends included, with the number of such walks; in no useful
+    /// order, each node once.
+    pub on: Vec<(Ix, usize)>,
+    /// Walks that arrived.
+    pub arrived: usize,
+    /// Walks that were tried: both ways between any two of the nodes that are in one component.
+    pub tried: usize,
+}
+
+/// Walks both ways between any two of the nodes that `lets` accepts, none of them twice.
+pub fn walks(
+    view: &View,
+    embedding: &Embedding,
+    ends: &[Ix],
+    max_hops: usize,
+    mut lets: impl FnMut(Ix) -> bool,
+) -> Walks {
+    let mut on: FxHashMap<Ix, usize> = FxHashMap::default();
+    let mut walks = Walks::default();
+    for &from in ends {
+        let component = embedding.component(from);
+        for &to in ends.iter().filter(|to| **to != from) {
+            if component.is_none() || embedding.component(to) != component {
+                continue;
+            }
+            walks.tried += 1;
+            if let Some(path) = walk(view, embedding, from, to, max_hops, &mut lets) {
+                walks.arrived += 1;
+                path.into_iter().for_each(|ix| *on.entry(ix).or_default() += 1);
+            }
+        }
+    }
+    walks.on = on.into_iter().collect();
+    walks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spectral::tests::{connected, tree};
+    use super::*;
+    use poc_graph::testing::view;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn way(view: &View, from: Ix, to: Ix, max_hops: usize) -> Option<Vec<Ix>> {
+        walk(view, &Embedding::compute(view, 16), from, to, max_hops, |_| true)
+    }
+
+    /// 0 — 1 — 2 — 3 with 4 hanging on 1. In a tree every tie is a direction of its own, at right
+    /// angles to all others: seen from 1, the way to 3 has the direction of the tie to 2 as a part
+    /// (cosine √½), and of the tie to 4 nothing.
+    #[test]
+    fn by_hand_on_a_branching_path() {
+        let view = view(6, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (1, 4, 1.0)]);
+        let embedding = Embedding::compute(&view, 16);
+        let at = |ix| embedding.coordinates(ix);
+        assert!((cosine_from(at(1), at(2), at(3)) - 0.5f64.sqrt()).abs() < 1e-6);
+        assert!(cosine_from(at(1), at(4), at(3)).abs() < 1e-6);
+        assert_eq!(way(&view, 0, 3, 6), Some(vec![0, 1, 2, 3]));
+        assert_eq!(way(&view, 0, 3, 3), Some(vec![0, 1, 2, 3]));
+        assert_eq!(way(&view, 0, 3, 2), None);
+        // 5 has no ties.
+        assert_eq!(way(&view, 0, 5, 6), None);
+        let both = walks(&view, &embedding, &[0, 3, 5], 6, |_| true);
+        assert_eq!((both.arrived, both.tried), (2, 2));
+        assert_eq!(
+            both.on.into_iter().collect::<BTreeMap<_, _>>(),
+            BTreeMap::from([(0, 2), (1, 2), (2, 2), (3, 2)])
+        );
+        // Without 2 there is no way, and a dead end is no way either.
+        assert_eq!(walk(&view, &embedding, 0, 3, 6, |ix| ix != 2), None);
+    }
+
+    proptest! {
+        /// A way is a path from end to end: neighbours follow each other, and no node comes twice.
+        /// Of two that are tied it is the tie.
+        #[test]
+        fn a_way_is_a_path(links in connected(), from in 0u32..10, to in 0u32..10, max_hops in 1usize..8) {
+            prop_assume!(from != to);
+            let view = view(10, &links);
+            let found = way(&view, from, to, max_hops);
+            if view.are_tied(from, to) {
+                prop_assert_eq!(found.clone(), Some(vec![from, to]));
+            }
+            if let Some(path) = found {
+                prop_assert_eq!((path.first(), path.last()), (Some(&from), Some(&to)));
+                prop_assert!(path.len() - 1 <= max_hops);
+                prop_assert!(path.windows(2).all(|hop| view.are_tied(hop[0], hop[1])));
+                let distinct: std::collections::BTreeSet<_> = path.iter().collect();
+                prop_assert_eq!(distinct.len(), path.len());
+            }
+        }
+
+        /// In a tree only the tie that leads to the target has anything of its direction: the walk is
+        /// the one path there is.
+        #[test]
+        fn in_a_tree_every_walk_arrives(links in tree(), from in 0u32..10, to in 0u32..10) {
+            prop_assume!(from != to);
+            let view = view(10, &links);
+            prop_assert!(way(&view, from, to, 9).is_some());
+        }
+
+        /// The order in which the ends are named does not matter.
+        #[test]
+        fn the_order_of_the_ends_does_not_matter(
+            links in connected(),
+            ends in Just((0u32..10).collect::<Vec<_>>()).prop_shuffle(), count in 0usize..5, max_hops in 1usize..8,
+        ) {
+            let view = view(10, &links);
+            let embedding = Embedding::compute(&view, 16);
+            let ends = &ends[..count];
+            let mut sorted = ends.to_vec();
+            sorted.sort_unstable();
+            let of = |ends: &[Ix]| {
+                let mut walks = walks(&view, &embedding, ends, max_hops, |_| true);
+                walks.on.sort_unstable();
+                walks
+            };
+            let found = of(ends);
+            prop_assert_eq!(&found, &of(&sorted));
+            prop_assert_eq!(found.tried, count * count.saturating_sub(1));
+            prop_assert!(found.on.iter().all(|(_, on)| *on <= found.arrived));
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Further along: the line some nodes lie on in the spectral embedding, and what comes next on it.
+//!
+//! The line goes through the weighted centroid of the nodes in the direction in which they vary most:
+//! the first principal component (Pearson 1901; Jolliffe 2002) of their weighted places, towards the
+//! first of them. A place scores its projection on the line minus its distance from it, so that
+//! what is far along and still on the line is best.
+
+use super::top::{Ranked, Top};
+use faer::{Mat, Side};
+use poc_graph::{Embedding, Ix, View};
+use std::collections::BTreeMap;
+
+/// Variances that differ by less than this share are one: places are kept in single precision.
+const SAME: f64 = 1e-6;
+
+/// A line in the space of one component.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The component.
+    pub component: u32,
+    center: Vec<f64>,
+    // Of unit length; empty when the nodes have no direction.
+    axis: Vec<f64>,
+}
+
+impl Line {
+    /// The line through some nodes with their weights, which are above 0. Of several components
+    /// the one that weighs most counts, and of those the largest. `None` when no node has a place.
+    pub fn through(embedding: &Embedding, nodes: &[(Ix, f64)]) -> Option<Line> {
+        let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
+        for &(ix, weight) in nodes {
+            if let Some(component) = embedding.component(ix) {
+                *weights.entry(component).or_default() += weight;
+            }
+        }
+        // Component 0 is the largest.
+        let heaviest = |a: &(u32, f64), b: &(u32, f64)| a.1.total_cmp(&b.1).then_with(|| b.0.cmp(&a.0));
+        let (component, total) = weights.into_iter().max_by(heaviest)?;
+        let mut places: Vec<(Vec<f64>, f64)> = nodes
+            .iter()
+            .filter(|(ix, _)| embedding.component(*ix) == Some(component))
+            .map(|&(ix, weight)| {
+                (embedding.coordinates(ix).iter().map(|&value| f64::from(value)).collect(), weight / total)
+            })
+            .collect();
+        let dimensions = places.first()?.0.len();
+        let mut center = vec![0.0; dimensions];
+        for (place, weight) in &places {
+            center.iter_mut().zip(place).for_each(|(center, value)| *center += weight * value);
+        }
+        for (place, _) in &mut places {
+            place.iter_mut().zip(&center).for_each(|(value, center)| *value -= center);
+        }
+        let size = center.iter().map(|value| value * value).sum::<f64>();
+        let axis = principal(&places, dimensions, size).unwrap_or_default();
+        Some(Line { component, center, axis })
+    }
+
+    /// Whether it has a direction: the nodes have more than one place. Without one, everything is
+    /// as far along, and what is nearest to the center is best.
+    pub fn has_direction(&self) -> bool {
+        !self.axis.is_empty()
+    }
+
+    /// The projection of a place on the line, minus its distance from it.
+    pub fn score(&self, place: &[f32]) -> f64 {
+        let from_center = || place.iter().zip(&self.center).map(|(&value, center)| f64::from(value) - center);
+        let along: f64 = from_center().zip(&self.axis).map(|(value, axis)| value * axis).sum();
+        let axis = self.axis.iter().copied().chain(std::iter::repeat(0.0));
+        let square: f64 = from_center().zip(axis).map(|(value, axis)| (value - along * axis).powi(2)).sum();
+        // Nothing along and nothing beside is 0, not the negative zero of an empty sum.
+        along - square.sqrt() + 0.0
+    }
+
+    /// The `k` nodes of its component that score best, best first, ties by id, among those that
+    /// `lets` accepts.
+    pub fn further(
+        &self,
+        view: &View,
+        embedding: &Embedding,
+        k: usize,
+        mut lets: impl FnMut(Ix) -> bool,
+    ) -> Vec<(Ix, f64)> {
+        let mut top = Top::new(k);
+        for &ix in embedding.members(self.component) {
+            let score = self.score(embedding.coordinates(ix));
+            if let Some(id) = view.id(ix) {
+                let ranked = Ranked { score, id, with: ix };
+                if top.takes(&ranked) && lets(ix) {
+                    top.offer(ranked);
+                }
+            }
+        }
+        top.into_sorted().into_iter().map(|ranked| (ranked.with, ranked.score)).collect()
+    }
+}
+
+/// The direction of the greatest variance of places around 0 with their weights, whose sum is 1.
+/// Where several directions vary equally, and for its sign, the one that points at the first place
+/// that is not at right angles to all of them. `None` when the places, `size` being the square of
+/// their distance from the origin, are one.
+fn principal(places: &[(Vec<f64>, f64)], dimensions: usize, size: f64) -> Option<Vec<f64>> {
+    let value = |place: &[f64], at: usize| place.get(at).copied().unwrap_or(0.0);
+    let covariance = Mat::from_fn(dimensions, dimensions, |row, column| {
+        places.iter().map(|(place, weight)| weight * value(place, row) * value(place, column)).sum::<f64>()
+    });
+    let found = covariance.self_adjoint_eigen(Side::Lower).ok()?;
+    let variances: Vec<f64> = found.S().column_vector().iter().copied().collect();
+    let greatest = variances.iter().copied().fold(0.0, f64::max);
+    if greatest <= size * SAME * SAME {
+        return None;
+    }
+    let directions: Vec<Vec<f64>> = found
+        .U()
+        .col_iter()
+        .zip(variances)
+        .filter(|(_, variance)| *variance >= greatest * (1.0 - SAME))
+        .map(|(direction, _)| direction.iter().copied().collect())
+        .collect();
+    places.iter().find_map(|(place, _)| {
+        let mut axis = vec![0.0; dimensions];
+        for direction in &directions {
+            let along: f64 = place.iter().zip(direction).map(|(a, b)| a * b).sum();
+            axis.iter_mut().zip(direction).for_each(|(axis, value)| *axis += along * value);
+        }
+        let length = axis.iter().map(|value| value * value).sum::<f64>().sqrt();
+        (length > SAME * greatest.sqrt()).then(|| axis.iter().map(|value| value / length).collect())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::spectral::tests::connected;
+    use super::*;
+    use poc_graph::testing::view;
+    use proptest::prelude::*;
+
+    fn scores(view: &View, nodes: &[(Ix, f64)]) -> BTreeMap<Ix, f64> {
+        let embedding = Embedding::compute(view, 16);
+        let line = Line::through(&embedding, nodes).unwrap();
+        line.further(view, &embedding, 99, |_| true).into_iter().collect()
+    }
+
+    /// 0 — 1 — 2 — 3. In a tree every tie is a direction of its own, here of length √6 (the root of
+    /// the volume). The line through 2 and 1, towards 2, is the tie between them; seen from its
+    /// middle, 3 is √6 · ½ along and √6 beside, 0 as much back and as much beside.
+    #[test]
+    fn by_hand_on_a_path() {
+        let view = view(4, &[(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]);
+        let root = 6f64.sqrt();
+        let expected = [(0, -1.5), (1, -0.5), (2, 0.5), (3, -0.5)];
+        let found = scores(&view, &[(2, 1.0), (1, 1.0)]);
+        for (ix, expected) in expected {
+            assert!((found[&ix] - expected * root).abs() < 1e-5, "{ix}: {}", found[&ix]);
+        }
+        let embedding = Embedding::compute(&view, 16);
+        let line = Line::through(&embedding, &[(2, 1.0), (1, 1.0)]).unwrap();
+        let others = line.further(&view, &embedding, 1, |ix| ix != 1 && ix != 2);
+        assert_eq!(others.first().map(|found| found.0), Some(3));
+    }
+
+    #[test]
+    fn one_place_has_no_direction_and_the_nearest_is_best() {
+        let view = view(5, &[(0, 1, 1.0), (1, 2, 1.0)]);
+        let embedding = Embedding::compute(&view, 16);
+        let line = Line::through(&embedding, &[(0, 0.3)]).unwrap();
+        assert!(!line.has_direction());
+        let found = line.further(&view, &embedding, 9, |_| true);
+        assert_eq!(found.iter().map(|(ix, _)| *ix).collect::<Vec<_>>(), [0, 1, 2]);
+        assert!((found[1].1 + embedding.distance(0, 1).unwrap()).abs() < 1e-9);
+        // Without ties there is no place.
+        assert!(Line::through(&embedding, &[(3, 1.0), (4, 1.0)]).is_none());
+        assert!(Line::through(&embedding, &[]).is_none());
+    }
+
+    #[test]
+    fn the_heaviest_component_counts() {
+        let view = view(5, &[(0, 1, 1.0), (1, 2, 1.0), (3, 4, 1.0)]);
+        let embedding = Embedding::compute(&view, 16);
+        let component = |nodes: &[(Ix, f64)]| Line::through(&embedding, nodes).unwrap().component;
+        let (large, small) = (embedding.component(0).unwrap(), embedding.component(3).unwrap());
+        assert_eq!(component(&[(3, 1.0), (0, 0.6), (1, 0.5)]), large);
+        assert_eq!(component(&[(3, 1.2), (0, 0.6), (1, 0.5)]), small);
+        assert_eq!(component(&[(3, 1.0), (0, 0.5), (1, 0.5)]), large);
+    }
+
+    /// The middle of a star with the tips as nodes: they vary equally in all directions, and the line
+    /// is the one towards the first.
+    #[test]
+    fn of_equal_directions_the_one_towards_the_first() {
+        let view = view(4, &[(0, 1, 1.0), (0, 2, 1.0), (0, 3, 1.0)]);
+        for first in 1..4 {
+            let mut nodes = vec![(first, 1.0)];
+            nodes.extend((1..4).filter(|ix| *ix != first).map(|ix| (ix, 1.0)));
+            let found = scores(&view, &nodes);
+            assert!((1..4).all(|ix| ix == first || found[&first] > found[&ix] + 1.0), "{first}: {found:?}");
+        }
+    }
+
+    fn nodes() -> impl Strategy<Value = Vec<(Ix, f64)>> {
+        let nodes = Just((0u32..10).collect::<Vec<_>>()).prop_shuffle();
+        (nodes, proptest::collection::vec(0.1f64..1.0, 1..5))
+            .prop_map(|(nodes, weights)| nodes.into_iter().zip(weights).collect())
+    }
+
+    proptest! {
+        /// What the nodes are called does not matter; nothing scores more than its distance from the
+        /// center, and the first of two is further along than the other.
+        #[test]
+        fn relabelling_changes_nothing(
+            links in connected(), nodes in nodes(), names in Just((0u64..10).collect::<Vec<_>>()).prop_shuffle(),
+        ) {
+            let name = |ix: u64| names[ix as usize];
+            let renamed: Vec<_> = links.iter().map(|&(a, b, s)| (name(a), name(b), s)).collect();
+            let moved: Vec<_> = nodes.iter().map(|&(ix, w)| (name(u64::from(ix)) as Ix, w)).collect();
+            let (before, after) = (scores(&view(10, &links), &nodes), scores(&view(10, &renamed), &moved));
+            for (ix, score) in &before {
+                let other = after[&(name(u64::from(*ix)) as Ix)];
+                prop_assert!((score - other).abs() < 1e-3, "{}: {} {}", ix, score, other);
+            }
+            if let [(first, _), (second, _)] = nodes.as_slice() {
+                prop_assert!(before[first] > before[second]);
+            }
+        }
+
+        /// Of two nodes it is geometry: the line leads from the second to the first, and turned
+        /// round the projections change sign.
+        #[test]
+        fn of_two_nodes_it_is_the_line_through_both(links in connected(), a in 0u32..10, b in 0u32..10, w in 0.1f64..1.0) {
+            prop_assume!(a != b);
+            let view = view(10, &links);
+            let embedding = Embedding::compute(&view, 16);
+            let place = |ix| embedding.coordinates(ix);
+            let (there, back) = (
+                Line::through(&embedding, &[(a, 1.0), (b, w)]).unwrap(),
+                Line::through(&embedding, &[(b, w), (a, 1.0)]).unwrap(),
+            );
+            for ix in 0..10 {
+                let from_center: Vec<f64> = place(ix).iter().zip(place(a)).zip(place(b))
+                    .map(|((&x, &a), &b)| f64::from(x) - (f64::from(a) + w * f64::from(b)) / (1.0 + w)).collect();
+                let axis: Vec<f64> = place(a).iter().zip(place(b)).map(|(&a, &b)| f64::from(a) - f64::from(b)).collect();
+                let length = axis.iter().map(|x| x * x).sum::<f64>().sqrt();
+                let along = from_center.iter().zip(&axis).map(|(x, y)| x * y / length).sum::<f64>();
+                let square = from_center.iter().map(|x| x * x).sum::<f64>();
+                let beside = (square - along * along).max(0.0).sqrt();
+                prop_assert!((there.score(place(ix)) - (along - beside)).abs() < 1e-3);
+                prop_assert!((back.score(place(ix)) - (-along - beside)).abs() < 1e-3);
+                prop_assert!(there.score(place(ix)) <= square.sqrt() + 1e-9);
+            }
+        }
+    }
+}

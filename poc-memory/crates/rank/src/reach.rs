@@ -1,0 +1,92 @@
+//! How strongly a node is tied to those around it: the strongest path, where a path is as strong as
+//! the product of its ties (the max–product semiring of Mohri 2002; a tie of strength s is passed
+//! with probability s, and the strongest path is the one most likely to be passed).
+
+use poc_graph::{Ix, View};
+use rustc_hash::FxHashMap;
+
+/// Every node within `hops` ties of `center` with the strength (0–1) of the strongest path of at
+/// most so many ties, without the center, in no useful order. Only nodes that `lets` accepts are
+/// reached or passed through; the center may be any.
+pub fn reach(view: &View, center: Ix, hops: usize, mut lets: impl FnMut(Ix) -> bool) -> Vec<(Ix, f64)> {
+    let mut best: FxHashMap<Ix, f64> = FxHashMap::from_iter([(center, 1.0)]);
+    let mut front = vec![(center, 1.0)];
+    for _ in 0..hops {
+        // What arrives in this hop must not go on within it: a path would get longer than it counts.
+        let mut arriving: FxHashMap<Ix, f64> = FxHashMap::default();
+        for (ix, strength) in front.drain(..) {
+            for tie in view.ties(ix) {
+                let passed = strength * tie.strength;
+                let strongest = arriving.entry(tie.ix).or_insert(passed);
+                *strongest = strongest.max(passed);
+            }
+        }
+        for (ix, strength) in arriving {
+            let known = best.get(&ix);
+            if known.is_none_or(|&known| strength > known) && (known.is_some() || lets(ix)) {
+                best.insert(ix, strength);
+                front.push((ix, strength));
+            }
+        }
+        if front.is_empty() {
+            break;
+        }
+    }
+    best.remove(&center);
+    best.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing::view;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn found(view: &View, center: Ix, hops: usize) -> BTreeMap<Ix, f64> {
+        reach(view, center, hops, |_| true).into_iter().collect()
+    }
+
+    /// 0 —0.5— 1 —0.5— 2, and a weak tie of 0.25 from 0 to 2 directly; 3 hangs on 2.
+    #[test]
+    fn by_hand_on_four_nodes() {
+        let view = view(4, &[(0, 1, 0.5), (1, 2, 0.5), (0, 2, 0.125), (2, 3, 1.0)]);
+        assert_eq!(found(&view, 0, 1), BTreeMap::from([(1, 0.5), (2, 0.125)]));
+        // The way over 1 is stronger; 3 is within two ties over the weak one only.
+        assert_eq!(found(&view, 0, 2), BTreeMap::from([(1, 0.5), (2, 0.25), (3, 0.125)]));
+        assert_eq!(found(&view, 0, 3), BTreeMap::from([(1, 0.5), (2, 0.25), (3, 0.25)]));
+        // Without 1 only the weak way is left.
+        let around: BTreeMap<Ix, f64> = reach(&view, 0, 3, |ix| ix != 1).into_iter().collect();
+        assert_eq!(around, BTreeMap::from([(2, 0.125), (3, 0.125)]));
+    }
+
+    proptest! {
+        /// The product of the matrix of strengths with itself, sums and products being greatest and
+        /// product, gives the same.
+        #[test]
+        fn it_is_a_power_of_the_matrix(
+            links in proptest::collection::vec((0u64..7, 0u64..7, 0.0f64..=1.0), 0..18),
+            center in 0usize..7, hops in 1usize..5,
+        ) {
+            let links: Vec<(u64, u64, f64)> = links.into_iter().filter(|(a, b, _)| a != b).collect();
+            let view = view(7, &links);
+            let mut strengths: Vec<Option<f64>> = vec![None; 7];
+            strengths[center] = Some(1.0);
+            for _ in 0..hops {
+                let mut next = strengths.clone();
+                for from in 0..7u32 {
+                    let Some(strength) = strengths[from as usize] else { continue };
+                    for tie in view.ties(from) {
+                        let slot = &mut next[tie.ix as usize];
+                        *slot = Some(slot.unwrap_or(0.0).max(strength * tie.strength));
+                    }
+                }
+                strengths = next;
+            }
+            strengths[center] = None;
+            let expected: BTreeMap<Ix, f64> =
+                strengths.iter().enumerate().filter_map(|(ix, strength)| Some((ix as Ix, (*strength)?))).collect();
+            prop_assert_eq!(found(&view, center as Ix, hops), expected);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Nearest neighbours in the spectral embedding, where two nodes are as far apart as the square root
+//! of their commute time ([`Embedding`]; Qiu and Hancock 2007).
+//!
+//! A seed of weight w sees everything at distance / w, w being 1 for the heaviest. A node tied to the
+//! seed with strength s is a further 1 / s away: what a weak tie joins is not as near as its place
+//! says. A node is as far as the nearest seed sees it.
+
+use super::top::{Ranked, Top};
+use poc_graph::{Embedding, Ix, View};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// The `k` nodes nearest to the seeds, with their distance (0 and more), nearest first, ties by id:
+/// those of the seeds' components that `lets` accepts. Weights are above 0; a seed without a place
+/// in the embedding plays no part.
+pub fn nearest(
+    view: &View,
+    embedding: &Embedding,
+    seeds: &[(Ix, f64)],
+    k: usize,
+    mut lets: impl FnMut(Ix) -> bool,
+) -> Vec<(Ix, f64)> {
+    let heaviest = seeds.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+    let mut components: BTreeMap<u32, Vec<Seed<'_>>> = BTreeMap::new();
+    let mut tied: FxHashMap<Ix, Vec<(Ix, f64)>> = FxHashMap::default();
+    for &(ix, weight) in seeds.iter().filter(|(_, weight)| *weight > 0.0) {
+        if let Some(component) = embedding.component(ix) {
+            let seed = Seed { ix, weight: weight / heaviest, place: embedding.coordinates(ix) };
+            components.entry(component).or_default().push(seed);
+            for tie in view.ties(ix) {
+                tied.entry(tie.ix).or_default().push((ix, tie.strength));
+            }
+        }
+    }
+    let mut top: Top<Ranked<Ix>> = Top::new(k);
+    for (component, seeds) in components {
+        for &ix in embedding.members(component) {
+            // Most nodes are left aside after a few coordinates, since they are too far already.
+            let mut distance = top.floor().map_or(f64::INFINITY, |worst| -worst.score);
+            let mut found = false;
+            let place = embedding.coordinates(ix);
+            let ties = tied.get(&ix).map_or(&[][..], Vec::as_slice);
+            for seed in &seeds {
+                let Some(seen) = seed.sees(place, distance) else { continue };
+                let tie = ties.iter().find(|(other, _)| *other == seed.ix);
+                let seen = tie.map_or(seen, |(_, strength)| seen / strength);
+                if seen <= distance {
+                    (distance, found) = (seen, seen.is_finite());
+                }
+            }
+            if let Some(id) = view.id(ix).filter(|_| found) {
+                let ranked = Ranked { score: -distance, id, with: ix };
+                if top.takes(&ranked) && lets(ix) {
+                    top.offer(ranked);
+                }
+            }
+        }
+    }
+    top.into_sorted().into_iter().map(|ranked| (ranked.with, -ranked.score)).collect()
+}
+
+struct Seed<'a> {
+    ix: Ix,
+    // 0–1.
+    weight: f64,
+    place: &'a [f32],
+}
+
+impl Seed<'_> {
+    /// How far it sees a place; `None` when that is more than `most`, or there is no place.
+    fn sees(&self, place: &[f32], most: f64) -> Option<f64> {
+        if place.is_empty() {
+            return None;
+        }
+        // A little more, since what is seen is rounded.
+        let limit = (most * self.weight).powi(2) * (1.0 + 1e-5);
+        let mut square = 0.0;
+        for (mine, theirs) in self.place.chunks(4).zip(place.chunks(4)) {
+            let pairs = mine.iter().zip(theirs);
+            square += pairs.map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>();
+            if square > limit {
+                return None;
+            }
+        }
+        Some(rounded(square.sqrt() / self.weight))
+    }
+}
+
+/// A distance to six digits, which is what the coordinates are good for: nodes that are equally far
+/// by symmetry then come in the order of their ids, not in that of the last digits.
+fn rounded(distance: f64) -> f64 {
+    const DROPPED: u32 = 32;
+    f64::from_bits((distance.to_bits() + (1 << (DROPPED - 1))) >> DROPPED << DROPPED)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use poc_graph::testing::view;
+    use proptest::prelude::*;
+
+    fn all(view: &View, seeds: &[(Ix, f64)], k: usize) -> Vec<(Ix, f64)> {
+        let embedding = Embedding::compute(view, 16);
+        nearest(view, &embedding, seeds, k, |ix| !seeds.iter().any(|(seed, _)| *seed == ix))
+    }
+
+    fn close(found: &[(Ix, f64)], expected: &[(Ix, f64)]) {
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+        for (found, expected) in found.iter().zip(expected) {
+            assert!(found.0 == expected.0 && (found.1 - expected.1).abs() < 1e-5, "{found:?} {expected:?}");
+        }
+    }
+
+    /// 0 —1— 1 —½— 2. The volume is 3; the resistance is 1 between 0 and 1, 2 between 1 and 2, and 3
+    /// between 0 and 2; a distance is the root of volume × resistance.
+    #[test]
+    fn by_hand_on_a_path() {
+        let view = view(3, &[(0, 1, 1.0), (1, 2, 0.5)]);
+        let (one, two, three) = (3f64.sqrt(), 6f64.sqrt(), 9f64.sqrt());
+        close(&all(&view, &[(0, 0.2)], 9), &[(1, one), (2, three)]);
+        // The tie of strength ½ doubles the distance.
+        close(&all(&view, &[(1, 7.0)], 9), &[(0, one), (2, two * 2.0)]);
+        close(&all(&view, &[(1, 1.0)], 1), &[(0, one)]);
+        // Both see 1; 2 sees it at twice its distance, which the tie has doubled already.
+        close(&all(&view, &[(0, 0.5), (2, 1.0)], 9), &[(1, one / 0.5)]);
+        close(&all(&view, &[(0, 1.0), (2, 0.5)], 9), &[(1, one)]);
+    }
+
+    #[test]
+    fn other_components_and_seeds_without_ties_have_no_neighbours() {
+        let view = view(5, &[(0, 1, 1.0), (2, 3, 1.0)]);
+        close(&all(&view, &[(0, 1.0)], 9), &[(1, 2f64.sqrt())]);
+        assert_eq!(all(&view, &[(4, 1.0)], 9), []);
+        assert_eq!(all(&view, &[], 9), []);
+        assert_eq!(all(&view, &[(0, 1.0)], 0), []);
+        // Two components at once: equally far, by id.
+        close(&all(&view, &[(2, 1.0), (0, 1.0), (4, 1.0)], 9), &[(1, 2f64.sqrt()), (3, 2f64.sqrt())]);
+    }
+
+    /// The links of a tree of ten nodes.
+    pub(crate) fn tree() -> impl Strategy<Value = Vec<(u64, u64, f64)>> {
+        let parents: Vec<_> = (1u64..10).map(|node| (0..node, 0.1f64..1.0)).collect();
+        parents.prop_map(|parents| {
+            let numbered = parents.into_iter().zip(1u64..);
+            numbered.map(|((parent, strength), node)| (parent, node, strength)).collect()
+        })
+    }
+
+    /// The links of a connected graph of ten nodes: a tree and some more.
+    pub(crate) fn connected() -> impl Strategy<Value = Vec<(u64, u64, f64)>> {
+        let more = proptest::collection::vec((0u64..10, 0u64..10, 0.1f64..1.0), 0..8);
+        (tree(), more).prop_map(|(tree, more)| {
+            tree.into_iter().chain(more.into_iter().filter(|(a, b, _)| a != b)).collect()
+        })
+    }
+
+    fn seeds() -> impl Strategy<Value = Vec<(Ix, f64)>> {
+        let seeds = proptest::collection::btree_map(0u32..10, 0.1f64..1.0, 1..4);
+        seeds.prop_map(|seeds| seeds.into_iter().collect())
+    }
+
+    proptest! {
+        /// Comparing everything with everything gives the same, however few are wanted.
+        #[test]
+        fn it_is_its_definition(links in connected(), seeds in seeds(), k in 1usize..11) {
+            let view = view(10, &links);
+            let embedding = Embedding::compute(&view, 16);
+            let heaviest = seeds.iter().map(|(_, weight)| *weight).fold(0.0, f64::max);
+            let mut expected: Vec<(Ix, f64)> = (0..10)
+                .filter(|ix| !seeds.iter().any(|(seed, _)| seed == ix))
+                .map(|ix| {
+                    let seen = seeds.iter().map(|&(seed, weight)| {
+                        let tie = view.ties(seed).find(|tie| tie.ix == ix);
+                        let scale = tie.map_or(1.0, |tie| 1.0 / tie.strength);
+                        embedding.distance(seed, ix).unwrap() * scale / (weight / heaviest)
+                    });
+                    (ix, seen.fold(f64::INFINITY, f64::min))
+                })
+                .collect();
+            expected.sort_by(|a, b| a.1.total_cmp(&b.1));
+            expected.truncate(k);
+            let found = all(&view, &seeds, k);
+            prop_assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                // Equally far up to rounding, either may come first.
+                prop_assert!((found.1 - expected.1).abs() < 1e-6 * expected.1.max(1.0));
+            }
+        }
+
+        /// What the nodes are called and in which order they came does not matter.
+        #[test]
+        fn relabelling_changes_nothing(
+            links in connected(), seeds in seeds(), names in Just((0u64..10).collect::<Vec<_>>()).prop_shuffle(),
+        ) {
+            let name = |ix: u64| names[ix as usize];
+            let renamed: Vec<_> = links.iter().map(|&(a, b, s)| (name(a), name(b), s)).collect();
+            let moved: Vec<_> = seeds.iter().map(|&(ix, w)| (name(u64::from(ix)) as Ix, w)).collect();
+            let distances = |found: Vec<(Ix, f64)>| found.into_iter().collect::<BTreeMap<Ix, f64>>();
+            let before = distances(all(&view(10, &links), &seeds, 10));
+            let after = distances(all(&view(10, &renamed), &moved, 10));
+            prop_assert_eq!(before.len(), after.len());
+            for (ix, distance) in before {
+                let other = after[&(name(u64::from(ix)) as Ix)];
+                prop_assert!((distance - other).abs() < 1e-4 * distance, "{} {}", distance, other);
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The best `k` of many.
+
+use poc_graph::NodeId;
+use std::cmp::Ordering;
+
+/// A node with its score and what goes with it. Greater is better: by score, then the smaller id.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranked<T> {
+    /// How good it is.
+    pub score: f64,
+    /// The node.
+    pub id: NodeId,
+    /// What goes with it.
+    pub with: T,
+}
+
+impl<T> Ord for Ranked<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.score.total_cmp(&other.score).then_with(|| other.id.cmp(&self.id))
+    }
+}
+
+impl<T> PartialOrd for Ranked<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> PartialEq for Ranked<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<T> Eq for Ranked<T> {}
+
+/// Keeps the greatest `limit` of the values it is offered. They are gathered until there are twice as many and
+/// narrowed down then, which takes as long for each value whatever the limit; a heap takes longer the more are
+/// kept.
+pub struct Top<T> {
+    limit: usize,
+    kept: Vec<T>,
+    // As many were seen that are not less.
+    floor: Option<T>,
+}
+
+/// Values gathered beyond the limit, at least.
+const ROOM: usize = 16;
+
+impl<T: Ord + Copy> Top<T> {
+    /// Keeps so many; none of 0.
+    pub fn new(limit: usize) -> Self {
+        Top { limit, kept: Vec::new(), floor: None }
+    }
+
+    /// False for a value that cannot be among the greatest.
+    #[inline]
+    pub fn takes(&self, value: &T) -> bool {
+        self.limit > 0 && self.floor.is_none_or(|floor| *value > floor)
+    }
+
+    /// Offers a value.
+    #[inline]
+    pub fn offer(&mut self, value: T) {
+        if self.takes(&value) {
+            self.kept.push(value);
+            if self.kept.len() >= self.limit.saturating_add(self.limit.max(ROOM)) {
+                self.narrow();
+            }
+        }
+    }
+
+    /// What is not greater is not taken; `None` while everything is. It is the least of the greatest after
+    /// [`Top::narrow`], and may be less than that before.
+    #[inline]
+    pub fn floor(&self) -> Option<&T> {
+        self.floor.as_ref()
+    }
+
+    /// Leaves nothing but the greatest.
+    pub fn narrow(&mut self) {
+        let Some(last) = self.limit.checked_sub(1).filter(|last| *last < self.kept.len()) else { return };
+        let (_, least, _) = self.kept.select_nth_unstable_by(last, |a, b| b.cmp(a));
+        self.floor = Some(*least);
+        self.kept.truncate(self.limit);
+    }
+
+    /// The greatest, greatest first.
+    pub fn into_sorted(mut self) -> Vec<T> {
+        self.narrow();
+        self.kept.sort_unstable_by(|a, b| b.cmp(a));
+        self.kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_is_the_head_of_the_sorted_list(values in any::<Vec<u8>>(), limit in 0usize..20) {
+            let mut top = Top::new(limit);
+            for (count, &value) in values.iter().enumerate() {
+                let greater = values[..count].iter().filter(|other| **other >= value).count();
+                prop_assert!(top.takes(&value) || greater >= limit);
+                top.offer(value);
+            }
+            let mut narrow = Top::new(limit);
+            values.iter().for_each(|&value| narrow.offer(value));
+            narrow.narrow();
+            let mut sorted = values;
+            sorted.sort_unstable_by(|a, b| b.cmp(a));
+            sorted.truncate(limit);
+            prop_assert_eq!(narrow.floor(), sorted.last().filter(|_| sorted.len() == limit));
+            prop_assert_eq!(top.into_sorted(), sorted);
+        }
+    }
+}

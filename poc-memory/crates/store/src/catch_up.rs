@@ -1,0 +1,214 @@
+//! How what is derived from the log gets to the log's last transaction at open.
+
+use super::delta::deltas;
+use super::engine::{Applier, Engine, Mark};
+use super::log::Log;
+use super::records::{Own, Records};
+use super::tenants::TenantRow;
+use super::{Follower, Record, Table, Views, keys, vector};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
+use std::sync::Arc;
+
+/// Records between two signs of life, and deltas in one batch for a follower.
+const BATCH: usize = 2000;
+
+/// Brings an engine to the end of the log. An engine that is ahead of the log, or followed another
+/// one, is an error.
+pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<()> {
+    let mark = engine.mark()?;
+    if mark != Mark::default() {
+        match log.read(mark.seq)? {
+            Some((_, checksum)) if checksum == mark.checksum => {}
+            Some(_) => return Err(Error::internal("it follows another log")),
+            None => return Err(Error::internal("it is ahead of the log")),
+        }
+    }
+    let mut applier = Applier::new(engine);
+    log.replay(mark.seq + 1, log.last(), &mut |txn, checksum| {
+        beat();
+        applier.take(&txn, checksum)
+    })?;
+    applier.finish()
+}
+
+/// Brings saved views, which contain everything up to transaction `seq`, to the end of the log; how
+/// many changes that took.
+pub(super) fn saved_views(views: &mut Views, seq: u64, log: &Log) -> Result<usize> {
+    let mut taken = 0;
+    log.replay(seq + 1, log.last(), &mut |txn, _| {
+        // Vectors are nothing to a view.
+        let deltas = deltas(&txn.writes, "", &NoRecords)?;
+        taken += deltas.len();
+        let view = views.entry(txn.tenant).or_insert_with(|| Arc::new(View::new()));
+        // Nobody else has it yet.
+        Arc::make_mut(view).apply(txn.seq, &deltas);
+        Ok(())
+    })?;
+    Ok(taken)
+}
+
+/// Where there is nothing to look up.
+struct NoRecords;
+
+impl Records for NoRecords {
+    fn raw(&self, _: Table, _: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn raw_range(&self, _: Table, _: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        Ok(Vec::new())
+    }
+}
+
+/// The views of everything in the engine: one for every tenant that has ever written.
+pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Views> {
+    let mut tenants = vec![Tenant::default()];
+    each(&Own { engine, tenant: Tenant::default() }, beat, |key, _: TenantRow| {
+        tenants.push(keys::read_tenant(key)?);
+        Ok(())
+    })?;
+    let view = |tenant| Ok((tenant, Arc::new(view(&Own { engine, tenant }, seq, beat)?)));
+    tenants.into_iter().map(view).collect()
+}
+
+fn view(engine: &Own<'_>, seq: u64, beat: &dyn Fn()) -> Result<View> {
+    let mut view = Builder::new();
+    each(engine, beat, |_, node: Node| {
+        view.node(&node);
+        Ok(())
+    })?;
+    each(engine, beat, |key, activity: Activity| {
+        view.activity(keys::read_id(key)?, &activity);
+        Ok(())
+    })?;
+    each(engine, beat, |_, edge: Edge| {
+        view.edge(&edge);
+        Ok(())
+    })?;
+    each(engine, beat, |key, visit: Visit| {
+        let (id, agent) = keys::read_visit(key)?;
+        view.visit(agent, id, visit);
+        Ok(())
+    })?;
+    Ok(view.finish(seq))
+}
+
+/// Calls `take` with the key and value of every record of a table, by key.
+fn each<R: Record>(
+    engine: &Own<'_>,
+    beat: &dyn Fn(),
+    mut take: impl FnMut(&[u8], R) -> Result<()>,
+) -> Result<()> {
+    let mut since = 0;
+    engine.scan(R::TABLE, &[], &mut |key, bytes| {
+        since = (since + 1) % BATCH;
+        if since == 0 {
+            beat();
+        }
+        take(key, R::decode(bytes)?)
+    })
+}
+
+/// What a follower is brought up to date from.
+pub(super) struct Sources {
+    pub(super) log: Arc<Log>,
+    pub(super) engine: Arc<dyn Engine>,
+    /// The embedder whose vectors are fed.
+    pub(super) embedder: String,
+    /// The tenants there were at the open, with their nodes.
+    pub(super) tenants: Vec<(Tenant, usize)>,
+}
+
+/// Nodes and bytes of log that are read so quickly that it is better to wait.
+const QUICK_NODES: usize = 5_000;
+const QUICK_BYTES: u64 = 8 << 20;
+
+/// The tenants of which a follower must be fed everything.
+pub(super) fn lacking(follower: &dyn Follower, sources: &Sources) -> Vec<Tenant> {
+    let tenants = sources.tenants.iter().filter(|(_, nodes)| *nodes > 0).map(|(tenant, _)| *tenant);
+    tenants.filter(|&tenant| follower.lacks(tenant)).collect()
+}
+
+/// Whether bringing a follower to the end of the log takes longer than readers should wait.
+pub(super) fn is_long(follower: &dyn Follower, sources: &Sources, lacking: &[Tenant]) -> bool {
+    let lacking = sources.tenants.iter().filter(|(tenant, _)| lacking.contains(tenant));
+    let nodes: usize = lacking.map(|(_, nodes)| nodes).sum();
+    let applied = follower.applied();
+    nodes > QUICK_NODES || applied > 0 && sources.log.bytes_after(applied) > QUICK_BYTES
+}
+
+/// Feeds a follower all nodes and vectors of the tenants that it lacks. One that knew nothing at all
+/// is then at transaction `target`, which is in the engine. Returns how many changes it took in.
+pub(super) fn feed(
+    follower: &dyn Follower,
+    sources: &Sources,
+    lacking: &[Tenant],
+    target: u64,
+) -> Result<usize> {
+    let mut taken = 0;
+    for &tenant in lacking {
+        let own = Own { engine: sources.engine.as_ref(), tenant };
+        let mut feed = |batch: &[Delta]| {
+            taken += batch.len();
+            follower.apply(0, tenant, batch)
+        };
+        let mut nodes = Batches::new(&mut feed);
+        each(&own, &|| {}, |_, node: Node| nodes.push(Delta::Node(Arc::new(node))))?;
+        nodes.finish()?;
+        let mut vectors = Batches::new(&mut feed);
+        own.scan(Table::Vectors, &[], &mut |key, bytes| {
+            let (id, part, of) = keys::read_vector(key)?;
+            if of != sources.embedder.as_bytes() {
+                return Ok(());
+            }
+            vectors.push(Delta::Vector(id, part, vector::decode(bytes)?))
+        })?;
+        vectors.finish()?;
+    }
+    if follower.applied() == 0 {
+        // Transactions go on meanwhile: of what is newer than this, what was found comes again.
+        follower.apply(target, Tenant::default(), &[])?;
+    }
+    Ok(taken)
+}
+
+/// Brings a follower to transaction `target`, which is in the engine, from the log. Returns how many
+/// changes it took in.
+pub(super) fn follower(follower: &dyn Follower, sources: &Sources, target: u64) -> Result<usize> {
+    let Sources { log, engine, embedder, .. } = sources;
+    let mut taken = 0;
+    log.replay(follower.applied() + 1, target, &mut |txn, _| {
+        let own = Own { engine: engine.as_ref(), tenant: txn.tenant };
+        let deltas = deltas(&txn.writes, embedder, &own)?;
+        taken += deltas.len();
+        follower.apply(txn.seq, txn.tenant, &deltas)
+    })?;
+    Ok(taken)
+}
+
+struct Batches<'a> {
+    feed: &'a mut dyn FnMut(&[Delta]) -> Result<()>,
+    batch: Vec<Delta>,
+}
+
+impl<'a> Batches<'a> {
+    fn new(feed: &'a mut dyn FnMut(&[Delta]) -> Result<()>) -> Self {
+        Batches { feed, batch: Vec::with_capacity(BATCH) }
+    }
+
+    fn push(&mut self, delta: Delta) -> Result<()> {
+        self.batch.push(delta);
+        if self.batch.len() >= BATCH { self.hand_over() } else { Ok(()) }
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.hand_over()
+    }
+
+    fn hand_over(&mut self) -> Result<()> {
+        (self.feed)(&self.batch)?;
+        self.batch.clear();
+        Ok(())
+    }
+}

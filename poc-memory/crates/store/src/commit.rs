@@ -1,0 +1,193 @@
+//! The committer: the one thread that writes the log, the engine and the followers.
+//!
+//! It takes all transactions that wait, writes and syncs them together, brings them into the engine
+//! and the followers, publishes the newest view and wakes whoever waits. So many writers share one
+//! sync, and what is published is what is durable.
+
+use super::engine::{Applier, Engine};
+use super::followers::Followers;
+use super::log::Appender;
+use super::{Txn, Views, watchdog};
+use parking_lot::{Condvar, Mutex, RwLock};
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::{Delta, Tenant, View};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// A built transaction on its way to the log.
+pub(super) struct Pending {
+    pub(super) txn: Arc<Txn>,
+    /// The record as it goes into the log, with its checksum.
+    pub(super) record: Vec<u8>,
+    pub(super) checksum: u32,
+    pub(super) deltas: Vec<Delta>,
+    /// The view of its tenant that contains it.
+    pub(super) view: Arc<View>,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<Pending>,
+    closed: bool,
+}
+
+/// How far the committer is.
+struct Progress {
+    /// Last transaction that is durable and visible.
+    seq: u64,
+    /// Why nothing will be acknowledged any more.
+    failure: Option<Error>,
+}
+
+/// What the committer shares with those who wait for it.
+pub(super) struct Commits {
+    queue: Mutex<Queue>,
+    work: Condvar,
+    progress: Mutex<Progress>,
+    advanced: Condvar,
+    published: RwLock<Published>,
+    // Of tenants that have never written.
+    empty: Arc<View>,
+}
+
+/// What readers see.
+struct Published {
+    seq: u64,
+    views: Views,
+}
+
+impl Commits {
+    /// Everything up to `seq` is durable and visible.
+    pub(super) fn new(seq: u64, views: Views) -> Self {
+        Commits {
+            queue: Mutex::default(),
+            work: Condvar::new(),
+            progress: Mutex::new(Progress { seq, failure: None }),
+            advanced: Condvar::new(),
+            published: RwLock::new(Published { seq, views }),
+            empty: Arc::new(View::new()),
+        }
+    }
+
+    /// The newest published view of a tenant.
+    pub(super) fn view(&self, tenant: Tenant) -> Arc<View> {
+        self.published.read().views.get(&tenant).unwrap_or(&self.empty).clone()
+    }
+
+    /// The newest published views, and the last transaction in them.
+    pub(super) fn views(&self) -> (u64, Views) {
+        let published = self.published.read();
+        (published.seq, published.views.clone())
+    }
+
+    /// Hands a transaction over. Callers see to it that they come in order.
+    pub(super) fn push(&self, pending: Pending) {
+        self.queue.lock().waiting.push(pending);
+        self.work.notify_one();
+    }
+
+    /// Waits until a transaction is durable and visible.
+    pub(super) fn wait(&self, seq: u64) -> Result<()> {
+        let mut progress = self.progress.lock();
+        loop {
+            if progress.seq >= seq {
+                return Ok(());
+            }
+            if let Some(failure) = &progress.failure {
+                return Err(failure.clone());
+            }
+            self.advanced.wait(&mut progress);
+        }
+    }
+
+    /// The last transaction that is durable and visible, unless the store is read-only.
+    pub(super) fn check(&self) -> Result<u64> {
+        let progress = self.progress.lock();
+        progress.failure.clone().map_or(Ok(progress.seq), Err)
+    }
+
+    /// Ends the committer once everything handed over is done.
+    pub(super) fn close(&self) {
+        self.queue.lock().closed = true;
+        self.work.notify_one();
+    }
+
+    /// The next transactions; none when the store is closed.
+    fn take(&self) -> Vec<Pending> {
+        let mut queue = self.queue.lock();
+        while queue.waiting.is_empty() && !queue.closed {
+            self.work.wait(&mut queue);
+        }
+        std::mem::take(&mut queue.waiting)
+    }
+
+    /// Shows transactions to readers, all at once.
+    fn publish(&self, batch: Vec<Pending>) {
+        let Some(seq) = batch.last().map(|newest| newest.txn.seq) else { return };
+        // What nobody reads any more is freed when readers are let in again.
+        let mut replaced = Vec::with_capacity(batch.len());
+        {
+            let mut published = self.published.write();
+            published.seq = seq;
+            for pending in batch {
+                replaced.extend(published.views.insert(pending.txn.tenant, pending.view));
+            }
+        }
+        self.progress.lock().seq = seq;
+        self.advanced.notify_all();
+    }
+
+    fn fail(&self, why: &str) {
+        let failure = Error::new(Code::ReadOnly, format!("the store takes no more writes: {why}"))
+            .hint("see to the disk, then start again; everything acknowledged is safe");
+        tracing::error!("{}", failure.message);
+        self.progress.lock().failure = Some(failure);
+        self.advanced.notify_all();
+    }
+}
+
+/// What the committer owns.
+pub(super) struct Committer {
+    pub(super) commits: Arc<Commits>,
+    pub(super) appender: Appender,
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) followers: Arc<Followers>,
+}
+
+impl Committer {
+    /// Works until the store is closed or the disk fails.
+    pub(super) fn run(mut self) {
+        let commits = self.commits.clone();
+        let work = AssertUnwindSafe(|| -> Result<(), String> {
+            self.followers.wait_loaded();
+            loop {
+                let batch = commits.take();
+                if batch.is_empty() {
+                    return Ok(());
+                }
+                self.commit(batch)?;
+            }
+        });
+        match catch_unwind(work) {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => commits.fail(&why),
+            Err(panic) => commits.fail(&format!("panic: {}", watchdog::message(&*panic))),
+        }
+    }
+
+    fn commit(&mut self, batch: Vec<Pending>) -> Result<(), String> {
+        let records: Vec<_> =
+            batch.iter().map(|pending| (pending.txn.seq, pending.record.as_slice())).collect();
+        self.appender.append(&records).map_err(|error| format!("its log cannot be written: {error}"))?;
+        let mut applier = Applier::new(self.engine.as_ref());
+        for pending in &batch {
+            applier.take(&pending.txn, pending.checksum).map_err(|error| error.message)?;
+        }
+        applier.finish().map_err(|error| error.message)?;
+        for pending in &batch {
+            self.followers.apply(pending.txn.seq, pending.txn.tenant, &pending.deltas);
+        }
+        self.commits.publish(batch);
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! From physical writes to what they mean for the view and the indexes.
+
+use super::records::Records;
+use super::{Record, Table, Write, keys, vector};
+use poc_graph::error::Result;
+use poc_graph::{Activity, Delta, Edge, Node, Visit};
+use std::sync::Arc;
+
+/// What writes did, in their order. Vectors of other embedders than the one in use are left out.
+///
+/// `records` are those after the writes. From them a node that is live again brings its vectors
+/// along: an index of live nodes has dropped them, and no write names them.
+pub(super) fn deltas<R: Records + ?Sized>(
+    writes: &[Write],
+    embedder: &str,
+    records: &R,
+) -> Result<Vec<Delta>> {
+    let mut deltas = Vec::new();
+    for write in writes {
+        let delta = delta(write, embedder)?;
+        let revived = match &delta {
+            Some(Delta::Node(node)) if node.state.is_live() => was_resting(write)?.then_some(node.id),
+            _ => None,
+        };
+        deltas.extend(delta);
+        if let Some(id) = revived {
+            for (key, bytes) in records.raw_range(Table::Vectors, id.as_bytes())? {
+                deltas.extend(vector_delta(&key, Some(&bytes), embedder)?);
+            }
+        }
+    }
+    Ok(deltas)
+}
+
+/// Whether the write's node was there before and not live.
+fn was_resting(write: &Write) -> Result<bool> {
+    let before = write.before.as_deref().map(Node::decode).transpose()?;
+    Ok(before.is_some_and(|node| !node.state.is_live()))
+}
+
+fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
+    let key = write.key.as_slice();
+    let after = write.after.as_deref();
+    Ok(match write.table {
+        Table::Nodes => Some(match after {
+            Some(bytes) => Delta::Node(Arc::new(Node::decode(bytes)?)),
+            None => Delta::NodeGone(keys::read_id(key)?),
+        }),
+        Table::Activity => Some(match after {
+            Some(bytes) => Delta::Activity(keys::read_id(key)?, Activity::decode(bytes)?),
+            None => Delta::ActivityGone(keys::read_id(key)?),
+        }),
+        Table::Edges => Some(match after {
+            Some(bytes) => Delta::Edge(Edge::decode(bytes)?),
+            None => {
+                let (src, kind, dst) = keys::read_edge(key)?;
+                Delta::EdgeGone(src, kind, dst)
+            }
+        }),
+        Table::Visits => {
+            let (id, agent) = keys::read_visit(key)?;
+            Some(match after {
+                Some(bytes) => Delta::Visit(agent.into(), id, Visit::decode(bytes)?),
+                None => Delta::VisitGone(agent.into(), id),
+            })
+        }
+        Table::Vectors => vector_delta(key, after, embedder)?,
+        Table::EdgesIn
+        | Table::Keys
+        | Table::Hashes
+        | Table::Keywords
+        | Table::Runs
+        | Table::Occurrences
+        | Table::Agents
+        | Table::Meta
+        | Table::Changes
+        | Table::Tenants
+        | Table::Messages
+        | Table::Samples
+        | Table::AgentStates
+        | Table::Proposals
+        | Table::Promises => None,
+    })
+}
+
+fn vector_delta(key: &[u8], after: Option<&[u8]>, embedder: &str) -> Result<Option<Delta>> {
+    let (id, part, of) = keys::read_vector(key)?;
+    Ok(match after {
+        _ if of != embedder.as_bytes() => None,
+        Some(bytes) => Some(Delta::Vector(id, part, vector::decode(bytes)?)),
+        None => Some(Delta::VectorGone(id, part)),
+    })
+}

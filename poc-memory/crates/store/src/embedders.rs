@@ -1,0 +1,44 @@
+//! Whose vectors a store has.
+
+use super::{Own, Store, Table, keys, vector};
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
+
+impl Store {
+    /// The nodes of this tenant that have a vector of an embedder.
+    pub fn embedded(&self, embedder: &str) -> Result<FxHashSet<NodeId>> {
+        let mut found = FxHashSet::default();
+        self.own().scan(Table::Vectors, &[], &mut |key, _| {
+            let (id, _, of) = keys::read_vector(key)?;
+            if of == embedder.as_bytes() {
+                found.insert(id);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// The embedders of all vectors of all tenants, with how many there are and their length, those with
+    /// most vectors first. Reads every vector.
+    pub fn embedders(&self) -> Result<Vec<(String, usize, usize)>> {
+        let mut counts: BTreeMap<Vec<u8>, (usize, usize)> = BTreeMap::new();
+        for (tuple, _) in self.tenants()? {
+            let own = Own { engine: self.shared.engine.as_ref(), tenant: tuple.id() };
+            own.scan(Table::Vectors, &[], &mut |key, bytes| {
+                let (_, _, of) = keys::read_vector(key)?;
+                match counts.get_mut(of) {
+                    Some((count, _)) => *count += 1,
+                    None => drop(counts.insert(of.to_vec(), (1, vector::decode(bytes)?.len()))),
+                }
+                Ok(())
+            })?;
+        }
+        let mut found: Vec<(Vec<u8>, (usize, usize))> = counts.into_iter().collect();
+        found.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+        let text =
+            |name| String::from_utf8(name).map_err(|_| Error::internal("the name of an embedder is no text"));
+        found.into_iter().map(|(name, (count, dimensions))| Ok((text(name)?, count, dimensions))).collect()
+    }
+}

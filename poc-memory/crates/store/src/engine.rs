@@ -1,0 +1,101 @@
+//! The record engine: ordered keys and values, a materialisation of the log.
+//!
+//! It need not survive anything: whatever it loses or garbles is taken from the log again.
+
+#[cfg(test)]
+pub(super) mod memory;
+pub(super) mod opening;
+pub(super) mod sled;
+
+use super::{Table, Txn, keys};
+use poc_graph::error::Result;
+
+/// Keys one batch may hold; a batch of thousands costs sled gigabytes at the next open.
+const BATCH_KEYS: usize = 100;
+
+/// A key and its new value; `None` deletes.
+pub(super) type Put = (Vec<u8>, Option<Vec<u8>>);
+
+/// The last transaction an engine holds: its sequence number and the checksum of its log record,
+/// so that an engine that followed another log is found out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Sequence number; 0 for an empty engine.
+    pub(super) seq: u64,
+    /// CRC32C of the log record; 0 for an empty engine.
+    pub(super) checksum: u32,
+}
+
+/// Takes a key and its value.
+pub(super) type Visitor<'a> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'a;
+
+/// Ordered keys and values. A key starts with the number of its table, or with its tenant.
+pub(super) trait Engine: Send + Sync {
+    /// The value of a key.
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// Calls `each` with every key that starts with `prefix` and its value, by key, until it fails.
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()>;
+
+    /// Makes all changes of a batch or none of them, and with them the mark, if one is given.
+    fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()>;
+
+    /// The last transaction whose changes are all in.
+    fn mark(&self) -> Result<Mark>;
+
+    /// Bytes on disk.
+    fn size(&self) -> Result<u64>;
+
+    /// Writes everything to disk, so that the next open has nothing to catch up with.
+    fn flush(&self) -> Result<()>;
+}
+
+/// Brings transactions into an engine, several small ones in one batch, a large one in several.
+/// Applying a transaction that is already in changes nothing.
+pub(super) struct Applier<'a> {
+    engine: &'a dyn Engine,
+    batch: Vec<Put>,
+    mark: Option<Mark>,
+}
+
+impl<'a> Applier<'a> {
+    /// An applier with nothing in hand.
+    pub(super) fn new(engine: &'a dyn Engine) -> Self {
+        Applier { engine, batch: Vec::new(), mark: None }
+    }
+
+    /// Takes the next transaction.
+    pub(super) fn take(&mut self, txn: &Txn, checksum: u32) -> Result<()> {
+        for write in &txn.writes {
+            self.put(write.table.full(txn.tenant, &write.key), write.after.clone())?;
+            if write.table == Table::Nodes {
+                let change = keys::change(keys::read_id(&write.key)?, txn.seq);
+                self.put(Table::Changes.full(txn.tenant, &change), Some(Vec::new()))?;
+            }
+        }
+        self.mark = Some(Mark { seq: txn.seq, checksum });
+        Ok(())
+    }
+
+    /// Hands over what is in hand.
+    pub(super) fn finish(mut self) -> Result<()> {
+        self.hand_over()
+    }
+
+    fn put(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<()> {
+        if self.batch.len() >= BATCH_KEYS {
+            self.hand_over()?;
+        }
+        self.batch.push((key, value));
+        Ok(())
+    }
+
+    /// The mark goes with the batch that holds the last change of its transaction: a batch handed
+    /// over in the middle of the next one carries the mark of the one before.
+    fn hand_over(&mut self) -> Result<()> {
+        if self.batch.is_empty() && self.mark.is_none() {
+            return Ok(());
+        }
+        self.engine.apply(std::mem::take(&mut self.batch), self.mark.take())
+    }
+}

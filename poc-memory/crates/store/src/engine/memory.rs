@@ -1,0 +1,56 @@
+//! The simplest engine there can be: what the others are compared with.
+
+use super::{Engine, Mark, Put, Visitor};
+use parking_lot::RwLock;
+use poc_graph::error::Result;
+use std::collections::BTreeMap;
+
+/// A sorted map that is gone when it is dropped.
+#[derive(Default)]
+pub(crate) struct MemoryEngine(RwLock<State>);
+
+#[derive(Default)]
+struct State {
+    records: BTreeMap<Vec<u8>, Vec<u8>>,
+    mark: Mark,
+}
+
+impl Engine for MemoryEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(self.0.read().records.get(key).cloned())
+    }
+
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        // As in sled, a batch need not wait for whoever scans.
+        let found: Vec<_> = {
+            let records = &self.0.read().records;
+            let range = records.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(prefix));
+            range.map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
+        found.iter().try_for_each(|(key, value)| each(key, value))
+    }
+
+    fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()> {
+        let mut state = self.0.write();
+        for (key, value) in batch {
+            match value {
+                Some(value) => state.records.insert(key, value),
+                None => state.records.remove(&key),
+            };
+        }
+        state.mark = mark.unwrap_or(state.mark);
+        Ok(())
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        Ok(self.0.read().mark)
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(self.0.read().records.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum())
+    }
+
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! An engine that is being opened on a thread of its own: whoever needs it waits, all others go on.
+
+use super::{Engine, Mark, Put, Visitor};
+use crate::Views;
+use crate::watchdog;
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+
+/// What opening an engine gives.
+pub(crate) struct Opened {
+    pub(crate) engine: Arc<dyn Engine>,
+    /// The views of its records, when they were wanted; for whoever wanted them.
+    pub(crate) views: Mutex<Option<Views>>,
+    /// What people should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Stands for the engine until it is there, and then passes everything on to it.
+#[derive(Default)]
+pub(crate) struct Opening(OnceLock<Result<Opened>>);
+
+/// The thread that opens an engine. Dropping it waits until the thread has let go of it.
+pub(crate) struct Opener {
+    opening: Arc<Opening>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Opener {
+    /// Starts to open an engine.
+    pub(crate) fn start(open: impl FnOnce() -> Result<Opened> + Send + 'static) -> Result<Opener> {
+        let opening = Arc::new(Opening::default());
+        let opened = opening.clone();
+        let thread = watchdog::thread("records", move || {
+            let result = watchdog::caught(open).map_err(|error| {
+                let message = format!("the records cannot be opened: {}", error.message);
+                Error { message, ..error }
+            });
+            // Nobody else sets it.
+            let _ = opened.0.set(result);
+        })?;
+        Ok(Opener { opening, thread: Some(thread) })
+    }
+
+    /// The engine, there or not.
+    pub(crate) fn engine(&self) -> Arc<Opening> {
+        self.opening.clone()
+    }
+}
+
+impl Drop for Opener {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // It catches its own panics.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Opening {
+    /// The engine once it is open, or why it is not.
+    pub(crate) fn opened(&self) -> Result<&Opened> {
+        self.0.wait().as_ref().map_err(Clone::clone)
+    }
+
+    fn engine(&self) -> Result<&dyn Engine> {
+        Ok(self.opened()?.engine.as_ref())
+    }
+}
+
+impl Engine for Opening {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.engine()?.get(key)
+    }
+
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        self.engine()?.scan(prefix, each)
+    }
+
+    fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()> {
+        self.engine()?.apply(batch, mark)
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        self.engine()?.mark()
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.engine()?.size()
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.engine()?.flush()
+    }
+}

@@ -1,0 +1,198 @@
+//! sled as the record engine.
+//!
+//! All tables share one sled tree: sled's batches are atomic within a tree only.
+
+mod session;
+
+use super::{Engine, Mark, Put, Visitor};
+use crate::watchdog;
+use poc_graph::error::{Error, Result};
+use session::Session;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Where the mark is kept: table 0 does not exist, so no record has this key.
+const MARK_KEY: &[u8] = b"\0mark";
+/// Bytes sled may keep in memory; the view and the indexes hold what is read often.
+const CACHE_BYTES: u64 = 64 << 20;
+
+/// How long sled's own lock is waited for.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Tells the next open, by being in the directory, that it cannot be trusted.
+const DAMAGED: &str = "damaged";
+
+/// An open sled directory.
+pub(crate) struct SledEngine {
+    db: sled::Db,
+    directory: PathBuf,
+    // Last, so that it is dropped when sled is closed.
+    _session: Session,
+}
+
+impl SledEngine {
+    /// Opens a directory, making it when it is missing. sled may panic or hang here when the files
+    /// are damaged: see [`watchdog`].
+    pub(crate) fn open(directory: &Path) -> Result<SledEngine> {
+        if directory.join(DAMAGED).exists() {
+            return Err(Error::internal("it was found damaged when it was used last"));
+        }
+        let session = Session::start(directory)
+            .map_err(|error| Error::internal(format!("`{}`: {error}", directory.display())))?;
+        let db = unlocked(|| sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).open())?;
+        Ok(SledEngine { db, directory: directory.to_owned(), _session: session })
+    }
+
+    /// Lets sled work. What is damaged may come to light only when it is read, as an error or a
+    /// panic: then the next open rebuilds the records.
+    fn guarded<T>(&self, work: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {
+        let worked = watchdog::caught(|| Ok(work(&self.db)));
+        let damaged = match &worked {
+            Ok(Ok(_)) => false,
+            Ok(Err(error)) => matches!(error, sled::Error::Corruption { .. } | sled::Error::ReportableBug(_)),
+            Err(_) => true,
+        };
+        let result = worked.and_then(|worked| worked.map_err(failed));
+        if !damaged {
+            return result;
+        }
+        if let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all()) {
+            tracing::error!("it cannot be noted that the records are damaged: {error}");
+        }
+        result.map_err(|error| {
+            Error::internal(format!("the records are damaged: {}", error.message))
+                .hint("open the store again: they are rebuilt from the log, nothing is lost")
+        })
+    }
+}
+
+impl Engine for SledEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        Ok(self.guarded(|db| db.get(key))?.map(|value| value.to_vec()))
+    }
+
+    fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        let mut entries = self.guarded(|db| Ok(db.scan_prefix(prefix)))?;
+        while let Some((key, value)) = self.guarded(|_| entries.next().transpose())? {
+            each(&key, &value)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, batch: Vec<Put>, mark: Option<Mark>) -> Result<()> {
+        let mut changes = sled::Batch::default();
+        for (key, value) in batch {
+            match value {
+                Some(value) => changes.insert(key, value),
+                None => changes.remove(key),
+            }
+        }
+        if let Some(mark) = mark {
+            let value = [mark.seq.to_be_bytes().as_slice(), &mark.checksum.to_be_bytes()].concat();
+            changes.insert(MARK_KEY, value);
+        }
+        self.guarded(|db| db.apply_batch(changes))
+    }
+
+    fn mark(&self) -> Result<Mark> {
+        let Some(value) = self.get(MARK_KEY)? else { return Ok(Mark::default()) };
+        let parts = || {
+            let (seq, checksum) = value.split_first_chunk()?;
+            let checksum = u32::from_be_bytes(checksum.try_into().ok()?);
+            Some(Mark { seq: u64::from_be_bytes(*seq), checksum })
+        };
+        parts().ok_or_else(|| Error::internal("the record engine's mark is damaged"))
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.guarded(sled::Db::size_on_disk)
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.guarded(|db| db.flush().map(drop))
+    }
+}
+
+/// Opens sled once its own lock is free. The store's lock keeps every other process out, so what
+/// holds sled's is on its way out: a child between fork and exec, or sled's threads after a close.
+#[expect(clippy::disallowed_methods, reason = "a lock that gets free tells nobody")]
+fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
+    let start = Instant::now();
+    loop {
+        match open() {
+            Err(sled::Error::Io(error)) if is_locked(&error) && start.elapsed() < LOCK_PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            opened => return opened.map_err(failed),
+        }
+    }
+}
+
+/// sled wraps what the system says into an error of another kind and keeps the words only.
+fn is_locked(error: &io::Error) -> bool {
+    error.to_string().contains("could not acquire lock")
+}
+
+fn failed(error: sled::Error) -> Error {
+    Error::internal(format!("the record engine failed: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn engine(folder: &tempfile::TempDir) -> Result<SledEngine> {
+        SledEngine::open(folder.path())
+    }
+
+    #[test]
+    fn damage_that_comes_to_light_is_told_and_noted_for_the_next_open() {
+        let corruption =
+            |_: &sled::Db| -> sled::Result<()> { Err(sled::Error::Corruption { at: None, bt: () }) };
+        let panic = |_: &sled::Db| -> sled::Result<()> { panic!("boom") };
+        for (harm, told) in [
+            (
+                corruption as fn(&sled::Db) -> sled::Result<()>,
+                "the record engine failed: Read corrupted data at file offset None backtrace ()",
+            ),
+            (panic, "panic: boom"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let damaged = engine(&folder).unwrap();
+            let error = damaged.guarded(harm).unwrap_err();
+            assert_eq!(error.message, format!("the records are damaged: {told}"));
+            assert!(error.hint.is_some());
+            drop(damaged);
+            let error = engine(&folder).err().unwrap();
+            insta::allow_duplicates! { insta::assert_snapshot!(error, @"it was found damaged when it was used last"); }
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_given_up_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = engine(&folder).unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| engine(&folder).map(drop));
+            // The second opener is refused at least once, or comes late and finds it free: both are well.
+            drop(first);
+            second.join().unwrap().unwrap();
+        });
+        let _held = engine(&folder).unwrap();
+        let held = sled::Config::new().path(folder.path()).open().unwrap_err();
+        assert!(matches!(&held, sled::Error::Io(error) if is_locked(error)), "{held}");
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_no_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let failing = engine(&folder).unwrap();
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = failing.guarded(|_| -> sled::Result<()> { Err(sled::Error::Io(full)) }).unwrap_err();
+        assert!(error.message.starts_with("the record engine failed: "), "{error}");
+        drop(failing);
+        assert!(engine(&folder).is_ok());
+    }
+}

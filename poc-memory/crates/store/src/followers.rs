@@ -1,0 +1,241 @@
+//! The followers at work: each is brought to the end of the log on a thread of its own after an
+//! open, and fed by the committer from there on.
+
+use super::catch_up::{self, Sources};
+use super::{Follower, watchdog};
+use parking_lot::{Condvar, Mutex};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Delta, Tenant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+
+/// A follower and how far it is.
+struct Followed {
+    follower: Arc<dyn Follower>,
+    progress: Mutex<Progress>,
+    moved: Condvar,
+}
+
+struct Progress {
+    phase: Phase,
+    /// The last transaction that is in the records and that it must reach. Those that the committer
+    /// offers while it is not current it takes from the log.
+    offered: u64,
+    /// Whether it has answered with less than everything since the open.
+    was_behind: bool,
+}
+
+/// How far a follower is.
+enum Phase {
+    /// Reading back what it saved. Readers wait, and so does the log: what was saved of a log that
+    /// has been cut must be gone before the log is as long again.
+    Loading,
+    /// Taking in a little of the log. Readers wait.
+    Opening,
+    /// Taking in so much that readers are not kept waiting.
+    Behind,
+    /// Fed by the committer.
+    Current,
+    /// It has failed and is fed no more, so that it has no gap.
+    Failed(Error),
+}
+
+impl Phase {
+    fn is_settled(&self) -> bool {
+        matches!(self, Phase::Current | Phase::Failed(_))
+    }
+}
+
+/// All followers of a store.
+pub(super) struct Followers {
+    all: Vec<Arc<Followed>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    // Changes since the last checkpoint.
+    unsaved: Arc<AtomicUsize>,
+}
+
+impl Followers {
+    /// Starts bringing followers to transaction `last`, the end of the log. `unsaved` changes are in
+    /// no checkpoint.
+    pub(super) fn start(
+        all: Vec<Arc<dyn Follower>>,
+        sources: &Arc<Sources>,
+        last: u64,
+        unsaved: usize,
+    ) -> Result<Followers> {
+        let followed = |follower| {
+            let progress = Mutex::new(Progress { phase: Phase::Loading, offered: last, was_behind: false });
+            Arc::new(Followed { follower, progress, moved: Condvar::new() })
+        };
+        let followers = Followers {
+            all: all.into_iter().map(followed).collect(),
+            threads: Mutex::default(),
+            unsaved: Arc::new(AtomicUsize::new(unsaved)),
+        };
+        for followed in &followers.all {
+            let (sources, unsaved) = (sources.clone(), followers.unsaved.clone());
+            let (followed, name) = (followed.clone(), followed.follower.name());
+            let thread = watchdog::thread(name, move || {
+                followed.catch_up(&sources, &unsaved);
+            })?;
+            followers.threads.lock().push(thread);
+        }
+        Ok(followers)
+    }
+
+    /// The followers whose answers are older than the view, and why.
+    pub(super) fn behind(&self) -> Vec<(&'static str, Error)> {
+        let why = |followed: &Arc<Followed>| {
+            let error = match &followed.progress.lock().phase {
+                Phase::Loading | Phase::Opening | Phase::Current => return None,
+                Phase::Behind => Error::unavailable("it is being built and does not have everything yet"),
+                Phase::Failed(error) => error.clone(),
+            };
+            Some((followed.follower.name(), error))
+        };
+        self.all.iter().filter_map(why).collect()
+    }
+
+    /// How many transactions up to `seq` are missing in the answers of each follower.
+    pub(super) fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
+        let missing = |followed: &Arc<Followed>| match followed.progress.lock().phase {
+            // Whoever asks it waits.
+            Phase::Loading | Phase::Opening => 0,
+            _ => seq.saturating_sub(followed.follower.applied()),
+        };
+        self.all.iter().map(|followed| (followed.follower.name(), missing(followed))).collect()
+    }
+
+    /// How many followers were behind and have caught up since the open.
+    pub(super) fn completed(&self) -> usize {
+        let completed = |followed: &&Arc<Followed>| {
+            let progress = followed.progress.lock();
+            progress.was_behind && matches!(progress.phase, Phase::Current)
+        };
+        self.all.iter().filter(completed).count()
+    }
+
+    /// Waits until every follower has read back what it saved.
+    pub(super) fn wait_loaded(&self) {
+        self.wait_while(|phase| matches!(phase, Phase::Loading));
+    }
+
+    /// Waits until every follower has caught up or failed.
+    pub(super) fn settle(&self) {
+        self.wait_while(|phase| !phase.is_settled());
+    }
+
+    fn wait_while(&self, unready: impl Fn(&Phase) -> bool) {
+        for followed in &self.all {
+            followed.moved.wait_while(&mut followed.progress.lock(), |progress| unready(&progress.phase));
+        }
+    }
+
+    /// Feeds all that keep up. The records hold the transaction.
+    pub(super) fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
+        self.add_unsaved(deltas.len());
+        for followed in &self.all {
+            followed.offer(seq, tenant, deltas);
+        }
+    }
+
+    /// Changes since the last checkpoint.
+    pub(super) fn unsaved(&self) -> usize {
+        self.unsaved.load(Ordering::Relaxed)
+    }
+
+    /// As [`Followers::unsaved`]; from now on there are none.
+    pub(super) fn take_unsaved(&self) -> usize {
+        self.unsaved.swap(0, Ordering::Relaxed)
+    }
+
+    /// Changes that are in no checkpoint after all.
+    pub(super) fn add_unsaved(&self, changes: usize) {
+        self.unsaved.fetch_add(changes, Ordering::Relaxed);
+    }
+
+    /// Whether every follower has caught up or failed.
+    pub(super) fn is_settled(&self) -> bool {
+        self.all.iter().all(|followed| followed.progress.lock().phase.is_settled())
+    }
+
+    /// Writes what the followers hold to disk; one that is not current keeps what it saved last.
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        let is_current = |followed: &&Arc<Followed>| matches!(followed.progress.lock().phase, Phase::Current);
+        let current: Vec<_> = self.all.iter().filter(is_current).collect();
+        let results: Vec<_> = current.iter().map(|followed| followed.follower.checkpoint()).collect();
+        results.into_iter().collect()
+    }
+
+    /// Waits until nobody is catching up any more: what was begun is finished, so that the next
+    /// open need not begin again.
+    pub(super) fn finish(&self) {
+        for thread in self.threads.lock().drain(..) {
+            // It catches its own panics.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Followers {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Followed {
+    /// Brings the follower to the last transaction and hands it to the committer.
+    fn catch_up(&self, sources: &Sources, unsaved: &AtomicUsize) {
+        let result = watchdog::caught(|| {
+            let follower = self.follower.as_ref();
+            let mut target = self.progress.lock().offered;
+            follower.load(target)?;
+            if follower.applied() > target {
+                follower.reset()?;
+            }
+            let lacking = catch_up::lacking(follower, sources);
+            if catch_up::is_long(follower, sources, &lacking) {
+                self.progress.lock().was_behind = true;
+                self.enter(Phase::Behind);
+                follower.release();
+            } else {
+                self.enter(Phase::Opening);
+            }
+            let mut taken = catch_up::feed(follower, sources, &lacking, target)?;
+            loop {
+                taken += catch_up::follower(follower, sources, target)?;
+                unsaved.fetch_max(taken, Ordering::Relaxed);
+                let mut progress = self.progress.lock();
+                if progress.offered == target {
+                    progress.phase = Phase::Current;
+                    return Ok(());
+                }
+                target = progress.offered;
+            }
+        });
+        if let Err(error) = result {
+            tracing::error!("the index `{}` cannot catch up: {error}", self.follower.name());
+            self.enter(Phase::Failed(error));
+        }
+        self.moved.notify_all();
+        self.follower.release();
+    }
+
+    fn offer(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
+        let mut progress = self.progress.lock();
+        progress.offered = seq;
+        if !matches!(progress.phase, Phase::Current) || self.follower.applied() >= seq {
+            return;
+        }
+        if let Err(error) = watchdog::caught(|| self.follower.apply(seq, tenant, deltas)) {
+            tracing::error!("the index `{}` fell behind at transaction {seq}: {error}", self.follower.name());
+            progress.phase = Phase::Failed(error);
+        }
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.progress.lock().phase = phase;
+        self.moved.notify_all();
+    }
+}

@@ -1,0 +1,165 @@
+//! How the keys of the tables are laid out, and how they are read back.
+//!
+//! Numbers are big-endian, so that bytes sort as the numbers do. Only the last part of a key has
+//! a free length.
+
+use poc_graph::error::{Error, Result};
+use poc_graph::{EdgeKind, NodeId, Tenant};
+
+const ID: usize = 16;
+
+/// What names, hashes and keywords start with. It leaves room for a tenant, which stands in front of
+/// the table instead.
+const START: [u8; 16] = [0; 16];
+
+/// Key of an edge under its source. Of its mirror: target and source swapped.
+pub(super) fn edge(from: NodeId, kind: EdgeKind, to: NodeId) -> Vec<u8> {
+    [from.as_bytes().as_slice(), &[kind as u8], to.as_bytes()].concat()
+}
+
+/// The parts of an edge's key.
+pub(super) fn read_edge(key: &[u8]) -> Result<(NodeId, EdgeKind, NodeId)> {
+    let parts = || {
+        let (from, rest) = id(key)?;
+        let (&kind, rest) = rest.split_first()?;
+        let (to, rest) = id(rest)?;
+        let kind = EdgeKind::ALL.get(usize::from(kind))?;
+        rest.is_empty().then_some((from, *kind, to))
+    };
+    parts().ok_or_else(|| damaged("an edge"))
+}
+
+/// Key of the vector of one part of a node.
+pub(super) fn vector(id: NodeId, part: u16, embedder: &str) -> Vec<u8> {
+    [id.as_bytes().as_slice(), &part.to_be_bytes(), embedder.as_bytes()].concat()
+}
+
+/// The parts of a vector's key; the embedder as bytes.
+pub(super) fn read_vector(key: &[u8]) -> Result<(NodeId, u16, &[u8])> {
+    let parts = || {
+        let (id, rest) = id(key)?;
+        let (part, embedder) = rest.split_first_chunk()?;
+        Some((id, u16::from_be_bytes(*part), embedder))
+    };
+    parts().ok_or_else(|| damaged("a vector"))
+}
+
+/// Key of a node's name.
+pub(super) fn name(key: &str) -> Vec<u8> {
+    [START.as_slice(), key.as_bytes()].concat()
+}
+
+/// What the keys of all nodes with a content hash start with.
+pub(super) fn hash_prefix(hash: &[u8; 32]) -> Vec<u8> {
+    [START.as_slice(), hash].concat()
+}
+
+/// Key of a node under its content hash.
+pub(super) fn hash(hash: &[u8; 32], id: NodeId) -> Vec<u8> {
+    [&hash_prefix(hash), id.as_bytes().as_slice()].concat()
+}
+
+/// What the keys of all nodes with a keyword start with.
+pub(super) fn keyword_prefix(word: &str) -> Vec<u8> {
+    [START.as_slice(), word.as_bytes(), b"\0"].concat()
+}
+
+/// Key of a node under one of its keywords.
+pub(super) fn keyword(word: &str, id: NodeId) -> Vec<u8> {
+    [&keyword_prefix(word), id.as_bytes().as_slice()].concat()
+}
+
+/// The keyword and the node of a key that [`keyword`] gives.
+pub(super) fn read_keyword(key: &[u8]) -> Option<(&str, NodeId)> {
+    let rest = key.get(ID..)?;
+    let (word, id) = rest.split_at_checked(rest.len().checked_sub(ID + 1)?)?;
+    let (&0, id) = id.split_first()? else { return None };
+    Some((std::str::from_utf8(word).ok()?, NodeId::from_bytes(id.try_into().ok()?)))
+}
+
+/// The node id that follows `prefix` and ends the key; `None` for the key of a longer keyword that
+/// itself holds a NUL.
+pub(super) fn read_id_after(prefix: usize, key: &[u8]) -> Option<NodeId> {
+    let (id, rest) = id(key.get(prefix..)?)?;
+    rest.is_empty().then_some(id)
+}
+
+/// Key of the visit of a node by an agent.
+pub(super) fn visit(id: NodeId, agent: &str) -> Vec<u8> {
+    [id.as_bytes().as_slice(), agent.as_bytes()].concat()
+}
+
+/// The parts of a visit's key.
+pub(super) fn read_visit(key: &[u8]) -> Result<(NodeId, &str)> {
+    let parts = || {
+        let (id, agent) = id(key)?;
+        Some((id, std::str::from_utf8(agent).ok()?))
+    };
+    parts().ok_or_else(|| damaged("a visit"))
+}
+
+/// Key of one transaction that changed a node.
+pub(super) fn change(id: NodeId, seq: u64) -> Vec<u8> {
+    [id.as_bytes().as_slice(), &seq.to_be_bytes()].concat()
+}
+
+/// The sequence number in the key of a change.
+pub(super) fn read_change(key: &[u8]) -> Result<u64> {
+    let parts = || Some(u64::from_be_bytes(key.get(ID..)?.try_into().ok()?));
+    parts().ok_or_else(|| damaged("a change"))
+}
+
+/// A key or value that is a node id and nothing else.
+pub(super) fn read_id(bytes: &[u8]) -> Result<NodeId> {
+    id(bytes).filter(|(_, rest)| rest.is_empty()).map(|(id, _)| id).ok_or_else(|| damaged("a node"))
+}
+
+/// A key that is a tenant and nothing else.
+pub(super) fn read_tenant(bytes: &[u8]) -> Result<Tenant> {
+    bytes.try_into().map(Tenant).map_err(|_| damaged("a tenant"))
+}
+
+fn id(bytes: &[u8]) -> Option<(NodeId, &[u8])> {
+    let (id, rest) = bytes.split_first_chunk::<ID>()?;
+    Some((NodeId::from_bytes(*id), rest))
+}
+
+fn damaged(what: &str) -> Error {
+    Error::internal(format!("the key of {what} is damaged"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing::node;
+
+    #[test]
+    fn keys_are_read_back() {
+        let (a, b) = (node(1).id, node(2).id);
+        assert_eq!(read_edge(&edge(a, EdgeKind::Semantic, b)).unwrap(), (a, EdgeKind::Semantic, b));
+        assert_eq!(read_vector(&vector(a, 300, "hash")).unwrap(), (a, 300, b"hash".as_slice()));
+        assert_eq!(read_visit(&visit(a, "linker")).unwrap(), (a, "linker"));
+        assert_eq!(read_change(&change(a, 7)).unwrap(), 7);
+        assert_eq!(read_keyword(&keyword("a\0b", b)), Some(("a\0b", b)));
+        assert_eq!(read_keyword(&keyword("a", b)[2..]), None);
+        assert_eq!(read_id(a.as_bytes()).unwrap(), a);
+    }
+
+    #[test]
+    fn a_key_of_the_wrong_length_is_an_error() {
+        let (a, b) = (node(1).id, node(2).id);
+        let long = [edge(a, EdgeKind::Link, b), vec![0]].concat();
+        assert!(read_edge(&long).is_err() && read_edge(&long[..32]).is_err());
+        assert!(read_vector(&a.as_bytes()[..]).is_err());
+        assert!(read_id(&long).is_err() && read_change(a.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_keyword_with_a_nul_is_not_taken_for_a_shorter_one() {
+        let prefix = keyword_prefix("a");
+        let other = keyword("a\0b", node(1).id);
+        assert!(other.starts_with(&prefix));
+        assert_eq!(read_id_after(prefix.len(), &other), None);
+        assert_eq!(read_id_after(prefix.len(), &keyword("a", node(1).id)), Some(node(1).id));
+    }
+}

@@ -1,0 +1,474 @@
+//! Durable truth: the log, the record engine that materialises it, and transactions.
+//!
+//! A change is acknowledged when its log record is on disk. The engine, the view and the followers
+//! (the indexes) are materialisations of the log: each remembers which transaction it reflects,
+//! catches up from there at open, and can be thrown away. The format on disk is described in
+//! `schema/store.md`.
+
+mod catch_up;
+mod commit;
+mod delta;
+mod disk;
+mod embedders;
+mod engine;
+mod follower;
+mod followers;
+mod keys;
+mod lock;
+mod log;
+mod open;
+mod overlay;
+mod past;
+mod quarantine;
+mod record;
+mod records;
+pub mod sealed;
+mod strays;
+mod table;
+mod tenants;
+#[doc(hidden)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod tx;
+mod txn;
+mod vector;
+mod view_file;
+mod watchdog;
+
+pub use follower::Follower;
+pub use past::{MIGRATION, Past};
+pub use record::Record;
+pub use records::Records;
+pub use strays::keyword_entry;
+pub use table::Table;
+pub use tx::Tx;
+pub use txn::{Cause, Txn, Write};
+
+use commit::{Commits, Pending};
+use engine::Engine;
+use engine::opening::{Opener, Opening};
+use followers::Followers;
+use lock::Lock;
+use log::{Log, MAX_RECORD};
+use overlay::Overlay;
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Activity, Edge, Message, MessageId, Node, NodeId, Tenant, Tuple, View, Visit};
+use records::Own;
+use rustc_hash::FxHashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use tenants::TenantRow;
+
+/// Fewer changes than this the next open takes from the log as quickly as from a checkpoint. Without
+/// it every command that stores one note would write whole indexes.
+pub const WORTH_A_CHECKPOINT: usize = 1000;
+
+/// A committed transaction's result.
+#[derive(Debug)]
+pub struct Committed<T> {
+    /// Its sequence number; the last one built before it when nothing was written.
+    pub seq: u64,
+    /// What the closure returned.
+    pub value: T,
+}
+
+/// One change of one node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Sequence number of the transaction.
+    pub seq: u64,
+    /// What caused it.
+    pub cause: Cause,
+    /// The node before; `None` when it was made.
+    pub before: Option<Node>,
+    /// The node after; `None` when it was deleted.
+    pub after: Option<Node>,
+}
+
+/// What recovery found and did at open.
+#[derive(Clone, Debug, Default)]
+pub struct Recovery {
+    /// Messages for people: a torn tail cut off, a record engine rebuilt.
+    pub notes: Vec<String>,
+}
+
+/// The views of all tenants that have ever written, and that of the default tenant.
+type Views = FxHashMap<Tenant, Arc<View>>;
+
+/// The open store as one tenant sees it: what belongs to others is not there. A clone is another
+/// handle; when the last one goes the store is closed. One process holds a store at a time.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+    tenant: Tenant,
+    tuple: Arc<Tuple>,
+}
+
+/// What the handles share.
+struct Shared {
+    building: Mutex<Building>,
+    commits: Arc<Commits>,
+    committer: Option<JoinHandle<()>>,
+    engine: Arc<Opening>,
+    log: Arc<Log>,
+    followers: Arc<Followers>,
+    embedder: String,
+    directory: PathBuf,
+    // What was found in the log.
+    notes: Vec<String>,
+    recovery: OnceLock<Recovery>,
+    // The last transaction in the saved views, 0 when there is none. Held while a checkpoint is
+    // written: one at a time.
+    saved: Mutex<u64>,
+    _opener: Opener,
+    // Last, so that it is given up when everything else is closed.
+    _lock: Lock,
+}
+
+/// The state as of the last transaction built.
+struct Building {
+    seq: u64,
+    views: Views,
+    overlay: Overlay,
+}
+
+impl Store {
+    /// Opens the store in a directory, making it when it is missing; the handle is that of the default
+    /// tenant. The view is there at once. The
+    /// records are opened and the `followers` caught up meanwhile: whoever needs them waits. They are
+    /// fed the vectors of `embedder`.
+    pub fn open(directory: &Path, embedder: &str, followers: Vec<Arc<dyn Follower>>) -> Result<Store> {
+        open::open(directory, embedder, followers, open::Parts::default())
+    }
+
+    /// The handle of a tenant.
+    pub fn of(&self, tuple: &Tuple) -> Store {
+        Store { shared: self.shared.clone(), tenant: tuple.id(), tuple: Arc::new(tuple.clone()) }
+    }
+
+    /// Whose handle it is.
+    pub fn tenant(&self) -> Tenant {
+        self.tenant
+    }
+
+    /// What the tenant is called.
+    pub fn tuple(&self) -> &Tuple {
+        &self.tuple
+    }
+
+    /// Every tenant that has ever written, and the default one, with its newest published view; by
+    /// name.
+    pub fn tenants(&self) -> Result<Vec<(Tuple, Arc<View>)>> {
+        let mut named: Vec<(Tuple, Arc<View>)> = vec![(Tuple::default(), self.view_of(Tenant::default()))];
+        for (key, row) in self.own().range::<TenantRow>(&[])? {
+            named.push((row.tuple, self.view_of(keys::read_tenant(&key)?)));
+        }
+        named.sort_by(|(a, _), (b, _)| a.pairs().cmp(b.pairs()));
+        Ok(named)
+    }
+
+    fn view_of(&self, tenant: Tenant) -> Arc<View> {
+        self.shared.commits.view(tenant)
+    }
+
+    /// The records as the engine has them now.
+    fn own(&self) -> Own<'_> {
+        Own { engine: self.shared.engine.as_ref(), tenant: self.tenant }
+    }
+
+    /// What recovery found at open; waits for the records.
+    pub fn recovery(&self) -> &Recovery {
+        let shared = &self.shared;
+        shared.recovery.get_or_init(|| {
+            let found = shared.engine.opened().map(|opened| opened.notes.clone());
+            // Whoever reads a record is told why there is none.
+            Recovery { notes: shared.notes.iter().cloned().chain(found.unwrap_or_default()).collect() }
+        })
+    }
+
+    /// The newest published view: everything acknowledged and nothing else.
+    pub fn view(&self) -> Arc<View> {
+        self.view_of(self.tenant)
+    }
+
+    /// Builds one transaction and waits until it is durable and visible to readers. The closure
+    /// sees every transaction built before it; when it fails nothing is written. One closure runs
+    /// at a time: slow work belongs in front of it, and it must not call `transact` itself.
+    pub fn transact<T>(
+        &self,
+        cause: Cause,
+        build: impl FnOnce(&mut Tx) -> Result<T>,
+    ) -> Result<Committed<T>> {
+        let (seq, value) = self.build(cause, build)?;
+        // Also when nothing was written: what the closure read must be durable before it is told.
+        self.shared.commits.wait(seq)?;
+        Ok(Committed { seq, value })
+    }
+
+    fn build<T>(&self, cause: Cause, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<(u64, T)> {
+        let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
+        let mut building = self.shared.building.lock();
+        let visible = commits.check()?;
+        building.overlay.forget(visible);
+        let known = building.views.get(&self.tenant).cloned();
+        let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
+        let mut tx = Tx::new(engine.as_ref(), self.tenant, &building.overlay, &view);
+        let value = build(&mut tx)?;
+        let last = building.seq;
+        if !tx.changes() {
+            return Ok((last, value));
+        }
+        if known.is_none() {
+            tx.put(&self.tenant.0, &TenantRow { tuple: Tuple::clone(&self.tuple) })?;
+        }
+        let deltas = delta::deltas(tx.writes(), embedder, &tx)?;
+        let txn = Txn { seq: last + 1, tenant: self.tenant, cause, writes: tx.into_writes() };
+        let payload = txn.encode()?;
+        if payload.len() > MAX_RECORD {
+            return Err(Error::invalid(format!(
+                "one transaction would write {} MiB, at most {} MiB are possible",
+                payload.len() >> 20,
+                MAX_RECORD >> 20
+            ))
+            .hint("split it into several"));
+        }
+        let mut view = View::clone(&view);
+        view.apply(txn.seq, &deltas);
+        let (record, checksum) = log::frame(txn.seq, &payload);
+        let (txn, view) = (Arc::new(txn), Arc::new(view));
+        building.overlay.add(txn.clone());
+        building.views.insert(self.tenant, view.clone());
+        let seq = txn.seq;
+        building.seq = seq;
+        // Under the lock, so that transactions reach the log in order.
+        commits.push(Pending { txn, record, checksum, deltas, view });
+        Ok((seq, value))
+    }
+
+    /// A record.
+    pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
+        self.own().record(key)
+    }
+
+    /// The records whose key starts with `prefix`, by key.
+    pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
+        self.own().range(prefix)
+    }
+
+    /// The keys of the records that start with `prefix`, in order: what they hold is not read.
+    pub fn keys<R: Record>(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.own().raw_keys(R::TABLE, prefix)
+    }
+
+    /// A node in any state.
+    pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
+        self.own().node(id)
+    }
+
+    /// The activity of a node.
+    pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
+        self.own().activity(id)
+    }
+
+    /// The node with a key, in any state.
+    pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
+        self.own().find_key(key)
+    }
+
+    /// The live node with this content hash; the one with the smallest id when there are several.
+    pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        self.own().find_hash(hash)
+    }
+
+    /// Every edge of a node, of all kinds, outgoing first.
+    pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
+        self.own().edges(id)
+    }
+
+    /// The last visit of a node by each agent.
+    pub fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
+        self.own().visits(id)
+    }
+
+    /// The messages written before an instant, by id.
+    pub fn messages_before(&self, before: Timestamp) -> Result<Vec<MessageId>> {
+        let mut found = Vec::new();
+        // Read one by one: their texts may be many.
+        self.own().scan(Table::Messages, &[], &mut |_, bytes| {
+            let message = Message::decode(bytes)?;
+            found.extend((message.created < before).then_some(message.id));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Every change of a node that the log still holds, oldest first.
+    pub fn history(&self, id: NodeId) -> Result<Vec<Change>> {
+        let mut changes = Vec::new();
+        for (key, _) in self.own().raw_range(Table::Changes, id.as_bytes())? {
+            let seq = keys::read_change(&key)?;
+            let Some(txn) = self.txn(seq)? else { continue };
+            let own = |write: &Write| write.table == Table::Nodes && write.key == id.as_bytes();
+            if let Some(write) = txn.writes.into_iter().find(own) {
+                let node = |image: Option<Vec<u8>>| image.map(|bytes| Node::decode(&bytes)).transpose();
+                changes.push(Change {
+                    seq,
+                    cause: txn.cause,
+                    before: node(write.before)?,
+                    after: node(write.after)?,
+                });
+            }
+        }
+        Ok(changes)
+    }
+
+    /// The state after the tenant's last transaction whose time is not after `at`.
+    ///
+    /// # Errors
+    /// `not_found` when there is none, or when the log does not reach back to it.
+    pub fn past(&self, at: Timestamp) -> Result<Past> {
+        let Shared { engine, log, embedder, .. } = self.shared.as_ref();
+        Past::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, at)
+    }
+
+    /// A past transaction of the tenant.
+    pub fn txn(&self, seq: u64) -> Result<Option<Txn>> {
+        let found = self.shared.log.read(seq)?.map(|(txn, _)| txn);
+        Ok(found.filter(|txn| txn.tenant == self.tenant))
+    }
+
+    /// The checksum of a past transaction's record, of whichever tenant, which tells it from the one with its number in
+    /// another log.
+    pub fn checksum(&self, seq: u64) -> Result<Option<u32>> {
+        Ok(self.shared.log.read(seq)?.map(|(_, checksum)| checksum))
+    }
+
+    /// Sequence number of the last durable transaction, of whichever tenant; 0 when there is none.
+    pub fn last(&self) -> u64 {
+        self.shared.log.last()
+    }
+
+    /// The vectors of a node for an embedder, by part.
+    pub fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
+        let mut parts = Vec::new();
+        for (key, bytes) in self.own().raw_range(Table::Vectors, id.as_bytes())? {
+            if keys::read_vector(&key)?.2 == embedder.as_bytes() {
+                parts.push(vector::decode(&bytes)?.to_vec());
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Refuses the store in a directory when a newer release wrote it. Opens and changes nothing.
+    pub fn check_format(directory: &Path) -> Result<()> {
+        log::check_format(&directory.join("log"))
+    }
+
+    /// The process that has the store in a directory open, if any has; 0 when it does not say which.
+    pub fn holder(directory: &Path) -> Result<Option<u32>> {
+        Lock::holder(&directory.join("lock"))
+    }
+
+    /// Sizes on disk in bytes, of all tenants together: log, records.
+    pub fn sizes(&self) -> Result<(u64, u64)> {
+        Ok((self.shared.log.bytes(), self.shared.engine.size()?))
+    }
+
+    /// The followers whose answers are older than the view, and why: they are being built, or fell
+    /// behind by a failure of their own and catch up at the next open.
+    pub fn behind(&self) -> Vec<(&'static str, Error)> {
+        self.shared.followers.behind()
+    }
+
+    /// How many transactions up to `seq` the answers of the slowest follower do not know.
+    pub fn lag(&self, seq: u64) -> u64 {
+        self.lags(seq).into_iter().map(|(_, lag)| lag).max().unwrap_or(0)
+    }
+
+    /// How many transactions up to `seq` the answers of each follower do not know.
+    pub fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
+        self.shared.followers.lags(seq)
+    }
+
+    /// How many followers have answered with less than everything since the open and caught up: while
+    /// this stays the same, [`Store::behind`] names all whose answers are poorer.
+    pub fn completed(&self) -> usize {
+        self.shared.followers.completed()
+    }
+
+    /// Waits until every follower has caught up or failed: for what must not be decided on less.
+    pub fn settle(&self) {
+        self.shared.followers.settle();
+    }
+
+    /// Whether every follower has caught up or failed.
+    pub fn is_settled(&self) -> bool {
+        self.shared.followers.is_settled()
+    }
+
+    /// Changes since the last checkpoint, which the next open would take from the log.
+    pub fn unsaved(&self) -> usize {
+        self.shared.followers.unsaved()
+    }
+
+    /// Saves the views and the followers, so that the next open is quick. A store that is closed does so
+    /// too, unless less than [`WORTH_A_CHECKPOINT`] has changed.
+    pub fn checkpoint(&self) -> Result<()> {
+        self.shared.checkpoint()
+    }
+}
+
+impl Shared {
+    fn checkpoint(&self) -> Result<()> {
+        let mut saved_seq = self.saved.lock();
+        let unsaved = self.followers.take_unsaved();
+        let saved = self.save(&mut saved_seq);
+        if saved.is_err() {
+            self.followers.add_unsaved(unsaved);
+        }
+        saved
+    }
+
+    fn save(&self, saved_seq: &mut u64) -> Result<()> {
+        let followers = self.followers.checkpoint();
+        let (seq, views) = self.commits.views();
+        if seq != *saved_seq {
+            view_file::write(&self.directory, seq, &views, &self.log)?;
+            *saved_seq = seq;
+        }
+        followers.and(self.log.save_checked())
+    }
+}
+
+impl Records for Store {
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.own().raw(table, key)
+    }
+
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        self.own().raw_range(table, prefix)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.commits.close();
+        if let Some(committer) = self.committer.take() {
+            // It never panics: it catches its own.
+            let _ = committer.join();
+        }
+        self.followers.finish();
+        let worth = self.followers.unsaved() >= WORTH_A_CHECKPOINT;
+        let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
+        if let Err(error) = saved {
+            tracing::warn!("not everything was saved; the next open takes longer: {error}");
+        }
+        if let Err(error) = self.engine.flush() {
+            tracing::warn!("the record engine was not saved and will be caught up at the next open: {error}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The log: every transaction in order, in append-only segments. It is the truth; whatever else
+//! the store holds can be rebuilt from it.
+//!
+//! Why not raft-engine, the log engine of TiKV: its recovery modes refuse to open, cut only the
+//! tail, or skip what is damaged in the middle and so guess over it; none keeps the longest valid
+//! prefix and puts the rest aside with its place and count. It also keeps an index of every entry
+//! in memory and brings protobuf and prometheus along. What is left to write is this folder.
+
+mod append;
+mod checked;
+mod recover;
+mod segment;
+
+pub(super) use append::{Appender, Limits};
+pub(super) use recover::{check_format, recover};
+pub(super) use segment::{MAX_RECORD, frame};
+
+use super::Txn;
+use parking_lot::RwLock;
+use poc_graph::error::{Error, Result};
+use segment::{Next, SegmentReader};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Records from one remembered place to the next.
+const STRIDE: u64 = 64;
+
+/// The place of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    seq: u64,
+    /// First sequence number of its segment, which names the file.
+    segment: u64,
+    /// Byte in the file.
+    offset: u64,
+}
+
+/// What is known about the log without reading it: where every [`STRIDE`]th record is.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// Ascending.
+    segments: Vec<Segment>,
+    places: Vec<Place>,
+    /// Sequence number of the last record; 0 when there is none.
+    last: u64,
+    /// Whether a segment that is complete is not yet written down as checked.
+    unchecked: bool,
+}
+
+/// A segment.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// First sequence number, which names the file.
+    first: u64,
+    bytes: u64,
+    /// When the file of a complete segment was last changed, if that is known.
+    changed: Option<SystemTime>,
+}
+
+impl Index {
+    fn started_segment(&mut self, first: u64) {
+        self.segments.push(Segment { first, bytes: segment::HEADER as u64, changed: None });
+    }
+
+    /// The last segment is complete: its file was last changed at a time.
+    fn completed_segment(&mut self, changed: Option<SystemTime>) {
+        if let Some(segment) = self.segments.last_mut() {
+            segment.changed = changed;
+            self.unchecked = true;
+        }
+    }
+
+    fn added(&mut self, place: Place, length: u64) {
+        let starts_segment = self.places.last().is_none_or(|last| last.segment != place.segment);
+        if starts_segment || place.seq.is_multiple_of(STRIDE) {
+            self.places.push(place);
+        }
+        self.last = place.seq;
+        if let Some(segment) = self.segments.last_mut() {
+            segment.bytes += length;
+        }
+    }
+
+    /// The last known place in front of a record or at it.
+    fn place(&self, seq: u64) -> Option<Place> {
+        let found = self.places.partition_point(|place| place.seq <= seq);
+        found.checked_sub(1).and_then(|at| self.places.get(at)).copied()
+    }
+}
+
+/// The reading side of the log, shared by all who read.
+pub(super) struct Log {
+    directory: PathBuf,
+    index: RwLock<Index>,
+}
+
+impl Log {
+    /// Sequence number of the last durable record; 0 when there is none.
+    pub(super) fn last(&self) -> u64 {
+        self.index.read().last
+    }
+
+    /// Sequence number of the first record it holds; 0 when there is none.
+    pub(super) fn first(&self) -> u64 {
+        self.index.read().places.first().map_or(0, |place| place.seq)
+    }
+
+    /// Bytes on disk.
+    pub(super) fn bytes(&self) -> u64 {
+        self.index.read().segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// About how many bytes the records behind one take: as if all from the last known place on were
+    /// of one length.
+    pub(super) fn bytes_after(&self, seq: u64) -> u64 {
+        let index = self.index.read();
+        let Some(place) = index.place(seq) else { return 0 };
+        let behind = index.segments.iter().filter(|segment| segment.first >= place.segment);
+        let bytes = behind.map(|segment| segment.bytes).sum::<u64>().saturating_sub(place.offset);
+        let records = index.last - place.seq + 1;
+        bytes / records * index.last.saturating_sub(seq)
+    }
+
+    /// Writes down which segments need not be read at the next open, if that has changed.
+    pub(super) fn save_checked(&self) -> Result<()> {
+        let index = {
+            let mut index = self.index.write();
+            if !std::mem::take(&mut index.unchecked) {
+                return Ok(());
+            }
+            index.clone()
+        };
+        let written = checked::write(&self.directory, &index);
+        self.index.write().unchecked |= written.is_err();
+        written
+    }
+
+    /// One transaction and the checksum of its record; `None` when the log does not hold it.
+    pub(super) fn read(&self, seq: u64) -> Result<Option<(Txn, u32)>> {
+        let mut found = None;
+        self.replay(seq, seq, &mut |txn, checksum| {
+            found = Some((txn, checksum));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    /// Calls `each` with the transactions from `first` to `last` that the log holds, in order,
+    /// and the checksums of their records, until it fails.
+    pub(super) fn replay(
+        &self,
+        first: u64,
+        last: u64,
+        each: &mut dyn FnMut(Txn, u32) -> Result<()>,
+    ) -> Result<()> {
+        let (start, later, last) = {
+            let index = self.index.read();
+            let Some(start) = index.place(first.max(1)) else { return Ok(()) };
+            let numbers = index.segments.iter().map(|segment| segment.first);
+            let later: Vec<u64> = numbers.filter(|&segment| segment > start.segment).collect();
+            (start, later, last.min(index.last))
+        };
+        let mut expected = start.seq;
+        let places = std::iter::once((start.segment, start.offset))
+            .chain(later.into_iter().map(|segment| (segment, segment::HEADER as u64)));
+        for (number, offset) in places {
+            if expected > last {
+                break;
+            }
+            let path = segment_path(&self.directory, number);
+            let mut reader = SegmentReader::open(&path, offset).map_err(|error| unreadable(&path, &error))?;
+            while expected <= last {
+                let offset = reader.offset();
+                match reader.next(expected >= first).map_err(|error| unreadable(&path, &error))? {
+                    Next::Record { seq, checksum, payload } if seq == expected => {
+                        if seq >= first {
+                            let txn = Txn::decode(&payload)?;
+                            if txn.seq != seq {
+                                return Err(self.damaged(&path, offset));
+                            }
+                            each(txn, checksum)?;
+                        }
+                        expected += 1;
+                    }
+                    Next::End => break,
+                    Next::Record { .. } | Next::Damaged => return Err(self.damaged(&path, offset)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What to say when a record cannot be read. The next open reads all and keeps what is whole.
+    fn damaged(&self, path: &Path, offset: u64) -> Error {
+        checked::forget(&self.directory);
+        Error::internal(format!("the log's segment `{}` is damaged at byte {offset}", path.display()))
+            .hint("open the store again: what is whole is kept, the rest is put into `quarantine/`")
+    }
+}
+
+#[cfg(test)]
+impl Log {
+    /// Forgets the segments in front of the one that holds a record, as if they had been dropped.
+    pub(super) fn forget_before(&self, seq: u64) {
+        let mut index = self.index.write();
+        let kept = index.segments.partition_point(|segment| segment.first <= seq).saturating_sub(1);
+        index.segments.drain(..kept);
+        let first = index.segments.first().map_or(0, |segment| segment.first);
+        index.places.retain(|place| place.segment >= first);
+    }
+}
+
+/// When a file was last changed; `None` when that cannot be told.
+fn changed(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|found| found.modified()).ok()
+}
+
+fn segment_path(directory: &Path, first: u64) -> PathBuf {
+    directory.join(format!("{first:020}.log"))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::internal(format!("the log's segment `{}` cannot be read: {error}", path.display()))
+}

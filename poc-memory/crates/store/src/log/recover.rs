@@ -1,0 +1,161 @@
+//! Opening the log: every record is checked, but those of segments that an earlier open has checked;
+//! the longest valid prefix is kept, and whatever stands behind it is put aside and counted, never
+//! guessed over.
+
+use super::segment::{FORMAT, HEADER, Header, Next, SegmentReader, count_records};
+use super::{Index, Log, Place, changed, checked, segment_path, unreadable};
+use crate::disk::Disk;
+use crate::quarantine::Quarantine;
+use parking_lot::RwLock;
+use poc_graph::error::{Error, Result};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// Refuses a log that a newer release wrote. Changes nothing.
+pub(crate) fn check_format(directory: &Path) -> Result<()> {
+    for first in segments(directory)? {
+        let path = segment_path(directory, first);
+        let header = Header::read(&path).map_err(|error| unreadable(&path, &error))?;
+        if let Some(header) = header.filter(|header| header.format > FORMAT) {
+            return Err(Error::conflict(format!(
+                "the store has format {}, this release reads formats up to {FORMAT}",
+                header.format
+            ))
+            .hint("use the release that wrote it, or a newer one; nothing was changed"));
+        }
+    }
+    Ok(())
+}
+
+/// Opens the log of a directory, with a note for people on everything it had to cut off. `all`
+/// records are checked, or those that no earlier open has checked.
+pub(crate) fn recover(
+    directory: &Path,
+    all: bool,
+    quarantine: &Quarantine,
+    disk: &dyn Disk,
+) -> Result<(Log, Vec<String>)> {
+    let numbers = segments(directory)?;
+    let mut checked = if all { Default::default() } else { checked::read(directory) };
+    let mut index = Index::default();
+    let mut notes = Vec::new();
+    for (at, &number) in numbers.iter().enumerate() {
+        let path = segment_path(directory, number);
+        let is_last = at + 1 == numbers.len();
+        if let Some(checked) = checked.remove(&number).filter(|_| !is_last && number == index.last + 1) {
+            checked.enter(&mut index);
+            continue;
+        }
+        // As it is in front of the reading: what changes it meanwhile is seen next time.
+        let changed = changed(&path);
+        let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, &error))?;
+        if let Some(offset) = valid {
+            let later = numbers.get(at + 1..).unwrap_or_default();
+            let cut = Cut { directory, number, offset, later, last: index.last };
+            let note = cut
+                .make(quarantine, disk)
+                .map_err(|error| Error::internal(format!("the damaged log cannot be cut: {error}")))?;
+            notes.push(note);
+            break;
+        }
+        if !is_last {
+            index.completed_segment(changed);
+        }
+    }
+    Ok((Log { directory: directory.to_owned(), index: RwLock::new(index) }, notes))
+}
+
+/// First sequence numbers of the segments, by their names.
+fn segments(directory: &Path) -> Result<Vec<u64>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(directory, &error)),
+    };
+    let mut numbers = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(|error| unreadable(directory, &error))?.file_name();
+        let digits = name.to_str().and_then(|name| name.strip_suffix(".log"));
+        numbers
+            .extend(digits.filter(|digits| digits.len() == 20).and_then(|digits| digits.parse::<u64>().ok()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// Checks one segment and enters its records; the byte from which on it is not valid, if any.
+fn scan(path: &Path, number: u64, index: &mut Index) -> io::Result<Option<u64>> {
+    let fits = Header::read(path)?.is_some_and(|header| header.first == number) && number == index.last + 1;
+    if !fits {
+        return Ok(Some(0));
+    }
+    index.started_segment(number);
+    let mut reader = SegmentReader::open(path, HEADER as u64)?;
+    loop {
+        let offset = reader.offset();
+        match reader.next(true)? {
+            Next::Record { seq, .. } if seq == index.last + 1 => {
+                index.added(Place { seq, segment: number, offset }, reader.offset() - offset);
+            }
+            Next::End => return Ok(None),
+            Next::Record { .. } | Next::Damaged => return Ok(Some(offset)),
+        }
+    }
+}
+
+/// Where the valid prefix of the log ends.
+struct Cut<'a> {
+    directory: &'a Path,
+    /// The segment it ends in.
+    number: u64,
+    /// The byte it ends at; 0 when the segment's header is not valid.
+    offset: u64,
+    /// The segments behind.
+    later: &'a [u64],
+    /// The last transaction in front.
+    last: u64,
+}
+
+impl Cut<'_> {
+    /// Puts away everything behind the cut and says what that was. Interrupted at any point, the
+    /// next open finds the same damage and goes on: the damaged segment itself is cut last.
+    fn make(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
+        let path = segment_path(self.directory, self.number);
+        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut tail = Vec::new();
+        let mut file = File::open(&path)?;
+        file.seek(SeekFrom::Start(self.offset))?;
+        file.read_to_end(&mut tail)?;
+        let mut intact = count_records(&tail);
+        let mut put_away = Vec::new();
+        for &segment in self.later.iter().rev() {
+            let path = segment_path(self.directory, segment);
+            intact += count_records(&fs::read(&path)?);
+            put_away.push(quarantine.put_away(&path)?);
+        }
+        if self.offset == 0 {
+            put_away.push(quarantine.put_away(&path)?);
+        } else {
+            put_away.push(quarantine.save(&format!("{name}-{}", self.offset), &tail)?);
+            disk.truncate(&path, self.offset)?;
+        }
+        disk.sync_directory(self.directory)?;
+        put_away.reverse();
+        let files = put_away.iter().map(|name| format!("`quarantine/{name}`")).collect::<Vec<_>>().join(", ");
+        Ok(if intact == 0 && self.later.is_empty() {
+            format!(
+                "log segment `{name}` ended at byte {} in a record that is not whole: its {} bytes were moved \
+                 to {files}",
+                self.offset,
+                tail.len()
+            )
+        } else {
+            format!(
+                "log segment `{name}` is damaged at byte {}: the log was cut back to transaction {}, and what \
+                 stood behind, with {intact} intact records, was moved to {files}",
+                self.offset, self.last
+            )
+        })
+    }
+}

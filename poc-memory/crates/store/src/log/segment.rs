@@ -1,0 +1,213 @@
+//! One file of the log: a header, then records. All numbers are little-endian.
+//!
+//! Header, 24 bytes, the same in every version of the format: magic (8), format version (u32),
+//! first sequence number (u64), CRC32C of these twenty bytes (u32).
+//!
+//! Record: length of the payload (u32), CRC32C of length, sequence number and payload (u32),
+//! sequence number (u64), payload (MessagePack of a `Txn`).
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+const MAGIC: [u8; 8] = *b"poc-log\n";
+/// The version this release writes and the newest it reads.
+pub(super) const FORMAT: u32 = 1;
+/// Bytes of a header.
+pub(super) const HEADER: usize = 24;
+/// Bytes of a record before its payload.
+pub(super) const FRAME: usize = 16;
+/// Greatest payload.
+pub(crate) const MAX_RECORD: usize = 64 << 20;
+
+/// What the first bytes of a segment say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) format: u32,
+    pub(super) first: u64,
+}
+
+impl Header {
+    /// The header of a new segment.
+    pub(super) fn new(first: u64) -> Self {
+        Header { format: FORMAT, first }
+    }
+
+    pub(super) fn encode(self) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend_from_slice(&self.format.to_le_bytes());
+        bytes.extend_from_slice(&self.first.to_le_bytes());
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        bytes
+    }
+
+    /// `None` when the bytes are no header.
+    pub(super) fn decode(bytes: &[u8; HEADER]) -> Option<Self> {
+        let (told, rest) = bytes.split_first_chunk::<20>()?;
+        let (magic, numbers) = told.split_first_chunk::<8>()?;
+        let (format, first) = numbers.split_first_chunk::<4>()?;
+        let whole = *magic == MAGIC && crc32c::crc32c(told) == u32::from_le_bytes(rest.try_into().ok()?);
+        let first = u64::from_le_bytes(first.try_into().ok()?);
+        whole.then_some(Header { format: u32::from_le_bytes(*format), first })
+    }
+
+    /// The header of a file; `None` when it has none or a damaged one.
+    pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
+        let mut bytes = [0; HEADER];
+        match File::open(path)?.read_exact(&mut bytes) {
+            Ok(()) => Ok(Header::decode(&bytes)),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The bytes of a record with its checksum. The payload is neither empty nor longer than
+/// [`MAX_RECORD`].
+pub(crate) fn frame(seq: u64, payload: &[u8]) -> (Vec<u8>, u32) {
+    let length = (payload.len() as u32).to_le_bytes();
+    let seq = seq.to_le_bytes();
+    let checksum = checksum(length, seq, payload);
+    ([&length, &checksum.to_le_bytes(), seq.as_slice(), payload].concat(), checksum)
+}
+
+fn checksum(length: [u8; 4], seq: [u8; 8], payload: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c_append(crc32c::crc32c(&length), &seq), payload)
+}
+
+/// A record's frame before its payload.
+struct Frame {
+    length: [u8; 4],
+    checksum: u32,
+    seq: [u8; 8],
+}
+
+impl Frame {
+    fn split(bytes: &[u8]) -> Option<(Frame, &[u8])> {
+        let (length, rest) = bytes.split_first_chunk()?;
+        let (checksum, rest) = rest.split_first_chunk()?;
+        let (seq, rest) = rest.split_first_chunk()?;
+        Some((Frame { length: *length, checksum: u32::from_le_bytes(*checksum), seq: *seq }, rest))
+    }
+
+    fn length(&self) -> usize {
+        u32::from_le_bytes(self.length) as usize
+    }
+
+    /// Whether so long a record may be. An empty one may not: a file grown by zeros holds no record.
+    fn may_be(&self, rest: u64) -> bool {
+        (1..=MAX_RECORD).contains(&self.length()) && self.length() as u64 <= rest
+    }
+}
+
+/// What comes next in a segment.
+pub(super) enum Next {
+    /// A record; its payload is empty when it was not asked for and then not checked.
+    Record { seq: u64, checksum: u32, payload: Vec<u8> },
+    /// The file ends here.
+    End,
+    /// Bytes that are no record.
+    Damaged,
+}
+
+/// Reads records one after the other, with one of them in memory.
+pub(super) struct SegmentReader {
+    file: BufReader<File>,
+    offset: u64,
+    length: u64,
+}
+
+impl SegmentReader {
+    /// A reader that starts at byte `offset`.
+    pub(super) fn open(path: &Path, offset: u64) -> io::Result<Self> {
+        let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+        let length = file.get_ref().metadata()?.len();
+        file.seek(SeekFrom::Start(offset))?;
+        Ok(SegmentReader { file, offset, length })
+    }
+
+    /// Where the next record starts.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next record, checked; or only its sequence number, unchecked, without `payload`.
+    pub(super) fn next(&mut self, payload: bool) -> io::Result<Next> {
+        let left = self.length.saturating_sub(self.offset);
+        if left == 0 {
+            return Ok(Next::End);
+        }
+        if left < FRAME as u64 {
+            return Ok(Next::Damaged);
+        }
+        let mut bytes = [0; FRAME];
+        self.file.read_exact(&mut bytes)?;
+        let Some((frame, _)) = Frame::split(&bytes).filter(|(frame, _)| frame.may_be(left - FRAME as u64))
+        else {
+            return Ok(Next::Damaged);
+        };
+        let mut read = Vec::new();
+        if payload {
+            read.resize(frame.length(), 0);
+            self.file.read_exact(&mut read)?;
+            if checksum(frame.length, frame.seq, &read) != frame.checksum {
+                return Ok(Next::Damaged);
+            }
+        } else {
+            self.file.seek_relative(frame.length() as i64)?;
+        }
+        self.offset += (FRAME + frame.length()) as u64;
+        Ok(Next::Record { seq: u64::from_le_bytes(frame.seq), checksum: frame.checksum, payload: read })
+    }
+}
+
+/// How many whole records stand anywhere in bytes that cannot be read in order.
+pub(super) fn count_records(mut bytes: &[u8]) -> usize {
+    /// The MessagePack of a `Txn` is a map of three.
+    const FIRST: u8 = 0x83;
+    let mut count = 0;
+    while let Some((frame, rest)) = Frame::split(bytes) {
+        let payload = rest.get(..frame.length()).filter(|payload| {
+            frame.may_be(rest.len() as u64)
+                && payload.first() == Some(&FIRST)
+                && checksum(frame.length, frame.seq, payload) == frame.checksum
+        });
+        let step = payload.map_or(1, |payload| FRAME + payload.len());
+        count += usize::from(payload.is_some());
+        bytes = bytes.get(step..).unwrap_or_default();
+    }
+    count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_header_is_read_back_and_every_flipped_bit_is_seen() {
+        let header = Header { format: 3, first: 77 };
+        let bytes: [u8; HEADER] = header.encode().try_into().unwrap();
+        assert_eq!(Header::decode(&bytes), Some(header));
+        for bit in 0..HEADER * 8 {
+            let mut flipped = bytes;
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Header::decode(&flipped), None, "bit {bit}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_are_found_among_garbage(
+            before in proptest::collection::vec(any::<u8>(), 0..40),
+            payloads in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 1..4),
+        ) {
+            let mut bytes = before;
+            for (seq, payload) in payloads.iter().enumerate() {
+                let payload = [&[0x83], payload.as_slice()].concat();
+                bytes.extend(frame(seq as u64, &payload).0);
+            }
+            prop_assert_eq!(count_records(&bytes), payloads.len());
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Opening a store: the lock, the log and the views; the records and the followers get ready behind
+//! it, and whoever needs them waits for them.
+
+mod records;
+
+use super::catch_up::Sources;
+use super::commit::{Commits, Committer};
+use super::disk::{Disk, SystemDisk};
+use super::engine::opening::Opener;
+use super::engine::sled::SledEngine;
+use super::followers::Followers;
+use super::log::{self, Appender, Limits};
+use super::overlay::Overlay;
+use super::quarantine::Quarantine;
+use super::{Building, Follower, Lock, Shared, Store, view_file, watchdog};
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use poc_graph::{Tenant, View};
+use records::{OpenEngine, RecordFolder};
+use std::path::Path;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Duration;
+
+/// What tests replace.
+pub(super) struct Parts {
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) limits: Limits,
+    pub(super) engine: OpenEngine,
+    /// How long the engine may give no sign of life at open.
+    pub(super) patience: Duration,
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Parts {
+            disk: Arc::new(SystemDisk),
+            limits: Limits::default(),
+            engine: |directory| Ok(Arc::new(SledEngine::open(directory)?)),
+            patience: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Opens the store in a directory.
+pub(super) fn open(
+    directory: &Path,
+    embedder: &str,
+    followers: Vec<Arc<dyn Follower>>,
+    parts: Parts,
+) -> Result<Store> {
+    let log_directory = directory.join("log");
+    log::check_format(&log_directory)?;
+    let Parts { disk, limits, engine, patience } = parts;
+    let made = std::fs::create_dir_all(&log_directory).and_then(|()| disk.sync_directory(directory));
+    made.map_err(|error| Error::internal(format!("`{}` cannot be made: {error}", directory.display())))?;
+    let lock = Lock::take(&directory.join("lock"))?;
+    let saved = watchdog::thread("view", {
+        let directory = directory.to_owned();
+        move || {
+            watchdog::caught(|| Ok(view_file::read(&directory))).unwrap_or_else(|error| {
+                tracing::error!("the saved view cannot be read: {error}");
+                None
+            })
+        }
+    })?;
+    let quarantine = Quarantine::of(directory, disk.clone());
+    let folder = directory.join("records");
+    // A log that the records must be rebuilt from is read anyway: then all of it is checked.
+    let (log, notes) = log::recover(&log_directory, !folder.exists(), &quarantine, disk.as_ref())?;
+    let log = Arc::new(log);
+    let records = RecordFolder { folder, log: log.clone(), engine, patience };
+    let (wish, wanted) = mpsc::channel();
+    // When nobody says what is wanted any more the open has failed.
+    let opener = Opener::start(move || records.open(&quarantine, || wanted.recv().unwrap_or(false)))?;
+    // From here on dropped in front of the opener, which waits for its thread.
+    let wish = wish;
+    let engine = opener.engine();
+    // It catches its own panics.
+    let saved = saved.join().ok().flatten();
+    let caught_up = saved.and_then(|saved| {
+        let seq = saved.seq();
+        let (views, taken) = saved.caught_up(&log)?;
+        Some((views, taken, seq))
+    });
+    let _ = wish.send(caught_up.is_none());
+    let (mut views, unsaved, saved_seq) = match caught_up {
+        Some(caught_up) => caught_up,
+        None => {
+            let views = engine.opened()?.views.lock().take();
+            let views = views.ok_or_else(|| Error::internal("the views were not read"))?;
+            let unsaved = views.values().map(|view| view.node_count() + view.edge_count()).sum();
+            (views, unsaved, 0)
+        }
+    };
+    let appender = Appender::new(log.clone(), disk, limits)
+        .map_err(|error| Error::internal(format!("the log cannot be opened: {error}")))?;
+    views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
+    let seq = log.last();
+    let commits = Arc::new(Commits::new(seq, views.clone()));
+    let sources = Arc::new(Sources {
+        log: log.clone(),
+        engine: engine.clone(),
+        embedder: embedder.to_owned(),
+        tenants: views.iter().map(|(tenant, view)| (*tenant, view.node_count())).collect(),
+    });
+    let followers = Arc::new(Followers::start(followers, &sources, seq, unsaved)?);
+    let committer = Committer {
+        commits: commits.clone(),
+        appender,
+        engine: engine.clone(),
+        followers: followers.clone(),
+    };
+    let committer = watchdog::thread("committer", || committer.run())?;
+    let shared = Shared {
+        directory: directory.to_owned(),
+        building: Mutex::new(Building { seq, views, overlay: Overlay::default() }),
+        commits,
+        committer: Some(committer),
+        engine,
+        log,
+        followers,
+        embedder: embedder.to_owned(),
+        notes,
+        recovery: OnceLock::new(),
+        saved: Mutex::new(saved_seq),
+        _opener: opener,
+        _lock: lock,
+    };
+    Ok(Store { shared: Arc::new(shared), tenant: Tenant::default(), tuple: Arc::default() })
+}

@@ -1,0 +1,67 @@
+//! Opening the records: the engine at the end of the log, and the views of everything in it.
+
+use crate::Views;
+use crate::catch_up;
+use crate::engine::Engine;
+use crate::engine::opening::Opened;
+use crate::log::Log;
+use crate::quarantine::Quarantine;
+use crate::watchdog::guarded;
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) type OpenEngine = fn(&Path) -> Result<Arc<dyn Engine>>;
+
+/// The folder of the records and what it follows.
+pub(super) struct RecordFolder {
+    pub(super) folder: PathBuf,
+    pub(super) log: Arc<Log>,
+    pub(super) engine: OpenEngine,
+    /// How long the engine may give no sign of life.
+    pub(super) patience: Duration,
+}
+
+impl RecordFolder {
+    /// Opens the engine and catches it up; reads the views out of it if that turns out to be
+    /// `wanted`. Whatever goes wrong, a panic or a hang included, its files are put away and it is
+    /// rebuilt from the log, once.
+    pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<Opened> {
+        // Asked once, and not before the engine is open.
+        let mut known = None;
+        let mut wanted = || *known.get_or_insert_with(&wanted);
+        let error = match self.attempt(&mut wanted) {
+            Ok(opened) => return Ok(opened),
+            Err(error) => error,
+        };
+        let mut notes = Vec::new();
+        if self.folder.exists() {
+            let name = quarantine
+                .put_away(&self.folder)
+                .map_err(|error| Error::internal(format!("`records` cannot be put away: {error}")))?;
+            notes.push(format!(
+                "the record engine could not be used ({error}): it was moved to `quarantine/{name}` and \
+                 rebuilt from the log"
+            ));
+        }
+        Ok(Opened { notes, ..self.attempt(&mut wanted)? })
+    }
+
+    fn attempt(&self, wanted: &mut dyn FnMut() -> bool) -> Result<Opened> {
+        let (folder, log, engine) = (self.folder.clone(), self.log.clone(), self.engine);
+        let engine = guarded(self.patience, move |pulse| {
+            let engine = engine(&folder)?;
+            catch_up::engine(engine.as_ref(), &log, &|| pulse.beat())?;
+            Ok(engine)
+        })?;
+        let views = if wanted() { Some(self.views(engine.clone())?) } else { None };
+        Ok(Opened { engine, views: Mutex::new(views), notes: Vec::new() })
+    }
+
+    fn views(&self, engine: Arc<dyn Engine>) -> Result<Views> {
+        let seq = self.log.last();
+        guarded(self.patience, move |pulse| catch_up::views(engine.as_ref(), seq, &|| pulse.beat()))
+    }
+}

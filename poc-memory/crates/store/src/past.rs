@@ -1,0 +1,263 @@
+//! The store as it was: the records of now, under what later transactions found when they changed
+//! them.
+//!
+//! A transaction keeps what every record it changes was before. Laid over each other, newest first,
+//! these images give the state in front of the oldest of them, so a look back costs what has
+//! changed since. It is that of one tenant: what others have changed is passed over. The engine goes on
+//! meanwhile: whoever reads it here looks into the log
+//! afterwards, which is ahead of the engine, and believes the images of whatever came in between.
+
+use super::engine::Engine;
+use super::log::Log;
+use super::record::Record;
+use super::records::{Own, Records};
+use super::{Table, Txn, Write, delta};
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Delta, Node, Tenant, View};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The op that makes vectors anew with another embedder.
+pub const MIGRATION: &str = "embed_migrate";
+
+/// Transactions read at once on the way back.
+const STRIDE: u64 = 64;
+
+/// The store as a tenant saw it after one of its transactions.
+pub struct Past {
+    tenant: Tenant,
+    seq: u64,
+    at: Timestamp,
+    view: Arc<View>,
+    engine: Arc<dyn Engine>,
+    log: Arc<Log>,
+    embedder: String,
+    later: Mutex<Later>,
+}
+
+/// What the transactions after it have changed.
+#[derive(Default)]
+struct Later {
+    /// The last of them looked at.
+    last: u64,
+    /// The earliest of their times.
+    earliest: Option<Timestamp>,
+    /// What each record they changed was in front of them.
+    images: BTreeMap<Place, Option<Vec<u8>>>,
+    /// Vectors that a migration to another embedder made.
+    anew: BTreeSet<Place>,
+}
+
+/// Where a record of the tenant is: its table and its key in that.
+type Place = (Table, Vec<u8>);
+
+impl Later {
+    fn time(&mut self, txn: &Txn, tenant: Tenant) {
+        let at = txn.cause.at;
+        if txn.tenant == tenant {
+            self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
+        }
+    }
+
+    /// Takes in a transaction in front of all others.
+    fn precede(&mut self, txn: Txn, tenant: Tenant) {
+        self.time(&txn, tenant);
+        let anew = is_migration(&txn);
+        for write in seen(txn, tenant) {
+            let place = (write.table, write.key);
+            match anew {
+                true => drop(self.anew.insert(place)),
+                false => drop(self.images.insert(place, write.before)),
+            }
+        }
+    }
+
+    /// Takes in the transactions that have been logged meanwhile.
+    fn catch_up(&mut self, log: &Log, tenant: Tenant) -> Result<()> {
+        if log.last() == self.last {
+            return Ok(());
+        }
+        log.replay(self.last + 1, log.last(), &mut |txn, _| {
+            self.time(&txn, tenant);
+            self.last = txn.seq;
+            if is_migration(&txn) {
+                return Ok(());
+            }
+            for write in seen(txn, tenant) {
+                self.images.entry((write.table, write.key)).or_insert(write.before);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The writes of a transaction that a tenant sees.
+fn seen(txn: Txn, tenant: Tenant) -> impl Iterator<Item = Write> {
+    let own = txn.tenant == tenant;
+    txn.writes.into_iter().filter(move |write| own || write.table.is_shared())
+}
+
+/// Whether a transaction made vectors of texts that stood as they were: those texts say the same in the past.
+fn is_migration(txn: &Txn) -> bool {
+    txn.cause.op == MIGRATION && txn.writes.iter().all(|write| write.table == Table::Vectors)
+}
+
+impl Past {
+    /// The state after the tenant's last transaction whose time is not after `at`. `newest` is a
+    /// published view of it.
+    pub(super) fn open(
+        engine: Arc<dyn Engine>,
+        log: Arc<Log>,
+        tenant: Tenant,
+        newest: &View,
+        embedder: &str,
+        at: Timestamp,
+    ) -> Result<Past> {
+        let mut later = Later { last: log.last(), ..Later::default() };
+        let Some((seq, time)) = walk_back(&log, tenant, at, &mut later)? else {
+            return Err(out_of_reach(&log, at, later.earliest));
+        };
+        let past = Past {
+            tenant,
+            seq,
+            at: time,
+            view: Arc::default(),
+            engine,
+            log,
+            embedder: embedder.to_owned(),
+            later: Mutex::new(later),
+        };
+        past.let_go_of_later_texts()?;
+        // The view holds nothing that was not looked at: it is published after it is logged.
+        let mut view = newest.branch();
+        view.apply(seq, &past.deltas()?);
+        Ok(Past { view: Arc::new(view), ..past })
+    }
+
+    /// Takes away the vectors that a migration made of texts which came later.
+    fn let_go_of_later_texts(&self) -> Result<()> {
+        let mut later = self.later.lock();
+        let mut gone = Vec::new();
+        for ((table, key), image) in &later.images {
+            let (Table::Nodes, Some(image)) = (table, image) else { continue };
+            let (then, now) = (Node::decode(image)?, self.now().raw(*table, key)?);
+            let now = now.as_deref().map(Node::decode).transpose()?;
+            if now.is_none_or(|now| now.content_hash == then.content_hash) {
+                continue;
+            }
+            let from = (Table::Vectors, then.id.as_bytes().to_vec());
+            let own = later.anew.range(from..).take_while(|(_, key)| key.starts_with(then.id.as_bytes()));
+            gone.extend(own.cloned());
+        }
+        for place in gone {
+            later.images.entry(place).or_insert(None);
+        }
+        Ok(())
+    }
+
+    /// Whose it is.
+    pub fn tenant(&self) -> Tenant {
+        self.tenant
+    }
+
+    /// Number of the last transaction in it.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The graph.
+    pub fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+
+    /// Whether it is the state as of an instant, whatever has happened since it was made.
+    pub fn is_as_of(&self, at: Timestamp) -> Result<bool> {
+        let mut later = self.later.lock();
+        later.catch_up(&self.log, self.tenant)?;
+        Ok(self.at <= at && later.earliest.is_none_or(|earliest| at < earliest))
+    }
+
+    /// What turns any newer state into this one.
+    pub fn deltas(&self) -> Result<Vec<Delta>> {
+        let mut later = self.later.lock();
+        later.catch_up(&self.log, self.tenant)?;
+        let mut writes = Vec::new();
+        for ((table, key), image) in &later.images {
+            // Only a node's earlier state says whether it comes back to life.
+            let before = if *table == Table::Nodes { self.now().raw(*table, key)? } else { None };
+            writes.push(Write { table: *table, key: key.clone(), before, after: image.clone() });
+        }
+        drop(later);
+        delta::deltas(&writes, &self.embedder, self)
+    }
+
+    fn now(&self) -> Own<'_> {
+        Own { engine: self.engine.as_ref(), tenant: self.tenant }
+    }
+}
+
+impl Records for Past {
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let now = self.now().raw(table, key)?;
+        let mut later = self.later.lock();
+        later.catch_up(&self.log, self.tenant)?;
+        Ok(later.images.get(&(table, key.to_vec())).map_or(now, Clone::clone))
+    }
+
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut found: BTreeMap<Vec<u8>, Vec<u8>> =
+            self.now().raw_range(table, prefix)?.into_iter().collect();
+        let mut later = self.later.lock();
+        later.catch_up(&self.log, self.tenant)?;
+        let images = later.images.range((table, prefix.to_vec())..);
+        for ((_, key), image) in images.take_while(|((of, key), _)| *of == table && key.starts_with(prefix)) {
+            match image {
+                Some(value) => found.insert(key.clone(), value.clone()),
+                None => found.remove(key),
+            };
+        }
+        Ok(found.into_iter().collect())
+    }
+}
+
+/// Goes back from the newest transaction to the tenant's last one whose time is not after `at`, whose
+/// number and time it returns; takes in all behind it.
+fn walk_back(
+    log: &Log,
+    tenant: Tenant,
+    at: Timestamp,
+    later: &mut Later,
+) -> Result<Option<(u64, Timestamp)>> {
+    let mut end = later.last;
+    while end > 0 && end >= log.first() {
+        let start = end.saturating_sub(STRIDE - 1).max(log.first());
+        let mut txns = Vec::new();
+        log.replay(start, end, &mut |txn, _| {
+            txns.push(txn);
+            Ok(())
+        })?;
+        for txn in txns.into_iter().rev() {
+            if txn.tenant == tenant && txn.cause.at <= at {
+                return Ok(Some((txn.seq, txn.cause.at)));
+            }
+            later.precede(txn, tenant);
+        }
+        end = start - 1;
+    }
+    Ok(None)
+}
+
+/// Why there is no state as of an instant; `first` is the earliest time of what was looked at.
+fn out_of_reach(log: &Log, at: Timestamp, first: Option<Timestamp>) -> Error {
+    let is_whole = log.first() <= 1;
+    match first {
+        None if is_whole => Error::not_found("there is no past: nothing was ever stored"),
+        Some(first) if is_whole => Error::not_found(format!("nothing was stored yet at {at}"))
+            .hint(format!("the first change is of {first}")),
+        None => Error::not_found(format!("the log does not reach back to {at}")),
+        Some(first) => Error::not_found(format!("the log does not reach back to {at}"))
+            .hint(format!("it begins with a change of {first}")),
+    }
+}

@@ -1,0 +1,84 @@
+//! How a value becomes the bytes of a record: a version byte, then postcard.
+
+use super::Table;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A value that has a table of its own.
+pub trait Record: Serialize + DeserializeOwned {
+    /// Where it lives.
+    const TABLE: Table;
+    /// Version of its encoding; the first byte of every record.
+    const VERSION: u8 = 1;
+
+    /// The value of what follows the first byte of a record of an earlier version, which stays
+    /// readable for ever. `None` when there never was such a version.
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
+        let _ = (version, body);
+        None
+    }
+
+    /// The bytes of the value.
+    fn encode(&self) -> Result<Vec<u8>> {
+        postcard::to_extend(self, vec![Self::VERSION])
+            .map_err(|error| Error::internal(format!("a record cannot be encoded: {error}")))
+    }
+
+    /// The value of the bytes.
+    fn decode(bytes: &[u8]) -> Result<Self> {
+        let wrong = |what: String| Error::internal(format!("a record of {:?} {what}", Self::TABLE));
+        match bytes.split_first() {
+            Some((&version, body)) => {
+                let value = if version == Self::VERSION {
+                    Some(postcard::from_bytes(body))
+                } else {
+                    Self::earlier(version, body)
+                };
+                match value {
+                    Some(value) => value.map_err(|error| wrong(format!("is damaged: {error}"))),
+                    None => {
+                        let newest = Self::VERSION;
+                        Err(wrong(format!("has version {version}, this release reads up to {newest}")))
+                    }
+                }
+            }
+            None => Err(wrong("is empty".into())),
+        }
+    }
+}
+
+impl Record for poc_graph::Node {
+    const TABLE: Table = Table::Nodes;
+}
+impl Record for poc_graph::Edge {
+    const TABLE: Table = Table::Edges;
+}
+impl Record for poc_graph::Activity {
+    const TABLE: Table = Table::Activity;
+    const VERSION: u8 = 2;
+
+    /// The first version did not say when a node was judged.
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Self>> {
+        type First = (f64, Timestamp, u64, u16, Option<Timestamp>);
+        let read = |(weight, touched, accesses, replay_interval, replayed): First| Self {
+            weight,
+            touched,
+            accesses,
+            replay_interval,
+            replayed,
+            judged: None,
+        };
+        (version == 1).then(|| postcard::from_bytes(body).map(read))
+    }
+}
+impl Record for poc_graph::Message {
+    const TABLE: Table = Table::Messages;
+}
+impl Record for poc_graph::Visit {
+    const TABLE: Table = Table::Visits;
+}
+impl Record for poc_rank::histogram::Histogram {
+    const TABLE: Table = Table::Samples;
+}

@@ -1,0 +1,137 @@
+//! Reading the graph's records, the same way over the store, inside a transaction and in the past.
+//!
+//! A source speaks for one tenant: what belongs to another one is not there.
+
+use super::engine::{Engine, Visitor};
+use super::{Record, Table, keys};
+use poc_graph::error::Result;
+use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, Visit};
+
+/// A source of records.
+pub trait Records {
+    /// The bytes of a record.
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>>;
+
+    /// The records of a table whose key starts with `prefix`, by key.
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>>;
+
+    /// The keys of a table that start with `prefix`, in order.
+    fn raw_keys(&self, table: Table, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        Ok(self.raw_range(table, prefix)?.into_iter().map(|(key, _)| key).collect())
+    }
+
+    /// A record.
+    fn record<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
+        self.raw(R::TABLE, key)?.map(|bytes| R::decode(&bytes)).transpose()
+    }
+
+    /// The records whose key starts with `prefix`, by key.
+    fn range<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
+        let records = self.raw_range(R::TABLE, prefix)?;
+        records.into_iter().map(|(key, bytes)| Ok((key, R::decode(&bytes)?))).collect()
+    }
+
+    /// The node with an id, in any state.
+    fn node(&self, id: NodeId) -> Result<Option<Node>> {
+        self.record(id.as_bytes())
+    }
+
+    /// The activity of a node; `None` while it is as at birth.
+    fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
+        self.record(id.as_bytes())
+    }
+
+    /// The node with a key, in any state.
+    fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
+        let id = self.raw(Table::Keys, &keys::name(key))?;
+        id.map(|id| keys::read_id(&id)).transpose()
+    }
+
+    /// The live node with a content hash; the one with the smallest id when there are several.
+    fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        let prefix = keys::hash_prefix(hash);
+        let found = self.raw_range(Table::Hashes, &prefix)?;
+        Ok(found.iter().find_map(|(key, _)| keys::read_id_after(prefix.len(), key)))
+    }
+
+    /// One edge.
+    fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
+        self.record(&keys::edge(src, kind, dst))
+    }
+
+    /// Every edge of a node, of all kinds, outgoing first.
+    fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
+        let outgoing: Vec<(_, Edge)> = self.range(id.as_bytes())?;
+        let mut edges: Vec<Edge> = outgoing.into_iter().map(|(_, edge)| edge).collect();
+        for (key, _) in self.raw_range(Table::EdgesIn, id.as_bytes())? {
+            let (dst, kind, src) = keys::read_edge(&key)?;
+            // A tie of a node with itself is already among the outgoing ones.
+            if src != dst {
+                edges.extend(self.edge(src, kind, dst)?);
+            }
+        }
+        Ok(edges)
+    }
+
+    /// The edges of some kinds that start at a node.
+    fn edges_from(&self, id: NodeId, kinds: &[EdgeKind]) -> Result<Vec<Edge>> {
+        let mut edges = Vec::new();
+        for (key, bytes) in self.raw_range(Table::Edges, id.as_bytes())? {
+            if kinds.contains(&keys::read_edge(&key)?.1) {
+                edges.push(Edge::decode(&bytes)?);
+            }
+        }
+        Ok(edges)
+    }
+
+    /// A message.
+    fn message(&self, id: MessageId) -> Result<Option<Message>> {
+        self.record(id.as_bytes())
+    }
+
+    /// The last visit of a node by each agent.
+    fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
+        let visits: Vec<(_, Visit)> = self.range(id.as_bytes())?;
+        visits.into_iter().map(|(key, visit)| Ok((keys::read_visit(&key)?.1.to_owned(), visit))).collect()
+    }
+}
+
+/// What an engine holds of a tenant.
+pub(super) struct Own<'a> {
+    pub(super) engine: &'a dyn Engine,
+    pub(super) tenant: Tenant,
+}
+
+impl Own<'_> {
+    /// Calls `each` with the key and value of every record of a table whose key starts with
+    /// `prefix`, by key, until it fails.
+    pub(super) fn scan(&self, table: Table, prefix: &[u8], each: &mut Visitor) -> Result<()> {
+        let full = table.full(self.tenant, prefix);
+        let front = full.len() - prefix.len();
+        self.engine.scan(&full, &mut |key, value| each(key.get(front..).unwrap_or_default(), value))
+    }
+}
+
+impl Records for Own<'_> {
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.engine.get(&table.full(self.tenant, key))
+    }
+
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let mut found = Vec::new();
+        self.scan(table, prefix, &mut |key, value| {
+            found.push((key.to_vec(), value.to_vec()));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn raw_keys(&self, table: Table, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let mut found = Vec::new();
+        self.scan(table, prefix, &mut |key, _| {
+            found.push(key.to_vec());
+            Ok(())
+        })?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,146 @@
+//! Files that are whole or not there: written under a temporary name, synced, renamed, and read
+//! only when length, checksum, kind and settings are the expected ones.
+//!
+//! Layout: magic (8 bytes), fingerprint of kind and settings (32), sequence number (8, little
+//! endian), payload length (8, little endian), BLAKE3 of everything else (32), payload.
+
+use poc_graph::error::{Error, Result};
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+
+const MAGIC: &[u8; 8] = b"pocindx1";
+const HEADER: usize = 8 + 32 + 8 + 8 + 32;
+
+/// What decides whether a file still fits: kind, format and settings, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// The fingerprint of a description of the format.
+    pub fn of(description: &str) -> Self {
+        Fingerprint(*blake3::hash(description.as_bytes()).as_bytes())
+    }
+}
+
+/// Writes `parts`, one after another, as the payload of the file.
+pub fn write(path: &Path, fingerprint: Fingerprint, seq: u64, parts: &[&[u8]]) -> Result<()> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let mut header = Vec::with_capacity(HEADER);
+    header.extend_from_slice(MAGIC);
+    header.extend_from_slice(&fingerprint.0);
+    header.extend_from_slice(&seq.to_le_bytes());
+    header.extend_from_slice(&(length as u64).to_le_bytes());
+    let checksum = checksum(&header, parts);
+    header.extend_from_slice(&checksum);
+    let all: Vec<&[u8]> = std::iter::once(header.as_slice()).chain(parts.iter().copied()).collect();
+    write_plain(path, &all)
+}
+
+/// Writes `parts` and nothing else, all or nothing: for a file whose checksum is kept elsewhere.
+pub fn write_plain(path: &Path, parts: &[&[u8]]) -> Result<()> {
+    replace(path, parts)
+        .map_err(|error| Error::internal(format!("the file `{}` cannot be written: {error}", path.display())))
+}
+
+/// Removes the file, for good.
+pub fn remove(path: &Path) -> Result<()> {
+    let removed = match fs::remove_file(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => Err(error),
+        Ok(()) => File::open(path.parent().unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all()),
+    };
+    removed
+        .map_err(|error| Error::internal(format!("the file `{}` cannot be removed: {error}", path.display())))
+}
+
+/// Sequence number and payload of the file; `None` when it is missing, damaged or another's.
+pub fn read(path: &Path, fingerprint: Fingerprint) -> Option<(u64, Vec<u8>)> {
+    let mut bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            if error.kind() != ErrorKind::NotFound {
+                tracing::warn!("the file `{}` cannot be read: {error}", path.display());
+            }
+            return None;
+        }
+    };
+    let found = check(&bytes, fingerprint);
+    if found.is_none() {
+        tracing::info!("the file `{}` does not fit and is built again", path.display());
+    }
+    let seq = found?;
+    bytes.drain(..HEADER);
+    Some((seq, bytes))
+}
+
+fn check(bytes: &[u8], fingerprint: Fingerprint) -> Option<u64> {
+    let (header, payload) = bytes.split_at_checked(HEADER)?;
+    let (fields, sum) = header.split_at_checked(HEADER - 32)?;
+    let (magic, fields_after) = fields.split_at_checked(8)?;
+    let (settings, numbers) = fields_after.split_at_checked(32)?;
+    let (seq, length) = numbers.split_at_checked(8)?;
+    let seq = u64::from_le_bytes(seq.try_into().ok()?);
+    let length = u64::from_le_bytes(length.try_into().ok()?);
+    let fits = magic == MAGIC && settings == fingerprint.0 && length == payload.len() as u64;
+    (fits && checksum(fields, &[payload]) == sum).then_some(seq)
+}
+
+fn checksum(fields: &[u8], parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(fields);
+    for part in parts {
+        hasher.update(part);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+fn replace(path: &Path, parts: &[&[u8]]) -> std::io::Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory)?;
+    // Always the same: what a killed process leaves behind is written over.
+    let partial = path.with_extension("partial");
+    let mut file = File::create(&partial)?;
+    for part in parts {
+        file.write_all(part)?;
+    }
+    file.sync_all()?;
+    fs::rename(&partial, path)?;
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep").join("file");
+        let fingerprint = Fingerprint::of("a");
+        assert_eq!(read(&path, fingerprint), None);
+        write(&path, fingerprint, 7, &[b"one", b"", b"two"]).unwrap();
+        assert_eq!(read(&path, fingerprint), Some((7, b"onetwo".to_vec())));
+        assert_eq!(read(&path, Fingerprint::of("b")), None);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    proptest! {
+    // Every case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn any_damage_is_noticed(payload in any::<Vec<u8>>(), at: prop::sample::Index, flip in 1u8.., cut: bool) {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("file");
+            let fingerprint = Fingerprint::of("a");
+            write(&path, fingerprint, 7, &[&payload]).unwrap();
+            let mut bytes = fs::read(&path).unwrap();
+            let at = at.index(bytes.len());
+            if cut { bytes.truncate(at) } else { bytes[at] ^= flip }
+            fs::write(&path, &bytes).unwrap();
+            prop_assert_eq!(read(&path, fingerprint), None);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The tables of the store and their keys.
+
+use poc_graph::Tenant;
+use serde::{Deserialize, Serialize};
+
+/// The first byte of the keys that belong to a tenant other than the default one; the tenant, the
+/// table and the key follow. No table has this number.
+const OF_A_TENANT: u8 = 0xF0;
+
+/// A keyspace of the store. The number is part of the on-disk format: never reuse one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "u8", try_from = "u8")]
+#[repr(u8)]
+pub enum Table {
+    /// Node id → [`Node`](poc_graph::Node).
+    Nodes = 1,
+    /// Source, kind, target → [`Edge`](poc_graph::Edge).
+    Edges = 2,
+    /// Target, kind, source → nothing: the mirror of `Edges`.
+    EdgesIn = 3,
+    /// Node id, part (big-endian u16), embedder name → the vector in half precision.
+    Vectors = 4,
+    /// Sixteen zero bytes, key → node id.
+    Keys = 5,
+    /// Sixteen zero bytes, content hash, node id → nothing, for live nodes.
+    Hashes = 6,
+    /// Sixteen zero bytes, keyword, NUL, node id → nothing, for live nodes.
+    Keywords = 7,
+    /// Node id, agent → [`Visit`](poc_graph::Visit).
+    Visits = 8,
+    /// Node id → [`Activity`](poc_graph::Activity).
+    Activity = 9,
+    /// Agent, NUL, run id → the run's row.
+    Runs = 10,
+    /// Agent, NUL, scheduled time (big-endian i64) → the occurrence's row.
+    Occurrences = 11,
+    /// Agent → the last good definition and its state.
+    Agents = 12,
+    /// Name → value: the embedder in use and the like.
+    Meta = 13,
+    /// Node id, sequence number (big-endian u64) → nothing: the transactions that changed a node.
+    /// Derived from the log; no transaction writes it.
+    Changes = 14,
+    /// Tenant → its tuple.
+    Tenants = 15,
+    /// Message id → [`Message`](poc_graph::Message).
+    Messages = 16,
+    /// What met (0 an insert, 1 a question), embedder name → the cosines, as a histogram.
+    Samples = 17,
+    /// Agent → what is known of it whatever rows are kept.
+    AgentStates = 18,
+    /// Run id, place (big-endian u16) → the action that waits for a person, or did.
+    Proposals = 19,
+    /// Agent, NUL, run id → what a call of the run that is under way may take.
+    Promises = 20,
+}
+
+impl Table {
+    /// Every table, by number.
+    pub const ALL: [Table; 20] = [
+        Table::Nodes,
+        Table::Edges,
+        Table::EdgesIn,
+        Table::Vectors,
+        Table::Keys,
+        Table::Hashes,
+        Table::Keywords,
+        Table::Visits,
+        Table::Activity,
+        Table::Runs,
+        Table::Occurrences,
+        Table::Agents,
+        Table::Meta,
+        Table::Changes,
+        Table::Tenants,
+        Table::Messages,
+        Table::Samples,
+        Table::AgentStates,
+        Table::Proposals,
+        Table::Promises,
+    ];
+
+    /// Whether there is one for all tenants. Of the others each tenant has its own.
+    pub(super) fn is_shared(self) -> bool {
+        matches!(
+            self,
+            Table::Runs
+                | Table::Occurrences
+                | Table::Agents
+                | Table::Meta
+                | Table::Tenants
+                | Table::AgentStates
+                | Table::Proposals
+                | Table::Promises
+        )
+    }
+
+    /// A key of the table as it stands in the record engine, which has one keyspace: the number of
+    /// the table in front of it, and of a tenant that is not the default one the tenant before that.
+    pub(super) fn full(self, tenant: Tenant, key: &[u8]) -> Vec<u8> {
+        let mut full = Vec::with_capacity(18 + key.len());
+        if !tenant.is_default() && !self.is_shared() {
+            full.push(OF_A_TENANT);
+            full.extend_from_slice(&tenant.0);
+        }
+        full.push(self as u8);
+        full.extend_from_slice(key);
+        full
+    }
+
+    /// What [`Table::full`] put together.
+    #[cfg(test)]
+    pub(super) fn split(full: &[u8]) -> Option<(Tenant, Table, &[u8])> {
+        let (tenant, rest) = match full.split_first()? {
+            (&OF_A_TENANT, rest) => {
+                let (tenant, rest) = rest.split_first_chunk()?;
+                (Tenant(*tenant), rest)
+            }
+            _ => (Tenant::default(), full),
+        };
+        let (&number, key) = rest.split_first()?;
+        Some((tenant, Table::try_from(number).ok()?, key))
+    }
+}
+
+impl From<Table> for u8 {
+    fn from(table: Table) -> u8 {
+        table as u8
+    }
+}
+
+impl TryFrom<u8> for Table {
+    type Error = String;
+
+    fn try_from(number: u8) -> Result<Table, String> {
+        Table::ALL
+            .into_iter()
+            .find(|table| *table as u8 == number)
+            .ok_or_else(|| format!("there is no table {number}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_key_says_whose_it_is_and_what() {
+        let tenant = Tenant([7; 16]);
+        for table in Table::ALL {
+            let own = if table.is_shared() { Tenant::default() } else { tenant };
+            assert_eq!(Table::split(&table.full(tenant, b"key")), Some((own, table, b"key".as_slice())));
+            let of_default = table.full(Tenant::default(), b"key");
+            assert_eq!(of_default, [&[table as u8], b"key".as_slice()].concat());
+            assert_ne!(table as u8, OF_A_TENANT);
+        }
+    }
+
+    #[test]
+    fn every_number_names_its_table() {
+        for number in 0..=u8::MAX {
+            let table = Table::try_from(number);
+            assert_eq!(table.is_ok(), (1..=20).contains(&number));
+            assert!(table.is_err() || table.is_ok_and(|table| u8::from(table) == number));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Counting by brute force, and a follower that stands still when it is told to.
+
+use super::{Follower, Records};
+use parking_lot::{Condvar, Mutex};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Delta, Edge, Node, NodeId, Tenant, View};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How much there is of everything: nodes, live nodes, edges, keywords of live nodes, nodes by type
+/// and by state, edges by kind.
+pub type Counted = ([u64; 4], [BTreeMap<String, u64>; 3]);
+
+/// Counts every record.
+pub fn counted_by_hand<R: Records + ?Sized>(records: &R) -> Counted {
+    let (mut types, mut states, mut kinds) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let (mut nodes, mut live, mut edges, mut words) = (0, 0, 0, BTreeSet::new());
+    for (_, node) in records.range::<Node>(&[]).unwrap() {
+        nodes += 1;
+        *types.entry(node.node_type.0).or_default() += 1;
+        *states.entry(node.state.name().to_owned()).or_default() += 1;
+        if node.state.is_live() {
+            live += 1;
+            words.extend(node.keywords);
+        }
+    }
+    for (_, edge) in records.range::<Edge>(&[]).unwrap() {
+        edges += 1;
+        *kinds.entry(edge.kind.name().to_owned()).or_default() += 1;
+    }
+    ([nodes, live, edges, words.len() as u64], [types, states, kinds])
+}
+
+/// What a view says about the same.
+pub fn counted_by(view: &View) -> Counted {
+    let types = view.nodes_by_type().into_iter().map(|(name, count)| (name.to_owned(), count));
+    let states = view.nodes_by_state().into_iter().map(|(state, count)| (state.name().to_owned(), count));
+    let kinds = view.edges_by_kind().into_iter().map(|(kind, count)| (kind.name().to_owned(), count));
+    let edges = view.edges_by_kind().values().sum();
+    let sums = [view.node_count() as u64, view.live_count() as u64, edges, view.keyword_count() as u64];
+    (sums, [types.collect(), states.collect(), kinds.collect()])
+}
+
+/// Where a [`Slow`] follower stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Before it has read back what it saved.
+    Load,
+    /// While it is fed.
+    Feed,
+}
+
+/// Knows which nodes there are, in memory alone.
+#[derive(Debug, Default)]
+pub struct Slow {
+    stop: Mutex<Option<Stop>>,
+    moved: Condvar,
+    state: Mutex<(u64, BTreeSet<NodeId>)>,
+}
+
+impl Slow {
+    /// Stands still at a place until [`Slow::go`].
+    pub fn at(stop: Stop) -> Slow {
+        Slow { stop: Mutex::new(Some(stop)), ..Slow::default() }
+    }
+
+    /// Lets it go on.
+    pub fn go(&self) {
+        *self.stop.lock() = None;
+        self.moved.notify_all();
+    }
+
+    /// How many nodes it knows.
+    pub fn known(&self) -> usize {
+        self.state.lock().1.len()
+    }
+
+    fn pass(&self, place: Stop) {
+        self.moved.wait_while(&mut self.stop.lock(), |stop| *stop == Some(place));
+    }
+}
+
+impl Follower for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    fn load(&self, _: u64) -> Result<()> {
+        self.pass(Stop::Load);
+        Ok(())
+    }
+
+    fn applied(&self) -> u64 {
+        self.state.lock().0
+    }
+
+    fn reset(&self) -> Result<()> {
+        Err(Error::internal("it has nothing saved"))
+    }
+
+    fn apply(&self, seq: u64, _: Tenant, deltas: &[Delta]) -> Result<()> {
+        self.pass(Stop::Feed);
+        let (applied, nodes) = &mut *self.state.lock();
+        for delta in deltas {
+            match delta {
+                Delta::Node(node) => drop(nodes.insert(node.id)),
+                Delta::NodeGone(id) => drop(nodes.remove(id)),
+                _ => {}
+            }
+        }
+        *applied = (*applied).max(seq);
+        Ok(())
+    }
+
+    fn checkpoint(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Lets a follower go on when a test ends, also one that fails: its store waits for it.
+pub struct Release(pub Arc<Slow>);
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        self.0.go();
+    }
+}

@@ -1,0 +1,135 @@
+//! Stories of the open store: what is acknowledged stays, whatever happens to the files.
+
+use super::disk::{AppendFile, Disk, SystemDisk};
+use super::engine::memory::MemoryEngine;
+use super::log::Limits;
+use super::open::{Parts, open};
+use super::*;
+use poc_graph::error::Code;
+use poc_graph::testing::{edge, node};
+use poc_graph::time::Timestamp;
+use poc_graph::{Delta, EdgeKind, State, VisitOutcome};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use tempfile::TempDir;
+
+mod changes;
+mod checked;
+mod counts;
+mod damage;
+mod equivalence;
+mod followers;
+mod opening;
+mod past;
+mod power_cut;
+mod sharing;
+mod tenants;
+mod transactions;
+mod view_file;
+
+/// The embedder of all tests.
+const EMBEDDER: &str = "test";
+
+fn cause() -> Cause {
+    Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() }
+}
+
+/// A store over the memory engine and a disk that need not wait for its syncs.
+fn in_memory() -> Parts {
+    let disk = Arc::new(FaultyDisk::default());
+    Parts { disk, engine: |_| Ok(Arc::new(MemoryEngine::default())), ..Parts::default() }
+}
+
+fn open_in(folder: &TempDir, parts: Parts) -> Result<Store> {
+    open(folder.path(), EMBEDDER, Vec::new(), parts)
+}
+
+fn put(store: &Store, number: u64) -> Committed<()> {
+    store.transact(cause(), |tx| tx.put_node(&node(number))).unwrap()
+}
+
+/// The numbers of the nodes a store holds, by its records and by its view, which must agree.
+fn numbers(store: &Store) -> Vec<u64> {
+    let number = |key: &str| key[1..].parse().unwrap();
+    let mut stored: Vec<u64> =
+        store.scan::<Node>(&[]).unwrap().iter().map(|(_, node)| number(&node.key)).collect();
+    let view = store.view();
+    let mut viewed: Vec<u64> =
+        (0..view.slots()).filter(|&ix| view.state(ix).is_some()).map(|ix| number(view.key(ix))).collect();
+    stored.sort_unstable();
+    viewed.sort_unstable();
+    assert_eq!(stored, viewed);
+    stored
+}
+
+/// Everything in every table, as bytes.
+fn contents(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for table in Table::ALL {
+        for (key, value) in store.raw_range(table, &[]).unwrap() {
+            all.insert(table.full(store.tenant, &key), value);
+        }
+    }
+    all
+}
+
+fn segment_files(folder: &TempDir) -> Vec<PathBuf> {
+    let mut files: Vec<_> =
+        fs::read_dir(folder.path().join("log")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+    files.sort();
+    files
+}
+
+/// A disk that only counts its syncs and can be told to fail or to wait.
+#[derive(Default)]
+struct Faults {
+    syncs: AtomicU64,
+    fail_writes: AtomicBool,
+    fail_syncs: AtomicBool,
+    /// Each sync takes one token first, when there is a gate.
+    gate: Mutex<Option<mpsc::Receiver<()>>>,
+}
+
+#[derive(Clone, Default)]
+struct FaultyDisk(Arc<Faults>);
+struct FaultyFile(Box<dyn AppendFile>, Arc<Faults>);
+
+impl Disk for FaultyDisk {
+    fn create(&self, path: &Path) -> std::io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(FaultyFile(SystemDisk.create(path)?, self.0.clone())))
+    }
+    fn append(&self, path: &Path) -> std::io::Result<Box<dyn AppendFile>> {
+        Ok(Box::new(FaultyFile(SystemDisk.append(path)?, self.0.clone())))
+    }
+    fn truncate(&self, path: &Path, length: u64) -> std::io::Result<()> {
+        fs::OpenOptions::new().write(true).open(path)?.set_len(length)
+    }
+    fn sync_directory(&self, _: &Path) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AppendFile for FaultyFile {
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        if self.1.fail_writes.load(Ordering::SeqCst) {
+            // A full disk takes a part.
+            self.0.write_all(&bytes[..bytes.len() / 2])?;
+            return Err(std::io::Error::from(std::io::ErrorKind::StorageFull));
+        }
+        self.0.write_all(bytes)
+    }
+    fn sync(&mut self) -> std::io::Result<()> {
+        if let Some(gate) = &*self.1.gate.lock() {
+            gate.recv().unwrap();
+        }
+        if self.1.fail_syncs.load(Ordering::SeqCst) {
+            return Err(std::io::Error::other("the disk is gone"));
+        }
+        self.1.syncs.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}

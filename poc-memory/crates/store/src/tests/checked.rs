@@ -1,0 +1,130 @@
+//! Segments that an earlier open has checked are not read again, unless their files have changed.
+
+use super::*;
+use crate::log;
+use crate::quarantine::Quarantine;
+use std::time::{Duration, SystemTime};
+
+/// A closed store of nine nodes in three segments, whose first two count as checked.
+fn made() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = || Parts { limits: Limits { segment: 1500 }, ..Parts::default() };
+    let store = open_in(&folder, parts()).unwrap();
+    for number in 1..=9 {
+        put(&store, number);
+    }
+    store.checkpoint().unwrap();
+    drop(store);
+    assert_eq!(segment_files(&folder).len(), 3);
+    // Just written, they would be read again.
+    for segment in segment_files(&folder) {
+        let file = fs::OpenOptions::new().write(true).open(segment).unwrap();
+        let changed = file.metadata().unwrap().modified().unwrap();
+        file.set_modified(changed - Duration::from_secs(60)).unwrap();
+    }
+    drop(open_in(&folder, parts()).unwrap());
+    folder
+}
+
+fn changed(path: &Path) -> SystemTime {
+    fs::metadata(path).unwrap().modified().unwrap()
+}
+
+/// Changes a segment's bytes and gives the file a time of last change that many seconds later.
+fn change(path: &Path, later: i64, how: impl Fn(&mut Vec<u8>)) {
+    let before = changed(path);
+    let mut bytes = fs::read(path).unwrap();
+    how(&mut bytes);
+    fs::write(path, bytes).unwrap();
+    let by = Duration::from_secs(later.unsigned_abs());
+    let at = if later < 0 { before - by } else { before + by };
+    fs::OpenOptions::new().write(true).open(path).unwrap().set_modified(at).unwrap();
+}
+
+/// The last transaction and the notes of opening the log.
+fn recover(folder: &TempDir) -> (u64, Vec<String>) {
+    let quarantine = Quarantine::of(folder.path(), Arc::new(SystemDisk));
+    let (log, notes) = log::recover(&folder.path().join("log"), false, &quarantine, &SystemDisk).unwrap();
+    (log.last(), notes)
+}
+
+const REPORTED: &str = "log segment `00000000000000000001.log` is damaged at byte 24: the log was cut back to \
+                        transaction 0, and what stood behind, with 8 intact records, was moved to";
+
+#[test]
+fn a_checked_segment_is_not_read_again() {
+    let folder = made();
+    change(&segment_files(&folder)[0], 0, |bytes| bytes[60] ^= 1);
+    assert_eq!(recover(&folder), (9, Vec::new()));
+}
+
+#[test]
+fn a_segment_that_was_changed_is_read_and_its_damage_reported() {
+    // Also by a clock that was set back.
+    for later in [1, -1, -3600, 3600] {
+        let folder = made();
+        change(&segment_files(&folder)[0], later, |bytes| bytes[60] ^= 1);
+        let (last, notes) = recover(&folder);
+        assert_eq!(last, 0, "{later}");
+        assert!(notes[0].starts_with(REPORTED), "{notes:?}");
+    }
+}
+
+#[test]
+fn a_segment_of_another_length_is_read_again() {
+    let folder = made();
+    change(&segment_files(&folder)[0], 0, |bytes| bytes.push(0));
+    let (last, notes) = recover(&folder);
+    assert_eq!((last, notes.len()), (4, 1), "{notes:?}");
+    let folder = made();
+    change(&segment_files(&folder)[0], 0, |bytes| bytes.truncate(bytes.len() - 1));
+    assert_eq!(recover(&folder).0, 3);
+}
+
+#[test]
+fn a_segment_that_was_written_just_now_is_read_again() {
+    let folder = made();
+    let checked = folder.path().join("log").join("checked");
+    let first = segment_files(&folder).remove(0);
+    let file = fs::OpenOptions::new().write(true).open(&checked).unwrap();
+    file.set_modified(changed(&first) + Duration::from_millis(900)).unwrap();
+    change(&first, 0, |bytes| bytes[60] ^= 1);
+    assert_eq!(recover(&folder).0, 0);
+}
+
+#[test]
+fn without_what_was_written_down_everything_is_read() {
+    for harm in [|path: &Path| fs::remove_file(path).unwrap(), |path: &Path| fs::write(path, "").unwrap()] {
+        let folder = made();
+        change(&segment_files(&folder)[0], 0, |bytes| bytes[60] ^= 1);
+        harm(&folder.path().join("log").join("checked"));
+        assert_eq!(recover(&folder).0, 0);
+    }
+}
+
+#[test]
+fn a_checked_segment_that_is_gone_is_damage() {
+    for (gone, kept) in [(0, 0), (1, 4)] {
+        let folder = made();
+        fs::remove_file(&segment_files(&folder)[gone]).unwrap();
+        let (last, notes) = recover(&folder);
+        assert_eq!((last, notes.len()), (kept, 1), "{notes:?}");
+    }
+}
+
+/// Damage that nothing shows is found by whoever reads it; the next open keeps what is whole.
+#[test]
+fn damage_found_when_it_is_read_is_dealt_with_at_the_next_open() {
+    let folder = made();
+    change(&segment_files(&folder)[1], 0, |bytes| bytes[60] ^= 1);
+    let store = open_in(&folder, Parts::default()).unwrap();
+    assert_eq!(numbers(&store).len(), 9);
+    assert_eq!(store.txn(1).unwrap().unwrap().seq, 1);
+    let error = store.txn(5).unwrap_err();
+    assert!(error.message.ends_with("00000000000000000005.log` is damaged at byte 24"), "{error}");
+    insta::assert_snapshot!(error.hint.unwrap(), @"open the store again: what is whole is kept, the rest is put into `quarantine/`");
+    drop(store);
+    let store = open_in(&folder, Parts::default()).unwrap();
+    assert_eq!(numbers(&store), [1, 2, 3, 4]);
+    assert_eq!(store.recovery().notes.len(), 2, "{:?}", store.recovery());
+}

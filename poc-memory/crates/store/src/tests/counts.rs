@@ -1,0 +1,73 @@
+//! What a view says there is of everything is what a count of the records gives.
+
+use super::changes::{apply, op};
+use super::*;
+use crate::catch_up;
+use crate::testing::{counted_by, counted_by_hand};
+use crate::view_file;
+use proptest::prelude::*;
+
+fn at(millis: i64) -> Cause {
+    Cause { at: Timestamp(millis), ..cause() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// After every transaction, in a view that was saved and caught up, in one made of the records,
+    /// and in the past.
+    #[test]
+    fn counts_equal_a_count_by_hand(
+        txns in proptest::collection::vec(proptest::collection::vec(op(), 1..8), 1..25),
+        save in any::<proptest::sample::Index>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_in(&folder, in_memory()).unwrap();
+        let save = save.index(txns.len());
+        let mut by_hand = Vec::new();
+        for (number, ops) in txns.iter().enumerate() {
+            store.transact(at(number as i64), |tx| {
+                // What cannot be done is left out.
+                ops.iter().for_each(|op| drop(apply(tx, op)));
+                Ok(())
+            }).unwrap();
+            by_hand.push(counted_by_hand(&store));
+            prop_assert_eq!(&counted_by(&store.view()), by_hand.last().unwrap());
+            if number == save {
+                store.checkpoint().unwrap();
+            }
+        }
+        let newest = by_hand.last().unwrap();
+        if let Some(saved) = view_file::read(folder.path()) {
+            prop_assert_eq!(&counted_by(&saved.caught_up(&store.shared.log).unwrap().0[&store.tenant]), newest);
+        }
+        let built = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
+        prop_assert_eq!(&counted_by(&built[&store.tenant]), newest);
+        for (number, then) in by_hand.iter().enumerate() {
+            if let Ok(past) = store.past(Timestamp(number as i64)) {
+                prop_assert_eq!(&counted_by(past.view()), then);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_edge_that_is_no_tie_counts_once_and_goes_with_its_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    for number in 1..=3 {
+        put(&store, number);
+    }
+    let kinds = || store.view().edges_by_kind().into_iter().collect::<Vec<_>>();
+    let tie = |a, b, kind| store.transact(cause(), |tx| tx.put_edge(&edge(a, b, kind, 1.0))).unwrap();
+    tie(1, 2, EdgeKind::Supersedes);
+    tie(1, 2, EdgeKind::Supersedes);
+    tie(2, 1, EdgeKind::Contradicts);
+    tie(3, 3, EdgeKind::Link);
+    assert_eq!(kinds(), [(EdgeKind::Link, 1), (EdgeKind::Supersedes, 1), (EdgeKind::Contradicts, 1)]);
+    assert_eq!(store.view().edge_count(), 0, "none of them is a tie");
+    store.transact(cause(), |tx| tx.delete_node(node(2).id)).unwrap();
+    assert_eq!(kinds(), [(EdgeKind::Link, 1)]);
+    store.transact(cause(), |tx| tx.delete_node(node(3).id)).unwrap();
+    assert_eq!(kinds(), []);
+}

@@ -1,0 +1,61 @@
+//! sled and the memory engine answer alike, whatever is done to them.
+
+use super::*;
+use crate::engine::Applier;
+use crate::engine::sled::SledEngine;
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+struct Op {
+    table: u8,
+    key: Vec<u8>,
+    value: Option<Vec<u8>>,
+}
+
+fn txns() -> impl Strategy<Value = Vec<Vec<Op>>> {
+    let key = proptest::collection::vec(0u8..3, 0..4);
+    let value = proptest::option::weighted(0.7, proptest::collection::vec(any::<u8>(), 0..20));
+    // Tables whose keys have no layout: the engine must take any bytes.
+    let op = (10u8..=12, key, value).prop_map(|(table, key, value)| Op { table, key, value });
+    proptest::collection::vec(proptest::collection::vec(op, 0..150), 1..6)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn sled_equals_the_memory_engine(txns in txns()) {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = MemoryEngine::default();
+        let open = || SledEngine::open(&folder.path().join("records")).unwrap();
+        let sled = open();
+        for (at, ops) in txns.into_iter().enumerate() {
+            let write = |op: Op| Write {
+                table: Table::try_from(op.table).unwrap(), key: op.key, before: None, after: op.value,
+            };
+            let txn = Txn { seq: at as u64 + 1, tenant: Tenant::default(), cause: cause(), writes: ops.into_iter().map(write).collect() };
+            for engine in [&memory as &dyn Engine, &sled] {
+                let mut applier = Applier::new(engine);
+                // Twice: applying again changes nothing.
+                applier.take(&txn, 5).unwrap();
+                applier.take(&txn, 5).unwrap();
+                applier.finish().unwrap();
+            }
+        }
+        drop(sled);
+        let sled = open();
+        prop_assert_eq!(memory.mark().unwrap(), sled.mark().unwrap());
+        for prefix in [&[10][..], &[10, 0], &[11, 2, 1], &[12], &[13]] {
+            let all = |engine: &dyn Engine| {
+                let mut found = Vec::new();
+                engine.scan(prefix, &mut |key, value| { found.push((key.to_vec(), value.to_vec())); Ok(()) }).unwrap();
+                found
+            };
+            let expected = all(&memory);
+            prop_assert_eq!(&expected, &all(&sled));
+            for (key, value) in expected {
+                prop_assert_eq!(sled.get(&key).unwrap(), Some(value));
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The view is there at once; records and followers get ready behind it.
+
+use super::*;
+use crate::testing::{Release, Slow, Stop};
+use poc_graph::chance::{Chance, SeededChance};
+
+/// More nodes than readers wait for.
+const MANY: u64 = 5001;
+
+/// A closed store of nodes 1 to `count`, with its view saved.
+fn closed(count: u64) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    store.transact(cause(), |tx| (1..=count).try_for_each(|number| tx.put_node(&node(number)))).unwrap();
+    store.checkpoint().unwrap();
+    drop(store);
+    folder
+}
+
+/// A store and its slow follower.
+struct Following {
+    // Dropped first.
+    _release: Release,
+    slow: Arc<Slow>,
+    store: Store,
+}
+
+fn following(folder: &TempDir, stop: Stop) -> Following {
+    let slow = Arc::new(Slow::at(stop));
+    let store = open(folder.path(), EMBEDDER, vec![slow.clone()], in_memory()).unwrap();
+    Following { _release: Release(slow.clone()), slow, store }
+}
+
+/// The store as a killed process would leave it now.
+fn killed(folder: &TempDir) -> TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["log", "view"] {
+        let from = folder.path().join(name);
+        let to = copy.path().join(name);
+        if from.is_dir() {
+            fs::create_dir(&to).unwrap();
+            for entry in fs::read_dir(from).unwrap() {
+                let path = entry.unwrap().path();
+                fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+            }
+        } else {
+            fs::copy(from, to).unwrap();
+        }
+    }
+    copy
+}
+
+#[test]
+fn a_follower_that_has_much_to_take_in_is_behind_and_keeps_nobody_waiting() {
+    let folder = closed(MANY);
+    let following = following(&folder, Stop::Feed);
+    let (slow, store) = (&following.slow, &following.store);
+    store.shared.followers.wait_loaded();
+    let behind = || store.behind().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>();
+    assert_eq!(behind(), ["slow: it is being built and does not have everything yet"]);
+    assert_eq!((store.lag(1), store.completed()), (1, 0));
+    // What is written meanwhile is there for readers and after a kill.
+    assert_eq!(put(store, 9000).seq, 2);
+    assert!(store.view().find(node(9000).id).is_some());
+    assert_eq!((store.lag(2), slow.known()), (2, 0));
+    let copy = killed(&folder);
+    assert!(open_in(&copy, in_memory()).unwrap().view().find(node(9000).id).is_some());
+    slow.go();
+    store.settle();
+    assert_eq!((behind(), store.lag(2), store.completed()), (Vec::new(), 0, 1));
+    assert_eq!(slow.known() as u64, MANY + 1);
+    put(store, 9001);
+    assert_eq!(slow.known() as u64, MANY + 2);
+}
+
+#[test]
+fn what_goes_while_a_follower_is_fed_goes_from_it_too() {
+    let folder = closed(MANY);
+    let following = following(&folder, Stop::Feed);
+    let (slow, store) = (&following.slow, &following.store);
+    for number in 1..=20 {
+        store.transact(cause(), |tx| tx.delete_node(node(number).id)).unwrap();
+    }
+    slow.go();
+    store.settle();
+    assert_eq!(slow.known() as u64, MANY - 20);
+}
+
+#[test]
+fn a_follower_with_little_to_take_in_is_waited_for() {
+    let folder = closed(3);
+    let following = following(&folder, Stop::Feed);
+    let (slow, store) = (&following.slow, &following.store);
+    store.shared.followers.wait_loaded();
+    assert!(store.behind().is_empty());
+    slow.go();
+    store.settle();
+    assert_eq!((slow.known(), store.completed()), (3, 0));
+}
+
+#[test]
+fn how_much_a_follower_has_to_take_in_is_told_by_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts { limits: Limits { segment: 100_000 }, ..in_memory() }).unwrap();
+    assert_eq!(store.shared.log.bytes_after(0), 0);
+    let mut ends = vec![store.shared.log.bytes()];
+    // Nothing in it comes twice, so packing does not make it shorter.
+    let chance = SeededChance::new(1);
+    let letter = |_| char::from(b'!' + (chance.bits() % 90) as u8);
+    for number in 1..=300 {
+        let body: String = (0..if number == 300 { 5000 } else { 2000 }).map(letter).collect();
+        store.transact(cause(), |tx| tx.put_node(&Node { body: body.clone(), ..node(number) })).unwrap();
+        ends.push(store.shared.log.bytes());
+    }
+    assert!(segment_files(&folder).len() > 5);
+    assert_eq!(store.shared.log.bytes_after(300), 0);
+    for seq in [1, 63, 64, 150, 299] {
+        let (told, is) = (store.shared.log.bytes_after(seq) as f64, (ends[300] - ends[seq as usize]) as f64);
+        assert!((told - is).abs() <= 3200.0, "{seq}: {told} for {is}");
+    }
+}
+
+/// Else what it has saved of a log that was cut would fit again once the log is as long.
+#[test]
+fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
+    let folder = closed(3);
+    let following = following(&folder, Stop::Load);
+    let (slow, store) = (&following.slow, &following.store);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| put(store, 4));
+        while store.shared.building.lock().seq < 2 {
+            std::thread::yield_now();
+        }
+        assert_eq!((store.shared.log.last(), store.view().seq), (1, 1));
+        slow.go();
+        assert_eq!(writer.join().unwrap().seq, 2);
+    });
+    store.settle();
+    assert_eq!(slow.known(), 4);
+}
+
+#[test]
+fn a_store_closed_while_a_follower_takes_in_waits_for_it() {
+    let folder = closed(MANY);
+    let following = following(&folder, Stop::Feed);
+    following.store.shared.followers.wait_loaded();
+    let slow = following.slow.clone();
+    // It lets the follower go on, and then closes the store.
+    drop(following);
+    assert_eq!(slow.known() as u64, MANY);
+}
+
+/// Held by a test while an engine is not to open.
+static DOOR: Mutex<()> = Mutex::new(());
+
+fn behind_the_door() -> Parts {
+    let engine = |_: &Path| -> Result<Arc<dyn Engine>> {
+        drop(DOOR.lock());
+        Ok(Arc::new(MemoryEngine::default()))
+    };
+    Parts { engine, ..in_memory() }
+}
+
+#[test]
+fn the_view_is_there_before_the_records_and_whoever_needs_them_waits() {
+    let folder = closed(5);
+    let door = DOOR.lock();
+    let store = open_in(&folder, behind_the_door()).unwrap();
+    assert_eq!((store.view().node_count(), store.view().seq), (5, 1));
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| store.node(node(3).id).unwrap().unwrap());
+        let writer = scope.spawn(|| put(&store, 6));
+        drop(door);
+        assert_eq!(reader.join().unwrap(), node(3));
+        assert_eq!(writer.join().unwrap().seq, 2);
+    });
+    assert_eq!(numbers(&store), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(numbers(&open_in(&killed(&folder), in_memory()).unwrap()), [1, 2, 3, 4, 5, 6]);
+}
+
+#[test]
+fn records_that_cannot_be_opened_are_said_so_and_nothing_is_acknowledged() {
+    let folder = closed(5);
+    let parts = Parts { engine: |_| Err(Error::internal("the disk is gone")), ..in_memory() };
+    let store = open_in(&folder, parts).unwrap();
+    assert_eq!(store.view().node_count(), 5);
+    let error = store.node(node(1).id).unwrap_err();
+    insta::assert_snapshot!(error, @"the records cannot be opened: the disk is gone");
+    let error = store.transact(cause(), |tx| tx.put_node(&node(6))).unwrap_err();
+    insta::assert_snapshot!(error, @"the records cannot be opened: the disk is gone");
+    drop(store);
+    assert_eq!(numbers(&open_in(&folder, in_memory()).unwrap()), [1, 2, 3, 4, 5]);
+    // Without a saved view there is nothing to show.
+    fs::remove_file(folder.path().join("view")).unwrap();
+    let parts = Parts { engine: |_| panic!("boom"), ..in_memory() };
+    let error = open_in(&folder, parts).err().unwrap();
+    insta::assert_snapshot!(error, @"the records cannot be opened: panic: boom");
+}

@@ -1,0 +1,137 @@
+//! The store as it was.
+
+use super::changes::{apply, op};
+use super::*;
+use poc_graph::testing;
+use proptest::prelude::*;
+
+fn at(millis: i64) -> Cause {
+    Cause { at: Timestamp(millis), ..cause() }
+}
+
+/// Everything in every table that is not derived.
+fn records<R: Records>(records: &R) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
+    let mut all = Vec::new();
+    for table in Table::ALL.into_iter().filter(|table| *table != Table::Changes) {
+        for (key, value) in records.raw_range(table, &[]).unwrap() {
+            assert_eq!(records.raw(table, &key).unwrap().as_ref(), Some(&value));
+            all.push((table, key, value));
+        }
+    }
+    all
+}
+
+/// One state as it was seen when it was the newest.
+struct Seen {
+    seq: u64,
+    at: i64,
+    records: Vec<(Table, Vec<u8>, Vec<u8>)>,
+    told: Vec<String>,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// The past at every instant is what was there then: the state after the last transaction that
+    /// is not later, in whatever order their times come, and whatever happens while it is read.
+    #[test]
+    fn the_past_is_what_was_there(
+        txns in proptest::collection::vec((proptest::collection::vec(op(), 1..8), 0i64..12), 1..30),
+        early in any::<proptest::sample::Index>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_in(&folder, in_memory()).unwrap();
+        let early = early.index(txns.len());
+        let mut seen: Vec<Seen> = Vec::new();
+        let mut kept = None;
+        for (number, (ops, millis)) in txns.iter().enumerate() {
+            let done = store.transact(at(*millis), |tx| {
+                // What cannot be done is left out.
+                ops.iter().for_each(|op| drop(apply(tx, op)));
+                Ok(())
+            });
+            let seq = done.unwrap().seq;
+            if seq > seen.last().map_or(0, |seen| seen.seq) {
+                let (records, told) = (records(&store), testing::told(&store.view()));
+                seen.push(Seen { seq, at: *millis, records, told });
+            }
+            if number == early && !seen.is_empty() {
+                let newest = seen.len() - 1;
+                kept = Some((newest, store.past(Timestamp(seen[newest].at)).unwrap()));
+            }
+        }
+        for millis in -1..13 {
+            let then = seen.iter().rev().find(|seen| seen.at <= millis);
+            let past = store.past(Timestamp(millis));
+            prop_assert_eq!(past.is_ok(), then.is_some());
+            let (Ok(past), Some(then)) = (past, then) else { continue };
+            prop_assert_eq!(past.seq(), then.seq);
+            prop_assert_eq!(&records(&past), &then.records);
+            prop_assert_eq!(&testing::told(past.view()), &then.told);
+            for other in -1..13 {
+                let same = seen.iter().rev().find(|seen| seen.at <= other).is_some_and(|seen| seen.seq == then.seq);
+                prop_assert_eq!(past.is_as_of(Timestamp(other)).unwrap(), same);
+            }
+        }
+        // One that was opened early has stayed as it was.
+        if let Some((number, past)) = kept {
+            prop_assert_eq!(past.seq(), seen[number].seq);
+            prop_assert_eq!(&records(&past), &seen[number].records);
+            prop_assert_eq!(&testing::told(past.view()), &seen[number].told);
+        }
+    }
+}
+
+#[test]
+fn where_there_is_no_past() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, Parts { limits: Limits { segment: 600 }, ..in_memory() }).unwrap();
+    let told = |millis| {
+        let error = store.past(Timestamp(millis)).err().unwrap();
+        assert_eq!(error.code, Code::NotFound);
+        format!("{}\n{}", error.message, error.hint.unwrap_or_default())
+    };
+    insta::assert_snapshot!(told(9), @"there is no past: nothing was ever stored");
+    for number in 1..=20 {
+        store.transact(at(number * 1000), |tx| tx.put_node(&node(number as u64))).unwrap();
+    }
+    insta::assert_snapshot!(told(999), @r"
+    nothing was stored yet at 1970-01-01T00:00:00.999Z
+    the first change is of 1970-01-01T00:00:01.000Z
+    ");
+    assert_eq!(store.past(Timestamp(7999)).unwrap().seq(), 7);
+    store.shared.log.forget_before(12);
+    let first = store.shared.log.first();
+    assert!(first > 1 && first <= 12, "{first}");
+    insta::assert_snapshot!(told(999), @r"
+    the log does not reach back to 1970-01-01T00:00:00.999Z
+    it begins with a change of 1970-01-01T00:00:11.000Z
+    ");
+    assert_eq!(store.past(Timestamp(first as i64 * 1000)).unwrap().seq(), first);
+    assert_eq!(numbers(&store).len(), 20);
+}
+
+#[test]
+fn a_past_is_read_while_the_store_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    for number in 1..=50 {
+        store.transact(at(number), |tx| tx.put_node(&node(number as u64))).unwrap();
+    }
+    let then = records(&store);
+    std::thread::scope(|scope| {
+        let store = &store;
+        scope.spawn(move || {
+            for round in 0..200u64 {
+                let changed = Node { version: 2 + round as u32, ..node(1 + round % 50) };
+                store.transact(at(100), |tx| tx.put_node(&changed)).unwrap();
+                store.transact(at(101), |tx| tx.delete_node(node(1 + (round * 7) % 50).id)).unwrap();
+            }
+        });
+        for _ in 0..20 {
+            let past = store.past(Timestamp(60)).unwrap();
+            assert_eq!(past.view().node_count(), 50);
+            assert!(records(&past) == then, "the past has changed");
+        }
+    });
+}

@@ -1,0 +1,178 @@
+//! Tenants of one store are to each other as if each had a store of its own.
+
+use super::changes::{Op, op};
+use super::*;
+use crate::catch_up;
+use crate::view_file;
+use poc_graph::testing::told;
+use proptest::prelude::*;
+
+fn tuple(number: usize) -> Tuple {
+    match number {
+        0 => Tuple::default(),
+        _ => Tuple::new([("user", format!("u{number}"))]).unwrap(),
+    }
+}
+
+fn at(millis: i64) -> Cause {
+    Cause { at: Timestamp(millis), ..cause() }
+}
+
+/// One transaction; what cannot be done is left out. Also whether each could be done is compared.
+fn transact(store: &Store, ops: &[Op], millis: i64) -> Vec<bool> {
+    let tenant = store.tenant();
+    let apply =
+        |tx: &mut Tx<'_>| Ok(ops.iter().map(|op| changes::apply_for(tx, op, tenant).is_ok()).collect());
+    store.transact(at(millis), apply).unwrap().value
+}
+
+/// Everything a tenant can see, but the numbers of transactions, which all tenants share.
+fn seen(store: &Store) -> (Vec<String>, Vec<String>) {
+    (lines(told(&store.view())), records(store))
+}
+
+fn lines(told: Vec<String>) -> Vec<String> {
+    // The first line begins with the number of the transaction.
+    let first = told[0].split_once(", ").unwrap().1.to_owned();
+    std::iter::once(first).chain(told.into_iter().skip(1)).collect()
+}
+
+/// The records of a tenant's own tables, with what says whose they are left out.
+fn records<R: Records>(records: &R) -> Vec<String> {
+    let own = Table::ALL.into_iter().filter(|table| !table.is_shared() && *table != Table::Changes);
+    own.flat_map(|table| records.raw_range(table, &[]).unwrap().into_iter().map(move |row| (table, row)))
+        .map(|(table, (key, value))| match table {
+            Table::Nodes => {
+                format!("{key:?} {:?}", Node { tenant: Tenant::default(), ..Node::decode(&value).unwrap() })
+            }
+            _ => format!("{table:?} {key:?} {value:?}"),
+        })
+        .collect()
+}
+
+fn histories(store: &Store) -> Vec<Vec<(Timestamp, bool, bool)>> {
+    let history = |number| store.history(node(number).id).unwrap();
+    let told = |change: Change| (change.cause.at, change.before.is_some(), change.after.is_some());
+    (0..6).map(|number| history(number).into_iter().map(told).collect()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Random transactions of three tenants in one store, over the same ids, keys and words, leave
+    /// each with what a store of its own would hold: now, in the past, and after opening again from
+    /// the saved views, from the records and from the log.
+    #[test]
+    fn three_tenants_equal_three_stores(
+        txns in proptest::collection::vec((0usize..3, proptest::collection::vec(op(), 1..6)), 1..24),
+        checkpoint in any::<proptest::sample::Index>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_in(&folder, in_memory()).unwrap();
+        let alone: Vec<_> = (0..3).map(|_| {
+            let folder = tempfile::tempdir().unwrap();
+            (open_in(&folder, in_memory()).unwrap(), folder)
+        }).collect();
+        let together: Vec<Store> = (0..3).map(|number| store.of(&tuple(number))).collect();
+        let checkpoint = checkpoint.index(txns.len());
+        for (number, (tenant, ops)) in txns.iter().enumerate() {
+            let millis = number as i64 * 10;
+            let done = transact(&together[*tenant], ops, millis);
+            prop_assert_eq!(done, transact(&alone[*tenant].0, ops, millis));
+            if number == checkpoint {
+                store.checkpoint().unwrap();
+            }
+        }
+        let same = |store: &Store, when: &str| -> std::result::Result<(), TestCaseError> {
+            for (number, (alone, _)) in alone.iter().enumerate() {
+                let own = store.of(&tuple(number));
+                prop_assert_eq!(seen(&own), seen(alone), "tenant {} {}", number, when);
+                prop_assert_eq!(histories(&own), histories(alone));
+                for millis in (-5..txns.len() as i64 * 10).step_by(15) {
+                    let (own, alone) = (own.past(Timestamp(millis)), alone.past(Timestamp(millis)));
+                    match (own, alone) {
+                        (Ok(own), Ok(alone)) => {
+                            prop_assert_eq!(records(&own), records(&alone));
+                            prop_assert_eq!(lines(told(own.view())), lines(told(alone.view())));
+                        }
+                        (Err(own), Err(alone)) => prop_assert_eq!(own, alone),
+                        (own, alone) => prop_assert!(false, "{:?} {:?}", own.err(), alone.err()),
+                    }
+                }
+            }
+            Ok(())
+        };
+        same(&store, "at once")?;
+        let views = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
+        for (tenant, view) in &views {
+            prop_assert_eq!(lines(told(view)), lines(told(&store.view_of(*tenant))), "of the records");
+        }
+        if folder.path().join("view").exists() {
+            let (views, _) = view_file::read(folder.path()).unwrap().caught_up(&store.shared.log).unwrap();
+            prop_assert_eq!(views.len(), store.tenants().unwrap().len());
+        }
+        drop((store, together));
+        let store = open_in(&folder, in_memory()).unwrap();
+        same(&store, "opened again")?;
+        drop(store);
+        fs::remove_file(folder.path().join("view")).ok();
+        let store = open_in(&folder, in_memory()).unwrap();
+        same(&store, "built again")?;
+    }
+}
+
+#[test]
+fn what_another_tenant_has_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let theirs = store.of(&tuple(1));
+    put(&store, 1);
+    put(&store, 2);
+    store.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 1.0))).unwrap();
+    let id = node(1).id;
+    assert_eq!(theirs.node(id).unwrap(), None);
+    assert!(theirs.edges(id).unwrap().is_empty() && theirs.visits(id).unwrap().is_empty());
+    assert!(theirs.history(id).unwrap().is_empty() && theirs.txn(1).unwrap().is_none());
+    assert_eq!(
+        (theirs.find_key("n1").unwrap(), theirs.find_hash(&node(1).content_hash).unwrap()),
+        (None, None)
+    );
+    assert_eq!((theirs.view().node_count(), store.view().node_count()), (0, 2));
+    let error = theirs.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.1))).unwrap_err();
+    insta::assert_snapshot!(error, @"there is no node `00000000000000000000000000000001`");
+    theirs.transact(cause(), |tx| tx.delete_node(id)).unwrap();
+    assert_eq!((numbers(&store), store.edges(id).unwrap()[0].strength), (vec![1, 2], 1.0));
+    let error = theirs.past(Timestamp(9)).err().unwrap();
+    insta::assert_snapshot!(error, @"there is no past: nothing was ever stored");
+    // A node is written for the tenant it names, or not at all.
+    assert_eq!(theirs.transact(cause(), |tx| tx.put_node(&node(3))).unwrap_err().code, Code::Internal);
+}
+
+#[test]
+fn a_tenant_is_known_by_name_from_its_first_change_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let names = |store: &Store| -> Vec<String> {
+        store
+            .tenants()
+            .unwrap()
+            .iter()
+            .map(|(tuple, view)| format!("{tuple}: {}", view.node_count()))
+            .collect()
+    };
+    let theirs = store.of(&tuple(2));
+    theirs.transact(cause(), |_| Ok(())).unwrap();
+    assert_eq!(names(&store), ["default: 0"]);
+    let tenant = theirs.tenant();
+    theirs.transact(cause(), |tx| tx.put_node(&Node { tenant, ..node(1) })).unwrap();
+    assert_eq!(names(&store), ["default: 0", "user=u2: 1"]);
+    let txn = theirs.txn(1).unwrap().unwrap();
+    assert_eq!(
+        (txn.tenant, txn.writes.iter().filter(|write| write.table == Table::Tenants).count()),
+        (tenant, 1)
+    );
+    theirs.transact(cause(), |tx| tx.delete_node(node(1).id)).unwrap();
+    assert!(theirs.txn(2).unwrap().unwrap().writes.iter().all(|write| write.table != Table::Tenants));
+    drop((store, theirs));
+    assert_eq!(names(&open_in(&folder, in_memory()).unwrap()), ["default: 0", "user=u2: 0"]);
+}

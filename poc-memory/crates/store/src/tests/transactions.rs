@@ -1,0 +1,255 @@
+//! What a transaction sees and leaves behind.
+
+use super::*;
+
+#[test]
+fn what_is_written_is_there_after_opening_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let visit = Visit { at: Timestamp(3), outcome: VisitOutcome::Processed, version: 1 };
+    let before = {
+        let store = open_in(&folder, Parts::default()).unwrap();
+        let made = store
+            .transact(cause(), |tx| {
+                for number in 1..=3 {
+                    tx.put_node(&node(number))?;
+                    tx.put_activity(node(number).id, &Activity::born(Timestamp(1), 2.0))?;
+                    tx.put_vectors(node(number).id, EMBEDDER, &[vec![1.0, number as f32]])?;
+                }
+                tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))?;
+                tx.put_edge(&edge(3, 1, EdgeKind::Supersedes, 1.0))?;
+                tx.put_visit("linker", node(2).id, &visit)
+            })
+            .unwrap();
+        assert_eq!(made.seq, 1);
+        contents(&store)
+    };
+    let store = open_in(&folder, Parts::default()).unwrap();
+    assert_eq!(contents(&store), before);
+    assert!(store.recovery().notes.is_empty(), "{:?}", store.recovery());
+    assert_eq!(numbers(&store), [1, 2, 3]);
+    let view = store.view();
+    let at = |number| view.find(node(number).id).unwrap();
+    assert_eq!((view.seq, view.edge_count(), view.stored_weight(at(2))), (1, 1, 2.0));
+    assert_eq!(view.visit("linker", at(2)), Some(visit));
+    let edges = store.edges(node(1).id).unwrap();
+    assert_eq!(edges, [edge(1, 2, EdgeKind::Link, 0.5), edge(3, 1, EdgeKind::Supersedes, 1.0)]);
+    assert_eq!(store.visits(node(2).id).unwrap(), [("linker".to_owned(), visit)]);
+}
+
+#[test]
+fn a_transaction_that_fails_or_changes_nothing_leaves_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    let before = (contents(&store), store.sizes().unwrap());
+    let failed = store.transact(cause(), |tx| {
+        tx.put_node(&node(2))?;
+        Err::<(), _>(Error::invalid("no"))
+    });
+    assert_eq!(failed.unwrap_err().message, "no");
+    let idle = store
+        .transact(cause(), |tx| {
+            tx.put_node(&node(1))?;
+            tx.put_node(&node(9))?;
+            tx.delete_node(node(9).id)?;
+            tx.delete_node(node(8).id)
+        })
+        .unwrap();
+    assert_eq!(idle.seq, 1);
+    assert_eq!((contents(&store), store.sizes().unwrap()), before);
+}
+
+#[test]
+fn a_panic_in_a_transaction_leaves_the_store_usable() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        store.transact(cause(), |tx| {
+            tx.put_node(&node(1))?;
+            panic!("in the closure");
+            #[allow(unreachable_code)]
+            Ok(())
+        })
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(put(&store, 2).seq, 1);
+    assert_eq!(numbers(&store), [2]);
+}
+
+#[test]
+fn a_key_of_another_node_is_a_conflict() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    let thief = Node { key: "n1".into(), ..node(2) };
+    let error = store.transact(cause(), |tx| tx.put_node(&thief)).unwrap_err();
+    assert_eq!(error.code, Code::Conflict);
+    insta::assert_snapshot!(error, @"the key `n1` belongs to node `00000000000000000000000000000001`");
+}
+
+#[test]
+fn look_ups_follow_a_node_through_its_life() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let found = |key: &str, hash: &[u8; 32], word: &str| {
+        store
+            .transact(cause(), |tx| {
+                let key = tx.find_key(key)?.is_some();
+                let hash = tx.find_hash(hash)?.is_some();
+                Ok((key, hash, tx.with_keyword(word)?.len()))
+            })
+            .unwrap()
+            .value
+    };
+    let mut it = Node { keywords: vec!["old".into(), "kept".into()], ..node(1) };
+    let old_hash = it.content_hash;
+    let save = |it: &Node| store.transact(cause(), |tx| tx.put_node(it)).unwrap();
+    save(&it);
+    assert_eq!(found("n1", &old_hash, "old"), (true, true, 1));
+    it.key = "renamed".into();
+    it.keywords = vec!["kept".into(), "new".into()];
+    it.content_hash = [9; 32];
+    save(&it);
+    assert_eq!(found("n1", &old_hash, "old"), (false, false, 0));
+    assert_eq!(found("renamed", &[9; 32], "new"), (true, true, 1));
+    it.state = State::Superseded;
+    save(&it);
+    assert_eq!(found("renamed", &[9; 32], "kept"), (true, false, 0));
+    it.state = State::Stale;
+    save(&it);
+    assert_eq!(found("renamed", &[9; 32], "kept"), (true, true, 1));
+    let twin = Node { content_hash: [9; 32], ..node(2) };
+    save(&twin);
+    store.transact(cause(), |tx| tx.delete_node(it.id)).unwrap();
+    assert_eq!(found("renamed", &[9; 32], "kept"), (false, true, 0));
+}
+
+#[test]
+fn a_deleted_node_takes_everything_along_but_its_history() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    let only_one = contents(&store);
+    let visit = Visit { at: Timestamp(3), outcome: VisitOutcome::Skipped, version: 1 };
+    let full = Node { keywords: vec!["word".into()], ..node(2) };
+    store
+        .transact(cause(), |tx| {
+            tx.put_node(&full)?;
+            tx.put_activity(full.id, &Activity::born(Timestamp(0), 1.0))?;
+            tx.put_vectors(full.id, EMBEDDER, &[vec![1.0], vec![-1.0]])?;
+            tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))?;
+            tx.put_edge(&edge(2, 1, EdgeKind::Contradicts, 1.0))?;
+            tx.put_edge(&edge(2, 2, EdgeKind::Link, 1.0))?;
+            tx.put_visit("linker", full.id, &visit)
+        })
+        .unwrap();
+    assert_eq!(store.edges(full.id).unwrap().len(), 3);
+    store.transact(cause(), |tx| tx.delete_node(full.id)).unwrap();
+    let mut left = contents(&store);
+    left.retain(|key, _| key[0] != Table::Changes as u8);
+    let mut expected = only_one;
+    expected.retain(|key, _| key[0] != Table::Changes as u8);
+    assert_eq!(left, expected);
+    let images: Vec<_> =
+        store.history(full.id).unwrap().into_iter().map(|change| (change.before, change.after)).collect();
+    assert_eq!(images, [(None, Some(full.clone())), (Some(full), None)]);
+}
+
+#[test]
+fn history_and_past_transactions_come_from_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = || Parts { limits: Limits { segment: 600 }, ..in_memory() };
+    let store = open_in(&folder, parts()).unwrap();
+    for version in 1..=200 {
+        let body = format!("version {version}");
+        store.transact(cause(), |tx| tx.put_node(&Node { version, body, ..node(1) })).unwrap();
+    }
+    let check = |store: &Store| {
+        let history = store.history(node(1).id).unwrap();
+        let versions: Vec<_> = history.iter().map(|change| change.after.as_ref().unwrap().version).collect();
+        assert_eq!(versions, (1..=200).collect::<Vec<_>>());
+        for seq in 1..=200 {
+            assert_eq!(store.txn(seq).unwrap().unwrap().seq, seq);
+        }
+        assert_eq!((store.txn(0).unwrap(), store.txn(201).unwrap()), (None, None));
+    };
+    check(&store);
+    assert!(segment_files(&folder).len() > 50);
+    drop(store);
+    check(&open_in(&folder, parts()).unwrap());
+}
+
+#[test]
+fn places_of_writes_are_those_of_their_first_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    let done = store
+        .transact(cause(), |tx| {
+            tx.put_node(&Node { title: "for a moment".into(), ..node(1) })?;
+            let start = tx.written();
+            tx.put_activity(node(1).id, &Activity::born(Timestamp(0), 3.0))?;
+            let end = tx.written();
+            // Back to what it was: the place stays.
+            tx.put_node(&node(1))?;
+            tx.put_activity(node(1).id, &Activity::born(Timestamp(0), 4.0))?;
+            assert_eq!(tx.written(), end);
+            Ok(start..end)
+        })
+        .unwrap();
+    let txn = store.txn(done.seq).unwrap().unwrap();
+    let tables: Vec<_> = txn.writes[done.value].iter().map(|write| write.table).collect();
+    assert_eq!(tables, [Table::Activity]);
+}
+
+#[test]
+fn vectors_of_the_text_before_go_whoever_made_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    let id = node(1).id;
+    store
+        .transact(cause(), |tx| {
+            tx.put_vectors(id, EMBEDDER, &[vec![1.0], vec![1.0], vec![1.0]])?;
+            tx.add_vectors(id, "other", &[vec![1.0], vec![1.0]])
+        })
+        .unwrap();
+    store.transact(cause(), |tx| tx.put_vectors(id, EMBEDDER, &[vec![2.0, 0.0]])).unwrap();
+    let left: Vec<_> = store
+        .raw_range(Table::Vectors, &[])
+        .unwrap()
+        .iter()
+        .map(|(key, _)| {
+            let (_, part, of) = keys::read_vector(key).unwrap();
+            (part, String::from_utf8(of.to_vec()).unwrap())
+        })
+        .collect();
+    assert_eq!(left, [(0, "test".to_owned())]);
+}
+
+#[test]
+fn ties_and_activity_need_their_nodes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    let error = store.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))).unwrap_err();
+    insta::assert_snapshot!(error, @"there is no node `00000000000000000000000000000002`");
+    let activity = Activity::born(Timestamp(0), 1.0);
+    assert!(store.transact(cause(), |tx| tx.put_activity(node(2).id, &activity)).is_err());
+    assert!(store.transact(cause(), |tx| tx.put_vectors(node(2).id, EMBEDDER, &[])).is_err());
+}
+
+#[test]
+fn a_node_without_a_record_of_its_activity_is_as_at_birth() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    put(&store, 1);
+    let told = || poc_graph::testing::told(&store.view())[1..].to_vec();
+    let at_birth = told();
+    let id = node(1).id;
+    store.transact(cause(), |tx| tx.put_activity(id, &Activity::born(Timestamp(9), 3.0))).unwrap();
+    assert_ne!(told(), at_birth);
+    // As undo does.
+    store.transact(cause(), |tx| tx.put_raw(Table::Activity, id.as_bytes(), None)).unwrap();
+    assert_eq!(told(), at_birth);
+}

@@ -1,0 +1,156 @@
+//! The saved view: what is read back is what the records say, or nothing.
+
+use super::changes::{apply, op};
+use super::*;
+use crate::catch_up;
+use crate::view_file;
+use poc_graph::testing::told;
+use proptest::prelude::*;
+
+/// What the saved view, brought to the end of the log, tells; `None` when it is refused.
+fn saved(folder: &TempDir, store: &Store) -> Option<Vec<String>> {
+    let (views, _) = view_file::read(folder.path())?.caught_up(&store.shared.log)?;
+    Some(told(&views[&store.tenant]))
+}
+
+fn of_the_records(store: &Store) -> Vec<String> {
+    let views = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
+    told(&views[&store.tenant])
+}
+
+fn path(folder: &TempDir) -> PathBuf {
+    folder.path().join("view")
+}
+
+/// A closed store of four nodes, in which some things have gone again, with its view saved.
+fn closed() -> (TempDir, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    for number in 1..=5 {
+        put(&store, number);
+    }
+    let visit = Visit { at: Timestamp(3), outcome: VisitOutcome::Processed, version: 1 };
+    store
+        .transact(cause(), |tx| {
+            tx.put_edge(&edge(1, 2, EdgeKind::Link, 0.5))?;
+            tx.put_edge(&edge(3, 2, EdgeKind::Semantic, 0.25))?;
+            tx.put_visit("linker", node(2).id, &visit)?;
+            tx.put_node(&Node { state: State::Superseded, keywords: vec!["one".into()], ..node(3) })?;
+            tx.delete_node(node(5).id)
+        })
+        .unwrap();
+    store.checkpoint().unwrap();
+    let told = told(&store.view());
+    (folder, told)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Saved after any transaction and caught up with the rest, it is the view of the records.
+    #[test]
+    fn saved_and_caught_up_equals_the_view_of_the_records(
+        txns in proptest::collection::vec(proptest::collection::vec(op(), 1..8), 1..20),
+        at in any::<proptest::sample::Index>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = open_in(&folder, in_memory()).unwrap();
+        let at = at.index(txns.len());
+        for (number, ops) in txns.iter().enumerate() {
+            let done = store.transact(cause(), |tx| {
+                // What cannot be done is left out.
+                ops.iter().for_each(|op| drop(apply(tx, op)));
+                Ok(())
+            });
+            prop_assert!(done.is_ok());
+            if number == at {
+                store.checkpoint().unwrap();
+            }
+        }
+        let records = of_the_records(&store);
+        prop_assert_eq!(&told(&store.view()), &records);
+        if path(&folder).exists() {
+            prop_assert_eq!(saved(&folder, &store), Some(records));
+        }
+    }
+}
+
+#[test]
+fn a_damaged_view_is_refused_at_every_byte() {
+    let (folder, before) = closed();
+    let whole = fs::read(path(&folder)).unwrap();
+    assert!(view_file::read(folder.path()).is_some());
+    for at in 0..whole.len() {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 0x10;
+        for bytes in [&flipped, &whole[..at]] {
+            fs::write(path(&folder), bytes).unwrap();
+            assert!(view_file::read(folder.path()).is_none(), "byte {at}");
+        }
+    }
+    for at in [0, 40, 100, whole.len() - 1] {
+        fs::write(path(&folder), &whole[..at]).unwrap();
+        assert_eq!(told(&open_in(&folder, in_memory()).unwrap().view()), before, "byte {at}");
+    }
+}
+
+#[test]
+fn a_view_that_is_missing_or_no_file_is_built_again() {
+    let (folder, before) = closed();
+    fs::remove_file(path(&folder)).unwrap();
+    assert_eq!(told(&open_in(&folder, in_memory()).unwrap().view()), before);
+    fs::create_dir(path(&folder)).unwrap();
+    assert_eq!(told(&open_in(&folder, in_memory()).unwrap().view()), before);
+}
+
+/// Cuts the last transaction off the log.
+fn cut(folder: &TempDir) {
+    let segment = segment_files(folder).remove(0);
+    let bytes = fs::read(&segment).unwrap();
+    fs::write(&segment, &bytes[..bytes.len() - 1]).unwrap();
+}
+
+#[test]
+fn a_view_of_a_future_that_is_gone_is_refused() {
+    let (folder, before) = closed();
+    let view = fs::read(path(&folder)).unwrap();
+    cut(&folder);
+    let store = open_in(&folder, in_memory()).unwrap();
+    assert_eq!(saved(&folder, &store), None, "ahead of the log");
+    assert_eq!((numbers(&store), store.view().seq), (vec![1, 2, 3, 4, 5], 5));
+    put(&store, 9);
+    drop(store);
+    fs::write(path(&folder), view).unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    assert_eq!(saved(&folder, &store), None, "the log went another way");
+    assert_eq!((numbers(&store), store.view().seq), (vec![1, 2, 3, 4, 5, 9], 6));
+    assert_ne!(told(&store.view()), before);
+}
+
+#[test]
+fn what_a_killed_checkpoint_leaves_behind_is_written_over() {
+    let (folder, before) = closed();
+    fs::write(path(&folder).with_extension("partial"), "half").unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    assert_eq!(told(&store.view()), before);
+    put(&store, 9);
+    store.checkpoint().unwrap();
+    assert!(!path(&folder).with_extension("partial").exists());
+}
+
+#[test]
+fn a_view_that_is_saved_already_is_not_written_again() {
+    let (folder, before) = closed();
+    let store = open_in(&folder, in_memory()).unwrap();
+    fs::write(path(&folder), "as it was").unwrap();
+    store.checkpoint().unwrap();
+    assert_eq!(fs::read(path(&folder)).unwrap(), b"as it was");
+    drop(store);
+    // One that was refused is.
+    let store = open_in(&folder, in_memory()).unwrap();
+    store.checkpoint().unwrap();
+    assert_eq!(saved(&folder, &store), Some(before));
+    put(&store, 9);
+    store.checkpoint().unwrap();
+    assert_eq!(saved(&folder, &store), Some(of_the_records(&store)));
+}

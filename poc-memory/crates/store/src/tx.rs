@@ -1,0 +1,353 @@
+//! One transaction being built: reads that see everything built before it, writes that land
+//! together.
+
+use super::engine::Engine;
+use super::overlay::Overlay;
+use super::records::Records;
+use super::{Record, Table, Write, keys, vector};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, View, Visit};
+use std::collections::BTreeMap;
+
+/// A transaction being built. It sees and writes what belongs to its tenant, and nothing of others.
+pub struct Tx<'a> {
+    engine: &'a dyn Engine,
+    tenant: Tenant,
+    overlay: &'a Overlay,
+    view: &'a View,
+    writes: Vec<Write>,
+    // Where in `writes` a key of the engine is.
+    places: BTreeMap<Vec<u8>, usize>,
+}
+
+impl<'a> Tx<'a> {
+    pub(super) fn new(engine: &'a dyn Engine, tenant: Tenant, overlay: &'a Overlay, view: &'a View) -> Self {
+        Tx { engine, tenant, overlay, view, writes: Vec::new(), places: BTreeMap::new() }
+    }
+
+    /// What was written so far.
+    pub(super) fn writes(&self) -> &[Write] {
+        &self.writes
+    }
+
+    /// Whether anything is not as it was.
+    pub(super) fn changes(&self) -> bool {
+        self.writes.iter().any(|write| write.before != write.after)
+    }
+
+    /// What was written. One that came back to where it was stays among them: their places count.
+    pub(super) fn into_writes(self) -> Vec<Write> {
+        self.writes
+    }
+
+    /// Whose it is.
+    pub fn tenant(&self) -> Tenant {
+        self.tenant
+    }
+
+    /// The graph as of the last transaction built before this one. It does not contain this
+    /// transaction's own writes.
+    pub fn view(&self) -> &'a View {
+        self.view
+    }
+
+    /// A record, with this transaction's own writes.
+    pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
+        self.record(key)
+    }
+
+    /// The records whose key starts with `prefix`, by key, with this transaction's own writes.
+    pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
+        self.range(prefix)
+    }
+
+    /// The keys of the records that start with `prefix`, in order, with this transaction's own writes.
+    pub fn keys<R: Record>(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
+        self.raw_keys(R::TABLE, prefix)
+    }
+
+    /// Puts a record.
+    pub fn put<R: Record>(&mut self, key: &[u8], record: &R) -> Result<()> {
+        self.put_raw(R::TABLE, key, Some(record.encode()?))
+    }
+
+    /// Deletes a record; nothing happens when it is not there.
+    pub fn delete<R: Record>(&mut self, key: &[u8]) -> Result<()> {
+        self.put_raw(R::TABLE, key, None)
+    }
+
+    /// Puts raw bytes, or deletes: for undo, which restores before-images. Putting what is already
+    /// there writes nothing.
+    pub fn put_raw(&mut self, table: Table, key: &[u8], value: Option<Vec<u8>>) -> Result<()> {
+        if table == Table::Changes {
+            return Err(Error::internal("the table of changes is derived and cannot be written"));
+        }
+        let full = table.full(self.tenant, key);
+        if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get_mut(at)) {
+            write.after = value;
+            return Ok(());
+        }
+        let before = self.raw(table, key)?;
+        if before != value {
+            self.places.insert(full, self.writes.len());
+            self.writes.push(Write { table, key: key.to_vec(), before, after: value });
+        }
+        Ok(())
+    }
+
+    /// The raw bytes of a record.
+    pub fn get_raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.raw(table, key)
+    }
+
+    /// How many records this transaction has changed so far: `written()` before and after an
+    /// action names that action's writes. A record changed again keeps its first place.
+    pub fn written(&self) -> usize {
+        self.writes.len()
+    }
+
+    /// Does several things, or, when they come to nothing, none of them.
+    pub fn attempt<T, E>(
+        &mut self,
+        act: impl FnOnce(&mut Self) -> Result<std::result::Result<T, E>>,
+    ) -> Result<std::result::Result<T, E>> {
+        let before = (self.writes.clone(), self.places.clone());
+        let outcome = act(self)?;
+        if outcome.is_err() {
+            (self.writes, self.places) = before;
+        }
+        Ok(outcome)
+    }
+
+    /// The node with this id, in any state.
+    pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
+        Records::node(self, id)
+    }
+
+    /// The node with this key.
+    pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
+        Records::find_key(self, key)
+    }
+
+    /// The live node with this content hash; the one with the smallest id when there are several.
+    pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
+        Records::find_hash(self, hash)
+    }
+
+    /// The live nodes with a keyword.
+    pub fn with_keyword(&self, keyword: &str) -> Result<Vec<NodeId>> {
+        let prefix = keys::keyword_prefix(keyword);
+        let found = self.raw_range(Table::Keywords, &prefix)?;
+        Ok(found.iter().filter_map(|(key, _)| keys::read_id_after(prefix.len(), key)).collect())
+    }
+
+    /// Puts a node and keeps keys, hashes and keywords in step with it. A key that belongs to
+    /// another node is a conflict.
+    pub fn put_node(&mut self, node: &Node) -> Result<()> {
+        if node.tenant != self.tenant {
+            return Err(Error::internal(format!("the node `{}` is of another tenant", node.id)));
+        }
+        if let Some(owner) = self.find_key(&node.key)?
+            && owner != node.id
+        {
+            return Err(Error::conflict(format!("the key `{}` belongs to node `{owner}`", node.key))
+                .hint("choose another key, or change that node"));
+        }
+        let before = self.node(node.id)?;
+        self.put(node.id.as_bytes(), node)?;
+        // What both have stays as it is: no write for an unchanged entry.
+        let wanted = entries(node);
+        for (table, key) in before.iter().flat_map(entries) {
+            if !wanted.iter().any(|entry| entry.0 == table && entry.1 == key) {
+                self.put_raw(table, &key, None)?;
+            }
+        }
+        for (table, key) in wanted {
+            let value = if table == Table::Keys { node.id.as_bytes().to_vec() } else { Vec::new() };
+            self.put_raw(table, &key, Some(value))?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a node with its edges, vectors, keywords, visits and activity. Nothing happens when
+    /// it is not there.
+    pub fn delete_node(&mut self, id: NodeId) -> Result<()> {
+        let Some(node) = self.node(id)? else { return Ok(()) };
+        for edge in self.edges(id)? {
+            self.delete_edge(edge.src, edge.kind, edge.dst)?;
+        }
+        for table in [Table::Vectors, Table::Visits] {
+            for (key, _) in self.raw_range(table, id.as_bytes())? {
+                self.put_raw(table, &key, None)?;
+            }
+        }
+        for (table, key) in entries(&node) {
+            self.put_raw(table, &key, None)?;
+        }
+        self.delete::<Activity>(id.as_bytes())?;
+        self.delete::<Node>(id.as_bytes())
+    }
+
+    /// A message.
+    pub fn message(&self, id: MessageId) -> Result<Option<Message>> {
+        Records::message(self, id)
+    }
+
+    /// Puts a message.
+    pub fn put_message(&mut self, message: &Message) -> Result<()> {
+        self.put(message.id.as_bytes(), message)
+    }
+
+    /// Deletes a message; nothing happens when it is not there.
+    pub fn delete_message(&mut self, id: MessageId) -> Result<()> {
+        self.delete::<Message>(id.as_bytes())
+    }
+
+    /// The messages whose ids start with these bytes, by id.
+    pub fn messages(&self, prefix: &[u8]) -> Result<Vec<Message>> {
+        Ok(self.range::<Message>(prefix)?.into_iter().map(|(_, message)| message).collect())
+    }
+
+    /// Deletes the vectors of a node that other embedders than some made.
+    pub fn keep_vectors_of(&mut self, id: NodeId, embedders: &[&[u8]]) -> Result<()> {
+        for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
+            if !embedders.contains(&keys::read_vector(&key)?.2) {
+                self.put_raw(Table::Vectors, &key, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many vectors a node has, of whatever embedders.
+    pub fn count_vectors(&self, id: NodeId) -> Result<usize> {
+        Ok(self.raw_range(Table::Vectors, id.as_bytes())?.len())
+    }
+
+    /// The activity of a node.
+    pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
+        Records::activity(self, id)
+    }
+
+    /// Puts the activity of a node, which must exist.
+    pub fn put_activity(&mut self, id: NodeId, activity: &Activity) -> Result<()> {
+        self.must_exist(id)?;
+        self.put(id.as_bytes(), activity)
+    }
+
+    /// One edge.
+    pub fn edge(&self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<Option<Edge>> {
+        Records::edge(self, src, kind, dst)
+    }
+
+    /// Every edge of a node, outgoing first.
+    pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
+        Records::edges(self, id)
+    }
+
+    /// Puts an edge and its mirror. Both nodes must exist.
+    pub fn put_edge(&mut self, edge: &Edge) -> Result<()> {
+        self.must_exist(edge.src)?;
+        self.must_exist(edge.dst)?;
+        self.put(&keys::edge(edge.src, edge.kind, edge.dst), edge)?;
+        self.put_raw(Table::EdgesIn, &keys::edge(edge.dst, edge.kind, edge.src), Some(Vec::new()))
+    }
+
+    /// Deletes an edge and its mirror.
+    pub fn delete_edge(&mut self, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<()> {
+        self.delete::<Edge>(&keys::edge(src, kind, dst))?;
+        self.put_raw(Table::EdgesIn, &keys::edge(dst, kind, src), None)
+    }
+
+    /// Puts the vectors of a node whose text is new: part 0 is the title, passages follow. Parts it had
+    /// beyond these are deleted, and those other embedders made of the text before. The node must exist.
+    pub fn put_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
+        self.must_exist(id)?;
+        for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
+            let (_, part, of) = keys::read_vector(&key)?;
+            if of != embedder.as_bytes() || usize::from(part) >= parts.len() {
+                self.put_raw(Table::Vectors, &key, None)?;
+            }
+        }
+        self.add_vectors(id, embedder, parts)
+    }
+
+    /// Puts the vectors that another embedder makes of the same text. The node must exist.
+    pub fn add_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
+        self.must_exist(id)?;
+        for (part, vector) in parts.iter().enumerate() {
+            let part = u16::try_from(part)
+                .map_err(|_| Error::invalid(format!("node `{id}` has more than {} passages", u16::MAX)))?;
+            self.put_raw(Table::Vectors, &keys::vector(id, part, embedder), Some(vector::encode(vector)?))?;
+        }
+        Ok(())
+    }
+
+    /// The last visit of a node by an agent.
+    pub fn visit(&self, agent: &str, id: NodeId) -> Result<Option<Visit>> {
+        self.record(&keys::visit(id, agent))
+    }
+
+    /// Puts the last visit of a node by an agent. Nothing happens when the node is gone.
+    pub fn put_visit(&mut self, agent: &str, id: NodeId, visit: &Visit) -> Result<()> {
+        if self.raw(Table::Nodes, id.as_bytes())?.is_none() {
+            return Ok(());
+        }
+        self.put(&keys::visit(id, agent), visit)
+    }
+
+    fn must_exist(&self, id: NodeId) -> Result<()> {
+        match self.raw(Table::Nodes, id.as_bytes())? {
+            Some(_) => Ok(()),
+            None => Err(Error::not_found(format!("there is no node `{id}`"))),
+        }
+    }
+}
+
+impl Records for Tx<'_> {
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let full = table.full(self.tenant, key);
+        if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get(at)) {
+            return Ok(write.after.clone());
+        }
+        match self.overlay.get(&full) {
+            Some(value) => Ok(value.map(<[u8]>::to_vec)),
+            None => self.engine.get(&full),
+        }
+    }
+
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let full = table.full(self.tenant, prefix);
+        let front = full.len() - prefix.len();
+        let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        self.engine.scan(&full, &mut |key, value| {
+            found.insert(key.to_vec(), value.to_vec());
+            Ok(())
+        })?;
+        let own =
+            self.places.range(full.clone()..).take_while(|(key, _)| key.starts_with(&full)).map(
+                |(key, &at)| (key.as_slice(), self.writes.get(at).and_then(|write| write.after.as_deref())),
+            );
+        for (key, value) in self.overlay.range(&full).chain(own) {
+            match value {
+                Some(value) => found.insert(key.to_vec(), value.to_vec()),
+                None => found.remove(key),
+            };
+        }
+        Ok(found
+            .into_iter()
+            .map(|(key, value)| (key.get(front..).unwrap_or_default().to_vec(), value))
+            .collect())
+    }
+}
+
+/// The look-up entries a node has beside its record: its key, and when it is live its content hash
+/// and keywords.
+fn entries(node: &Node) -> Vec<(Table, Vec<u8>)> {
+    let mut entries = vec![(Table::Keys, keys::name(&node.key))];
+    if node.state.is_live() {
+        entries.push((Table::Hashes, keys::hash(&node.content_hash, node.id)));
+        let words = node.keywords.iter();
+        entries.extend(words.map(|word| (Table::Keywords, keys::keyword(word, node.id))));
+    }
+    entries
+}

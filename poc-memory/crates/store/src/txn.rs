@@ -1,0 +1,180 @@
+//! A transaction as a value: what the log holds.
+
+use super::log::MAX_RECORD;
+use super::{Table, keys};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{NodeId, RunId, Tenant};
+use serde::{Deserialize, Serialize};
+
+/// Nesting a record of the log may have; a [`Txn`] needs four.
+const MAX_DEPTH: usize = 64;
+
+/// The first byte of a packed transaction: no MessagePack begins with it.
+const PACKED: u8 = 0xC1;
+
+/// Bytes from which on packing is tried. A recall changes hundreds of weights, a message makes dozens
+/// of records: their names, keys and times repeat.
+const WORTH_PACKING: usize = 2048;
+
+/// Why a transaction happens.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cause {
+    /// When.
+    pub at: Timestamp,
+    /// Who: `manual`, `import:FILE`, `agent:NAME`, `daemon`.
+    pub actor: String,
+    /// The run it belongs to.
+    pub run: Option<RunId>,
+    /// The op that was called.
+    pub op: String,
+}
+
+/// One changed record: before and after images, physical.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Write {
+    /// The table.
+    pub table: Table,
+    /// The key.
+    #[serde(with = "serde_bytes")]
+    pub key: Vec<u8>,
+    /// The value before; `None` when there was none.
+    #[serde(with = "serde_bytes")]
+    pub before: Option<Vec<u8>>,
+    /// The value after; `None` when it was deleted.
+    #[serde(with = "serde_bytes")]
+    pub after: Option<Vec<u8>>,
+}
+
+impl Write {
+    /// The id its key begins with, where the table's keys begin with one.
+    pub fn node_id(&self) -> Option<NodeId> {
+        Some(NodeId::from_bytes(*self.key.first_chunk()?))
+    }
+
+    /// The embedder that made the vector it is about, where it is about one.
+    pub fn embedder(&self) -> Option<&[u8]> {
+        let key = keys::read_vector(&self.key).ok().filter(|_| self.table == Table::Vectors)?;
+        Some(key.2)
+    }
+}
+
+/// What the log holds: one transaction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Txn {
+    /// Position in the log, from 1 without gaps.
+    pub seq: u64,
+    /// Whose records it changed, beside those that all tenants share.
+    #[serde(default, skip_serializing_if = "Tenant::is_default")]
+    pub tenant: Tenant,
+    /// Why it happened.
+    pub cause: Cause,
+    /// What it changed, each key once, in the order first written.
+    pub writes: Vec<Write>,
+}
+
+impl Txn {
+    /// The MessagePack of the transaction, fields by name; packed when it is long and that makes it
+    /// shorter.
+    pub(super) fn encode(&self) -> Result<Vec<u8>> {
+        let plain = rmp_serde::to_vec_named(self)
+            .map_err(|error| Error::internal(format!("a transaction cannot be encoded: {error}")))?;
+        // What is too long for the log is to be refused, however short it could be made.
+        if !(WORTH_PACKING..=MAX_RECORD).contains(&plain.len()) {
+            return Ok(plain);
+        }
+        let mut packed = vec![PACKED];
+        packed.extend(lz4_flex::block::compress_prepend_size(&plain));
+        Ok(if packed.len() < plain.len() { packed } else { plain })
+    }
+
+    /// The transaction in a record of the log.
+    pub(super) fn decode(bytes: &[u8]) -> Result<Txn> {
+        let unpacked;
+        let plain = match bytes.split_first() {
+            Some((&PACKED, packed)) => {
+                unpacked = unpack(packed)?;
+                unpacked.as_slice()
+            }
+            _ => bytes,
+        };
+        let mut decoder = rmp_serde::Deserializer::from_read_ref(plain);
+        decoder.set_max_depth(MAX_DEPTH);
+        Txn::deserialize(&mut decoder).map_err(unreadable)
+    }
+}
+
+/// The MessagePack in an LZ4 block with its length in front; it has at most [`MAX_RECORD`] bytes.
+fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
+    let (length, block) = lz4_flex::block::uncompressed_size(packed).map_err(unreadable)?;
+    if length > MAX_RECORD {
+        return Err(unreadable(format!("it would have {length} bytes")));
+    }
+    lz4_flex::block::decompress(block, length).map_err(unreadable)
+}
+
+fn unreadable(why: impl std::fmt::Display) -> Error {
+    Error::internal(format!("a transaction of the log cannot be read: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_encoded_is_read_back(
+            seq: u64, tenant: Option<[u8; 16]>, at: i64, actor: String, op: String, run: Option<[u8; 16]>,
+            writes in proptest::collection::vec((1u8..=15, any::<Vec<u8>>(), any::<Option<Vec<u8>>>()), 0..4),
+        ) {
+            let writes = writes.into_iter().map(|(table, key, value)| Write {
+                table: Table::try_from(table).unwrap(), key, before: None, after: value,
+            });
+            let cause = Cause { at: Timestamp(at), actor, run: run.map(RunId::from_bytes), op };
+            let tenant = tenant.map_or(Tenant::default(), Tenant);
+            let txn = Txn { seq, tenant, cause, writes: writes.collect() };
+            prop_assert_eq!(Txn::decode(&txn.encode().unwrap()).unwrap(), txn);
+        }
+
+        #[test]
+        fn what_is_packed_is_read_back(value: Vec<u8>, often in 100usize..400) {
+            let write = |key: usize| Write {
+                table: Table::Activity, key: key.to_be_bytes().to_vec(), before: None, after: Some(value.clone()),
+            };
+            let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
+            let writes = (0..often).map(write).collect();
+            let txn = Txn { seq: 1, tenant: Tenant::default(), cause, writes };
+            let bytes = txn.encode().unwrap();
+            prop_assert_eq!(bytes[0], PACKED);
+            prop_assert!(bytes.len() < rmp_serde::to_vec_named(&txn).unwrap().len() / 2);
+            prop_assert_eq!(&Txn::decode(&bytes).unwrap(), &txn);
+            prop_assert!(Txn::decode(&bytes[..bytes.len() - 1]).is_err());
+        }
+
+        #[test]
+        fn packed_garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
+            prop_assert!(Txn::decode(&[&[PACKED], bytes.as_slice()].concat()).is_err());
+        }
+
+        #[test]
+        fn garbage_is_an_error_and_not_a_panic(bytes: Vec<u8>) {
+            prop_assert!(Txn::decode(&bytes).is_err());
+        }
+    }
+
+    /// As it was written before there were tenants.
+    #[test]
+    fn a_transaction_of_the_default_tenant_names_none() {
+        let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
+        let txn = Txn { seq: 1, tenant: Tenant::default(), cause, writes: Vec::new() };
+        let bytes = txn.encode().unwrap();
+        assert!(!bytes.windows(6).any(|bytes| bytes == b"tenant"));
+        assert_eq!(Txn::decode(&bytes).unwrap(), txn);
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        assert!(Txn::decode(&[0x91; 100_000]).is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! The views as they are saved in the store's folder, so that an open need not read every record.
+//!
+//! The file names the last transaction in it by number and by the checksum of its record, so that one
+//! of another log is found out. What does not fit is built again from the records.
+
+use super::log::Log;
+use super::sealed::{self, Fingerprint};
+use super::{Views, catch_up};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Tenant, View};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn file(store: &Path) -> PathBuf {
+    store.join("view")
+}
+
+/// Another meaning of what is in a view, or another form of it, is another revision.
+fn fingerprint() -> Fingerprint {
+    Fingerprint::of("view 4")
+}
+
+/// What stands in front of the views: of each its tenant, its last transaction and its length.
+type Contents = Vec<(Tenant, u64, u64)>;
+
+/// Saved views, the last transaction they contain, and the checksum of its record.
+pub(super) struct Saved {
+    views: Views,
+    seq: u64,
+    checksum: u32,
+}
+
+/// What is saved in a store's folder; `None` when it is missing or not whole.
+pub(super) fn read(store: &Path) -> Option<Saved> {
+    let (seq, bytes) = sealed::read(&file(store), fingerprint())?;
+    let (checksum, bytes) = bytes.split_first_chunk()?;
+    let (contents, mut bytes) = postcard::take_from_bytes::<Contents>(bytes).ok()?;
+    let mut views = Views::default();
+    for (tenant, seq, length) in contents {
+        let (view, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+        bytes = rest;
+        views.insert(tenant, Arc::new(View::decode(view, seq)?));
+    }
+    bytes.is_empty().then_some(Saved { views, seq, checksum: u32::from_le_bytes(*checksum) })
+}
+
+impl Saved {
+    /// The last transaction in it.
+    pub(super) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// The views brought to the end of the log, and by how many changes; `None` when they are of
+    /// another log or ahead of this one, or the log cannot be read.
+    pub(super) fn caught_up(self, log: &Log) -> Option<(Views, usize)> {
+        let Saved { mut views, seq, checksum } = self;
+        let found = log.read(seq).ok().flatten();
+        found.filter(|(_, found)| *found == checksum)?;
+        let taken = catch_up::saved_views(&mut views, seq, log)
+            .inspect_err(|error| tracing::warn!("the saved views are built again: {error}"));
+        Some((views, taken.ok()?))
+    }
+}
+
+/// Saves views that contain everything up to transaction `seq`, which the log must hold.
+pub(super) fn write(store: &Path, seq: u64, views: &Views, log: &Log) -> Result<()> {
+    let Some((_, checksum)) = log.read(seq)? else {
+        return Err(Error::internal(format!("the log does not hold transaction {seq}")));
+    };
+    let mut order: Vec<_> = views.iter().collect();
+    order.sort_unstable_by_key(|(tenant, _)| **tenant);
+    let encoded = order.iter().map(|(_, view)| view.encode()).collect::<Result<Vec<_>>>()?;
+    let contents: Contents = order
+        .iter()
+        .zip(&encoded)
+        .map(|((tenant, view), bytes)| (**tenant, view.seq, bytes.len() as u64))
+        .collect();
+    let contents = postcard::to_allocvec(&contents)
+        .map_err(|error| Error::internal(format!("the views cannot be encoded: {error}")))?;
+    let checksum = checksum.to_le_bytes();
+    let mut parts: Vec<&[u8]> = vec![&checksum, &contents];
+    parts.extend(encoded.iter().map(Vec::as_slice));
+    sealed::write(&file(store), fingerprint(), seq, &parts)
+}
