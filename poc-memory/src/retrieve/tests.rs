@@ -1,11 +1,12 @@
 mod identifiers;
 
-use super::scores::Question;
+use super::candidates::Question;
 use super::*;
-use crate::config::Config;
-use crate::embed::HashEmbedder;
-use crate::graph::{Delta, EdgeKind, Node, State, Trust, testing};
-use crate::index::testing as indexes;
+use crate::config::{self, Config, Fusion};
+use crate::embed::{Embedder, HashEmbedder};
+use crate::error::Result;
+use crate::graph::{Delta, EdgeKind, Node, NodeId, Sight, State, Trust, View, testing};
+use crate::index::{MentionIndex, TextIndex, VectorIndex, testing as indexes};
 use crate::rank::standard::Sums;
 use crate::time::Timestamp;
 use proptest::prelude::*;
