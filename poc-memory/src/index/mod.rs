@@ -1,9 +1,10 @@
 //! Indexes derived from the log: text, vectors and mentions.
 
 mod gate;
-mod kept;
 mod mentions;
 mod passages;
+mod reader;
+mod snapshotted;
 pub mod structure;
 mod tenants;
 #[cfg(test)]
@@ -13,7 +14,8 @@ mod vectors;
 
 pub use mentions::MentionIndex;
 pub use passages::passages;
+pub use reader::{MentionReader, TextReader, VectorReader};
 pub use tenants::{Index, PerTenant};
 pub use text::{TextAsked, TextField, TextHit, TextIndex, TextScores};
-pub(crate) use text::{is_name, names, without_possessive};
-pub use vectors::{Nearness, VectorHit, VectorIndex};
+pub use text::{is_name, names, without_possessive};
+pub use vectors::{CosineScores, VectorHit, VectorIndex};

@@ -58,7 +58,9 @@ use crate::config::{self, Config};
 use crate::embed::{Embedder, Reranker};
 use crate::error::Result;
 use crate::graph::{MessageId, Minter, Node, NodeId, RunId, Tuple, View};
-use crate::index::{MentionIndex, PerTenant, TextIndex, VectorIndex};
+use crate::index::{
+    MentionIndex, MentionReader, PerTenant, TextIndex, TextReader, VectorIndex, VectorReader,
+};
 use crate::paths::Paths;
 use crate::query::{Indexes, Names, Sources};
 use crate::retrieve::Retriever;
@@ -224,9 +226,9 @@ impl Memory {
     pub fn retriever<'a>(&'a self, view: &'a View) -> Retriever<'a> {
         Retriever {
             view,
-            text: &self.text,
-            vectors: &self.vectors,
-            mentions: &self.mentions,
+            text: &*self.text,
+            vectors: &*self.vectors,
+            mentions: &*self.mentions,
             embedder: self.embedder.as_ref(),
             config: &self.config.retrieve,
             except: &[],
@@ -248,15 +250,15 @@ impl Memory {
 }
 
 impl Indexes for Memory {
-    fn text(&self) -> Result<&TextIndex> {
-        Ok(&self.text)
+    fn text(&self) -> Result<&dyn TextReader> {
+        Ok(&*self.text)
     }
 
-    fn vectors(&self) -> Result<&VectorIndex> {
-        Ok(&self.vectors)
+    fn vectors(&self) -> Result<&dyn VectorReader> {
+        Ok(&*self.vectors)
     }
 
-    fn mentions(&self) -> Result<&MentionIndex> {
-        Ok(&self.mentions)
+    fn mentions(&self) -> Result<&dyn MentionReader> {
+        Ok(&*self.mentions)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Memory;
 use crate::error::{Error, Result};
-use crate::index::{Index, MentionIndex, TextIndex, VectorIndex};
+use crate::index::{Index, MentionIndex, MentionReader, TextIndex, TextReader, VectorIndex, VectorReader};
 use crate::query::Indexes;
 use crate::store;
 use crate::time::Timestamp;
@@ -48,16 +48,16 @@ impl<I: Index> Rewound<I> {
 }
 
 impl Indexes for Past {
-    fn text(&self) -> Result<&TextIndex> {
-        self.text.get(&self.store, TextIndex::fork)
+    fn text(&self) -> Result<&dyn TextReader> {
+        Ok(self.text.get(&self.store, TextIndex::fork)?)
     }
 
-    fn vectors(&self) -> Result<&VectorIndex> {
-        self.vectors.get(&self.store, VectorIndex::fork)
+    fn vectors(&self) -> Result<&dyn VectorReader> {
+        Ok(self.vectors.get(&self.store, VectorIndex::fork)?)
     }
 
-    fn mentions(&self) -> Result<&MentionIndex> {
-        self.mentions.get(&self.store, MentionIndex::fork)
+    fn mentions(&self) -> Result<&dyn MentionReader> {
+        Ok(self.mentions.get(&self.store, MentionIndex::fork)?)
     }
 }
 

@@ -142,7 +142,7 @@ fn nearest<'a>(
 ) -> Result<Vec<Near>> {
     let mut found = nearest_mates(note, k, mates);
     for part in directed(&note.parts) {
-        for near in nearest::nearest(&memory.vectors, part, k, keep)? {
+        for near in nearest::nearest(&*memory.vectors, part, k, keep)? {
             match found.iter_mut().find(|other| other.id == near.id) {
                 Some(other) if other.cosine >= near.cosine => {}
                 Some(other) => *other = near,

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::{EdgeKind, NodeId};
 use crate::memory::freshness::{self, AsOf};
 use crate::memory::keywords;
-use crate::retrieve::explore::{self, Wish};
+use crate::retrieve::explore::{self, ExploreQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,7 +97,7 @@ impl Op for Explore {
         let config = &memory.config.explore;
         let text = self.text.filled("text")?;
         let keywords = keywords::normalized(&self.keywords)?;
-        let wish = Wish {
+        let wish = ExploreQuery {
             keywords: &keywords,
             depth: argument::count("depth", self.depth, ("explore.depth", config.depth))?,
             beam: argument::count("beam", self.beam, ("explore.beam", config.beam))?,
@@ -110,7 +110,7 @@ impl Op for Explore {
         };
         let view = memory.store.view();
         let seen = view.found_at(ctx.sight(self.quarantined));
-        let found = explore::explore(&wish, &memory.vectors, &view, config, &seen)?;
+        let found = explore::explore(&wish, &*memory.vectors, &view, config, &seen)?;
         let freshness = freshness::of(memory, &view);
         let visited = |node: explore::Visited| {
             let ix = view

@@ -1,6 +1,6 @@
 //! How parts of answers look to a person.
 
-use crate::error::{Error, Faulty};
+use crate::error::{Error, PipelineDiagnostics};
 use crate::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub(in crate::ops) struct Problem {
     pub(in crate::ops) column: Option<u32>,
     /// The pipelines that are wrong, with every problem at its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(in crate::ops) pipelines: Vec<Faulty>,
+    pub(in crate::ops) pipelines: Vec<PipelineDiagnostics>,
 }
 
 impl From<&Error> for Problem {

@@ -1,199 +1,106 @@
-//! The arguments of one stage: which parameter each belongs to, and what it says.
+//! The arguments of one use of a stage.
 
-use super::lex::{Argument, RawStage, Word};
-use super::names::Names;
-use super::param::{Absent, Param, Place, Takes, unreadable};
-use super::problem::{Problem, short};
-use super::stage::StageDef;
-use super::value::{Relation, Value};
-use crate::similar;
-use std::ops::Range;
+use super::param::{Absent, Param, Place};
+use super::value::{Compare, Direction, Value};
+use crate::error::{Error, Result};
+use crate::graph::State;
+use crate::time::Span;
+use std::fmt;
 
-/// The values of a stage's parameters, in their order; `None` where none is given. What is wrong
-/// is added to `problems`.
-pub(super) fn read(
-    stage: &RawStage,
-    def: &'static StageDef,
-    names: &Names,
-    problems: &mut Vec<Problem>,
-) -> Vec<Option<Value>> {
-    let count = def.params.len();
-    Reading { stage, def, names, values: vec![None; count], written: vec![false; count], problems }.read()
+/// The arguments that one use of a stage is given. `Display` writes them as they stand behind the stage's word.
+#[derive(Clone, Debug)]
+pub(super) struct Arguments {
+    /// The stage's word.
+    pub(super) word: &'static str,
+    /// The parameters of the stage.
+    pub(super) params: &'static [Param],
+    /// One value per parameter; `None` where not given.
+    pub(super) values: Vec<Option<Value>>,
 }
 
-struct Reading<'a> {
-    stage: &'a RawStage,
-    def: &'static StageDef,
-    names: &'a Names,
-    values: Vec<Option<Value>>,
-    // Whether something stands at the place of a parameter, be it wrong.
-    written: Vec<bool>,
-    problems: &'a mut Vec<Problem>,
+impl PartialEq for Arguments {
+    fn eq(&self, other: &Self) -> bool {
+        self.word == other.word && self.values == other.values
+    }
 }
 
-impl Reading<'_> {
-    fn read(mut self) -> Vec<Option<Value>> {
-        self.colon();
-        for argument in &self.stage.arguments {
-            self.comma(argument);
-        }
-        let before = self.problems.len();
-        self.words(&self.stage.trailing);
-        // A stray word is probably the text that is missing.
-        if self.problems.len() == before || self.def.text().is_none() {
-            self.missing();
-        }
-        self.values
-    }
-
-    fn problem(&mut self, span: Range<usize>, message: String) {
-        let signature = self.def.signature();
-        self.problems.push(Problem::new(span, message).hint(format!("write `{signature}`")));
-    }
-
-    fn colon(&mut self) {
-        let Some(argument) = &self.stage.value else { return };
-        match self.free(Place::Colon) {
-            Some(position) => self.argument(position, argument),
-            None => {
-                let span = argument.mark.start..argument.end();
-                self.problem(span, format!("`{}` takes nothing behind a `:`", self.def.word));
+impl fmt::Display for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (param, value) in self.params.iter().zip(&self.values) {
+            let Some(value) = value else { continue };
+            match param.place {
+                Place::Colon => write!(f, ":{value}")?,
+                Place::Comma => write!(f, ",{value}")?,
+                Place::Named => write!(f, ",{}={value}", param.name)?,
+                Place::Space => write!(f, " {value}")?,
             }
         }
+        Ok(())
     }
+}
 
-    fn comma(&mut self, argument: &Argument) {
-        let Some(first) = argument.words.first() else {
-            let message = format!("a parameter of `{}` is missing behind this `,`", self.def.word);
-            return self.problem(argument.mark.clone(), message);
-        };
-        if let Some((name, value)) = first.equals.and_then(|at| first.text.split_at_checked(at)) {
-            return self.named(name, value, argument, first);
-        }
-        match self.free(Place::Comma) {
-            Some(position) => self.argument(position, argument),
-            None => {
-                let span = first.span.start..argument.end();
-                self.problem(span, format!("`{}` takes no further `{}`", self.def.word, short(&first.text)));
-            }
-        }
-    }
-
-    fn named(&mut self, name: &str, value: &str, argument: &Argument, first: &Word) {
-        let named = || self.def.params.iter().enumerate().filter(|(_, param)| param.place == Place::Named);
-        let Some((position, param)) = named().find(|(_, param)| param.name == name) else {
-            let near = similar::to(name, named().map(|(_, param)| param.name));
-            let message = format!("`{}` has no parameter `{}`", self.def.word, short(name));
-            match near {
-                Some(near) => {
-                    let hint = format!("did you mean `{near}`?");
-                    self.problems.push(Problem::new(first.span.clone(), message).hint(hint));
+macro_rules! arguments {
+    ($($(#[$doc:meta])* $name:ident: $variant:ident -> $type:ty;)+) => {
+        impl Arguments {
+            $($(#[$doc])*
+            pub(super) fn $name(&self, name: &str) -> Result<$type> {
+                match self.argument(name)? {
+                    Some(Value::$variant(value)) => Ok(value),
+                    _ => Err(Error::internal(format!(
+                        "`{}` has no {} `{name}`", self.word, stringify!($variant),
+                    ))),
                 }
-                None => self.problem(first.span.clone(), message),
-            }
-            return;
-        };
-        if self.values.get(position).is_some_and(Option::is_some) {
-            let message = format!("`{name}` of `{}` is given twice", self.def.word);
-            return self.problem(first.span.clone(), message);
+            })+
         }
-        let text = value.get(1..).unwrap_or("");
-        self.set(position, param, text, first.span.clone());
-        self.words(argument.words.get(1..).unwrap_or(&[]));
-    }
+    };
+}
 
-    /// The first parameter at a place that has no value yet.
-    fn free(&self, place: Place) -> Option<usize> {
-        let mut params = self.def.params.iter().zip(&self.values);
-        params.position(|(param, value)| param.place == place && value.is_none())
-    }
+arguments! {
+    /// The text of a parameter.
+    text: Text -> String;
+    /// The whole number of a parameter.
+    count: Count -> usize;
+    /// The number of a parameter.
+    number: Number -> f64;
+    /// The comparison of a parameter.
+    compare: Compare -> Compare;
+    /// The glob of a parameter.
+    glob: Glob -> super::glob::Glob;
+    /// The state of a parameter.
+    state: State -> State;
+    /// The direction of a parameter.
+    direction: Direction -> Direction;
+}
 
-    fn argument(&mut self, position: usize, argument: &Argument) {
-        let Some(param) = self.def.params.get(position) else { return };
-        self.write(position);
-        let Some((first, others)) = argument.words.split_first() else {
-            let message = format!("`{}` needs {}", self.def.word, param.takes.words());
-            return self.problem(argument.mark.clone(), message);
-        };
-        match param.takes.joins() {
-            Some(joint) => {
-                // Of a comparison only the sign may stand apart.
-                let count = match param.takes {
-                    Takes::Text => argument.words.len(),
-                    _ => 1 + usize::from(Relation::SIGNS.iter().any(|(sign, _)| *sign == first.text)),
-                };
-                let (joined, others) = argument.words.split_at(count.min(argument.words.len()));
-                let texts: Vec<&str> = joined.iter().map(|word| word.text.as_str()).collect();
-                let end = joined.last().map_or(first.span.end, |word| word.span.end);
-                self.set(position, param, &texts.join(joint), first.span.start..end);
-                self.words(others);
-            }
-            None => {
-                self.set(position, param, &first.text, first.span.clone());
-                self.words(others);
-            }
+impl Arguments {
+    /// The duration of a parameter that may be absent.
+    pub(super) fn duration(&self, name: &str) -> Option<Span> {
+        match self.argument(name) {
+            Ok(Some(Value::Span(span))) => Some(span),
+            _ => None,
         }
     }
 
-    /// Words behind a value: for the parameters that stand behind a space.
-    fn words(&mut self, words: &[Word]) {
-        for word in words {
-            match self.free(Place::Space).and_then(|at| Some((at, self.def.params.get(at)?))) {
-                Some((position, param)) => self.set(position, param, &word.text, word.span.clone()),
-                None => {
-                    let message = format!("`{}` does not belong to `{}`", short(&word.text), self.def.word);
-                    let hint = "stages are divided by `|`; a value with spaces stands in quotes";
-                    self.problems.push(Problem::new(word.span.clone(), message).hint(hint));
-                    return;
-                }
-            }
+    /// The number of a parameter that may be absent.
+    pub(super) fn number_if_given(&self, name: &str) -> Option<f64> {
+        match self.argument(name) {
+            Ok(Some(Value::Number(number))) => Some(number),
+            _ => None,
         }
     }
 
-    fn write(&mut self, position: usize) {
-        if let Some(written) = self.written.get_mut(position) {
-            *written = true;
+    /// What was given for a parameter, else its default.
+    pub(super) fn argument(&self, name: &str) -> Result<Option<Value>> {
+        let mut params = self.params.iter().zip(&self.values);
+        let Some((param, given)) = params.find(|(param, _)| param.name == name) else { return Ok(None) };
+        match (given, param.absent) {
+            (Some(value), _) => Ok(Some(value.clone())),
+            (None, Absent::Default(text)) => {
+                let wrong =
+                    |_| Error::internal(format!("the default of `{name}` of `{}` is wrong", self.word));
+                param.takes.read(text).map(Some).map_err(wrong)
+            }
+            (None, _) => Ok(None),
         }
-    }
-
-    fn set(&mut self, position: usize, param: &Param, text: &str, span: Range<usize>) {
-        self.write(position);
-        match param.takes.read(text) {
-            Ok(Value::Text(name)) if param.takes == Takes::NodeType && !self.names.has_type(&name) => {
-                self.problems.push(self.unknown_type(&name, span));
-            }
-            Ok(value) => {
-                if let Some(slot) = self.values.get_mut(position) {
-                    *slot = Some(value);
-                }
-            }
-            Err(reason) => {
-                self.problems.push(unreadable(self.def.word, param, &short(text), span, reason));
-            }
-        }
-    }
-
-    fn unknown_type(&self, name: &str, span: Range<usize>) -> Problem {
-        let problem = Problem::new(span, format!("unknown node type `{}`", short(name)));
-        match similar::to(name, self.names.types()) {
-            Some(near) => problem.hint(format!("did you mean `{near}`?")),
-            None => {
-                let known: Vec<String> = self.names.types().map(|known| format!("`{known}`")).collect();
-                problem.hint(format!("types are {}; add others under `[nodes] types`", known.join(", ")))
-            }
-        }
-    }
-
-    fn missing(&mut self) {
-        let mut params = self.def.params.iter().zip(&self.written);
-        let missing = params.find(|(param, written)| param.absent == Absent::Error && !**written);
-        let Some((param, _)) = missing else { return };
-        let message = format!("`{}` needs {}", self.def.word, param.takes.words());
-        let problem = Problem::new(self.stage.word_span.clone(), message);
-        let signature = self.def.signature();
-        self.problems.push(match self.def.text() {
-            Some(_) => problem.hint(format!("write `{signature}`; search terms in front serve as its text")),
-            None => problem.hint(format!("write `{signature}`")),
-        });
     }
 }

@@ -1,9 +1,9 @@
 //! The numbers a node has: each row gives a filter (`weight:>0.5`) and a sort (`sort:weight`).
 
-use super::Scored;
-use super::plan::Ctx;
+use super::context::Ctx;
+use super::example::Example;
 use super::scan::Read;
-use super::stage::Example;
+use super::set::Scored;
 use crate::graph::{Category, clustering};
 use crate::rank::decay;
 use crate::rank::priority::{displacement, priority};
@@ -24,6 +24,8 @@ pub struct Field {
     pub filter: Option<Example>,
     /// For a field that sorts: how it is written.
     pub sort: Option<&'static str>,
+    /// Whether it is the length of a node's text: of a new node this is known before it is written.
+    pub(super) is_text_len: bool,
     /// Finds the columns; the text is what follows `:` in the sort's name.
     pub(super) read: for<'a> fn(&'a Ctx<'a>, &str) -> Box<dyn Read + 'a>,
 }
@@ -72,6 +74,7 @@ pub const FIELDS: &[Field] = &[
                replayed 6 days ago, has a priority of 0.75 · 2 · 1.5 = 2.25.",
         filter: None,
         sort: Some("priority"),
+        is_text_len: false,
         read: |ctx, _| {
             let view = ctx.sources.view;
             let (mut degrees, mut triangles) = (view.degrees(), view.triangle_counts());
@@ -96,6 +99,7 @@ pub const FIELDS: &[Field] = &[
                has λ, floor and cap. Nothing is written.",
         filter: Some(Example { pipeline: "weight:>1", gives: &["b-tree", "wal"] }),
         sort: Some("weight"),
+        is_text_len: false,
         read: |ctx, _| Box::new(weights(ctx)),
     },
     Field {
@@ -105,6 +109,7 @@ pub const FIELDS: &[Field] = &[
         more: "Exact to the millisecond, so `age:7d` finds next to nothing; write `age:>=7d`.",
         filter: Some(Example { pipeline: "age:<2d", gives: &["lsm-tree", "day#2026-11-21"] }),
         sort: None,
+        is_text_len: false,
         read: |ctx, _| {
             let mut instants = ctx.sources.view.modifications();
             Box::new(move |item: Scored| millis(instants.of(item.ix, Timestamp(0))))
@@ -117,6 +122,7 @@ pub const FIELDS: &[Field] = &[
         more: "",
         filter: None,
         sort: Some("timestamp"),
+        is_text_len: false,
         read: |ctx, _| {
             let mut instants = ctx.sources.view.modifications();
             Box::new(move |item: Scored| millis(instants.of(item.ix, Timestamp(0))))
@@ -129,6 +135,7 @@ pub const FIELDS: &[Field] = &[
         more: "",
         filter: Some(Example { pipeline: "created:<=1d", gives: &["day#2026-11-21"] }),
         sort: Some("created"),
+        is_text_len: false,
         read: |ctx, _| {
             let mut instants = ctx.sources.view.creations();
             Box::new(move |item: Scored| millis(instants.of(item.ix, Timestamp(0))))
@@ -142,6 +149,7 @@ pub const FIELDS: &[Field] = &[
                written down that it has expired.",
         filter: Some(Example { pipeline: "degree:>=2", gives: &["b-tree", "wal", "crash-notes"] }),
         sort: Some("degree"),
+        is_text_len: false,
         read: |ctx, _| {
             let mut degrees = ctx.sources.view.degrees();
             Box::new(move |item: Scored| f64::from(degrees.of(item.ix, 0)))
@@ -154,6 +162,7 @@ pub const FIELDS: &[Field] = &[
         more: "Of the body alone; the title does not count.",
         filter: Some(Example { pipeline: "content-len:<30", gives: &["todo/benchmarks"] }),
         sort: Some("content-len"),
+        is_text_len: true,
         read: |ctx, _| {
             let mut lengths = ctx.sources.view.body_lens();
             Box::new(move |item: Scored| f64::from(lengths.of(item.ix, 0)))
@@ -166,6 +175,7 @@ pub const FIELDS: &[Field] = &[
         more: "",
         filter: Some(Example { pipeline: "key-len:<5", gives: &["wal"] }),
         sort: Some("key-len"),
+        is_text_len: false,
         read: |ctx, _| {
             let mut lengths = ctx.sources.view.key_lens();
             Box::new(move |item: Scored| f64::from(lengths.of(item.ix, 0)))
@@ -178,6 +188,7 @@ pub const FIELDS: &[Field] = &[
         more: "",
         filter: None,
         sort: Some("score"),
+        is_text_len: false,
         read: |_, _| Box::new(|item: Scored| item.score),
     },
     Field {
@@ -187,6 +198,7 @@ pub const FIELDS: &[Field] = &[
         more: "",
         filter: None,
         sort: Some("visited:AGENT"),
+        is_text_len: false,
         read: |ctx, agent| {
             let mut visits = ctx.sources.view.visits_of(agent).map(|column| column.cursor());
             Box::new(move |item: Scored| {

@@ -3,7 +3,7 @@
 //! A quote opens where a value may start (at a word's start, behind `:` or `=`) and nowhere else,
 //! so `match:don't` needs none. Inside, the same quote written twice stands for itself.
 
-use super::problem::{Problem, short};
+use super::diagnostic::{SourceDiagnostic, short};
 use crate::similar;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -56,7 +56,7 @@ pub(super) fn stages(
     text: &str,
     part: Range<usize>,
     values: Option<&Values>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<SourceDiagnostic>,
 ) -> Vec<RawStage> {
     let part_text = text.get(part.clone()).unwrap_or("");
     let rest = part_text.char_indices().peekable();
@@ -75,7 +75,7 @@ struct Lexer<'a, 'p> {
     base: usize,
     end: usize,
     values: Option<&'p Values>,
-    problems: &'p mut Vec<Problem>,
+    problems: &'p mut Vec<SourceDiagnostic>,
 }
 
 impl Lexer<'_, '_> {
@@ -108,7 +108,7 @@ impl Lexer<'_, '_> {
         if self.take('}').is_none() {
             let end = self.offset();
             self.problems.push(
-                Problem::new(start..end, "this `${` is not followed by a name and a `}`")
+                SourceDiagnostic::new(start..end, "this `${` is not followed by a name and a `}`")
                     .hint("write `${NAME}`; `$${` stands for `${` itself"),
             );
             return true;
@@ -117,7 +117,8 @@ impl Lexer<'_, '_> {
             Some(value) => text.push_str(value),
             None => {
                 let end = self.offset();
-                let problem = Problem::new(start..end, format!("there is no parameter `{}`", short(&name)));
+                let problem =
+                    SourceDiagnostic::new(start..end, format!("there is no parameter `{}`", short(&name)));
                 self.problems.push(match similar::to(&name, values.keys().map(String::as_str)) {
                     Some(near) => problem.hint(format!("did you mean `${{{near}}}`?")),
                     None => problem.hint(format!("add `{name} = \"…\"` under `[query.params]`")),
@@ -151,7 +152,7 @@ impl Lexer<'_, '_> {
         stage.not = self.take('!');
         self.skip_space();
         while let Some(again) = self.take('!') {
-            self.problems.push(Problem::new(again, "a second `!`").hint("one `!` negates a filter"));
+            self.problems.push(SourceDiagnostic::new(again, "a second `!`").hint("one `!` negates a filter"));
             self.skip_space();
         }
         let start = self.offset();
@@ -162,7 +163,7 @@ impl Lexer<'_, '_> {
         }
         stage.word_span = start..self.offset();
         if self.values.is_some() && stage.word.contains("${") {
-            let problem = Problem::new(
+            let problem = SourceDiagnostic::new(
                 stage.word_span.clone(),
                 "a parameter cannot stand for a stage or a part of its word",
             );
@@ -248,7 +249,8 @@ impl Lexer<'_, '_> {
             } else {
                 let behind = self.offset();
                 if self.peek().is_some_and(|next| !next.is_whitespace() && !matches!(next, ',' | '|')) {
-                    let problem = Problem::new(behind..behind + 1, "text follows a closing quote directly");
+                    let problem =
+                        SourceDiagnostic::new(behind..behind + 1, "text follows a closing quote directly");
                     self.problems.push(problem.hint(format!(
                         "put all of the value in quotes; inside, `{quote}` is written `{quote}{quote}`"
                     )));
@@ -257,7 +259,7 @@ impl Lexer<'_, '_> {
             }
         }
         self.problems.push(
-            Problem::new(opened..opened + 1, format!("this `{quote}` is never closed"))
+            SourceDiagnostic::new(opened..opened + 1, format!("this `{quote}` is never closed"))
                 .hint(format!("close it with another `{quote}`")),
         );
     }

@@ -1,9 +1,7 @@
 //! What the texts of pipelines may name besides the words of the language.
 
-use super::Pipeline;
-use super::problem::{Problem, short};
+use super::diagnostic::{SourceDiagnostic, short};
 use crate::config::{Config, SavedPipeline};
-use crate::error::{Code, Error, Result};
 use crate::similar;
 use std::collections::BTreeMap;
 
@@ -31,36 +29,6 @@ impl Names {
         &self.saved
     }
 
-    /// Reads and checks a saved pipeline, by itself or for search terms ([`Pipeline::template`]).
-    ///
-    /// # Errors
-    /// `invalid_config` with everything that is wrong, placed where it is saved.
-    pub fn check(&self, name: &str) -> Result<Pipeline> {
-        let saved = self.saved.get(name).ok_or_else(|| {
-            let unknown = self.unknown(name, |message| Problem::new(0..0, message));
-            Error { hint: unknown.hint, ..Error::not_found(unknown.message) }
-        })?;
-        let checked = match is_name(name) {
-            true => Pipeline::template(&format!("@{name}"), self),
-            false => Err(Error::invalid(no_name(name)).hint(NAMING)),
-        };
-        checked.map_err(|error| Error { code: Code::InvalidConfig, ..error.at(saved.at.clone()) })
-    }
-
-    /// Checks the pipeline of a plain search.
-    ///
-    /// # Errors
-    /// As [`Names::check`].
-    pub fn check_plain(&self, search: &SavedPipeline) -> Result<()> {
-        let wrong = |error: Error| Error { code: Code::InvalidConfig, ..error.at(search.at.clone()) };
-        Pipeline::template(&search.text, self).map(drop).map_err(wrong)
-    }
-
-    /// What is wrong with the saved pipelines.
-    pub fn problems(&self) -> Vec<Error> {
-        self.saved.keys().filter_map(|name| self.check(name).err()).collect()
-    }
-
     /// Whether it is a node type.
     pub(super) fn has_type(&self, name: &str) -> bool {
         self.types().any(|known| known == name)
@@ -77,38 +45,43 @@ impl Names {
         Some((name, &saved.text))
     }
 
-    /// The problem of a name under which nothing is saved.
-    pub(super) fn unknown(&self, name: &str, problem: impl Fn(String) -> Problem) -> Problem {
+    /// The diagnostic of a name under which nothing is saved.
+    pub(super) fn unknown(
+        &self,
+        name: &str,
+        diagnostic: impl Fn(String) -> SourceDiagnostic,
+    ) -> SourceDiagnostic {
         if name.is_empty() {
-            return problem("a name is missing behind this `@`".into())
+            return diagnostic("a name is missing behind this `@`".into())
                 .hint("`@NAME` stands for the pipeline saved as NAME");
         }
         if self.saved.contains_key(name) {
-            return problem(no_name(name)).hint(NAMING);
+            return diagnostic(no_name(name)).hint(NAMING);
         }
-        let problem = problem(format!("there is no saved pipeline `@{}`", short(name)));
+        let diagnostic = diagnostic(format!("there is no saved pipeline `@{}`", short(name)));
         let names = || self.saved.keys().map(String::as_str).filter(|name| is_name(name));
         if let Some(near) = similar::to(name, names()) {
-            return problem.hint(format!("did you mean `@{near}`?"));
+            return diagnostic.hint(format!("did you mean `@{near}`?"));
         }
         let known: Vec<String> = names().take(10).map(|name| format!("`@{name}`")).collect();
         let known =
             if known.is_empty() { String::new() } else { format!("saved are {}; ", known.join(", ")) };
-        problem.hint(format!(
+        diagnostic.hint(format!(
             "{known}save one in config.toml under `[pipelines]`: `recent = \"age:<7d | limit:20\"`"
         ))
     }
 }
 
-/// What a name should look like.
-const NAMING: &str = "write lower-case words with `-` between them: `recent-sessions`";
+/// What the name of a saved pipeline should look like.
+pub(super) const NAMING: &str = "write lower-case words with `-` between them: `recent-sessions`";
 
-fn no_name(name: &str) -> String {
+/// The message about a name that no pipeline can be saved under.
+pub(super) fn no_name(name: &str) -> String {
     format!("`{}` is no name for a saved pipeline", short(name))
 }
 
 /// Whether a pipeline can be saved under a name: lower-case kebab.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let part = |part: &str| {
         !part.is_empty() && part.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit())
     };

@@ -1,7 +1,6 @@
 //! What a pipeline will do, stage by stage, without running it.
 
-use super::Pipeline;
-use super::ast::Call;
+use super::ast::{Call, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -45,10 +44,10 @@ impl Pipeline {
 }
 
 fn outline(call: &Call) -> Outline {
-    let arguments = call.def.params.iter().zip(&call.values).map(|(param, given)| Argument {
+    let arguments = call.def.params.iter().zip(&call.arguments.values).map(|(param, given)| Argument {
         name: param.name.to_owned(),
         // A default that could not be read would fail a test.
-        value: call.argument(param.name).ok().flatten().map(|value| value.to_string()),
+        value: call.arguments.argument(param.name).ok().flatten().map(|value| value.to_string()),
         given: given.is_some(),
         meaning: param.doc.to_owned(),
     });

@@ -1,8 +1,8 @@
 //! Parameters of stages: where they stand, what they take, what holds without them.
 
+use super::diagnostic::SourceDiagnostic;
 use super::field;
 use super::glob::Glob;
-use super::problem::Problem;
 use super::value::{Compare, Direction, Quantity, Relation, Value};
 use crate::graph::{State, normal_key};
 use crate::similar;
@@ -184,7 +184,7 @@ pub(super) fn unreadable(
     text: &str,
     span: std::ops::Range<usize>,
     reason: Option<String>,
-) -> Problem {
+) -> SourceDiagnostic {
     let what = match param.place {
         Place::Named => format!("`{}` of `{stage}`", param.name),
         _ => format!("`{stage}`"),
@@ -197,7 +197,7 @@ pub(super) fn unreadable(
         }
         (_, _) => format!("{what} takes {}, not `{text}`", param.takes.words()),
     };
-    let problem = Problem::new(span, message);
+    let problem = SourceDiagnostic::new(span, message);
     match reason {
         Some(hint) if param.takes != Takes::Glob && !text.is_empty() => problem.hint(hint),
         _ => problem,

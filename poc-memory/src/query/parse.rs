@@ -1,13 +1,15 @@
 //! Stages as written, checked against the table of words: everything that can be wrong without
 //! looking at a store is found here, and all of it is reported together.
 
+use super::arguments::Arguments;
 use super::ast::{Call, Pipeline};
+use super::diagnostic::{self, SourceDiagnostic, SourceDiagnostics, short};
+use super::field::FIELDS;
 use super::lex::{self, Argument, RawStage, Values, Word};
 use super::names::Names;
-use super::problem::{self, Flawed, Problem, short};
-use super::stage::{self, Kind, StageDef};
+use super::stage::definition::{Kind, StageDef};
 use super::value::quoted;
-use super::{arguments, field};
+use super::{binding, stage};
 use crate::error::{Error, Result};
 use crate::similar;
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,17 +149,18 @@ fn build(
         values,
         calls: Vec::new(),
         used: BTreeSet::new(),
-        flawed: Vec::new(),
+        diagnostics: Vec::new(),
         broken: BTreeSet::new(),
     };
     builder.text(source, parts, &mut Vec::new());
     let starts = builder.calls.first().is_some_and(|call| call.def.kind() == Kind::Generator);
-    if !starts && let Some(def) = stage::find("all") {
-        let implied = Call { def, negated: false, values: Vec::new(), saved: None };
-        builder.calls.insert(0, implied);
+    if !starts {
+        let def = stage::implied();
+        let arguments = Arguments { word: def.word, params: def.params, values: Vec::new() };
+        builder.calls.insert(0, Call { def, negated: false, arguments, saved: None });
     }
-    if !builder.flawed.is_empty() {
-        return Err(problem::error(builder.flawed));
+    if !builder.diagnostics.is_empty() {
+        return Err(diagnostic::error(builder.diagnostics));
     }
     let pipeline = Pipeline { calls: builder.calls, used: builder.used };
     let written_out = "with what its saved pipelines and the `all` in front of it add, ";
@@ -184,7 +187,7 @@ struct Builder<'a> {
     /// The saved pipelines used, directly or by each other.
     used: BTreeSet<Arc<str>>,
     /// The texts in which something is wrong: that of the pipeline itself first.
-    flawed: Vec<Flawed>,
+    diagnostics: Vec<SourceDiagnostics>,
     /// The saved pipelines that have led to them.
     broken: BTreeSet<&'a str>,
 }
@@ -196,8 +199,9 @@ impl<'a> Builder<'a> {
         let mut problems = Vec::new();
         if source.len() > MAX_BYTES {
             let message = format!("a pipeline of {} bytes is too long", source.len());
-            let problem = Problem::new(0..0, message).hint(format!("at most {MAX_BYTES} bytes are read"));
-            return self.flawed.push(Flawed::new(chain.last(), "", vec![problem]));
+            let problem =
+                SourceDiagnostic::new(0..0, message).hint(format!("at most {MAX_BYTES} bytes are read"));
+            return self.diagnostics.push(SourceDiagnostics::new(chain.last(), "", vec![problem]));
         }
         let mut raw: Vec<RawStage> = Vec::new();
         for part in parts {
@@ -205,7 +209,7 @@ impl<'a> Builder<'a> {
             raw.extend(lex::stages(source, part.clone(), values, &mut problems));
         }
         if let Some(stage) = raw.get(MAX_STAGES) {
-            problems.push(Problem::new(
+            problems.push(SourceDiagnostic::new(
                 stage.span.start..source.len(),
                 format!("a pipeline has at most {MAX_STAGES} stages, this one has {}", raw.len()),
             ));
@@ -222,14 +226,14 @@ impl<'a> Builder<'a> {
             }
         }
         if !problems.is_empty() {
-            let flawed = Flawed::new(chain.last(), source, problems);
-            let at = if chain.is_empty() { 0 } else { self.flawed.len() };
-            self.flawed.insert(at, flawed);
+            let diagnostics = SourceDiagnostics::new(chain.last(), source, problems);
+            let at = if chain.is_empty() { 0 } else { self.diagnostics.len() };
+            self.diagnostics.insert(at, diagnostics);
         }
     }
 
     /// Adds one stage of the language.
-    fn stage(&mut self, stage: &RawStage, alone: bool, chain: &[&str], problems: &mut Vec<Problem>) {
+    fn stage(&mut self, stage: &RawStage, alone: bool, chain: &[&str], problems: &mut Vec<SourceDiagnostic>) {
         // A quote in the wrong place makes everything behind it look wrong: one problem is enough.
         let misread = problems.iter().any(|problem| within(&problem.span, &stage.span));
         if misread && stage.word.contains("${") {
@@ -239,7 +243,7 @@ impl<'a> Builder<'a> {
         if let Some(not) = stage.not.clone().filter(|_| def.kind() != Kind::Filter) {
             let message =
                 format!("`!` cannot stand before `{}`, which is {}", def.word, with_article(def.kind()));
-            problems.push(Problem::new(not, message).hint("only a filter can be negated"));
+            problems.push(SourceDiagnostic::new(not, message).hint("only a filter can be negated"));
         }
         let mut stage = stage.clone();
         if lacks_text(&stage) && def.text().is_some() && self.calls.is_empty() {
@@ -250,26 +254,33 @@ impl<'a> Builder<'a> {
         }
         let values = match misread {
             true => vec![None; def.params.len()],
-            false => arguments::read(&stage, def, self.names, problems),
+            false => binding::bind(&stage, def, self.names, problems),
         };
         let saved = chain.last().map(|&name| name.into());
-        self.calls.push(Call { def, negated: stage.not.is_some(), values, saved });
+        let arguments = Arguments { word: def.word, params: def.params, values };
+        self.calls.push(Call { def, negated: stage.not.is_some(), arguments, saved });
     }
 
     /// Adds the stages of the saved pipeline that `stage` names.
-    fn saved(&mut self, stage: &RawStage, name: &str, chain: &mut Vec<&'a str>, problems: &mut Vec<Problem>) {
-        let problem = |message: String| Problem::new(stage.word_span.clone(), message);
+    fn saved(
+        &mut self,
+        stage: &RawStage,
+        name: &str,
+        chain: &mut Vec<&'a str>,
+        problems: &mut Vec<SourceDiagnostic>,
+    ) {
+        let problem = |message: String| SourceDiagnostic::new(stage.word_span.clone(), message);
         let Some((name, text)) = self.names.saved(name) else {
             return problems.push(self.names.unknown(name, problem));
         };
         if let Some(not) = stage.not.clone() {
             let message = format!("`!` cannot stand before `@{name}`, a saved pipeline");
-            problems.push(Problem::new(not, message).hint("only a filter can be negated"));
+            problems.push(SourceDiagnostic::new(not, message).hint("only a filter can be negated"));
         }
         if stage.span.end > stage.word_span.end {
             let rest = stage.word_span.end..stage.span.end;
             let message = format!("`@{name}` takes nothing behind its name");
-            problems.push(Problem::new(rest, message).hint("further stages stand behind a `|`"));
+            problems.push(SourceDiagnostic::new(rest, message).hint("further stages stand behind a `|`"));
         }
         if let Some(from) = chain.iter().position(|link| *link == name) {
             let mut circle: Vec<String> =
@@ -287,11 +298,11 @@ impl<'a> Builder<'a> {
         if self.broken.contains(name) || self.calls.len() > MAX_STAGES {
             return;
         }
-        let before = (self.flawed.len(), self.calls.len());
+        let before = (self.diagnostics.len(), self.calls.len());
         chain.push(name);
         self.text(text, std::slice::from_ref(&(0..text.len())), chain);
         chain.pop();
-        if self.flawed.len() > before.0 || self.calls.len() == before.1 {
+        if self.diagnostics.len() > before.0 || self.calls.len() == before.1 {
             self.broken.insert(name);
         }
     }
@@ -310,24 +321,27 @@ fn look_up(
     stage: &RawStage,
     alone: bool,
     names: &Names,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<SourceDiagnostic>,
 ) -> Option<&'static StageDef> {
     let word = stage.word.as_str();
     if word.is_empty() {
         let nothing = stage.value.is_none() && stage.arguments.is_empty() && stage.not.is_none();
         problems.push(match nothing {
-            true if alone => Problem::new(stage.span.clone(), "the pipeline is empty")
+            true if alone => SourceDiagnostic::new(stage.span.clone(), "the pipeline is empty")
                 .hint("`all | limit:20` is a short one"),
-            true => Problem::new(stage.span.clone(), "a stage is missing here")
+            true => SourceDiagnostic::new(stage.span.clone(), "a stage is missing here")
                 .hint("stages stand between single `|`"),
-            false => Problem::new(stage.span.clone(), "a stage starts with its word, as in `type:daily`"),
+            false => {
+                SourceDiagnostic::new(stage.span.clone(), "a stage starts with its word, as in `type:daily`")
+            }
         });
         return None;
     }
     let found = stage::find(word);
     if found.is_none() {
-        let problem = Problem::new(stage.word_span.clone(), format!("unknown stage `{}`", short(word)));
-        let sorts = field::FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
+        let problem =
+            SourceDiagnostic::new(stage.word_span.clone(), format!("unknown stage `{}`", short(word)));
+        let sorts = FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
         let near = similar::to(word, stage::vocabulary().iter().map(|stage| stage.word));
         problems.push(match (sorts, near) {
             _ if names.saved(word).is_some() => problem.hint(format!("the saved pipeline is `@{word}`")),
@@ -339,12 +353,12 @@ fn look_up(
     found
 }
 
-fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> Problem {
+fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> SourceDiagnostic {
     let message = match stage.word.starts_with('@') {
         true => format!("`{}` starts with `{}` and can only be the first stage", stage.word, def.word),
         false => format!("`{}` produces a set and can only be the first stage", def.word),
     };
-    let problem = Problem::new(stage.word_span.clone(), message);
+    let problem = SourceDiagnostic::new(stage.word_span.clone(), message);
     match first.filter(|first| first.word == "match") {
         Some(_) => problem.hint("search terms already are the first stage, `match:`"),
         None => problem.hint("put it first, or leave it out"),

@@ -3,15 +3,11 @@
 //! Each block goes through all of them while it is in the processor's cache. With a sort of which
 //! only the first few are wanted nothing is kept of the other nodes.
 
-use super::Scored;
-use super::scan::{Filter, Read, Scan};
+use super::scan::{Filter, Order, Read, Scan};
+use super::set::Scored;
 use super::top::{First, by_id};
-use super::value::Direction;
 use crate::graph::View;
 use std::time::{Duration, Instant};
-
-/// What a set is ordered by, and which way.
-pub(super) type Order<'a> = (Box<dyn Read + 'a>, Direction);
 
 /// What one stage took, gave and needed.
 #[derive(Default)]

@@ -3,112 +3,20 @@
 //! Neither can be observed: every stage reports the counts it would have alone.
 
 use super::ast::{Call, Pipeline};
+use super::context::Ctx;
 use super::explain::{Explanation, StageReport};
 use super::pass::{Meter, Pass};
 use super::scan::{Comparison, Filter, States};
-use super::stage::{Kind, Work, goes_by};
-use super::{ResultSet, Scored, Sources, top};
+use super::set::{ResultSet, Scored};
+use super::sources::Sources;
+use super::stage::definition::{Kind, Work};
+use super::top;
 use crate::error::{Error, Result};
-use crate::graph::{Communities, Embedding, Ix, Outliers, Rules, Source, State, key_like, normal_key};
-use crate::time::Span;
+use crate::graph::Ix;
 use rustc_hash::FxHashSet;
-use std::cell::RefCell;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the stages of one run share.
-pub(super) struct Ctx<'a> {
-    /// What is read.
-    pub(super) sources: Sources<'a>,
-    /// The states `all` gives.
-    pub(super) states: States,
-    note: RefCell<Option<String>>,
-    // What was answered from before the latest changes.
-    reused: RefCell<Vec<String>>,
-}
-
-impl<'a> Ctx<'a> {
-    fn new(sources: &Sources<'a>, states: States) -> Self {
-        Ctx { sources: *sources, states, note: RefCell::default(), reused: RefCell::default() }
-    }
-
-    /// Adds a remark on where something derived from the whole graph came from.
-    fn derived(&self, what: &str, source: Source) {
-        self.note(format!("{what} {source}"));
-        if let Source::Reused(_) = source {
-            self.reused.borrow_mut().push(format!("{what} {source}"));
-        }
-    }
-
-    /// Adds a remark to the report of the stage at work.
-    pub(super) fn note(&self, text: impl Into<String>) {
-        let mut note = self.note.borrow_mut();
-        *note = Some(match note.take() {
-            Some(earlier) => format!("{earlier}; {}", text.into()),
-            None => text.into(),
-        });
-    }
-
-    /// The node with a key, in any state.
-    ///
-    /// # Errors
-    /// `not_found`, naming the stage that asks.
-    pub(super) fn node(&self, stage: &str, key: &str) -> Result<Ix> {
-        let view = self.sources.view;
-        view.find_key(&normal_key(key)).ok_or_else(|| {
-            let error = Error::not_found(format!("`{stage}` names `{key}`, which is no node's key"));
-            error.hint(match key_like(view, key) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => "`poc-memory search TERMS` shows keys".into(),
-            })
-        })
-    }
-
-    /// The communities, with a remark on where they came from.
-    pub(super) fn communities(&self) -> Arc<Communities> {
-        let (communities, source) = self.sources.view.communities(&self.rules());
-        self.derived("communities", source);
-        communities
-    }
-
-    /// The spectral embedding, with a remark on where it came from.
-    pub(super) fn embedding(&self) -> Arc<Embedding> {
-        let (embedding, source) = self.sources.view.embedding(&self.rules());
-        self.derived("embedding", source);
-        match embedding.unfinished() {
-            0 => {}
-            1 => self.note("one component was not finished: it has fewer dimensions"),
-            more => self.note(format!("{more} components were not finished: they have fewer dimensions")),
-        }
-        embedding
-    }
-
-    /// The outlier scores, with a remark on where they came from; `None` in a large graph in which
-    /// nobody has computed them.
-    pub(super) fn outliers(&self) -> Option<Arc<Outliers>> {
-        let Some((outliers, source)) = self.sources.view.outliers(&self.rules()) else {
-            self.note("outlier scores not computed yet: displacement is from clustering");
-            return None;
-        };
-        self.derived("outlier scores", source);
-        Some(outliers)
-    }
-
-    fn rules(&self) -> Rules {
-        self.sources.config.structure.rules()
-    }
-}
-
 impl Pipeline {
-    /// The duration of a `not-visited:AGENT,DURATION` stage for this agent, if it has one.
-    pub fn not_visited(&self, agent: &str) -> Option<Option<Span>> {
-        let call = self.calls.iter().find(|call| {
-            let asks = if call.negated { "visited" } else { "not-visited" };
-            call.def.word == asks && call.text("AGENT").is_ok_and(|named| named == agent)
-        })?;
-        Some(call.duration("DURATION"))
-    }
-
     /// Runs it.
     ///
     /// # Errors
@@ -126,65 +34,7 @@ impl Pipeline {
         keep_whole_pairs(&mut set);
         let total = started.elapsed();
         let stages = self.calls.iter().zip(meters).map(|(call, meter)| report(call, meter)).collect();
-        let mut reused = ctx.reused.into_inner();
-        reused.dedup();
-        Ok((set, Explanation { stages, total_micros: micros(total), reused }))
-    }
-
-    /// The same pipeline without what it says about an agent's visits.
-    pub fn unvisited(&self, agent: &str) -> Pipeline {
-        let about = |call: &Call| {
-            matches!(call.def.word, "visited" | "not-visited")
-                && call.text("AGENT").is_ok_and(|named| named == agent)
-        };
-        let calls = self.calls.iter().filter(|call| !about(call)).cloned().collect();
-        Pipeline { calls, used: self.used.clone() }
-    }
-
-    /// Whether it is one pass over the columns, sorts, cuts and filters: cheap at any time. Other
-    /// generators and algorithms search an index or walk the graph; `diverse` compares vectors,
-    /// `community` may have to compute the communities.
-    pub fn is_scan(&self) -> bool {
-        let mut calls = self.calls.iter();
-        calls.next().is_some_and(|first| first.def.word == "all")
-            && calls.all(|call| {
-                matches!(call.def.kind(), Kind::Filter | Kind::Transform)
-                    && !matches!(call.def.word, "diverse" | "community")
-            })
-    }
-
-    /// Whether a new node of a type and a provenance, whose text has so many characters at most, may be among
-    /// what it gives, as far as these tell.
-    pub fn may_give(&self, node_type: &str, provenance: &str, most_chars: usize) -> bool {
-        // What an algorithm gives has nothing to do with the filters before it.
-        let algorithm = self.calls.iter().rposition(|call| call.def.kind() == Kind::Algorithm);
-        let behind = self.calls.get(algorithm.map_or(0, |at| at + 1)..).unwrap_or(&[]);
-        behind.iter().all(|call| {
-            let named = || call.text("NAME").unwrap_or_default();
-            let passes = match call.def.word {
-                "type" => named() == node_type,
-                "provenance" => goes_by(provenance, &named()),
-                "state" => call.state("NAME").is_ok_and(|state| state == State::Active),
-                "content-len" if !call.negated => {
-                    return call.compare("CMP").is_ok_and(|compare| compare.holds_up_to(most_chars as f64));
-                }
-                _ => return true,
-            };
-            passes != call.negated
-        })
-    }
-
-    /// What it filters by, as it is written where filters alone stand: without what gives all nodes in front.
-    pub fn filters(&self) -> String {
-        let text = self.to_string();
-        text.strip_prefix("all | ").map(str::to_owned).unwrap_or(text)
-    }
-
-    /// Whether it does nothing but filter.
-    pub fn only_filters(&self) -> bool {
-        let mut calls = self.calls.iter();
-        calls.next().is_some_and(|first| first.def.word == "all")
-            && calls.all(|call| call.def.kind() == Kind::Filter)
+        Ok((set, Explanation { stages, total_micros: micros(total), reused: ctx.into_reused() }))
     }
 
     /// Which of the given nodes pass all of the pipeline's filters; its other stages play no part.
@@ -202,10 +52,10 @@ impl Pipeline {
         Ok(items.into_iter().map(|item| item.ix).collect())
     }
 
-    /// Live states, and those `state:` filters ask for.
+    /// Live states, and those that its filters widen the scan to.
     fn states(&self) -> States {
-        let asked = self.calls.iter().filter(|call| !call.negated && call.def.word == "state");
-        asked.filter_map(|call| call.state("NAME").ok()).fold(States::live(), States::with)
+        let asked = self.calls.iter().filter(|call| !call.negated);
+        asked.filter_map(|call| call.def.widens_to(&call.arguments)).fold(States::live(), States::with)
     }
 }
 
@@ -228,15 +78,15 @@ fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<Front
     let started = Instant::now();
     match call.def.work {
         Work::Generate(generate) => {
-            let set = generate(call, ctx)?;
+            let set = generate(&call.arguments, ctx)?;
             meter.given = set.items.len();
-            meter.note = ctx.note.take();
+            meter.note = ctx.take_note();
             meter.elapsed = started.elapsed();
             Ok(Front { len: set.items.len(), set, done: 1 })
         }
         Work::Scan(scan) => {
             let mut pass = Pass::new(scan(ctx), ctx.sources.view);
-            meter.note = ctx.note.take();
+            meter.note = ctx.take_note();
             for (at, (call, meter)) in behind.iter().zip(meters.iter_mut()).enumerate() {
                 let resolving = Instant::now();
                 if let Some(filter) = filter(call, ctx)? {
@@ -247,11 +97,11 @@ fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<Front
                     && wanted < usize::MAX
                 {
                     // What follows is a cut, which ends the loop.
-                    pass.sort(sort(call, ctx)?, wanted);
+                    pass.sort(sort(&call.arguments, ctx)?, wanted);
                 } else {
                     break;
                 }
-                meter.note = ctx.note.take();
+                meter.note = ctx.take_note();
                 meter.elapsed = resolving.elapsed();
             }
             let done = 1 + pass.joined();
@@ -266,9 +116,9 @@ fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<Front
 /// Resolves a filter; `None` when the stage is not one.
 fn filter<'a>(call: &'a Call, ctx: &'a Ctx<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
     Ok(match call.def.work {
-        Work::Filter(resolve) => Some(resolve(call, ctx)?),
+        Work::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
         Work::Compare(field) => {
-            let compare = call.compare("CMP")?;
+            let compare = call.arguments.compare("CMP")?;
             let until = field.unit.is_time().then_some(ctx.sources.now);
             let field = (field.read)(ctx, "");
             let (relation, bound) = (compare.relation, compare.quantity.amount());
@@ -292,21 +142,21 @@ fn step(
     meter.taken = *len;
     match call.def.work {
         Work::Sort(sort) => {
-            let (mut field, direction) = sort(call, ctx)?;
+            let (mut field, direction) = sort(&call.arguments, ctx)?;
             let mut values = Vec::with_capacity(set.items.len());
             field.read(&set.items, &mut values);
             let wanted = left_by_cuts(behind, *len);
             top::order(ctx.sources.view, &mut set.items, &values, direction, wanted);
         }
-        Work::Order(order) => order(call, ctx, &mut set.items, left_by_cuts(behind, *len))?,
+        Work::Order(order) => order(&call.arguments, ctx, &mut set.items, left_by_cuts(behind, *len))?,
         Work::Cut(cut) => {
-            let range = cut(call, *len);
+            let range = cut(&call.arguments, *len);
             set.items.truncate(range.end);
             set.items.drain(..range.start.min(set.items.len()));
             *len = range.len();
         }
         Work::Algorithm(run) => {
-            *set = ResultSet { items: run(call, ctx, &set.items)?, pairs: Vec::new() };
+            *set = ResultSet { items: run(&call.arguments, ctx, &set.items)?, pairs: Vec::new() };
             *len = set.items.len();
         }
         Work::Filter(_) | Work::Compare(_) => {
@@ -320,7 +170,7 @@ fn step(
         }
     }
     meter.given = *len;
-    meter.note = ctx.note.take();
+    meter.note = ctx.take_note();
     meter.elapsed = started.elapsed();
     Ok(())
 }
@@ -330,7 +180,7 @@ fn left_by_cuts(behind: &[Call], len: usize) -> usize {
     let mut range = 0..len;
     for call in behind {
         let Work::Cut(cut) = call.def.work else { break };
-        let inner = cut(call, range.len());
+        let inner = cut(&call.arguments, range.len());
         range = range.start + inner.start..range.start + inner.end;
     }
     range.end

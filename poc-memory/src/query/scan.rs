@@ -3,8 +3,8 @@
 //! A test or a reader is a closure over cursors. It is called through a pointer once a block and
 //! inlined into the loop over the block, so a node costs what a hand-written loop would pay.
 
-use super::Scored;
-use super::value::Relation;
+use super::set::Scored;
+use super::value::{Direction, Relation};
 use crate::graph::{Ix, Sight, State, View};
 use crate::time::Timestamp;
 use std::cell::Cell;
@@ -33,6 +33,9 @@ pub(super) trait Read {
     /// Appends the value of each item.
     fn read(&mut self, items: &[Scored], values: &mut Vec<f64>);
 }
+
+/// What a set is ordered by, and which way.
+pub(super) type Order<'a> = (Box<dyn Read + 'a>, Direction);
 
 impl<F: FnMut(Scored) -> f64> Read for F {
     fn read(&mut self, items: &[Scored], values: &mut Vec<f64>) {

@@ -1,7 +1,7 @@
 //! Putting items in order by a value: all of them, or only the first few, of which little more than
 //! that many are kept.
 
-use super::Scored;
+use super::set::Scored;
 use super::value::Direction;
 use crate::graph::View;
 use std::cmp::Ordering;

@@ -7,7 +7,7 @@ use super::nearest::{Near, near, nearest};
 use crate::config;
 use crate::error::Result;
 use crate::graph::{EdgeKind, Ix, NodeId, View};
-use crate::index::VectorIndex;
+use crate::index::VectorReader;
 use crate::rank::beam::step;
 use crate::rank::cosine::cosine;
 use crate::rank::mmr::mmr;
@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// What is asked.
-pub struct Wish<'a> {
+pub struct ExploreQuery<'a> {
     /// The vector of the text.
     pub vector: &'a [f32],
     /// Normalised keywords; starts that have one of them come before all others.
@@ -96,8 +96,8 @@ impl Way {
 /// step is worth what [`step`] says, and after each hop `beam` ways are chosen by
 /// [`crate::rank::mmr`].
 pub fn explore(
-    wish: &Wish<'_>,
-    vectors: &VectorIndex,
+    wish: &ExploreQuery<'_>,
+    vectors: &dyn VectorReader,
     view: &View,
     config: &config::Explore,
     keep: &dyn Fn(NodeId) -> bool,
@@ -124,8 +124,8 @@ pub fn explore(
 }
 
 fn starts(
-    wish: &Wish<'_>,
-    vectors: &VectorIndex,
+    wish: &ExploreQuery<'_>,
+    vectors: &dyn VectorReader,
     view: &View,
     keep: &dyn Fn(NodeId) -> bool,
 ) -> Result<Vec<Rc<Way>>> {
@@ -152,8 +152,8 @@ struct Step {
 fn steps(
     ways: &[Rc<Way>],
     hop: usize,
-    wish: &Wish<'_>,
-    vectors: &VectorIndex,
+    wish: &ExploreQuery<'_>,
+    vectors: &dyn VectorReader,
     view: &View,
     config: &config::Explore,
     keep: &dyn Fn(NodeId) -> bool,

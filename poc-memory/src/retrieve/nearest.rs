@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::graph::NodeId;
-use crate::index::VectorIndex;
+use crate::index::VectorReader;
 use crate::rank::cosine::cosine;
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ pub struct Near {
 /// The `k` nearest notes that `keep` lets through, best first, ties by id.
 ///
 /// # Errors
-/// As [`VectorIndex::search`].
+/// As [`VectorReader::search`].
 pub fn nearest(
-    vectors: &VectorIndex,
+    vectors: &dyn VectorReader,
     vector: &[f32],
     k: usize,
     keep: &dyn Fn(NodeId) -> bool,
@@ -36,7 +36,7 @@ pub fn nearest(
 }
 
 /// How near one note is; `None` when it has no vector.
-pub fn near(vectors: &VectorIndex, vector: &[f32], id: NodeId) -> Option<Near> {
+pub fn near(vectors: &dyn VectorReader, vector: &[f32], id: NodeId) -> Option<Near> {
     let parts = vectors.of(id).into_iter();
     parts
         .map(|(_, part)| Near { id, cosine: cosine(vector, &part), vector: part })

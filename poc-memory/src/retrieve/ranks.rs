@@ -1,6 +1,7 @@
 //! Fusion by ranks: three lists of the best, by reciprocal rank.
 
-use super::{DEPTH, Hit, Retrieved, Retriever};
+use super::hit::{Hit, Retrieved};
+use super::retriever::{DEPTH, Retriever};
 use crate::error::Result;
 use crate::graph::{NodeId, Sight};
 use crate::index::TextField;

@@ -2,11 +2,11 @@
 //! mentions, to what mentions it, to what has a name in common with it, and, where nothing else leads, to
 //! what is alike.
 
-use super::Retriever;
-use super::scores::{Candidates, POOL, Question};
+use super::candidates::{Candidates, POOL, Question};
+use super::retriever::Retriever;
 use crate::config::FusedScores;
 use crate::graph::{Ix, NodeId, View};
-use crate::index::MentionIndex;
+use crate::index::MentionReader;
 use crate::rank::flow::Weights;
 
 /// Lets every candidate that is worth more than nothing give on to the notes around it, the best
@@ -29,24 +29,24 @@ pub(super) fn flow(
         around(question.view, ix, &mut beside, &mut further);
         for &other in &beside {
             if let Some(candidate) = candidates.at_index(question, other) {
-                candidate.inflow.beside(worth);
+                candidate.propagated.beside(worth);
             }
         }
         for &other in &further {
             if let Some(candidate) = candidates.at_index(question, other) {
-                candidate.inflow.further(worth);
+                candidate.propagated.further(worth);
             }
         }
     }
     for (from, &(_, id, worth)) in sources.iter().enumerate().take(config.mention_from) {
         for other in mentions.from(id) {
             if let Some(candidate) = candidates.at(question, other) {
-                candidate.inflow.mentioned_by(worth, from);
+                candidate.propagated.mentioned_by(worth, from);
             }
         }
         for other in mentions.to(id) {
             if let Some(candidate) = candidates.at(question, other) {
-                candidate.inflow.mentions(worth, from);
+                candidate.propagated.mentions(worth, from);
             }
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn flow(
             // Nothing else comes to a note that is no candidate by now.
             let may_come_in = |own: f64| own + share >= least;
             if let Some(candidate) = candidates.at_if(question, other, may_come_in) {
-                candidate.inflow.shares_name(share, from);
+                candidate.propagated.shares_name(share, from);
             }
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn flow(
 /// more than nothing.
 pub(super) fn liken(
     question: &Question<'_>,
-    mentions: &MentionIndex,
+    mentions: &dyn MentionReader,
     weights: &FusedScores,
     candidates: &mut Candidates,
 ) {
@@ -81,7 +81,7 @@ pub(super) fn liken(
     // They come in order.
     let giving = best.iter().take_while(|(.., worth)| *worth > 0.0).count();
     let from = to.get(..giving).unwrap_or_default();
-    let near = question.near.alike(&to, from, weights.alike_notes, weights.alike_cosine);
+    let near = question.cosines.alike(&to, from, weights.alike_notes, weights.alike_cosine);
     for (&(ix, id, _), near) in best.iter().zip(near) {
         if near.is_empty() || is_tied(question.view, mentions, ix, id) {
             continue;
@@ -89,13 +89,13 @@ pub(super) fn liken(
         let Some(candidate) = candidates.at_index(question, ix) else { continue };
         for (place, cosine) in near {
             let worth = best.get(place).map_or(0.0, |(.., worth)| *worth);
-            candidate.inflow.alike(cosine, worth);
+            candidate.propagated.alike(cosine, worth);
         }
     }
 }
 
 /// Whether a note stands in a session, mentions another or is mentioned.
-fn is_tied(view: &View, mentions: &MentionIndex, ix: Ix, id: NodeId) -> bool {
+fn is_tied(view: &View, mentions: &dyn MentionReader, ix: Ix, id: NodeId) -> bool {
     view.beside(ix).next().is_some() || !mentions.from(id).is_empty() || !mentions.to(id).is_empty()
 }
 

@@ -1,11 +1,13 @@
 mod identifiers;
 
-use super::scores::Question;
+use super::candidates::Question;
+use super::retriever::DEPTH;
 use super::*;
-use crate::config::Config;
-use crate::embed::HashEmbedder;
-use crate::graph::{Delta, EdgeKind, Node, State, Trust, testing};
-use crate::index::testing as indexes;
+use crate::config::{Config, Fusion};
+use crate::embed::{Embedder, HashEmbedder};
+use crate::error::Result;
+use crate::graph::{Delta, EdgeKind, Node, NodeId, Sight, State, Trust, View, testing};
+use crate::index::{MentionIndex, TextIndex, VectorIndex, testing as indexes};
 use crate::rank::standard::Sums;
 use crate::time::Timestamp;
 use proptest::prelude::*;
@@ -212,7 +214,7 @@ fn what_was_retired_is_not_found() {
 /// The fusion by its definition: every note compared, nothing left out.
 fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> Vec<(u64, f64)> {
     let vector = world.embedder.embed_one(text).unwrap();
-    let (words, near) = (world.text.scores(text), world.vectors.nearness(&vector).unwrap());
+    let (words, near) = (world.text.scores(text), world.vectors.cosine_scores(&vector).unwrap());
     let live: Vec<&Node> = notes.iter().filter(|note| note.state == State::Active).collect();
     let scale = |of: &dyn Fn(NodeId) -> f64| {
         let mut sums = Sums::default();
@@ -387,7 +389,7 @@ proptest! {
         let found = question.lists(5, pool).pool;
 
         let seen = || notes.iter().map(|note| note.id).filter(|id| !except.contains(id));
-        let (words, near) = (world.text.scores(&query), world.vectors.nearness(&vector).unwrap());
+        let (words, near) = (world.text.scores(&query), world.vectors.cosine_scores(&vector).unwrap());
         let mut nearest: Vec<NodeId> = seen().filter(|id| near.of(*id).is_some()).collect();
         nearest.sort_by(|a, b| near.of(*b).unwrap().total_cmp(&near.of(*a).unwrap()).then(a.cmp(b)));
         nearest.truncate(pool);

@@ -153,24 +153,24 @@ pub struct At {
     pub column: Option<u32>,
     /// The pipelines that are wrong, with every problem at its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pipelines: Vec<Faulty>,
+    pub pipelines: Vec<PipelineDiagnostics>,
 }
 
 /// A pipeline with what is wrong in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Faulty {
+pub struct PipelineDiagnostics {
     /// Its text.
     pub text: String,
     /// The name it is saved under, when it is a saved one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
     /// What is wrong, in the order it stands.
-    pub problems: Vec<Fault>,
+    pub problems: Vec<Diagnostic>,
 }
 
 /// One thing that is wrong in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Fault {
+pub struct Diagnostic {
     /// Where it begins, in characters from 0.
     pub offset: usize,
     /// How many characters it covers; 0 where something is missing.

@@ -16,11 +16,11 @@
 //! of its names, the common words apart. So a new name costs nothing but its own words, however many bodies it stands in, and
 //! nothing can get out of step.
 //!
-//! A name whose every word stands in more than [`COMMON`] bodies names nothing in particular, and neither
-//! does one that more than [`SHARED`] notes have: they are in nobody's mentions.
+//! A name whose every word stands in more than 2,048 bodies names nothing in particular, and neither
+//! does one that more than 64 notes have: they are in nobody's mentions.
 
-mod holdings;
 mod packed;
+mod postings;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -30,28 +30,22 @@ mod words;
 
 use crate::error::Result;
 use crate::graph::{Delta, Node, NodeId};
-use crate::index::kept::Kept;
+use crate::index::snapshotted::SnapshottedIndex;
 use crate::index::tenants::Index;
 use crate::store::sealed::Fingerprint;
-use holdings::Holdings;
+use postings::MentionPostings;
 use std::path::Path;
 use words::Folded;
 
-/// Bodies that may have the rarest word of a name.
-const COMMON: usize = 2_048;
-
-/// Notes that may have one name.
-const SHARED: usize = 64;
-
 /// The mentions among live notes.
-pub struct MentionIndex(Kept<Holdings>);
+pub struct MentionIndex(SnapshottedIndex<MentionPostings>);
 
 impl MentionIndex {
     /// The index whose snapshot is in a directory. Nothing is read before [`Index::load`], and whoever
     /// asks waits for [`Index::release`].
     pub fn closed(directory: &Path) -> MentionIndex {
         // Other words, or another way of folding them, are another revision.
-        MentionIndex(Kept::closed(directory, Fingerprint::of("mention index 3, words 3")))
+        MentionIndex(SnapshottedIndex::closed(directory, Fingerprint::of("mention index 3, words 3")))
     }
 
     /// A copy in memory alone, as it is now, which goes its own way.
@@ -76,23 +70,23 @@ impl MentionIndex {
     /// nothing, nor does a part of a name told by its form. At most `most` bodies have them, however they
     /// are spelt there, and `text` has not.
     pub fn sharing(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
-        let holdings = self.0.read();
-        let asked = holdings.asked(&Folded::of(text));
-        ids.iter().map(|id| holdings.sharing(*id, most, &asked)).collect()
+        let postings = self.0.read();
+        let asked = postings.asked(&Folded::of(text));
+        ids.iter().map(|id| postings.sharing(*id, most, &asked)).collect()
     }
 
     /// The names by which [`MentionIndex::sharing`] ties two notes, folded, those that the fewest bodies have
     /// first.
     pub fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {
-        let holdings = self.0.read();
-        let asked = holdings.asked(&Folded::of(text));
-        holdings.names_between(notes, most, &asked).into_iter().map(str::to_owned).collect()
+        let postings = self.0.read();
+        let asked = postings.asked(&Folded::of(text));
+        postings.names_between(notes, most, &asked).into_iter().map(str::to_owned).collect()
     }
 
     /// The words of a text that are names by their capital, folded.
     pub fn capitals(text: &str) -> Vec<String> {
         let words = Folded::words(text);
-        words.capitals().filter(|word| holdings::may_tie(word)).map(str::to_owned).collect()
+        words.capitals().filter(|word| postings::may_tie(word)).map(str::to_owned).collect()
     }
 
     /// The notes of which a name stands in a text, by id.
@@ -128,10 +122,10 @@ impl Index for MentionIndex {
         let said = |node: &Node| {
             (words::names(node.own_title().unwrap_or_default(), &node.key), Folded::of(&node.body))
         };
-        let put = |holdings: &mut Holdings, id, (names, body): (Vec<Folded>, Folded)| {
-            holdings.put(id, &names, &body);
+        let put = |postings: &mut MentionPostings, id, (names, body): (Vec<Folded>, Folded)| {
+            postings.put(id, &names, &body);
         };
-        self.0.apply(seq, deltas, said, put, Holdings::remove);
+        self.0.apply(seq, deltas, said, put, MentionPostings::remove);
         Ok(())
     }
 

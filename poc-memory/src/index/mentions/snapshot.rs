@@ -1,7 +1,7 @@
 //! The saved form of the index: its words and its notes. Words that no note has any more are left out.
 
-use super::holdings::Holdings;
 use super::packed;
+use super::postings::MentionPostings;
 use crate::error::{Error, Result};
 use crate::graph::NodeId;
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,10 @@ struct Snapshot {
 type Saved = ([u8; 16], Vec<Vec<u32>>, Vec<u8>);
 
 /// The index as bytes.
-pub(super) fn encode(holdings: &Holdings) -> Result<Vec<u8>> {
-    let vocabulary = holdings.vocabulary();
+pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {
+    let vocabulary = postings.vocabulary();
     let mut used = vec![false; vocabulary.len()];
-    for (_, names, body) in holdings.notes() {
+    for (_, names, body) in postings.notes() {
         for number in names.into_iter().flatten().chain(body.into_iter().map(|(number, _)| number)) {
             if let Some(used) = used.get_mut(number as usize) {
                 *used = true;
@@ -44,17 +44,17 @@ pub(super) fn encode(holdings: &Holdings) -> Result<Vec<u8>> {
         let renumbered = |name: Vec<u32>| name.into_iter().map(renumbered).collect();
         (*id.as_bytes(), names.into_iter().map(renumbered).collect(), bytes)
     };
-    let notes = holdings.notes().map(note).collect();
+    let notes = postings.notes().map(note).collect();
     postcard::to_allocvec(&Snapshot { words, notes })
         .map_err(|error| Error::internal(format!("the mention index cannot be encoded: {error}")))
 }
 
 /// The index the bytes hold; `None` when they hold none.
-pub(super) fn decode(bytes: &[u8]) -> Option<Holdings> {
+pub(super) fn decode(bytes: &[u8]) -> Option<MentionPostings> {
     let Snapshot { words, notes } = postcard::from_bytes(bytes).ok()?;
-    let mut holdings = Holdings::default();
+    let mut postings = MentionPostings::default();
     for (number, word) in (0u32..).zip(&words) {
-        if holdings.learn(word) != number {
+        if postings.learn(word) != number {
             return None;
         }
     }
@@ -64,7 +64,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Holdings> {
         if !names.iter().flatten().copied().chain(body.iter().map(|(number, _)| *number)).all(known) {
             return None;
         }
-        holdings.load(NodeId::from_bytes(id), &names, &body);
+        postings.load(NodeId::from_bytes(id), &names, &body);
     }
-    Some(holdings)
+    Some(postings)
 }

@@ -1,5 +1,7 @@
 //! The law: whatever happened, what mentions what is what a reader of all texts says.
 
+use super::postings::SHARED;
+use super::vocabulary::COMMON;
 use super::words::Spelling;
 use super::*;
 use crate::graph::{Node, State as NodeState, testing};

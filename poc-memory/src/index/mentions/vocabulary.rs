@@ -1,9 +1,11 @@
 //! Words as numbers, and which bodies have them.
 
-use super::COMMON;
 use hashbrown::HashTable;
 use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
+
+/// Bodies that may have the rarest word of a name.
+pub(super) const COMMON: usize = 2_048;
 
 /// Every word that a body or a title has or had, numbered in the order they came in.
 #[derive(Clone, Default)]
@@ -14,9 +16,9 @@ pub(super) struct Vocabulary {
     bodies: Vec<Bodies>,
 }
 
-/// How a word stands in a body.
+/// What a body says about whether a word is a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Standing {
+pub(super) enum NameEvidence {
     /// Somewhere as a name, by a spelling that tells.
     Name,
     /// Never so, but somewhere as a plain word.
@@ -109,15 +111,15 @@ impl Vocabulary {
     }
 
     /// Notes that a body has a word that it did not have, and how.
-    pub(super) fn hold(&mut self, number: u32, standing: Standing, slot: u32) {
+    pub(super) fn hold(&mut self, number: u32, evidence: NameEvidence, slot: u32) {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return };
         if bodies.is_kept() {
             let at = bodies.slots.partition_point(|other| *other < slot);
             bodies.slots.insert(at, slot);
         }
         bodies.count += 1;
-        bodies.names += u32::from(standing == Standing::Name);
-        bodies.plain += u32::from(standing == Standing::Plain);
+        bodies.names += u32::from(evidence == NameEvidence::Name);
+        bodies.plain += u32::from(evidence == NameEvidence::Plain);
         // Well above, so that a word near the border is not dropped and looked up in turns.
         if bodies.count as usize > 2 * COMMON {
             bodies.slots = Vec::new();
@@ -126,7 +128,7 @@ impl Vocabulary {
 
     /// Notes that a body has a word no more, which it had as [`Vocabulary::hold`] was told. Whether the word is
     /// not common any more and the bodies that have it are not known: then [`Vocabulary::restore`] is to be told them.
-    pub(super) fn release(&mut self, number: u32, standing: Standing, slot: u32) -> bool {
+    pub(super) fn release(&mut self, number: u32, evidence: NameEvidence, slot: u32) -> bool {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return false };
         if bodies.is_kept()
             && let Ok(at) = bodies.slots.binary_search(&slot)
@@ -134,8 +136,8 @@ impl Vocabulary {
             bodies.slots.remove(at);
         }
         bodies.count = bodies.count.saturating_sub(1);
-        bodies.names = bodies.names.saturating_sub(u32::from(standing == Standing::Name));
-        bodies.plain = bodies.plain.saturating_sub(u32::from(standing == Standing::Plain));
+        bodies.names = bodies.names.saturating_sub(u32::from(evidence == NameEvidence::Name));
+        bodies.plain = bodies.plain.saturating_sub(u32::from(evidence == NameEvidence::Plain));
         bodies.count as usize <= COMMON && !bodies.is_kept()
     }
 

@@ -1,6 +1,7 @@
 //! The inverted index in memory: BM25 over titles and bodies.
 
 pub(super) mod fold;
+mod hit;
 mod postings;
 mod scores;
 mod snapshot;
@@ -12,37 +13,20 @@ pub(super) mod tokens;
 use crate::config;
 use crate::error::{Error, Result};
 use crate::graph::{Delta, Node, NodeId};
-use crate::index::kept::Kept;
+use crate::index::snapshotted::SnapshottedIndex;
 use crate::index::tenants::Index;
 use crate::store::sealed::Fingerprint;
+pub use hit::{TextField, TextHit};
 use postings::{Parameters, Postings, Scope};
 pub use scores::{TextAsked, TextScores};
 use std::path::Path;
 use std::sync::Arc;
 use tokens::Tokenizer;
-pub(crate) use tokens::{is_name, names, without_possessive};
-
-/// Which text of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextField {
-    /// The title.
-    Title,
-    /// The body.
-    Body,
-}
-
-/// A node that matches.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TextHit {
-    /// The node.
-    pub id: NodeId,
-    /// BM25 score, above 0.
-    pub score: f64,
-}
+pub use tokens::{is_name, names, without_possessive};
 
 /// The text index of live nodes.
 pub struct TextIndex {
-    kept: Kept<Postings>,
+    content: SnapshottedIndex<Postings>,
     tokenizer: Arc<Tokenizer>,
     parameters: Parameters,
 }
@@ -64,17 +48,17 @@ impl TextIndex {
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
         // Another token chain gives other terms: count its revision up when it changes.
         let fingerprint = Fingerprint::of(&format!("text index 2, tokens 2, {}", config.language));
-        Ok(TextIndex { kept: Kept::closed(directory, fingerprint), tokenizer, parameters })
+        Ok(TextIndex { content: SnapshottedIndex::closed(directory, fingerprint), tokenizer, parameters })
     }
 
     /// A copy in memory alone, as it is now, which goes its own way.
     pub fn fork(&self) -> TextIndex {
-        self.with(self.kept.fork())
+        self.with(self.content.fork())
     }
 
     /// The same token chain and parameters over other content.
-    fn with(&self, kept: Kept<Postings>) -> TextIndex {
-        TextIndex { kept, tokenizer: self.tokenizer.clone(), parameters: self.parameters }
+    fn with(&self, content: SnapshottedIndex<Postings>) -> TextIndex {
+        TextIndex { content, tokenizer: self.tokenizer.clone(), parameters: self.parameters }
     }
 
     /// The best matches of any of the query's terms in one field among the nodes that `keep` lets
@@ -109,12 +93,23 @@ impl TextIndex {
 
     /// How many live notes have a term in title or body.
     pub fn frequency(&self, term: &str) -> usize {
-        self.kept.read().frequency(term)
+        self.content.read().frequency(term)
+    }
+
+    /// What the index knows of the words of a question.
+    pub fn asked(&self, query: &str) -> TextAsked<'_> {
+        TextAsked::of(query, self.content.read(), &self.tokenizer)
+    }
+
+    /// BM25 over title and body as one document, in which a term of the title counts `title-weight`
+    /// times, of every note that holds a term of the query.
+    pub fn scores(&self, query: &str) -> TextScores<'_> {
+        TextScores::of_all(self.asked(query), self.parameters)
     }
 
     fn find(&self, query: &str, scope: Scope, limit: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
         let terms = self.tokenizer.query(query);
-        let hits = self.kept.read().search(&terms, scope, limit, self.parameters, keep);
+        let hits = self.content.read().search(&terms, scope, limit, self.parameters, keep);
         hits.into_iter().map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
     }
 }
@@ -142,23 +137,23 @@ impl Index for TextIndex {
     const NAME: &'static str = "text";
 
     fn another(&self, directory: &Path) -> TextIndex {
-        self.with(self.kept.another(directory))
+        self.with(self.content.another(directory))
     }
 
     fn load(&self) -> bool {
-        self.kept.load(snapshot::decode)
+        self.content.load(snapshot::decode)
     }
 
     fn release(&self) {
-        self.kept.release();
+        self.content.release();
     }
 
     fn applied(&self) -> u64 {
-        self.kept.applied()
+        self.content.applied()
     }
 
     fn reset(&self) -> Result<()> {
-        self.kept.reset()
+        self.content.reset()
     }
 
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
@@ -169,11 +164,11 @@ impl Index for TextIndex {
         };
         let put =
             |postings: &mut Postings, id, (title, body): (Vec<_>, Vec<_>)| postings.put(id, &title, &body);
-        self.kept.apply(seq, deltas, terms, put, Postings::remove);
+        self.content.apply(seq, deltas, terms, put, Postings::remove);
         Ok(())
     }
 
     fn checkpoint(&self) -> Result<()> {
-        self.kept.checkpoint(snapshot::encode)
+        self.content.checkpoint(snapshot::encode)
     }
 }

@@ -1,6 +1,6 @@
 //! The inverted index itself: which texts hold a term, and how often.
 
-use super::TextField;
+use super::hit::TextField;
 use crate::graph::NodeId;
 use crate::rank::bm25;
 use crate::rank::top::{Ranked, Top};

@@ -1,10 +1,10 @@
 //! What the words of a question say of every note at once.
 
-use super::postings::{Postings, Scope, Scores};
+use super::hit::TextHit;
+use super::postings::{Parameters, Postings, Scope, Scores};
 use super::tokens::{Name, Tokenizer, names_of_page};
-use super::{TextHit, TextIndex};
 use crate::graph::NodeId;
-use crate::index::kept::Reading;
+use crate::index::snapshotted::ReadGuard;
 use crate::rank::bm25;
 use crate::rank::coverage::coverage;
 use crate::rank::standard::Sums;
@@ -17,7 +17,7 @@ const ADDRESSES: usize = 8;
 /// The words of a question, while the index stays as it is: do not hold it for long, and ask the index
 /// nothing else meanwhile.
 pub struct TextAsked<'a> {
-    postings: Reading<'a, Postings>,
+    postings: ReadGuard<'a, Postings>,
     tokenizer: &'a Tokenizer,
     terms: Vec<String>,
     // What the question names.
@@ -30,10 +30,13 @@ pub struct TextScores<'a> {
     scores: Scores,
 }
 
-impl TextIndex {
-    /// What the index knows of the words of a question.
-    pub fn asked(&self, query: &str) -> TextAsked<'_> {
-        let (postings, tokenizer) = (self.kept.read(), &self.tokenizer);
+impl<'a> TextAsked<'a> {
+    /// What these postings know of the words of a question.
+    pub(super) fn of(
+        query: &str,
+        postings: ReadGuard<'a, Postings>,
+        tokenizer: &'a Tokenizer,
+    ) -> TextAsked<'a> {
         let is_held = |name: &Name| postings.holding(&name.whole).next().is_some();
         let mut query = Cow::Borrowed(query);
         let names = tokenizer.names(&query).into_iter().filter(|name| !is_held(name));
@@ -45,16 +48,6 @@ impl TextIndex {
         TextAsked { terms: tokenizer.query(&query), names: tokenizer.names(&query), postings, tokenizer }
     }
 
-    /// BM25 over title and body as one document, in which a term of the title counts `title-weight`
-    /// times, of every note that holds a term of the query.
-    pub fn scores(&self, query: &str) -> TextScores<'_> {
-        let asked = self.asked(query);
-        let scores = asked.postings.scores(&asked.terms, Scope::Both, self.parameters);
-        TextScores { asked, scores }
-    }
-}
-
-impl TextAsked<'_> {
     /// For each name in the question that is told from common words by its form (`INC-90037`,
     /// `store_open`, `src/main.rs`), the notes that hold it as a whole.
     pub fn named(&self) -> impl Iterator<Item = NodeId> {
@@ -97,6 +90,12 @@ impl TextAsked<'_> {
 }
 
 impl<'a> TextScores<'a> {
+    /// The scores of every note over title and body as one document.
+    pub(super) fn of_all(asked: TextAsked<'a>, parameters: Parameters) -> TextScores<'a> {
+        let scores = asked.postings.scores(&asked.terms, Scope::Both, parameters);
+        TextScores { asked, scores }
+    }
+
     /// The question.
     pub fn asked(&self) -> &TextAsked<'a> {
         &self.asked

@@ -71,7 +71,7 @@ fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(N
 
 /// What the index holds, without its slots and numbers.
 fn contents(index: &TextIndex) -> BTreeMap<NodeId, BTreeMap<String, (u16, u16)>> {
-    let postings = index.kept.read();
+    let postings = index.content.read();
     let names: BTreeMap<u32, NodeId> = postings.documents().map(|(slot, id, _)| (slot, id)).collect();
     let mut contents: BTreeMap<_, BTreeMap<_, _>> = names.values().map(|&id| (id, BTreeMap::new())).collect();
     for term in postings.terms() {

@@ -142,7 +142,7 @@ pub(in crate::index) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Those of a text that are told from common words by their form, such as `INC-90037` and `people/lin`.
-pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
     names_at(text).map(|(_, name)| name)
 }
 
@@ -199,7 +199,7 @@ fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// A name without `'s`.
-pub(crate) fn without_possessive(name: &str) -> &str {
+pub fn without_possessive(name: &str) -> &str {
     ["'s", "’s", "'S", "’S"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
 }
 
@@ -208,7 +208,7 @@ fn is_word_character(character: char) -> bool {
 }
 
 /// Whether the form of a run tells it from words that are joined: by a digit, `_`, `/`, `::` or a hump.
-pub(crate) fn is_name(run: &str) -> bool {
+pub fn is_name(run: &str) -> bool {
     let hump = || {
         let mut before = run.chars();
         let after = run.chars().skip(1);

@@ -1,12 +1,12 @@
 //! Which of the notes that were found are alike.
 
 use super::code;
-use super::nearness::Nearness;
+use super::cosine_scores::CosineScores;
 use super::rows::{Owner, Row};
 use crate::graph::NodeId;
 use crate::rank::top::{Ranked, Top};
 
-impl Nearness<'_> {
+impl CosineScores<'_> {
     /// For each of `to` its `k` nearest of `from`, itself apart, whose cosine is above `least`: their places
     /// in `from` with the cosines, best first, ties by id. One of `from` stands for itself by its passage
     /// that is nearest to the vector asked for, one of `to` by whichever of its passages is nearest to that;
@@ -108,7 +108,7 @@ mod tests {
                 // Which of two stands for a note is left to rounding.
                 prop_assume!(near.len() < 2 || near[0] - near[1] > 0.02);
             }
-            let found = index.nearness(&query).unwrap().alike(&ids, &from, k, least);
+            let found = index.cosine_scores(&query).unwrap().alike(&ids, &from, k, least);
             prop_assert_eq!(found.len(), ids.len());
             for (&to, found) in ids.iter().zip(found) {
                 let mut expected: Vec<(usize, f64)> = Vec::new();

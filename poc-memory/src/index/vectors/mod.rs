@@ -1,12 +1,14 @@
 //! The vector index: exact while small, HNSW above.
 
 mod code;
+mod cosine_scores;
 mod exact;
 mod files;
+mod hit;
 mod hnsw;
 mod likeness;
-mod nearness;
 mod rows;
+mod state;
 #[cfg(test)]
 mod tests;
 
@@ -15,35 +17,17 @@ use crate::error::{Error, Result};
 use crate::graph::{Delta, NodeId};
 use crate::index::gate::Gate;
 use crate::index::tenants::Index;
-use crate::rank::top::{Ranked, Top};
 use code::Code;
+pub use cosine_scores::CosineScores;
 use exact::Filter;
 use files::{Files, Image};
-use hnsw::{Hnsw, Options};
-pub use nearness::Nearness;
+pub use hit::VectorHit;
+use hnsw::Options;
 use parking_lot::{RwLock, RwLockReadGuard};
-use rows::Rows;
-use rustc_hash::FxHashMap;
+use state::State;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A node near a vector: its best part.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VectorHit {
-    /// The node.
-    pub id: NodeId,
-    /// The part that was nearest: 0 is the title, passages follow.
-    pub part: u16,
-    /// Cosine, −1 to 1.
-    pub cosine: f64,
-}
-
-impl From<Ranked<u16>> for VectorHit {
-    fn from(found: Ranked<u16>) -> VectorHit {
-        VectorHit { id: found.id, part: found.with, cosine: found.score }
-    }
-}
 
 /// The vector index of live nodes. Vectors are kept in eight bits a dimension, so cosines are
 /// within about 0.002 of the exact ones.
@@ -55,14 +39,6 @@ pub struct VectorIndex {
     gate: Gate,
     // `State::changes` as of the saved files.
     saved: AtomicU64,
-}
-
-struct State {
-    rows: Rows,
-    hnsw: Hnsw,
-    applied: u64,
-    // Counts what was taken in since the index was opened.
-    changes: u64,
 }
 
 impl VectorIndex {
@@ -163,6 +139,14 @@ impl VectorIndex {
             .max_by(f64::total_cmp)
     }
 
+    /// How near every live note is to a vector.
+    ///
+    /// # Errors
+    /// As [`VectorIndex::search`].
+    pub fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>> {
+        Ok(CosineScores::of_query(self.code(vector)?, self.read()))
+    }
+
     fn find(&self, vector: &[f32], k: usize, filter: Filter) -> Result<Vec<VectorHit>> {
         let Some(query) = self.code(vector)?.filter(|_| k > 0) else { return Ok(Vec::new()) };
         let state = self.read();
@@ -211,91 +195,6 @@ impl VectorIndex {
         });
         state.changes += 1;
         more
-    }
-}
-
-impl State {
-    fn empty(options: Options) -> Self {
-        State { rows: Rows::new(options.dimensions), hnsw: Hnsw::new(options), applied: 0, changes: 0 }
-    }
-
-    /// The answer of the graph; `None` when it is not ready, or when so much is filtered out that
-    /// the exact scan is quicker.
-    fn approximate(&self, query: &Code, k: usize, filter: Filter) -> Option<Vec<Ranked<u16>>> {
-        if !self.hnsw.is_ready(&self.rows) {
-            return None;
-        }
-        let mut count = k.saturating_mul(2).max(32);
-        // Asking the graph for a large share of the rows costs more than comparing with all.
-        while count <= self.rows.searchable() / 16 {
-            let near = self.hnsw.search(&query.values, count)?;
-            let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
-            for number in near.into_iter().chain(self.hnsw.pending()) {
-                let Some((row, owner)) = self.rows.row(number) else { continue };
-                if !owner.live || !filter.part(&row) {
-                    continue;
-                }
-                let score = code::cosine(
-                    code::dot(&query.values, self.rows.code(number)),
-                    query.inverse,
-                    row.inverse,
-                );
-                let found = Ranked { score, id: owner.id, with: row.part };
-                let known = best.entry(owner.id).or_insert(found);
-                if score > known.score || score == known.score && row.part < known.with {
-                    *known = found;
-                }
-            }
-            let mut top = Top::new(k);
-            let kept = best.into_values().filter(|found| (filter.keep)(found.id));
-            kept.for_each(|found| top.offer(found));
-            let sorted = top.into_sorted();
-            if sorted.len() == k {
-                return Some(sorted);
-            }
-            count = count.saturating_mul(4);
-        }
-        None
-    }
-
-    fn take(&mut self, delta: &Delta, dimensions: usize) -> usize {
-        match delta {
-            Delta::Vector(id, part, vector) => {
-                let code = Some(vector).filter(|vector| vector.len() == dimensions).and_then(|v| Code::of(v));
-                match code {
-                    Some(code) => self.put(*id, *part, &code),
-                    None => self.remove(*id, *part),
-                }
-            }
-            Delta::VectorGone(id, part) => self.remove(*id, *part),
-            Delta::Node(node) => {
-                let live = node.state.is_live();
-                let rows = self.rows.set_live(node.id, live);
-                for &row in &rows {
-                    if live { self.hnsw.want(row) } else { self.hnsw.drop(row) }
-                }
-                rows.len()
-            }
-            Delta::NodeGone(id) => {
-                let rows = self.rows.remove_owner(*id);
-                rows.iter().for_each(|&row| self.hnsw.drop(row));
-                rows.len()
-            }
-            _ => 0,
-        }
-    }
-
-    fn put(&mut self, id: NodeId, part: u16, code: &Code) -> usize {
-        let Some(row) = self.rows.put(id, part, code) else { return 0 };
-        if self.rows.owner(id).is_some_and(|owner| owner.live) {
-            self.hnsw.want(row);
-        }
-        1
-    }
-
-    fn remove(&mut self, id: NodeId, part: u16) -> usize {
-        let row = self.rows.remove(id, part);
-        row.into_iter().map(|row| self.hnsw.drop(row)).count()
     }
 }
 

@@ -1,10 +1,11 @@
 //! `all`: every live node, by id.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
 use crate::graph::Ix;
-use crate::query::Scored;
-use crate::query::plan::Ctx;
+use crate::query::context::Ctx;
+use crate::query::example::Example;
 use crate::query::scan::{Scan, States, state_at};
+use crate::query::set::Scored;
 
 /// Nodes a block holds: those of one chunk of the columns.
 const BLOCK: Ix = crate::graph::Column::<u8>::CHUNK as Ix;
@@ -31,6 +32,7 @@ pub(super) const STAGE: StageDef = StageDef {
     },
     does: |_| "every live node, by id".into(),
     work: Work::Scan(|ctx| Box::new(All::new(ctx))),
+    hints: Hints::NONE,
 };
 
 struct All<F> {

@@ -1,6 +1,7 @@
 //! `community:N`: members of community N. Community 0 is the largest.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Cost, Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -23,4 +24,5 @@ pub(super) const STAGE: StageDef = StageDef {
         let communities = ctx.communities();
         Ok(Box::new(move |ix| communities.of(ix) == Some(wanted)))
     }),
+    hints: Hints { cost: Cost::Derived, ..Hints::NONE },
 };

@@ -1,9 +1,10 @@
 //! `confluence,max_hops=3,edge_decay=0.3,min_sources=2,min_activation=0.005`: what several nodes of the
 //! incoming set reach together (`rank::confluence`).
 
+use super::definition::{Hints, StageDef, Work};
 use super::seeds::best;
 use super::spread::{EDGE_DECAY, MAX_HOPS, MIN_ACTIVATION, rules, weighed};
-use super::{Example, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::scan::is_seen;
 use crate::rank::confluence::confluence;
@@ -62,4 +63,5 @@ pub(super) const STAGE: StageDef = StageDef {
         }
         Ok(weighed(ctx, found))
     }),
+    hints: Hints::NONE,
 };

@@ -1,10 +1,11 @@
 //! `diverse,lambda=0.7,pool=1000`: maximal marginal relevance over the set (`rank::mmr`).
 
-use super::{Example, StageDef, Work};
+use super::definition::{Cost, Hints, StageDef, Work};
 use crate::error::Result;
-use crate::query::Scored;
+use crate::query::context::Ctx;
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::plan::Ctx;
+use crate::query::set::Scored;
 use crate::query::top::best_first;
 use crate::rank::mmr::{mmr, relevance};
 
@@ -46,6 +47,7 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Order(|call, ctx, items, wanted| {
         diverse(call.number("lambda")?, call.count("pool")?, ctx, items, wanted)
     }),
+    hints: Hints { cost: Cost::Derived, ..Hints::NONE },
 };
 
 fn diverse(lambda: f64, pool: usize, ctx: &Ctx<'_>, items: &mut Vec<Scored>, wanted: usize) -> Result<()> {

@@ -1,6 +1,7 @@
 //! `generated-key`: nodes whose key nobody has chosen.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -28,6 +29,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let (view, len) = (ctx.sources.view, call.count("len")?);
         Ok(Box::new(move |ix| is_generated(view.key(ix), len)))
     }),
+    hints: Hints::NONE,
 };
 
 /// What programs call a thing that has no name.

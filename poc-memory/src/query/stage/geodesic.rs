@@ -1,13 +1,14 @@
 //! `geodesic,max_path=6,k=20`: the nodes on the straightest ways between those of the incoming set
 //! (`rank::geodesic`).
 
+use super::definition::{Hints, StageDef, Work};
 use super::seeds::{best, placed};
 use super::spectral::K;
-use super::{Example, StageDef, Work};
 use crate::graph::Ix;
-use crate::query::Scored;
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::scan::is_seen;
+use crate::query::set::Scored;
 use crate::query::top::best_first;
 use crate::rank::geodesic::walks;
 
@@ -57,4 +58,5 @@ pub(super) const STAGE: StageDef = StageDef {
         on.truncate(call.count("k")?);
         Ok(on)
     }),
+    hints: Hints::NONE,
 };

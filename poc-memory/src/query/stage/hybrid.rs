@@ -1,9 +1,10 @@
 //! `hybrid:"TEXT",k=50`: what meaning and words find together (`retrieve`), best first.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::set::{ResultSet, Scored};
 use crate::query::top::best_first;
-use crate::query::{ResultSet, Scored};
 use crate::retrieve::{MOST, Retriever};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -63,4 +64,5 @@ pub(super) const STAGE: StageDef = StageDef {
         best_first(view, &mut items);
         Ok(ResultSet { items, pairs: Vec::new() })
     }),
+    hints: Hints::NONE,
 };

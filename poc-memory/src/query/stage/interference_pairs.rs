@@ -1,15 +1,16 @@
 //! `interference-pairs`: nodes that are alike in text but live in different communities, and twins wherever they
 //! live.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
 use crate::error::Result;
 use crate::graph::{Ix, NodeId};
-use crate::index::{VectorHit, VectorIndex};
+use crate::index::{VectorHit, VectorReader};
+use crate::query::context::Ctx;
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::plan::Ctx;
 use crate::query::scan::is_seen;
+use crate::query::set::{Pair, ResultSet, Scored};
 use crate::query::top::best_first;
-use crate::query::{Pair, ResultSet, Scored};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
@@ -62,6 +63,7 @@ pub(super) const STAGE: StageDef = StageDef {
         };
         pairs(least, call.count("k")?, call.count("probes")?, ctx)
     }),
+    hints: Hints::NONE,
 };
 
 /// Nearest nodes asked for at first for each of another community that is wanted: those of the own
@@ -132,7 +134,7 @@ impl Asker<'_> {
     /// The `k` nodes most like the passage that make a pair with its node.
     fn partners(
         &self,
-        vectors: &VectorIndex,
+        vectors: &dyn VectorReader,
         members: &FxHashMap<NodeId, (Ix, u32)>,
         k: usize,
     ) -> Result<Vec<(Ix, f64)>> {

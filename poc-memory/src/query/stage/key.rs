@@ -1,6 +1,7 @@
 //! `key:GLOB`: nodes whose whole key matches.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -25,4 +26,5 @@ pub(super) const STAGE: StageDef = StageDef {
         let glob = call.glob("GLOB")?;
         Ok(Box::new(move |ix| glob.matches(view.key(ix))))
     }),
+    hints: Hints::NONE,
 };

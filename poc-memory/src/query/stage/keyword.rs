@@ -1,6 +1,7 @@
 //! `keyword:WORD`: nodes with a keyword.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 use unicode_normalization::UnicodeNormalization;
 
@@ -26,4 +27,5 @@ pub(super) const STAGE: StageDef = StageDef {
             None => Box::new(|_| false),
         })
     }),
+    hints: Hints::NONE,
 };

@@ -1,6 +1,7 @@
 //! `limit:N`: the first N.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -17,4 +18,5 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "all | limit:2", gives: &["b-tree", "wal"] },
     does: |call| format!("the first {}", call.count("N").unwrap_or_default()),
     work: Work::Cut(|call, len| 0..call.count("N").unwrap_or(len).min(len)),
+    hints: Hints::NONE,
 };

@@ -1,7 +1,8 @@
 //! `linked-to:KEY`: nodes tied to the node with the key.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
 use crate::graph::Neighbor;
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -35,4 +36,5 @@ pub(super) const STAGE: StageDef = StageDef {
             row.get(at).is_some_and(|edge| edge.target() == ix)
         }))
     }),
+    hints: Hints::NONE,
 };

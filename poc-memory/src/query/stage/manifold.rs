@@ -1,10 +1,11 @@
 //! `manifold,k=20`: what lies further along the line the incoming set is on (`rank::manifold`).
 
+use super::definition::{Hints, StageDef, Work};
 use super::seeds::{others, placed};
 use super::spectral::K;
-use super::{Example, StageDef, Work};
 use crate::graph::Ix;
-use crate::query::Scored;
+use crate::query::example::Example;
+use crate::query::set::Scored;
 use crate::rank::manifold::Line;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -43,4 +44,5 @@ pub(super) const STAGE: StageDef = StageDef {
         let further = line.further(ctx.sources.view, &embedding, call.count("k")?, others(ctx, items));
         Ok(further.into_iter().map(|(ix, score)| Scored { ix, score }).collect())
     }),
+    hints: Hints::NONE,
 };

@@ -1,13 +1,14 @@
 //! `match:TERMS`: nodes that hold the terms, in three tiers.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
 use crate::error::Result;
 use crate::graph::{Ix, normal_key};
+use crate::query::context::Ctx;
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::plan::Ctx;
 use crate::query::scan::is_seen;
+use crate::query::set::{ResultSet, Scored};
 use crate::query::top::best_first;
-use crate::query::{ResultSet, Scored};
 use rustc_hash::FxHashMap;
 
 /// Score of a key that is the term.
@@ -38,6 +39,7 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "match:\"wal tree\"", gives: &["wal", "b-tree", "lsm-tree"] },
     does: |call| format!("nodes that match {}", call.text("TERMS").unwrap_or_default()),
     work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
+    hints: Hints::NONE,
 };
 
 fn matching(terms: &str, ctx: &Ctx<'_>) -> Result<ResultSet> {

@@ -1,10 +1,11 @@
 //! `neighbors:KEY,hops=1`: the nodes around a node (`rank::reach`), best first.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::scan::is_seen;
+use crate::query::set::{ResultSet, Scored};
 use crate::query::top::best_first;
-use crate::query::{ResultSet, Scored};
 use crate::rank::reach::reach;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -43,4 +44,5 @@ pub(super) const STAGE: StageDef = StageDef {
         best_first(view, &mut items);
         Ok(ResultSet { items, pairs: Vec::new() })
     }),
+    hints: Hints::NONE,
 };

@@ -1,6 +1,7 @@
 //! `type:NAME`: nodes of a type.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -25,4 +26,8 @@ pub(super) const STAGE: StageDef = StageDef {
             None => Box::new(|_| false),
         })
     }),
+    hints: Hints {
+        passes: Some(|call, node| call.text("NAME").is_ok_and(|name| name == node.node_type)),
+        ..Hints::NONE
+    },
 };

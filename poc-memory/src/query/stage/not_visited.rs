@@ -1,7 +1,8 @@
 //! `not-visited:AGENT[,DURATION]`: nodes the agent has never visited, or not within the duration.
 
+use super::definition::{Hints, StageDef, Work};
 use super::visited::{PARAMS, visited, within};
-use super::{Example, StageDef, Work};
+use crate::query::example::Example;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "not-visited",
@@ -14,4 +15,5 @@ pub(super) const STAGE: StageDef = StageDef {
         let mut visited = visited(&call.text("AGENT")?, call.duration("DURATION"), ctx);
         Ok(Box::new(move |ix| !visited(ix)))
     }),
+    hints: Hints { keeps_visited: Some(false), ..Hints::NONE },
 };

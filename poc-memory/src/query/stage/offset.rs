@@ -1,6 +1,7 @@
 //! `offset:N`: all but the first N.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -17,4 +18,5 @@ pub(super) const STAGE: StageDef = StageDef {
     example: Example { pipeline: "all | offset:1 | limit:2", gives: &["wal", "session#1"] },
     does: |call| format!("all but the first {}", call.count("N").unwrap_or_default()),
     work: Work::Cut(|call, len| call.count("N").unwrap_or(0).min(len)..len),
+    hints: Hints::NONE,
 };

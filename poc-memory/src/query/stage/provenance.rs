@@ -1,6 +1,7 @@
 //! `provenance:NAME`: nodes by who made them.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -31,10 +32,14 @@ pub(super) const STAGE: StageDef = StageDef {
         let mut numbers = ctx.sources.view.provenance_numbers();
         Ok(Box::new(move |ix| wanted.get(numbers.of(ix, u32::MAX) as usize) == Some(&true)))
     }),
+    hints: Hints {
+        passes: Some(|call, node| call.text("NAME").is_ok_and(|name| goes_by(node.provenance, &name))),
+        ..Hints::NONE
+    },
 };
 
 /// Whether a provenance goes by a name.
-pub(in crate::query) fn goes_by(provenance: &str, name: &str) -> bool {
+fn goes_by(provenance: &str, name: &str) -> bool {
     provenance == name
         || provenance.split_once(':').is_some_and(|(maker, rest)| {
             maker == name || (maker == "agent" && rest.split(':').next() == Some(name))

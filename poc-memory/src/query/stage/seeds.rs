@@ -1,9 +1,9 @@
 //! The incoming set of an algorithm as its seeds.
 
 use crate::graph::{Embedding, Ix};
-use crate::query::Scored;
-use crate::query::plan::Ctx;
+use crate::query::context::Ctx;
 use crate::query::scan::is_seen;
+use crate::query::set::Scored;
 use crate::query::top::best_first;
 use rustc_hash::FxHashSet;
 

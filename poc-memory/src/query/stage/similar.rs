@@ -1,11 +1,12 @@
 //! `similar:"TEXT",k=50`: the nearest nodes to a text by meaning, score = cosine, best first.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
 use crate::error::Result;
+use crate::query::context::Ctx;
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::plan::Ctx;
+use crate::query::set::{ResultSet, Scored};
 use crate::query::top::best_first;
-use crate::query::{ResultSet, Scored};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "similar",
@@ -36,6 +37,7 @@ pub(super) const STAGE: StageDef = StageDef {
         format!("the {k} nodes most like `{text}`")
     },
     work: Work::Generate(|call, ctx| similar(&call.text("TEXT")?, call.count("k")?, ctx)),
+    hints: Hints::NONE,
 };
 
 fn similar(text: &str, k: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {

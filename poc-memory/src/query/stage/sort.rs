@@ -1,7 +1,8 @@
 //! `sort:FIELD [asc|desc]`: puts the set in order. The fields are those of the table of fields.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
 use crate::error::Error;
+use crate::query::example::Example;
 use crate::query::field::sorted_by;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::value::Direction;
@@ -43,4 +44,5 @@ pub(super) const STAGE: StageDef = StageDef {
         let (field, argument) = sorted_by(&text).map_err(Error::internal)?;
         Ok(((field.read)(ctx, argument), call.direction("DIRECTION")?))
     }),
+    hints: Hints::NONE,
 };

@@ -1,10 +1,11 @@
 //! `spectral,k=20`: the nearest neighbours of the incoming set in the spectral embedding
 //! (`rank::spectral`).
 
+use super::definition::{Hints, StageDef, Work};
 use super::seeds::{best, others, placed};
-use super::{Example, StageDef, Work};
-use crate::query::Scored;
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::set::Scored;
 use crate::rank::spectral::nearest;
 
 /// Nodes whose neighbours are looked for: each is compared with all nodes of its component.
@@ -48,4 +49,5 @@ pub(super) const STAGE: StageDef = StageDef {
         let near = nearest(ctx.sources.view, &embedding, &seeds, call.count("k")?, others(ctx, items));
         Ok(near.into_iter().map(|(ix, distance)| Scored { ix, score: 1.0 / (1.0 + distance) }).collect())
     }),
+    hints: Hints::NONE,
 };

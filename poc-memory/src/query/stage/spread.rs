@@ -1,16 +1,17 @@
 //! `spread,max_hops=3,edge_decay=0.3,min_activation=0.005`: spreading activation from the incoming set
 //! (`rank::activation`).
 
+use super::definition::{Hints, StageDef, Work};
 use super::seeds::best;
-use super::{Example, StageDef, Work};
 use crate::error::Result;
 use crate::graph::Ix;
-use crate::query::Scored;
-use crate::query::ast::Call;
+use crate::query::arguments::Arguments;
+use crate::query::context::Ctx;
+use crate::query::example::Example;
 use crate::query::field::weights;
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::plan::Ctx;
 use crate::query::scan::is_seen;
+use crate::query::set::Scored;
 use crate::query::top::best_first;
 use crate::rank::activation::{Spread, spread};
 
@@ -67,10 +68,11 @@ pub(super) const STAGE: StageDef = StageDef {
         let sources = best(ctx, items, usize::MAX);
         Ok(weighed(ctx, spread(view, &sources, rules, is_seen(view, ctx.sources.sight()))))
     }),
+    hints: Hints::NONE,
 };
 
 /// What the parameters say.
-pub(super) fn rules(call: &Call) -> Result<Spread> {
+pub(super) fn rules(call: &Arguments) -> Result<Spread> {
     Ok(Spread {
         max_hops: call.count(MAX_HOPS.name)?,
         edge_decay: call.number(EDGE_DECAY.name)?,

@@ -1,6 +1,8 @@
 //! `state:NAME`: nodes in a state.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
+use crate::graph::State;
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
 use crate::query::scan::state_at;
 
@@ -27,4 +29,9 @@ pub(super) const STAGE: StageDef = StageDef {
         let mut state = state_at(ctx.sources.view, ctx.sources.now);
         Ok(Box::new(move |ix| state(ix) == Some(wanted)))
     }),
+    hints: Hints {
+        widens_to: Some(|call| call.state("NAME").ok()),
+        passes: Some(|call, _| call.state("NAME").is_ok_and(|state| state == State::Active)),
+        ..Hints::NONE
+    },
 };

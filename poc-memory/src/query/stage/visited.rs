@@ -1,10 +1,11 @@
 //! `visited:AGENT[,DURATION]`: nodes the agent has visited, ever or within the duration.
 
-use super::{Example, StageDef, Work};
+use super::definition::{Hints, StageDef, Work};
 use crate::graph::Ix;
-use crate::query::ast::Call;
+use crate::query::arguments::Arguments;
+use crate::query::context::Ctx;
+use crate::query::example::Example;
 use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::plan::Ctx;
 use crate::query::value::in_days;
 use crate::time::Span;
 
@@ -37,10 +38,11 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Filter(|call, ctx| {
         Ok(Box::new(visited(&call.text("AGENT")?, call.duration("DURATION"), ctx)))
     }),
+    hints: Hints { keeps_visited: Some(true), ..Hints::NONE },
 };
 
 /// ` within 7d`, or nothing.
-pub(super) fn within(call: &Call) -> String {
+pub(super) fn within(call: &Arguments) -> String {
     call.duration("DURATION").map_or_else(String::new, |span| format!(" within {}", in_days(span)))
 }
 

@@ -5,7 +5,9 @@ use crate::config::Config;
 use crate::embed::{Embedder, HashEmbedder};
 use crate::error::Result;
 use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, State, View, Visit, VisitOutcome, testing};
-use crate::index::{MentionIndex, TextIndex, VectorIndex, testing as indexes};
+use crate::index::{
+    MentionIndex, MentionReader, TextIndex, TextReader, VectorIndex, VectorReader, testing as indexes,
+};
 use crate::query::{Explanation, Indexes, ResultSet, Sources};
 use crate::time::{Span, Timestamp};
 use std::sync::Arc;
@@ -89,15 +91,15 @@ impl World {
 }
 
 impl Indexes for World {
-    fn text(&self) -> Result<&TextIndex> {
+    fn text(&self) -> Result<&dyn TextReader> {
         Ok(&self.text)
     }
 
-    fn vectors(&self) -> Result<&VectorIndex> {
+    fn vectors(&self) -> Result<&dyn VectorReader> {
         Ok(&self.vectors)
     }
 
-    fn mentions(&self) -> Result<&MentionIndex> {
+    fn mentions(&self) -> Result<&dyn MentionReader> {
         Ok(&self.mentions)
     }
 }

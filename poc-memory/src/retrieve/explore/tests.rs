@@ -4,7 +4,7 @@ use super::*;
 use crate::config::Config;
 use crate::embed::HashEmbedder;
 use crate::graph::{Delta, Node, testing};
-use crate::index::testing as indexes;
+use crate::index::{VectorIndex, testing as indexes};
 use std::sync::Arc;
 
 const DIMENSIONS: usize = 64;
@@ -45,7 +45,7 @@ fn world(notes: &[(f64, &[&str])], edges: &[(u64, u64, EdgeKind, f64)]) -> World
 impl World {
     fn explore(&self, keywords: &[&str], depth: usize, beam: usize, target_count: usize) -> Explored {
         let keywords: Vec<String> = keywords.iter().map(|word| (*word).to_owned()).collect();
-        let wish = Wish { vector: &at(0.0), keywords: &keywords, depth, beam, target_count };
+        let wish = ExploreQuery { vector: &at(0.0), keywords: &keywords, depth, beam, target_count };
         let config = Config::defaults().unwrap().explore;
         let found_at = |id| self.view.find(id).is_some_and(|ix| self.view.is_live(ix));
         explore(&wish, &self.vectors, &self.view, &config, &found_at).unwrap()

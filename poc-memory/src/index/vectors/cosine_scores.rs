@@ -1,10 +1,10 @@
 //! How near every note is to a vector.
 
 use super::code::{self, Code};
-use super::exact::Filter;
+use super::exact::{self, Filter};
+use super::hit::VectorHit;
 use super::rows::{Owner, Rows};
-use super::{State, VectorHit, VectorIndex};
-use crate::error::Result;
+use super::state::State;
 use crate::graph::NodeId;
 use crate::rank::standard::Sums;
 use crate::rank::top::{Ranked, Top};
@@ -19,9 +19,9 @@ const SAMPLE: usize = 2048;
 /// hold it for long.
 ///
 /// Below the switch-over to HNSW all cosines are known and every answer is exact. Above it a cosine is
-/// computed when it is asked for and so exact as well; [`Nearness::best`] is the graph's answer and
-/// [`Nearness::sums`] are estimated from 2,048 notes at equal distances in the index.
-pub struct Nearness<'a> {
+/// computed when it is asked for and so exact as well; [`CosineScores::best`] is the graph's answer and
+/// [`CosineScores::sums`] are estimated from 2,048 notes at equal distances in the index.
+pub struct CosineScores<'a> {
     pub(super) state: RwLockReadGuard<'a, State>,
     // Without it nothing is near.
     pub(super) query: Option<Code>,
@@ -34,20 +34,6 @@ struct All {
     // By the place of the node; −∞ without a vector, and where none is live.
     cosines: Vec<f64>,
     sums: Sums,
-}
-
-impl VectorIndex {
-    /// How near every live note is to a vector.
-    ///
-    /// # Errors
-    /// As [`VectorIndex::search`].
-    pub fn nearness(&self, vector: &[f32]) -> Result<Nearness<'_>> {
-        let query = self.code(vector)?;
-        let state = self.read();
-        let all = query.as_ref().filter(|_| !state.hnsw.is_ready(&state.rows));
-        let all = all.map(|query| All::of(&state.rows, query));
-        Ok(Nearness { state, query, all })
-    }
 }
 
 impl All {
@@ -73,7 +59,14 @@ impl All {
     }
 }
 
-impl Nearness<'_> {
+impl<'a> CosineScores<'a> {
+    /// The cosines with the vector of a code; without one nothing is near.
+    pub(super) fn of_query(query: Option<Code>, state: RwLockReadGuard<'a, State>) -> Self {
+        let all = query.as_ref().filter(|_| !state.hnsw.is_ready(&state.rows));
+        let all = all.map(|query| All::of(&state.rows, query));
+        CosineScores { state, query, all }
+    }
+
     /// Whether the cosines of all notes are known.
     pub fn is_exact(&self) -> bool {
         self.all.is_some() || self.query.is_none()
@@ -135,7 +128,7 @@ impl Nearness<'_> {
         let Some(All { cosines, .. }) = &self.all else {
             let filter = Filter { titles: false, keep };
             let found = self.state.approximate(query, k, filter);
-            let found = found.unwrap_or_else(|| super::exact::search(rows, query, k, filter));
+            let found = found.unwrap_or_else(|| exact::search(rows, query, k, filter));
             return found.into_iter().map(|found| (found.id, found.score)).collect();
         };
         let mut top: Top<Ranked<()>> = Top::new(k);
@@ -161,6 +154,7 @@ mod tests {
     use crate::config::{self, Config};
     use crate::graph::{Delta, Node, State as NodeState, testing};
     use crate::index::tenants::Index;
+    use crate::index::vectors::VectorIndex;
     use std::sync::Arc;
 
     const DIMENSIONS: usize = 16;
@@ -192,7 +186,7 @@ mod tests {
     fn small_it_knows_of_every_note_what_a_search_says() {
         let index = filled(200, 1_000_000);
         let query = random(&SeededChance::new(9));
-        let near = index.nearness(&query).unwrap();
+        let near = index.cosine_scores(&query).unwrap();
         assert!(near.is_exact());
         let searched = index.search(&query, 1000, &|_| true).unwrap();
         let known: Vec<(NodeId, f64)> = searched.iter().map(|hit| (hit.id, hit.cosine)).collect();
@@ -224,7 +218,7 @@ mod tests {
     fn large_its_sums_are_near_those_of_all() {
         let (index, exact) = (filled(9000, 100), filled(9000, 1_000_000));
         let query = random(&SeededChance::new(9));
-        let (near, all) = (index.nearness(&query).unwrap(), exact.nearness(&query).unwrap());
+        let (near, all) = (index.cosine_scores(&query).unwrap(), exact.cosine_scores(&query).unwrap());
         assert!(!near.is_exact());
         let hidden = FxHashSet::default();
         let (estimated, known) = (near.sums(&hidden).scale(7714), all.sums(&hidden).scale(7714));
@@ -240,9 +234,9 @@ mod tests {
     #[test]
     fn nothing_is_near_the_zero_vector() {
         let index = filled(20, 1_000_000);
-        let near = index.nearness(&[0.0; DIMENSIONS]).unwrap();
+        let near = index.cosine_scores(&[0.0; DIMENSIONS]).unwrap();
         assert_eq!((near.best(9, &|_| true), near.of(testing::node(1).id)), (vec![], None));
         assert_eq!(near.sums(&FxHashSet::default()), Sums::default());
-        assert!(index.nearness(&[1.0]).is_err());
+        assert!(index.cosine_scores(&[1.0]).is_err());
     }
 }

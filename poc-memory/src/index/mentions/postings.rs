@@ -2,9 +2,8 @@
 
 use super::packed::{self, Word};
 use super::titles::Titles;
-use super::vocabulary::{Standing, Vocabulary};
+use super::vocabulary::{COMMON, NameEvidence, Vocabulary};
 use super::words::{Folded, Spelling};
-use super::{COMMON, SHARED};
 use crate::graph::NodeId;
 use crate::index::text::stop::is_stop_word;
 use crate::index::text::tokens::is_name;
@@ -12,12 +11,15 @@ use crate::time::calendar::is_day_or_month;
 use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_normalization::char::is_combining_mark;
 
+/// Notes that may have one name.
+pub(super) const SHARED: usize = 64;
+
 /// A word that no note has: no title leads over it.
 const UNKNOWN: u32 = u32::MAX;
 
 /// What the index holds. Slots of removed notes are used again.
 #[derive(Clone, Default)]
-pub(super) struct Holdings {
+pub(super) struct MentionPostings {
     vocabulary: Vocabulary,
     titles: Titles,
     notes: Vec<Option<Note>>,
@@ -51,7 +53,7 @@ impl Note {
     }
 }
 
-impl Holdings {
+impl MentionPostings {
     /// Puts a note in place of what it was.
     pub(super) fn put(&mut self, id: NodeId, names: &[Folded], body: &Folded) {
         let number = |(number, _): Word| number;
@@ -65,7 +67,7 @@ impl Holdings {
         words.iter().map(|(word, spelling)| (self.vocabulary.number(word), spelling)).collect()
     }
 
-    /// As [`Holdings::put`]; the words have numbers already.
+    /// As [`MentionPostings::put`]; the words have numbers already.
     pub(super) fn load(&mut self, id: NodeId, names: &[Vec<u32>], body: &[Word]) {
         let mut words = Vec::new();
         let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
@@ -81,8 +83,8 @@ impl Holdings {
         }
         self.remove(id);
         let slot = self.free.pop().unwrap_or(self.notes.len() as u32);
-        for (number, standing) in distinct(body) {
-            self.vocabulary.hold(number, standing, slot);
+        for (number, evidence) in distinct(body) {
+            self.vocabulary.hold(number, evidence, slot);
         }
         names.iter().for_each(|name| self.titles.add(name, slot));
         let note = Some(Note { id, words });
@@ -100,8 +102,8 @@ impl Holdings {
         self.free.push(slot);
         note.names().iter().for_each(|name| self.titles.remove(name, slot));
         let body: Vec<Word> = note.body().collect();
-        for (number, standing) in distinct(&body) {
-            if self.vocabulary.release(number, standing, slot) {
+        for (number, evidence) in distinct(&body) {
+            if self.vocabulary.release(number, evidence, slot) {
                 let with = |(slot, note): (u32, &Option<Note>)| {
                     let mut words = note.as_ref()?.body();
                     words.any(|(other, _)| other == number).then_some(slot)
@@ -280,13 +282,13 @@ fn is_label(name: &str) -> bool {
 }
 
 /// The numbers of the words of a body, each once, and how it stands there.
-fn distinct(body: &[Word]) -> Vec<(u32, Standing)> {
-    let standing = |&(number, spelling): &Word| match spelling {
-        Spelling { tells: false, .. } => (number, Standing::Mute),
-        Spelling { begins: true, .. } => (number, Standing::Name),
-        Spelling { begins: false, .. } => (number, Standing::Plain),
+fn distinct(body: &[Word]) -> Vec<(u32, NameEvidence)> {
+    let evidence = |&(number, spelling): &Word| match spelling {
+        Spelling { tells: false, .. } => (number, NameEvidence::Mute),
+        Spelling { begins: true, .. } => (number, NameEvidence::Name),
+        Spelling { begins: false, .. } => (number, NameEvidence::Plain),
     };
-    let mut words: Vec<(u32, Standing)> = body.iter().map(standing).collect();
+    let mut words: Vec<(u32, NameEvidence)> = body.iter().map(evidence).collect();
     // What tells most of a word comes first, and is what is kept of it.
     words.sort_unstable();
     words.dedup_by_key(|(number, _)| *number);

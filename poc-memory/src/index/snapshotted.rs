@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Content that readers wait for until it is released, with how far it has followed the log.
-pub(super) struct Kept<C> {
+pub(super) struct SnapshottedIndex<C> {
     // A fork has none: it is never saved.
     file: Option<PathBuf>,
     fingerprint: Fingerprint,
@@ -28,35 +28,35 @@ struct State<C> {
 }
 
 /// The content, which nobody changes meanwhile.
-pub(super) type Reading<'a, C> = MappedRwLockReadGuard<'a, C>;
+pub(super) type ReadGuard<'a, C> = MappedRwLockReadGuard<'a, C>;
 
-impl<C: Default + Clone> Kept<C> {
+impl<C: Default + Clone> SnapshottedIndex<C> {
     /// Empty, with its file in a directory, and closed to readers.
-    pub(super) fn closed(directory: &Path, fingerprint: Fingerprint) -> Kept<C> {
-        Kept::new(Some(directory.join("snapshot")), fingerprint, C::default(), 0)
+    pub(super) fn closed(directory: &Path, fingerprint: Fingerprint) -> SnapshottedIndex<C> {
+        SnapshottedIndex::new(Some(directory.join("snapshot")), fingerprint, C::default(), 0)
     }
 
     /// As empty and closed, with its file in another directory.
-    pub(super) fn another(&self, directory: &Path) -> Kept<C> {
-        Kept::closed(directory, self.fingerprint)
+    pub(super) fn another(&self, directory: &Path) -> SnapshottedIndex<C> {
+        SnapshottedIndex::closed(directory, self.fingerprint)
     }
 
     /// A copy in memory alone, as it is now, which goes its own way.
-    pub(super) fn fork(&self) -> Kept<C> {
+    pub(super) fn fork(&self) -> SnapshottedIndex<C> {
         self.gate.pass();
         let state = self.state.read();
-        let fork = Kept::new(None, self.fingerprint, state.content.clone(), state.applied);
+        let fork = SnapshottedIndex::new(None, self.fingerprint, state.content.clone(), state.applied);
         fork.release();
         fork
     }
 
-    fn new(file: Option<PathBuf>, fingerprint: Fingerprint, content: C, applied: u64) -> Kept<C> {
+    fn new(file: Option<PathBuf>, fingerprint: Fingerprint, content: C, applied: u64) -> SnapshottedIndex<C> {
         let state = RwLock::new(State { content, applied, changes: 0 });
-        Kept { file, fingerprint, state, gate: Gate::default(), saved: AtomicU64::new(0) }
+        SnapshottedIndex { file, fingerprint, state, gate: Gate::default(), saved: AtomicU64::new(0) }
     }
 
     /// The content, once readers may see it. Who has it must not ask for it again: a writer may wait between.
-    pub(super) fn read(&self) -> Reading<'_, C> {
+    pub(super) fn read(&self) -> ReadGuard<'_, C> {
         self.gate.pass();
         RwLockReadGuard::map(self.state.read(), |state| &state.content)
     }

@@ -1,13 +1,13 @@
 //! Everything that is wrong with one pipeline, shown under the pipeline.
 
-use crate::error::{At, Error, Fault, Faulty};
+use crate::error::{At, Diagnostic, Error, PipelineDiagnostics};
 use std::fmt::Write;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
-/// One thing that is wrong.
+/// One thing that is wrong, at its place in bytes: a [`Diagnostic`] counts characters.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Problem {
+pub(super) struct SourceDiagnostic {
     /// Where: bytes of the pipeline's text.
     pub(super) span: Range<usize>,
     /// What is wrong.
@@ -16,9 +16,9 @@ pub(super) struct Problem {
     pub(super) hint: Option<String>,
 }
 
-impl Problem {
+impl SourceDiagnostic {
     pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Problem { span, message: message.into(), hint: None }
+        SourceDiagnostic { span, message: message.into(), hint: None }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -27,19 +27,19 @@ impl Problem {
     }
 }
 
-/// A text in which something is wrong.
+/// A text with everything that is wrong in it.
 #[derive(Clone, Debug)]
-pub(super) struct Flawed {
+pub(super) struct SourceDiagnostics {
     /// The name it is saved under; of the pipeline itself none.
     pub(super) saved: Option<String>,
     text: String,
-    problems: Vec<Problem>,
+    problems: Vec<SourceDiagnostic>,
 }
 
-impl Flawed {
-    pub(super) fn new(saved: Option<&&str>, text: &str, mut problems: Vec<Problem>) -> Self {
+impl SourceDiagnostics {
+    pub(super) fn new(saved: Option<&&str>, text: &str, mut problems: Vec<SourceDiagnostic>) -> Self {
         problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
-        Flawed { saved: saved.map(|name| (*name).to_owned()), text: text.to_owned(), problems }
+        SourceDiagnostics { saved: saved.map(|name| (*name).to_owned()), text: text.to_owned(), problems }
     }
 
     fn name(&self) -> Option<String> {
@@ -56,15 +56,15 @@ const WIDEST: usize = 160;
 /// The problems of a pipeline as one error. One problem: its message, then the text with carets.
 /// Several: each text once, then carets and message of each. As data they stand in the error's
 /// place.
-pub(super) fn error(texts: Vec<Flawed>) -> Error {
+pub(super) fn error(texts: Vec<SourceDiagnostics>) -> Error {
     let error = match texts.as_slice() {
         [text] if text.problems.len() == 1 => single(text),
         _ => several(&texts),
     };
-    error.at(At { pipelines: texts.into_iter().map(faulty).collect(), ..At::default() })
+    error.at(At { pipelines: texts.into_iter().map(as_data).collect(), ..At::default() })
 }
 
-fn single(text: &Flawed) -> Error {
+fn single(text: &SourceDiagnostics) -> Error {
     let mut message = String::new();
     let mut hint = None;
     for problem in &text.problems {
@@ -85,7 +85,7 @@ fn single(text: &Flawed) -> Error {
     }
 }
 
-fn several(texts: &[Flawed]) -> Error {
+fn several(texts: &[SourceDiagnostics]) -> Error {
     let count: usize = texts.iter().map(|text| text.problems.len()).sum();
     let place = match texts {
         [text] => text.name().unwrap_or_else(|| "this pipeline".into()),
@@ -116,15 +116,15 @@ fn several(texts: &[Flawed]) -> Error {
 }
 
 /// A text and its problems as data: places in characters.
-fn faulty(text: Flawed) -> Faulty {
+fn as_data(text: SourceDiagnostics) -> PipelineDiagnostics {
     let characters = |bytes: usize| text.text.char_indices().take_while(|(at, _)| *at < bytes).count();
     let faults = text.problems.iter().map(|problem| {
         let offset = characters(problem.span.start);
         let length = characters(problem.span.end).saturating_sub(offset);
-        Fault { offset, length, message: problem.message.clone(), hint: problem.hint.clone() }
+        Diagnostic { offset, length, message: problem.message.clone(), hint: problem.hint.clone() }
     });
     let problems = faults.collect();
-    Faulty { problems, text: text.text, saved: text.saved }
+    PipelineDiagnostics { problems, text: text.text, saved: text.saved }
 }
 
 /// At most 40 characters of a word that may be anything.
