@@ -13,6 +13,7 @@ pub mod graph;
 pub mod index;
 pub mod mcp;
 pub mod memory;
+pub mod models;
 pub mod ops;
 pub mod paths;
 pub mod query;

@@ -49,8 +49,8 @@ impl Executor {
     /// Runs a slot as soon as there is a place.
     pub(super) fn start(&mut self, slot: Slot) {
         let (shared, threads, caught_up) = (self.shared.clone(), self.threads.clone(), self.late.clone());
-        let (stop, models) = (self.shared.calls.clone(), self.shared.models.clone());
-        let options = Options { stop, models, ..Options::default() };
+        let (cancellation, models) = (self.shared.calls.clone(), self.shared.models.clone());
+        let options = Options { cancellation, models, ..Options::default() };
         let agent = slot.agent.clone();
         self.pending.insert(agent.clone(), slot.clone());
         let run = self.runs.spawn(async move {
@@ -79,7 +79,7 @@ impl Executor {
         if self.all_end_within(grace.std()).await {
             return;
         }
-        self.shared.calls.stop();
+        self.shared.calls.cancel();
         if self.all_end_within(LAST_WORDS).await {
             return;
         }
@@ -120,7 +120,7 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
     let Slot { agent, at, ground, .. } = slot.clone();
     let running = shared.clone();
     let ran = tokio::task::spawn_blocking(move || {
-        let place = running.places.slot(&running.memory, &options.stop);
+        let place = running.run_limiter.slot(&running.memory, &options.cancellation);
         if place.is_none() || running.is_stopping() {
             return Ok(None);
         }

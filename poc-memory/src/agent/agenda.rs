@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 mod changing;
 
-use changing::{Changing, Found, Look};
+use changing::{ChangeScan, Changing, Found};
 
 /// When an agent is looked at again that nothing could be told of.
 const AGAIN: Span = Span(10 * Span::SECOND.0);
@@ -102,7 +102,7 @@ impl Agenda {
                 continue;
             }
             let busy = slots.iter().any(|slot| slot.agent == *agent);
-            let look = Look { memory, definition, since: entry.since, past, moment, busy };
+            let look = ChangeScan { memory, definition, since: entry.since, past, moment, busy };
             match self.changes.look(&look) {
                 Found::Nothing => {}
                 Found::Later(next) => _ = self.next.insert(agent.clone(), next),

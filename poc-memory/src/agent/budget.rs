@@ -4,7 +4,7 @@ use super::definition::Budget;
 
 /// What is spent, and how much at most may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Purse<'a> {
+pub struct BudgetStatus<'a> {
     /// The agent's own limits.
     pub budget: Budget,
     /// The operator's limit of a day, of all agents together, in US dollars.
@@ -30,10 +30,10 @@ pub struct Allowed {
     pub most: f64,
 }
 
-impl Purse<'_> {
+impl BudgetStatus<'_> {
     /// Why a run cannot begin, whatever its calls would cost.
     pub fn refuses_a_run(&self) -> Option<String> {
-        let Purse { budget, runs, agent, .. } = self;
+        let BudgetStatus { budget, runs, agent, .. } = self;
         let most = budget.runs_per_day;
         if most > 0 && *runs >= most {
             return Some(format!(
@@ -113,17 +113,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn purse(per_run: Option<f64>, per_day: Option<f64>, everyone_per_day: f64) -> Purse<'static> {
+    fn purse(per_run: Option<f64>, per_day: Option<f64>, everyone_per_day: f64) -> BudgetStatus<'static> {
         let budget = Budget { usd_per_run: per_run, usd_per_day: per_day, runs_per_day: 2 };
-        Purse { budget, everyone_per_day, agent: "linker", ..Purse::default() }
+        BudgetStatus { budget, everyone_per_day, agent: "linker", ..BudgetStatus::default() }
     }
 
     #[test]
     fn what_takes_nothing_may_always_be_done() {
-        let full = Purse { runs: 2, ..purse(None, None, 9.0) };
+        let full = BudgetStatus { runs: 2, ..purse(None, None, 9.0) };
         insta::assert_snapshot!(full.refuses_a_run().unwrap(), @"`linker` ran 2 times today, and `budget.max-runs-per-day` is 2");
-        assert_eq!(Purse { runs: 1, ..full }.refuses_a_run(), None);
-        let spent = Purse { day: 1.0, everyone: 1.0, ..purse(None, Some(1.0), 2.0) };
+        assert_eq!(BudgetStatus { runs: 1, ..full }.refuses_a_run(), None);
+        let spent = BudgetStatus { day: 1.0, everyone: 1.0, ..purse(None, Some(1.0), 2.0) };
         assert_eq!(spent.refuses_a_run(), None, "who knows what its calls take");
         let free = Ok(Allowed { attempts: 4, most: 0.0 });
         assert_eq!(spent.allows(Some(0.0), 4), free);

@@ -74,7 +74,7 @@ pub enum Decision {
         /// The agent.
         agent: String,
         /// The slots, one row for all of them.
-        slots: Stretch,
+        slots: SlotRange,
         /// What would have made it run.
         ground: Ground,
         /// Whether their time passed while nothing could run them.
@@ -86,7 +86,7 @@ pub enum Decision {
 
 /// Neighbouring slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct SlotRange {
     /// The first.
     pub first: Timestamp,
     /// The last; their row stands under it.
@@ -252,7 +252,7 @@ impl Question<'_> {
                 (slots.last, slots.count) = (slot, slots.count + 1);
             }
             (Some((missed, reason)), _) => {
-                let slots = Stretch { first: slot, last: slot, count: 1 };
+                let slots = SlotRange { first: slot, last: slot, count: 1 };
                 decisions.push(Decision::Skip { agent, slots, ground, missed, reason });
             }
         }
@@ -269,7 +269,7 @@ impl Question<'_> {
         decisions.push(match self.obstacle((slot, slot), late) {
             None => Decision::Run { agent, slot, ground, late },
             Some((missed, reason)) => {
-                let slots = Stretch { first: slot, last: slot, count: 1 };
+                let slots = SlotRange { first: slot, last: slot, count: 1 };
                 Decision::Skip { agent, slots, ground, missed, reason }
             }
         });
@@ -315,7 +315,7 @@ impl Question<'_> {
         let until = Timestamp(slot.0 - 1);
         let earliest = Timestamp(self.moment.now.minus(rules.catch_up_window).0 - 1);
         let mut missed = |after: Timestamp, until: Timestamp, reason: Reason| {
-            if let Some(slots) = self.stretch(after, until) {
+            if let Some(slots) = self.slot_range(after, until) {
                 decisions.push(Decision::Skip {
                     agent: self.agent.name.to_owned(),
                     slots,
@@ -346,14 +346,14 @@ impl Question<'_> {
     }
 
     /// The slots after one instant and not after another.
-    fn stretch(&self, after: Timestamp, until: Timestamp) -> Option<Stretch> {
+    fn slot_range(&self, after: Timestamp, until: Timestamp) -> Option<SlotRange> {
         let (schedule, zone) = (self.agent.schedule, self.agent.zone(self.moment.zone));
         let last = schedule.latest(until, zone).filter(|last| *last > after)?;
         let mut slots = std::iter::successors(schedule.next_after(after, zone), |slot| {
             schedule.next_after(*slot, zone).filter(|slot| *slot <= last)
         });
         let first = slots.next()?;
-        Some(Stretch { first, last, count: 1 + slots.take(COUNTED).count() })
+        Some(SlotRange { first, last, count: 1 + slots.take(COUNTED).count() })
     }
 }
 
@@ -379,10 +379,10 @@ impl From<AgentState> for Past {
     }
 }
 
-impl fmt::Display for Stretch {
+impl fmt::Display for SlotRange {
     /// As a row's message tells it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Stretch { first, last, count } = self;
+        let SlotRange { first, last, count } = self;
         match count {
             1 => write!(f, "the slot {last}"),
             count if *count > COUNTED => write!(f, "more than {COUNTED} slots from {first} to {last}"),

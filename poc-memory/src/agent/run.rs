@@ -1,18 +1,18 @@
 //! One run of an agent, start to finish: claim, query, render, call, read, permit, apply.
 
-mod bodies;
 mod forecast;
+mod transcript;
 
-pub use bodies::{Bodies, Turn, bodies};
 pub use forecast::{Forecast, forecast};
+pub use transcript::{Exchange, Transcript, transcript};
 
 use super::Definition;
 use super::action;
 use super::apply;
-use super::budget::{Allowed, Purse};
+use super::budget::{Allowed, BudgetStatus};
 use super::definition::Mode;
 use super::ledger::{self, Account, Call, Ground, Reason, Run, Status};
-use super::model::{CallError, Failed, Model, Models, Reply, Request, Spent, Stop};
+use super::model::{CallError, CancellationToken, Failed, Model, ModelRegistry, Reply, Request, Spent};
 use super::pause;
 use super::prompt::{self, Prompt};
 use super::reply::{self, Answer};
@@ -57,9 +57,9 @@ pub struct Options {
     /// Only the node with this key or id, whatever the pipeline and the visits say.
     pub target: Option<String>,
     /// Ends the run early; it is then interrupted.
-    pub stop: Stop,
+    pub cancellation: CancellationToken,
     /// The models of this process.
-    pub models: Models,
+    pub models: ModelRegistry,
     /// The zone of agents that name none; the machine's when missing.
     pub zone: Option<Tz>,
 }
@@ -271,7 +271,7 @@ impl Attempt<'_> {
         // What came to no call would push the bodies of others out.
         if !self.options.dry_run && !matches!(answer, Err(Ending::Skipped(..))) {
             // A full disk must not take away an answer that was paid for.
-            if let Err(error) = bodies::keep(memory, row, &prompt, turns, &definition.source) {
+            if let Err(error) = transcript::keep(memory, row, &prompt, turns, &definition.source) {
                 tracing::warn!(agent = definition.name, run = %row.id, "what was said is not kept: {error}");
             }
         }
@@ -294,7 +294,7 @@ impl Attempt<'_> {
         selection: &Selection,
         prompt: &Prompt,
         row: &mut Run,
-        turns: &mut Vec<Turn>,
+        turns: &mut Vec<Exchange>,
     ) -> Result<Answer, Ending> {
         let definition = self.definition;
         let actions = &definition.execution.actions;
@@ -323,12 +323,12 @@ impl Attempt<'_> {
             };
             let problems = match reply::read(&reply, actions) {
                 Ok(answer) => {
-                    turns.push(Turn { reply: text, problems: Vec::new() });
+                    turns.push(Exchange { reply: text, problems: Vec::new() });
                     return Ok(answer);
                 }
                 Err(problems) => problems,
             };
-            turns.push(Turn { reply: text.clone(), problems: problems.clone() });
+            turns.push(Exchange { reply: text.clone(), problems: problems.clone() });
             if turn == definition.retry.repair {
                 let message = format!("the reply is no answer: {}", problems.join("; "));
                 return Err(Ending::Failed(Status::Failed, Some(Reason::Unparseable), message));
@@ -356,7 +356,7 @@ impl Attempt<'_> {
             attempts: definition.retry.attempts,
             now: memory.now(),
             chance: memory.chance.as_ref(),
-            stop: &self.options.stop,
+            cancellation: &self.options.cancellation,
             began: &|_| {},
         }
     }
@@ -369,15 +369,15 @@ impl Attempt<'_> {
     }
 
     /// What is spent, by what the ledger has on record.
-    fn purse(&self, row: &Run) -> Result<Purse<'_>> {
+    fn purse(&self, row: &Run) -> Result<BudgetStatus<'_>> {
         Ok(self.purse_of(row, ledger::account(self.memory, row, self.days(row))?))
     }
 
-    fn purse_of(&self, row: &Run, Account { runs, day, everyone }: Account) -> Purse<'_> {
+    fn purse_of(&self, row: &Run, Account { runs, day, everyone }: Account) -> BudgetStatus<'_> {
         let Attempt { memory, definition, .. } = self;
         let everyone_per_day = memory.config.budget.max_usd_per_day;
         let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
-        Purse { budget, everyone_per_day, runs, day, everyone, run, agent }
+        BudgetStatus { budget, everyone_per_day, runs, day, everyone, run, agent }
     }
 
     /// What can be paid for of a call whose every attempt takes so many dollars at most. When it may take
@@ -390,7 +390,7 @@ impl Attempt<'_> {
         };
         let (memory, days) = (self.memory, self.days(row));
         let decided = match most.is_some_and(|most| most > 0.0) {
-            true => ledger::promise(memory, row, days, decide)?,
+            true => ledger::reserve(memory, row, days, decide)?,
             false => decide(ledger::account(memory, row, days)?).map(|(allowed, _)| allowed),
         };
         decided.map_err(|why: String| match row.calls.is_empty() {

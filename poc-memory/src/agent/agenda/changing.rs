@@ -38,8 +38,8 @@ pub(super) struct Changing {
     clear: BTreeMap<String, u64>,
 }
 
-/// One agent, to be looked at.
-pub(super) struct Look<'a> {
+/// What a scan for changes that concern one agent needs.
+pub(super) struct ChangeScan<'a> {
     pub(super) memory: &'a Memory,
     pub(super) definition: &'a Definition,
     pub(super) since: Timestamp,
@@ -142,7 +142,7 @@ impl Changing {
     }
 
     /// What there is for one agent to do.
-    pub(super) fn look(&mut self, look: &Look<'_>) -> Found {
+    pub(super) fn look(&mut self, look: &ChangeScan<'_>) -> Found {
         self.try_look(look).unwrap_or_else(|error| {
             tracing::error!(agent = look.definition.name, "what has changed cannot be told: {error}");
             self.owed.insert(look.definition.name.clone());
@@ -150,8 +150,8 @@ impl Changing {
         })
     }
 
-    fn try_look(&mut self, look: &Look<'_>) -> Result<Found> {
-        let Look { memory, definition, since, past, moment, busy } = *look;
+    fn try_look(&mut self, look: &ChangeScan<'_>) -> Result<Found> {
+        let ChangeScan { memory, definition, since, past, moment, busy } = *look;
         let (agent, now) = (&definition.name, moment.now);
         let until = memory.store.view().seq;
         let Some(done) =

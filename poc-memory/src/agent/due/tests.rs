@@ -215,7 +215,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct Ledger {
     state: AgentState,
     rows: Vec<(Timestamp, Status, Timestamp)>,
-    stretches: Vec<Stretch>,
+    ranges: Vec<SlotRange>,
 }
 
 impl Ledger {
@@ -241,7 +241,7 @@ impl Ledger {
 
     fn knows(&self, slot: Timestamp) -> bool {
         self.rows.iter().any(|row| row.0 == slot)
-            || self.stretches.iter().any(|stretch| (stretch.first..=stretch.last).contains(&slot))
+            || self.ranges.iter().any(|stretch| (stretch.first..=stretch.last).contains(&slot))
     }
 }
 
@@ -298,7 +298,7 @@ proptest! {
                             let status = if missed { Status::Missed } else { Status::Skipped };
                             ledger.take(slots.last, status, now)?;
                             ledger.state.settle(slots.first, slots.last);
-                            ledger.stretches.push(slots);
+                            ledger.ranges.push(slots);
                         }
                     }
                 }

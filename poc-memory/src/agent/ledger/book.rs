@@ -1,9 +1,11 @@
 //! Reading and writing the rows of runs: claims, endings, and what is kept.
 
-use super::promise;
+use super::cause::cause;
+use super::key::{prefix, read_key, run_key};
+use super::reservation;
 use super::state::{self, AgentState};
-use super::{Ground, Occasion, Occurrence, Reason, Run, Status};
-use crate::agent::definition::provenance;
+use super::status::{Reason, Status};
+use super::{Ground, Occasion, Occurrence, Run};
 use crate::error::{Error, Result};
 use crate::graph::RunId;
 use crate::memory::Memory;
@@ -14,14 +16,6 @@ use std::collections::BTreeSet;
 /// What there is to say about a run that was interrupted.
 const INTERRUPTED: &str = "the process that ran it ended in the middle";
 
-pub(super) fn prefix(agent: &str) -> Vec<u8> {
-    [agent.as_bytes(), b"\0"].concat()
-}
-
-pub(super) fn run_key(agent: &str, id: RunId) -> Vec<u8> {
-    [prefix(agent).as_slice(), id.as_bytes()].concat()
-}
-
 /// Where it stands that a slot, or the repetition of a run, is taken; `None` for a row of neither. The two
 /// differ in length.
 fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
@@ -31,17 +25,6 @@ fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
         Occasion::Schedule => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
         Occasion::Asked | Occasion::Change => None,
     }
-}
-
-pub(super) fn cause(memory: &Memory, agent: &str, run: Option<RunId>) -> Cause {
-    Cause { run, ..memory.cause(&provenance(agent), "agent run") }
-}
-
-/// The agent and the id that a row's key is made of.
-fn read_key(key: &[u8]) -> Option<(&str, RunId)> {
-    let (front, id) = key.split_last_chunk::<16>()?;
-    let agent = std::str::from_utf8(front.strip_suffix(b"\0")?).ok()?;
-    Some((agent, RunId::from_bytes(*id)))
 }
 
 /// The keys of rows, oldest first of each agent: of one agent or of all.
@@ -158,7 +141,7 @@ pub fn change(
 /// the meantime. A row that is still to be ended is booked then.
 pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
     let took = run.cost.is_some_and(|cost| cost > 0.0) || run.tokens_in.is_some() || run.tokens_out.is_some();
-    if !took && !promise::stands(memory, run)? {
+    if !took && !reservation::exists(memory, run)? {
         return Ok(());
     }
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
@@ -172,7 +155,7 @@ pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
             run.calls.iter().for_each(|call| kept.add_call(call.clone()));
             tx.put(&kept.key(), &kept)?;
         }
-        promise::keep(tx, run)
+        reservation::release(tx, run)
     });
     committed.map(|_| ())
 }
@@ -186,7 +169,7 @@ pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
 /// As [`claim`], of what happens by itself.
 pub fn claim_for(memory: &Memory, mut row: Run, ground: Ground) -> Result<Run> {
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
-        promise::book_left(memory, tx)?;
+        reservation::book_left(memory, tx)?;
         let mut state = state::get(tx, &row.agent)?;
         let overlaps = settle_running(memory, tx, &mut state, &row.agent)?;
         // A slot passes; what has changed is still there when the other run has ended.
@@ -278,7 +261,7 @@ pub fn close(memory: &Memory, row: &Run) -> Result<()> {
 
 /// Writes the ended row of a run within the transaction of what it did.
 pub(in crate::agent) fn end(memory: &Memory, tx: &mut Tx<'_>, row: &Run) -> Result<()> {
-    promise::keep(tx, row)?;
+    reservation::release(tx, row)?;
     put(tx, state::get(tx, &row.agent)?, row)?;
     prune(memory, tx, &row.agent)
 }
@@ -293,8 +276,8 @@ fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
 /// Marks the rows that other processes left running as interrupted: this process holds the store,
 /// so they are gone. Returns those rows.
 pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
-    if promise::are_left(memory)? {
-        memory.store.transact(memory.cause("daemon", "recover"), |tx| promise::book_left(memory, tx))?;
+    if reservation::any_left(memory)? {
+        memory.store.transact(memory.cause("daemon", "recover"), |tx| reservation::book_left(memory, tx))?;
     }
     let left = left_running(memory, agents(memory)?)?;
     end_running(memory, left, |run| run.boot != memory.boot, Status::Interrupted, INTERRUPTED)

@@ -1,6 +1,7 @@
 //! How far an agent that runs when notes change has come.
 
-use super::{Reason, Run, Status};
+use super::Run;
+use super::status::{Reason, Status};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 

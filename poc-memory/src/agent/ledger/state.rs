@@ -1,9 +1,11 @@
 //! What is known of an agent whatever becomes of its rows, of which only the newest are kept.
 
-use super::changes::INTERRUPTIONS;
+use super::changes::{Changes, INTERRUPTIONS};
+use super::key::prefix;
 use super::settled::Settled;
+use super::status::{Reason, Status};
 use super::totals::Totals;
-use super::{Changes, Ground, Occasion, Reason, Run, Status, book};
+use super::{Ground, Occasion, Run};
 use crate::error::Result;
 use crate::graph::RunId;
 use crate::memory::Memory;
@@ -133,9 +135,7 @@ impl Record for AgentState {
 pub fn state(memory: &Memory, agent: &str) -> Result<AgentState> {
     match memory.store.get::<AgentState>(agent.as_bytes())? {
         Some(state) => Ok(state),
-        None => {
-            Ok(AgentState::of(memory.store.scan::<Run>(&book::prefix(agent))?.iter().map(|(_, row)| row)))
-        }
+        None => Ok(AgentState::of(memory.store.scan::<Run>(&prefix(agent))?.iter().map(|(_, row)| row))),
     }
 }
 
@@ -143,7 +143,7 @@ pub fn state(memory: &Memory, agent: &str) -> Result<AgentState> {
 pub(super) fn get(tx: &Tx<'_>, agent: &str) -> Result<AgentState> {
     match tx.get::<AgentState>(agent.as_bytes())? {
         Some(state) => Ok(state),
-        None => Ok(AgentState::of(tx.scan::<Run>(&book::prefix(agent))?.iter().map(|(_, row)| row))),
+        None => Ok(AgentState::of(tx.scan::<Run>(&prefix(agent))?.iter().map(|(_, row)| row))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a run would take if it began now. Nothing is written, and no model is called.
 
-use super::{Attempt, Options, Purse, models};
+use super::{Attempt, BudgetStatus, Options, models};
 use crate::agent::action;
 use crate::agent::budget::Allowed;
 use crate::agent::ledger::{Reason, Run};
@@ -46,7 +46,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &Options) -> 
     let attempt = Attempt { memory, definition, models: &opened, by_itself, scope, options, under_way };
     let row = Run::claimed(memory, &definition.name, None);
     let purse = attempt.purse(&row)?;
-    let Purse { runs, day, everyone, .. } = purse;
+    let BudgetStatus { runs, day, everyone, .. } = purse;
     let mut forecast = Forecast { runs, day, everyone, ..Forecast::default() };
     forecast.obstacles.extend(attempt.nobody_to_ask().map(|why| (Reason::ProviderDown, why)));
     forecast.obstacles.extend(purse.refuses_a_run().map(|why| (Reason::OverBudget, why)));

@@ -190,7 +190,7 @@ fn a_call_that_its_process_does_not_survive_is_booked() {
         let row = Run { model: "m".into(), ..Run::claimed(&world.memory, "tester", None) };
         let row = if dry { row } else { ledger::claim(&world.memory, row).unwrap() };
         let day = (row.started.minus(Span::DAY), row.started.plus(Span::DAY));
-        let promised = ledger::promise(&world.memory, &row, (day, day), |_| Ok::<_, String>(((), 2.0)));
+        let promised = ledger::reserve(&world.memory, &row, (day, day), |_| Ok::<_, String>(((), 2.0)));
         promised.unwrap().unwrap();
         assert_eq!(on_record(&world), (0, 0.0));
         world = world.reopen();
@@ -260,14 +260,14 @@ fn a_dry_run_is_paid_for() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_program_of_a_killed_process_is_ended_by_the_next() {
-    use crate::agent::program::Program;
+    use crate::agent::child_process::ChildProcess;
     use std::os::unix::process::CommandExt;
     let mut world = world();
     let start = || std::process::Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
     for by_claim in [false, true] {
         let mut child = start();
         let row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
-        ledger::began(&world.memory, &row, Program::of(child.id()).unwrap()).unwrap();
+        ledger::began(&world.memory, &row, ChildProcess::of(child.id()).unwrap()).unwrap();
         // Nothing happens while its own process is there.
         ledger::interrupt_others(&world.memory).unwrap();
         assert!(child.try_wait().unwrap().is_none());

@@ -3,8 +3,8 @@
 use super::world::{Script, World, agent, draft, edit, outcomes, parse};
 use crate::agent::ledger::{self, Reason, Status};
 use crate::agent::model::{CallError, Failed, Reply, Spent};
-use crate::agent::places::expect_free;
-use crate::agent::run::{Options, Trigger, bodies, run, run_with};
+use crate::agent::run::{Options, Trigger, run, run_with, transcript};
+use crate::agent::run_limiter::expect_free;
 use crate::agent::{Context, Definition};
 use crate::error::Code;
 use crate::graph::{EdgeKind, Trust, VisitOutcome};
@@ -50,7 +50,7 @@ fn a_run_applies_records_and_then_has_nothing_to_do() {
     let visits = world.memory.store.visits(split).unwrap();
     assert_eq!((visits[0].0.as_str(), visits[0].1.outcome), ("tester", VisitOutcome::Modified));
     assert_eq!(ledger::find(&world.memory, &run.id.to_string()).unwrap(), run);
-    assert_eq!(bodies(&world.memory, &run).unwrap().unwrap().turns.len(), 1);
+    assert_eq!(transcript(&world.memory, &run).unwrap().unwrap().turns.len(), 1);
 
     // The own writes do not make the nodes stale.
     world.clock.advance(Span::DAY);
@@ -502,7 +502,7 @@ fn rows_and_bodies_beyond_those_kept_are_pruned() {
     let slot = Trigger::slot(runs[0].scheduled_at.unwrap());
     let again = run_with(&world.memory, &definition, &Script::new(Vec::new()), slot, &forced).unwrap_err();
     assert_eq!(again.code, Code::Conflict);
-    let kept: Vec<bool> = runs.iter().map(|run| bodies(&world.memory, run).unwrap().is_some()).collect();
+    let kept: Vec<bool> = runs.iter().map(|run| transcript(&world.memory, run).unwrap().is_some()).collect();
     assert_eq!(kept, [false, false, false, true, true]);
 }
 
