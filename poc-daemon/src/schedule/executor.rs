@@ -3,7 +3,7 @@
 use crate::shared::Shared;
 use poc_memory::agent::agenda::{self, Slot};
 use poc_memory::agent::due::Moment;
-use poc_memory::agent::ledger::{self, Run, Status};
+use poc_memory::agent::ledger::{self, RowOutcome, Run, Status};
 use poc_memory::agent::run::Options;
 use poc_memory::agent::schedule::local_zone;
 use std::collections::{BTreeMap, HashMap};
@@ -117,7 +117,7 @@ impl Executor {
 
 /// One run, to its end. What it does wrong stays its own.
 async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
-    let Slot { agent, at, ground, .. } = slot.clone();
+    let Slot { agent, trigger, .. } = slot.clone();
     let running = shared.clone();
     let ran = tokio::task::spawn_blocking(move || {
         let place = running.run_limiter.slot(&running.memory, &options.cancellation);
@@ -131,12 +131,13 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
     });
     let message = match ran.await {
         Ok(Ok(row)) => return row.iter().for_each(tell),
-        Ok(Err(error)) => return tracing::error!(agent, slot = %at, "a run failed: {error}"),
+        Ok(Err(error)) => return tracing::error!(agent, slot = %trigger, "a run failed: {error}"),
         Err(error) => error.to_string(),
     };
-    tracing::error!(agent, slot = %at, "a run failed: {message}");
+    tracing::error!(agent, slot = %trigger, "a run failed: {message}");
     super::blocking("recording a failed run", move || {
-        ledger::leave(&shared.memory, &agent, (at, ground), (Status::Failed, None), Some(message))
+        let failed = RowOutcome { status: Status::Failed, reason: None, message: Some(message) };
+        ledger::leave(&shared.memory, &agent, trigger, failed)
     })
     .await;
 }

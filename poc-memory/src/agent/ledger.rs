@@ -10,18 +10,20 @@ mod settled;
 mod state;
 mod status;
 mod totals;
+mod trigger;
 
 pub use book::{
-    abandon, agents, as_it_stands, change, claim, claim_for, close, find, interrupt_others, leave, leave_all,
-    mark, pay, rows, running, running_since,
+    RowOutcome, abandon, agents, as_it_stands, change, claim, claim_for, close, find, interrupt_others,
+    leave, leave_all, mark, pay, rows, running, running_since,
 };
 pub(in crate::agent) use book::{decided, row};
 pub(super) use book::{end, expect_running, get};
 pub use changes::Changes;
-pub use reservation::{Account, Days, account, began, reserve};
+pub use reservation::{Account, BudgetDays, account, began, reserve};
 pub use state::{AgentState, Last, Pause, Repeat, state};
 pub use status::{Reason, Status};
 pub use totals::Totals;
+pub use trigger::{Trigger, TriggerKind};
 
 use super::cost::Spent;
 use super::definition::{ActionKind, Mode};
@@ -33,47 +35,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 // Variants are stored by their place: a new one goes to the end, none ever goes away.
-
-/// What made an agent run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Occasion {
-    /// Somebody asked.
-    Asked,
-    /// A slot of its schedule came.
-    Schedule,
-    /// An earlier run had failed.
-    Rerun,
-    /// Notes that concern it changed.
-    Change,
-}
-
-impl Occasion {
-    /// The stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Occasion::Asked => "asked",
-            Occasion::Schedule => "schedule",
-            Occasion::Rerun => "rerun",
-            Occasion::Change => "change",
-        }
-    }
-}
-
-/// What makes an agent run by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ground {
-    /// A slot of its schedule has come.
-    Slot,
-    /// A run has failed and is to be repeated.
-    Rerun(RunId),
-    /// Notes have changed after one transaction, and not after another.
-    Change {
-        /// Everything up to it is dealt with.
-        after: u64,
-        /// The last that was looked at.
-        until: u64,
-    },
-}
 
 /// What became of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,7 +109,7 @@ pub struct Run {
     /// The agent.
     pub agent: String,
     /// What made it run.
-    pub occasion: Occasion,
+    pub trigger: TriggerKind,
     /// The slot it is for, or when it was due; `None` when asked for by a person.
     pub scheduled_at: Option<Timestamp>,
     /// The failed run it repeats.
@@ -216,14 +177,14 @@ impl Run {
         Run { boot: memory.boot.clone(), ..row }
     }
 
-    /// As [`Run::claimed`], of what happens by itself.
-    pub fn due(memory: &Memory, agent: &str, at: Timestamp, ground: Ground) -> Run {
-        let row = Run::claimed(memory, agent, Some(at));
-        match ground {
-            Ground::Slot => row,
-            Ground::Rerun(run) => Run { occasion: Occasion::Rerun, rerun_of: Some(run), ..row },
-            Ground::Change { .. } => Run { occasion: Occasion::Change, ..row },
-        }
+    /// As [`Run::claimed`], for a trigger.
+    pub fn due(memory: &Memory, agent: &str, trigger: Trigger) -> Run {
+        let row = Run::claimed(memory, agent, trigger.due());
+        let rerun_of = match trigger {
+            Trigger::Rerun { run, .. } => Some(run),
+            Trigger::Manual | Trigger::Slot(_) | Trigger::Change { .. } => None,
+        };
+        Run { trigger: trigger.kind(), rerun_of, ..row }
     }
 
     /// A row in progress, of no process yet.
@@ -231,7 +192,7 @@ impl Run {
         Run {
             id,
             agent: agent.to_owned(),
-            occasion: if scheduled_at.is_some() { Occasion::Schedule } else { Occasion::Asked },
+            trigger: if scheduled_at.is_some() { TriggerKind::Schedule } else { TriggerKind::Manual },
             scheduled_at,
             rerun_of: None,
             boot: String::new(),
@@ -260,7 +221,7 @@ impl Run {
 
     /// The slot of its schedule it is for.
     pub fn slot(&self) -> Option<Timestamp> {
-        self.scheduled_at.filter(|_| self.occasion == Occasion::Schedule)
+        self.scheduled_at.filter(|_| self.trigger == TriggerKind::Schedule)
     }
 
     /// Counts what an answer took. What cannot be a number of dollars counts as not told.

@@ -58,12 +58,13 @@ impl World {
     /// What is decided at an instant, in words.
     fn says(&self, now: &str) -> String {
         let words = self.decide(at(now)).into_iter().map(|decision| match decision {
-            Decision::Run { slot, late, ground, .. } => {
-                let again = if ground == Ground::Slot { "" } else { " again" };
-                format!("run{again} {slot}{}", if late { " late" } else { "" })
+            Decision::Run { trigger, late, .. } => {
+                let again = if matches!(trigger, Trigger::Slot(_)) { "" } else { " again" };
+                format!("run{again} {trigger}{}", if late { " late" } else { "" })
             }
-            Decision::Skip { slots, missed, reason, ground, .. } => {
-                let again = if ground == Ground::Slot { "" } else { " again" };
+            Decision::Skip { slots, missed, reason, trigger, .. } => {
+                assert_eq!(trigger.due(), Some(slots.last));
+                let again = if matches!(trigger, Trigger::Slot(_)) { "" } else { " again" };
                 format!("{}{again} {slots}: {}", if missed { "missed" } else { "skipped" }, reason.name())
             }
         });
@@ -289,7 +290,8 @@ proptest! {
                 prop_assert!(runs.count() <= 1);
                 for decision in decisions {
                     match decision {
-                        Decision::Run { slot, late, .. } => {
+                        Decision::Run { trigger, late, .. } => {
+                            let slot = trigger.due().unwrap();
                             prop_assert!(world.agent().start(slot) <= now);
                             prop_assert!(!late || catch_up);
                             ledger.take(slot, Status::Running, now)?;

@@ -1,7 +1,8 @@
 //! How rows are stored, and rows as earlier releases wrote them.
 
 use super::status::{Reason, Status};
-use super::{ActionRow, ActionState, Occasion, Run};
+use super::trigger::TriggerKind;
+use super::{ActionRow, ActionState, Run};
 use crate::graph::{NodeId, RunId};
 use crate::store::{Record, Table};
 use crate::time::Timestamp;
@@ -63,7 +64,7 @@ impl From<Run1> for Run {
         Run {
             id: row.id,
             agent: row.agent,
-            occasion: if row.scheduled_at.is_some() { Occasion::Schedule } else { Occasion::Asked },
+            trigger: if row.scheduled_at.is_some() { TriggerKind::Schedule } else { TriggerKind::Manual },
             scheduled_at: row.scheduled_at,
             rerun_of: None,
             boot: row.boot,

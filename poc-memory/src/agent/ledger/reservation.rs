@@ -16,6 +16,7 @@ use crate::memory::Memory;
 use crate::store::{Record, Records, Table, Tx};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// What a run in progress has taken and may yet take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,7 +46,13 @@ impl Record for BudgetReservation {
 }
 
 /// The days of a budget, each from its beginning to its end: in the zone of the agent, and in the operator's.
-pub type Days = ((Timestamp, Timestamp), (Timestamp, Timestamp));
+#[derive(Clone, Debug)]
+pub struct BudgetDays {
+    /// The agent's.
+    pub own: Range<Timestamp>,
+    /// The operator's, which counts for the budget of all agents.
+    pub everyone: Range<Timestamp>,
+}
 
 /// What is on record of a day, apart from one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -59,23 +66,23 @@ pub struct Account {
 }
 
 /// What is on record of the days of a run, apart from the run itself.
-pub fn account(memory: &Memory, run: &Run, days: Days) -> Result<Account> {
+pub fn account(memory: &Memory, run: &Run, days: &BudgetDays) -> Result<Account> {
     of(&memory.store, &state::state(memory, &run.agent)?, run, days)
 }
 
-fn of<R: Records + ?Sized>(records: &R, state: &AgentState, run: &Run, days: Days) -> Result<Account> {
-    let (own, everyones) = days;
-    let (runs, spent) = state.spent(own.0, own.1);
+fn of<R: Records + ?Sized>(records: &R, state: &AgentState, run: &Run, days: &BudgetDays) -> Result<Account> {
+    let BudgetDays { own, everyone } = days;
+    let (runs, spent) = state.spent(own.start, own.end);
     let mut account = Account { runs, day: spent, everyone: 0.0 };
     for (_, state) in records.range::<AgentState>(&[])? {
-        account.everyone += state.spent(everyones.0, everyones.1).1;
+        account.everyone += state.spent(everyone.start, everyone.end).1;
     }
     for (_, reservation) in records.range::<BudgetReservation>(&[])? {
-        let within = |(from, until)| (from..until).contains(&reservation.started);
+        let within = |day: &Range<Timestamp>| day.contains(&reservation.started);
         if reservation.run == run.id {
             continue;
         }
-        if within(everyones) {
+        if within(everyone) {
             account.everyone += reservation.most;
         }
         if reservation.agent == run.agent && within(own) {
@@ -90,7 +97,7 @@ fn of<R: Records + ?Sized>(records: &R, state: &AgentState, run: &Run, days: Day
 pub fn reserve<T, E>(
     memory: &Memory,
     run: &Run,
-    days: Days,
+    days: &BudgetDays,
     decide: impl FnOnce(Account) -> std::result::Result<(T, f64), E>,
 ) -> Result<std::result::Result<T, E>> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {

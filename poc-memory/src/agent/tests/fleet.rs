@@ -164,7 +164,7 @@ impl Fleet {
         let line = |row: &Run| {
             let at = row.scheduled_at.unwrap_or(row.started).to_string();
             let reason = row.reason.map_or(String::new(), |reason| format!(" {}", reason.name()));
-            let (agent, occasion) = (&row.agent, row.occasion.name());
+            let (agent, occasion) = (&row.agent, row.trigger.name());
             format!("{} {agent} {occasion}: {}{reason}\n", &at[5..16], row.status.name())
         };
         self.rows().iter().map(line).collect()

@@ -110,7 +110,7 @@ fn slots_of_a_provider_without_money_are_skipped_until_a_while_has_passed() {
     alone.execution.fallback.clear();
     let slot = |definition: &Definition| {
         world.clock.advance(Span::MINUTE);
-        run(&world.memory, definition, Trigger::slot(world.memory.now()), &options).unwrap()
+        run(&world.memory, definition, Trigger::Slot(world.memory.now()), &options).unwrap()
     };
     let failed = slot(&alone);
     assert_eq!(
