@@ -1,4 +1,4 @@
-//! Doing what an agent may do: one action in a transaction.
+//! Applies one permitted action of an agent within a transaction.
 
 use super::definition::provenance;
 use super::permit::{Intent, Refusal, Rejection};
@@ -10,7 +10,7 @@ use crate::memory::{Memory, supersede, weigh};
 use crate::store::Tx;
 use crate::time::Timestamp;
 
-/// Who does it, and when.
+/// Applies the actions of one agent at one instant.
 pub(super) struct ActionExecutor<'a> {
     /// The memory.
     pub memory: &'a Memory,

@@ -2,7 +2,7 @@
 
 use super::definition::Budget;
 
-/// What is spent, and how much at most may be.
+/// The limits of a budget, and what was spent of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BudgetStatus<'a> {
     /// The agent's own limits.

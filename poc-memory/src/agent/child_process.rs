@@ -1,5 +1,5 @@
-//! A program that was started for a call, told from any other that has its number by now: what a killed process
-//! leaves running is found by it again.
+//! Identifies a program that was started for a call, also after its process id was given to another one: the
+//! next process finds and ends what a killed process has left running.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};

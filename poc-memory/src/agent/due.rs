@@ -21,7 +21,7 @@ use chrono_tz::Tz;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Slots of a stretch that are counted before it is just "more than".
+/// Slots of a range that are counted; above, the message says "more than".
 const COUNTED: usize = 1000;
 
 /// A slot that is looked at this late is still on time; a slow heartbeat needs more.

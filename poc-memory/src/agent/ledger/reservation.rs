@@ -1,9 +1,9 @@
-//! What calls under way may take: on record before they are made, so that no two of them count on the same
-//! dollar, and that a bill nobody was left to read is booked all the same.
+//! Budget reservations: what a call may cost is stored before the call is made, so that no two calls count on
+//! the same dollar, and a bill is booked even when the process ends before it arrives.
 //!
-//! A reservation stands until what the run took is booked: with its row, or by [`super::pay`]. One that the
-//! process of its run left behind is booked as a whole, as an estimate, and the program it had started for the
-//! call is ended.
+//! A reservation lasts until the cost of the run is booked: with its row, or by [`super::pay`]. When the
+//! process ends before that, the next one books the reservation as a whole, as an estimate, and ends the
+//! program that was started for the call.
 
 use super::cause::cause;
 use super::state::{self, AgentState};
@@ -18,7 +18,7 @@ use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// What a run in progress has taken and may yet take.
+/// What a run in progress has cost and may still cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct BudgetReservation {
     run: RunId,

@@ -5,8 +5,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A door with so many places behind it, for the whole process. Who comes first goes first, among those who
-/// wait with the same right.
+/// A counting semaphore with priorities. Among those who wait with the same [`Right`], the first comes first.
 #[derive(Default)]
 pub struct Gate(Mutex<Queue>);
 
