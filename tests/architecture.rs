@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 /// Top-level modules from the ground up. A module may use itself and what stands before it.
 const LAYERS: &[&str] = &[
     "error", "similar", "time", "chance", "paths", "server", "graph", "config", "embedded", "rank", "embed",
-    "store", "index", "retrieve", "query", "memory", "eval", "agent", "ops", "mcp", "wire", "client",
-    "dispatch", "cli",
+    "store", "index", "retrieve", "query", "memory", "eval", "agent", "models", "ops", "mcp", "wire",
+    "client", "dispatch", "cli",
 ];
 
 /// Uses that point down and are forbidden all the same: a pipeline takes no lock and cannot write.

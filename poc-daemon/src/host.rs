@@ -3,9 +3,9 @@
 use crate::serve::rest::MCP_PATH;
 use crate::shared::Shared;
 use crate::watch;
-use poc_memory::agent::model::{Models, Stop};
+use poc_memory::agent::model::{CancellationToken, ModelRegistry};
 use poc_memory::agent::pause::Paused;
-use poc_memory::agent::places::Places;
+use poc_memory::agent::run_limiter::RunLimiter;
 use poc_memory::agent::schedule::local_zone;
 use poc_memory::agent::{Catalog, Change, agenda, ledger};
 use poc_memory::error::Result;
@@ -22,16 +22,16 @@ impl Host for Shared {
         watch::reload(self)
     }
 
-    fn calls(&self) -> Stop {
+    fn calls(&self) -> CancellationToken {
         self.calls.clone()
     }
 
-    fn models(&self) -> Models {
+    fn models(&self) -> ModelRegistry {
         self.models.clone()
     }
 
-    fn places(&self) -> Places {
-        self.places.clone()
+    fn run_limiter(&self) -> RunLimiter {
+        self.run_limiter.clone()
     }
 
     fn daemon(&self) -> Result<&dyn Daemon> {

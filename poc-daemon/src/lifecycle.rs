@@ -103,7 +103,7 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     let too_late = async {
         shared.stopped().await;
         tokio::time::sleep(grace.std()).await;
-        shared.calls.stop();
+        shared.calls.cancel();
         tokio::time::sleep(LAST_WORDS).await;
     };
     let connections = tokio::select! {

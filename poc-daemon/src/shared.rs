@@ -5,8 +5,8 @@ use crate::watch::Settling;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_memory::agent::Catalog;
-use poc_memory::agent::model::{Models, Stop};
-use poc_memory::agent::places::Places;
+use poc_memory::agent::model::{CancellationToken, ModelRegistry};
+use poc_memory::agent::run_limiter::RunLimiter;
 use poc_memory::memory::Memory;
 use poc_memory::time::Timestamp;
 use std::net::SocketAddr;
@@ -28,11 +28,11 @@ pub(crate) struct Shared {
     /// Wakes the scheduler: its heart beats, or agents changed.
     pub(crate) wake: Arc<Notify>,
     /// Ends the model calls of every run.
-    pub(crate) calls: Stop,
+    pub(crate) calls: CancellationToken,
     /// The models, for as long as it runs.
-    pub(crate) models: Models,
+    pub(crate) models: ModelRegistry,
     /// The places for runs of agents.
-    pub(crate) places: Places,
+    pub(crate) run_limiter: RunLimiter,
     /// What it counts.
     pub(crate) metrics: Metrics,
     /// Where it serves HTTP, once it does.
@@ -57,9 +57,9 @@ impl Shared {
             state: Mutex::new(State { reloaded: Some(started) }),
             settling: Mutex::default(),
             wake: Arc::new(Notify::new()),
-            calls: Stop::new(),
-            models: Models::default(),
-            places: Places::default(),
+            calls: CancellationToken::new(),
+            models: poc_memory::models::registry(),
+            run_limiter: RunLimiter::default(),
             metrics: Metrics::new(),
             http: OnceLock::new(),
             stopping: watch::Sender::new(false),

@@ -14,7 +14,7 @@ use debounce::{Debounce, Open};
 use notify::RecommendedWatcher;
 use parking_lot::Mutex;
 use places::Places;
-use poc_memory::agent::{Catalog, Change, Look};
+use poc_memory::agent::{Catalog, CatalogScan, Change};
 use poc_memory::config::Config;
 use poc_memory::error::Result;
 use poc_memory::query::Names;
@@ -131,7 +131,7 @@ fn look(shared: &Shared, sure: bool) -> Result<Looked> {
     // First: agents may name the pipelines saved there.
     let settings = settings(shared);
     let shown = shared.catalog.load_full();
-    let looked = Look::again(&shared.memory, sure, &shown)?;
+    let looked = CatalogScan::again(&shared.memory, sure, &shown)?;
     let found =
         Found { catalog: looked.catalog.clone(), folder: shared.memory.paths.agents().is_dir(), settings };
     let Settled { catalog, news, open } = settling.settle(&shown, found, sure, Instant::now());

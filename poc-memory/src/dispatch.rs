@@ -1,9 +1,9 @@
 //! Where a request is run: by the daemon when one runs, else in this process. The request and the
 //! answer are the same values both ways.
 
-use crate::agent::model::{Models, Stop};
-use crate::agent::places::Places;
-use crate::agent::{Catalog, Change, Look};
+use crate::agent::model::{CancellationToken, ModelRegistry};
+use crate::agent::run_limiter::RunLimiter;
+use crate::agent::{Catalog, CatalogScan, Change};
 use crate::chance::SystemChance;
 use crate::client::Client;
 use crate::config::Config;
@@ -92,7 +92,7 @@ pub struct InProcess {
     memory: Memory,
     actor: Actor,
     catalog: OnceLock<Arc<Catalog>>,
-    models: Models,
+    models: ModelRegistry,
 }
 
 impl InProcess {
@@ -102,7 +102,12 @@ impl InProcess {
         for note in &memory.store.recovery().notes {
             tracing::warn!("{note}");
         }
-        Ok(InProcess { memory, actor: Actor::Person, catalog: OnceLock::new(), models: Models::default() })
+        Ok(InProcess {
+            memory,
+            actor: Actor::Person,
+            catalog: OnceLock::new(),
+            models: crate::models::registry(),
+        })
     }
 
     fn call(&self, op: &OpDef, args: Value, progress: &dyn Fn(Progress)) -> Result<Value> {
@@ -126,23 +131,23 @@ impl Host for InProcess {
     }
 
     fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)> {
-        let look = Look::new(&self.memory, true)?;
+        let look = CatalogScan::new(&self.memory, true)?;
         look.remember(&self.memory, &look.catalog)?;
         Ok((Arc::new(look.catalog.clone()), look.changes()))
     }
 
-    fn calls(&self) -> Stop {
+    fn calls(&self) -> CancellationToken {
         // This process ends with its op.
-        Stop::new()
+        CancellationToken::new()
     }
 
-    fn models(&self) -> Models {
+    fn models(&self) -> ModelRegistry {
         self.models.clone()
     }
 
-    fn places(&self) -> Places {
+    fn run_limiter(&self) -> RunLimiter {
         // This process does one thing.
-        Places::default()
+        RunLimiter::default()
     }
 
     fn daemon(&self) -> Result<&dyn Daemon> {

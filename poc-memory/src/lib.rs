@@ -8,6 +8,7 @@ pub mod eval;
 pub mod index;
 pub mod mcp;
 pub mod memory;
+pub mod models;
 pub mod ops;
 pub mod query;
 pub mod retrieve;

@@ -3,7 +3,7 @@
 use crate::shared::Shared;
 use poc_memory::agent::agenda::{self, Slot};
 use poc_memory::agent::due::Moment;
-use poc_memory::agent::ledger::{self, Run, Status};
+use poc_memory::agent::ledger::{self, RowOutcome, Run, Status};
 use poc_memory::agent::run::Options;
 use poc_memory::agent::schedule::local_zone;
 use std::collections::{BTreeMap, HashMap};
@@ -49,8 +49,8 @@ impl Executor {
     /// Runs a slot as soon as there is a place.
     pub(super) fn start(&mut self, slot: Slot) {
         let (shared, threads, caught_up) = (self.shared.clone(), self.threads.clone(), self.late.clone());
-        let (stop, models) = (self.shared.calls.clone(), self.shared.models.clone());
-        let options = Options { stop, models, ..Options::default() };
+        let (cancellation, models) = (self.shared.calls.clone(), self.shared.models.clone());
+        let options = Options { cancellation, models, ..Options::default() };
         let agent = slot.agent.clone();
         self.pending.insert(agent.clone(), slot.clone());
         let run = self.runs.spawn(async move {
@@ -79,7 +79,7 @@ impl Executor {
         if self.all_end_within(grace.std()).await {
             return;
         }
-        self.shared.calls.stop();
+        self.shared.calls.cancel();
         if self.all_end_within(LAST_WORDS).await {
             return;
         }
@@ -117,10 +117,10 @@ impl Executor {
 
 /// One run, to its end. What it does wrong stays its own.
 async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
-    let Slot { agent, at, ground, .. } = slot.clone();
+    let Slot { agent, trigger, .. } = slot.clone();
     let running = shared.clone();
     let ran = tokio::task::spawn_blocking(move || {
-        let place = running.places.slot(&running.memory, &options.stop);
+        let place = running.run_limiter.slot(&running.memory, &options.cancellation);
         if place.is_none() || running.is_stopping() {
             return Ok(None);
         }
@@ -131,12 +131,13 @@ async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
     });
     let message = match ran.await {
         Ok(Ok(row)) => return row.iter().for_each(tell),
-        Ok(Err(error)) => return tracing::error!(agent, slot = %at, "a run failed: {error}"),
+        Ok(Err(error)) => return tracing::error!(agent, slot = %trigger, "a run failed: {error}"),
         Err(error) => error.to_string(),
     };
-    tracing::error!(agent, slot = %at, "a run failed: {message}");
+    tracing::error!(agent, slot = %trigger, "a run failed: {message}");
     super::blocking("recording a failed run", move || {
-        ledger::leave(&shared.memory, &agent, (at, ground), (Status::Failed, None), Some(message))
+        let failed = RowOutcome { status: Status::Failed, reason: None, message: Some(message) };
+        ledger::leave(&shared.memory, &agent, trigger, failed)
     })
     .await;
 }

@@ -2,9 +2,9 @@
 //! in between, and what is to be done when a slot has its turn. Time is an argument; threads and
 //! waiting are the daemon's.
 
-use super::due::{self, Decision, Moment, Past};
-use super::ledger::{self, AgentState, Ground, Reason, Run, Status};
-use super::run::{self, Options, Trigger};
+use super::due::{self, Decision, Moment, Obstacle, Past};
+use super::ledger::{self, AgentState, Reason, RowOutcome, Run, Status, Trigger};
+use super::run::{self, Options};
 use super::schedule::Schedule;
 use super::{Catalog, Entry};
 use crate::error::{Code, Result};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 mod changing;
 
-use changing::{Changing, Found, Look};
+use changing::{ChangeScan, Changing, Found};
 
 /// When an agent is looked at again that nothing could be told of.
 const AGAIN: Span = Span(10 * Span::SECOND.0);
@@ -26,10 +26,8 @@ const AGAIN: Span = Span(10 * Span::SECOND.0);
 pub struct Slot {
     /// The agent.
     pub agent: String,
-    /// The time it is for.
-    pub at: Timestamp,
     /// What makes it run.
-    pub ground: Ground,
+    pub trigger: Trigger,
     /// Whether it is caught up.
     pub late: bool,
 }
@@ -102,7 +100,7 @@ impl Agenda {
                 continue;
             }
             let busy = slots.iter().any(|slot| slot.agent == *agent);
-            let look = Look { memory, definition, since: entry.since, past, moment, busy };
+            let look = ChangeScan { memory, definition, since: entry.since, past, moment, busy };
             match self.changes.look(&look) {
                 Found::Nothing => {}
                 Found::Later(next) => _ = self.next.insert(agent.clone(), next),
@@ -223,41 +221,48 @@ pub fn carry_out(
     moment: Moment,
     options: &Options,
 ) -> Result<Option<Run>> {
-    let (agent, due) = (&slot.agent, (slot.at, slot.ground));
+    let (agent, trigger) = (&slot.agent, slot.trigger);
+    let by_changes = matches!(trigger, Trigger::Change { .. });
     let Some(definition) = catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) else {
-        let gone = Some("its file is gone".to_owned());
-        return ledger::leave(memory, agent, due, (Status::Skipped, Some(Reason::InvalidConfig)), gone);
+        let (reason, message) = (Some(Reason::InvalidConfig), Some("its file is gone".to_owned()));
+        return ledger::leave(
+            memory,
+            agent,
+            trigger,
+            RowOutcome { status: Status::Skipped, reason, message },
+        );
     };
     let past = Past::from(ledger::state(memory, agent)?);
-    if let Some((missed, reason)) =
-        due::obstacle(definition, &past, (slot.at, slot.ground, slot.late), moment)
-    {
-        let waits = matches!(reason, Reason::Overlap | Reason::Cooldown);
-        if waits && matches!(slot.ground, Ground::Change { .. }) {
+    if let Some(obstacle) = due::obstacle(definition, &past, trigger, slot.late, moment) {
+        let waits = matches!(obstacle.reason, Reason::Overlap | Reason::Cooldown);
+        if waits && by_changes {
             // What has changed is still there afterwards.
             return Ok(None);
         }
-        return ledger::leave(memory, agent, due, (status(missed), Some(reason)), None);
+        return ledger::leave(memory, agent, trigger, outcome(obstacle, None));
     }
     let options = Options { zone: options.zone.or(Some(moment.zone)), ..options.clone() };
-    match run::run(memory, definition, Trigger::Due(slot.at, slot.ground), &options) {
+    match run::run(memory, definition, trigger, &options) {
         Ok(row) => Ok(Some(row)),
         // Somebody else was first. What has changed is still there afterwards.
-        Err(error) if error.code == Code::Conflict && matches!(slot.ground, Ground::Change { .. }) => {
+        Err(error) if error.code == Code::Conflict && by_changes => {
             tracing::info!(agent, "not run: {error}");
             Ok(None)
         }
         Err(error) => {
             // A run that got as far as its claim has ended its row itself.
-            ledger::leave(memory, agent, due, (Status::Failed, None), Some(error.line()))?;
+            let message = Some(error.line());
+            let failed = RowOutcome { status: Status::Failed, reason: None, message };
+            ledger::leave(memory, agent, trigger, failed)?;
             Err(error)
         }
     }
 }
 
-/// How a slot is called that is not run.
-fn status(missed: bool) -> Status {
-    if missed { Status::Missed } else { Status::Skipped }
+/// The outcome of what is not run.
+fn outcome(obstacle: Obstacle, message: Option<String>) -> RowOutcome {
+    let status = if obstacle.missed { Status::Missed } else { Status::Skipped };
+    RowOutcome { status, reason: Some(obstacle.reason), message }
 }
 
 /// What is known of an agent; `None` when the ledger cannot be read, which leaves its slots for
@@ -266,7 +271,7 @@ fn past(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<Past> {
     match ledger::state(memory, agent) {
         Ok(state) => {
             let mut past = Past::from(state);
-            pending.into_iter().for_each(|slot| past.wait(slot.at, slot.ground));
+            pending.into_iter().for_each(|slot| past.wait(slot.trigger));
             Some(past)
         }
         Err(error) => {
@@ -279,17 +284,12 @@ fn past(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<Past> {
 /// Leaves the row of what is not run; returns what is.
 fn settle(memory: &Memory, decision: Decision) -> Option<Slot> {
     match decision {
-        Decision::Run { agent, slot, ground, late } => Some(Slot { agent, at: slot, ground, late }),
-        Decision::Skip { agent, slots, ground, missed, reason } => {
-            let status = status(missed);
+        Decision::Run { agent, trigger, late } => Some(Slot { agent, trigger, late }),
+        Decision::Skip { agent, slots, trigger, missed, reason } => {
             let message = (slots.count > 1).then(|| slots.to_string());
-            match ledger::leave_all(
-                memory,
-                &agent,
-                (slots.first, slots.last, ground),
-                (status, Some(reason)),
-                message,
-            ) {
+            let outcome = outcome(Obstacle { reason, missed }, message);
+            let status = outcome.status;
+            match ledger::leave_all(memory, &agent, slots.first, trigger, outcome) {
                 Ok(_) => tracing::info!(agent, "{}: {}, {slots}", status.name(), reason.name()),
                 Err(error) => tracing::error!(agent, "{slots} left no row: {error}"),
             }

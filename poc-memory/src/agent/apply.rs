@@ -1,7 +1,7 @@
 //! Applying a reply: actions, replays, visits and the run's row in one transaction.
 
+use super::action_executor::{self, ActionExecutor};
 use super::bundle::{self, Done, Task, position};
-use super::deed::{self, Deed};
 use super::definition::{Definition, Mode};
 use super::ledger::{self, ActionState, Run, Status};
 use super::permit::{Intent, Permit, Permitted, Refusal, Rejection};
@@ -92,7 +92,7 @@ fn plan(
                 let why = format!("it waits for a decision since the run {}", same.run);
                 return Err(Rejection::AlreadyPresent.because(why));
             }
-            let note = deed::prepare(memory, &intent)?;
+            let note = action_executor::prepare(memory, &intent)?;
             Ok(Planned { index, intent, proposed, with, note })
         });
         match prepared {
@@ -202,7 +202,8 @@ impl Work<'_> {
             self.visit(tx, id, touched.contains(&id), changed.contains(&id))?;
         }
         if self.definition.freshness.ignore_own_writes {
-            made.into_iter().try_for_each(|id| deed::seen(tx, &self.definition.name, id, self.now))?;
+            made.into_iter()
+                .try_for_each(|id| action_executor::seen(tx, &self.definition.name, id, self.now))?;
         }
         row.visited = visited;
         let status = status(&row);
@@ -235,8 +236,8 @@ impl Work<'_> {
             ready: stale(action).map_or(Ok(action.note.as_ref()), Err),
         };
         let now: Vec<Task<'_>> = plan.iter().filter(|action| !action.proposed).map(task).collect();
-        let deed = Deed { memory: self.memory, agent: &self.definition.name, now: self.now };
-        let mut done = bundle::act(&deed, tx, &now)?.into_iter();
+        let executor = ActionExecutor { memory: self.memory, agent: &self.definition.name, now: self.now };
+        let mut done = bundle::act(&executor, tx, &now)?.into_iter();
         let mut outcome = |action: &Planned| match (action.proposed, stale(action)) {
             (true, Some(refusal)) => Err(refusal),
             (true, None) => Ok(None),

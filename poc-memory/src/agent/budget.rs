@@ -2,9 +2,9 @@
 
 use super::definition::Budget;
 
-/// What is spent, and how much at most may be.
+/// The limits of a budget, and what was spent of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Purse<'a> {
+pub struct BudgetStatus<'a> {
     /// The agent's own limits.
     pub budget: Budget,
     /// The operator's limit of a day, of all agents together, in US dollars.
@@ -30,10 +30,10 @@ pub struct Allowed {
     pub most: f64,
 }
 
-impl Purse<'_> {
+impl BudgetStatus<'_> {
     /// Why a run cannot begin, whatever its calls would cost.
     pub fn refuses_a_run(&self) -> Option<String> {
-        let Purse { budget, runs, agent, .. } = self;
+        let BudgetStatus { budget, runs, agent, .. } = self;
         let most = budget.runs_per_day;
         if most > 0 && *runs >= most {
             return Some(format!(
@@ -113,23 +113,27 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn purse(per_run: Option<f64>, per_day: Option<f64>, everyone_per_day: f64) -> Purse<'static> {
+    fn budget_status(
+        per_run: Option<f64>,
+        per_day: Option<f64>,
+        everyone_per_day: f64,
+    ) -> BudgetStatus<'static> {
         let budget = Budget { usd_per_run: per_run, usd_per_day: per_day, runs_per_day: 2 };
-        Purse { budget, everyone_per_day, agent: "linker", ..Purse::default() }
+        BudgetStatus { budget, everyone_per_day, agent: "linker", ..BudgetStatus::default() }
     }
 
     #[test]
     fn what_takes_nothing_may_always_be_done() {
-        let full = Purse { runs: 2, ..purse(None, None, 9.0) };
+        let full = BudgetStatus { runs: 2, ..budget_status(None, None, 9.0) };
         insta::assert_snapshot!(full.refuses_a_run().unwrap(), @"`linker` ran 2 times today, and `budget.max-runs-per-day` is 2");
-        assert_eq!(Purse { runs: 1, ..full }.refuses_a_run(), None);
-        let spent = Purse { day: 1.0, everyone: 1.0, ..purse(None, Some(1.0), 2.0) };
+        assert_eq!(BudgetStatus { runs: 1, ..full }.refuses_a_run(), None);
+        let spent = BudgetStatus { day: 1.0, everyone: 1.0, ..budget_status(None, Some(1.0), 2.0) };
         assert_eq!(spent.refuses_a_run(), None, "who knows what its calls take");
         let free = Ok(Allowed { attempts: 4, most: 0.0 });
         assert_eq!(spent.allows(Some(0.0), 4), free);
         insta::assert_snapshot!(spent.allows(None, 4).unwrap_err(), @"$1.0000 of $1.0000 are spent, by the agent's `budget.max-usd-per-day`, and nobody knows what the call takes");
         // What costs nothing runs on no money at all.
-        let nothing = purse(Some(0.0), Some(0.0), 0.0);
+        let nothing = budget_status(Some(0.0), Some(0.0), 0.0);
         assert_eq!(nothing.allows(Some(0.0), 4), free);
         assert_eq!(nothing.allows(None, 4), free);
         insta::assert_snapshot!(nothing.allows(Some(0.01), 4).unwrap_err(), @"$0.0000 of $0.0000 are spent, by the agent's `budget.max-usd-per-run`, and the call may take $0.0100");
@@ -145,18 +149,18 @@ mod tests {
             others in 0.0..5.0f64,
             calls in proptest::collection::vec((0.0..2.0f64, 0.0..=1.0f64, 1..5u32), 0..20),
         ) {
-            let mut purse = purse(limits[0], limits[1], everyone);
-            (purse.day, purse.everyone) = (before, before + others);
+            let mut budget_status = budget_status(limits[0], limits[1], everyone);
+            (budget_status.day, budget_status.everyone) = (before, before + others);
             for (most, share, attempts) in calls {
-                let Ok(allowed) = purse.allows(Some(most), attempts) else { break };
+                let Ok(allowed) = budget_status.allows(Some(most), attempts) else { break };
                 prop_assert!(allowed.attempts >= 1 && allowed.attempts <= attempts);
-                purse.run += most * share * f64::from(allowed.attempts);
+                budget_status.run += most * share * f64::from(allowed.attempts);
             }
-            if purse.run > 0.0 {
+            if budget_status.run > 0.0 {
                 let holds = |most: Option<f64>, spent: f64| most.is_none_or(|most| spent <= most + 1e-9);
-                prop_assert!(holds(limits[0], purse.run));
-                prop_assert!(holds(limits[1], purse.day + purse.run));
-                prop_assert!(holds(Some(everyone), purse.everyone + purse.run));
+                prop_assert!(holds(limits[0], budget_status.run));
+                prop_assert!(holds(limits[1], budget_status.day + budget_status.run));
+                prop_assert!(holds(Some(everyone), budget_status.everyone + budget_status.run));
             }
         }
     }

@@ -4,7 +4,7 @@
 //! are taken back: else they would stand beside the note that still says it all.
 
 use super::action::Action;
-use super::deed::Deed;
+use super::action_executor::ActionExecutor;
 use super::permit::{Intent, Refusal};
 use super::selection::Selection;
 use crate::error::{Error, Result};
@@ -43,13 +43,13 @@ impl Task<'_> {
         self.with.unwrap_or(self.index)
     }
 
-    fn act(&self, deed: &Deed<'_>, tx: &mut Tx<'_>) -> Result<Outcome> {
+    fn act(&self, executor: &ActionExecutor<'_>, tx: &mut Tx<'_>) -> Result<Outcome> {
         let note = match &self.ready {
             Ok(note) => *note,
             Err(refusal) => return Ok(Err(refusal.clone())),
         };
         let from = position(tx)?;
-        let made = deed.act(tx, self.intent, note)?;
+        let made = executor.act(tx, self.intent, note)?;
         let until = position(tx)?;
         Ok(made.map(|made| Done { made, writes: (from, until) }))
     }
@@ -74,7 +74,11 @@ pub(super) fn wholes(actions: &[Action], selection: &Selection) -> Vec<Option<us
 }
 
 /// Does actions, and says of each what became of it, in their order. An error is the store's.
-pub(super) fn act(deed: &Deed<'_>, tx: &mut Tx<'_>, tasks: &[Task<'_>]) -> Result<Vec<Outcome>> {
+pub(super) fn act(
+    executor: &ActionExecutor<'_>,
+    tx: &mut Tx<'_>,
+    tasks: &[Task<'_>],
+) -> Result<Vec<Outcome>> {
     let mut outcomes: Vec<Option<Outcome>> = tasks.iter().map(|_| None).collect();
     for first in tasks {
         let bundle: Vec<(usize, &Task<'_>)> =
@@ -82,7 +86,7 @@ pub(super) fn act(deed: &Deed<'_>, tx: &mut Tx<'_>, tasks: &[Task<'_>]) -> Resul
         if bundle.iter().any(|(at, _)| outcomes.get(*at).is_some_and(Option::is_some)) {
             continue;
         }
-        for (at, outcome) in together(deed, tx, &bundle)? {
+        for (at, outcome) in together(executor, tx, &bundle)? {
             if let Some(slot) = outcomes.get_mut(at) {
                 *slot = Some(outcome);
             }
@@ -94,7 +98,7 @@ pub(super) fn act(deed: &Deed<'_>, tx: &mut Tx<'_>, tasks: &[Task<'_>]) -> Resul
 
 /// Does a whole and its parts, or only says why not.
 fn together(
-    deed: &Deed<'_>,
+    executor: &ActionExecutor<'_>,
     tx: &mut Tx<'_>,
     bundle: &[(usize, &Task<'_>)],
 ) -> Result<Vec<(usize, Outcome)>> {
@@ -102,10 +106,10 @@ fn together(
     let done = tx.attempt(|tx| {
         let mut outcomes = Vec::new();
         for (at, task) in &parts {
-            outcomes.push((*at, task.act(deed, tx)?));
+            outcomes.push((*at, task.act(executor, tx)?));
         }
         for (at, task) in &wholes {
-            match task.act(deed, tx)? {
+            match task.act(executor, tx)? {
                 Err(refusal) if !parts.is_empty() => return Ok(Err((*task, refusal))),
                 outcome => outcomes.push((*at, outcome)),
             }

@@ -112,37 +112,37 @@ pub struct Catalog {
     pub problems: Vec<String>,
 }
 
-/// One look at the files: what is there, and what is to be remembered of it once it is settled that it
-/// is as it looks. A look that falls into the middle of a save changes nothing by itself.
+/// One scan of the files: what is there, and what is to be remembered of it once it is settled that it
+/// is as it looks. A scan in the middle of a save changes nothing by itself.
 #[derive(Debug)]
-pub struct Look {
+pub struct CatalogScan {
     /// The agents.
     pub catalog: Catalog,
     before: Memos,
     after: Memos,
 }
 
-impl Look {
+impl CatalogScan {
     /// Reads the folder; agents whose file is broken have their last good version from the store. A
     /// bundled agent counts as long as no file of its name was ever there. When `sure`, a file that
     /// is not there is deleted at once, not only after [`GRACE`].
     ///
     /// # Errors
     /// Only the store's: whatever is wrong with files is told in the catalog.
-    pub fn new(memory: &Memory, sure: bool) -> Result<Look> {
-        Look::again(memory, sure, &Catalog::default())
+    pub fn new(memory: &Memory, sure: bool) -> Result<CatalogScan> {
+        CatalogScan::again(memory, sure, &Catalog::default())
     }
 
-    /// As [`Look::new`], for whoever has looked before: what has not changed since is not read anew.
+    /// As [`CatalogScan::new`], for whoever has scanned before: what has not changed since is not read again.
     ///
     /// # Errors
     /// Only the store's.
-    pub fn again(memory: &Memory, sure: bool, shown: &Catalog) -> Result<Look> {
+    pub fn again(memory: &Memory, sure: bool, shown: &Catalog) -> Result<CatalogScan> {
         let before = memo::all(memory)?;
         let (names, prompts) = (memory.names.load_full(), memory.paths.prompts());
         let mut files = Files { memory, names, prompts, shown, memos: before.clone(), sure };
         let catalog = files.catalog();
-        Ok(Look { catalog, before, after: files.memos })
+        Ok(CatalogScan { catalog, before, after: files.memos })
     }
 
     /// How the agents differ from what was remembered of them.
@@ -188,12 +188,12 @@ impl Look {
 }
 
 impl Catalog {
-    /// A look that is settled at once, for a process that does not look again, and for the first one.
+    /// A scan that is remembered at once, for a process that scans only once, and for the first scan.
     ///
     /// # Errors
     /// Only the store's: whatever is wrong with files is told in the catalog.
     pub fn load(memory: &Memory) -> Result<Catalog> {
-        let look = Look::new(memory, false)?;
+        let look = CatalogScan::new(memory, false)?;
         look.remember(memory, &look.catalog)?;
         Ok(look.catalog)
     }
@@ -203,7 +203,7 @@ impl Catalog {
     /// # Errors
     /// Only the store's.
     pub fn read(memory: &Memory) -> Result<Catalog> {
-        Ok(Look::new(memory, false)?.catalog)
+        Ok(CatalogScan::new(memory, false)?.catalog)
     }
 
     /// The agent with a name, ready to run.

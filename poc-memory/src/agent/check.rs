@@ -1,6 +1,6 @@
 //! What an agent file must agree with beyond its own keys: settings, templates, the language.
 
-use super::definition::{ActionKind, Prompt};
+use super::definition::{ActionKind, Definition, Prompt, offset_of};
 use super::template::{self, VARIABLES};
 use crate::config::Config;
 use crate::error::{At, Error};
@@ -59,9 +59,33 @@ pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
     Checked { errors: Vec::new(), variables: Some(variables), vars }
 }
 
+impl Definition {
+    /// What is probably not meant, though nothing keeps the agent from running.
+    pub fn warnings(&self) -> Vec<Error> {
+        let mut found = unpermitted(&self.prompt, &self.execution.actions);
+        for error in &mut found {
+            // A template in the agent file stands where its text does.
+            let line_and_column = error.at.as_ref().map(|at| (at.file.is_some(), at.line, at.column));
+            if let Some((false, Some(line), Some(column))) = line_and_column {
+                let within = offset_of(&self.prompt.text, line, column);
+                error.at = Some(Box::new(self.at("prompt.inline", within)));
+            }
+        }
+        let schedule = self.execution.schedule.warning();
+        found.extend(schedule.map(|warning| Error::config(warning).at(self.at("execution.schedule", 0))));
+        if !self.prompt.shows_nodes() {
+            let error =
+                Error::config("the template does not show the nodes, so none of them counts as visited");
+            let hint = "write `{{ NODES }}` in the template and add \"NODES\" to `prompt.placeholders`";
+            found.push(error.hint(hint).at(self.at("prompt.placeholders", 0)));
+        }
+        found
+    }
+}
+
 /// The actions a prompt names although the agent may not take them. Nothing goes wrong by it: such
 /// an action cannot be answered. But the model is told what it cannot do.
-pub(super) fn unpermitted(prompt: &Prompt, permitted: &[ActionKind]) -> Vec<Error> {
+fn unpermitted(prompt: &Prompt, permitted: &[ActionKind]) -> Vec<Error> {
     let template = (prompt.template.as_ref(), &prompt.text);
     let included = prompt.includes.iter().map(|(name, text)| (Some(name), text));
     let sources: Vec<_> = std::iter::once(template).chain(included).collect();

@@ -8,11 +8,10 @@ mod syntax;
 mod test;
 mod text;
 
-pub(super) use read::place;
 pub use schema::schema;
 pub use test::{Expect, Quoted, Test};
+pub(super) use text::{offset_of, value_span};
 
-use super::check;
 use super::schedule::Schedule;
 use crate::config::Config;
 use crate::error::{At, Error, Result};
@@ -281,43 +280,10 @@ pub struct Failure {
 }
 
 impl Definition {
-    /// Parses and checks an agent file. `file` names it in messages. All problems are reported
-    /// together, each with file, line and column.
-    pub fn parse(
-        name: &str,
-        file: &str,
-        text: &str,
-        context: &Context<'_>,
-    ) -> Result<Definition, Vec<Error>> {
-        read::read(name, file, text, context)
-    }
-
-    /// What is probably not meant, though nothing keeps the agent from running.
-    pub fn warnings(&self) -> Vec<Error> {
-        let mut found = check::unpermitted(&self.prompt, &self.execution.actions);
-        for error in &mut found {
-            // A template in the agent file stands where its text does.
-            let line_and_column = error.at.as_ref().map(|at| (at.file.is_some(), at.line, at.column));
-            if let Some((false, Some(line), Some(column))) = line_and_column {
-                let within = text::offset_of(&self.prompt.text, line, column);
-                error.at = Some(Box::new(self.at("prompt.inline", within)));
-            }
-        }
-        let schedule = self.execution.schedule.warning();
-        found.extend(schedule.map(|warning| Error::config(warning).at(self.at("execution.schedule", 0))));
-        if !self.prompt.shows_nodes() {
-            let error =
-                Error::config("the template does not show the nodes, so none of them counts as visited");
-            let hint = "write `{{ NODES }}` in the template and add \"NODES\" to `prompt.placeholders`";
-            found.push(error.hint(hint).at(self.at("prompt.placeholders", 0)));
-        }
-        found
-    }
-
     /// Where the value of a key stands in its file; of a text where so many of its characters in.
     pub(crate) fn at(&self, path: &str, characters: usize) -> At {
         let file = Some(format!("agents/{}.toml", self.name));
-        match place(&self.source, path) {
+        match value_span(&self.source, path) {
             Some(value) => {
                 let offset = text::place(&self.source, value.start, characters);
                 At { file, ..At::offset(&self.source, offset) }

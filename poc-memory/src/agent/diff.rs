@@ -2,7 +2,7 @@
 
 use super::ledger::{ActionRow, ActionState, Run};
 use super::prompt::unmarked;
-use super::run::Bodies;
+use super::run::Transcript;
 use crate::graph::NodeId;
 use similar::TextDiff;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,9 +72,9 @@ pub fn prompts(first: &str, second: &str) -> String {
 }
 
 /// What two runs were answered, all turns of each.
-pub fn replies(first: &Bodies, second: &Bodies) -> String {
-    let said = |bodies: &Bodies| {
-        let turns: Vec<&str> = bodies.turns.iter().map(|turn| turn.reply.trim_end()).collect();
+pub fn replies(first: &Transcript, second: &Transcript) -> String {
+    let said = |transcript: &Transcript| {
+        let turns: Vec<&str> = transcript.turns.iter().map(|turn| turn.reply.trim_end()).collect();
         turns.join("\n\n")
     };
     lines(&said(first), &said(second))

@@ -2,7 +2,7 @@
 
 use super::catalog::template;
 use super::definition::keys::{KEYS, Key, Takes};
-use super::definition::{DEFAULTS, check_name, is_of_name, place};
+use super::definition::{DEFAULTS, check_name, is_of_name, value_span};
 use super::{Context, Definition};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -81,13 +81,13 @@ impl Draft {
                 .hint(format!("`poc-memory agent check {other}` lists everything that is wrong"))
         })?;
         let mut edits = Vec::new();
-        let pipeline = place(&text, "query.pipeline");
+        let pipeline = value_span(&text, "query.pipeline");
         edits.extend(pipeline.clone().map(|at| {
             let said = text.get(at.clone()).unwrap_or_default();
             (at, renamed(said, other, name))
         }));
         let prompt = definition.prompt.template.map(|_| (format!("{name}.md"), definition.prompt.text));
-        if let (Some((file, _)), Some(at)) = (&prompt, place(&text, "prompt.template")) {
+        if let (Some((file, _)), Some(at)) = (&prompt, value_span(&text, "prompt.template")) {
             edits.push((at, format!("\"{file}\"")));
         }
         // From the end on, so that the places before stay.

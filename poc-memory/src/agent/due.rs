@@ -11,7 +11,7 @@
 
 use super::Catalog;
 use super::definition::{Definition, ScheduleRules};
-use super::ledger::{AgentState, Ground, Pause, Reason};
+use super::ledger::{AgentState, Pause, Reason, Trigger};
 use super::pause::Paused;
 use super::schedule::{self, Schedule};
 use crate::graph::RunId;
@@ -21,7 +21,7 @@ use chrono_tz::Tz;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Slots of a stretch that are counted before it is just "more than".
+/// Slots of a range that are counted; above, the message says "more than".
 const COUNTED: usize = 1000;
 
 /// A slot that is looked at this late is still on time; a slow heartbeat needs more.
@@ -62,10 +62,8 @@ pub enum Decision {
     Run {
         /// The agent.
         agent: String,
-        /// The slot, or when the repetition of a run is due.
-        slot: Timestamp,
         /// What makes it run.
-        ground: Ground,
+        trigger: Trigger,
         /// Whether it is caught up: its time passed while nothing could run it.
         late: bool,
     },
@@ -74,9 +72,9 @@ pub enum Decision {
         /// The agent.
         agent: String,
         /// The slots, one row for all of them.
-        slots: Stretch,
-        /// What would have made it run.
-        ground: Ground,
+        slots: SlotRange,
+        /// What would have made it run; of several slots the last.
+        trigger: Trigger,
         /// Whether their time passed while nothing could run them.
         missed: bool,
         /// Why.
@@ -86,7 +84,7 @@ pub enum Decision {
 
 /// Neighbouring slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct SlotRange {
     /// The first.
     pub first: Timestamp,
     /// The last; their row stands under it.
@@ -109,17 +107,38 @@ pub fn due(catalog: &Catalog, past: &BTreeMap<String, Past>, moment: Moment) -> 
     decisions
 }
 
-/// Why a slot, which may be late, cannot run at a moment, and whether it counts as missed for it.
-/// Asked when the slot comes, and again when it has its turn.
+/// Why an agent cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Why.
+    pub reason: Reason,
+    /// Whether the slot counts as missed: its time passed while nothing could run it.
+    pub missed: bool,
+}
+
+impl Obstacle {
+    fn skipped(reason: Reason) -> Option<Obstacle> {
+        Some(Obstacle { reason, missed: false })
+    }
+
+    fn missed(reason: Reason) -> Option<Obstacle> {
+        Some(Obstacle { reason, missed: true })
+    }
+}
+
+/// Why what is due, and may be late, cannot run at a moment. Asked when a slot comes, and again when it has
+/// its turn.
 pub fn obstacle(
     definition: &Definition,
     past: &Past,
-    (slot, ground, late): (Timestamp, Ground, bool),
+    trigger: Trigger,
+    late: bool,
     moment: Moment,
-) -> Option<(bool, Reason)> {
-    let agent = Agent::of(&definition.name, definition, slot);
-    let start = if ground == Ground::Slot { agent.start(slot) } else { slot };
-    Question { agent, past, moment }.obstacle((slot, start), late)
+) -> Option<Obstacle> {
+    let due = trigger.due()?;
+    let agent = Agent::of(&definition.name, definition, due);
+    let start = if let Trigger::Slot(slot) = trigger { agent.start(slot) } else { due };
+    Question { agent, past, moment }.obstacle(due, start, late)
 }
 
 /// Until when an agent may not run, because its last run ended not long ago.
@@ -235,7 +254,7 @@ impl Question<'_> {
         }
         let start = self.agent.start(slot);
         let late = again || now > start.plus(tolerance);
-        let obstacle = self.obstacle((slot, start), late);
+        let obstacle = self.obstacle(slot, start, late);
         if again && obstacle.is_some() {
             // It has its row already: that it was interrupted.
             return false;
@@ -243,17 +262,18 @@ impl Question<'_> {
         if !again {
             self.earlier(known.unwrap_or(since).max(since), slot, decisions);
         }
-        let (agent, ground) = (self.agent.name.to_owned(), Ground::Slot);
+        let (agent, trigger) = (self.agent.name.to_owned(), Trigger::Slot(slot));
         match (obstacle, decisions.last_mut()) {
-            (None, _) => decisions.push(Decision::Run { agent, slot, ground, late }),
-            (Some((true, why)), Some(Decision::Skip { slots, missed: true, reason, agent: before, .. }))
-                if why == *reason && agent == *before =>
-            {
-                (slots.last, slots.count) = (slot, slots.count + 1);
+            (None, _) => decisions.push(Decision::Run { agent, trigger, late }),
+            (
+                Some(Obstacle { reason: why, missed: true }),
+                Some(Decision::Skip { slots, missed: true, reason, agent: before, trigger: last }),
+            ) if why == *reason && agent == *before => {
+                (slots.last, slots.count, *last) = (slot, slots.count + 1, trigger);
             }
-            (Some((missed, reason)), _) => {
-                let slots = Stretch { first: slot, last: slot, count: 1 };
-                decisions.push(Decision::Skip { agent, slots, ground, missed, reason });
+            (Some(Obstacle { reason, missed }), _) => {
+                let slots = SlotRange { first: slot, last: slot, count: 1 };
+                decisions.push(Decision::Skip { agent, slots, trigger, missed, reason });
             }
         }
         true
@@ -263,39 +283,39 @@ impl Question<'_> {
     fn rerun(&self, decisions: &mut Vec<Decision>) {
         let Question { agent, past, moment: Moment { now, tolerance, .. } } = self;
         let due = agent.rerun(&past.state).filter(|(_, at)| at <= now && !past.waits);
-        let Some((run, slot)) = due else { return };
-        let (late, ground) = (*now > slot.plus(*tolerance), Ground::Rerun(run));
+        let Some((run, due)) = due else { return };
+        let (late, trigger) = (*now > due.plus(*tolerance), Trigger::Rerun { run, due });
         let agent = agent.name.to_owned();
-        decisions.push(match self.obstacle((slot, slot), late) {
-            None => Decision::Run { agent, slot, ground, late },
-            Some((missed, reason)) => {
-                let slots = Stretch { first: slot, last: slot, count: 1 };
-                Decision::Skip { agent, slots, ground, missed, reason }
+        decisions.push(match self.obstacle(due, due, late) {
+            None => Decision::Run { agent, trigger, late },
+            Some(Obstacle { reason, missed }) => {
+                let slots = SlotRange { first: due, last: due, count: 1 };
+                Decision::Skip { agent, slots, trigger, missed, reason }
             }
         });
     }
 
-    /// Why a slot with its start cannot run now, and whether that is because it is late.
-    fn obstacle(&self, (slot, start): (Timestamp, Timestamp), late: bool) -> Option<(bool, Reason)> {
+    /// Why a slot with its start cannot run now.
+    fn obstacle(&self, slot: Timestamp, start: Timestamp, late: bool) -> Option<Obstacle> {
         let rules = self.agent.rules;
         let Moment { now, tolerance, .. } = self.moment;
         let earliest = now.minus(rules.catch_up_window);
         // One that was on time may have waited for its turn.
         let waited = now > start.plus(tolerance) && start < earliest;
         if !self.agent.enabled {
-            Some((false, Reason::Disabled))
+            Obstacle::skipped(Reason::Disabled)
         } else if self.rests_since(start).is_some() {
-            Some((false, Reason::Paused))
+            Obstacle::skipped(Reason::Paused)
         } else if late && !rules.catch_up {
-            Some((true, Reason::CatchUpOff))
+            Obstacle::missed(Reason::CatchUpOff)
         } else if waited || late && slot < earliest {
-            Some((true, Reason::OutsideWindow))
+            Obstacle::missed(Reason::OutsideWindow)
         } else if self.past.state.running().is_some() {
-            Some((false, Reason::Overlap))
+            Obstacle::skipped(Reason::Overlap)
         } else if self.past.waits {
-            Some((true, Reason::CaughtUp))
+            Obstacle::missed(Reason::CaughtUp)
         } else if self.agent.resting(&self.past.state, now).is_some() {
-            Some((false, Reason::Cooldown))
+            Obstacle::skipped(Reason::Cooldown)
         } else {
             None
         }
@@ -315,11 +335,11 @@ impl Question<'_> {
         let until = Timestamp(slot.0 - 1);
         let earliest = Timestamp(self.moment.now.minus(rules.catch_up_window).0 - 1);
         let mut missed = |after: Timestamp, until: Timestamp, reason: Reason| {
-            if let Some(slots) = self.stretch(after, until) {
+            if let Some(slots) = self.slot_range(after, until) {
                 decisions.push(Decision::Skip {
                     agent: self.agent.name.to_owned(),
                     slots,
-                    ground: Ground::Slot,
+                    trigger: Trigger::Slot(slots.last),
                     missed: true,
                     reason,
                 });
@@ -346,21 +366,21 @@ impl Question<'_> {
     }
 
     /// The slots after one instant and not after another.
-    fn stretch(&self, after: Timestamp, until: Timestamp) -> Option<Stretch> {
+    fn slot_range(&self, after: Timestamp, until: Timestamp) -> Option<SlotRange> {
         let (schedule, zone) = (self.agent.schedule, self.agent.zone(self.moment.zone));
         let last = schedule.latest(until, zone).filter(|last| *last > after)?;
         let mut slots = std::iter::successors(schedule.next_after(after, zone), |slot| {
             schedule.next_after(*slot, zone).filter(|slot| *slot <= last)
         });
         let first = slots.next()?;
-        Some(Stretch { first, last, count: 1 + slots.take(COUNTED).count() })
+        Some(SlotRange { first, last, count: 1 + slots.take(COUNTED).count() })
     }
 }
 
 impl Past {
     /// Counts a slot as dealt with that waits for its turn.
-    pub fn wait(&mut self, slot: Timestamp, ground: Ground) {
-        if ground == Ground::Slot {
+    pub fn wait(&mut self, trigger: Trigger) {
+        if let Trigger::Slot(slot) = trigger {
             self.state.settle(slot, slot);
         }
         self.waits = true;
@@ -379,10 +399,10 @@ impl From<AgentState> for Past {
     }
 }
 
-impl fmt::Display for Stretch {
+impl fmt::Display for SlotRange {
     /// As a row's message tells it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Stretch { first, last, count } = self;
+        let SlotRange { first, last, count } = self;
         match count {
             1 => write!(f, "the slot {last}"),
             count if *count > COUNTED => write!(f, "more than {COUNTED} slots from {first} to {last}"),

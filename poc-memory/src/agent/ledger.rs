@@ -2,125 +2,39 @@
 
 mod before;
 mod book;
+mod cause;
 mod changes;
-mod promise;
+mod key;
+mod reservation;
 mod settled;
 mod state;
+mod status;
 mod totals;
+mod trigger;
 
 pub use book::{
-    abandon, agents, as_it_stands, change, claim, claim_for, close, find, interrupt_others, leave, leave_all,
-    mark, pay, rows, running, running_since,
+    RowOutcome, abandon, agents, as_it_stands, change, claim, claim_for, close, find, interrupt_others,
+    leave, leave_all, mark, pay, rows, running, running_since,
 };
 pub(in crate::agent) use book::{decided, row};
 pub(super) use book::{end, expect_running, get};
 pub use changes::Changes;
-pub use promise::{Account, Days, account, began, promise};
+pub use reservation::{Account, BudgetDays, account, began, reserve};
 pub use state::{AgentState, Last, Pause, Repeat, state};
+pub use status::{Reason, Status};
 pub use totals::Totals;
+pub use trigger::{Trigger, TriggerKind};
 
+use super::cost::Spent;
 use super::definition::{ActionKind, Mode};
-use super::model::Spent;
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
 use crate::store::{Record, Table};
 use crate::time::Timestamp;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 // Variants are stored by their place: a new one goes to the end, none ever goes away.
-
-/// How a run or an occurrence ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Status {
-    /// In progress.
-    Running,
-    /// Actions were applied.
-    Ok,
-    /// The reply asked for nothing.
-    Noop,
-    /// Some actions were rejected, or all.
-    Partial,
-    /// It failed.
-    Failed,
-    /// No answer in time.
-    TimedOut,
-    /// The process ended in the middle.
-    Interrupted,
-    /// Not run, for the reason given.
-    Skipped,
-    /// Its time passed while nothing could run it.
-    Missed,
-    /// What it asked for waits for a person.
-    Proposed,
-    /// A person wanted nothing of what it asked for.
-    Rejected,
-}
-
-/// Why an occurrence was skipped or missed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-#[allow(missing_docs, reason = "`Reason::meaning` tells them, and REFERENCE.md from it")]
-pub enum Reason {
-    NotStale,
-    TooFewResults,
-    Overlap,
-    Cooldown,
-    Disabled,
-    CatchUpOff,
-    OutsideWindow,
-    InvalidConfig,
-    ProviderDown,
-    /// Another slot stands for it.
-    CaughtUp,
-    Paused,
-    OverBudget,
-    /// No reply of the model was an answer.
-    Unparseable,
-}
-
-/// What made an agent run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Occasion {
-    /// Somebody asked.
-    Asked,
-    /// A slot of its schedule came.
-    Schedule,
-    /// An earlier run had failed.
-    Rerun,
-    /// Notes that concern it changed.
-    Change,
-}
-
-impl Occasion {
-    /// The stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Occasion::Asked => "asked",
-            Occasion::Schedule => "schedule",
-            Occasion::Rerun => "rerun",
-            Occasion::Change => "change",
-        }
-    }
-}
-
-/// What makes an agent run by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ground {
-    /// A slot of its schedule has come.
-    Slot,
-    /// A run has failed and is to be repeated.
-    Rerun(RunId),
-    /// Notes have changed after one transaction, and not after another.
-    Change {
-        /// Everything up to it is dealt with.
-        after: u64,
-        /// The last that was looked at.
-        until: u64,
-    },
-}
 
 /// What became of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,7 +109,7 @@ pub struct Run {
     /// The agent.
     pub agent: String,
     /// What made it run.
-    pub occasion: Occasion,
+    pub trigger: TriggerKind,
     /// The slot it is for, or when it was due; `None` when asked for by a person.
     pub scheduled_at: Option<Timestamp>,
     /// The failed run it repeats.
@@ -245,20 +159,6 @@ pub struct Run {
     pub left_out: u32,
 }
 
-impl Record for Run {
-    const TABLE: Table = Table::Runs;
-    const VERSION: u8 = 3;
-
-    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Run>> {
-        match version {
-            1 => Some(postcard::from_bytes(body).map(before::Run1::into)),
-            // It kept every action: none was left out, which is a zero at the end.
-            2 => Some(postcard::from_bytes(&[body, &[0]].concat())),
-            _ => None,
-        }
-    }
-}
-
 /// One slot of one agent, or one failed run that is repeated: its key in the store is what makes it run once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Occurrence {
@@ -277,14 +177,14 @@ impl Run {
         Run { boot: memory.boot.clone(), ..row }
     }
 
-    /// As [`Run::claimed`], of what happens by itself.
-    pub fn due(memory: &Memory, agent: &str, at: Timestamp, ground: Ground) -> Run {
-        let row = Run::claimed(memory, agent, Some(at));
-        match ground {
-            Ground::Slot => row,
-            Ground::Rerun(run) => Run { occasion: Occasion::Rerun, rerun_of: Some(run), ..row },
-            Ground::Change { .. } => Run { occasion: Occasion::Change, ..row },
-        }
+    /// As [`Run::claimed`], for a trigger.
+    pub fn due(memory: &Memory, agent: &str, trigger: Trigger) -> Run {
+        let row = Run::claimed(memory, agent, trigger.due());
+        let rerun_of = match trigger {
+            Trigger::Rerun { run, .. } => Some(run),
+            Trigger::Manual | Trigger::Slot(_) | Trigger::Change { .. } => None,
+        };
+        Run { trigger: trigger.kind(), rerun_of, ..row }
     }
 
     /// A row in progress, of no process yet.
@@ -292,7 +192,7 @@ impl Run {
         Run {
             id,
             agent: agent.to_owned(),
-            occasion: if scheduled_at.is_some() { Occasion::Schedule } else { Occasion::Asked },
+            trigger: if scheduled_at.is_some() { TriggerKind::Schedule } else { TriggerKind::Manual },
             scheduled_at,
             rerun_of: None,
             boot: String::new(),
@@ -321,7 +221,7 @@ impl Run {
 
     /// The slot of its schedule it is for.
     pub fn slot(&self) -> Option<Timestamp> {
-        self.scheduled_at.filter(|_| self.occasion == Occasion::Schedule)
+        self.scheduled_at.filter(|_| self.trigger == TriggerKind::Schedule)
     }
 
     /// Counts what an answer took. What cannot be a number of dollars counts as not told.
@@ -341,7 +241,7 @@ impl Run {
 
     /// The row's key: agent, NUL, id, so that the rows of an agent stand together, oldest first.
     pub fn key(&self) -> Vec<u8> {
-        book::run_key(&self.agent, self.id)
+        key::run_key(&self.agent, self.id)
     }
 
     /// Whether it asked for something, and none of it was permitted.
@@ -358,102 +258,5 @@ impl Run {
     /// Ends it.
     pub fn finish(&mut self, memory: &Memory, status: Status, reason: Option<Reason>) {
         (self.status, self.reason, self.finished) = (status, reason, Some(memory.now()));
-    }
-}
-
-impl Reason {
-    /// Whether it passes by itself or by what a person does, and what was to be done is to be done then.
-    pub fn passes(self) -> bool {
-        match self {
-            Reason::Overlap
-            | Reason::Cooldown
-            | Reason::Disabled
-            | Reason::ProviderDown
-            | Reason::CaughtUp
-            | Reason::Paused
-            | Reason::OverBudget => true,
-            Reason::NotStale
-            | Reason::TooFewResults
-            | Reason::CatchUpOff
-            | Reason::OutsideWindow
-            | Reason::InvalidConfig
-            | Reason::Unparseable => false,
-        }
-    }
-
-    /// The stable code.
-    pub fn name(self) -> &'static str {
-        match self {
-            Reason::NotStale => "not-stale",
-            Reason::TooFewResults => "too-few-results",
-            Reason::Overlap => "overlap",
-            Reason::Cooldown => "cooldown",
-            Reason::Disabled => "disabled",
-            Reason::CatchUpOff => "catch-up-off",
-            Reason::OutsideWindow => "outside-window",
-            Reason::InvalidConfig => "invalid-config",
-            Reason::ProviderDown => "provider-down",
-            Reason::CaughtUp => "caught-up",
-            Reason::Paused => "paused",
-            Reason::OverBudget => "over-budget",
-            Reason::Unparseable => "unparseable",
-        }
-    }
-}
-
-impl Reason {
-    /// All of them.
-    pub const ALL: [Reason; 13] = [
-        Reason::NotStale,
-        Reason::TooFewResults,
-        Reason::Overlap,
-        Reason::Cooldown,
-        Reason::Disabled,
-        Reason::CatchUpOff,
-        Reason::OutsideWindow,
-        Reason::InvalidConfig,
-        Reason::ProviderDown,
-        Reason::CaughtUp,
-        Reason::Paused,
-        Reason::OverBudget,
-        Reason::Unparseable,
-    ];
-
-    /// What it says, in words.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            Reason::NotStale => "what the pipeline gives was looked at recently enough and has not changed",
-            Reason::TooFewResults => "the pipeline gives fewer notes than `query.min-results`",
-            Reason::Overlap => "the agent was running already",
-            Reason::Cooldown => "its last run ended less than `schedule.cooldown` ago",
-            Reason::Disabled => "`enabled = false`",
-            Reason::CatchUpOff => "its time passed while no daemon ran, and `schedule.catch-up` is \"skip\"",
-            Reason::OutsideWindow => "its time passed longer ago than `schedule.catch-up-window`",
-            Reason::InvalidConfig => "the file, the model or its key is not usable as it is set up",
-            Reason::ProviderDown => "nobody answered, or the provider is left alone for a while",
-            Reason::CaughtUp => "one run stands for several slots that had passed",
-            Reason::Paused => "a person paused it, or it failed too often in a row",
-            Reason::OverBudget => "money or runs of the day, or of the run, are used up",
-            Reason::Unparseable => "no reply of the model was an answer",
-        }
-    }
-}
-
-impl Status {
-    /// The stable name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Running => "running",
-            Status::Ok => "ok",
-            Status::Noop => "noop",
-            Status::Partial => "partial",
-            Status::Failed => "failed",
-            Status::TimedOut => "timed-out",
-            Status::Interrupted => "interrupted",
-            Status::Skipped => "skipped",
-            Status::Missed => "missed",
-            Status::Proposed => "proposed",
-            Status::Rejected => "rejected",
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Agents: TOML files the daemon runs.
 
 pub mod action;
+mod action_executor;
 pub mod agenda;
 mod apply;
 pub mod budget;
@@ -8,8 +9,9 @@ mod bundle;
 mod catalog;
 mod change;
 mod check;
+pub mod child_process;
 pub mod circle;
-mod deed;
+pub mod cost;
 pub mod definition;
 pub mod diff;
 mod draft;
@@ -18,13 +20,12 @@ pub mod ledger;
 pub mod model;
 pub mod pause;
 pub mod permit;
-pub mod places;
-mod program;
 pub mod prompt;
 pub mod proposal;
 pub mod reply;
 pub mod review;
 pub mod run;
+pub mod run_limiter;
 pub mod schedule;
 pub mod selection;
 mod template;
@@ -32,8 +33,10 @@ pub mod trial;
 pub mod undo;
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 pub(crate) mod tests;
 
-pub use catalog::{Catalog, Change, Entry, EntryState, GRACE, Look};
+pub use catalog::{Catalog, CatalogScan, Change, Entry, EntryState, GRACE};
 pub use definition::{Context, Definition};
 pub use draft::Draft;

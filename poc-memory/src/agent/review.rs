@@ -1,8 +1,8 @@
 //! A person's decisions about what agents have proposed.
 
+use super::action_executor::{self, ActionExecutor};
 use super::apply;
 use super::bundle::{self, Task};
-use super::deed::{self, Deed};
 use super::ledger::{self, ActionState, Run};
 use super::permit::{Intent, Refusal, Rejection};
 use super::proposal::{Proposal, proposals};
@@ -26,12 +26,12 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
     let mut ready: Vec<(Proposal, Result<Option<Prepared>, Refusal>)> = Vec::new();
     for mut proposal in chosen {
         proposal.intent = proposal.judged(&view);
-        let note = deed::prepare(memory, &proposal.intent);
+        let note = action_executor::prepare(memory, &proposal.intent);
         ready.push((proposal, note));
     }
     let agent = ready.first().map_or("", |(proposal, _)| proposal.agent.as_str());
     decide(memory, (agent, run), "agent apply", |tx, row| {
-        let deed = Deed { memory, agent, now: memory.now() };
+        let executor = ActionExecutor { memory, agent, now: memory.now() };
         let seq = tx.view().seq + 1;
         let mut tasks = Vec::new();
         for (proposal, note) in &ready {
@@ -48,9 +48,9 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
             });
         }
         let mut items = Vec::new();
-        for ((proposal, _), outcome) in ready.iter().zip(bundle::act(&deed, tx, &tasks)?) {
+        for ((proposal, _), outcome) in ready.iter().zip(bundle::act(&executor, tx, &tasks)?) {
             for &made in outcome.iter().flat_map(|done| &done.made) {
-                deed::seen(tx, agent, made, deed.now)?;
+                action_executor::seen(tx, agent, made, executor.now)?;
             }
             if let Some(entry) = entry(row, proposal) {
                 match &outcome {

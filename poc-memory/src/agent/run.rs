@@ -1,18 +1,19 @@
 //! One run of an agent, start to finish: claim, query, render, call, read, permit, apply.
 
-mod bodies;
 mod forecast;
+mod transcript;
 
-pub use bodies::{Bodies, Turn, bodies};
+pub use super::ledger::Trigger;
 pub use forecast::{Forecast, forecast};
+pub use transcript::{Exchange, Transcript, transcript};
 
 use super::Definition;
 use super::action;
 use super::apply;
-use super::budget::{Allowed, Purse};
+use super::budget::{Allowed, BudgetStatus};
 use super::definition::Mode;
-use super::ledger::{self, Account, Call, Ground, Reason, Run, Status};
-use super::model::{CallError, Failed, Model, Models, Reply, Request, Spent, Stop};
+use super::ledger::{self, Account, BudgetDays, Call, Reason, Run, Status};
+use super::model::{CallError, CancellationToken, Failed, Model, ModelRegistry, Reply, Request, Spent};
 use super::pause;
 use super::prompt::{self, Prompt};
 use super::reply::{self, Answer};
@@ -20,29 +21,12 @@ use super::schedule::{day, local_zone};
 use super::selection::{self, Choice, Scope, Selection};
 use crate::error::{Error, Result};
 use crate::memory::Memory;
-use crate::time::Timestamp;
 use chrono_tz::Tz;
 use serde_json::Value;
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-/// What a run is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trigger {
-    /// A person asked.
-    Manual,
-    /// It was due, for this reason.
-    Due(Timestamp, Ground),
-}
-
-impl Trigger {
-    /// A slot of its schedule came.
-    pub fn slot(at: Timestamp) -> Trigger {
-        Trigger::Due(at, Ground::Slot)
-    }
-}
 
 /// How a run departs from the usual.
 #[derive(Clone, Debug, Default)]
@@ -57,9 +41,9 @@ pub struct Options {
     /// Only the node with this key or id, whatever the pipeline and the visits say.
     pub target: Option<String>,
     /// Ends the run early; it is then interrupted.
-    pub stop: Stop,
+    pub cancellation: CancellationToken,
     /// The models of this process.
-    pub models: Models,
+    pub models: ModelRegistry,
     /// The zone of agents that name none; the machine's when missing.
     pub zone: Option<Tz>,
 }
@@ -113,10 +97,7 @@ pub fn run_among(
         (None, true) => Scope::Forced,
         (None, false) => Scope::Stale,
     };
-    let mut row = match trigger {
-        Trigger::Manual => Run::claimed(memory, &definition.name, None),
-        Trigger::Due(at, ground) => Run::due(memory, &definition.name, at, ground),
-    };
+    let mut row = Run::due(memory, &definition.name, trigger);
     row.fingerprint.clone_from(&definition.fingerprint);
     row.mode = Some(match definition.mode {
         Mode::Apply if options.propose => Mode::Propose,
@@ -125,10 +106,7 @@ pub fn run_among(
     row.model.clone_from(&definition.execution.model);
     row.set.clone_from(&definition.query.params);
     if !options.dry_run {
-        row = match trigger {
-            Trigger::Manual => ledger::claim(memory, row)?,
-            Trigger::Due(_, ground) => ledger::claim_for(memory, row, ground)?,
-        };
+        row = ledger::claim_for(memory, row, trigger)?;
         if row.status != Status::Running {
             return Ok(row);
         }
@@ -257,7 +235,7 @@ impl Attempt<'_> {
         if let Some(why) = self.nobody_to_ask() {
             return Err(Ending::Skipped(Reason::ProviderDown, Some(why)));
         }
-        if let Some(why) = self.purse(row)?.refuses_a_run() {
+        if let Some(why) = self.budget_status(row)?.refuses_a_run() {
             return Err(Ending::Skipped(Reason::OverBudget, Some(why)));
         }
         let mut selection = match selection::choose(memory, definition, self.scope)? {
@@ -271,7 +249,7 @@ impl Attempt<'_> {
         // What came to no call would push the bodies of others out.
         if !self.options.dry_run && !matches!(answer, Err(Ending::Skipped(..))) {
             // A full disk must not take away an answer that was paid for.
-            if let Err(error) = bodies::keep(memory, row, &prompt, turns, &definition.source) {
+            if let Err(error) = transcript::keep(memory, row, &prompt, turns, &definition.source) {
                 tracing::warn!(agent = definition.name, run = %row.id, "what was said is not kept: {error}");
             }
         }
@@ -294,7 +272,7 @@ impl Attempt<'_> {
         selection: &Selection,
         prompt: &Prompt,
         row: &mut Run,
-        turns: &mut Vec<Turn>,
+        turns: &mut Vec<Exchange>,
     ) -> Result<Answer, Ending> {
         let definition = self.definition;
         let actions = &definition.execution.actions;
@@ -323,12 +301,12 @@ impl Attempt<'_> {
             };
             let problems = match reply::read(&reply, actions) {
                 Ok(answer) => {
-                    turns.push(Turn { reply: text, problems: Vec::new() });
+                    turns.push(Exchange { reply: text, problems: Vec::new() });
                     return Ok(answer);
                 }
                 Err(problems) => problems,
             };
-            turns.push(Turn { reply: text.clone(), problems: problems.clone() });
+            turns.push(Exchange { reply: text.clone(), problems: problems.clone() });
             if turn == definition.retry.repair {
                 let message = format!("the reply is no answer: {}", problems.join("; "));
                 return Err(Ending::Failed(Status::Failed, Some(Reason::Unparseable), message));
@@ -356,42 +334,45 @@ impl Attempt<'_> {
             attempts: definition.retry.attempts,
             now: memory.now(),
             chance: memory.chance.as_ref(),
-            stop: &self.options.stop,
+            cancellation: &self.options.cancellation,
             began: &|_| {},
         }
     }
 
     /// The day of a run, in the zone of its agent and in the operator's.
-    fn days(&self, row: &Run) -> ledger::Days {
+    fn days(&self, row: &Run) -> BudgetDays {
         let local = self.options.zone.unwrap_or_else(local_zone);
-        let today = |zone| day(row.started, zone).unwrap_or((row.started, row.started));
-        (today(self.definition.schedule.timezone.unwrap_or(local)), today(local))
+        let today = |zone| {
+            let (start, end) = day(row.started, zone).unwrap_or((row.started, row.started));
+            start..end
+        };
+        BudgetDays { own: today(self.definition.schedule.timezone.unwrap_or(local)), everyone: today(local) }
     }
 
     /// What is spent, by what the ledger has on record.
-    fn purse(&self, row: &Run) -> Result<Purse<'_>> {
-        Ok(self.purse_of(row, ledger::account(self.memory, row, self.days(row))?))
+    fn budget_status(&self, row: &Run) -> Result<BudgetStatus<'_>> {
+        Ok(self.budget_status_of(row, ledger::account(self.memory, row, &self.days(row))?))
     }
 
-    fn purse_of(&self, row: &Run, Account { runs, day, everyone }: Account) -> Purse<'_> {
+    fn budget_status_of(&self, row: &Run, Account { runs, day, everyone }: Account) -> BudgetStatus<'_> {
         let Attempt { memory, definition, .. } = self;
         let everyone_per_day = memory.config.budget.max_usd_per_day;
         let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
-        Purse { budget, everyone_per_day, runs, day, everyone, run, agent }
+        BudgetStatus { budget, everyone_per_day, runs, day, everyone, run, agent }
     }
 
     /// What can be paid for of a call whose every attempt takes so many dollars at most. When it may take
     /// anything, that is on record from then on.
     fn afford(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<Allowed, Ending> {
         let decide = |account: Account| -> Result<(Allowed, f64), String> {
-            let purse = self.purse_of(row, account);
-            let allowed = purse.allows(most, attempts)?;
-            Ok((allowed, purse.run + allowed.most))
+            let budget_status = self.budget_status_of(row, account);
+            let allowed = budget_status.allows(most, attempts)?;
+            Ok((allowed, budget_status.run + allowed.most))
         };
         let (memory, days) = (self.memory, self.days(row));
         let decided = match most.is_some_and(|most| most > 0.0) {
-            true => ledger::promise(memory, row, days, decide)?,
-            false => decide(ledger::account(memory, row, days)?).map(|(allowed, _)| allowed),
+            true => ledger::reserve(memory, row, &days, decide)?,
+            false => decide(ledger::account(memory, row, &days)?).map(|(allowed, _)| allowed),
         };
         decided.map_err(|why: String| match row.calls.is_empty() {
             true => Ending::Skipped(Reason::OverBudget, Some(why)),

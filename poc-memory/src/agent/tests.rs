@@ -30,5 +30,6 @@ mod trials;
 mod undoing;
 mod weeks;
 mod wholes;
-mod world;
 mod writers;
+
+use super::testing::world;

@@ -23,10 +23,10 @@ mod session;
 mod settings;
 mod usage;
 
-use crate::agent::model::MARKER;
 use crate::config::Config;
 use crate::dispatch::{self, Connection};
 use crate::error::{Code, Error, Exit, Result};
+use crate::models::MARKER;
 use crate::ops::{OpDef, tenancy};
 use command::Chosen;
 use local::Answer;

@@ -1,7 +1,7 @@
 //! The process an op runs in.
 
-use crate::agent::model::{Models, Stop};
-use crate::agent::places::Places;
+use crate::agent::model::{CancellationToken, ModelRegistry};
+use crate::agent::run_limiter::RunLimiter;
 use crate::agent::{Catalog, Change};
 use crate::error::Result;
 use crate::time::Timestamp;
@@ -29,14 +29,14 @@ pub trait Host: Sync {
     /// how they differ from before.
     fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)>;
 
-    /// What ends the model calls of runs when this process is to end.
-    fn calls(&self) -> Stop;
+    /// Cancels the model calls of runs when this process is to end.
+    fn calls(&self) -> CancellationToken;
 
     /// The models of this process.
-    fn models(&self) -> Models;
+    fn models(&self) -> ModelRegistry;
 
-    /// The places for runs of agents in this process.
-    fn places(&self) -> Places;
+    /// Limits how many agents run at once in this process.
+    fn run_limiter(&self) -> RunLimiter;
 
     /// The daemon, when this process is one; else `unavailable`, with the command that starts it.
     fn daemon(&self) -> Result<&dyn Daemon>;

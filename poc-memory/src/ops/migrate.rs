@@ -53,7 +53,7 @@ impl Op for EmbedMigrate {
             progress: &|done, total| {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             },
-            go_on: &|| match calls.is_stopped() {
+            go_on: &|| match calls.is_cancelled() {
                 true => Err(Error::unavailable("the daemon stops before all vectors are made")
                     .hint("migrate again: it goes on where it was")),
                 false => Ok(()),

@@ -16,8 +16,8 @@ mod undo;
 mod view;
 
 use super::*;
-use crate::agent::model::{Models, Stop};
-use crate::agent::places::Places;
+use crate::agent::model::{CancellationToken, ModelRegistry};
+use crate::agent::run_limiter::RunLimiter;
 use crate::agent::{Catalog, Change};
 use crate::error::{Error, Exit, Result};
 use crate::memory::testing::Scratch;
@@ -35,14 +35,14 @@ impl Host for Nobody {
     fn reload(&self) -> Result<(Arc<Catalog>, Vec<Change>)> {
         Ok((Arc::default(), Vec::new()))
     }
-    fn calls(&self) -> Stop {
-        Stop::new()
+    fn calls(&self) -> CancellationToken {
+        CancellationToken::new()
     }
-    fn models(&self) -> Models {
-        Models::default()
+    fn models(&self) -> ModelRegistry {
+        crate::models::registry()
     }
-    fn places(&self) -> Places {
-        Places::default()
+    fn run_limiter(&self) -> RunLimiter {
+        RunLimiter::default()
     }
     fn daemon(&self) -> Result<&dyn Daemon> {
         Err(Error::unavailable("no daemon here"))

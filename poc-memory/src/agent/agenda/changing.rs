@@ -3,10 +3,10 @@
 //! Changes are looked at once no note was touched for a while, at the latest some time after the first. What an
 //! agent has dealt with is in the store, as a number of the log; what is kept here spares looking twice.
 
-use super::{Slot, status};
+use super::{Slot, outcome};
 use crate::agent::change::{self, Whose};
 use crate::agent::due::{self, Moment, Past};
-use crate::agent::ledger::{self, Ground, Occasion, Reason, Status};
+use crate::agent::ledger::{self, Reason, Status, Trigger, TriggerKind};
 use crate::agent::schedule::Schedule;
 use crate::agent::{Catalog, Definition};
 use crate::error::Result;
@@ -38,8 +38,8 @@ pub(super) struct Changing {
     clear: BTreeMap<String, u64>,
 }
 
-/// One agent, to be looked at.
-pub(super) struct Look<'a> {
+/// What a scan for changes that concern one agent needs.
+pub(super) struct ChangeScan<'a> {
     pub(super) memory: &'a Memory,
     pub(super) definition: &'a Definition,
     pub(super) since: Timestamp,
@@ -59,7 +59,7 @@ struct Held {
 impl Held {
     fn of(memory: &Memory, agent: &str) -> Result<Option<Held>> {
         let last = ledger::rows(memory, Some(agent), 1)?.pop();
-        let last = last.filter(|row| row.occasion == Occasion::Change && row.status == Status::Skipped);
+        let last = last.filter(|row| row.trigger == TriggerKind::Change && row.status == Status::Skipped);
         Ok(last.and_then(|row| {
             let reason = row.reason.filter(|reason| reason.passes())?;
             Some(Held { reason, since: row.finished.unwrap_or(row.started) })
@@ -142,7 +142,7 @@ impl Changing {
     }
 
     /// What there is for one agent to do.
-    pub(super) fn look(&mut self, look: &Look<'_>) -> Found {
+    pub(super) fn look(&mut self, look: &ChangeScan<'_>) -> Found {
         self.try_look(look).unwrap_or_else(|error| {
             tracing::error!(agent = look.definition.name, "what has changed cannot be told: {error}");
             self.owed.insert(look.definition.name.clone());
@@ -150,8 +150,8 @@ impl Changing {
         })
     }
 
-    fn try_look(&mut self, look: &Look<'_>) -> Result<Found> {
-        let Look { memory, definition, since, past, moment, busy } = *look;
+    fn try_look(&mut self, look: &ChangeScan<'_>) -> Result<Found> {
+        let ChangeScan { memory, definition, since, past, moment, busy } = *look;
         let (agent, now) = (&definition.name, moment.now);
         let until = memory.store.view().seq;
         let Some(done) =
@@ -164,20 +164,20 @@ impl Changing {
         if !self.asked.contains(agent) || after >= until {
             return Ok(Found::Nothing);
         }
-        let ground = Ground::Change { after, until };
-        let obstacle = due::obstacle(definition, past, (now, ground, false), moment);
+        let trigger = Trigger::Change { after, until, found: now };
+        let obstacle = due::obstacle(definition, past, trigger, false, moment);
         let rested = past.state().last().map_or(now, |last| last.ended.plus(definition.schedule.cooldown));
         let settings = &memory.config.agents;
         let held = Held::of(memory, agent)?;
-        let wait = match obstacle {
+        let wait = match obstacle.map(|obstacle| obstacle.reason) {
             // Somebody runs it.
-            Some((_, Reason::Overlap)) => Some(now.plus(settings.change_quiet)),
+            Some(Reason::Overlap) => Some(now.plus(settings.change_quiet)),
             // When that has ended there is another look.
-            Some((_, Reason::CaughtUp)) => Some(now.plus(settings.change_latest)),
-            Some((_, Reason::Cooldown)) => Some(rested),
+            Some(Reason::CaughtUp) => Some(now.plus(settings.change_latest)),
+            Some(Reason::Cooldown) => Some(rested),
             _ if busy => Some(now.plus(settings.change_latest)),
             // There is a row that says so.
-            Some((_, reason)) if held.is_some_and(|held| held.reason == reason) => {
+            Some(reason) if held.is_some_and(|held| held.reason == reason) => {
                 Some(now.plus(settings.change_latest))
             }
             None if !memory.store.is_settled() => Some(now.plus(settings.change_quiet)),
@@ -198,10 +198,10 @@ impl Changing {
             }
             return Ok(Found::Nothing);
         }
-        if let Some((missed, reason)) = obstacle {
-            ledger::leave(memory, agent, (now, ground), (status(missed), Some(reason)), None)?;
+        if let Some(obstacle) = obstacle {
+            ledger::leave(memory, agent, trigger, outcome(obstacle, None))?;
             return Ok(Found::Nothing);
         }
-        Ok(Found::Due(Slot { agent: agent.clone(), at: now, ground, late: false }))
+        Ok(Found::Due(Slot { agent: agent.clone(), trigger, late: false }))
     }
 }

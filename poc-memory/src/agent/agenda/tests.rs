@@ -70,7 +70,7 @@ impl World {
         }
         let slots = self.agenda.look(&self.memory, self.catalog.clone(), moment(&self.memory), &self.pending);
         self.pending.extend(slots.iter().map(|slot| (slot.agent.clone(), slot.clone())));
-        Some(slots.into_iter().map(|slot| format!("{} {}", slot.agent, slot.at)).collect())
+        Some(slots.into_iter().map(|slot| format!("{} {}", slot.agent, slot.trigger)).collect())
     }
 
     fn rows(&self) -> Vec<(String, Status, Option<Reason>)> {
@@ -80,7 +80,7 @@ impl World {
 }
 
 fn slot(agent: &str, time: &str) -> Slot {
-    Slot { agent: agent.into(), at: at(time), ground: Ground::Slot, late: false }
+    Slot { agent: agent.into(), trigger: Trigger::Slot(at(time)), late: false }
 }
 
 #[test]
@@ -243,9 +243,9 @@ proptest! {
                     continue;
                 }
                 for slot in agenda.look(&memory, catalog.clone(), moment(&memory), &BTreeMap::new()) {
-                    let key = (slot.agent.clone(), slot.at);
+                    let key = (slot.agent.clone(), slot.trigger.due().unwrap());
                     if matches!(step, Step::Killed) {
-                        let row = ledger::Run::claimed(&memory, &slot.agent, Some(slot.at));
+                        let row = ledger::Run::claimed(&memory, &slot.agent, slot.trigger.due());
                         let claimed = ledger::claim(&memory, row);
                         prop_assert!(claimed.is_ok(), "{claimed:?}");
                         *killed.entry(key).or_default() += 1;

@@ -16,23 +16,32 @@ use crate::query::Pipeline;
 use crate::similar;
 use crate::time::Span;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use toml::de::DeTable;
 
-type Read<T> = std::result::Result<T, Vec<Error>>;
+type Read<T> = Result<T, Vec<Error>>;
 
-pub(super) fn read(name: &str, file: &str, text: &str, context: &Context<'_>) -> Read<Definition> {
-    let defaults = tables("defaults/agent.toml", DEFAULTS)?;
-    let document = tables(file, text)?;
-    let file = File::new(file, text);
-    if let Err(error) = check_name(name) {
-        file.problem(0, Error { code: Code::InvalidConfig, at: None, ..error });
-    }
-    let definition = Reader { name, text, file: &file, context: *context }.definition(&document, &defaults);
-    let problems = file.into_problems();
-    match definition {
-        Some(definition) if problems.is_empty() => Ok(definition),
-        _ => Err(problems),
+impl Definition {
+    /// Parses and checks an agent file. `file` names it in messages. All problems are reported
+    /// together, each with file, line and column.
+    pub fn parse(
+        name: &str,
+        file: &str,
+        text: &str,
+        context: &Context<'_>,
+    ) -> Result<Definition, Vec<Error>> {
+        let defaults = tables("defaults/agent.toml", DEFAULTS)?;
+        let document = tables(file, text)?;
+        let file = File::new(file, text);
+        if let Err(error) = check_name(name) {
+            file.problem(0, Error { code: Code::InvalidConfig, at: None, ..error });
+        }
+        let definition =
+            Reader { name, text, file: &file, context: *context }.definition(&document, &defaults);
+        let problems = file.into_problems();
+        match definition {
+            Some(definition) if problems.is_empty() => Ok(definition),
+            _ => Err(problems),
+        }
     }
 }
 
@@ -43,20 +52,6 @@ fn tables<'a>(file: &str, text: &'a str) -> Read<DeTable<'a>> {
         return Ok(table.into_inner());
     }
     Err(syntax::problems(file, text, errors))
-}
-
-/// Where the value of a key stands in a good file.
-pub(in crate::agent) fn place(text: &str, path: &str) -> Option<Range<usize>> {
-    let document = DeTable::parse(text).ok()?;
-    let mut table = document.get_ref();
-    let mut names = path.split('.').peekable();
-    loop {
-        let value = table.get(names.next()?)?;
-        match names.peek() {
-            None => return Some(value.span()),
-            Some(_) => table = value.get_ref().as_table()?,
-        }
-    }
 }
 
 struct Reader<'a> {

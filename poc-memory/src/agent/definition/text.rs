@@ -1,6 +1,9 @@
 //! Where the characters of a string stand in the file: strings of TOML are quoted in four ways, and some of
 //! their characters are written as escapes.
 
+use std::ops::Range;
+use toml::de::DeTable;
+
 /// The byte of `file` at which the character with this number stands, of the string whose opening quote is at
 /// `start`. Of what is no string, and behind the last character, a place at its end.
 pub(super) fn place(file: &str, start: usize, number: usize) -> usize {
@@ -42,8 +45,22 @@ pub(super) fn place(file: &str, start: usize, number: usize) -> usize {
     }
 }
 
+/// Where the value of a key stands in a good file.
+pub(in crate::agent) fn value_span(text: &str, path: &str) -> Option<Range<usize>> {
+    let document = DeTable::parse(text).ok()?;
+    let mut table = document.get_ref();
+    let mut names = path.split('.').peekable();
+    loop {
+        let value = table.get(names.next()?)?;
+        match names.peek() {
+            None => return Some(value.span()),
+            Some(_) => table = value.get_ref().as_table()?,
+        }
+    }
+}
+
 /// The number of the character at a line and a column, both from 1.
-pub(super) fn offset_of(text: &str, line: u32, column: u32) -> usize {
+pub(in crate::agent) fn offset_of(text: &str, line: u32, column: u32) -> usize {
     let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize);
     before.map(|line| line.chars().count()).sum::<usize>() + column.saturating_sub(1) as usize
 }

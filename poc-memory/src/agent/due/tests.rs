@@ -58,12 +58,13 @@ impl World {
     /// What is decided at an instant, in words.
     fn says(&self, now: &str) -> String {
         let words = self.decide(at(now)).into_iter().map(|decision| match decision {
-            Decision::Run { slot, late, ground, .. } => {
-                let again = if ground == Ground::Slot { "" } else { " again" };
-                format!("run{again} {slot}{}", if late { " late" } else { "" })
+            Decision::Run { trigger, late, .. } => {
+                let again = if matches!(trigger, Trigger::Slot(_)) { "" } else { " again" };
+                format!("run{again} {trigger}{}", if late { " late" } else { "" })
             }
-            Decision::Skip { slots, missed, reason, ground, .. } => {
-                let again = if ground == Ground::Slot { "" } else { " again" };
+            Decision::Skip { slots, missed, reason, trigger, .. } => {
+                assert_eq!(trigger.due(), Some(slots.last));
+                let again = if matches!(trigger, Trigger::Slot(_)) { "" } else { " again" };
                 format!("{}{again} {slots}: {}", if missed { "missed" } else { "skipped" }, reason.name())
             }
         });
@@ -215,7 +216,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct Ledger {
     state: AgentState,
     rows: Vec<(Timestamp, Status, Timestamp)>,
-    stretches: Vec<Stretch>,
+    ranges: Vec<SlotRange>,
 }
 
 impl Ledger {
@@ -241,7 +242,7 @@ impl Ledger {
 
     fn knows(&self, slot: Timestamp) -> bool {
         self.rows.iter().any(|row| row.0 == slot)
-            || self.stretches.iter().any(|stretch| (stretch.first..=stretch.last).contains(&slot))
+            || self.ranges.iter().any(|stretch| (stretch.first..=stretch.last).contains(&slot))
     }
 }
 
@@ -289,7 +290,8 @@ proptest! {
                 prop_assert!(runs.count() <= 1);
                 for decision in decisions {
                     match decision {
-                        Decision::Run { slot, late, .. } => {
+                        Decision::Run { trigger, late, .. } => {
+                            let slot = trigger.due().unwrap();
                             prop_assert!(world.agent().start(slot) <= now);
                             prop_assert!(!late || catch_up);
                             ledger.take(slot, Status::Running, now)?;
@@ -298,7 +300,7 @@ proptest! {
                             let status = if missed { Status::Missed } else { Status::Skipped };
                             ledger.take(slots.last, status, now)?;
                             ledger.state.settle(slots.first, slots.last);
-                            ledger.stretches.push(slots);
+                            ledger.ranges.push(slots);
                         }
                     }
                 }

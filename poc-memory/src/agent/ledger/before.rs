@@ -1,14 +1,31 @@
-//! Rows as earlier releases wrote them.
+//! How rows are stored, and rows as earlier releases wrote them.
 
-use super::{ActionRow, ActionState, Occasion, Reason, Run, Status};
+use super::status::{Reason, Status};
+use super::trigger::TriggerKind;
+use super::{ActionRow, ActionState, Run};
 use crate::graph::{NodeId, RunId};
+use crate::store::{Record, Table};
 use crate::time::Timestamp;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
+impl Record for Run {
+    const TABLE: Table = Table::Runs;
+    const VERSION: u8 = 3;
+
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Run>> {
+        match version {
+            1 => Some(postcard::from_bytes(body).map(Run1::into)),
+            // It kept every action: none was left out, which is a zero at the end.
+            2 => Some(postcard::from_bytes(&[body, &[0]].concat())),
+            _ => None,
+        }
+    }
+}
+
 /// Version 1 of [`Run`].
 #[derive(Deserialize)]
-pub(super) struct Run1 {
+struct Run1 {
     id: RunId,
     agent: String,
     scheduled_at: Option<Timestamp>,
@@ -47,7 +64,7 @@ impl From<Run1> for Run {
         Run {
             id: row.id,
             agent: row.agent,
-            occasion: if row.scheduled_at.is_some() { Occasion::Schedule } else { Occasion::Asked },
+            trigger: if row.scheduled_at.is_some() { TriggerKind::Schedule } else { TriggerKind::Manual },
             scheduled_at: row.scheduled_at,
             rerun_of: None,
             boot: row.boot,

@@ -1,9 +1,12 @@
 //! Reading and writing the rows of runs: claims, endings, and what is kept.
 
-use super::promise;
+use super::cause::cause;
+use super::key::{prefix, read_key, run_key};
+use super::reservation;
 use super::state::{self, AgentState};
-use super::{Ground, Occasion, Occurrence, Reason, Run, Status};
-use crate::agent::definition::provenance;
+use super::status::{Reason, Status};
+use super::trigger::{Trigger, TriggerKind};
+use super::{Occurrence, Run};
 use crate::error::{Error, Result};
 use crate::graph::RunId;
 use crate::memory::Memory;
@@ -14,34 +17,15 @@ use std::collections::BTreeSet;
 /// What there is to say about a run that was interrupted.
 const INTERRUPTED: &str = "the process that ran it ended in the middle";
 
-pub(super) fn prefix(agent: &str) -> Vec<u8> {
-    [agent.as_bytes(), b"\0"].concat()
-}
-
-pub(super) fn run_key(agent: &str, id: RunId) -> Vec<u8> {
-    [prefix(agent).as_slice(), id.as_bytes()].concat()
-}
-
 /// Where it stands that a slot, or the repetition of a run, is taken; `None` for a row of neither. The two
 /// differ in length.
 fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
     let key = |what: &[u8]| [prefix(&row.agent).as_slice(), what].concat();
-    match row.occasion {
-        Occasion::Rerun => row.rerun_of.map(|run| key(run.as_bytes())),
-        Occasion::Schedule => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
-        Occasion::Asked | Occasion::Change => None,
+    match row.trigger {
+        TriggerKind::Rerun => row.rerun_of.map(|run| key(run.as_bytes())),
+        TriggerKind::Schedule => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
+        TriggerKind::Manual | TriggerKind::Change => None,
     }
-}
-
-pub(super) fn cause(memory: &Memory, agent: &str, run: Option<RunId>) -> Cause {
-    Cause { run, ..memory.cause(&provenance(agent), "agent run") }
-}
-
-/// The agent and the id that a row's key is made of.
-fn read_key(key: &[u8]) -> Option<(&str, RunId)> {
-    let (front, id) = key.split_last_chunk::<16>()?;
-    let agent = std::str::from_utf8(front.strip_suffix(b"\0")?).ok()?;
-    Some((agent, RunId::from_bytes(*id)))
 }
 
 /// The keys of rows, oldest first of each agent: of one agent or of all.
@@ -158,7 +142,7 @@ pub fn change(
 /// the meantime. A row that is still to be ended is booked then.
 pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
     let took = run.cost.is_some_and(|cost| cost > 0.0) || run.tokens_in.is_some() || run.tokens_out.is_some();
-    if !took && !promise::stands(memory, run)? {
+    if !took && !reservation::exists(memory, run)? {
         return Ok(());
     }
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
@@ -172,7 +156,7 @@ pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
             run.calls.iter().for_each(|call| kept.add_call(call.clone()));
             tx.put(&kept.key(), &kept)?;
         }
-        promise::keep(tx, run)
+        reservation::release(tx, run)
     });
     committed.map(|_| ())
 }
@@ -180,22 +164,22 @@ pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
 /// Claims a run of an agent: its row, and its slot when it has one. When the agent runs already the row
 /// that comes back is a skipped one; whoever asked for it is told by a conflict. A slot that was claimed before is a conflict.
 pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
-    claim_for(memory, row, Ground::Slot)
+    claim_for(memory, row, Trigger::Manual)
 }
 
-/// As [`claim`], of what happens by itself.
-pub fn claim_for(memory: &Memory, mut row: Run, ground: Ground) -> Result<Run> {
+/// As [`claim`], for a trigger.
+pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run> {
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
-        promise::book_left(memory, tx)?;
+        reservation::book_left(memory, tx)?;
         let mut state = state::get(tx, &row.agent)?;
         let overlaps = settle_running(memory, tx, &mut state, &row.agent)?;
         // A slot passes; what has changed is still there when the other run has ended.
-        if overlaps && matches!(row.occasion, Occasion::Asked | Occasion::Change) {
+        if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change) {
             return Err(
                 Error::conflict(format!("`{}` is running already", row.agent)).hint("wait for it to end")
             );
         }
-        if !state.reach(ground) {
+        if !state.reach(trigger) {
             return Err(Error::conflict(format!(
                 "the changes `{}` was to look at were claimed before",
                 row.agent
@@ -210,32 +194,47 @@ pub fn claim_for(memory: &Memory, mut row: Run, ground: Ground) -> Result<Run> {
     committed.map(|_| row)
 }
 
-/// Leaves the row of what was due and not run, with a message when there is more to say. `None` when
-/// it was claimed before.
-pub fn leave(
-    memory: &Memory,
-    agent: &str,
-    (at, ground): (Timestamp, Ground),
-    outcome: (Status, Option<Reason>),
-    message: Option<String>,
-) -> Result<Option<Run>> {
-    leave_all(memory, agent, (at, at, ground), outcome, message)
+/// What became of something that was due and not run.
+#[derive(Clone, Debug)]
+pub struct RowOutcome {
+    /// How it ended.
+    pub status: Status,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// What more there is to say, in words.
+    pub message: Option<String>,
 }
 
-/// As [`leave`], of neighbouring slots, from the first to the last, whose row stands under the last.
+/// Leaves the row of what was due and not run. `None` when it was claimed before.
+pub fn leave(memory: &Memory, agent: &str, trigger: Trigger, outcome: RowOutcome) -> Result<Option<Run>> {
+    leave_row(memory, agent, None, trigger, outcome)
+}
+
+/// As [`leave`], of neighbouring slots: from the first one to that of the trigger, which has the row.
 pub fn leave_all(
     memory: &Memory,
     agent: &str,
-    (first, at, ground): (Timestamp, Timestamp, Ground),
-    (status, reason): (Status, Option<Reason>),
-    message: Option<String>,
+    first: Timestamp,
+    trigger: Trigger,
+    outcome: RowOutcome,
 ) -> Result<Option<Run>> {
-    let mut row = Run::due(memory, agent, at, ground);
+    leave_row(memory, agent, Some(first), trigger, outcome)
+}
+
+fn leave_row(
+    memory: &Memory,
+    agent: &str,
+    first: Option<Timestamp>,
+    trigger: Trigger,
+    outcome: RowOutcome,
+) -> Result<Option<Run>> {
+    let RowOutcome { status, reason, message } = outcome;
+    let mut row = Run::due(memory, agent, trigger);
     row.message = message;
     row.finish(memory, status, reason);
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
         let mut state = state::get(tx, agent)?;
-        if state.is_told(ground) || !state.reach(ground) {
+        if state.is_claimed(trigger) || !state.reach(trigger) {
             return Ok(false);
         }
         let taken = match occurrence_key(&row) {
@@ -246,8 +245,8 @@ pub fn leave_all(
             return Ok(false);
         }
         put_slot(tx, &state, &row)?;
-        if ground == Ground::Slot {
-            state.settle(first, at);
+        if let Trigger::Slot(last) = trigger {
+            state.settle(first.unwrap_or(last), last);
         }
         put(tx, state, &row)?;
         prune(memory, tx, agent)?;
@@ -278,7 +277,7 @@ pub fn close(memory: &Memory, row: &Run) -> Result<()> {
 
 /// Writes the ended row of a run within the transaction of what it did.
 pub(in crate::agent) fn end(memory: &Memory, tx: &mut Tx<'_>, row: &Run) -> Result<()> {
-    promise::keep(tx, row)?;
+    reservation::release(tx, row)?;
     put(tx, state::get(tx, &row.agent)?, row)?;
     prune(memory, tx, &row.agent)
 }
@@ -293,8 +292,8 @@ fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
 /// Marks the rows that other processes left running as interrupted: this process holds the store,
 /// so they are gone. Returns those rows.
 pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
-    if promise::are_left(memory)? {
-        memory.store.transact(memory.cause("daemon", "recover"), |tx| promise::book_left(memory, tx))?;
+    if reservation::any_left(memory)? {
+        memory.store.transact(memory.cause("daemon", "recover"), |tx| reservation::book_left(memory, tx))?;
     }
     let left = left_running(memory, agents(memory)?)?;
     end_running(memory, left, |run| run.boot != memory.boot, Status::Interrupted, INTERRUPTED)

@@ -1,6 +1,7 @@
 //! How far an agent that runs when notes change has come.
 
-use super::{Reason, Run, Status};
+use super::Run;
+use super::status::{Reason, Status};
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -29,13 +30,13 @@ impl Changes {
     }
 
     /// Whether a row was written for the changes up to one.
-    pub(super) fn is_told(&self, until: u64) -> bool {
+    pub(super) fn is_claimed(&self, until: u64) -> bool {
         until <= self.claimed
     }
 
-    /// With the changes of a stretch claimed; `None` when that was done before. Those that had to wait may be
+    /// With the changes after one transaction, up to another, claimed; `None` when that was done before. Those that had to wait may be
     /// claimed again.
-    pub(super) fn claim(self, (after, until): (u64, u64)) -> Option<Changes> {
+    pub(super) fn claim(self, after: u64, until: u64) -> Option<Changes> {
         let free = !self.taken && self.done <= after && after < until && self.claimed <= until;
         free.then_some(Changes { done: after, claimed: until, ..self })
     }

@@ -1,9 +1,12 @@
 //! What is known of an agent whatever becomes of its rows, of which only the newest are kept.
 
-use super::changes::INTERRUPTIONS;
+use super::Run;
+use super::changes::{Changes, INTERRUPTIONS};
+use super::key::prefix;
 use super::settled::Settled;
+use super::status::{Reason, Status};
 use super::totals::Totals;
-use super::{Changes, Ground, Occasion, Reason, Run, Status, book};
+use super::trigger::{Trigger, TriggerKind};
 use crate::error::Result;
 use crate::graph::RunId;
 use crate::memory::Memory;
@@ -133,9 +136,7 @@ impl Record for AgentState {
 pub fn state(memory: &Memory, agent: &str) -> Result<AgentState> {
     match memory.store.get::<AgentState>(agent.as_bytes())? {
         Some(state) => Ok(state),
-        None => {
-            Ok(AgentState::of(memory.store.scan::<Run>(&book::prefix(agent))?.iter().map(|(_, row)| row)))
-        }
+        None => Ok(AgentState::of(memory.store.scan::<Run>(&prefix(agent))?.iter().map(|(_, row)| row))),
     }
 }
 
@@ -143,7 +144,7 @@ pub fn state(memory: &Memory, agent: &str) -> Result<AgentState> {
 pub(super) fn get(tx: &Tx<'_>, agent: &str) -> Result<AgentState> {
     match tx.get::<AgentState>(agent.as_bytes())? {
         Some(state) => Ok(state),
-        None => Ok(AgentState::of(tx.scan::<Run>(&book::prefix(agent))?.iter().map(|(_, row)| row))),
+        None => Ok(AgentState::of(tx.scan::<Run>(&prefix(agent))?.iter().map(|(_, row)| row))),
     }
 }
 
@@ -165,7 +166,7 @@ impl AgentState {
             self.settled.add(slot, slot);
         }
         self.repeat = self.repeat_after(row);
-        if row.occasion == Occasion::Change {
+        if row.trigger == TriggerKind::Change {
             self.changes = self.changes.map(|changes| changes.note(row));
         }
         if row.status == Status::Running {
@@ -236,15 +237,15 @@ impl AgentState {
     }
 
     /// Whether there is a row already for the changes that make it run, if it is those.
-    pub(super) fn is_told(&self, ground: Ground) -> bool {
-        let Ground::Change { until, .. } = ground else { return false };
-        self.changes.is_some_and(|changes| changes.is_told(until))
+    pub(super) fn is_claimed(&self, trigger: Trigger) -> bool {
+        let Trigger::Change { until, .. } = trigger else { return false };
+        self.changes.is_some_and(|changes| changes.is_claimed(until))
     }
 
     /// Claims the changes that make it run, if it is those; whether they were free.
-    pub(super) fn reach(&mut self, ground: Ground) -> bool {
-        let Ground::Change { after, until } = ground else { return true };
-        let claimed = self.changes.and_then(|changes| changes.claim((after, until)));
+    pub(super) fn reach(&mut self, trigger: Trigger) -> bool {
+        let Trigger::Change { after, until, .. } = trigger else { return true };
+        let claimed = self.changes.and_then(|changes| changes.claim(after, until));
         self.changes = claimed.or(self.changes);
         claimed.is_some()
     }
@@ -313,22 +314,22 @@ impl AgentState {
         // The one whose repetition this row is.
         let repeated = self.repeat.filter(|repeat| Some(repeat.run) == row.rerun_of);
         let again = || repeated.map(|before| Repeat { times: before.times.saturating_add(1), ..first });
-        match (row.status, row.occasion) {
-            (Status::Running, Occasion::Rerun) => repeated.map(|repeat| Repeat { taken: true, ..repeat }),
-            (Status::Running | Status::Skipped | Status::Missed, Occasion::Asked) => self.repeat,
+        match (row.status, row.trigger) {
+            (Status::Running, TriggerKind::Rerun) => repeated.map(|repeat| Repeat { taken: true, ..repeat }),
+            (Status::Running | Status::Skipped | Status::Missed, TriggerKind::Manual) => self.repeat,
             // What the repetition stands for, as it waits for its turn.
             (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.repeat,
             (Status::Running, _) => None,
             // Money that ran out is not there a quarter of an hour later.
-            (Status::Failed, Occasion::Rerun | Occasion::Schedule | Occasion::Change)
+            (Status::Failed, TriggerKind::Rerun | TriggerKind::Schedule | TriggerKind::Change)
                 if row.reason == Some(Reason::OverBudget) =>
             {
                 None
             }
-            (Status::Failed | Status::TimedOut | Status::Interrupted, Occasion::Asked) => self.repeat,
-            (Status::Failed | Status::TimedOut, Occasion::Schedule | Occasion::Change) => Some(first),
-            (Status::Failed | Status::TimedOut | Status::Interrupted, Occasion::Rerun) => again(),
-            (Status::Skipped, Occasion::Rerun) if row.reason == Some(Reason::ProviderDown) => again(),
+            (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Manual) => self.repeat,
+            (Status::Failed | Status::TimedOut, TriggerKind::Schedule | TriggerKind::Change) => Some(first),
+            (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Rerun) => again(),
+            (Status::Skipped, TriggerKind::Rerun) if row.reason == Some(Reason::ProviderDown) => again(),
             _ => None,
         }
     }
@@ -416,9 +417,9 @@ mod tests {
 
     #[test]
     fn money_that_ran_out_is_not_waited_for_by_repeating() {
-        for occasion in [Occasion::Schedule, Occasion::Change] {
+        for trigger in [TriggerKind::Schedule, TriggerKind::Change] {
             let mut state = AgentState::default();
-            let failed = Run { occasion, ..row(1, Some(5), Status::Failed, 5, None) };
+            let failed = Run { trigger, ..row(1, Some(5), Status::Failed, 5, None) };
             state.note(&failed);
             assert!(state.repeat().is_some());
             state.note(&Run { reason: Some(Reason::OverBudget), ..failed });

@@ -1,6 +1,7 @@
 //! What an agent has done and taken in all, whatever becomes of its rows.
 
-use super::{Run, Status};
+use super::Run;
+use super::status::Status;
 use serde::{Deserialize, Serialize};
 
 /// Counts that only grow.

@@ -1,15 +1,13 @@
-//! How many do something at once: calls of a provider, runs of agents.
+//! Limits how many do something at once: calls of a provider, runs of agents.
 
-use super::Stop;
-use super::stop::{LONGEST, Waited};
+use super::cancellation::{CancellationToken, LONGEST_WAIT, Waited};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A door with so many places behind it, for the whole process. Who comes first goes first, among those who
-/// wait with the same right.
+/// A counting semaphore with priorities. Among those who wait with the same [`Right`], the first comes first.
 #[derive(Default)]
-pub(in crate::agent) struct Gate(Mutex<Queue>);
+pub struct Gate(Mutex<Queue>);
 
 #[derive(Default)]
 struct Queue {
@@ -20,7 +18,7 @@ struct Queue {
 
 struct Waiting {
     ticket: u64,
-    stop: Stop,
+    cancellation: CancellationToken,
     right: Right,
 }
 
@@ -39,18 +37,23 @@ pub struct Place(Arc<Gate>);
 impl Gate {
     /// Waits for a place among `most`; `None` when the call was stopped before there was one. Calls that
     /// are inside end by their own timeouts, so this wait needs none.
-    pub(in crate::agent) fn enter(self: &Arc<Gate>, most: usize, right: Right, stop: &Stop) -> Option<Place> {
+    pub fn enter(
+        self: &Arc<Gate>,
+        most: usize,
+        right: Right,
+        cancellation: &CancellationToken,
+    ) -> Option<Place> {
         let ticket = {
             let mut queue = self.0.lock();
             queue.tickets += 1;
             let ticket = queue.tickets;
             let at = queue.waiting.partition_point(|before| before.right <= right);
-            queue.waiting.insert(at, Waiting { ticket, stop: stop.clone(), right });
+            queue.waiting.insert(at, Waiting { ticket, cancellation: cancellation.clone(), right });
             ticket
         };
-        match stop.wait(LONGEST, || self.admit(ticket, most)) {
+        match cancellation.wait(LONGEST_WAIT, || self.admit(ticket, most)) {
             Waited::Came(place) => Some(place),
-            Waited::Stopped | Waited::TimedOut => {
+            Waited::Cancelled | Waited::TimedOut => {
                 self.0.lock().waiting.retain(|waiting| waiting.ticket != ticket);
                 self.wake();
                 None
@@ -70,8 +73,9 @@ impl Gate {
 
     /// Lets everybody who waits look again: more than one place may be free.
     fn wake(&self) {
-        let waiting: Vec<Stop> = self.0.lock().waiting.iter().map(|waiting| waiting.stop.clone()).collect();
-        waiting.iter().for_each(Stop::wake);
+        let waiting: Vec<CancellationToken> =
+            self.0.lock().waiting.iter().map(|waiting| waiting.cancellation.clone()).collect();
+        waiting.iter().for_each(CancellationToken::wake);
     }
 }
 
@@ -95,7 +99,7 @@ mod tests {
                 for _ in 0..16 {
                     scope.spawn(|| {
                         for _ in 0..50 {
-                            let place = gate.enter(most, Right::Usual, &Stop::new()).unwrap();
+                            let place = gate.enter(most, Right::Usual, &CancellationToken::new()).unwrap();
                             let now = inside.fetch_add(1, Ordering::SeqCst) + 1;
                             seen.fetch_max(now, Ordering::SeqCst);
                             std::thread::yield_now();
@@ -113,15 +117,15 @@ mod tests {
     #[test]
     fn who_is_stopped_waits_no_longer_and_holds_nobody_up() {
         let gate = Arc::<Gate>::default();
-        let inside = gate.enter(1, Right::Usual, &Stop::new()).unwrap();
-        let (first, second) = (Stop::new(), Stop::new());
+        let inside = gate.enter(1, Right::Usual, &CancellationToken::new()).unwrap();
+        let (first, second) = (CancellationToken::new(), CancellationToken::new());
         std::thread::scope(|scope| {
             let stopped = scope.spawn(|| gate.enter(1, Right::Usual, &first).is_none());
             while gate.0.lock().waiting.is_empty() {
                 std::thread::yield_now();
             }
             let waiting = scope.spawn(|| gate.enter(1, Right::Usual, &second).is_some());
-            first.stop();
+            first.cancel();
             assert!(stopped.join().unwrap());
             drop(inside);
             assert!(waiting.join().unwrap());
@@ -131,7 +135,8 @@ mod tests {
     #[test]
     fn who_is_waited_for_goes_first() {
         let gate = Arc::<Gate>::default();
-        let (order, inside) = (Mutex::new(Vec::new()), gate.enter(1, Right::Usual, &Stop::new()));
+        let (order, inside) =
+            (Mutex::new(Vec::new()), gate.enter(1, Right::Usual, &CancellationToken::new()));
         std::thread::scope(|scope| {
             for (name, right) in [
                 ("slot", Right::Usual),
@@ -142,7 +147,7 @@ mod tests {
                 let (gate, order) = (&gate, &order);
                 let waiting = gate.0.lock().waiting.len();
                 scope.spawn(move || {
-                    let place = gate.enter(1, right, &Stop::new());
+                    let place = gate.enter(1, right, &CancellationToken::new());
                     order.lock().push(name);
                     drop(place);
                 });

@@ -21,14 +21,22 @@ mod words;
 use super::{Failed, Model, Reply, Request};
 use crate::agent::definition::ActionKind;
 use crate::agent::selection::{Handle, Selection};
-use crate::config;
+use crate::config::{self, Config};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The provider `heuristic`.
-pub(super) struct Heuristic {
-    pub(super) settings: config::Heuristic,
-    pub(super) cosines: config::Cosines,
+pub struct Heuristic {
+    settings: config::Heuristic,
+    cosines: config::Cosines,
+}
+
+impl Heuristic {
+    /// The model with the thresholds of the settings; an error is one line.
+    pub fn new(config: &Config) -> Result<Heuristic, String> {
+        let cosines = config.cosines().map_err(|error| error.line())?.clone();
+        Ok(Heuristic { settings: config.heuristic.clone(), cosines })
+    }
 }
 
 impl Model for Heuristic {

@@ -1,48 +1,27 @@
-//! Language models, and the one that is none.
+//! Language models as agents see them: what is asked, what is answered, and what it costs. The providers
+//! are in `models`; the only model here is the heuristic one, which needs none.
 
-mod anthropic;
-mod candle;
-mod command;
-mod conversation;
-mod cost;
+mod cancellation;
 mod gate;
 mod heuristic;
-mod home;
-mod http;
-mod key;
-#[cfg(test)]
-#[path = "../../../../tests/support/mock_model.rs"]
-pub(super) mod mock_model;
-mod ollama;
-mod openai;
-mod replay;
-mod stop;
-#[cfg(test)]
-mod testing;
-#[cfg(test)]
-#[path = "../../../../tests/support/tiny_gguf.rs"]
-mod tiny_gguf;
+mod registry;
+mod retry_after;
 
-pub use command::MARKER;
-pub use cost::Spent;
-pub(in crate::agent) use gate::Gate;
-pub use gate::{Place, Right};
-pub use home::Models;
-pub use stop::Stop;
+pub use super::cost::Spent;
+pub use cancellation::{CancellationToken, LONGEST_WAIT, Waited};
+pub use gate::{Gate, Place, Right};
+pub use heuristic::Heuristic;
+pub use registry::{ModelFactory, ModelRegistry, ModelSettings};
+pub use retry_after::RetryAfter;
 
+use super::child_process::ChildProcess;
 use super::definition::ActionKind;
-use super::program::Program;
 use super::selection::Selection;
 use crate::chance::Chance;
-use crate::config::{Config, ProviderKind};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::index::TextIndex;
-use crate::similar;
 use crate::time::{Span, Timestamp};
-use http::{Http, Quiet};
-use key::{Environment, Key, environment};
 use serde_json::Value;
-use std::path::PathBuf;
 
 /// One turn to a model.
 pub struct Request<'a> {
@@ -75,10 +54,10 @@ pub struct Request<'a> {
     /// Spreads repeated calls over time.
     pub chance: &'a dyn Chance,
     /// Ends the call early.
-    pub stop: &'a Stop,
+    pub cancellation: &'a CancellationToken,
     /// Told of every program that is started for the call, so that it can be ended when nobody is left who
     /// waits for it.
-    pub began: &'a (dyn Fn(Program) + Sync),
+    pub began: &'a (dyn Fn(ChildProcess) + Sync),
 }
 
 /// What a model answered.
@@ -132,7 +111,7 @@ pub enum CallError {
     /// The answer was cut off by its length limit.
     #[error("the answer was cut off at its length limit")]
     Cut,
-    /// [`Request::stop`] ended the call.
+    /// [`Request::cancellation`] ended the call.
     #[error("the call was stopped")]
     Stopped,
 }
@@ -181,89 +160,3 @@ pub enum Reached {
     /// Behind a server, which has answered.
     Answered,
 }
-
-/// The model with a name from the settings, ready to be called. Calls nobody.
-///
-/// # Errors
-/// `invalid_config` when no model has this name, or when something is [`missing`].
-pub fn open(config: &Config, name: &str) -> Result<Box<dyn Model>> {
-    if !config.models.contains_key(name) {
-        return Err(unknown(config, name));
-    }
-    open_heeding(config, name, &Quiet::default())
-}
-
-/// As [`open`], with what others know of its provider's wishes.
-fn open_heeding(config: &Config, name: &str, quiet: &Quiet) -> Result<Box<dyn Model>> {
-    build(config, name, quiet, &environment).map_err(|help| {
-        Error::config(format!("the model `{name}` cannot be called as configured")).hint(help)
-    })
-}
-
-/// Why the model with this name cannot be called as things stand (an unset key), with the line
-/// that would help; `None` when nothing is known to be missing. Calls nobody.
-pub fn missing(config: &Config, name: &str) -> Option<String> {
-    build(config, name, &Quiet::default(), &environment).err()
-}
-
-/// The model, or one line that would help.
-fn build(
-    config: &Config,
-    name: &str,
-    quiet: &Quiet,
-    environment: Environment<'_>,
-) -> Result<Box<dyn Model>, String> {
-    let Some(model) = config.models.get(name) else {
-        let error = unknown(config, name);
-        return Err(format!("{}; {}", error.message, error.hint.unwrap_or_default()));
-    };
-    let Some(provider) = config.providers.get(&model.provider) else {
-        return Err(format!("add a section `[providers.{}]` to config.toml", model.provider));
-    };
-    let (model, calls) = (model.clone(), config.calls.clone());
-    let http = || {
-        let key = Key::find(provider, environment).map_err(|help| {
-            let instead = format!("models.{name}.provider = \"heuristic\"");
-            format!("{help}, or put `{instead}` at the top of config.toml, which needs no key")
-        })?;
-        Http::new(&model.provider, provider, &calls, key).map(|http| http.heeding(quiet))
-    };
-    Ok(match provider.kind {
-        ProviderKind::Heuristic => {
-            let cosines = config.cosines().map_err(|error| error.line())?.clone();
-            Box::new(heuristic::Heuristic { settings: config.heuristic.clone(), cosines })
-        }
-        ProviderKind::Anthropic => Box::new(anthropic::Anthropic::new(http()?, model, calls)),
-        ProviderKind::Openai => Box::new(openai::OpenAi::new(http()?, model, calls)),
-        ProviderKind::LlamaCpp => Box::new(openai::OpenAi::llama_cpp(http()?, model, calls)),
-        ProviderKind::Ollama => Box::new(ollama::Ollama { http: http()?, model, calls }),
-        ProviderKind::Candle => Box::new(candle::Candle::new(model, provider, &calls, environment)?),
-        ProviderKind::Command => Box::new(command::CommandModel::new(model, provider, calls, environment)?),
-        ProviderKind::Replay => {
-            let Some(folder) = &provider.replies else {
-                return Err(format!(
-                    "put `providers.{}.replies = \"/a/folder\"` into config.toml",
-                    model.provider
-                ));
-            };
-            Box::new(replay::Replay { folder: path_of(folder, environment)? })
-        }
-    })
-}
-
-fn unknown(config: &Config, name: &str) -> Error {
-    let near = similar::to(name, config.models.keys().map(String::as_str));
-    let line = format!("`models.{name} = {{ provider = \"…\", id = \"…\" }}` at the top of config.toml");
-    Error::config(format!("no model is called `{name}`")).hint(match near {
-        Some(near) => format!("did you mean `{near}`? else put {line}"),
-        None => format!("put {line}"),
-    })
-}
-
-/// A path from the settings: absolute, or under `~`.
-fn path_of(path: &str, environment: Environment<'_>) -> Result<PathBuf, String> {
-    crate::paths::named(path, environment("HOME").as_deref())
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! What a run would take if it began now. Nothing is written, and no model is called.
 
-use super::{Attempt, Options, Purse, models};
+use super::{Attempt, BudgetStatus, Options, models};
 use crate::agent::action;
 use crate::agent::budget::Allowed;
 use crate::agent::ledger::{Reason, Run};
@@ -45,11 +45,11 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &Options) -> 
     let under_way = RefCell::default();
     let attempt = Attempt { memory, definition, models: &opened, by_itself, scope, options, under_way };
     let row = Run::claimed(memory, &definition.name, None);
-    let purse = attempt.purse(&row)?;
-    let Purse { runs, day, everyone, .. } = purse;
+    let budget_status = attempt.budget_status(&row)?;
+    let BudgetStatus { runs, day, everyone, .. } = budget_status;
     let mut forecast = Forecast { runs, day, everyone, ..Forecast::default() };
     forecast.obstacles.extend(attempt.nobody_to_ask().map(|why| (Reason::ProviderDown, why)));
-    forecast.obstacles.extend(purse.refuses_a_run().map(|why| (Reason::OverBudget, why)));
+    forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (Reason::OverBudget, why)));
     match selection::choose(memory, definition, scope) {
         Ok(Choice::Chosen(mut selection)) => match prompt::render(memory, definition, &mut selection) {
             Ok(prompt) => {
@@ -62,7 +62,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &Options) -> 
                 let request = attempt.request(&selection, &prompt, &schema);
                 let most = opened.first().and_then(|(_, model)| model.most(&request));
                 forecast.most = most.filter(|most| *most > 0.0);
-                if let Err(why) = purse.allows(most, 1).map(|Allowed { .. }| ()) {
+                if let Err(why) = budget_status.allows(most, 1).map(|Allowed { .. }| ()) {
                     let known = forecast.obstacles.iter().any(|(reason, _)| *reason == Reason::OverBudget);
                     forecast.obstacles.extend((!known).then_some((Reason::OverBudget, why)));
                 }

@@ -2,7 +2,7 @@
 
 use super::world::{Script, World, outcomes, parse};
 use crate::agent::Catalog;
-use crate::agent::ledger::{self, ActionState, Occasion, Reason, Run, Status};
+use crate::agent::ledger::{self, ActionState, Reason, Run, Status, TriggerKind};
 use crate::agent::run::{Options, Trigger, run_with};
 use crate::agent::undo::undo;
 use crate::error::Code;
@@ -34,19 +34,19 @@ fn rows_of_version_1_are_read() {
     use ActionState::{Applied, Refused, Undone};
     let world = store_with_rows_of_version_1();
     let rows = ledger::rows(&world.memory, None, 10).unwrap();
-    let told: Vec<(&str, Status, Option<Reason>, Occasion)> =
-        rows.iter().map(|run| (run.agent.as_str(), run.status, run.reason, run.occasion)).collect();
-    let off = ("off", Status::Skipped, Some(Reason::Disabled), Occasion::Schedule);
+    let told: Vec<(&str, Status, Option<Reason>, TriggerKind)> =
+        rows.iter().map(|run| (run.agent.as_str(), run.status, run.reason, run.trigger)).collect();
+    let off = ("off", Status::Skipped, Some(Reason::Disabled), TriggerKind::Schedule);
     assert_eq!(
         told,
         [
             off,
             off,
             off,
-            ("slow", Status::Interrupted, None, Occasion::Asked),
-            ("lost", Status::Failed, Some(Reason::InvalidConfig), Occasion::Asked),
-            ("fixture", Status::Partial, None, Occasion::Asked),
-            ("fixture", Status::Partial, None, Occasion::Asked),
+            ("slow", Status::Interrupted, None, TriggerKind::Manual),
+            ("lost", Status::Failed, Some(Reason::InvalidConfig), TriggerKind::Manual),
+            ("fixture", Status::Partial, None, TriggerKind::Manual),
+            ("fixture", Status::Partial, None, TriggerKind::Manual),
         ]
     );
     let (kept, undone) = (&rows[5], &rows[6]);
@@ -81,13 +81,13 @@ fn agents_go_on_where_an_earlier_release_left_them() {
     definition.name = "off".into();
     let run = |slot| {
         let nothing = Script::nothing(&["link-add"]);
-        run_with(&world.memory, &definition, &nothing, Trigger::slot(slot), &Options::default())
+        run_with(&world.memory, &definition, &nothing, Trigger::Slot(slot), &Options::default())
     };
     for row in &off {
         assert_eq!(run(row.scheduled_at.unwrap()).unwrap_err().code, Code::Conflict);
     }
     let after = run(off[0].scheduled_at.unwrap().plus(Span::HOUR)).unwrap();
-    assert_eq!((after.status, after.occasion), (Status::Noop, Occasion::Schedule));
+    assert_eq!((after.status, after.trigger), (Status::Noop, TriggerKind::Schedule));
 }
 
 #[test]

@@ -49,6 +49,12 @@ fn world() -> World {
     world
 }
 
+/// A day before and a day after an instant, for the agent and for everyone.
+fn days_around(now: Timestamp) -> ledger::BudgetDays {
+    let day = now.minus(Span::DAY)..now.plus(Span::DAY);
+    ledger::BudgetDays { own: day.clone(), everyone: day }
+}
+
 #[test]
 fn a_call_that_could_pass_the_limit_of_a_run_is_not_made() {
     let world = world();
@@ -189,9 +195,9 @@ fn a_call_that_its_process_does_not_survive_is_booked() {
         let mut world = world();
         let row = Run { model: "m".into(), ..Run::claimed(&world.memory, "tester", None) };
         let row = if dry { row } else { ledger::claim(&world.memory, row).unwrap() };
-        let day = (row.started.minus(Span::DAY), row.started.plus(Span::DAY));
-        let promised = ledger::promise(&world.memory, &row, (day, day), |_| Ok::<_, String>(((), 2.0)));
-        promised.unwrap().unwrap();
+        let days = days_around(row.started);
+        let reserved = ledger::reserve(&world.memory, &row, &days, |_| Ok::<_, String>(((), 2.0)));
+        reserved.unwrap().unwrap();
         assert_eq!(on_record(&world), (0, 0.0));
         world = world.reopen();
         world.memory.boot = "the next".into();
@@ -243,10 +249,10 @@ fn a_dry_run_is_paid_for() {
     assert_eq!((run().cost, run().cost), (Some(1.0), Some(1.0)));
     let spent = || {
         let now = world.memory.now();
-        let day = (now.minus(Span::DAY), now.plus(Span::DAY));
+        let days = days_around(now);
         (
-            ledger::state(&world.memory, "tester").unwrap().spent(day.0, day.1),
-            ledger::account(&world.memory, &Run::claimed(&world.memory, "other", None), (day, day))
+            ledger::state(&world.memory, "tester").unwrap().spent(days.own.start, days.own.end),
+            ledger::account(&world.memory, &Run::claimed(&world.memory, "other", None), &days)
                 .unwrap()
                 .everyone,
         )
@@ -260,14 +266,14 @@ fn a_dry_run_is_paid_for() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_program_of_a_killed_process_is_ended_by_the_next() {
-    use crate::agent::program::Program;
+    use crate::agent::child_process::ChildProcess;
     use std::os::unix::process::CommandExt;
     let mut world = world();
     let start = || std::process::Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
     for by_claim in [false, true] {
         let mut child = start();
         let row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
-        ledger::began(&world.memory, &row, Program::of(child.id()).unwrap()).unwrap();
+        ledger::began(&world.memory, &row, ChildProcess::of(child.id()).unwrap()).unwrap();
         // Nothing happens while its own process is there.
         ledger::interrupt_others(&world.memory).unwrap();
         assert!(child.try_wait().unwrap().is_none());
@@ -278,11 +284,8 @@ fn the_program_of_a_killed_process_is_ended_by_the_next() {
             ledger::interrupt_others(&world.memory).unwrap();
         }
         assert!(!child.wait().unwrap().success());
-        let account = ledger::account(&world.memory, &Run::claimed(&world.memory, "x", None), {
-            let now = world.memory.now();
-            let day = (now.minus(Span::DAY), now.plus(Span::DAY));
-            (day, day)
-        });
+        let days = days_around(world.memory.now());
+        let account = ledger::account(&world.memory, &Run::claimed(&world.memory, "x", None), &days);
         assert_eq!(account.unwrap().everyone, 0.0, "it had promised nothing");
     }
 }

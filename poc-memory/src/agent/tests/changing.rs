@@ -1,9 +1,9 @@
 //! Agents that run when notes change.
 
 use super::fleet::{Answer, Fleet, fails, nothing, says};
-use crate::agent::ledger::{self, Ground, Occasion, Pause, Run, Status};
+use crate::agent::ledger::{self, Pause, Run, Status, Trigger, TriggerKind};
 use crate::agent::pause::pause;
-use crate::agent::run::{Trigger, run};
+use crate::agent::run::run;
 use crate::error::Code;
 use crate::time::Span;
 
@@ -95,10 +95,11 @@ fn what_changed_while_nobody_was_there_is_not_lost() {
     fleet.world.edit("a", "two");
     let changes = ledger::state(&fleet.world.memory, "linker").unwrap();
     let after = changes.changes(fleet.catalog.agents["linker"].since).unwrap().done;
-    let ground = Ground::Change { after, until: fleet.world.memory.store.view().seq };
+    let (found, until) = (fleet.world.memory.now(), fleet.world.memory.store.view().seq);
+    let trigger = Trigger::Change { after, until, found };
     let claim = |fleet: &Fleet| {
-        let row = Run::due(&fleet.world.memory, "linker", fleet.world.memory.now(), ground);
-        ledger::claim_for(&fleet.world.memory, row, ground)
+        let row = Run::due(&fleet.world.memory, "linker", trigger);
+        ledger::claim_for(&fleet.world.memory, row, trigger)
     };
     claim(&fleet).unwrap();
     assert_eq!(claim(&fleet).unwrap_err().code, Code::Conflict);
@@ -106,7 +107,7 @@ fn what_changed_while_nobody_was_there_is_not_lost() {
     seconds(&mut fleet, 60);
     let became: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
     assert_eq!(became, [Status::Noop, Status::Interrupted, Status::Noop]);
-    assert!(fleet.rows().iter().all(|row| row.occasion == Occasion::Change));
+    assert!(fleet.rows().iter().all(|row| row.trigger == TriggerKind::Change));
 }
 
 #[test]
@@ -173,7 +174,7 @@ fn its_own_writes_do_not_make_it_run() {
     // Nor does what it is asked to write.
     run(&fleet.world.memory, &fleet.definition("writer"), Trigger::Manual, &fleet.options).unwrap();
     seconds(&mut fleet, 3600);
-    assert_eq!(fleet.rows().iter().filter(|row| row.occasion == Occasion::Change).count(), 1);
+    assert_eq!(fleet.rows().iter().filter(|row| row.trigger == TriggerKind::Change).count(), 1);
 }
 
 #[test]
@@ -239,10 +240,11 @@ fn changes_that_come_while_a_person_runs_it_are_left_for_afterwards() {
     fleet.world.note("a", "one");
     let since = fleet.catalog.agents["linker"].since;
     let changes = || ledger::state(memory, "linker").unwrap().changes(since).unwrap();
-    let ground = Ground::Change { after: changes().done, until: memory.store.view().seq };
+    let (after, until) = (changes().done, memory.store.view().seq);
+    let trigger = Trigger::Change { after, until, found: memory.now() };
     let before = changes();
     ledger::claim(memory, Run::claimed(memory, "linker", None)).unwrap();
-    let claimed = ledger::claim_for(memory, Run::due(memory, "linker", memory.now(), ground), ground);
+    let claimed = ledger::claim_for(memory, Run::due(memory, "linker", trigger), trigger);
     assert_eq!(claimed.unwrap_err().code, Code::Conflict);
     assert_eq!(changes(), before);
 }

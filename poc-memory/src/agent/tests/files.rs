@@ -1,7 +1,7 @@
 //! Broken files and what is said about them.
 
 use super::world::{World, parse};
-use crate::agent::{Catalog, Entry, EntryState, GRACE, Look};
+use crate::agent::{Catalog, CatalogScan, Entry, EntryState, GRACE};
 use crate::config::SavedPipeline;
 use crate::embedded;
 use crate::error::Error;
@@ -370,7 +370,7 @@ fn an_agent_that_comes_back_is_seen_anew() {
 
     // Whoever is sure does not wait.
     remove();
-    let look = Look::new(&world.memory, true).unwrap();
+    let look = CatalogScan::new(&world.memory, true).unwrap();
     look.remember(&world.memory, &look.catalog).unwrap();
     world.clock.advance(Span::WEEK);
     world.file("agents/mine.toml", SEED);
@@ -381,7 +381,7 @@ fn an_agent_that_comes_back_is_seen_anew() {
 fn what_is_shown_otherwise_than_it_looked_is_not_remembered() {
     let world = World::new();
     world.file("agents/mine.toml", "[query]\npipel");
-    let look = Look::new(&world.memory, false).unwrap();
+    let look = CatalogScan::new(&world.memory, false).unwrap();
     assert_eq!(look.catalog.agents["mine"].state, EntryState::Invalid);
     look.remember(&world.memory, &Catalog::default()).unwrap();
     world.clock.advance(Span::HOUR);
@@ -396,7 +396,7 @@ enum Step {
     /// The file goes away, looks come at some of the milliseconds until it is back.
     Save { looks: Vec<i64>, edit: usize },
     /// Time passes, then somebody looks.
-    Look { minutes: i64 },
+    CatalogScan { minutes: i64 },
 }
 
 proptest! {
@@ -410,7 +410,7 @@ proptest! {
             prop_oneof![
                 (proptest::collection::vec(0..GRACE.0 / 4, 0..4), 1..50usize)
                     .prop_map(|(looks, edit)| Step::Save { looks, edit }),
-                (0..5_000i64).prop_map(|minutes| Step::Look { minutes }),
+                (0..5_000i64).prop_map(|minutes| Step::CatalogScan { minutes }),
             ],
             1..12,
         ),
@@ -430,7 +430,7 @@ proptest! {
                     // A file that no look ever finds is gone.
                     prop_assert_eq!(Catalog::load(&world.memory).unwrap().agents["mine"].since, first);
                 }
-                Step::Look { minutes } => {
+                Step::CatalogScan { minutes } => {
                     world.clock.advance(Span(minutes * Span::MINUTE.0));
                     prop_assert_eq!(Catalog::load(&world.memory).unwrap().agents["mine"].since, first);
                 }
@@ -464,7 +464,7 @@ fn what_has_not_changed_is_not_read_anew() {
     );
     let seq = world.memory.store.view().seq;
     let look = |shown: &Catalog| {
-        let look = Look::again(&world.memory, false, shown).unwrap();
+        let look = CatalogScan::again(&world.memory, false, shown).unwrap();
         look.remember(&world.memory, &look.catalog).unwrap();
         look.catalog
     };

@@ -4,9 +4,12 @@ use super::world::World;
 use crate::agent::agenda::Agenda;
 use crate::agent::due::Moment;
 use crate::agent::ledger::{self, Run};
-use crate::agent::model::{CallError, Failed, Model, Models, Reply, Request};
+use crate::agent::model::{
+    CallError, Failed, Model, ModelFactory, ModelRegistry, ModelSettings, Reply, Request, RetryAfter,
+};
 use crate::agent::run::Options;
 use crate::agent::{Catalog, Context, Definition, Entry, EntryState};
+use crate::config;
 use crate::error::Result;
 use crate::query::Names;
 use crate::time::{Span, Timestamp};
@@ -19,8 +22,9 @@ pub(super) type Answer = std::result::Result<Reply, Failed>;
 type Plays = dyn FnMut(&Request<'_>) -> Answer + Send;
 
 /// The model every agent names.
+#[derive(Clone)]
 struct Played {
-    plays: Mutex<Box<Plays>>,
+    plays: Arc<Mutex<Box<Plays>>>,
     /// What one of its calls costs at most, when it costs anything.
     most: Option<f64>,
 }
@@ -32,6 +36,16 @@ impl Model for Played {
 
     fn most(&self, _: &Request<'_>) -> Option<f64> {
         self.most
+    }
+}
+
+impl ModelFactory for Played {
+    fn credentials(&self, _: &config::Provider) -> Option<blake3::Hash> {
+        None
+    }
+
+    fn build(&self, _: ModelSettings<'_>, _: &RetryAfter) -> std::result::Result<Box<dyn Model>, String> {
+        Ok(Box::new(self.clone()))
     }
 }
 
@@ -88,8 +102,8 @@ impl Fleet {
         for (name, more) in agents {
             catalog.agents.insert((*name).to_owned(), entry(definition(name, more), since));
         }
-        let models = Models::default();
-        models.stand_in("default", Arc::new(Played { plays: Mutex::new(Box::new(play)), most }));
+        let plays: Box<Plays> = Box::new(play);
+        let models = ModelRegistry::new(Arc::new(Played { plays: Arc::new(Mutex::new(plays)), most }));
         let options = Options { models, zone: Some(Tz::UTC), ..Options::default() };
         Fleet { world, catalog: Arc::new(catalog), agenda: Agenda::default(), options }
     }
@@ -150,7 +164,7 @@ impl Fleet {
         let line = |row: &Run| {
             let at = row.scheduled_at.unwrap_or(row.started).to_string();
             let reason = row.reason.map_or(String::new(), |reason| format!(" {}", reason.name()));
-            let (agent, occasion) = (&row.agent, row.occasion.name());
+            let (agent, occasion) = (&row.agent, row.trigger.name());
             format!("{} {agent} {occasion}: {}{reason}\n", &at[5..16], row.status.name())
         };
         self.rows().iter().map(line).collect()

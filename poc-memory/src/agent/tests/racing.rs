@@ -1,22 +1,22 @@
 //! Many at the door at once: a slot, a repetition and an agent are taken by one of them.
 
 use super::world::World;
-use crate::agent::ledger::{self, Ground, Run, Status};
+use crate::agent::ledger::{self, Run, Status, Trigger};
 use crate::error::Code;
-use crate::time::{Span, Timestamp};
+use crate::time::Span;
 use std::sync::Barrier;
 
 const RACERS: usize = 16;
 const ROUNDS: usize = 50;
 
 /// What came of it when as many claim at once what one row is for.
-fn race(world: &World, row: impl Fn() -> Run + Sync, ground: Ground) -> Vec<Result<Run, Code>> {
+fn race(world: &World, row: impl Fn() -> Run + Sync, trigger: Trigger) -> Vec<Result<Run, Code>> {
     let barrier = Barrier::new(RACERS);
     std::thread::scope(|scope| {
         let claim = || {
             let row = row();
             barrier.wait();
-            ledger::claim_for(&world.memory, row, ground).map_err(|error| error.code)
+            ledger::claim_for(&world.memory, row, trigger).map_err(|error| error.code)
         };
         let racers: Vec<_> = (0..RACERS).map(|_| scope.spawn(claim)).collect();
         racers.into_iter().map(|racer| racer.join().unwrap()).collect()
@@ -43,14 +43,15 @@ fn one_of_many_takes_a_slot_and_its_repetition() {
     let world = World::new();
     for round in 0..ROUNDS {
         let slot = world.memory.now();
-        let claim = |ground| move |world: &World, at: Timestamp| Run::due(&world.memory, "racer", at, ground);
-        let row = winner(race(&world, || claim(Ground::Slot)(&world, slot), Ground::Slot));
+        let claim = |trigger| Run::due(&world.memory, "racer", trigger);
+        let slot = Trigger::Slot(slot);
+        let row = winner(race(&world, || claim(slot), slot));
         let failed = end(&world, row, Status::Failed);
         // Neither while it runs nor after its end.
-        let late = ledger::claim_for(&world.memory, claim(Ground::Slot)(&world, slot), Ground::Slot);
+        let late = ledger::claim_for(&world.memory, claim(slot), slot);
         assert_eq!(late.unwrap_err().code, Code::Conflict);
-        let again = Ground::Rerun(failed.id);
-        let row = winner(race(&world, || claim(again)(&world, slot), again));
+        let again = Trigger::Rerun { run: failed.id, due: world.memory.now() };
+        let row = winner(race(&world, || claim(again), again));
         end(&world, row, Status::Ok);
         world.clock.advance(Span::HOUR);
         let rows = ledger::rows(&world.memory, Some("racer"), usize::MAX).unwrap();
@@ -62,7 +63,7 @@ fn one_of_many_takes_a_slot_and_its_repetition() {
 fn an_agent_that_many_ask_for_runs_once() {
     let world = World::new();
     for _ in 0..ROUNDS {
-        let row = winner(race(&world, || Run::claimed(&world.memory, "asked", None), Ground::Slot));
+        let row = winner(race(&world, || Run::claimed(&world.memory, "asked", None), Trigger::Manual));
         assert_eq!(ledger::running(&world.memory).unwrap(), std::slice::from_ref(&row));
         end(&world, row, Status::Noop);
     }

@@ -2,9 +2,9 @@
 
 use super::fleet::{Fleet, fails, nothing};
 use crate::agent::agenda;
-use crate::agent::ledger::{self, Ground, Occasion, Pause, Run, Status};
+use crate::agent::ledger::{self, Pause, Run, Status, Trigger, TriggerKind};
 use crate::agent::pause::{pause, resume};
-use crate::agent::run::{Trigger, run};
+use crate::agent::run::run;
 use crate::error::Code;
 use crate::time::{Span, Timestamp};
 use chrono_tz::Tz;
@@ -166,12 +166,12 @@ fn a_rerun_is_claimed_once_and_counts_when_its_process_ends() {
     fleet.hours(1);
     let failed = fleet.rows()[0].id;
     let claim = |fleet: &Fleet, of| {
-        let row = Run::due(&fleet.world.memory, "linker", Timestamp(0), Ground::Rerun(of));
+        let row = Run::due(&fleet.world.memory, "linker", Trigger::Rerun { run: of, due: Timestamp(0) });
         ledger::claim(&fleet.world.memory, row)
     };
     fleet.world.clock.advance(Span(15 * Span::MINUTE.0));
     let taken = claim(&fleet, failed).unwrap();
-    assert_eq!((taken.occasion, taken.rerun_of), (Occasion::Rerun, Some(failed)));
+    assert_eq!((taken.trigger, taken.rerun_of), (TriggerKind::Rerun, Some(failed)));
     assert_eq!(claim(&fleet, failed).unwrap_err().code, Code::Conflict);
     // It was interrupted: that was the first of three.
     let mut fleet = fleet.restart();

@@ -3,8 +3,8 @@
 use super::world::{Script, World, agent, draft, edit, outcomes, parse};
 use crate::agent::ledger::{self, Reason, Status};
 use crate::agent::model::{CallError, Failed, Reply, Spent};
-use crate::agent::places::expect_free;
-use crate::agent::run::{Options, Trigger, bodies, run, run_with};
+use crate::agent::run::{Options, Trigger, run, run_with, transcript};
+use crate::agent::run_limiter::expect_free;
 use crate::agent::{Context, Definition};
 use crate::error::Code;
 use crate::graph::{EdgeKind, Trust, VisitOutcome};
@@ -50,7 +50,7 @@ fn a_run_applies_records_and_then_has_nothing_to_do() {
     let visits = world.memory.store.visits(split).unwrap();
     assert_eq!((visits[0].0.as_str(), visits[0].1.outcome), ("tester", VisitOutcome::Modified));
     assert_eq!(ledger::find(&world.memory, &run.id.to_string()).unwrap(), run);
-    assert_eq!(bodies(&world.memory, &run).unwrap().unwrap().turns.len(), 1);
+    assert_eq!(transcript(&world.memory, &run).unwrap().unwrap().turns.len(), 1);
 
     // The own writes do not make the nodes stale.
     world.clock.advance(Span::DAY);
@@ -319,7 +319,7 @@ fn a_failed_run_cost_what_its_calls_took() {
 fn a_slot_runs_once_and_a_late_answer_is_discarded() {
     let world = World::new();
     let definition = two(&world);
-    let slot = Trigger::slot(world.memory.now());
+    let slot = Trigger::Slot(world.memory.now());
     let nothing = Script::nothing(&["link-add", "weight"]);
     run_with(&world.memory, &definition, &nothing, slot, &Options::default()).unwrap();
     let error = run_with(&world.memory, &definition, &nothing, slot, &Options::default()).unwrap_err();
@@ -493,16 +493,16 @@ fn rows_and_bodies_beyond_those_kept_are_pruned() {
     let mut runs = Vec::new();
     for _ in 0..5 {
         world.clock.advance(Span::MINUTE);
-        let (nothing, slot) = (Script::nothing(&["link-add", "weight"]), Trigger::slot(world.memory.now()));
+        let (nothing, slot) = (Script::nothing(&["link-add", "weight"]), Trigger::Slot(world.memory.now()));
         runs.push(run_with(&world.memory, &definition, &nothing, slot, &forced).unwrap());
     }
     let rows = ledger::rows(&world.memory, None, 10).unwrap();
     assert_eq!(rows.iter().map(|run| run.id).collect::<Vec<_>>(), [runs[4].id, runs[3].id, runs[2].id]);
     // Its slot is known without its row.
-    let slot = Trigger::slot(runs[0].scheduled_at.unwrap());
+    let slot = Trigger::Slot(runs[0].scheduled_at.unwrap());
     let again = run_with(&world.memory, &definition, &Script::new(Vec::new()), slot, &forced).unwrap_err();
     assert_eq!(again.code, Code::Conflict);
-    let kept: Vec<bool> = runs.iter().map(|run| bodies(&world.memory, run).unwrap().is_some()).collect();
+    let kept: Vec<bool> = runs.iter().map(|run| transcript(&world.memory, run).unwrap().is_some()).collect();
     assert_eq!(kept, [false, false, false, true, true]);
 }
 
@@ -526,14 +526,9 @@ fn a_row_that_runs_is_never_pruned() {
     let running = ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "tester", None)).unwrap();
     for hour in 1..6 {
         let slot = world.memory.now().plus(Span(hour * Span::HOUR.0));
-        ledger::leave(
-            &world.memory,
-            "tester",
-            (slot, ledger::Ground::Slot),
-            (Status::Skipped, Some(Reason::Overlap)),
-            None,
-        )
-        .unwrap();
+        let reason = Some(Reason::Overlap);
+        let outcome = ledger::RowOutcome { status: Status::Skipped, reason, message: None };
+        ledger::leave(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
     }
     let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
     assert_eq!((rows.len(), ledger::running(&world.memory).unwrap()), (2, vec![running]));

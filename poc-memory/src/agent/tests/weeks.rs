@@ -7,7 +7,7 @@ use super::hostile::asked_for;
 use super::world::World;
 use crate::agent::agenda::Agenda;
 use crate::agent::due::Moment;
-use crate::agent::ledger::{self, AgentState, Occasion, Pause, Run, Status};
+use crate::agent::ledger::{self, AgentState, Pause, Run, Status, TriggerKind};
 use crate::agent::model::{CallError, Reply, Spent};
 use crate::agent::pause::{pause, resume};
 use crate::agent::run::{Trigger, run};
@@ -218,8 +218,8 @@ fn act(mut fleet: Fleet, dice: &SeededChance, notes: &mut usize) -> Fleet {
             let moment = Moment::now(memory, Tz::UTC);
             if fleet.agenda.asks(memory, &fleet.catalog) {
                 for slot in fleet.agenda.look(memory, fleet.catalog.clone(), moment, &BTreeMap::new()) {
-                    let row = Run::due(memory, &slot.agent, slot.at, slot.ground);
-                    ledger::claim_for(memory, row, slot.ground).unwrap();
+                    let row = Run::due(memory, &slot.agent, slot.trigger);
+                    ledger::claim_for(memory, row, slot.trigger).unwrap();
                 }
             }
             fleet = fleet.restart();
@@ -246,7 +246,7 @@ fn check(lived: &Lived, seed: u64) {
         let own: Vec<&Run> = rows.iter().filter(|row| row.agent == kind.name).collect();
         let told = |what: &str| format!("seed {seed}, {}: {what}\n{}", kind.name, lived.fleet.story());
         assert!(!own.is_empty() || kind.name == "asked", "{}", told("no row"));
-        let scheduled = || own.iter().filter(|row| row.occasion == Occasion::Schedule);
+        let scheduled = || own.iter().filter(|row| row.trigger == TriggerKind::Schedule);
         let covers = |slot: Timestamp| {
             scheduled().filter(move |row| {
                 row.scheduled_at == Some(slot)

@@ -1,8 +1,9 @@
 //! The models agents may name: whether each has what it needs, and on request whether somebody answers.
 
 use super::{Finding, State};
-use crate::agent::model;
+use crate::agent::model::Reached;
 use crate::config::Config;
+use crate::models;
 use std::collections::BTreeMap;
 
 const CHECK: &str = "models";
@@ -12,7 +13,7 @@ pub(super) fn check(config: &Config, online: bool) -> Vec<Finding> {
     // Models that lack the same thing are told together.
     let mut lacking: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for name in config.models.keys() {
-        match model::missing(config, name) {
+        match models::missing(config, name) {
             None => ready.push(name),
             Some(help) => {
                 let help = help.replace(&format!("models.{name}."), "models.NAME.");
@@ -33,12 +34,13 @@ fn found(config: &Config, name: &str, online: bool) -> Finding {
     if !online {
         return Finding::new(CHECK, State::Ok, format!("{named} has what it needs"));
     }
-    let reached = model::open(config, name)
+    let reached = models::registry()
+        .open(config, name)
         .map_err(|error| error.line())
         .and_then(|model| model.reach(config.calls.connect_timeout).map_err(|error| error.to_string()));
     match reached {
-        Ok(model::Reached::Here) => Finding::new(CHECK, State::Ok, format!("{named} runs on this machine")),
-        Ok(model::Reached::Answered) => Finding::new(CHECK, State::Ok, format!("{named} answers")),
+        Ok(Reached::Here) => Finding::new(CHECK, State::Ok, format!("{named} runs on this machine")),
+        Ok(Reached::Answered) => Finding::new(CHECK, State::Ok, format!("{named} answers")),
         Err(why) => Finding::new(CHECK, State::Failed, format!("{named}: {why}")),
     }
 }

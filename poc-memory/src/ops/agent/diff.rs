@@ -2,7 +2,7 @@
 
 use crate::agent::diff::{self, Key, Sorted};
 use crate::agent::ledger::{self, Run};
-use crate::agent::run::{Bodies, bodies};
+use crate::agent::run::{Transcript, transcript};
 use crate::error::Result;
 use crate::graph::{NodeId, RunId};
 use crate::memory::Memory;
@@ -105,8 +105,8 @@ impl Op for Diff {
     fn run(self, ctx: &Ctx<'_>) -> Result<Compared> {
         let found = |id: &str, field: &'static str| {
             let run = ledger::find(ctx.memory, id).map_err(|error| error.field(field))?;
-            let bodies = bodies(ctx.memory, &run)?;
-            Ok::<_, crate::error::Error>((run, bodies))
+            let transcript = transcript(ctx.memory, &run)?;
+            Ok::<_, crate::error::Error>((run, transcript))
         };
         let (first, said) = found(&self.first, "first")?;
         let (second, answered) = found(&self.second, "second")?;
@@ -181,13 +181,13 @@ impl Compared {
 
 /// The keys in which the two files differ; `None` when a file that may differ is not kept.
 fn definition(
-    (first, said): (&Run, Option<&Bodies>),
-    (second, answered): (&Run, Option<&Bodies>),
+    (first, said): (&Run, Option<&Transcript>),
+    (second, answered): (&Run, Option<&Transcript>),
 ) -> Option<Vec<Changed>> {
     if first.fingerprint == second.fingerprint {
         return Some(Vec::new());
     }
-    let file = |bodies: Option<&Bodies>| bodies.map(|bodies| bodies.definition.clone());
+    let file = |transcript: Option<&Transcript>| transcript.map(|transcript| transcript.definition.clone());
     let kept = |text: &String| !text.is_empty();
     let (one, other) = (file(said).filter(kept)?, file(answered).filter(kept)?);
     let keys = diff::keys(&one, &other).into_iter();

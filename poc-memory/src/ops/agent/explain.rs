@@ -5,10 +5,10 @@ mod told;
 use super::history::{self, Row as Past};
 use super::list::{self, Row};
 use crate::agent::ledger::{self, Reason};
-use crate::agent::model;
 use crate::agent::run::{self, Options};
 use crate::agent::{Definition, due, selection};
 use crate::error::Result;
+use crate::models;
 use crate::ops::{Access, Ctx, Op, Route};
 use crate::query::{Explanation, Pipeline};
 use schemars::JsonSchema;
@@ -198,7 +198,8 @@ impl Op for Explain {
                 format!("its last run ended less than {} ago: until {until}", definition.schedule.cooldown),
             );
         }
-        let options = Options { models: ctx.host.models(), stop: ctx.host.calls(), ..Options::default() };
+        let options =
+            Options { models: ctx.host.models(), cancellation: ctx.host.calls(), ..Options::default() };
         let forecast = run::forecast(memory, definition, &options)?;
         for (reason, why) in &forecast.obstacles {
             explained.block(*reason, why.as_str());
@@ -258,7 +259,7 @@ fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> Co
         Asked {
             name: name.to_owned(),
             prices: model.and_then(|model| model.input_price.zip(model.output_price)),
-            missing: model::missing(config, name),
+            missing: models::missing(config, name),
         }
     };
     Costs {

@@ -137,7 +137,7 @@ pub(super) fn row(memory: &Memory, run: Run) -> Row {
     let applied = run.applied().count();
     Row {
         run: run.id,
-        occasion: run.occasion.name().to_owned(),
+        occasion: run.trigger.name().to_owned(),
         scheduled_at: run.scheduled_at,
         rerun_of: run.rerun_of,
         started: run.started,

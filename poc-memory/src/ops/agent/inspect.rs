@@ -2,7 +2,7 @@
 
 use super::outcome::Outcome;
 use crate::agent::ledger;
-use crate::agent::run::bodies;
+use crate::agent::run::transcript;
 use crate::error::Result;
 use crate::ops::{Access, Ctx, Op, Route};
 use schemars::JsonSchema;
@@ -73,9 +73,9 @@ impl Op for Inspect {
         let versions = run.selected.iter().map(|(_, version)| *version);
         let versions = outcome.nodes.iter().cloned().zip(versions).collect();
         let (mut system, mut prompt, mut replies) = (None, None, Vec::new());
-        if let Some(bodies) = bodies(ctx.memory, &run)? {
-            (system, prompt) = (Some(bodies.system), Some(bodies.prompt));
-            let turns = bodies.turns.into_iter();
+        if let Some(transcript) = transcript(ctx.memory, &run)? {
+            (system, prompt) = (Some(transcript.system), Some(transcript.prompt));
+            let turns = transcript.turns.into_iter();
             replies = turns.map(|turn| Reply { text: turn.reply, problems: turn.problems }).collect();
         }
         let called = |call: ledger::Call| {

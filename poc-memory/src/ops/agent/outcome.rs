@@ -133,7 +133,7 @@ impl Outcome {
             rejected: run.actions.iter().filter_map(rejected).collect(),
             left_out: run.left_out,
             visited: run.visited.iter().map(key).collect(),
-            occasion: run.occasion.name().to_owned(),
+            occasion: run.trigger.name().to_owned(),
             scheduled_at: run.scheduled_at,
             rerun_of: run.rerun_of,
             started: run.started,

@@ -63,13 +63,14 @@ impl Op for RunAgent {
                 Error::invalid(format!("`{}` only observes: it leaves nothing to decide", self.agent));
             return Err(error.hint("give its file `mode = \"propose\"`").field("propose"));
         }
-        let (stop, models) = (ctx.host.calls(), ctx.host.models());
+        let (cancellation, models) = (ctx.host.calls(), ctx.host.models());
         let _place = match dry_run {
             // It claims nothing and hinders nobody.
             true => None,
-            false => Some(ctx.host.places().asked(ctx.memory, &definition.name, &stop)?),
+            false => Some(ctx.host.run_limiter().asked(ctx.memory, &definition.name, &cancellation)?),
         };
-        let options = Options { dry_run, propose, force, target: self.target, stop, models, zone: None };
+        let options =
+            Options { dry_run, propose, force, target: self.target, cancellation, models, zone: None };
         if !self.record {
             let run = run::run(ctx.memory, &definition, Trigger::Manual, &options)?;
             return Ok(Outcome { dry_run, outdated, ..Outcome::of(ctx.memory, &run) });

@@ -94,7 +94,7 @@ impl Op for RemoteSync {
             progress: &|what, done, total| {
                 (ctx.progress)(Progress { what: what.into(), done, total: Some(total) });
             },
-            go_on: &|| match calls.is_stopped() {
+            go_on: &|| match calls.is_cancelled() {
                 true => Err(Error::unavailable("the daemon stops before the sync is done")
                     .hint("synchronise again: it goes on where it was")),
                 false => Ok(()),

@@ -169,26 +169,27 @@ impl Year {
         for decision in self.world.decide(self.now) {
             self.runs += 1;
             match decision {
-                Decision::Run { slot, ground, late, .. } => {
+                Decision::Run { trigger, late, .. } => {
+                    let slot = trigger.due().unwrap();
                     assert!(self.running.is_none() && (!late || self.world.rules.catch_up));
                     let mut row = row(self.runs, slot, Status::Running, self.now);
                     row.started = self.now;
-                    if let Ground::Rerun(of) = ground {
+                    if let Trigger::Rerun { run: of, .. } = trigger {
                         assert!(self.repeated.insert(of), "the run {of} is repeated twice");
-                        (row.occasion, row.rerun_of) = (crate::agent::ledger::Occasion::Rerun, Some(of));
+                        (row.trigger, row.rerun_of) = (crate::agent::ledger::TriggerKind::Rerun, Some(of));
                     }
                     assert!(!self.world.past.state.is_known(&row) || self.world.past.state.is_open(slot));
                     self.write(&row);
                     let takes = Span(dice.below(1, 30) * Span::MINUTE.0);
                     self.running = Some((row, self.now.plus(takes)));
                 }
-                Decision::Skip { slots, ground, missed, .. } => {
+                Decision::Skip { slots, trigger, missed, .. } => {
                     let status = if missed { Status::Missed } else { Status::Skipped };
                     let mut row = row(self.runs, slots.last, status, self.now);
-                    if let Ground::Rerun(of) = ground {
-                        (row.occasion, row.rerun_of) = (crate::agent::ledger::Occasion::Rerun, Some(of));
+                    if let Trigger::Rerun { run: of, .. } = trigger {
+                        (row.trigger, row.rerun_of) = (crate::agent::ledger::TriggerKind::Rerun, Some(of));
                     }
-                    if ground == Ground::Slot {
+                    if let Trigger::Slot(_) = trigger {
                         self.world.past.state.settle(slots.first, slots.last);
                     }
                     self.write(&row);

@@ -1,9 +1,9 @@
 use super::split::split;
 use super::*;
 use crate::agent::definition::Targets;
-use crate::agent::model::testing::Turn;
 use crate::agent::reply;
 use crate::agent::selection::{HandlePair, Shown};
+use crate::agent::testing::request::TestRequest;
 use crate::config::Config;
 use crate::graph::{Activity, Delta, EdgeKind, Node, NodeType, View, testing};
 use crate::index::Index;
@@ -93,7 +93,7 @@ impl Scene {
     fn answer(&self, actions: &[ActionKind]) -> Value {
         let config = Config::defaults().unwrap();
         let (settings, cosines) = (config.heuristic, config.cosines["hash"].clone());
-        let mut turn = Turn::new("linker");
+        let mut turn = TestRequest::new("linker");
         (turn.selection, turn.actions, turn.now) = (self.selection(), actions.to_vec(), self.now);
         let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
         turn.text.apply(1, &nodes.collect::<Vec<_>>()).unwrap();

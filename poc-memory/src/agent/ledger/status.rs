@@ -1,0 +1,153 @@
+//! How a run ended, and why an occurrence was not run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+// Variants are stored by their place: a new one goes to the end, none ever goes away.
+
+/// How a run or an occurrence ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// In progress.
+    Running,
+    /// Actions were applied.
+    Ok,
+    /// The reply asked for nothing.
+    Noop,
+    /// Some actions were rejected, or all.
+    Partial,
+    /// It failed.
+    Failed,
+    /// No answer in time.
+    TimedOut,
+    /// The process ended in the middle.
+    Interrupted,
+    /// Not run, for the reason given.
+    Skipped,
+    /// Its time passed while nothing could run it.
+    Missed,
+    /// What it asked for waits for a person.
+    Proposed,
+    /// A person wanted nothing of what it asked for.
+    Rejected,
+}
+
+/// Why an occurrence was skipped or missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs, reason = "`Reason::meaning` tells them, and REFERENCE.md from it")]
+pub enum Reason {
+    NotStale,
+    TooFewResults,
+    Overlap,
+    Cooldown,
+    Disabled,
+    CatchUpOff,
+    OutsideWindow,
+    InvalidConfig,
+    ProviderDown,
+    /// Another slot stands for it.
+    CaughtUp,
+    Paused,
+    OverBudget,
+    /// No reply of the model was an answer.
+    Unparseable,
+}
+
+impl Reason {
+    /// Whether it passes by itself or by what a person does, and what was to be done is to be done then.
+    pub fn passes(self) -> bool {
+        match self {
+            Reason::Overlap
+            | Reason::Cooldown
+            | Reason::Disabled
+            | Reason::ProviderDown
+            | Reason::CaughtUp
+            | Reason::Paused
+            | Reason::OverBudget => true,
+            Reason::NotStale
+            | Reason::TooFewResults
+            | Reason::CatchUpOff
+            | Reason::OutsideWindow
+            | Reason::InvalidConfig
+            | Reason::Unparseable => false,
+        }
+    }
+
+    /// The stable code.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::NotStale => "not-stale",
+            Reason::TooFewResults => "too-few-results",
+            Reason::Overlap => "overlap",
+            Reason::Cooldown => "cooldown",
+            Reason::Disabled => "disabled",
+            Reason::CatchUpOff => "catch-up-off",
+            Reason::OutsideWindow => "outside-window",
+            Reason::InvalidConfig => "invalid-config",
+            Reason::ProviderDown => "provider-down",
+            Reason::CaughtUp => "caught-up",
+            Reason::Paused => "paused",
+            Reason::OverBudget => "over-budget",
+            Reason::Unparseable => "unparseable",
+        }
+    }
+}
+
+impl Reason {
+    /// All of them.
+    pub const ALL: [Reason; 13] = [
+        Reason::NotStale,
+        Reason::TooFewResults,
+        Reason::Overlap,
+        Reason::Cooldown,
+        Reason::Disabled,
+        Reason::CatchUpOff,
+        Reason::OutsideWindow,
+        Reason::InvalidConfig,
+        Reason::ProviderDown,
+        Reason::CaughtUp,
+        Reason::Paused,
+        Reason::OverBudget,
+        Reason::Unparseable,
+    ];
+
+    /// What it says, in words.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Reason::NotStale => "what the pipeline gives was looked at recently enough and has not changed",
+            Reason::TooFewResults => "the pipeline gives fewer notes than `query.min-results`",
+            Reason::Overlap => "the agent was running already",
+            Reason::Cooldown => "its last run ended less than `schedule.cooldown` ago",
+            Reason::Disabled => "`enabled = false`",
+            Reason::CatchUpOff => "its time passed while no daemon ran, and `schedule.catch-up` is \"skip\"",
+            Reason::OutsideWindow => "its time passed longer ago than `schedule.catch-up-window`",
+            Reason::InvalidConfig => "the file, the model or its key is not usable as it is set up",
+            Reason::ProviderDown => "nobody answered, or the provider is left alone for a while",
+            Reason::CaughtUp => "one run stands for several slots that had passed",
+            Reason::Paused => "a person paused it, or it failed too often in a row",
+            Reason::OverBudget => "money or runs of the day, or of the run, are used up",
+            Reason::Unparseable => "no reply of the model was an answer",
+        }
+    }
+}
+
+impl Status {
+    /// The stable name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Running => "running",
+            Status::Ok => "ok",
+            Status::Noop => "noop",
+            Status::Partial => "partial",
+            Status::Failed => "failed",
+            Status::TimedOut => "timed-out",
+            Status::Interrupted => "interrupted",
+            Status::Skipped => "skipped",
+            Status::Missed => "missed",
+            Status::Proposed => "proposed",
+            Status::Rejected => "rejected",
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Cancelling calls that are in progress.
+
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// No wait is longer: what an agent file asks for must not overflow an [`Instant`].
+pub const LONGEST_WAIT: Duration = Duration::from_secs(7 * 86_400);
+
+/// A handle that cancels the calls it was given to. Clones are the same handle.
+#[derive(Clone, Debug, Default)]
+pub struct CancellationToken(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    cancelled: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// How a wait ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Waited<T> {
+    /// What was waited for came.
+    Came(T),
+    /// The call was cancelled.
+    Cancelled,
+    /// Neither, in the time allowed.
+    TimedOut,
+}
+
+impl CancellationToken {
+    /// A handle that is not cancelled yet.
+    pub fn new() -> Self {
+        CancellationToken::default()
+    }
+
+    /// Ends every wait of the calls that hold this handle, now and later.
+    pub fn cancel(&self) {
+        *self.0.cancelled.lock() = true;
+        self.0.changed.notify_all();
+    }
+
+    /// Whether it was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        *self.0.cancelled.lock()
+    }
+
+    /// Makes every wait check its condition again.
+    pub fn wake(&self) {
+        // Taking the lock first keeps the wake from falling between a look and its wait.
+        drop(self.0.cancelled.lock());
+        self.0.changed.notify_all();
+    }
+
+    /// Waits until `look` returns a value; it is called again after every [`CancellationToken::wake`].
+    pub fn wait<T>(&self, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Waited<T> {
+        let deadline = Instant::now() + limit.min(LONGEST_WAIT);
+        let mut cancelled = self.0.cancelled.lock();
+        loop {
+            if let Some(found) = look() {
+                return Waited::Came(found);
+            }
+            if *cancelled {
+                return Waited::Cancelled;
+            }
+            if self.0.changed.wait_until(&mut cancelled, deadline).timed_out() {
+                return look().map_or(Waited::TimedOut, Waited::Came);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_by_what_happens_first() {
+        let token = CancellationToken::new();
+        assert_eq!(token.wait(Duration::ZERO, || Some(7)), Waited::Came(7));
+        assert_eq!(token.wait(Duration::from_millis(1), || None::<()>), Waited::TimedOut);
+
+        let found = Arc::new(Mutex::new(None));
+        let (theirs, handle) = (found.clone(), token.clone());
+        let worker = std::thread::spawn(move || {
+            *theirs.lock() = Some("done");
+            handle.wake();
+        });
+        assert_eq!(token.wait(Duration::from_secs(60), || found.lock().take()), Waited::Came("done"));
+        worker.join().unwrap();
+
+        let handle = token.clone();
+        let stopper = std::thread::spawn(move || handle.cancel());
+        assert_eq!(token.wait(Duration::MAX, || None::<()>), Waited::Cancelled);
+        stopper.join().unwrap();
+        assert!(token.is_cancelled());
+    }
+}
