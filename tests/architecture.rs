@@ -53,7 +53,7 @@ fn imports_point_down() {
 
 #[test]
 fn a_layer_test_sees_every_way_to_name_a_module() {
-    let text = "use crate::graph::View;\nuse crate::{error, store::{Tx, keys}};\n// crate::cli\nlet x = crate::index::open();";
+    let text = "use poc_graph::View;\nuse crate::{error, store::{Tx, keys}};\n// crate::cli\nlet x = poc_index::open();";
     assert_eq!(used_modules(text).into_iter().collect::<Vec<_>>(), ["error", "graph", "index", "store"]);
 }
 

@@ -3,11 +3,11 @@
 
 use crate::support::World;
 use crate::support::http::{Http, ON};
-use poc_memory::chance::{Chance, SeededChance};
+use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::error::Code;
+use poc_graph::time::Span;
 use poc_memory::client::Client;
-use poc_memory::error::Code;
 use poc_memory::ops::{Access, Method, OPS, OpDef};
-use poc_memory::time::Span;
 use serde_json::{Map, Value, json};
 
 const LIMIT: usize = 1 << 24;

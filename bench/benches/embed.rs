@@ -13,8 +13,8 @@
 
 use poc_bench::measure::{Line, Report, median, once};
 use poc_bench::peers::python;
-use poc_memory::chance::{Chance, SeededChance};
-use poc_memory::embed::{CandleEmbedder, Embedder};
+use poc_embed::{CandleEmbedder, Embedder};
+use poc_graph::chance::{Chance, SeededChance};
 use serde::Deserialize;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

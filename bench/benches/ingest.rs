@@ -17,11 +17,11 @@
 
 use poc_bench::measure::{Line, Report, asked, once};
 use poc_bench::memory;
-use poc_memory::config::{Config, Vectors};
-use poc_memory::graph::{Delta, Node, NodeId};
-use poc_memory::index::{Index, MentionIndex, TextIndex, VectorIndex};
-use poc_memory::memory::Memory;
-use poc_memory::memory::import::{Options, Source, import};
+use poc_config::{Config, Vectors};
+use poc_graph::{Delta, Node, NodeId};
+use poc_index::{Index, MentionIndex, TextIndex, VectorIndex};
+use poc_notes::Memory;
+use poc_notes::import::{Options, Source, import};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Write;

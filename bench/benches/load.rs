@@ -14,9 +14,9 @@
 )]
 
 use poc_bench::measure::{Line, Report, folder, median, once, percentile};
+use poc_config::paths::Paths;
+use poc_graph::time::Span;
 use poc_memory::client::Client;
-use poc_memory::paths::Paths;
-use poc_memory::time::Span;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

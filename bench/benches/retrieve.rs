@@ -10,8 +10,8 @@ use poc_bench::measure::{Line, Report, asked, by_turns, once, percentile};
 use poc_bench::memory;
 use poc_bench::notes::{self, Text, Writer};
 use poc_bench::sqlite_vec::{self, Answer};
-use poc_memory::graph::{NodeId, Sight};
-use poc_memory::memory::Memory;
+use poc_graph::{NodeId, Sight};
+use poc_notes::Memory;
 use std::hint::black_box;
 
 const SEED: u64 = 7;

@@ -8,9 +8,9 @@
 use poc_bench::graph;
 use poc_bench::measure::{Line, Report, asked, by_turns, once};
 use poc_bench::peers::{self, Answer, Answers, Told};
-use poc_memory::graph::{Communities, Embedding, Ix, View};
-use poc_memory::rank::activation::{Spread, spread};
-use poc_memory::rank::spectral::nearest;
+use poc_graph::{Communities, Embedding, Ix, View};
+use poc_rank::activation::{Spread, spread};
+use poc_rank::spectral::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 

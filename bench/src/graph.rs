@@ -5,12 +5,12 @@
 //! There are [`TIES_PER_NODE`] ties for every node. Lengths, types, visits and replays are spread as
 //! in a store of a few years.
 
-use poc_memory::chance::{Chance, SeededChance};
-use poc_memory::graph::{
+use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::time::{Span, Timestamp};
+use poc_graph::{
     Activity, Builder, Category, Delta, Edge, EdgeKind, Minter, Node, NodeId, NodeType, Origin, State,
     Tenant, Trust, View, Visit, VisitOutcome,
 };
-use poc_memory::time::{Span, Timestamp};
 use std::sync::Arc;
 
 /// The instant the graph is looked at.
@@ -283,7 +283,7 @@ impl Dice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use poc_memory::graph::PowerLaw;
+    use poc_graph::PowerLaw;
     use std::collections::BTreeSet;
 
     #[test]

@@ -1,11 +1,11 @@
 //! A memory whose clock stands still at the instant of the graph.
 
-use crate::graph::NOW;
-use poc_memory::chance::SeededChance;
-use poc_memory::config::Config;
-use poc_memory::memory::Memory;
-use poc_memory::paths::Paths;
-use poc_memory::time::ManualClock;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::NOW;
+use poc_graph::chance::SeededChance;
+use poc_graph::time::ManualClock;
+use poc_notes::Memory;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -4,10 +4,10 @@
 //! that many notes hold and words that few hold. A word is syllables that end in a vowel, which a stemmer
 //! and another tokenizer leave as they are: every side of a bench sees the same words.
 
-use poc_memory::chance::{Chance, SeededChance};
-use poc_memory::graph::{Category, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash};
-use poc_memory::memory::Memory;
-use poc_memory::time::Timestamp;
+use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::time::Timestamp;
+use poc_graph::{Category, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash};
+use poc_notes::Memory;
 
 /// Words there are, topics, and words of a topic.
 const WORDS: usize = 20_000;

@@ -2,10 +2,10 @@
 //! reads. What is derived (degrees, clustering, communities, outlier scores, weights as decayed to the
 //! instant of the graph) is a column like any other, so that SQLite does not have to compute it.
 
-use crate::graph::NOW;
-use poc_memory::config::Config;
-use poc_memory::graph::{Communities, Outliers, State, View};
-use poc_memory::rank::decay;
+use poc_config::Config;
+use poc_graph::NOW;
+use poc_graph::{Communities, Outliers, State, View};
+use poc_rank::decay;
 use rusqlite::{Connection, params};
 
 /// An in-memory database with the nodes of a view; the row id is the index.

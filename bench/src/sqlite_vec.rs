@@ -4,7 +4,7 @@
 use crate::measure::folder;
 use crate::notes::Text;
 use crate::peers::python;
-use poc_memory::memory::Memory;
+use poc_notes::Memory;
 use serde::Deserialize;
 use serde_json::json;
 use std::path::Path;

@@ -3,8 +3,8 @@
 
 use crate::pace::{Look, Pace};
 use crate::shared::Shared;
-use poc_memory::memory::{Memory, samples};
-use poc_memory::store::{Store, WORTH_A_CHECKPOINT};
+use poc_notes::{Memory, samples};
+use poc_store::{Store, WORTH_A_CHECKPOINT};
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -3,12 +3,12 @@
 use crate::serve::rest::MCP_PATH;
 use crate::shared::Shared;
 use crate::watch;
-use poc_memory::agent::model::{CancellationToken, ModelRegistry};
-use poc_memory::agent::pause::Paused;
-use poc_memory::agent::run_limiter::RunLimiter;
-use poc_memory::agent::schedule::local_zone;
-use poc_memory::agent::{Catalog, Change, agenda, ledger};
-use poc_memory::error::Result;
+use poc_agent::model::{CancellationToken, ModelRegistry};
+use poc_agent::pause::Paused;
+use poc_agent::run_limiter::RunLimiter;
+use poc_agent::schedule::local_zone;
+use poc_agent::{Catalog, Change, agenda, ledger};
+use poc_graph::error::Result;
 use poc_memory::ops::{Daemon, DaemonStatus, Host};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Where messages go: standard error, and the file `poc-memory daemon log` reads.
 
 use crate::arguments::Arguments;
-use poc_memory::error::{Error, Result};
-use poc_memory::paths::Paths;
+use poc_config::paths::Paths;
+use poc_graph::error::{Error, Result};
 use std::fs::OpenOptions;
 use std::io::IsTerminal;
 use std::os::unix::fs::OpenOptionsExt;

@@ -14,8 +14,8 @@ mod shared;
 mod watch;
 
 use clap::Parser;
+use poc_graph::error::Exit;
 use poc_memory::cli::usage_error;
-use poc_memory::error::Exit;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -8,8 +8,8 @@
 
 use crate::pace::{Look, Pace};
 use crate::shared::Shared;
-use poc_memory::graph::{Rules, View};
-use poc_memory::memory::structure;
+use poc_graph::{Rules, View};
+use poc_notes::structure;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;

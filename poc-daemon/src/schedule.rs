@@ -2,7 +2,7 @@
 //!
 //! A heartbeat wakes the loop. Each time it compares the clock with the next instant anything can
 //! be due, which costs nothing; only then it asks the ledger and the pure
-//! [`due`](poc_memory::agent::due::due), writes the rows of what is not run and hands the rest to
+//! [`due`](poc_agent::due::due), writes the rows of what is not run and hands the rest to
 //! the executor.
 
 mod executor;
@@ -11,11 +11,11 @@ mod heartbeat;
 use crate::shared::Shared;
 use executor::Executor;
 use parking_lot::Mutex;
-use poc_memory::agent::agenda::Agenda;
-use poc_memory::agent::due::Moment;
-use poc_memory::agent::ledger;
-use poc_memory::agent::schedule::local_zone;
-use poc_memory::error::Result;
+use poc_agent::agenda::Agenda;
+use poc_agent::due::Moment;
+use poc_agent::ledger;
+use poc_agent::schedule::local_zone;
+use poc_graph::error::Result;
 use std::sync::Arc;
 use std::time::Duration;
 

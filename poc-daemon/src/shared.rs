@@ -4,11 +4,11 @@ use crate::metrics::Metrics;
 use crate::watch::Settling;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use poc_memory::agent::Catalog;
-use poc_memory::agent::model::{CancellationToken, ModelRegistry};
-use poc_memory::agent::run_limiter::RunLimiter;
-use poc_memory::memory::Memory;
-use poc_memory::time::Timestamp;
+use poc_agent::Catalog;
+use poc_agent::model::{CancellationToken, ModelRegistry};
+use poc_agent::run_limiter::RunLimiter;
+use poc_graph::time::Timestamp;
+use poc_notes::Memory;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, watch};
@@ -58,7 +58,7 @@ impl Shared {
             settling: Mutex::default(),
             wake: Arc::new(Notify::new()),
             calls: CancellationToken::new(),
-            models: poc_memory::models::registry(),
+            models: poc_models::registry(),
             run_limiter: RunLimiter::default(),
             metrics: Metrics::new(),
             http: OnceLock::new(),

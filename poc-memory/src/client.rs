@@ -1,9 +1,9 @@
 //! The client's side of the socket.
 
-use crate::error::{Error, Result};
 use crate::ops::{Actor, Progress};
-use crate::time::Span;
 use crate::wire::{self, CONNECTION, Frame, Hello};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Span;
 use serde_json::Value;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;

@@ -1,17 +1,17 @@
 //! Where a request is run: by the daemon when one runs, else in this process. The request and the
 //! answer are the same values both ways.
 
-use crate::agent::model::{CancellationToken, ModelRegistry};
-use crate::agent::run_limiter::RunLimiter;
-use crate::agent::{Catalog, CatalogScan, Change};
-use crate::chance::SystemChance;
 use crate::client::Client;
-use crate::config::Config;
-use crate::error::{Code, Error, Result};
-use crate::memory::{Memory, samples};
 use crate::ops::{Actor, Ctx, Daemon, Host, OpDef, Progress};
-use crate::paths::Paths;
-use crate::time::SystemClock;
+use poc_agent::model::{CancellationToken, ModelRegistry};
+use poc_agent::run_limiter::RunLimiter;
+use poc_agent::{Catalog, CatalogScan, Change};
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::chance::SystemChance;
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::SystemClock;
+use poc_notes::{Memory, samples};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -106,7 +106,7 @@ impl InProcess {
             memory,
             actor: Actor::Person,
             catalog: OnceLock::new(),
-            models: crate::models::registry(),
+            models: poc_models::registry(),
         })
     }
 

@@ -5,8 +5,8 @@
 //! and one `{id, ok}` or `{id, err}`. Several requests may be under way at once; `id` pairs them,
 //! and id 0 is the connection itself: `{id: 0, err}` says why it is about to be closed.
 
-use crate::error::{Error, Result};
 use crate::ops::{Actor, Progress};
+use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_path_to_error::Segment;

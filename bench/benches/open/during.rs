@@ -4,8 +4,8 @@
 use super::found;
 use poc_bench::measure::{Line, Report, median, once, percentile};
 use poc_bench::memory;
-use poc_memory::memory::Memory;
-use poc_memory::memory::import::{Options, Source, import};
+use poc_notes::Memory;
+use poc_notes::import::{Options, Source, import};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -16,8 +16,8 @@ mod opening;
 mod store;
 
 use poc_bench::measure::{Line, Report, asked, once};
-use poc_memory::memory::Memory;
-use poc_memory::query::Pipeline;
+use poc_notes::Memory;
+use poc_search::query::Pipeline;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);

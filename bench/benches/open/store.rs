@@ -1,7 +1,7 @@
 //! A store of notes, and its files.
 
 use poc_bench::{graph, memory};
-use poc_memory::graph::Delta;
+use poc_graph::Delta;
 use rustix::fs::{Advice, fadvise};
 use std::fs::File;
 use std::path::{Path, PathBuf};

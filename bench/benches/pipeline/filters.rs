@@ -7,10 +7,10 @@ use super::{Bench, Rivals};
 use poc_bench::graph::NOW;
 use poc_bench::measure::{Line, Report};
 use poc_bench::sqlite::LIVE;
-use poc_memory::graph::{Category, Ix, State, View};
-use poc_memory::query::{FIELDS, Kind, STAGES};
-use poc_memory::rank::decay;
-use poc_memory::time::{Span, Timestamp};
+use poc_graph::time::{Span, Timestamp};
+use poc_graph::{Category, Ix, State, View};
+use poc_rank::decay;
+use poc_search::query::{FIELDS, Kind, STAGES};
 
 const SECONDS: f64 = 0.5;
 const WEEK: Span = Span(7 * Span::DAY.0);

@@ -12,10 +12,10 @@ use poc_bench::graph::{self, NOW};
 use poc_bench::measure::{Line, Report, asked, by_turns};
 use poc_bench::memory;
 use poc_bench::sqlite::{LIVE, PRIORITY, Sqlite};
-use poc_memory::graph::{Communities, Ix, Outliers, State, View, clustering};
-use poc_memory::memory::Memory;
-use poc_memory::query::Pipeline;
-use poc_memory::time::Span;
+use poc_graph::time::Span;
+use poc_graph::{Communities, Ix, Outliers, State, View, clustering};
+use poc_notes::Memory;
+use poc_search::query::Pipeline;
 use std::hint::black_box;
 use std::sync::Arc;
 

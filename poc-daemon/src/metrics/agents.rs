@@ -1,8 +1,8 @@
 //! What is counted of each agent: what became of its runs, what they took, and how it stands.
 
 use crate::shared::Shared;
-use poc_memory::agent::{ledger, proposal, selection};
-use poc_memory::error::Result;
+use poc_agent::{ledger, proposal, selection};
+use poc_graph::error::Result;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

@@ -1,11 +1,11 @@
 //! Does what is due, so many agents at a time, each on a thread of its own.
 
 use crate::shared::Shared;
-use poc_memory::agent::agenda::{self, Slot};
-use poc_memory::agent::due::Moment;
-use poc_memory::agent::ledger::{self, RowOutcome, Run, Status};
-use poc_memory::agent::run::Options;
-use poc_memory::agent::schedule::local_zone;
+use poc_agent::agenda::{self, Slot};
+use poc_agent::due::Moment;
+use poc_agent::ledger::{self, RowOutcome, Run, Status};
+use poc_agent::run::Options;
+use poc_agent::schedule::local_zone;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;

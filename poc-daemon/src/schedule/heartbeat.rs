@@ -1,7 +1,7 @@
 //! The one job of tokio-cron-scheduler: it wakes the loop.
 
 use crate::shared::Shared;
-use poc_memory::time::Span;
+use poc_graph::time::Span;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 
 /// Starts it; what goes wrong is logged.

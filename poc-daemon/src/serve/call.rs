@@ -1,7 +1,7 @@
 //! An op that a surface asks for, run where it may wait.
 
 use crate::shared::Shared;
-use poc_memory::error::{Error, Result};
+use poc_graph::error::{Error, Result};
 use poc_memory::ops::{Actor, Ctx, OpDef, Progress};
 use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -2,7 +2,7 @@
 
 use super::call::{Asked, call};
 use crate::shared::Shared;
-use poc_memory::error::{Error, Result};
+use poc_graph::error::{Error, Result};
 use poc_memory::ops::{self, Actor};
 use poc_memory::wire::{self, CONNECTION, Frame, Header, Hello};
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use super::conversation;
 use crate::shared::Shared;
-use poc_memory::error::{Error, Result};
-use poc_memory::paths::Paths;
+use poc_config::paths::Paths;
+use poc_graph::error::{Error, Result};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use tokio::net::{UnixListener, UnixStream};

@@ -2,16 +2,16 @@
 
 use super::socket;
 use crate::shared::Shared;
-use poc_memory::agent::Catalog;
-use poc_memory::chance::SeededChance;
+use poc_agent::Catalog;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::chance::SeededChance;
+use poc_graph::error::Code;
+use poc_graph::time::{Span, SystemClock};
 use poc_memory::client::Client;
-use poc_memory::config::Config;
-use poc_memory::error::Code;
-use poc_memory::memory::Memory;
 use poc_memory::ops::Actor;
-use poc_memory::paths::Paths;
-use poc_memory::time::{Span, SystemClock};
 use poc_memory::wire::{self, CONNECTION, Frame, Hello, PROTOCOL};
+use poc_notes::Memory;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;

@@ -1,6 +1,6 @@
 //! When to look at the files: after events, once it is quiet, and again where one look is not enough.
 
-use poc_memory::config::Daemon;
+use poc_config::Daemon;
 use std::time::{Duration, Instant};
 
 /// A file that fails to read is read again after this before its error counts: it may be half
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 pub(crate) const SECOND_LOOK: Duration = Duration::from_millis(250);
 
 /// A file that is gone this long is deleted, not in the middle of being replaced.
-pub(crate) const GRACE: Duration = Duration::from_millis(poc_memory::agent::GRACE.0.unsigned_abs());
+pub(crate) const GRACE: Duration = Duration::from_millis(poc_agent::GRACE.0.unsigned_abs());
 
 /// How long to wait for what.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +81,7 @@ impl Debounce {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use poc_memory::config::Config;
+    use poc_config::Config;
     use proptest::prelude::*;
 
     /// Milliseconds at which it looks, given those of the events, when every look leaves `open`

@@ -2,7 +2,7 @@
 
 use notify::event::{Event, EventKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
-use poc_memory::paths::Paths;
+use poc_config::paths::Paths;
 use std::path::{Path, PathBuf};
 
 /// The folders that are watched, never single files: an editor that saves by renaming leaves the

@@ -1,8 +1,8 @@
 //! What a look at the files makes of the agents: what is new, what is broken, what is kept.
 
 use super::debounce::{Open, SECOND_LOOK};
-use poc_memory::agent::{Catalog, Entry, EntryState};
-use poc_memory::error::Error;
+use poc_agent::{Catalog, Entry, EntryState};
+use poc_graph::error::Error;
 use std::collections::BTreeMap;
 use std::time::Instant;
 

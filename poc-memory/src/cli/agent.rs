@@ -3,10 +3,10 @@
 use super::files;
 use super::local::Local;
 use super::session::Session;
-use crate::agent::Draft;
-use crate::embedded;
-use crate::error::{Error, Result};
-use crate::paths::create_private;
+use poc_agent::Draft;
+use poc_agent::embedded;
+use poc_config::paths::create_private;
+use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use std::path::PathBuf;
 

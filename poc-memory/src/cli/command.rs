@@ -3,9 +3,9 @@
 use super::help;
 use super::local::{LOCAL, LocalDef};
 use super::session::Globals;
-use crate::error::{Error, Result};
 use crate::ops::{OPS, OpDef};
 use clap::{Arg, ArgAction, ArgMatches, ColorChoice, Command};
+use poc_graph::error::{Error, Result};
 use std::ffi::OsString;
 
 /// Words that only stand in front of others, with what they are about.

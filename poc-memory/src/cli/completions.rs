@@ -3,8 +3,8 @@
 use super::command;
 use super::local::Local;
 use super::session::{Globals, Session};
-use crate::error::{Error, Result};
 use clap_complete::Shell;
+use poc_graph::error::{Error, Result};
 use serde::Serialize;
 
 /// Print a shell's completions, made from the same definitions as the commands
@@ -60,7 +60,7 @@ fn of_one_name(script: &str) -> String {
 mod tests {
     use super::*;
     use crate::cli::command::all;
-    use crate::paths::Paths;
+    use poc_config::paths::Paths;
     use std::path::Path;
     use std::process::Command;
 

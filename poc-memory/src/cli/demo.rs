@@ -3,11 +3,11 @@
 use super::command::{self, Chosen};
 use super::local::Local;
 use super::session::{Globals, Session};
-use crate::config::Config;
 use crate::dispatch::{Connection, InProcess};
-use crate::embedded;
-use crate::error::{Error, Result};
-use crate::paths::Paths;
+use poc_agent::embedded;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;

@@ -3,9 +3,9 @@
 use super::local::Local;
 use super::progress::Bar;
 use super::session::Session;
-use crate::embed::{self, Wish};
-use crate::error::{Error, Result};
 use crate::ops::Progress;
+use poc_embed::Wish;
+use poc_graph::error::{Error, Result};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub(super) struct Distill {
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
     /// Rank by frequency at which a word counts half
-    #[arg(long, value_name = "RANK", default_value_t = embed::COMMON)]
+    #[arg(long, value_name = "RANK", default_value_t = poc_embed::COMMON)]
     common: f64,
     /// Licence of the model, for the table to tell
     #[arg(long, value_name = "NAME", default_value = "")]
@@ -54,13 +54,13 @@ impl Local for Distill {
         let name = name.unwrap_or_else(|| "model".to_owned());
         let file = self.to.unwrap_or_else(|| PathBuf::from(format!("{name}.table")));
         let mut made_by = format!("poc-memory embed distill --from {name} --dims {}", self.dims);
-        if self.common != embed::COMMON {
+        if self.common != poc_embed::COMMON {
             made_by.push_str(&format!(" --common {}", self.common));
         }
         let wish =
             Wish { dimensions: self.dims, common: self.common, model: name, licence: self.licence, made_by };
         let bar = Bar::new(&session.globals);
-        let made = embed::distill(&self.from, &wish, &mut |done, total| {
+        let made = poc_embed::distill(&self.from, &wish, &mut |done, total| {
             bar.show(&Progress { what: "tokens".into(), done: done as u64, total: Some(total as u64) });
         });
         bar.clear();

@@ -3,9 +3,9 @@
 use super::local::Local;
 use super::progress::Bar;
 use super::session::Session;
-use crate::embed::{Cache, Fetched, Hub, HubName};
-use crate::error::Result;
 use crate::ops::Progress;
+use poc_embed::{Cache, Fetched, Hub, HubName};
+use poc_graph::error::Result;
 
 /// Download a model of the BERT family from the hub, for `[embedder]` or `[rerank]`
 ///

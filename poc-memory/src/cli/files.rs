@@ -1,8 +1,8 @@
 //! Writing the files of an operator: whole or not at all.
 
-use crate::agent::definition;
-use crate::error::{Error, Result};
-use crate::paths::{Paths, create_private};
+use poc_agent::definition;
+use poc_config::paths::{Paths, create_private};
+use poc_graph::error::{Error, Result};
 use std::io::Write;
 use std::path::Path;
 use tempfile::{Builder, NamedTempFile};

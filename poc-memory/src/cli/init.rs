@@ -3,10 +3,9 @@
 use super::files;
 use super::local::Local;
 use super::session::Session;
-use crate::config;
-use crate::embedded;
-use crate::error::Result;
-use crate::paths::create_private;
+use poc_agent::embedded;
+use poc_config::paths::create_private;
+use poc_graph::error::Result;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +45,7 @@ impl Local for Init {
             created: Vec::new(),
             kept: Vec::new(),
         };
-        made.write(settings, &commented(config::DEFAULTS))?;
+        made.write(settings, &commented(poc_config::DEFAULTS))?;
         for (name, text) in embedded::agents() {
             made.write(paths.agents().join(name), text)?;
         }
@@ -112,11 +111,11 @@ fn commented(defaults: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use poc_config::Config;
 
     #[test]
     fn the_written_settings_change_nothing_until_a_line_is_uncommented() {
-        let text = commented(config::DEFAULTS);
+        let text = commented(poc_config::DEFAULTS);
         let with = |text: &str| Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap();
         assert_eq!(with(&text), Config::defaults().unwrap());
         let changed = text.replace("#[text]", "[text]").replace("#k1 = 0.9", "k1 = 1.5");

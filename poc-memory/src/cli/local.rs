@@ -5,8 +5,8 @@ use super::session::Session;
 use super::{
     agent, completions, daemon, demo, distill, doctor, eval, fetch, init, man, mcp, profile, settings,
 };
-use crate::error::{Error, Exit, Result};
 use clap::ArgMatches;
+use poc_graph::error::{Error, Exit, Result};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -23,14 +23,14 @@ mod session;
 mod settings;
 mod usage;
 
-use crate::config::Config;
 use crate::dispatch::{self, Connection};
-use crate::error::{Code, Error, Exit, Result};
-use crate::models::MARKER;
 use crate::ops::{OpDef, tenancy};
 use command::Chosen;
 use local::Answer;
 use output::Output;
+use poc_config::Config;
+use poc_graph::error::{Code, Error, Exit, Result};
+use poc_models::MARKER;
 use session::{Globals, Session};
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -2,9 +2,9 @@
 
 use super::local::Answer;
 use super::session::Globals;
-use crate::error::{Error, Result};
 use crate::ops;
 use clap::builder::styling::{AnsiColor, Style};
+use poc_graph::error::{Error, Result};
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 

@@ -2,11 +2,11 @@
 
 use super::local::Local;
 use super::session::Session;
-use crate::config::Config;
 use crate::dispatch::InProcess;
-use crate::error::{Error, Result};
-use crate::paths::Paths;
-use crate::similar;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::error::{Error, Result};
+use poc_graph::similar;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;

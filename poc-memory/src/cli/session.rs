@@ -1,12 +1,12 @@
 //! What every command knows: the flags that go with any of them, and where the profile lives.
 
 use super::output;
-use crate::config::Config;
-use crate::error::Result;
 use crate::ops::tenancy;
-use crate::paths::Paths;
 use clap::builder::styling::Style;
 use clap::{Arg, ArgAction, ArgMatches, Command, ValueEnum};
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::error::Result;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::io::IsTerminal;

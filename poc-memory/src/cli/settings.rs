@@ -4,8 +4,8 @@ use super::daemon::{self, RESTART};
 use super::local::Local;
 use super::profile;
 use super::session::Session;
-use crate::config::{self, Setting};
-use crate::error::{Error, Result};
+use poc_config::Setting;
+use poc_graph::error::{Error, Result};
 use serde::Serialize;
 
 /// Show every setting and where its value comes from
@@ -39,8 +39,8 @@ impl Local for Show {
     fn run(self, session: &Session) -> Result<Settings> {
         profile::must_exist(session)?;
         let file = session.paths.config_file();
-        let mut settings = config::settings(&file)?;
-        settings.retain(|setting| !self.changed || setting.origin != config::DEFAULT_ORIGIN);
+        let mut settings = poc_config::settings(&file)?;
+        settings.retain(|setting| !self.changed || setting.origin != poc_config::DEFAULT_ORIGIN);
         let config = session.config()?;
         let problems = super::doctor::problems(&config);
         // One that cannot be asked is no matter of the settings.

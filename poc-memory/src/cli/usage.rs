@@ -3,8 +3,8 @@
 use super::command;
 use super::output::Output;
 use super::session::Globals;
-use crate::error::{Error, Exit};
 use clap::error::ErrorKind;
+use poc_graph::error::{Error, Exit};
 use std::ffi::OsString;
 
 /// Says what the parser has to say and how the process is to end.

@@ -12,9 +12,9 @@ mod tools;
 
 pub use server::Server;
 
-use crate::config::TenantSchema;
-use crate::error::Result;
 use crate::ops::{Access, OpDef};
+use poc_config::TenantSchema;
+use poc_graph::error::Result;
 use serde_json::Value;
 
 /// Whoever runs the ops: a daemon, or a process that asks one.

@@ -2,9 +2,9 @@
 //! that of the tenant `user=ann`.
 
 use super::Caller;
-use crate::config::TenantSchema;
-use crate::error::{Error, Result};
 use crate::ops::{self, tenancy};
+use poc_config::TenantSchema;
+use poc_graph::error::{Error, Result};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 

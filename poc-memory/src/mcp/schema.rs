@@ -1,7 +1,7 @@
 //! JSON Schemas of tools, in the form that strict clients take.
 
-use crate::config::TenantSchema;
 use crate::ops::{self, OpDef};
+use poc_config::TenantSchema;
 use serde_json::{Map, Value};
 
 /// Formats that are ours alone: a client that does not know them may refuse the schema.

@@ -1,8 +1,8 @@
 //! The server's side of the protocol.
 
 use super::{Caller, resources, tools};
-use crate::error::{Code, Error};
 use crate::ops::Access;
+use poc_graph::error::{Code, Error};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{

@@ -1,8 +1,8 @@
 //! What tools say of themselves, and how answers and errors reach a model.
 
 use super::*;
-use crate::config::Config;
 use crate::ops::{OPS, find};
+use poc_config::Config;
 use rmcp::handler::server::ServerHandler;
 use serde_json::json;
 use std::sync::Arc;
@@ -98,7 +98,7 @@ fn tools_tell_what_they_do_to_the_memory() {
 #[test]
 fn a_wrong_argument_is_told_with_what_would_be_right() {
     let op = find("retrieve").unwrap();
-    let error = crate::error::Error::invalid("257 is out of range").field("top_k");
+    let error = poc_graph::error::Error::invalid("257 is out of range").field("top_k");
     let result = tools::failed(op, Some(&tenants()), &error);
     assert_eq!(result.is_error, Some(true));
     let text = result.content.first().and_then(|block| block.as_text()).unwrap();
@@ -106,7 +106,7 @@ fn a_wrong_argument_is_told_with_what_would_be_right() {
     assert_eq!(told["error"]["code"], "invalid_argument");
     assert_eq!((&told["expected"]["type"], &told["expected"]["maximum"]), (&json!("integer"), &json!(256)));
     // A field that is not there: all of them.
-    let error = crate::error::Error::invalid("unknown field").field("colour");
+    let error = poc_graph::error::Error::invalid("unknown field").field("colour");
     let text = tools::failed(op, Some(&tenants()), &error)
         .content
         .first()

@@ -1,9 +1,9 @@
 //! The tools: a row of the op table each.
 
 use super::{Caller, schema};
-use crate::config::TenantSchema;
-use crate::error::Error;
 use crate::ops::{self, Access, OPS, OpDef};
+use poc_config::TenantSchema;
+use poc_graph::error::Error;
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! On whose behalf an op is called.
 
-use crate::graph::Trust;
+use poc_graph::Trust;
 use serde::{Deserialize, Serialize};
 
 /// Who calls: what is written is marked with it.

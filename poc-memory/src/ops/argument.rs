@@ -3,13 +3,13 @@
 //! These run in the process of the command line: the op itself may run in a daemon, which has
 //! another folder and another standard input.
 
-use crate::config::bounds;
-use crate::error::Error;
-use crate::graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
-use crate::memory::weigh::Change;
-use crate::time::{Deadline, Moment, Timestamp};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgMatches, Command, FromArgMatches};
+use poc_config::bounds;
+use poc_graph::error::Error;
+use poc_graph::time::{Deadline, Moment, Timestamp};
+use poc_graph::{Category, EdgeKind, MessageId, Trust, VisitOutcome};
+use poc_notes::weigh::Change;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ impl Words {
     const ARGUMENT: &str = "text";
 
     /// The text, which must say something.
-    pub(super) fn filled(&self, field: &str) -> crate::error::Result<&str> {
+    pub(super) fn filled(&self, field: &str) -> poc_graph::error::Result<&str> {
         if self.0.trim().is_empty() {
             return Err(Error::invalid("the text is empty").hint("give words or a sentence").field(field));
         }
@@ -175,7 +175,7 @@ pub(super) fn count(
     field: &str,
     given: Option<usize>,
     setting: (&str, usize),
-) -> crate::error::Result<usize> {
+) -> poc_graph::error::Result<usize> {
     let (key, usual) = setting;
     let (count, bounds) = (given.unwrap_or(usual), bounds::of(key));
     if !bounds.contains(&count) {

@@ -2,11 +2,11 @@
 
 use super::text::table;
 use super::{Access, Ctx, Op, Progress};
-use crate::config::Gate;
-use crate::error::Result;
-use crate::eval::Step;
-use crate::eval::calibrate::{self, Answer, Answers, Shares};
-use crate::eval::set::Set;
+use poc_config::Gate;
+use poc_graph::error::Result;
+use poc_notes::eval::Step;
+use poc_notes::eval::calibrate::{self, Answer, Answers, Shares};
+use poc_notes::eval::set::Set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -2,11 +2,11 @@
 
 use super::text::table;
 use super::{Access, Ctx, Op, argument};
-use crate::error::Result;
-use crate::graph::RunId;
-use crate::memory::freshness::{self, AsOf};
-use crate::memory::history::{self, Latest};
-use crate::time::Timestamp;
+use poc_graph::RunId;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_notes::freshness::{self, AsOf};
+use poc_notes::history::{self, Latest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,9 @@
 use super::argument::Words;
 use super::text::counted;
 use super::{Access, Ctx, Op, Route};
-use crate::error::Result;
-use crate::memory::classify;
-use crate::memory::freshness::{self, AsOf};
+use poc_graph::error::Result;
+use poc_notes::classify;
+use poc_notes::freshness::{self, AsOf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Progress};
-use crate::error::Result;
-use crate::memory::consolidate;
+use poc_graph::error::Result;
+use poc_notes::consolidate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! How an op is declared, and the erased form of the declaration.
 
 use super::{Ctx, described, tenancy, wording};
-use crate::config::TenantSchema;
-use crate::error::{Code, Error, Exit, Result};
+use poc_config::TenantSchema;
+use poc_graph::error::{Code, Error, Exit, Result};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;

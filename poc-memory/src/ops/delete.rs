@@ -2,9 +2,9 @@
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Route};
-use crate::error::Result;
-use crate::graph::NodeId;
-use crate::memory::{delete, resolve};
+use poc_graph::NodeId;
+use poc_graph::error::Result;
+use poc_notes::{delete, resolve};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

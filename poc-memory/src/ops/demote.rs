@@ -2,7 +2,7 @@
 
 use super::reinforce::{self, Bumped};
 use super::{Access, Ctx, Op, Route};
-use crate::error::Result;
+use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,11 +2,11 @@
 
 use super::argument::{self, Words};
 use super::{Access, Ctx, Op, Route};
-use crate::error::{Error, Result};
-use crate::graph::{EdgeKind, NodeId};
-use crate::memory::freshness::{self, AsOf};
-use crate::memory::keywords;
-use crate::retrieve::explore::{self, ExploreQuery};
+use poc_graph::error::{Error, Result};
+use poc_graph::{EdgeKind, NodeId};
+use poc_notes::freshness::{self, AsOf};
+use poc_notes::keywords;
+use poc_search::retrieve::explore::{self, ExploreQuery};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Progress, argument};
-use crate::error::{Error, Result};
-use crate::memory::export;
+use poc_graph::error::{Error, Result};
+use poc_notes::export;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -2,10 +2,10 @@
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Progress, Route, argument};
-use crate::error::{Error, Result};
-use crate::graph::MessageId;
-use crate::memory::forget;
-use crate::time::Moment;
+use poc_graph::MessageId;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Moment;
+use poc_notes::forget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

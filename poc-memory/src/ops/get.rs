@@ -2,16 +2,16 @@
 
 use super::history::{self, Entry};
 use super::{Access, Ctx, Op, Route, argument};
-use crate::error::Result;
-use crate::graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
-use crate::memory::Reading;
-use crate::memory::edges::{self, Direction, End};
-use crate::memory::freshness::AsOf;
-use crate::memory::interchange::Note;
-use crate::memory::message::{self, Origin as MessageOf};
-use crate::memory::{markdown, resolve, weigh};
-use crate::rank::decay::lambda;
-use crate::time::{Moment, Timestamp};
+use poc_graph::error::Result;
+use poc_graph::time::{Moment, Timestamp};
+use poc_graph::{Category, EdgeKind, NodeId, NodeType, Origin, State, Trust, VisitOutcome};
+use poc_notes::Reading;
+use poc_notes::edges::{self, Direction, End};
+use poc_notes::freshness::AsOf;
+use poc_notes::interchange::Note;
+use poc_notes::message::{self, Origin as MessageOf};
+use poc_notes::{markdown, resolve, weigh};
+use poc_rank::decay::lambda;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

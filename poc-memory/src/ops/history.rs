@@ -1,13 +1,13 @@
 //! `history`
 
 use super::{Access, Ctx, Op, Route};
-use crate::error::Result;
-use crate::graph::{EdgeKind, NodeId, RunId};
-use crate::memory::diff::FieldChange;
-use crate::memory::edges::{self, Direction, End};
-use crate::memory::freshness::{self, AsOf};
-use crate::memory::history;
-use crate::time::Timestamp;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{EdgeKind, NodeId, RunId};
+use poc_notes::diff::FieldChange;
+use poc_notes::edges::{self, Direction, End};
+use poc_notes::freshness::{self, AsOf};
+use poc_notes::history;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! The process an op runs in.
 
-use crate::agent::model::{CancellationToken, ModelRegistry};
-use crate::agent::run_limiter::RunLimiter;
-use crate::agent::{Catalog, Change};
-use crate::error::Result;
-use crate::time::Timestamp;
+use poc_agent::model::{CancellationToken, ModelRegistry};
+use poc_agent::run_limiter::RunLimiter;
+use poc_agent::{Catalog, Change};
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

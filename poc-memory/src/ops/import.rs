@@ -3,8 +3,8 @@
 use super::argument::{self, Input};
 use super::text::counted;
 use super::{Access, Ctx, Op, Progress};
-use crate::error::{Error, Exit, Result};
-use crate::memory::import::{self, Options, Place, Source};
+use poc_graph::error::{Error, Exit, Result};
+use poc_notes::import::{self, Options, Place, Source};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

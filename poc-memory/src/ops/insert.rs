@@ -4,11 +4,11 @@ mod batch;
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Progress, Route, argument};
-use crate::error::{Exit, Result};
-use crate::graph::{Category, NodeId, normal_key};
-use crate::memory::{self, Draft};
-use crate::time::Timestamp;
 use batch::{Notes, Outcome};
+use poc_graph::error::{Exit, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Category, NodeId, normal_key};
+use poc_notes::Draft;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -120,13 +120,13 @@ impl Op for Insert {
             let notes = notes.of(&self, ctx)?;
             let total = notes.len() as u64;
             let draft = |note: &Insert| note.clone().draft(ctx);
-            let stored = memory::batch::insert_all(ctx.memory, &notes, draft, &cause, &|done| {
+            let stored = poc_notes::batch::insert_all(ctx.memory, &notes, draft, &cause, &|done| {
                 (ctx.progress)(Progress { what: "notes".into(), done, total: Some(total) });
             })?;
             let notes = stored.into_iter().enumerate().map(|(place, stored)| Outcome::of(place, stored));
             return Ok(Inserted { notes: Some(notes.collect()), ..Inserted::default() });
         }
-        let done = memory::insert::insert(ctx.memory, self.draft(ctx)?, cause)?;
+        let done = poc_notes::insert::insert(ctx.memory, self.draft(ctx)?, cause)?;
         Ok(Inserted {
             id: Some(done.id),
             key: Some(done.key),

@@ -1,9 +1,9 @@
 //! `link`
 
 use super::{Access, Ctx, Op, Route, argument};
-use crate::error::{Error, Result};
-use crate::graph::EdgeKind;
-use crate::memory::link::{self, Linked};
+use poc_graph::EdgeKind;
+use poc_graph::error::{Error, Result};
+use poc_notes::link::{self, Linked};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

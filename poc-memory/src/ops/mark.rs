@@ -2,9 +2,9 @@
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Route, argument};
-use crate::error::Result;
-use crate::memory::mark;
-use crate::time::{Moment, Timestamp};
+use poc_graph::error::Result;
+use poc_graph::time::{Moment, Timestamp};
+use poc_notes::mark;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

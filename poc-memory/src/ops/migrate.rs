@@ -2,10 +2,10 @@
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Progress};
-use crate::config::Config;
-use crate::error::{Error, Result};
-use crate::memory::Memory;
-use crate::memory::migrate::{self, Watch};
+use poc_config::Config;
+use poc_graph::error::{Error, Result};
+use poc_notes::Memory;
+use poc_notes::migrate::{self, Watch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -50,10 +50,10 @@ pub use def::{Access, Method, Op, OpDef, Route};
 pub use host::{Daemon, DaemonStatus, Host, Progress};
 pub(crate) use text::{counted, table};
 
-use crate::error::Result;
-use crate::graph::{Node, Sight};
-use crate::memory::{Memory, resolve};
-use crate::store::{Cause, Tx};
+use poc_graph::error::Result;
+use poc_graph::{Node, Sight};
+use poc_notes::{Memory, resolve};
+use poc_store::{Cause, Tx};
 
 /// What an op runs with.
 pub struct Ctx<'a> {

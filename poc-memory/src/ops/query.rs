@@ -4,11 +4,11 @@ use super::argument::Words;
 use super::retrieve::{self, Found};
 use super::text::degraded;
 use super::{Access, Ctx, Op, Route};
-use crate::error::Result;
-use crate::graph::NodeId;
-use crate::memory::freshness::{self, AsOf};
-use crate::memory::{recognize, samples};
-use crate::rank::gate::{Signals, Verdict};
+use poc_graph::NodeId;
+use poc_graph::error::Result;
+use poc_notes::freshness::{self, AsOf};
+use poc_notes::{recognize, samples};
+use poc_rank::gate::{Signals, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

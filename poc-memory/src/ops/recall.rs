@@ -3,11 +3,11 @@
 use super::argument::{self, Words};
 use super::text::{degraded, table};
 use super::{Access, Ctx, Op, Route};
-use crate::error::{Error, Result};
-use crate::graph::{EdgeKind, NodeId};
-use crate::memory::freshness::{self, AsOf};
-use crate::memory::message::{self, Origin};
-use crate::memory::recall::{self, Wish};
+use poc_graph::error::{Error, Result};
+use poc_graph::{EdgeKind, NodeId};
+use poc_notes::freshness::{self, AsOf};
+use poc_notes::message::{self, Origin};
+use poc_notes::recall::{self, Wish};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -201,8 +201,8 @@ fn row(hit: &Remembered) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Code;
-    use crate::time::Timestamp;
+    use poc_graph::error::Code;
+    use poc_graph::time::Timestamp;
 
     #[test]
     fn what_came_to_mind_is_told_also_when_it_cannot_be_learned_from() {

@@ -1,9 +1,9 @@
 //! `reinforce`
 
 use super::{Access, Ctx, Op, Route};
-use crate::error::Result;
-use crate::graph::NodeId;
-use crate::memory::weigh;
+use poc_graph::NodeId;
+use poc_graph::error::Result;
+use poc_notes::weigh;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

@@ -3,12 +3,12 @@
 use super::argument::{self, Words};
 use super::text::degraded;
 use super::{Access, Ctx, Op, Route};
-use crate::error::{Error, Result};
-use crate::graph::{NodeId, View};
-use crate::memory::freshness::{self, AsOf};
-use crate::memory::{parts, rerank};
-use crate::rank::decay::weight_at;
-use crate::retrieve::Hit;
+use poc_graph::error::{Error, Result};
+use poc_graph::{NodeId, View};
+use poc_notes::freshness::{self, AsOf};
+use poc_notes::{parts, rerank};
+use poc_rank::decay::weight_at;
+use poc_search::retrieve::Hit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

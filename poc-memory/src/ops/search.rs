@@ -2,14 +2,14 @@
 
 use super::text::degraded;
 use super::{Access, Ctx, Op, Route, argument};
-use crate::error::{Error, Result};
-use crate::graph::{Ix, NodeId, View};
-use crate::memory::Reading;
-use crate::memory::freshness::AsOf;
-use crate::query::{Explanation, FIELDS, Kind, Pair, Pipeline, Scored, vocabulary};
-use crate::rank::decay::weight_at;
-use crate::store::Records;
-use crate::time::{Moment, Timestamp};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{Moment, Timestamp};
+use poc_graph::{Ix, NodeId, View};
+use poc_notes::Reading;
+use poc_notes::freshness::AsOf;
+use poc_rank::decay::weight_at;
+use poc_search::query::{Explanation, FIELDS, Kind, Pair, Pipeline, Scored, vocabulary};
+use poc_store::Records;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

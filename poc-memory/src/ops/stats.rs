@@ -4,10 +4,10 @@ mod shape;
 mod spread;
 
 use super::{Access, Ctx, Op, Route};
-use crate::agent::selection::backlog_at_hand;
-use crate::error::Result;
-use crate::memory::freshness::{self, AsOf};
-use crate::memory::stats;
+use poc_agent::selection::backlog_at_hand;
+use poc_graph::error::Result;
+use poc_notes::freshness::{self, AsOf};
+use poc_notes::stats;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shape::Shape;

@@ -1,8 +1,8 @@
 //! `supersede`
 
 use super::{Access, Ctx, Op, Route};
-use crate::error::Result;
-use crate::memory::{resolve, supersede};
+use poc_graph::error::Result;
+use poc_notes::{resolve, supersede};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

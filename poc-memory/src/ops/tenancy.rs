@@ -1,8 +1,8 @@
 //! Whose memory a request is about: the argument `tenant`, which every op takes on every surface.
 
-use crate::config::TenantSchema;
-use crate::error::{Error, Result};
-use crate::graph::Tuple;
+use poc_config::TenantSchema;
+use poc_graph::Tuple;
+use poc_graph::error::{Error, Result};
 use serde_json::{Map, Value};
 
 /// The name of the argument.

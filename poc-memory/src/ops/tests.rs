@@ -4,7 +4,6 @@ mod batch;
 mod consolidate;
 mod counts;
 mod fresh;
-mod generated;
 mod learning;
 mod past;
 mod quarantine;
@@ -16,12 +15,12 @@ mod undo;
 mod view;
 
 use super::*;
-use crate::agent::model::{CancellationToken, ModelRegistry};
-use crate::agent::run_limiter::RunLimiter;
-use crate::agent::{Catalog, Change};
-use crate::error::{Error, Exit, Result};
-use crate::memory::testing::Scratch;
-use crate::time::Span;
+use poc_agent::model::{CancellationToken, ModelRegistry};
+use poc_agent::run_limiter::RunLimiter;
+use poc_agent::{Catalog, Change};
+use poc_graph::error::{Error, Exit, Result};
+use poc_graph::time::Span;
+use poc_notes::testing::Scratch;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -39,7 +38,7 @@ impl Host for Nobody {
         CancellationToken::new()
     }
     fn models(&self) -> ModelRegistry {
-        crate::models::registry()
+        poc_models::registry()
     }
     fn run_limiter(&self) -> RunLimiter {
         RunLimiter::default()

@@ -1,7 +1,7 @@
 //! How parts of answers look to a person.
 
-use crate::error::{Error, PipelineDiagnostics};
-use crate::time::Timestamp;
+use poc_graph::error::{Error, PipelineDiagnostics};
+use poc_graph::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,9 +2,8 @@
 
 use super::agent::undo::{self, Refused};
 use super::{Access, Ctx, Op};
-use crate::error::{Exit, Result};
-use crate::graph::RunId;
-use crate::memory;
+use poc_graph::RunId;
+use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -47,7 +46,7 @@ impl Op for Undo {
     fn run(self, ctx: &Ctx<'_>) -> Result<Undone> {
         let (change, run, items) = match change(&self.what) {
             Some(seq) => {
-                let item = memory::undo::undo(ctx.memory, seq).map_err(|error| error.field("what"))?;
+                let item = poc_notes::undo::undo(ctx.memory, seq).map_err(|error| error.field("what"))?;
                 (Some(seq), None, vec![item])
             }
             None => {

@@ -1,15 +1,15 @@
 //! `view`
 
 use super::{Access, Ctx, Op, Route, argument, versioned};
-use crate::error::{Error, Result};
-use crate::graph::{EdgeKind, Ix, NodeId, State};
-use crate::memory::Reading;
-use crate::memory::drawing::{self, Bounds, Drawing};
-use crate::memory::freshness::AsOf;
-use crate::query::Pipeline;
-use crate::rank::decay::weight_at;
-use crate::store::Records;
-use crate::time::Moment;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Moment;
+use poc_graph::{EdgeKind, Ix, NodeId, State};
+use poc_notes::Reading;
+use poc_notes::drawing::{self, Bounds, Drawing};
+use poc_notes::freshness::AsOf;
+use poc_rank::decay::weight_at;
+use poc_search::query::Pipeline;
+use poc_store::Records;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,9 +2,9 @@
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Route, argument};
-use crate::error::{Error, Result};
-use crate::graph::VisitOutcome;
-use crate::memory::{resolve, visit};
+use poc_graph::VisitOutcome;
+use poc_graph::error::{Error, Result};
+use poc_notes::{resolve, visit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! `weight`
 
 use super::{Access, Ctx, Op, Route, argument};
-use crate::error::Result;
-use crate::memory::weigh::{self, Change};
+use poc_graph::error::Result;
+use poc_notes::weigh::{self, Change};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

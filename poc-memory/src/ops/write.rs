@@ -2,9 +2,9 @@
 
 use super::text::counted;
 use super::{Access, Ctx, Op, Route, argument};
-use crate::error::Result;
-use crate::graph::{MessageId, NodeId};
-use crate::memory::write::{self, Draft};
+use poc_graph::error::Result;
+use poc_graph::{MessageId, NodeId};
+use poc_notes::write::{self, Draft};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

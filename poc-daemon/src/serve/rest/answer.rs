@@ -3,7 +3,7 @@
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use poc_memory::error::{Code, Error};
+use poc_graph::error::{Code, Error};
 use poc_memory::ops::{self, Access, OpDef, Route};
 use serde::Serialize;
 use serde_json::Value;

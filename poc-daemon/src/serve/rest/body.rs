@@ -10,8 +10,7 @@ use axum::http::header::EXPECT;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
-use poc_memory::config;
-use poc_memory::error::Error;
+use poc_graph::error::Error;
 use std::time::Duration;
 
 /// What is thrown away at the most, as a multiple of what would have been taken.
@@ -41,7 +40,7 @@ pub(super) async fn read(body: &mut Body, limit: usize, timeout: Duration) -> Re
 /// The answer to a request that is refused, given when what is left of its body has been thrown away.
 pub(super) async fn refuse(
     refusal: Refusal,
-    config: &config::Rest,
+    config: &poc_config::Rest,
     headers: &HeaderMap,
     body: Body,
 ) -> Response {

@@ -216,7 +216,7 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::serve::rest::{openapi, routes};
-    use poc_memory::config::Config;
+    use poc_config::Config;
 
     #[test]
     fn the_page_has_every_operation_and_nothing_from_elsewhere() {

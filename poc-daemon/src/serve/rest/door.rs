@@ -7,7 +7,7 @@
 use super::answer::Refusal;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Uri};
-use poc_memory::config::Rest;
+use poc_config::Rest;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// What this server is called.
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use axum::http::{HeaderValue, StatusCode};
     use axum::response::IntoResponse;
-    use poc_memory::config::Config;
+    use poc_config::Config;
     use proptest::prelude::*;
 
     fn door(address: &str) -> Door {

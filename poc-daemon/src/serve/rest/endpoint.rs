@@ -12,7 +12,7 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::Response;
-use poc_memory::error::Error;
+use poc_graph::error::Error;
 use poc_memory::ops::{Actor, Method, OpDef, Route};
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use poc_memory::error::{Error, Result};
+use poc_graph::error::{Error, Result};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;

@@ -23,7 +23,6 @@ pub(crate) use listen::{bind, run};
 pub(crate) use mcp::PATH as MCP_PATH;
 
 use crate::shared::Shared;
-use poc_memory::config;
 use std::sync::Arc;
 
 /// What every request needs.
@@ -34,7 +33,7 @@ struct Rest {
 }
 
 impl Rest {
-    fn config(&self) -> &config::Rest {
+    fn config(&self) -> &poc_config::Rest {
         &self.shared.memory.config.rest
     }
 }

@@ -3,8 +3,8 @@
 mod schemas;
 
 use super::plain;
-use poc_memory::config::TenantSchema;
-use poc_memory::error::Error;
+use poc_config::TenantSchema;
+use poc_graph::error::Error;
 use poc_memory::ops::tenancy;
 use poc_memory::ops::{self, Access, Method, OpDef, Route};
 use schemas::{Schemas, without_null};
@@ -231,7 +231,7 @@ fn pascal(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::serve::rest::routes;
-    use poc_memory::config::Config;
+    use poc_config::Config;
     use poc_memory::ops::OPS;
     use std::collections::BTreeSet;
 
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn every_code_has_a_status_that_is_described() {
-        use poc_memory::error::Code::*;
+        use poc_graph::error::Code::*;
         let codes = [
             InvalidArgument,
             InvalidConfig,

@@ -8,7 +8,7 @@ use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
-use poc_memory::error::Error;
+use poc_graph::error::Error;
 use poc_memory::ops::{Access, OpDef, Route};
 use serde_json::json;
 use std::future::ready;

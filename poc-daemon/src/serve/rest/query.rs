@@ -3,7 +3,7 @@
 //! on every surface.
 
 use percent_encoding::percent_decode_str;
-use poc_memory::error::{Error, Result};
+use poc_graph::error::{Error, Result};
 use poc_memory::ops::tenancy;
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! A request of HTTP as the request of an op.
 
 use super::query::Fields;
-use poc_memory::error::{At, Error, Result};
+use poc_graph::error::{At, Error, Result};
 use poc_memory::ops::tenancy;
 use serde_json::{Map, Value};
 

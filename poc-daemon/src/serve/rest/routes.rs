@@ -9,16 +9,15 @@ use axum::extract::Request;
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter};
-use poc_memory::config;
-use poc_memory::error::{Error, Result};
+use poc_graph::error::{Error, Result};
+use poc_graph::similar;
 use poc_memory::ops::{self, Access, OPS, OpDef, Route};
-use poc_memory::similar;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The ops that are served, with their routes. An unknown name among those that are switched off
 /// is an error.
-pub(super) fn served(config: &config::Rest) -> Result<Vec<(&'static OpDef, Route)>> {
+pub(super) fn served(config: &poc_config::Rest) -> Result<Vec<(&'static OpDef, Route)>> {
     for name in &config.disabled {
         if ops::find(name).is_none_or(|op| op.route.is_none()) {
             let known = OPS.iter().filter(|op| op.route.is_some()).map(|op| op.name);
@@ -34,7 +33,7 @@ pub(super) fn served(config: &config::Rest) -> Result<Vec<(&'static OpDef, Route
 }
 
 /// Whether REST may do such things.
-fn allowed(access: Access, config: &config::Rest) -> bool {
+fn allowed(access: Access, config: &poc_config::Rest) -> bool {
     match access {
         Access::Read | Access::Write | Access::Retract => true,
         Access::Destroy => config.delete,

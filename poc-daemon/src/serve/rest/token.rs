@@ -3,9 +3,9 @@
 use super::answer::Refusal;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
-use poc_memory::error::{Error, Result};
+use poc_config::paths::Paths;
+use poc_graph::error::{Error, Result};
 use poc_memory::ops::Access;
-use poc_memory::paths::Paths;
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};

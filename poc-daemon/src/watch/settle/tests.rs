@@ -1,8 +1,8 @@
 use super::*;
-use poc_memory::agent::{Context, Definition};
-use poc_memory::config::Config;
-use poc_memory::query::Names;
-use poc_memory::time::Timestamp;
+use poc_agent::{Context, Definition};
+use poc_config::Config;
+use poc_graph::time::Timestamp;
+use poc_search::query::Names;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;

@@ -31,8 +31,7 @@ impl SeededChance {
         SeededChance(Mutex::new(seed))
     }
 
-    /// A number from one on and below another.
-    #[cfg(test)]
+    /// A number in `from..below`. `from` must be less than `below`.
     pub fn below<N: TryInto<u64> + TryFrom<u64>>(&self, from: N, below: N) -> N {
         let number = |number: N| number.try_into().unwrap_or_default();
         let (from, below) = (number(from), number(below));

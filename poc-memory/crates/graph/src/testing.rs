@@ -1,5 +1,16 @@
 //! Small hand-made nodes and edges for tests.
 
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
+)]
+
+pub mod generated;
+
 use super::{
     Category, Delta, Edge, EdgeKind, Ix, Node, NodeId, NodeType, Origin, State, Tenant, Trust, View,
     content_hash,

@@ -1,5 +1,14 @@
 //! Counting by brute force, and a follower that stands still when it is told to.
 
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
+)]
+
 use super::{Follower, Records};
 use parking_lot::{Condvar, Mutex};
 use poc_graph::error::{Error, Result};

@@ -4,8 +4,8 @@ use super::{Finding, State};
 use crate::cli::daemon::{self, RESTART};
 use crate::cli::session::Session;
 use crate::client::Client;
-use crate::config::Config;
 use crate::ops::DaemonStatus;
+use poc_config::Config;
 
 const CHECK: &str = "daemon";
 
@@ -42,7 +42,7 @@ fn read(status: &DaemonStatus, config: Option<&Config>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Timestamp;
+    use poc_graph::time::Timestamp;
 
     #[test]
     fn a_daemon_of_other_settings_or_another_release_is_told() {

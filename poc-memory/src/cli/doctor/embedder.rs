@@ -1,15 +1,14 @@
 //! The embedder: whether it turns a text into a vector.
 
 use super::{Finding, State};
-use crate::config::Config;
-use crate::embed;
-use crate::memory::recorded_embedder;
+use poc_config::Config;
+use poc_notes::recorded_embedder;
 use std::path::Path;
 
 const CHECK: &str = "embedder";
 
 pub(super) fn check(config: &Config, store: &Path) -> Vec<Finding> {
-    let tried = embed::open(&config.embedder).and_then(|embedder| {
+    let tried = poc_embed::open(&config.embedder).and_then(|embedder| {
         let vector = embedder.embed_one("a note")?;
         Ok((embedder.name().to_owned(), vector.len()))
     });

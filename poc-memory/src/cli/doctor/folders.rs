@@ -1,7 +1,7 @@
 //! The folders: made, ours, private, writable, and on a disk with room.
 
 use super::{Finding, State};
-use crate::paths::Paths;
+use poc_config::paths::Paths;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -15,7 +15,7 @@ pub(super) use settings::problems;
 use super::local::Local;
 use super::profile;
 use super::session::Session;
-use crate::error::{Error, Exit, Result};
+use poc_graph::error::{Error, Exit, Result};
 use serde::Serialize;
 
 /// Check folders, settings, store, indexes, embedder, cross-encoder, models, daemon and agents, and say what would

@@ -1,9 +1,8 @@
 //! The models agents may name: whether each has what it needs, and on request whether somebody answers.
 
 use super::{Finding, State};
-use crate::agent::model::Reached;
-use crate::config::Config;
-use crate::models;
+use poc_agent::model::Reached;
+use poc_config::Config;
 use std::collections::BTreeMap;
 
 const CHECK: &str = "models";
@@ -13,7 +12,7 @@ pub(super) fn check(config: &Config, online: bool) -> Vec<Finding> {
     // Models that lack the same thing are told together.
     let mut lacking: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for name in config.models.keys() {
-        match models::missing(config, name) {
+        match poc_models::missing(config, name) {
             None => ready.push(name),
             Some(help) => {
                 let help = help.replace(&format!("models.{name}."), "models.NAME.");
@@ -34,7 +33,7 @@ fn found(config: &Config, name: &str, online: bool) -> Finding {
     if !online {
         return Finding::new(CHECK, State::Ok, format!("{named} has what it needs"));
     }
-    let reached = models::registry()
+    let reached = poc_models::registry()
         .open(config, name)
         .map_err(|error| error.line())
         .and_then(|model| model.reach(config.calls.connect_timeout).map_err(|error| error.to_string()));

@@ -1,8 +1,8 @@
 //! The cross-encoder, where the settings name one: whether it judges a text.
 
 use super::{Finding, State};
-use crate::config::Config;
-use crate::embed::Reranker;
+use poc_config::Config;
+use poc_embed::Reranker;
 
 const CHECK: &str = "reranker";
 

@@ -2,16 +2,16 @@
 
 use super::{Finding, State};
 use crate::cli::session::Session;
-use crate::config::{self, Config};
-use crate::error::Error;
-use crate::query::Names;
+use poc_config::Config;
+use poc_graph::error::Error;
+use poc_search::query::Names;
 
 pub(super) const CHECK: &str = "settings";
 
 /// The findings, and the settings when they can be used.
 pub(super) fn check(session: &Session) -> (Vec<Finding>, Option<Config>) {
     let file = session.paths.config_file();
-    let read = session.config().and_then(|config| Ok((config, config::settings(&file)?)));
+    let read = session.config().and_then(|config| Ok((config, poc_config::settings(&file)?)));
     let (config, settings) = match read {
         Ok(read) => read,
         Err(error) => return (vec![Finding::of(CHECK, State::Failed, &error)], None),
@@ -21,7 +21,7 @@ pub(super) fn check(session: &Session) -> (Vec<Finding>, Option<Config>) {
         let failed = problems.iter().map(|problem| Finding::of(CHECK, State::Failed, problem));
         return (failed.collect(), Some(config));
     }
-    let changed = settings.iter().filter(|setting| setting.origin != config::DEFAULT_ORIGIN).count();
+    let changed = settings.iter().filter(|setting| setting.origin != poc_config::DEFAULT_ORIGIN).count();
     let name = file.display();
     let found = if file.exists() {
         format!("`{name}` is good; settings that differ from the defaults: {changed}")

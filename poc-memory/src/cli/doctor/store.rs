@@ -2,12 +2,12 @@
 
 use super::{Finding, State};
 use crate::client::Client;
-use crate::config::{Config, TenantSchema};
 use crate::dispatch::Connection;
-use crate::error::Result;
-use crate::graph::Tuple;
 use crate::ops::{self, counted};
-use crate::paths::Paths;
+use poc_config::paths::Paths;
+use poc_config::{Config, TenantSchema};
+use poc_graph::Tuple;
+use poc_graph::error::Result;
 use serde_json::{Map, Value};
 use std::path::Path;
 

@@ -1,10 +1,10 @@
 //! `agent apply`
 
 use super::undo::{Refused, sorted};
-use crate::agent::{proposal, review};
-use crate::error::{Exit, Result};
-use crate::graph::RunId;
 use crate::ops::{Access, Ctx, Op};
+use poc_agent::{proposal, review};
+use poc_graph::RunId;
+use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

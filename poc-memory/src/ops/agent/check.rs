@@ -1,11 +1,10 @@
 //! `agent check`
 
-use crate::agent::circle::circles;
-use crate::agent::{Catalog, trial};
-use crate::error::{Error, Exit, Result};
-use crate::models;
 use crate::ops::text::{Problem, problem};
 use crate::ops::{Access, Ctx, Op};
+use poc_agent::circle::circles;
+use poc_agent::{Catalog, trial};
+use poc_graph::error::{Error, Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +52,7 @@ impl Op for Check {
             let warnings = good.map_or_else(Vec::new, |definition| {
                 let models = definition.execution.models().filter_map(|name| {
                     let key = if *name == definition.execution.model { "model" } else { "fallback" };
-                    let missing = Error::config(models::missing(&ctx.memory.config, name)?);
+                    let missing = Error::config(poc_models::missing(&ctx.memory.config, name)?);
                     Some(missing.at(definition.at(&format!("execution.{key}"), 0)))
                 });
                 let circle = circles.get(name).cloned();

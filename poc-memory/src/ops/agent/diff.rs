@@ -1,14 +1,14 @@
 //! `agent diff`
 
-use crate::agent::diff::{self, Key, Sorted};
-use crate::agent::ledger::{self, Run};
-use crate::agent::run::{Transcript, transcript};
-use crate::error::Result;
-use crate::graph::{NodeId, RunId};
-use crate::memory::Memory;
 use crate::ops::text::minute;
 use crate::ops::{Access, Ctx, Op, Route};
-use crate::time::Timestamp;
+use poc_agent::diff::{self, Key, Sorted};
+use poc_agent::ledger::{self, Run};
+use poc_agent::run::{Transcript, transcript};
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{NodeId, RunId};
+use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -106,7 +106,7 @@ impl Op for Diff {
         let found = |id: &str, field: &'static str| {
             let run = ledger::find(ctx.memory, id).map_err(|error| error.field(field))?;
             let transcript = transcript(ctx.memory, &run)?;
-            Ok::<_, crate::error::Error>((run, transcript))
+            Ok::<_, poc_graph::error::Error>((run, transcript))
         };
         let (first, said) = found(&self.first, "first")?;
         let (second, answered) = found(&self.second, "second")?;

@@ -4,13 +4,12 @@ mod told;
 
 use super::history::{self, Row as Past};
 use super::list::{self, Row};
-use crate::agent::ledger::{self, Reason};
-use crate::agent::run::{self, Options};
-use crate::agent::{Definition, due, selection};
-use crate::error::Result;
-use crate::models;
 use crate::ops::{Access, Ctx, Op, Route};
-use crate::query::{Explanation, Pipeline};
+use poc_agent::ledger::{self, Reason};
+use poc_agent::run::{self, Options};
+use poc_agent::{Definition, due, selection};
+use poc_graph::error::Result;
+use poc_search::query::{Explanation, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -235,7 +234,7 @@ fn finds(definition: &Definition, survey: selection::Survey) -> Finds {
 }
 
 fn may(definition: &Definition, protected: usize) -> May {
-    use crate::agent::definition::{ActionKind, Mode};
+    use poc_agent::definition::{ActionKind, Mode};
     let limits = &definition.limits;
     let allowed = |&kind: &ActionKind| Allowed {
         action: kind.name().to_owned(),
@@ -259,7 +258,7 @@ fn costs(ctx: &Ctx<'_>, definition: &Definition, forecast: &run::Forecast) -> Co
         Asked {
             name: name.to_owned(),
             prices: model.and_then(|model| model.input_price.zip(model.output_price)),
-            missing: models::missing(config, name),
+            missing: poc_models::missing(config, name),
         }
     };
     Costs {

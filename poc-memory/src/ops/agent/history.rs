@@ -1,12 +1,12 @@
 //! `agent history`
 
-use crate::agent::ledger::{self, ActionState, Run};
-use crate::error::{Error, Result};
-use crate::graph::RunId;
-use crate::memory::Memory;
 use crate::ops::text::{minute, table};
 use crate::ops::{Access, Ctx, Op, Route};
-use crate::time::Timestamp;
+use poc_agent::ledger::{self, ActionState, Run};
+use poc_graph::RunId;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

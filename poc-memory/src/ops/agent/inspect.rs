@@ -1,10 +1,10 @@
 //! `agent inspect`
 
 use super::outcome::Outcome;
-use crate::agent::ledger;
-use crate::agent::run::transcript;
-use crate::error::Result;
 use crate::ops::{Access, Ctx, Op, Route};
+use poc_agent::ledger;
+use poc_agent::run::transcript;
+use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

@@ -1,15 +1,14 @@
 //! `agent list`
 
-use crate::agent::ledger::{AgentState, Repeat};
-use crate::agent::schedule::local_zone;
-use crate::agent::{Entry, agenda, due, ledger, selection};
-use crate::error::{Error, Result};
-use crate::memory::Memory;
-use crate::memory::freshness::{self, AsOf, Freshness};
-use crate::models;
 use crate::ops::text::{Problem, minute, problem, table};
 use crate::ops::{Access, Ctx, Op, Route};
-use crate::time::Timestamp;
+use poc_agent::ledger::{AgentState, Repeat};
+use poc_agent::schedule::local_zone;
+use poc_agent::{Entry, agenda, due, ledger, selection};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::Memory;
+use poc_notes::freshness::{self, AsOf, Freshness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -130,7 +129,7 @@ pub(super) fn row(memory: &Memory, name: &str, entry: &Entry) -> Result<Row> {
     let model = definition.map(|definition| definition.execution.model.clone());
     // One that can be called is enough.
     let missing = || {
-        let missing = |name| models::missing(&memory.config, name);
+        let missing = |name| poc_models::missing(&memory.config, name);
         let all: Option<Vec<_>> = definition?.execution.models().map(missing).collect();
         all?.into_iter().next()
     };

@@ -1,10 +1,10 @@
 //! A run as answers show it.
 
-use crate::agent::ledger::{self, ActionRow, ActionState, Run};
-use crate::graph::{NodeId, RunId};
-use crate::memory::Memory;
 use crate::ops::text::{counted, minute, one_line};
-use crate::time::Timestamp;
+use poc_agent::ledger::{self, ActionRow, ActionState, Run};
+use poc_graph::time::Timestamp;
+use poc_graph::{NodeId, RunId};
+use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

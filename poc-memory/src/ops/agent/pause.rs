@@ -1,11 +1,11 @@
 //! `agent pause`
 
 use super::list::{self, Row};
-use crate::agent::ledger::Pause as Rest;
-use crate::agent::pause;
-use crate::error::Result;
 use crate::ops::{Access, Ctx, Op, argument};
-use crate::time::Deadline;
+use poc_agent::ledger::Pause as Rest;
+use poc_agent::pause;
+use poc_graph::error::Result;
+use poc_graph::time::Deadline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

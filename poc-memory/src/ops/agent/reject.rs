@@ -1,9 +1,9 @@
 //! `agent reject`
 
-use crate::agent::{proposal, review};
-use crate::error::Result;
-use crate::graph::RunId;
 use crate::ops::{Access, Ctx, Op};
+use poc_agent::{proposal, review};
+use poc_graph::RunId;
+use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,9 @@
 //! `agent reload`
 
-use crate::agent::Change;
-use crate::error::{Exit, Result};
 use crate::ops::text::{Problem, counted, problem};
 use crate::ops::{Access, Ctx, Op, Route};
+use poc_agent::Change;
+use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

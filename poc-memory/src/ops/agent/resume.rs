@@ -1,10 +1,10 @@
 //! `agent resume`
 
 use super::list::{self, Row};
-use crate::agent::pause;
-use crate::error::{Exit, Result};
 use crate::ops::text::minute;
 use crate::ops::{Access, Ctx, Op};
+use poc_agent::pause;
+use poc_graph::error::{Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,14 +1,14 @@
 //! `agent review`
 
-use crate::agent::permit::Intent;
-use crate::agent::proposal::{self, Proposal, proposals};
-use crate::agent::review::stale_since;
-use crate::error::Result;
-use crate::graph::RunId;
-use crate::memory::Memory;
-use crate::memory::diff::{self, FieldChange};
 use crate::ops::{Access, Ctx, Op};
-use crate::time::Timestamp;
+use poc_agent::permit::Intent;
+use poc_agent::proposal::{self, Proposal, proposals};
+use poc_agent::review::stale_since;
+use poc_graph::RunId;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_notes::Memory;
+use poc_notes::diff::{self, FieldChange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

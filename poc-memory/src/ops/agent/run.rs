@@ -1,14 +1,14 @@
 //! `agent run`
 
 use super::outcome::Outcome;
-use crate::agent::definition::Mode;
-use crate::agent::ledger::{Reason, Status};
-use crate::agent::permit::Rejection;
-use crate::agent::run::{self, Options, Trigger};
-use crate::agent::trial;
-use crate::error::{Error, Exit, Result};
 use crate::ops::argument::Values;
 use crate::ops::{Access, Ctx, Op, Route};
+use poc_agent::definition::Mode;
+use poc_agent::ledger::{Reason, Status};
+use poc_agent::permit::Rejection;
+use poc_agent::run::{self, Options, Trigger};
+use poc_agent::trial;
+use poc_graph::error::{Error, Exit, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

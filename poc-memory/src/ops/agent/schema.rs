@@ -1,8 +1,8 @@
 //! `agent schema`
 
-use crate::agent::definition;
-use crate::error::Result;
 use crate::ops::{Access, Ctx, Op, Route};
+use poc_agent::definition;
+use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

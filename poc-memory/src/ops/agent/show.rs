@@ -2,11 +2,11 @@
 
 use super::list::{self, Row};
 use super::outcome::assigned;
-use crate::agent::definition::{ActionKind, Limits, ScheduleRules};
-use crate::error::Result;
 use crate::ops::text::{minute, problem};
 use crate::ops::{Access, Ctx, Op, Route};
-use crate::query::Pipeline;
+use poc_agent::definition::{ActionKind, Limits, ScheduleRules};
+use poc_graph::error::Result;
+use poc_search::query::Pipeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

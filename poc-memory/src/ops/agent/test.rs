@@ -1,11 +1,11 @@
 //! `agent test`
 
-use crate::agent::trial::{self, Difference};
-use crate::agent::{Catalog, Definition};
-use crate::error::{Error, Exit, Result};
-use crate::memory::Memory;
 use crate::ops::text::{Problem, counted, problem};
 use crate::ops::{Access, Ctx, Op};
+use poc_agent::trial::{self, Difference};
+use poc_agent::{Catalog, Definition};
+use poc_graph::error::{Error, Exit, Result};
+use poc_notes::Memory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

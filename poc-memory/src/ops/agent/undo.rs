@@ -1,11 +1,11 @@
 //! `agent undo`
 
-use crate::agent::ledger::{self, Run};
-use crate::agent::undo;
-use crate::error::{Exit, Result};
-use crate::graph::RunId;
-use crate::memory::undo::Item;
 use crate::ops::{Access, Ctx, Op};
+use poc_agent::ledger::{self, Run};
+use poc_agent::undo;
+use poc_graph::RunId;
+use poc_graph::error::{Exit, Result};
+use poc_notes::undo::Item;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! `daemon status`
 
-use crate::error::Result;
 use crate::ops::{Access, Ctx, DaemonStatus, Op};
+use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -59,7 +59,7 @@ fn none_if_empty(list: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Timestamp;
+    use poc_graph::time::Timestamp;
 
     #[test]
     fn the_status_reads_well() {

@@ -1,7 +1,7 @@
 //! `daemon stop`
 
-use crate::error::Result;
 use crate::ops::{Access, Ctx, Op};
+use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

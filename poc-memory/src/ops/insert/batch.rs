@@ -1,11 +1,11 @@
 //! The batch form of `insert`: many notes in one request.
 
 use super::Insert;
-use crate::error::{Error, Result};
-use crate::graph::NodeId;
-use crate::memory::insert;
 use crate::ops::text::counted;
 use crate::ops::{Ctx, argument};
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use poc_notes::insert;
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

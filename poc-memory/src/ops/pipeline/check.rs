@@ -1,9 +1,9 @@
 //! `pipeline check`
 
-use crate::error::{Exit, Result};
 use crate::ops::text::{Problem, problem};
 use crate::ops::{Access, Ctx, Op};
-use crate::query::Pipeline;
+use poc_graph::error::{Exit, Result};
+use poc_search::query::Pipeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

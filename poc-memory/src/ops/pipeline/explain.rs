@@ -1,11 +1,11 @@
 //! `pipeline explain`
 
-use crate::error::Result;
-use crate::memory::Reading;
-use crate::memory::freshness::AsOf;
 use crate::ops::text::degraded;
 use crate::ops::{Access, Ctx, Op};
-use crate::query::{Explanation, Outline, Pipeline};
+use poc_graph::error::Result;
+use poc_notes::Reading;
+use poc_notes::freshness::AsOf;
+use poc_search::query::{Explanation, Outline, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

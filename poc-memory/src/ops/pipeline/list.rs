@@ -1,8 +1,8 @@
 //! `pipeline list`
 
-use crate::error::Result;
 use crate::ops::text::{Problem, problem, table};
 use crate::ops::{Access, Ctx, Op};
+use poc_graph::error::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

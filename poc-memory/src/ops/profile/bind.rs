@@ -1,9 +1,9 @@
 //! `profile remote bind`
 
-use crate::error::Result;
-use crate::graph::Trust;
-use crate::memory::sync::{self, Binding, Place};
 use crate::ops::{Access, Ctx, Op, argument};
+use poc_graph::Trust;
+use poc_graph::error::Result;
+use poc_notes::sync::{self, Binding, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

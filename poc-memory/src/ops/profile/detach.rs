@@ -1,8 +1,8 @@
 //! `profile remote detach`
 
-use crate::error::Result;
-use crate::memory::sync;
 use crate::ops::{Access, Ctx, Op};
+use poc_graph::error::Result;
+use poc_notes::sync;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

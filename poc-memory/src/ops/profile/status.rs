@@ -1,10 +1,10 @@
 //! `profile remote status`
 
-use crate::error::{Error, Result};
-use crate::graph::Trust;
-use crate::memory::sync::{self, Binding, Last};
 use crate::ops::{Access, Ctx, Op};
-use crate::time::Timestamp;
+use poc_graph::Trust;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::sync::{self, Binding, Last};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

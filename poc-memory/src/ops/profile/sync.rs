@@ -1,10 +1,10 @@
 //! `remote_sync`
 
-use crate::error::{Error, Result};
-use crate::graph::NodeId;
-use crate::memory::sync::{self, Named, Watch};
 use crate::ops::text::counted;
 use crate::ops::{Access, Ctx, Op, Progress};
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use poc_notes::sync::{self, Named, Watch};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;

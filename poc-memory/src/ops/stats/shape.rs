@@ -1,6 +1,6 @@
 //! The shape of the graph.
 
-use crate::graph::{Rules, View};
+use poc_graph::{Rules, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

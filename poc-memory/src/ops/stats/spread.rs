@@ -1,6 +1,6 @@
 //! How cosines are spread.
 
-use crate::rank::histogram::Histogram;
+use poc_rank::histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

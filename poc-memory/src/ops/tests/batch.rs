@@ -69,7 +69,7 @@ fn a_chunk_is_one_transaction() {
 #[test]
 fn many_notes_are_what_one_after_another_would_be() {
     let notes = |memory: &Scratch| {
-        let mut told = crate::graph::testing::told(&memory.store.view());
+        let mut told = poc_graph::testing::told(&memory.store.view());
         told.iter_mut().for_each(|line| *line = line.split_once(' ').unwrap().1.to_owned());
         told.remove(0);
         told.sort();

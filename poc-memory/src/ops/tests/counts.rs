@@ -1,15 +1,15 @@
 //! Counts after thousands of random requests, against every record counted by hand.
 
 use super::*;
-use crate::chance::{Chance, SeededChance};
-use crate::store::testing::{counted_by, counted_by_hand};
+use poc_graph::chance::{Chance, SeededChance};
+use poc_store::testing::{counted_by, counted_by_hand};
 use serde_json::json;
 use std::collections::BTreeMap;
 
 const REQUESTS: usize = 2000;
 
 /// A request at random: mostly one that can be done.
-fn request(draw: &mut impl FnMut(u64) -> u64, now: crate::time::Timestamp) -> (&'static str, Value) {
+fn request(draw: &mut impl FnMut(u64) -> u64, now: poc_graph::time::Timestamp) -> (&'static str, Value) {
     let key = format!("k{}", draw(40));
     let other = format!("k{}", draw(40));
     let word = || ["storage", "recovery", "food", "rain"];

@@ -1,8 +1,8 @@
 //! An answer says when an index could not give everything.
 
 use super::*;
-use crate::memory::Reading;
-use crate::store::testing::{Release, Slow, Stop};
+use poc_notes::Reading;
+use poc_store::testing::{Release, Slow, Stop};
 
 /// A memory beside whose indexes one is being built that has much to take in.
 fn being_built() -> (Scratch, Arc<Slow>, Release) {

@@ -1,7 +1,7 @@
 //! The verbs of a memory that learns, as people and programs see them.
 
 use super::*;
-use crate::store::{Records as _, Table};
+use poc_store::{Records as _, Table};
 use serde_json::json as value;
 
 const MESSAGE: &str = "'Dr. Smith split a page of the B-tree. It was in the journal. It was late. He slept.'";

@@ -1,7 +1,7 @@
 //! `--at`: what the past answers.
 
 use super::*;
-use crate::time::Timestamp;
+use poc_graph::time::Timestamp;
 use proptest::prelude::*;
 
 /// Questions of every kind: columns, ties, visits, texts, vectors, structure.

@@ -1,9 +1,9 @@
 //! What nobody has vouched for reaches no model that has not asked for it.
 
 use super::*;
-use crate::error::Code;
-use crate::graph::Trust;
-use crate::memory::{Draft, insert};
+use poc_graph::Trust;
+use poc_graph::error::Code;
+use poc_notes::{Draft, insert};
 use serde_json::json;
 
 /// Two notes beside two that are quarantined, tied to each other.

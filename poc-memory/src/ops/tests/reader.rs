@@ -1,7 +1,7 @@
 //! A caller who may only read is answered, and leaves nothing written.
 
 use super::*;
-use crate::error::Code;
+use poc_graph::error::Code;
 use serde_json::json;
 
 /// What the ops over notes are asked.

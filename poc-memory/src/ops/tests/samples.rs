@@ -1,7 +1,7 @@
 //! The cosines that notes and questions meet.
 
 use super::*;
-use crate::memory::samples;
+use poc_notes::samples;
 use serde_json::json;
 
 fn counts(memory: &Scratch) -> (u64, u64) {

@@ -1,8 +1,8 @@
 //! What requests say of their numbers is what the settings say.
 
 use super::*;
-use crate::config::{Config, bounds};
-use crate::retrieve::MOST;
+use poc_config::{Config, bounds};
+use poc_search::retrieve::MOST;
 use serde_json::json;
 
 #[test]

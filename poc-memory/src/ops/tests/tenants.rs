@@ -1,9 +1,9 @@
 //! Tenants: each sees its own memory alone, as if it had one of its own.
 
 use super::*;
-use crate::config::Config;
-use crate::error::Code;
-use crate::memory::Memory;
+use poc_config::Config;
+use poc_graph::error::Code;
+use poc_notes::Memory;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -310,7 +310,7 @@ proptest! {
         let alone = [Scratch::new(), Scratch::new(), Scratch::new()];
         let tuple = |user: &str| {
             let pair = (!user.is_empty()).then_some(("user", user));
-            crate::graph::Tuple::new(pair).unwrap()
+            poc_graph::Tuple::new(pair).unwrap()
         };
         let checkpoint = checkpoint.index(steps.len());
         for (at, (who, step)) in steps.iter().enumerate() {
@@ -339,7 +339,7 @@ proptest! {
                 }
             }
             // As a process does that ends in order.
-            crate::memory::samples::keep(&together).unwrap();
+            poc_notes::samples::keep(&together).unwrap();
             together = together.reopened();
         }
     }

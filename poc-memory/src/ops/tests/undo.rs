@@ -1,8 +1,8 @@
 //! Changes put back.
 
 use super::*;
-use crate::error::Code;
-use crate::store::testing::{counted_by, counted_by_hand};
+use poc_graph::error::Code;
+use poc_store::testing::{counted_by, counted_by_hand};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -112,7 +112,7 @@ fn what_is_no_change_of_notes_is_refused() {
     assert_eq!(refused("4000").0, Code::NotFound);
     insta::assert_snapshot!(refused("4000").1, @"`what`: there is no change 4000; `poc-memory changes` shows the latest with their numbers");
     insta::assert_snapshot!(refused("01a2").1, @"`what`: there is no run `01a2`; `poc-memory agent history` lists the runs");
-    let tuple = crate::graph::Tuple::new([("customer", "acme")]).unwrap();
+    let tuple = poc_graph::Tuple::new([("customer", "acme")]).unwrap();
     let other = memory.of(&tuple);
     json(&other, "insert --title Theirs --body 'Of another tenant'");
     assert_eq!(refused(&last(&other).to_string()).0, Code::NotFound, "of another tenant");

@@ -1,0 +1,274 @@
+use super::*;
+use crate::Context;
+use crate::Definition;
+use crate::EntryState;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::chance::SeededChance;
+use poc_graph::time::ManualClock;
+use poc_notes::testing::tame;
+use poc_store::Table;
+use proptest::prelude::*;
+
+struct World {
+    home: tempfile::TempDir,
+    memory: Memory,
+    clock: Arc<ManualClock>,
+    agenda: Agenda,
+    catalog: Arc<Catalog>,
+    pending: BTreeMap<String, Slot>,
+}
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+fn world(agents: &[(&str, &str)]) -> World {
+    let home = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(at("2026-11-21T00:00:00Z")));
+    let memory = open(home.path(), clock.clone(), 1);
+    let catalog = Arc::new(catalog(&memory, agents));
+    let (agenda, pending) = (Agenda::default(), BTreeMap::new());
+    World { home, memory, clock, agenda, catalog, pending }
+}
+
+/// Opens the memory; every opening has chance, and so a boot, of its own.
+fn open(home: &std::path::Path, clock: Arc<ManualClock>, opening: u64) -> Memory {
+    let mut config = tame(Config::defaults().unwrap());
+    config.agents.keep_rows = 3;
+    config.agents.catch_up_spread = Span(0);
+    let chance = Arc::new(SeededChance::new(opening));
+    Memory::open(Paths::in_folder(home), config, clock, chance).unwrap()
+}
+
+fn moment(memory: &Memory) -> Moment {
+    Moment::now(memory, Tz::Europe__Berlin)
+}
+
+/// Agents by name and schedule; a schedule may be followed by further lines of the file.
+fn catalog(memory: &Memory, agents: &[(&str, &str)]) -> Catalog {
+    let names = memory.names.load();
+    let context = Context { config: &memory.config, names: &names, template: &|_| unreachable!() };
+    let entry = |(name, schedule): &(&str, &str)| {
+        let text = format!(
+            "query.pipeline = \"all\"\nprompt.inline = \"{{{{ NODES }}}}\"\n\
+             prompt.placeholders = [\"NODES\"]\nexecution.model = \"default\"\n\
+             execution.actions = [\"link-add\"]\nschedule.timezone = \"UTC\"\nexecution.schedule = {schedule}\n"
+        );
+        let definition = Definition::parse(name, name, &text, &context).unwrap();
+        let definition = Some(Arc::new(definition));
+        let since = memory.now();
+        ((*name).to_owned(), Entry { definition, state: EntryState::Ok, errors: Vec::new(), since })
+    };
+    Catalog { agents: agents.iter().map(entry).collect(), ..Catalog::default() }
+}
+
+impl World {
+    /// The slots handed out at an instant; `None` when nothing was looked at.
+    fn look(&mut self, now: &str) -> Option<Vec<String>> {
+        self.clock.set(at(now));
+        if !self.agenda.asks(&self.memory, &self.catalog) {
+            return None;
+        }
+        let slots = self.agenda.look(&self.memory, self.catalog.clone(), moment(&self.memory), &self.pending);
+        self.pending.extend(slots.iter().map(|slot| (slot.agent.clone(), slot.clone())));
+        Some(slots.into_iter().map(|slot| format!("{} {}", slot.agent, slot.trigger)).collect())
+    }
+
+    fn rows(&self) -> Vec<(String, Status, Option<Reason>)> {
+        let rows = ledger::rows(&self.memory, None, usize::MAX).unwrap();
+        rows.into_iter().map(|row| (row.agent, row.status, row.reason)).collect()
+    }
+}
+
+fn slot(agent: &str, time: &str) -> Slot {
+    Slot { agent: agent.into(), trigger: Trigger::Slot(at(time)), late: false }
+}
+
+#[test]
+fn nothing_is_looked_at_before_its_instant() {
+    let mut world = world(&[("daily", "\"daily at 03:30\""), ("asked", "\"on-demand\"")]);
+    assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
+    assert_eq!(
+        upcoming(&world.memory, &world.catalog, Tz::UTC).unwrap(),
+        Some(("daily".into(), at("2026-11-21T03:30:00Z")))
+    );
+    assert_eq!(world.look("2026-11-21T03:29:59Z"), None);
+    assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
+    assert_eq!(world.look("2026-11-21T03:30:01Z"), None);
+    // The clock goes back: it is looked at, and nothing fires again.
+    assert_eq!(world.look("2026-11-21T03:29:00Z"), Some(vec![]));
+    assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec![]));
+    assert_eq!(world.rows(), []);
+}
+
+#[test]
+fn a_slot_is_looked_at_again_when_the_ledger_could_not_be_read() {
+    let mut world = world(&[("daily", "\"daily at 03:30\"")]);
+    world.look("2026-11-21T00:00:00Z");
+    let write = |memory: &Memory, bytes: Option<Vec<u8>>| {
+        let cause = memory.cause("test", "test");
+        memory.store.transact(cause, |tx| tx.put_raw(Table::AgentStates, b"daily", bytes)).unwrap();
+    };
+    write(&world.memory, Some(b"no record at all".to_vec()));
+    assert_eq!(world.look("2026-11-21T03:30:00Z"), Some(vec![]));
+    write(&world.memory, None);
+    assert_eq!(world.look("2026-11-21T03:30:09Z"), None);
+    assert_eq!(world.look("2026-11-21T03:30:10Z"), Some(vec!["daily 2026-11-21T03:30:00.000Z".to_owned()]));
+}
+
+#[test]
+fn other_agents_are_looked_at_at_once() {
+    let mut world = world(&[]);
+    assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
+    world.catalog = Arc::new(catalog(&world.memory, &[("often", "\"every 10s\"")]));
+    assert_eq!(world.look("2026-11-21T00:00:01Z"), Some(vec![]));
+    assert_eq!(world.look("2026-11-21T00:00:10Z"), Some(vec!["often 2026-11-21T00:00:10.000Z".to_owned()]));
+}
+
+#[test]
+fn what_is_not_run_leaves_its_row() {
+    let mut world = world(&[("often", "\"every 1h\""), ("off", "\"daily at 01:30\"\nenabled = false")]);
+    world.look("2026-11-21T00:00:00Z");
+    assert_eq!(world.look("2026-11-21T01:00:00Z"), Some(vec!["often 2026-11-21T01:00:00.000Z".to_owned()]));
+    // It has not begun yet, and its next slot comes.
+    assert_eq!(world.look("2026-11-21T02:00:00Z"), Some(vec![]));
+    // Now it has.
+    let slot = Some(at("2026-11-21T01:00:00Z"));
+    ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "often", slot)).unwrap();
+    assert_eq!(world.look("2026-11-21T03:00:00Z"), Some(vec![]));
+    let mut rows = world.rows();
+    rows.reverse();
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(
+        rows,
+        [
+            ("off".to_owned(), Status::Skipped, Some(Reason::Disabled)),
+            ("often".to_owned(), Status::Missed, Some(Reason::CaughtUp)),
+            ("often".to_owned(), Status::Running, None),
+            ("often".to_owned(), Status::Skipped, Some(Reason::Overlap)),
+        ]
+    );
+}
+
+#[test]
+fn what_comes_up_while_a_slot_waits_leaves_its_row() {
+    let mut world = world(&[("often", "\"every 1h\""), ("gone", "\"every 1h\"")]);
+    world.look("2026-11-21T00:00:00Z");
+    assert_eq!(world.look("2026-11-21T01:00:00Z").map(|slots| slots.len()), Some(2));
+    let now = Arc::new(catalog(&world.memory, &[("often", "\"every 1h\"\nenabled = false")]));
+    for agent in ["often", "gone"] {
+        let slot = slot(agent, "2026-11-21T01:00:00Z");
+        let carry = || carry_out(&world.memory, &now, &slot, moment(&world.memory), &Options::default());
+        let row = carry().unwrap().unwrap();
+        let reason = if agent == "gone" { Reason::InvalidConfig } else { Reason::Disabled };
+        assert_eq!((row.status, row.reason), (Status::Skipped, Some(reason)));
+        assert_eq!(carry().unwrap(), None);
+    }
+    // A day in the queue is too long; its time was there.
+    let slot = slot("often", "2026-11-21T02:00:00Z");
+    world.clock.set(at("2026-11-22T03:00:00Z"));
+    let row =
+        carry_out(&world.memory, &world.catalog, &slot, moment(&world.memory), &Options::default()).unwrap();
+    assert_eq!(row.map(|row| (row.status, row.reason)), Some((Status::Missed, Some(Reason::OutsideWindow))));
+}
+
+#[test]
+fn a_tick_carries_out_what_is_due() {
+    let mut world = world(&[("often", "\"every 1h\""), ("daily", "\"daily at 03:30\"")]);
+    let mut rows = Vec::new();
+    for hour in 0..24 {
+        world.clock.set(at("2026-11-21T00:00:00Z").plus(Span(hour * Span::HOUR.0)));
+        let moment = moment(&world.memory);
+        rows.extend(world.agenda.tick(&world.memory, &world.catalog, moment, &Options::default()));
+    }
+    let rows: Vec<Run> = rows.into_iter().map(|row| row.unwrap().unwrap()).collect();
+    let of = |agent: &str| rows.iter().filter(|row| row.agent == agent).count();
+    assert_eq!((of("often"), of("daily")), (23, 1));
+    assert!(rows.iter().all(|row| row.reason == Some(Reason::TooFewResults)));
+}
+
+/// What happens to the machine from one look to the next.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Time passes while the process looks again and again.
+    Awake { seconds: i64, ticks: i64 },
+    /// The process ends and another one begins, some time later.
+    Down { minutes: i64 },
+    /// The process is killed in the middle of what was due.
+    Killed,
+    /// Someone sets the clock.
+    Set { minutes: i64 },
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        8 => (60..900i64, 5..20i64).prop_map(|(seconds, ticks)| Step::Awake { seconds, ticks }),
+        1 => (1..600i64).prop_map(|minutes| Step::Down { minutes }),
+        1 => Just(Step::Killed),
+        1 => (-3_000..3_000i64).prop_map(|minutes| Step::Set { minutes }),
+        // Back into what was just done.
+        3 => (-150..-30i64).prop_map(|minutes| Step::Set { minutes }),
+    ];
+    proptest::collection::vec(step, 4..14)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// With the rows of three slots kept, through ends of the process and clocks that are set: what is
+    /// due can be claimed, and no slot runs twice but one that was interrupted.
+    #[test]
+    fn no_slot_runs_twice_however_few_rows_are_kept(steps in steps()) {
+        let World { home, mut memory, clock, mut agenda, catalog, .. } =
+            world(&[("often", "\"every 7m\""), ("daily", "\"daily at 02:30\"")]);
+        let mut ran: BTreeMap<(String, Timestamp), usize> = BTreeMap::new();
+        let mut killed: BTreeMap<(String, Timestamp), usize> = BTreeMap::new();
+        let mut opening = 1;
+        for step in steps {
+            let mut kills = false;
+            let (span, ticks) = match step {
+                Step::Awake { seconds, ticks } => (Span(seconds * 1000), ticks),
+                Step::Down { minutes } => (Span(minutes * Span::MINUTE.0), 1),
+                Step::Killed => (Span(7 * Span::MINUTE.0), 1),
+                Step::Set { minutes } => (Span(minutes * Span::MINUTE.0), 1),
+            };
+            if matches!(step, Step::Down { .. }) {
+                drop(memory);
+                opening += 1;
+                memory = open(home.path(), clock.clone(), opening);
+                ledger::interrupt_others(&memory).unwrap();
+            }
+            for _ in 0..ticks {
+                clock.set(memory.now().plus(span));
+                if !agenda.asks(&memory, &catalog) {
+                    continue;
+                }
+                for slot in agenda.look(&memory, catalog.clone(), moment(&memory), &BTreeMap::new()) {
+                    let key = (slot.agent.clone(), slot.trigger.due().unwrap());
+                    if matches!(step, Step::Killed) {
+                        let row = ledger::Run::claimed(&memory, &slot.agent, slot.trigger.due());
+                        let claimed = ledger::claim(&memory, row);
+                        prop_assert!(claimed.is_ok(), "{claimed:?}");
+                        *killed.entry(key).or_default() += 1;
+                        kills = true;
+                        continue;
+                    }
+                    let row = carry_out(&memory, &catalog, &slot, moment(&memory), &Options::default());
+                    prop_assert!(matches!(row, Ok(Some(_))), "{row:?}");
+                    *ran.entry(key).or_default() += 1;
+                }
+            }
+            if kills {
+                drop(memory);
+                opening += 1;
+                memory = open(home.path(), clock.clone(), opening);
+                let interrupted = ledger::interrupt_others(&memory).unwrap();
+                prop_assert!(interrupted.iter().all(|row| row.status == Status::Interrupted));
+                agenda = Agenda::default();
+            }
+        }
+        prop_assert!(ran.values().all(|times| *times == 1), "{ran:?}");
+        prop_assert!(killed.values().all(|times| *times <= 2), "{killed:?}");
+    }
+}

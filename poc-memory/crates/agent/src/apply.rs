@@ -1,0 +1,317 @@
+//! Applying a reply: actions, replays, visits and the run's row in one transaction.
+
+use super::action_executor::{self, ActionExecutor};
+use super::bundle::{self, Done, Task, position};
+use super::definition::{Definition, Mode};
+use super::ledger::{self, ActionState, Run, Status};
+use super::permit::{Intent, Permit, Permitted, Refusal, Rejection};
+use super::proposal::{Proposal, proposals};
+use super::reply::Answer;
+use super::selection::{Selection, Shown};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
+use poc_notes::Memory;
+use poc_notes::insert::Prepared;
+use poc_store::{Cause, Tx};
+use std::collections::HashSet;
+
+/// Refused actions that a row keeps; a reply may ask for a thousand.
+const MAX_REFUSED: usize = 100;
+
+/// Applies an answer and ends the run's row with what became of it. With `dry` everything is done
+/// but kept: the row tells what would have been applied.
+///
+/// # Errors
+/// Nothing was written. `conflict` when the row was ended by somebody else in the meantime: a late
+/// answer is discarded.
+pub(super) fn apply(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    answer: &Answer,
+    mut row: Run,
+    dry: bool,
+) -> Result<Run> {
+    row.notes.clone_from(&answer.notes);
+    let plan = plan(memory, definition, selection, answer, &mut row)?;
+    let cause = Cause { run: Some(row.id), ..memory.cause(&definition.provenance(), "agent run") };
+    let mut done = None;
+    let committed = memory.store.transact(cause, |tx| {
+        let work = Work { memory, definition, selection, now: memory.now() };
+        let row = work.write(tx, &plan, row, dry)?;
+        done = Some(row);
+        // A transaction that fails writes nothing: that is what makes a dry run exact.
+        if dry { Err(Error::internal("a dry run keeps nothing")) } else { Ok(()) }
+    });
+    match (done, committed) {
+        (Some(row), Ok(_)) => Ok(row),
+        (Some(row), Err(_)) if dry => Ok(row),
+        (_, Err(error)) => Err(error),
+        (None, Ok(_)) => Err(Error::internal("the run's row got lost")),
+    }
+}
+
+/// An action that may be done.
+struct Planned {
+    /// Its place among the row's actions.
+    index: usize,
+    intent: Intent,
+    /// Whether a person has to decide first.
+    proposed: bool,
+    /// The place of the action it is a part of.
+    with: Option<usize>,
+    /// The new node, embedded before the transaction.
+    note: Option<Prepared>,
+}
+
+/// Judges every action and prepares what is slow.
+fn plan(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    answer: &Answer,
+    row: &mut Run,
+) -> Result<Vec<Planned>> {
+    let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?;
+    let wholes = bundle::wholes(&answer.actions, selection);
+    let mut waiting: Option<Vec<Proposal>> = None;
+    let mut planned: Vec<Planned> = Vec::new();
+    for (action, with) in answer.actions.iter().zip(wholes) {
+        let index = row.actions.len();
+        let mut entry = ledger::ActionRow::of(action, selection);
+        let permitted = permit.check(action);
+        if waiting.is_none() && permitted.as_ref().is_ok_and(|permitted| permitted.proposed) {
+            let mut all = proposals(memory, None)?;
+            all.retain(|one| one.agent == definition.name);
+            waiting = Some(all);
+        }
+        let prepared = permitted.and_then(|Permitted { intent, proposed }| {
+            let mut waiting = waiting.iter().flatten().filter(|_| proposed);
+            if let Some(same) = waiting.find(|same| same.intent.is_like(&intent)) {
+                let why = format!("it waits for a decision since the run {}", same.run);
+                return Err(Rejection::AlreadyPresent.because(why));
+            }
+            let note = action_executor::prepare(memory, &intent)?;
+            Ok(Planned { index, intent, proposed, with, note })
+        });
+        match prepared {
+            Ok(action) => planned.push(action),
+            Err(refusal) => entry.refuse(refusal),
+        }
+        row.actions.push(entry);
+    }
+    let mut planned = kept_together(planned, row);
+    leave_out(&mut planned, row);
+    Ok(planned)
+}
+
+/// Keeps the first of the refused actions in the row and counts the others.
+fn leave_out(planned: &mut [Planned], row: &mut Run) {
+    let (mut refused, mut kept, mut places) = (0, Vec::new(), Vec::new());
+    for entry in std::mem::take(&mut row.actions) {
+        refused += usize::from(entry.state == ActionState::Refused);
+        let stays = entry.state != ActionState::Refused || refused <= MAX_REFUSED;
+        places.push(stays.then_some(kept.len()));
+        kept.extend(stays.then_some(entry));
+    }
+    row.actions = kept;
+    row.left_out = u32::try_from(refused.saturating_sub(MAX_REFUSED)).unwrap_or(u32::MAX);
+    let place = |at: usize| places.get(at).copied().flatten();
+    for action in planned {
+        action.index = place(action.index).unwrap_or(action.index);
+        action.with = action.with.and_then(place);
+    }
+}
+
+/// How a run has ended, by what became of its actions so far.
+pub(super) fn status(row: &Run) -> Status {
+    let any = |state| row.actions.iter().any(|action| action.state == state);
+    let fails = |action: &ledger::ActionRow| {
+        action.rejected.as_deref().and_then(Rejection::parse).is_some_and(Rejection::is_failure)
+    };
+    let waits = any(ActionState::Proposed);
+    let turned_down = any(ActionState::Rejected);
+    let missed = row.left_out > 0 || any(ActionState::Stale) || row.actions.iter().any(fails);
+    match (row.applied().next().is_some(), missed) {
+        (_, true) => Status::Partial,
+        (true, false) if turned_down && !waits => Status::Partial,
+        (true, false) => Status::Ok,
+        (false, false) if waits => Status::Proposed,
+        (false, false) if turned_down => Status::Rejected,
+        (false, false) => Status::Noop,
+    }
+}
+
+/// The parts of a note share the fate of what is to take its place: they wait with it, and without it they
+/// are not done. Else they would stand beside the note.
+fn kept_together(mut planned: Vec<Planned>, row: &mut Run) -> Vec<Planned> {
+    let waiting: Vec<usize> = planned.iter().filter(|one| one.proposed).map(|one| one.index).collect();
+    planned.retain_mut(|part| {
+        let Some(with) = part.with else { return true };
+        part.proposed |= waiting.contains(&with);
+        let whole = row.actions.get(with).and_then(|whole| Some((whole.summary.clone(), whole.refusal()?)));
+        let Some((whole, refusal)) = whole else { return true };
+        if let Some(entry) = row.actions.get_mut(part.index) {
+            entry.refuse(refusal.of_whole(&whole));
+        }
+        false
+    });
+    planned
+}
+
+/// What the transaction needs.
+struct Work<'a> {
+    memory: &'a Memory,
+    definition: &'a Definition,
+    selection: &'a Selection,
+    now: Timestamp,
+}
+
+impl Work<'_> {
+    fn write(&self, tx: &mut Tx<'_>, plan: &[Planned], mut row: Run, dry: bool) -> Result<Run> {
+        if !dry {
+            ledger::expect_running(tx, &row)?;
+        }
+        let seq = tx.view().seq + 1;
+        let changed = self.changed(tx)?;
+        let mut touched = HashSet::new();
+        let mut made = Vec::new();
+        for (action, outcome) in plan.iter().zip(self.outcomes(tx, plan, &row, &changed)?) {
+            let Some(entry) = row.actions.get_mut(action.index) else { continue };
+            match outcome {
+                Err(refusal) => entry.refuse(refusal),
+                Ok(None) => {
+                    entry.state = ActionState::Proposed;
+                    self.proposal(row.id, entry, action).put(tx)?;
+                }
+                Ok(Some(done)) => {
+                    (entry.seq, entry.writes) = (Some(seq), done.writes);
+                    touched.extend(action.intent.nodes());
+                    made.extend(done.made);
+                }
+            }
+        }
+        let visited = self.visited(tx)?;
+        let from = position(tx)?;
+        if self.definition.execution.replay && row.mode != Some(Mode::Observe) {
+            visited.iter().try_for_each(|&id| self.replay(tx, id))?;
+        }
+        row.replays = (from, position(tx)?);
+        for &id in &visited {
+            self.visit(tx, id, touched.contains(&id), changed.contains(&id))?;
+        }
+        if self.definition.freshness.ignore_own_writes {
+            made.into_iter()
+                .try_for_each(|id| action_executor::seen(tx, &self.definition.name, id, self.now))?;
+        }
+        row.visited = visited;
+        let status = status(&row);
+        row.seq = Some(seq);
+        row.finish(self.memory, status, None);
+        ledger::end(self.memory, tx, &row)?;
+        Ok(row)
+    }
+
+    /// What became of each action: refused, left for a person, or done.
+    fn outcomes<'p>(
+        &self,
+        tx: &mut Tx<'_>,
+        plan: &'p [Planned],
+        row: &Run,
+        changed: &HashSet<NodeId>,
+    ) -> Result<Vec<std::result::Result<Option<Done>, Refusal>>> {
+        let stale = |action: &Planned| {
+            let id = action.intent.nodes().into_iter().find(|id| changed.contains(id))?;
+            let name = self.selection.of(id).map_or("a node", |handle| handle.name.as_str());
+            let why = format!("{name} was edited, superseded or deleted during the call");
+            Some(Rejection::ChangedSinceRead.because(why))
+        };
+        let summary = |index: usize| row.actions.get(index).map_or("", |entry| entry.summary.as_str());
+        let task = |action: &'p Planned| Task {
+            index: action.index,
+            with: action.with,
+            summary: summary(action.index),
+            intent: &action.intent,
+            ready: stale(action).map_or(Ok(action.note.as_ref()), Err),
+        };
+        let now: Vec<Task<'_>> = plan.iter().filter(|action| !action.proposed).map(task).collect();
+        let executor = ActionExecutor { memory: self.memory, agent: &self.definition.name, now: self.now };
+        let mut done = bundle::act(&executor, tx, &now)?.into_iter();
+        let mut outcome = |action: &Planned| match (action.proposed, stale(action)) {
+            (true, Some(refusal)) => Err(refusal),
+            (true, None) => Ok(None),
+            (false, _) => done.next().map(|outcome| outcome.map(Some)).unwrap_or(Ok(None)),
+        };
+        Ok(plan.iter().map(&mut outcome).collect())
+    }
+
+    /// What is left for a person, whole.
+    fn proposal(&self, run: RunId, entry: &ledger::ActionRow, action: &Planned) -> Proposal {
+        let version = |id: NodeId| Some((id, self.selection.of(id)?.node.version));
+        let selection = self.selection;
+        let handles = selection.handles.iter().map(|handle| handle.node.id);
+        let read = handles.chain(selection.read.iter().map(|(id, _)| *id));
+        Proposal {
+            run,
+            index: place(action.index),
+            agent: self.definition.name.clone(),
+            made: self.now,
+            summary: entry.summary.clone(),
+            why: entry.why.clone(),
+            intent: action.intent.clone(),
+            versions: action.intent.nodes().into_iter().filter_map(version).collect(),
+            read: read.filter(|_| action.intent.draft().is_some()).collect(),
+            with: action.with.map(place),
+            protect: self.definition.limits.protect.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// The nodes of the selection that are no longer what was read.
+    fn changed(&self, tx: &Tx<'_>) -> Result<HashSet<NodeId>> {
+        let mut changed = HashSet::new();
+        for handle in &self.selection.handles {
+            let read = &handle.node;
+            let same = |now: &poc_graph::Node| now.version == read.version && now.state.is_live();
+            if !tx.node(read.id)?.as_ref().is_some_and(same) {
+                changed.insert(read.id);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// The chosen nodes that were whole in the prompt and are still there.
+    fn visited(&self, tx: &Tx<'_>) -> Result<Vec<NodeId>> {
+        let mut visited = Vec::new();
+        for handle in self.selection.chosen().filter(|handle| handle.shown == Shown::Whole) {
+            if tx.node(handle.node.id)?.is_some() {
+                visited.push(handle.node.id);
+            }
+        }
+        Ok(visited)
+    }
+
+    /// Records a visit: of the version that was read, or of the one the run itself has made of it
+    /// when own writes do not count.
+    fn visit(&self, tx: &mut Tx<'_>, id: NodeId, touched: bool, changed: bool) -> Result<()> {
+        let Some(handle) = self.selection.of(id) else { return Ok(()) };
+        let own = self.definition.freshness.ignore_own_writes && !changed;
+        let current = if own { tx.node(id)?.map(|node| node.version) } else { None };
+        let outcome = if touched { VisitOutcome::Modified } else { VisitOutcome::Processed };
+        let version = current.unwrap_or(handle.node.version);
+        tx.put_visit(&self.definition.name, id, &Visit { at: self.now, outcome, version })
+    }
+
+    /// Moves a node one step along the ladder of replays.
+    fn replay(&self, tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
+        let Some(activity) = tx.activity(id)? else { return Ok(()) };
+        let next = Activity::LADDER.into_iter().find(|&days| days > activity.replay_interval);
+        let replay_interval = next.or(Activity::LADDER.last().copied()).unwrap_or(activity.replay_interval);
+        tx.put_activity(id, &Activity { replay_interval, replayed: Some(self.now), ..activity })
+    }
+}
+
+/// A place among the actions of a reply, which limits keep far below this.
+fn place(index: usize) -> u16 {
+    u16::try_from(index).unwrap_or(u16::MAX)
+}

@@ -1,0 +1,130 @@
+//! Reading the folders of agents and prompts.
+
+use crate::embedded;
+use poc_config::paths;
+use poc_graph::error::{At, Error, Result};
+use poc_graph::similar;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+/// Bytes an agent file or a template may have.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// What the folder of agents turned out to be.
+pub(super) enum Folder {
+    /// The agent files by name, each with its text or why it cannot be read.
+    Read(BTreeMap<String, Result<String, Error>>),
+    /// It is not there.
+    Missing,
+    /// It is there and cannot be read.
+    Unreadable(String),
+}
+
+/// Reads every `*.toml` of a folder; hidden files are an editor's business.
+pub(super) fn read(folder: &Path) -> Folder {
+    let unreadable =
+        |error: std::io::Error| Folder::Unreadable(format!("`{}` cannot be read: {error}", folder.display()));
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Folder::Missing,
+        Err(error) => return unreadable(error),
+    };
+    let mut files = BTreeMap::new();
+    for entry in entries {
+        let path = match entry {
+            Ok(entry) => entry.path(),
+            Err(error) => return unreadable(error),
+        };
+        let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+        let Some(name) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+        if !is_toml || name.starts_with('.') || path.is_dir() {
+            continue;
+        }
+        match text(&path) {
+            // It went away between the listing and the reading.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => {
+                let problem = Error::config(format!("cannot be read: {error}"));
+                files.insert(name.to_owned(), Err(problem.file(format!("agents/{name}.toml"))));
+            }
+            Ok(text) => {
+                let file = format!("agents/{name}.toml");
+                files.insert(name.to_owned(), text.map_err(|error| error.file(file)));
+            }
+        }
+    }
+    Folder::Read(files)
+}
+
+/// Makes the folder, so that a first agent can be dropped in; an error is a line to show.
+pub(super) fn create(folder: &Path) -> Result<(), String> {
+    paths::create_private(folder).map_err(|error| error.message)
+}
+
+/// The text of a template: from the folder of prompts, else the bundled one.
+pub(crate) fn template(folder: &Path, name: &str) -> Result<String> {
+    inside(folder, name, "template", "prompts", embedded::prompts())
+}
+
+/// The text of a file that a test of an agent names: beside the agent file, else the bundled one.
+pub(super) fn quoted(folder: &Path, name: &str) -> Result<String> {
+    inside(folder, name, "file", "agents", embedded::quoted())
+}
+
+/// A text of a folder, else the bundled one of this name.
+fn inside(
+    folder: &Path,
+    name: &str,
+    what: &str,
+    whose: &str,
+    bundled: &[(&'static str, &'static str)],
+) -> Result<String> {
+    let path = folder.join(name);
+    let wrong = |problem: String| Error::config(format!("the {what} `{name}` {problem}"));
+    match text(&path) {
+        Ok(text) => {
+            // A symbolic link must not lead out of the folder.
+            let real =
+                |path: &Path| path.canonicalize().map_err(|error| wrong(format!("cannot be read: {error}")));
+            if real(&path)?.starts_with(real(folder)?) {
+                return text.map_err(|error| error.file(name));
+            }
+            Err(wrong(format!("lies outside the folder of {whose}")).hint("copy it into the folder"))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            if let Some((_, text)) = bundled.iter().find(|(file, _)| *file == name) {
+                return Ok((*text).to_owned());
+            }
+            let missing = wrong("is missing".into());
+            Err(match similar::to(name, bundled.iter().map(|(file, _)| *file)) {
+                Some(near) => missing.hint(format!("did you mean `{near}`?")),
+                None => missing.hint(format!("put a file `{name}` into `{}`", folder.display())),
+            })
+        }
+        Err(error) => Err(wrong(format!("cannot be read: {error}"))),
+    }
+}
+
+/// The text of a file; what is wrong when it is none, with its place in it.
+fn text(path: &Path) -> std::io::Result<Result<String, Error>> {
+    let (wrong, about) = (std::io::Error::other::<String>, std::fs::metadata(path)?);
+    // Opening a pipe would wait for a writer, and a device may never end.
+    if !about.is_file() {
+        return Err(wrong("it is not a regular file".into()));
+    }
+    if about.len() > MAX_BYTES {
+        return Err(wrong(format!("it has {} bytes, more than {MAX_BYTES}", about.len())));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let before = String::from_utf8_lossy(error.as_bytes().get(..good).unwrap_or_default());
+        let byte = error.as_bytes().get(good).copied().unwrap_or_default();
+        Error::config(format!("the byte 0x{byte:02X} is no part of UTF-8 text"))
+            .hint("save the file as UTF-8")
+            .at(At::offset(&before, before.len()))
+    }))
+}

@@ -1,0 +1,163 @@
+//! What the store remembers of each agent: since when it is there and its last good version.
+
+use crate::Context;
+
+use crate::Definition;
+use poc_config::{Config, SavedPipeline};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{Span, Timestamp};
+use poc_notes::Memory;
+use poc_search::query::Names;
+use poc_store::{Record, Table};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Where an agent came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Birth {
+    /// From a file in the folder.
+    File,
+    /// It is compiled in.
+    Bundled,
+}
+
+/// What is remembered of one agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Memo {
+    /// When it was first seen.
+    pub(super) since: Timestamp,
+    /// Where it came from last.
+    pub(super) birth: Birth,
+    /// When its file was found deleted.
+    pub(super) retired: Option<Timestamp>,
+    /// Its last good version, if it ever was good.
+    pub(super) good: Option<Good>,
+    /// Since when its file is missing: it may be in the middle of being replaced.
+    pub(super) missing: Option<Timestamp>,
+}
+
+/// Version 1 of [`Memo`].
+#[derive(Deserialize)]
+struct Memo1 {
+    since: Timestamp,
+    birth: Birth,
+    retired: Option<Timestamp>,
+    good: Option<Good>,
+}
+
+impl From<Memo1> for Memo {
+    fn from(Memo1 { since, birth, retired, good }: Memo1) -> Memo {
+        Memo { since, birth, retired, good, missing: None }
+    }
+}
+
+/// A version of an agent that was good, with all it needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Good {
+    /// The agent file.
+    pub(super) source: String,
+    /// What it refers to: templates by file name, saved pipelines behind [`SAVED`].
+    texts: BTreeMap<String, String>,
+}
+
+/// A file that is missing this long is deleted, not in the middle of being replaced.
+pub const GRACE: Span = Span(2 * Span::SECOND.0);
+
+/// Stands in front of the name of a saved pipeline. No template is named so: its name is a path
+/// within the folder of prompts.
+const SAVED: &str = "/@";
+
+impl Record for Memo {
+    const TABLE: Table = Table::Agents;
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Memo>> {
+        (version == 1).then(|| postcard::from_bytes(body).map(Memo1::into))
+    }
+}
+
+impl Memo {
+    /// An agent seen for the first time.
+    pub(super) fn seen(now: Timestamp, birth: Birth) -> Memo {
+        Memo { since: now, birth, retired: None, good: None, missing: None }
+    }
+
+    /// Whether it came from a file that was there when last looked.
+    pub(super) fn is_present_file(&self) -> bool {
+        self.birth == Birth::File && self.is_there()
+    }
+
+    /// Whether it was there when last looked.
+    pub(super) fn is_there(&self) -> bool {
+        self.retired.is_none() && self.missing.is_none()
+    }
+
+    /// Its file is not there. Deleted it is when an earlier look has missed it long enough ago, or at
+    /// once when one is `sure`.
+    pub(super) fn miss(&mut self, now: Timestamp, sure: bool) {
+        if self.birth != Birth::File || self.retired.is_some() {
+            return;
+        }
+        // After a clock that went back nobody waits longer than from now on.
+        let since = self.missing.map_or(now, |since| since.min(now));
+        self.missing = Some(since);
+        if sure || now >= since.plus(GRACE) {
+            (self.retired, self.missing) = (Some(now), None);
+        }
+    }
+
+    /// It is there. One that was deleted is seen anew; its last good version still is its own.
+    pub(super) fn meet(&mut self, now: Timestamp, birth: Birth) {
+        if self.retired.is_some() {
+            *self = Memo { good: self.good.take(), ..Memo::seen(now, birth) };
+        }
+        (self.birth, self.missing) = (birth, None);
+    }
+}
+
+impl Good {
+    pub(super) fn of(definition: &Definition, names: &Names) -> Good {
+        let prompt = &definition.prompt;
+        let mut texts = prompt.includes.clone();
+        if let Some(name) = &prompt.template {
+            texts.insert(name.clone(), prompt.text.clone());
+        }
+        let saved = definition.saved().filter_map(|name| Some((name, names.all_saved().get(name)?)));
+        texts.extend(saved.map(|(name, saved)| (format!("{SAVED}{name}"), saved.text.clone())));
+        Good { source: definition.source.clone(), texts }
+    }
+
+    /// The definition again; `None` when the settings have changed so that it is good no longer.
+    pub(super) fn parse(&self, name: &str, config: &Config) -> Option<Definition> {
+        let template = |file: &str| {
+            let text = self.texts.get(file).cloned();
+            text.ok_or_else(|| Error::internal(format!("the template `{file}` was not remembered")))
+        };
+        let saved = self.texts.iter().filter_map(|(name, text)| {
+            Some((name.strip_prefix(SAVED)?.to_owned(), SavedPipeline::from(text.clone())))
+        });
+        let names = Names::of(config).with_saved(saved.collect());
+        let context = Context { config, names: &names, template: &template };
+        Definition::parse(name, name, &self.source, &context).ok()
+    }
+}
+
+/// The memos, by the agent's name.
+pub(super) type Memos = BTreeMap<String, Memo>;
+
+/// Every memo.
+pub(super) fn all(memory: &Memory) -> Result<Memos> {
+    let rows = memory.store.scan::<Memo>(&[])?;
+    Ok(rows.into_iter().map(|(key, memo)| (String::from_utf8_lossy(&key).into_owned(), memo)).collect())
+}
+
+/// Stores memos.
+pub(super) fn write(memory: &Memory, memos: &[(&String, &Memo)]) -> Result<()> {
+    if memos.is_empty() {
+        return Ok(());
+    }
+    let committed = memory.store.transact(memory.cause("daemon", "agent reload"), |tx| {
+        memos.iter().try_for_each(|(name, memo)| tx.put(name.as_bytes(), *memo))
+    });
+    committed.map(|_| ())
+}

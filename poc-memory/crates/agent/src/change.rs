@@ -1,0 +1,78 @@
+//! What has changed since an agent last looked, by the numbers of the log's transactions: whoever was not there
+//! when it happened reads it there.
+
+use super::Definition;
+use super::definition::is_agent;
+use super::selection;
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use poc_notes::Memory;
+use poc_store::{Table, Txn, Write};
+use std::collections::HashSet;
+
+/// Transactions that are looked into; more of them have touched a note, surely.
+const LOOKED_INTO: u64 = 256;
+
+/// Whether the transactions after one, and not after another, wrote notes. What cannot be told counts.
+pub(super) fn touches(memory: &Memory, (after, until): (u64, u64)) -> bool {
+    let writes = |seq: u64| {
+        let txn = memory.store.txn(seq).map(|txn| txn.is_some_and(|txn| written(&txn).next().is_some()));
+        txn.unwrap_or(true)
+    };
+    until.saturating_sub(after) > LOOKED_INTO || (after.saturating_add(1)..=until).any(writes)
+}
+
+/// Whose changes count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Everyone's.
+    Everyone,
+    /// Those that no agent made: agents that feed each other come to rest when their budgets are used up.
+    People,
+}
+
+/// Whether notes that were made or edited after one transaction, and not after another, are something for an
+/// agent to do.
+pub(super) fn concerns(
+    memory: &Memory,
+    definition: &Definition,
+    (after, until): (u64, u64),
+    whose: Whose,
+) -> Result<bool> {
+    let changed = changed(memory, definition, (after, until), whose)?;
+    Ok(!changed.is_empty() && selection::stale_among(memory, definition, &changed)?)
+}
+
+/// The notes that transactions wrote; those of the agent itself do not count, unless its file says so.
+///
+/// # Errors
+/// `not_found` when the log no longer holds one of them.
+fn changed(
+    memory: &Memory,
+    definition: &Definition,
+    (after, until): (u64, u64),
+    whose: Whose,
+) -> Result<HashSet<NodeId>> {
+    let own = definition.provenance();
+    let counts = |txn: &Txn| {
+        let actor = &txn.cause.actor;
+        let by_whom = whose == Whose::Everyone || !is_agent(actor);
+        by_whom && (!definition.freshness.ignore_own_writes || *actor != own)
+    };
+    let mut nodes = HashSet::new();
+    for seq in after.saturating_add(1)..=until {
+        match memory.store.txn(seq)? {
+            Some(txn) if counts(&txn) => nodes.extend(written(&txn)),
+            Some(_) => {}
+            None if memory.store.checksum(seq)?.is_some() => {} // Another tenant's is none of its business.
+            None => return Err(Error::not_found(format!("the log no longer holds the transaction {seq}"))),
+        }
+    }
+    Ok(nodes)
+}
+
+/// The notes that a transaction made or edited.
+fn written(txn: &Txn) -> impl Iterator<Item = NodeId> {
+    let written = txn.writes.iter().filter(|write| write.table == Table::Nodes && write.after.is_some());
+    written.filter_map(Write::node_id)
+}

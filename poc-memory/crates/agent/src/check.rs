@@ -1,0 +1,221 @@
+//! What an agent file must agree with beyond its own keys: settings, templates, the language.
+
+use super::definition::{ActionKind, Definition, Prompt, offset_of};
+use super::template::{self, VARIABLES};
+use poc_config::Config;
+use poc_graph::error::{At, Error};
+use poc_graph::similar;
+use std::collections::BTreeMap;
+
+/// What a template turned out to be.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    /// What is wrong with it.
+    pub(super) errors: Vec<Error>,
+    /// The variables it uses; not known when it has errors.
+    pub(super) variables: Option<Vec<Variable>>,
+    /// Those of `vars` that it needs to be there.
+    pub(super) vars: Vec<Variable>,
+}
+
+/// A variable a template uses.
+#[derive(Debug)]
+pub(super) struct Variable {
+    /// As it is written.
+    pub(super) name: String,
+    /// Where it stands first.
+    at: At,
+}
+
+/// Checks a template by itself.
+pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, String>) -> Checked {
+    let tera = match template::engine(name, text, includes, |_| Ok(String::new())) {
+        Ok(tera) => tera,
+        Err(errors) => return Checked { errors, ..Checked::default() },
+    };
+    let sources = || {
+        let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        std::iter::once((name, text)).chain(included)
+    };
+    let variables = template::variables(&tera, name)
+        .into_iter()
+        .map(|variable| {
+            let place = sources().find_map(|(file, text)| {
+                let offset = word_in_tag(text, &variable)?;
+                Some(At { file: Some(file.to_owned()), ..At::offset(text, offset) })
+            });
+            Variable { name: variable, at: place.unwrap_or_default() }
+        })
+        .collect();
+    let (mut vars, guarded) = (Vec::<Variable>::new(), template::guarded_vars(sources()));
+    for (file, text) in sources() {
+        for (name, offset) in template::vars(text) {
+            if !guarded.contains(name) && vars.iter().all(|known| known.name != name) {
+                let at = At { file: Some(file.to_owned()), ..At::offset(text, offset) };
+                vars.push(Variable { name: name.to_owned(), at });
+            }
+        }
+    }
+    Checked { errors: Vec::new(), variables: Some(variables), vars }
+}
+
+impl Definition {
+    /// What is probably not meant, though nothing keeps the agent from running.
+    pub fn warnings(&self) -> Vec<Error> {
+        let mut found = unpermitted(&self.prompt, &self.execution.actions);
+        for error in &mut found {
+            // A template in the agent file stands where its text does.
+            let line_and_column = error.at.as_ref().map(|at| (at.file.is_some(), at.line, at.column));
+            if let Some((false, Some(line), Some(column))) = line_and_column {
+                let within = offset_of(&self.prompt.text, line, column);
+                error.at = Some(Box::new(self.at("prompt.inline", within)));
+            }
+        }
+        let schedule = self.execution.schedule.warning();
+        found.extend(schedule.map(|warning| Error::config(warning).at(self.at("execution.schedule", 0))));
+        if !self.prompt.shows_nodes() {
+            let error =
+                Error::config("the template does not show the nodes, so none of them counts as visited");
+            let hint = "write `{{ NODES }}` in the template and add \"NODES\" to `prompt.placeholders`";
+            found.push(error.hint(hint).at(self.at("prompt.placeholders", 0)));
+        }
+        found
+    }
+}
+
+/// The actions a prompt names although the agent may not take them. Nothing goes wrong by it: such
+/// an action cannot be answered. But the model is told what it cannot do.
+fn unpermitted(prompt: &Prompt, permitted: &[ActionKind]) -> Vec<Error> {
+    let template = (prompt.template.as_ref(), &prompt.text);
+    let included = prompt.includes.iter().map(|(name, text)| (Some(name), text));
+    let sources: Vec<_> = std::iter::once(template).chain(included).collect();
+    let mut found = Vec::new();
+    for kind in ActionKind::ALL.into_iter().filter(|kind| !permitted.contains(kind)) {
+        let name = kind.name();
+        for (file, text) in &sources {
+            // `insert` and `weight` are words that any prompt may need.
+            let bare = matches!(kind, ActionKind::LinkAdd | ActionKind::Supersede);
+            let quoted = [format!("`{name}`"), format!("\"{name}\"")];
+            let quoted = quoted.iter().find_map(|quoted| text.find(quoted));
+            if let Some(offset) = quoted.or_else(|| bare.then(|| word_at(text, name)).flatten()) {
+                found.push(
+                    Error::config(format!("the template names the action `{name}`, which is not permitted"))
+                        .hint(format!("add \"{name}\" to `execution.actions` or leave it out of the prompt"))
+                        .at(At {
+                            file: file.map(|name| format!("prompts/{name}")),
+                            ..At::offset(text, offset)
+                        }),
+                );
+            }
+        }
+    }
+    found
+}
+
+/// Where a word stands by itself, in whatever case.
+fn word_at(text: &str, word: &str) -> Option<usize> {
+    let text = text.to_ascii_lowercase();
+    let part = |char: char| char.is_alphanumeric() || matches!(char, '-' | '_');
+    text.match_indices(word).map(|(at, _)| at).find(|at| {
+        let before = text.get(..*at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
+        !before.is_some_and(part) && !after.is_some_and(part)
+    })
+}
+
+/// That a declared placeholder is a variable.
+pub(super) fn known(placeholder: &str) -> Result<(), Error> {
+    match is_variable(placeholder) {
+        true => Ok(()),
+        false => Err(unknown_variable("placeholder", placeholder)),
+    }
+}
+
+/// That a declared placeholder is a variable and is used.
+pub(super) fn placeholder(name: &str, used: &[Variable]) -> Result<(), Error> {
+    known(name)?;
+    if used.iter().any(|variable| variable.name.eq_ignore_ascii_case(name)) {
+        return Ok(());
+    }
+    Err(Error::config(format!("the template does not use the placeholder `{name}`"))
+        .hint(format!("write `{{{{ {name} }}}}` in the template or remove it here")))
+}
+
+/// What is wrong with a variable that no placeholder declares.
+pub(super) fn undeclared(variable: &Variable) -> Error {
+    let name = &variable.name;
+    let error = if is_variable(name) {
+        Error::config(format!("the template uses `{name}`, which `prompt.placeholders` does not list"))
+            .hint(format!("add \"{}\" to `prompt.placeholders`", name.to_uppercase()))
+    } else {
+        unknown_variable("variable", name)
+    };
+    error.at(variable.at.clone())
+}
+
+/// What is wrong with a name behind `vars.`, if the agent's file does not give it.
+pub(super) fn missing_var<'v>(
+    used: &Variable,
+    given: impl Iterator<Item = &'v str> + Clone,
+) -> Option<Error> {
+    let name = &used.name;
+    if given.clone().any(|known| known == name) {
+        return None;
+    }
+    let error =
+        Error::config(format!("the template uses `vars.{name}`, which `[prompt.vars]` does not have"));
+    let error = match similar::to(name, given) {
+        Some(near) => error.hint(format!("did you mean `vars.{near}`?")),
+        None => error.hint(format!(
+            "put `{name} = \"…\"` under `[prompt.vars]`, or write `vars.{name} | default(value=\"…\")`"
+        )),
+    };
+    Some(error.at(used.at.clone()))
+}
+
+/// Whether a template may use a name: it is written in upper or in lower case.
+fn is_variable(name: &str) -> bool {
+    VARIABLES.iter().any(|known| *known == name || known.to_lowercase() == name)
+}
+
+fn unknown_variable(what: &str, name: &str) -> Error {
+    let error = Error::config(format!("unknown {what} `{name}`"));
+    match similar::to(&name.to_uppercase(), VARIABLES.into_iter()) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => {
+            error.hint(format!("known: {}; `vars.NAME` for those of `prompt.vars`", VARIABLES.join(", ")))
+        }
+    }
+}
+
+/// Where a word stands first inside `{{ … }}` or `{% … %}`.
+fn word_in_tag(text: &str, word: &str) -> Option<usize> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word).map(|(offset, _)| offset).find(|&offset| {
+        let (before, behind) =
+            (text.get(..offset).unwrap_or(""), text.get(offset + word.len()..).unwrap_or(""));
+        let opened = before.rfind("{{").max(before.rfind("{%"));
+        let closed = before.rfind("}}").max(before.rfind("%}"));
+        opened.is_some()
+            && opened > closed
+            && !before.ends_with(|c: char| is_part(c) || c == '.')
+            && !behind.starts_with(is_part)
+    })
+}
+
+/// That the settings know a model.
+pub(super) fn model(name: &str, config: &Config) -> Option<Error> {
+    if config.models.contains_key(name) {
+        return None;
+    }
+    if name.trim().is_empty() {
+        return Some(Error::config("the name of the model is empty").hint("name one, such as `default`"));
+    }
+    let error = Error::config(format!("unknown model `{name}`"));
+    Some(match similar::to(name, config.models.keys().map(String::as_str)) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint(format!(
+            "add a section `[models.{name}]` to config.toml; a daemon reads it when it starts"
+        )),
+    })
+}

@@ -1,0 +1,379 @@
+//! An agent file as tables with places: every value is looked up in the file, then in the
+//! defaults, and every problem is kept with its line and column.
+
+use super::keys::{self, Bound, Key, Takes};
+use super::text;
+use poc_graph::error::{At, Error};
+use poc_graph::similar;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The defaults of a table that has none.
+static NONE: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
+
+/// An agent file being read, and what is wrong with it so far.
+pub(super) struct File<'a> {
+    name: &'a str,
+    text: &'a str,
+    problems: RefCell<Vec<Error>>,
+}
+
+impl<'a> File<'a> {
+    pub(super) fn new(name: &'a str, text: &'a str) -> Self {
+        File { name, text, problems: RefCell::default() }
+    }
+
+    /// Notes a problem at a byte of the file.
+    pub(super) fn problem(&self, offset: usize, error: Error) {
+        let at = At { file: Some(self.name.to_owned()), ..At::offset(self.text, offset) };
+        self.problems.borrow_mut().push(error.at(at));
+    }
+
+    /// Notes a problem so many characters into the string at a byte of the file.
+    pub(super) fn problem_within(&self, offset: usize, characters: usize, error: Error) {
+        self.problem(text::place(self.text, offset, characters), error);
+    }
+
+    /// Notes a problem that has its place already.
+    pub(super) fn placed(&self, error: Error) {
+        self.problems.borrow_mut().push(error);
+    }
+
+    /// The problems in the order they stand: those of this file, then those of its templates.
+    pub(super) fn into_problems(self) -> Vec<Error> {
+        let mut problems = self.problems.into_inner();
+        problems.sort_by_key(|error| {
+            let at = error.at.clone().unwrap_or_default();
+            (at.file.as_deref() != Some(self.name), at.line, at.column)
+        });
+        problems.dedup();
+        problems
+    }
+}
+
+/// A value with the place to report it at.
+#[derive(Clone, Debug)]
+pub(super) struct Placed<T> {
+    /// The value.
+    pub(super) value: T,
+    /// The first byte of the value in the file; of the table, where the default stands in.
+    pub(super) offset: usize,
+}
+
+/// One table of the file, with the same table of the defaults.
+pub(super) struct Section<'a> {
+    file: &'a File<'a>,
+    path: String,
+    /// Whether it is one of a list: `[[tests]]`.
+    listed: bool,
+    offset: usize,
+    table: Option<&'a DeTable<'a>>,
+    defaults: &'a DeTable<'a>,
+}
+
+impl<'a> Section<'a> {
+    /// The whole file.
+    pub(super) fn root(file: &'a File<'a>, table: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Self {
+        Section { file, path: String::new(), listed: false, offset: 0, table: Some(table), defaults }
+    }
+
+    /// The table with a name.
+    pub(super) fn section(&self, key: &str) -> Section<'a> {
+        let defaults = self.defaults.get(key).and_then(|value| value.get_ref().as_table());
+        let mut section = Section {
+            file: self.file,
+            path: self.path_of(key),
+            listed: false,
+            offset: self.offset,
+            table: None,
+            defaults: defaults.unwrap_or(self.defaults),
+        };
+        if let Some((name, value)) = self.entry(key) {
+            section.offset = name.span().start;
+            section.table = value.get_ref().as_table();
+            if section.table.is_none() {
+                self.mistyped(key, value, value.get_ref());
+            }
+        }
+        section
+    }
+
+    /// The tables of a list, which have no defaults: `[[tests]]`.
+    pub(super) fn sections(&self, key: &str) -> Vec<Section<'a>> {
+        let Some((_, value)) = self.entry(key) else { return Vec::new() };
+        let Some(items) = value.get_ref().as_array() else {
+            self.mistyped(key, value, value.get_ref());
+            return Vec::new();
+        };
+        let mut sections = Vec::new();
+        for item in items.iter() {
+            let table = item.get_ref().as_table();
+            if table.is_none() {
+                let error = mistyped(&self.path_of(key), "holds", item.get_ref().type_str(), self.takes(key));
+                self.file.problem(item.span().start, error);
+                continue;
+            }
+            let (path, offset) = (self.path_of(key), item.span().start);
+            sections.push(Section { file: self.file, path, listed: true, offset, table, defaults: &NONE });
+        }
+        sections
+    }
+
+    /// Whether the file says nothing under it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.table.is_none_or(|table| table.is_empty())
+    }
+
+    /// Where it begins.
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Notes every key that the table of keys does not have here.
+    pub(super) fn refuse_unknown(&self) {
+        for (name, _) in self.table.into_iter().flatten() {
+            let key = name.get_ref().as_ref();
+            if keys::find(&self.path_of(key)).is_none() {
+                let error = Error::config(format!("unknown key `{}`", self.path_of(key)));
+                self.file.problem(name.span().start, error.hint(self.instead_of(key)));
+            }
+        }
+    }
+
+    /// What was probably meant by an unknown key.
+    fn instead_of(&self, key: &str) -> String {
+        let here = || keys::within(&self.path).map(Key::name);
+        let elsewhere = || keys::KEYS.iter().filter(|row| row.table() != self.path);
+        if let Some(row) = elsewhere().find(|row| row.name() == key) {
+            return match row.table() {
+                "" => format!("`{key}` stands at the top of the file, before the first `[…]`"),
+                table => format!("`{key}` stands under `[{table}]`"),
+            };
+        }
+        if let Some(near) = similar::to(key, here()) {
+            return format!("did you mean `{near}`?");
+        }
+        let known: Vec<String> = here().map(|key| format!("`{key}`")).collect();
+        format!("known here: {}", known.join(", "))
+    }
+
+    /// Whether the file itself says something about a key.
+    pub(super) fn place(&self, key: &str) -> Option<usize> {
+        self.entry(key).map(|(name, _)| name.span().start)
+    }
+
+    /// The values of a table whose names are the file's own, each as text and placed at its name.
+    pub(super) fn values(&self) -> BTreeMap<String, Placed<String>> {
+        let mut values = BTreeMap::new();
+        for (name, value) in self.table.into_iter().flatten() {
+            let (key, offset) = (name.get_ref().as_ref(), name.span().start);
+            if key.is_empty() || !key.chars().all(|c| c.is_alphanumeric() || "-_".contains(c)) {
+                let error = Error::config(format!("`{key}` is not a name under `[{}]`", self.path));
+                self.file.problem(offset, error.hint("a name has letters, digits, `-` and `_`"));
+                continue;
+            }
+            let text = match value.get_ref() {
+                DeValue::String(text) => text.to_string(),
+                DeValue::Integer(number) => number.to_string(),
+                DeValue::Float(number) => number.to_string(),
+                DeValue::Boolean(flag) => flag.to_string(),
+                other => {
+                    let error = mistyped(&self.path_of(key), "is", other.type_str(), Takes::Text);
+                    self.file.problem(value.span().start, error);
+                    continue;
+                }
+            };
+            values.insert(key.to_owned(), Placed { value: text, offset });
+        }
+        values
+    }
+
+    /// The value of a key, from the file or the defaults.
+    pub(super) fn get<T: Read>(&self, key: &str) -> Option<Placed<T>> {
+        if let Some((_, value)) = self.entry(key) {
+            let (offset, takes) = (value.span().start, self.takes(key));
+            match T::read(value.get_ref()) {
+                Ok(read) => {
+                    if !read.fits(takes) {
+                        self.out_of_range(key, value);
+                    }
+                    return Some(Placed { value: read, offset });
+                }
+                Err(Wrong::Type) => self.mistyped(key, value, value.get_ref()),
+                Err(Wrong::Item(offset, item)) => {
+                    self.file.problem(offset, mistyped(&self.path_of(key), "holds", item, takes));
+                }
+                Err(Wrong::Range) => self.out_of_range(key, value),
+                Err(Wrong::Value(error)) => self.file.problem(offset, error),
+            }
+        }
+        let value = T::read(self.defaults.get(key)?.get_ref()).ok()?;
+        Some(Placed { value, offset: self.offset })
+    }
+
+    /// The value of a key that has no default.
+    pub(super) fn required<T: Read>(&self, key: &str) -> Option<Placed<T>> {
+        if self.entry(key).is_none() {
+            self.missing(key, keys::find(&self.path_of(key)).and_then(|row| row.example).unwrap_or("…"));
+        }
+        self.get(key)
+    }
+
+    /// Notes that a key is missing, with what to write.
+    pub(super) fn missing(&self, key: &str, example: &str) {
+        let error = Error::config(format!("`{}` is missing", self.path_of(key)));
+        let (open, close) = if self.listed { ("[[", "]]") } else { ("[", "]") };
+        let hint = format!("add `{key} = {example}` under `{open}{}{close}`", self.path);
+        self.file.problem(self.offset, error.hint(hint));
+    }
+
+    /// The value of a key that has one of a few names, as what the name stands for.
+    pub(super) fn one_of<T: Copy>(&self, key: &str, names: &[(&str, T)]) -> Option<T> {
+        let said = self.get::<String>(key)?;
+        let found = names.iter().find(|(name, _)| *name == said.value);
+        if found.is_none() {
+            let error = Error::config(format!("`{}` cannot be `{}`", self.path_of(key), said.value));
+            let known: Vec<String> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
+            self.file.problem(
+                said.offset,
+                match similar::to(&said.value, names.iter().map(|(name, _)| *name)) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error.hint(format!("write {}", known.join(" or "))),
+                },
+            );
+        }
+        found.or(names.first()).map(|(_, value)| *value)
+    }
+
+    fn entry(&self, key: &str) -> Option<(&'a Spanned<std::borrow::Cow<'a, str>>, &'a Spanned<DeValue<'a>>)> {
+        self.table?.get_key_value(key)
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// What a key takes; those of one's own take text.
+    fn takes(&self, key: &str) -> Takes {
+        keys::find(&self.path_of(key)).map_or(Takes::Text, |row| row.takes)
+    }
+
+    fn mistyped(&self, key: &str, value: &Spanned<DeValue<'_>>, found: &DeValue<'_>) {
+        let error = mistyped(&self.path_of(key), "is", found.type_str(), self.takes(key));
+        self.file.problem(value.span().start, error);
+    }
+
+    fn out_of_range(&self, key: &str, value: &Spanned<DeValue<'_>>) {
+        let said = match value.get_ref() {
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            DeValue::String(text) => text.to_string(),
+            other => other.type_str().to_owned(),
+        };
+        let error = match value.get_ref() {
+            DeValue::Array(items) => {
+                Error::config(format!("`{}` cannot have {} items", self.path_of(key), items.len()))
+            }
+            _ => Error::config(format!("`{}` cannot be `{said}`", self.path_of(key))),
+        };
+        let hint = format!("give {}", self.takes(key).words());
+        self.file.problem(value.span().start, error.hint(hint));
+    }
+}
+
+fn mistyped(path: &str, does: &str, found: &str, takes: Takes) -> Error {
+    let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
+    Error::config(format!("`{path}` {does} {article} {found}")).hint(format!("give {}", takes.words()))
+}
+
+/// Why a value could not be read.
+pub(super) enum Wrong {
+    /// It is of another type.
+    Type,
+    /// An item of the list is of another type: where, and of which.
+    Item(usize, &'static str),
+    /// It is of the type and too small or too great.
+    Range,
+    /// It is of the type and does not make sense.
+    Value(Error),
+}
+
+/// What a key may hold.
+pub(super) trait Read: Sized {
+    /// Reads it.
+    fn read(value: &DeValue<'_>) -> Result<Self, Wrong>;
+
+    /// Whether it is within what its key takes.
+    fn fits(&self, _takes: Takes) -> bool {
+        true
+    }
+}
+
+impl Read for String {
+    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
+        value.as_str().map(str::to_owned).ok_or(Wrong::Type)
+    }
+}
+
+impl Read for bool {
+    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
+        value.as_bool().ok_or(Wrong::Type)
+    }
+}
+
+impl Read for usize {
+    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
+        let number = value.as_integer().ok_or(Wrong::Type)?;
+        usize::from_str_radix(number.as_str(), number.radix()).map_err(|_| Wrong::Range)
+    }
+
+    fn fits(&self, takes: Takes) -> bool {
+        !matches!(takes, Takes::Count(least, most) if !(least..=most).contains(self))
+    }
+}
+
+impl Read for f64 {
+    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
+        let text = match value {
+            DeValue::Float(number) => number.as_str(),
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            _ => return Err(Wrong::Type),
+        };
+        text.parse().map_err(|_| Wrong::Type)
+    }
+
+    fn fits(&self, takes: Takes) -> bool {
+        let Takes::Number(least, bound) = takes else { return true };
+        self.is_finite() && (*self > least || (bound == Bound::From && *self == least))
+    }
+}
+
+impl Read for poc_graph::time::Span {
+    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
+        let text = value.as_str().ok_or(Wrong::Type)?;
+        poc_graph::time::Span::parse(text)
+            .map_err(|error| Wrong::Value(Error { code: poc_graph::error::Code::InvalidConfig, ..error }))
+    }
+
+    fn fits(&self, takes: Takes) -> bool {
+        !matches!(takes, Takes::Duration(least) if self.0 < least)
+    }
+}
+
+impl Read for Vec<Placed<String>> {
+    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
+        let place = |item: &Spanned<DeValue<'_>>| -> Result<Placed<String>, Wrong> {
+            let offset = item.span().start;
+            let wrong = |_| Wrong::Item(offset, item.get_ref().type_str());
+            Ok(Placed { value: String::read(item.get_ref()).map_err(wrong)?, offset })
+        };
+        value.as_array().ok_or(Wrong::Type)?.iter().map(place).collect()
+    }
+
+    fn fits(&self, takes: Takes) -> bool {
+        !matches!(takes, Takes::Waits(most) if self.len() > most)
+    }
+}

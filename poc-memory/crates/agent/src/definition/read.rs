@@ -1,0 +1,383 @@
+//! From the text of an agent file to a [`Definition`], with every problem on the way.
+
+mod prompt;
+mod tests;
+
+use super::file::{File, Placed, Section};
+use super::syntax;
+use super::{
+    ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, Failure, Freshness, LONGEST_WAIT,
+    Limits, Mode, OVERLAP, Prompt, Query, Retry, SUPERSEDE_MODES, ScheduleRules, Targets, check_name,
+};
+use crate::check;
+use crate::schedule::Schedule;
+use poc_graph::error::{Code, Error};
+use poc_graph::similar;
+use poc_graph::time::Span;
+use poc_search::query::Pipeline;
+use std::collections::BTreeMap;
+use toml::de::DeTable;
+
+type Read<T> = Result<T, Vec<Error>>;
+
+impl Definition {
+    /// Parses and checks an agent file. `file` names it in messages. All problems are reported
+    /// together, each with file, line and column.
+    pub fn parse(
+        name: &str,
+        file: &str,
+        text: &str,
+        context: &Context<'_>,
+    ) -> Result<Definition, Vec<Error>> {
+        let defaults = tables("defaults/agent.toml", DEFAULTS)?;
+        let document = tables(file, text)?;
+        let file = File::new(file, text);
+        if let Err(error) = check_name(name) {
+            file.problem(0, Error { code: Code::InvalidConfig, at: None, ..error });
+        }
+        let definition =
+            Reader { name, text, file: &file, context: *context }.definition(&document, &defaults);
+        let problems = file.into_problems();
+        match definition {
+            Some(definition) if problems.is_empty() => Ok(definition),
+            _ => Err(problems),
+        }
+    }
+}
+
+/// The tables of a text. Syntax errors come alone: what follows from them would only distract.
+fn tables<'a>(file: &str, text: &'a str) -> Read<DeTable<'a>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Ok(table.into_inner());
+    }
+    Err(syntax::problems(file, text, errors))
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    text: &'a str,
+    file: &'a File<'a>,
+    context: Context<'a>,
+}
+
+impl<'a> Reader<'a> {
+    /// The definition; `None` when a required key is missing. It counts only without problems.
+    fn definition(&self, document: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Option<Definition> {
+        let root = Section::root(self.file, document, defaults);
+        root.refuse_unknown();
+        // Everything is looked at before anything is missed: all problems are told at once.
+        let (description, enabled) = (root.get("description"), root.get("enabled"));
+        let mode = root.one_of("mode", &Mode::NAMES);
+        let query = self.query(&root.section("query"));
+        let freshness = self.freshness(&root.section("freshness"));
+        let execution = self.execution(&root.section("execution"));
+        let actions = execution.as_ref().map(|execution| execution.actions.as_slice());
+        let prompt = self.prompt(&root.section("prompt"));
+        let schedule = self.schedule(&root.section("schedule"));
+        let limits = self.limits(&root.section("limits"), actions);
+        let budget = self.budget(&root.section("budget"));
+        let retry = self.retry(&root.section("retry"));
+        let failure = self.failure(&root.section("failure"));
+        self.bounded(&root, execution.as_ref(), budget.as_ref());
+        let tests = self.tests(&root);
+        let prompt = prompt?;
+        let (query, limits) = (query?, limits?);
+        Some(Definition {
+            name: self.name.to_owned(),
+            fingerprint: fingerprint(self.text, &prompt, &written_out(&query, &limits)),
+            source: self.text.to_owned(),
+            description: description?.value,
+            enabled: enabled?.value,
+            mode: mode?,
+            query,
+            freshness: freshness?,
+            prompt,
+            execution: execution?,
+            schedule: schedule?,
+            limits,
+            budget: budget?,
+            retry: retry?,
+            failure: failure?,
+            tests,
+        })
+    }
+
+    fn query(&self, section: &Section<'a>) -> Option<Query> {
+        section.refuse_unknown();
+        let text: Option<Placed<String>> = section.required("pipeline");
+        let params = section.section("params").values();
+        let (min_results, max_results) =
+            (section.get("min-results")?.value, section.get("max-results")?.value);
+        let text = text?;
+        let used = Pipeline::parameters(&text.value);
+        for (name, placed) in params.iter().filter(|(name, _)| !used.contains(*name)) {
+            let error = Error::config(format!("the pipeline does not use the parameter `{name}`"));
+            self.file.problem(
+                placed.offset,
+                error.hint(format!("write `${{{name}}}` in the pipeline or remove it here")),
+            );
+        }
+        let params = params.into_iter().map(|(name, placed)| (name, placed.value)).collect();
+        let pipeline = self.pipeline(&text, &params)?;
+        Some(Query { pipeline, text: text.value, params, min_results, max_results })
+    }
+
+    fn pipeline(&self, text: &Placed<String>, params: &BTreeMap<String, String>) -> Option<Pipeline> {
+        match Pipeline::with_values(&text.value, self.context.names, params) {
+            Ok(pipeline) => Some(pipeline),
+            Err(error) => {
+                // Problems of saved pipelines stand elsewhere.
+                let own =
+                    error.at.as_ref().and_then(|at| at.pipelines.iter().find(|own| own.saved.is_none()));
+                let first = own.and_then(|own| own.problems.first()).map_or(0, |problem| problem.offset);
+                self.file.problem_within(text.offset, first, Error { code: Code::InvalidConfig, ..error });
+                None
+            }
+        }
+    }
+
+    fn freshness(&self, section: &Section<'a>) -> Option<Freshness> {
+        section.refuse_unknown();
+        let window: Placed<String> = section.get("window")?;
+        let window = match window.value.as_str() {
+            "auto" => None,
+            _ => Some(section.get::<Span>("window")?.value),
+        };
+        Some(Freshness {
+            window,
+            min_stale: section.get("min-stale")?.value,
+            revisit_on_change: section.get("revisit-on-change")?.value,
+            ignore_own_writes: section.get("ignore-own-writes")?.value,
+        })
+    }
+
+    fn execution(&self, section: &Section<'a>) -> Option<Execution> {
+        section.refuse_unknown();
+        let model: Option<Placed<String>> = section.required("model");
+        if let Some(model) = &model
+            && let Some(error) = check::model(&model.value, self.context.config)
+        {
+            self.file.problem(model.offset, error);
+        }
+        let fallback: Placed<Vec<Placed<String>>> = section.get("fallback")?;
+        let fallback = self.fallback(&fallback.value, model.as_ref());
+        let actions: Option<Placed<Vec<Placed<String>>>> = section.required("actions");
+        let actions = actions.map(|actions| self.actions(&actions.value));
+        let text: Placed<String> = section.get("schedule")?;
+        let schedule = match Schedule::parse(&text.value, self.name) {
+            Ok(schedule) => Some(schedule),
+            Err(error) => {
+                self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
+                None
+            }
+        };
+        let timeout = section.get("timeout")?.value;
+        let replay = section.get("replay")?.value;
+        Some(Execution {
+            model: model?.value,
+            fallback,
+            actions: actions?,
+            schedule: schedule?,
+            timeout,
+            replay,
+        })
+    }
+
+    fn fallback(&self, names: &[Placed<String>], model: Option<&Placed<String>>) -> Vec<String> {
+        let mut asked: Vec<&str> = model.map(|model| model.value.as_str()).into_iter().collect();
+        for name in names {
+            if asked.contains(&name.value.as_str()) {
+                let error = Error::config(format!("the model `{}` is named twice", name.value));
+                self.file.problem(name.offset, error.hint("name it once"));
+            } else if let Some(error) = check::model(&name.value, self.context.config) {
+                self.file.problem(name.offset, error);
+            }
+            asked.push(&name.value);
+        }
+        names.iter().map(|name| name.value.clone()).collect()
+    }
+
+    /// The actions named; all there are when a name is unknown, since it may have meant any.
+    fn actions(&self, names: &[Placed<String>]) -> Vec<ActionKind> {
+        let known = || ActionKind::ALL.into_iter().map(ActionKind::name);
+        let mut actions = Vec::new();
+        let mut all_known = true;
+        for name in names {
+            match ActionKind::parse(&name.value) {
+                Some(kind) if actions.contains(&kind) => {
+                    let error = Error::config(format!("the action `{}` is named twice", name.value));
+                    self.file.problem(name.offset, error.hint("name it once"));
+                }
+                Some(kind) => actions.push(kind),
+                None => {
+                    all_known = false;
+                    let error = Error::config(format!("unknown action `{}`", name.value));
+                    self.file.problem(
+                        name.offset,
+                        match similar::to(&name.value, known()) {
+                            Some(near) => error.hint(format!("did you mean `{near}`?")),
+                            None => {
+                                error.hint("the actions are `link-add`, `weight`, `insert` and `supersede`")
+                            }
+                        },
+                    );
+                }
+            }
+        }
+        actions.sort_unstable();
+        if all_known { actions } else { ActionKind::ALL.to_vec() }
+    }
+
+    fn schedule(&self, section: &Section<'a>) -> Option<ScheduleRules> {
+        section.refuse_unknown();
+        section.one_of("overlap", &OVERLAP)?;
+        let zone: Placed<String> = section.get("timezone")?;
+        let timezone = match zone.value.as_str() {
+            "local" => None,
+            name => match chrono_tz::Tz::from_str_insensitive(name) {
+                Ok(zone) => Some(zone),
+                Err(_) => {
+                    let error = Error::config(format!("unknown time zone `{name}`"));
+                    let near = similar::to(name, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
+                    self.file.problem(
+                        zone.offset,
+                        match near {
+                            Some(near) => error.hint(format!("did you mean `{near}`?")),
+                            None => error.hint("write `local` or a name such as `Europe/Vienna`"),
+                        },
+                    );
+                    None
+                }
+            },
+        };
+        Some(ScheduleRules {
+            timezone,
+            jitter: section.get("jitter")?.value,
+            catch_up: section.one_of("catch-up", &CATCH_UP)?,
+            catch_up_window: section.get("catch-up-window")?.value,
+            cooldown: section.get("cooldown")?.value,
+        })
+    }
+
+    /// `actions` are the permitted ones, when they could be read.
+    fn limits(&self, section: &Section<'a>, actions: Option<&[ActionKind]>) -> Option<Limits> {
+        section.refuse_unknown();
+        for kind in ActionKind::ALL {
+            if let (Some(offset), Some(actions)) = (section.place(kind.name()), actions)
+                && !actions.contains(&kind)
+            {
+                let name = kind.name();
+                let error = Error::config(format!("`limits.{name}` limits an action that is not permitted"));
+                self.file.problem(offset, error.hint(format!("add \"{name}\" to `execution.actions`")));
+            }
+        }
+        let targets = section.one_of("targets", &Targets::NAMES)?;
+        let protect: Placed<Vec<Placed<String>>> = section.get("protect")?;
+        let protect = protect.value.iter().filter_map(|text| self.filter(text)).collect();
+        let of = |kind: ActionKind| {
+            let section = section.section(kind.name());
+            section.refuse_unknown();
+            section
+        };
+        let (weight, insert) = (of(ActionKind::Weight), of(ActionKind::Insert));
+        let supersede = of(ActionKind::Supersede);
+        Some(Limits {
+            max_actions: section.get("max-actions")?.value,
+            targets,
+            protect,
+            link_add_max: of(ActionKind::LinkAdd).get("max")?.value,
+            weight_max: weight.get("max")?.value,
+            weight_max_delta: weight.get("max-delta")?.value,
+            insert_max: insert.get("max")?.value,
+            insert_max_chars: insert.get("max-chars")?.value,
+            supersede_max: supersede.get("max")?.value,
+            supersede_apply: supersede.one_of("mode", &SUPERSEDE_MODES)?,
+        })
+    }
+
+    /// One predicate of `protect`.
+    fn filter(&self, text: &Placed<String>) -> Option<Pipeline> {
+        let pipeline = self.pipeline(text, &BTreeMap::new())?;
+        if pipeline.only_filters() {
+            return Some(pipeline);
+        }
+        let error = Error::config(format!("`{}` does more than filter", text.value));
+        self.file.problem(text.offset, error.hint("give filters alone, such as `provenance:manual`"));
+        None
+    }
+
+    fn budget(&self, section: &Section<'a>) -> Option<Budget> {
+        section.refuse_unknown();
+        Some(Budget {
+            usd_per_run: section.get("max-usd-per-run").map(|most| most.value),
+            usd_per_day: section.get("max-usd-per-day").map(|most| most.value),
+            runs_per_day: count(section, "max-runs-per-day")?,
+        })
+    }
+
+    /// Agents that go by changes may feed each other: only the runs of a day end that.
+    fn bounded(&self, root: &Section<'a>, execution: Option<&Execution>, budget: Option<&Budget>) {
+        let by_changes = execution.is_some_and(|execution| execution.schedule == Schedule::OnChange);
+        if let (true, Some(0)) = (by_changes, budget.map(|budget| budget.runs_per_day)) {
+            let section = root.section("budget");
+            let error = Error::config("an agent that runs `on-change` needs a bound on its runs");
+            let error = error.hint("give `budget.max-runs-per-day` a number from 1 up");
+            self.file.problem(section.place("max-runs-per-day").unwrap_or_default(), error);
+        }
+    }
+
+    fn retry(&self, section: &Section<'a>) -> Option<Retry> {
+        section.refuse_unknown();
+        Some(Retry {
+            attempts: count(section, "attempts")?,
+            repair: count(section, "repair")?,
+            rerun: self.waits("rerun", section)?,
+        })
+    }
+
+    /// A list of durations, each longer than nothing.
+    fn waits(&self, key: &str, section: &Section<'a>) -> Option<Vec<Span>> {
+        let texts: Placed<Vec<Placed<String>>> = section.get(key)?;
+        let mut waits = Vec::new();
+        for text in &texts.value {
+            match Span::parse(&text.value) {
+                Ok(span) if (Span::SECOND..=LONGEST_WAIT).contains(&span) => waits.push(span),
+                Ok(_) => {
+                    let error = Error::config(format!("`{}` is out of range", text.value));
+                    let rule = format!("give a duration from `1s` to `{LONGEST_WAIT}`");
+                    self.file.problem(text.offset, error.hint(rule));
+                }
+                Err(error) => {
+                    self.file.problem(text.offset, Error { code: Code::InvalidConfig, ..error });
+                }
+            }
+        }
+        Some(waits)
+    }
+
+    fn failure(&self, section: &Section<'a>) -> Option<Failure> {
+        section.refuse_unknown();
+        Some(Failure { pause_after: count(section, "pause-after")? })
+    }
+}
+
+/// A number that the table of keys keeps small.
+fn count(section: &Section<'_>, key: &str) -> Option<u32> {
+    u32::try_from(section.get::<usize>(key)?.value).ok()
+}
+
+/// The pipelines that are made of saved ones, as those are now.
+fn written_out(query: &Query, limits: &Limits) -> Vec<String> {
+    let pipelines = std::iter::once(&query.pipeline).chain(&limits.protect);
+    pipelines.filter(|pipeline| pipeline.saved().next().is_some()).map(ToString::to_string).collect()
+}
+
+fn fingerprint(text: &str, prompt: &Prompt, pipelines: &[String]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let included = prompt.includes.values().chain(pipelines).map(String::as_str);
+    for part in [text, prompt.text.as_str()].into_iter().chain(included) {
+        hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}

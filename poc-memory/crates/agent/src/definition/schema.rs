@@ -1,0 +1,131 @@
+//! The JSON Schema of an agent file, for editors that complete and check while one types.
+
+use super::DEFAULTS;
+use super::keys::{self, ANY, Bound, Key, Takes};
+use crate::schedule::Schedule;
+use serde_json::{Map, Value, json};
+use toml::Table;
+
+/// A length of time.
+const DURATION: &str = "[0-9]{1,9}(ms|s|m|h|d|w)?";
+
+/// A length of time above zero.
+const SOME_TIME: &str = "0*[1-9][0-9]{0,8}(ms|s|m|h|d|w)?";
+
+/// The schema of an agent file (JSON Schema, draft 2020-12).
+pub fn schema() -> Map<String, Value> {
+    let defaults: Table = toml::from_str(DEFAULTS).unwrap_or_default();
+    let mut schema = Map::from_iter([
+        ("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema")),
+        ("title".to_owned(), json!("An agent of poc-memory")),
+        ("description".to_owned(), json!("A query, a prompt and a permit: agents/NAME.toml")),
+    ]);
+    schema.extend(table("", Some(&defaults)));
+    schema
+}
+
+/// An object with the keys right below a table, and no others.
+fn table(path: &str, defaults: Option<&Table>) -> Map<String, Value> {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for key in keys::within(path) {
+        let default = defaults.and_then(|defaults| defaults.get(key.name()));
+        let mut property = match key.takes {
+            Takes::Table => table(key.path, default.and_then(toml::Value::as_table)),
+            Takes::Tables => {
+                let items = Value::Object(table(key.path, None));
+                Map::from_iter([("type".to_owned(), json!("array")), ("items".to_owned(), items)])
+            }
+            takes => value(takes),
+        };
+        property.insert("description".to_owned(), json!(key.doc));
+        match key.takes {
+            Takes::Table | Takes::Tables | Takes::Values => {}
+            _ => {
+                let said = |text: &str| toml::from_str::<Table>(&format!("it = {text}")).ok()?.remove("it");
+                property.extend(default.map(|default| ("default".to_owned(), json!(default))));
+                let example = key.example.and_then(said);
+                property.extend(example.map(|example| ("examples".to_owned(), json!([example]))));
+            }
+        }
+        properties.insert(key.name().to_owned(), Value::Object(property));
+        if is_needed(key) {
+            required.push(key.name());
+        }
+    }
+    let mut schema = Map::from_iter([
+        ("type".to_owned(), json!("object")),
+        ("properties".to_owned(), Value::Object(properties)),
+        ("additionalProperties".to_owned(), json!(false)),
+    ]);
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    if path == "tests.expect" {
+        // A test that expects nothing cannot fail.
+        schema.insert("minProperties".to_owned(), json!(1));
+    }
+    if path == "prompt" {
+        let either = ["template", "inline"].map(|key| json!({"required": [key]}));
+        schema.insert("oneOf".to_owned(), json!(either));
+    }
+    schema
+}
+
+/// Whether its table lacks something without it.
+fn is_needed(key: &Key) -> bool {
+    let below = || keys::within(key.path).any(is_needed);
+    key.example.is_some() || (matches!(key.takes, Takes::Table) && below())
+}
+
+/// The schema of a value.
+fn value(takes: Takes) -> Map<String, Value> {
+    let schema = match takes {
+        Takes::Table | Takes::Tables => json!({}),
+        Takes::Text => json!({"type": "string"}),
+        Takes::Template => json!({"type": "string", "minLength": 1, "examples": ["linker.md"]}),
+        Takes::Flag => json!({"type": "boolean"}),
+        Takes::Count(least, ANY) => json!({"type": "integer", "minimum": least}),
+        Takes::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+        Takes::Number(least, Bound::From) => json!({"type": "number", "minimum": least}),
+        Takes::Number(least, Bound::Above) => json!({"type": "number", "exclusiveMinimum": least}),
+        Takes::Duration(least) => {
+            let pattern = if least > 0 { SOME_TIME } else { DURATION };
+            json!({"type": "string", "pattern": format!("^{pattern}$"), "examples": ["7d", "24h", "30m", "45s"]})
+        }
+        Takes::DurationOr(word) => {
+            json!({"type": "string", "pattern": format!("^({word}|{DURATION})$"), "examples": [word, "7d"]})
+        }
+        Takes::Waits(most) => {
+            let item = json!({"type": "string", "pattern": format!("^({SOME_TIME})$")});
+            json!({"type": "array", "items": item, "maxItems": most})
+        }
+        Takes::OneOf(words) => json!({"enum": words()}),
+        Takes::SomeOf(words) => {
+            json!({"type": "array", "items": {"enum": words()}, "uniqueItems": true})
+        }
+        Takes::Names => json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}),
+        Takes::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        Takes::Pipeline => json!({"type": "string", "minLength": 1}),
+        Takes::Filters => {
+            json!({"type": "array", "items": {"type": "string"}, "examples": [["provenance:manual"]]})
+        }
+        Takes::Schedule => {
+            let examples: Vec<&str> = Schedule::examples().collect();
+            json!({"type": "string", "pattern": Schedule::pattern(), "examples": examples})
+        }
+        Takes::Zone => json!({"type": "string", "examples": ["local", "UTC", "Europe/Vienna"]}),
+        Takes::Values => {
+            let value = ["string", "number", "boolean"].map(|kind| json!({"type": kind}));
+            json!({
+                "type": "object",
+                "propertyNames": {"pattern": r"^[\p{L}\p{N}_-]+$"},
+                "additionalProperties": {"oneOf": value},
+            })
+        }
+    };
+    match schema {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    }
+}

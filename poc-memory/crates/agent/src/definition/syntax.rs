@@ -1,0 +1,56 @@
+//! What is wrong with the syntax of a file, each with its place and what to write instead.
+
+use poc_graph::error::{At, Error};
+
+/// How the parser's messages begin, and what to write instead.
+const HINTS: &[(&str, &str)] = &[
+    ("invalid basic string", "close the text with `\"`; one over several lines stands in `\"\"\"`"),
+    ("invalid literal string", "close the text with `'`; one over several lines stands in `'''`"),
+    ("invalid multi-line basic string", "close the text with `\"\"\"`"),
+    ("invalid multi-line literal string", "close the text with `'''`"),
+    ("string values must be quoted", "write a text in quotes: `\"…\"`"),
+    ("missing escaped value", "write a backslash as `\\\\`, or the text in single quotes, where it is none"),
+    ("too few unicode value digits", "four digits stand behind `\\u`, eight behind `\\U`"),
+    ("key with no value", "write `key = value`"),
+    ("invalid unquoted key", "a key has letters, digits, `-` and `_`, and `=` behind it"),
+    ("unquoted keys cannot be empty", "write a name: `key = value` or `[table]`"),
+    ("unclosed table", "close the name with `]`"),
+    ("missing comma between array elements", "separate the items by `,` and close the list with `]`"),
+    ("missing comma between key-value pairs", "separate the pairs by `,` and close the table with `}`"),
+    ("missing key for inline table", "separate the pairs by `,` and close the table with `}`"),
+    ("unexpected key or value", "one `key = value` stands in a line; behind it only a comment, with `#`"),
+    ("invalid boolean", "write `true` or `false`, in lower case"),
+    ("unexpected leading zero", "write the number without zeros in front, or a text in quotes"),
+];
+
+/// The errors of a text in the order they stand, without those that only follow from others.
+pub(super) fn problems(file: &str, text: &str, errors: Vec<toml::de::Error>) -> Vec<Error> {
+    let mut problems: Vec<Error> = errors.into_iter().map(|error| problem(text, &error)).collect();
+    problems.sort_by_key(|error| error.at.as_ref().map(|at| (at.line, at.column)));
+    // One slip makes the parser stumble over the rest of its line, and a bracket that is not closed over
+    // every line behind it.
+    problems.dedup_by_key(|error| error.at.as_ref().and_then(|at| at.line));
+    let mut open = false;
+    problems.retain(|error| {
+        let follows = open && error.message.starts_with("missing ");
+        open |= error.message.starts_with("missing ");
+        !follows
+    });
+    problems.into_iter().map(|error| error.file(file)).collect()
+}
+
+fn problem(text: &str, error: &toml::de::Error) -> Error {
+    let span = error.span().unwrap_or(0..0);
+    let at = At::offset(text, span.start);
+    let message = error.message();
+    let said = text.get(span).map(str::trim).filter(|said| !said.is_empty() && said.len() <= 60);
+    if let (true, Some(key)) = (message == "duplicate key", said) {
+        let twice = Error::config(format!("`{key}` is there twice"));
+        return twice.hint("keep one of the two; a table has one `[…]` line for all of its keys").at(at);
+    }
+    let error = Error::config(message.to_owned()).at(at);
+    match HINTS.iter().find(|(begins, _)| message.starts_with(begins)) {
+        Some((_, hint)) => error.hint(*hint),
+        None => error,
+    }
+}

@@ -1,0 +1,169 @@
+//! What differs between two runs: of one agent or of two.
+
+use super::ledger::{ActionRow, ActionState, Run};
+use super::prompt::unmarked;
+use super::run::Transcript;
+use poc_graph::NodeId;
+use similar::TextDiff;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Lines shown around a difference.
+const AROUND: usize = 3;
+
+/// A key of an agent's file with its values in the two files; missing where a file does not have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// With its tables: `limits.max-actions`.
+    pub key: String,
+    /// As the first run's file had it.
+    pub first: Option<String>,
+    /// As the second's had it.
+    pub second: Option<String>,
+}
+
+/// Of two lists what is in the first alone, in the second alone, and in both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sorted<T> {
+    /// In the first alone.
+    pub first: Vec<T>,
+    /// In the second alone.
+    pub second: Vec<T>,
+    /// In both.
+    pub both: Vec<T>,
+}
+
+/// The keys in which two agent files differ, by name. Files that are no TOML differ in nothing that has a
+/// name.
+pub fn keys(first: &str, second: &str) -> Vec<Key> {
+    let (first, second) = (settings(first), settings(second));
+    let names: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
+    let differs = |name: &&&String| first.get(**name) != second.get(**name);
+    let key = |name: &String| Key {
+        key: name.clone(),
+        first: first.get(name).cloned(),
+        second: second.get(name).cloned(),
+    };
+    names.iter().filter(differs).map(|name| key(name)).collect()
+}
+
+/// Every key of a file with what it holds, as TOML writes it.
+fn settings(text: &str) -> BTreeMap<String, String> {
+    fn collect(path: &str, table: &toml::Table, found: &mut BTreeMap<String, String>) {
+        for (name, value) in table {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            match value {
+                toml::Value::Table(table) => collect(&path, table, found),
+                value => {
+                    found.insert(path, value.to_string());
+                }
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    if let Ok(table) = text.parse::<toml::Table>() {
+        collect("", &table, &mut found);
+    }
+    found
+}
+
+/// What two prompts differ in, whatever words fence their notes.
+pub fn prompts(first: &str, second: &str) -> String {
+    lines(&unmarked(first), &unmarked(second))
+}
+
+/// What two runs were answered, all turns of each.
+pub fn replies(first: &Transcript, second: &Transcript) -> String {
+    let said = |transcript: &Transcript| {
+        let turns: Vec<&str> = transcript.turns.iter().map(|turn| turn.reply.trim_end()).collect();
+        turns.join("\n\n")
+    };
+    lines(&said(first), &said(second))
+}
+
+/// The lines in which two texts differ, as a unified diff; empty when they are the same.
+pub fn lines(first: &str, second: &str) -> String {
+    if first == second {
+        return String::new();
+    }
+    TextDiff::from_lines(first, second).unified_diff().context_radius(AROUND).to_string()
+}
+
+/// The nodes two runs read, and those of both that were read in different versions: first, second.
+pub fn nodes(first: &Run, second: &Run) -> (Sorted<NodeId>, Vec<(NodeId, u32, u32)>) {
+    let ids = |run: &Run| run.selected.iter().map(|(id, _)| *id).collect();
+    let versions: BTreeMap<NodeId, u32> = second.selected.iter().copied().collect();
+    let edited = first.selected.iter().filter_map(|&(id, before)| {
+        let after = *versions.get(&id)?;
+        (before != after).then_some((id, before, after))
+    });
+    (sorted(ids(first), ids(second)), edited.collect())
+}
+
+/// The actions of two runs in words, each with what became of it.
+pub fn actions(first: &Run, second: &Run) -> Sorted<String> {
+    let told = |run: &Run| run.actions.iter().map(became).collect();
+    sorted(told(first), told(second))
+}
+
+fn became(action: &ActionRow) -> String {
+    let state = match action.state {
+        ActionState::Applied => "applied",
+        ActionState::Refused => action.rejected.as_deref().unwrap_or("refused"),
+        ActionState::Proposed => "proposed",
+        ActionState::Rejected => "rejected",
+        ActionState::Stale => "stale",
+        ActionState::Undone => "undone",
+    };
+    format!("{}: {state}", action.summary)
+}
+
+/// In the order of the lists; what is in a list twice is there twice.
+fn sorted<T: Clone + PartialEq>(first: Vec<T>, second: Vec<T>) -> Sorted<T> {
+    let (mut alone, mut both, mut left) = (Vec::new(), Vec::new(), second);
+    for item in first {
+        match left.iter().position(|other| *other == item) {
+            Some(at) => both.push(left.remove(at)),
+            None => alone.push(item),
+        }
+    }
+    Sorted { first: alone, second: left, both }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_compared_by_what_they_hold() {
+        let first = "mode = \"apply\"\n[limits]\nmax-actions = 4 # few\n[limits.weight]\nmax = 2\n";
+        let second =
+            "mode = 'apply'\n[execution]\nmodel = \"x\"\n[limits]\nmax-actions = 5\nweight = { max = 2 }\n";
+        let found: Vec<String> = keys(first, second)
+            .into_iter()
+            .map(|Key { key, first, second }| format!("{key}: {first:?} {second:?}"))
+            .collect();
+        insta::assert_snapshot!(found.join("\n"), @r#"
+        execution.model: None Some("\"x\"")
+        limits.max-actions: Some("4") Some("5")
+        "#);
+        assert_eq!(keys(first, first), []);
+        assert_eq!(keys("no = toml = at all", ""), []);
+    }
+
+    #[test]
+    fn lists_are_compared_with_what_is_in_them_twice() {
+        let Sorted { first, second, both } = sorted(vec![1, 1, 2, 3], vec![3, 1, 4]);
+        assert_eq!((first, second, both), (vec![1, 2], vec![4], vec![1, 3]));
+    }
+
+    #[test]
+    fn the_same_text_has_no_lines() {
+        assert_eq!(lines("a\nb\n", "a\nb\n"), "");
+        insta::assert_snapshot!(lines("a\nb\n", "a\nc\n"), @r"
+        @@ -1,2 +1,2 @@
+         a
+        -b
+        +c
+        ");
+    }
+}

@@ -1,0 +1,334 @@
+//! The files of a new agent, as text: with every key and what it is for, or after another agent.
+
+use super::catalog::template;
+use super::definition::keys::{KEYS, Key, Takes};
+use super::definition::{DEFAULTS, check_name, is_of_name, value_span};
+use super::{Context, Definition};
+use crate::embedded;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::error::{Error, Result};
+use poc_graph::similar;
+use poc_search::query::Names;
+use std::fmt::Write as _;
+use std::path::Path;
+use toml::Table;
+
+/// Columns of a comment.
+const WIDTH: usize = 100;
+
+/// What stands before an agent's name in a pipeline.
+const VISITED: &str = "visited:";
+
+const PROMPT: &str = "\
+# Task
+
+Say here what is to be done with the notes below, and why.
+
+# How
+
+1. Read the note. Ask what it is about.
+2. `link-add` when reading one note would help somebody who has found the other. Sharing a common word
+   is not enough.
+3. `weight`: raise a note a little that others build on; lower one that says nothing beyond the moment.
+4. Give every reason in one sentence.
+
+Empty lists are a good answer when nothing fits.
+
+# The memory
+
+{{ TOPOLOGY }}
+
+# The notes
+
+{{ NODES }}
+";
+
+/// A new agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// Text of `agents/NAME.toml`.
+    pub agent: String,
+    /// File name and text of its template; `None` where the agent it is made after has it inline.
+    pub prompt: Option<(String, String)>,
+}
+
+impl Draft {
+    /// A first version of an agent, to edit.
+    ///
+    /// # Errors
+    /// `invalid_argument` when the name is none for an agent.
+    pub fn new(name: &str) -> Result<Draft> {
+        check_name(name)?;
+        Ok(Draft { agent: commented(name), prompt: Some((format!("{name}.md"), PROMPT.to_owned())) })
+    }
+
+    /// A copy of an agent under another name: template and visits are its own.
+    ///
+    /// # Errors
+    /// `invalid_argument` when the name is none for an agent, `not_found` when there is no agent to copy,
+    /// `invalid_config` when that one is broken.
+    pub fn after(other: &str, name: &str, paths: &Paths, config: &Config) -> Result<Draft> {
+        check_name(name)?;
+        check_name(other).map_err(|error| error.field("from"))?;
+        let text = source(other, &paths.agents())?;
+        let (prompts, names) = (paths.prompts(), Names::of(config));
+        let template = |file: &str| template(&prompts, file);
+        let context = Context { config, names: &names, template: &template };
+        let parsed = Definition::parse(other, &format!("agents/{other}.toml"), &text, &context);
+        let definition = parsed.map_err(|errors| {
+            let first = errors.first().map_or_else(String::new, Error::line);
+            Error::config(format!("the agent `{other}` is broken: {first}"))
+                .hint(format!("`poc-memory agent check {other}` lists everything that is wrong"))
+        })?;
+        let mut edits = Vec::new();
+        let pipeline = value_span(&text, "query.pipeline");
+        edits.extend(pipeline.clone().map(|at| {
+            let said = text.get(at.clone()).unwrap_or_default();
+            (at, renamed(said, other, name))
+        }));
+        let prompt = definition.prompt.template.map(|_| (format!("{name}.md"), definition.prompt.text));
+        if let (Some((file, _)), Some(at)) = (&prompt, value_span(&text, "prompt.template")) {
+            edits.push((at, format!("\"{file}\"")));
+        }
+        // From the end on, so that the places before stay.
+        edits.sort_by_key(|(at, _)| std::cmp::Reverse(at.start));
+        let mut agent = text;
+        for (at, new) in edits {
+            agent.replace_range(at, &new);
+        }
+        without_tests(&mut agent);
+        Ok(Draft { agent, prompt })
+    }
+}
+
+/// Takes the tests from the end of an agent's file: they are those of the other, whose visits they play.
+fn without_tests(agent: &mut String) {
+    let header = |line: &str| line.trim_start().starts_with("[[tests]]");
+    let (mut offset, mut end) = (0, None);
+    for line in agent.split_inclusive('\n') {
+        match end {
+            None if header(line) => end = Some(offset),
+            // Something else stands behind them: they stay.
+            Some(_) if line.starts_with('[') && !header(line) && !line.starts_with("[tests") => return,
+            _ => {}
+        }
+        offset += line.len();
+    }
+    let Some(end) = end else { return };
+    agent.truncate(end);
+    // What is said about them goes with them.
+    while let Some(start) = agent.trim_end().rfind('\n').map(|at| at + 1) {
+        if !agent.get(start..).is_some_and(|line| line.trim_start().starts_with('#')) {
+            break;
+        }
+        agent.truncate(start);
+    }
+    agent.truncate(agent.trim_end().len());
+    agent.push('\n');
+}
+
+/// The text of an agent's file, or of the bundled agent.
+fn source(name: &str, folder: &Path) -> Result<String> {
+    match std::fs::read_to_string(folder.join(format!("{name}.toml"))) {
+        Ok(text) => return Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => {
+            let file = format!("agents/{name}.toml");
+            return Err(Error::config(format!("cannot be read: {error}")).file(file));
+        }
+    }
+    let bundled =
+        || embedded::agents().iter().filter_map(|(file, text)| Some((file.strip_suffix(".toml")?, *text)));
+    if let Some((_, text)) = bundled().find(|(file, _)| *file == name) {
+        return Ok(text.to_owned());
+    }
+    let there: Vec<String> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned))
+        .collect();
+    let error = Error::not_found(format!("there is no agent `{name}`")).field("from");
+    let known = there.iter().map(String::as_str).chain(bundled().map(|(file, _)| file));
+    Err(match similar::to(name, known) {
+        Some(near) => error.hint(format!("did you mean `{near}`?")),
+        None => error.hint("`poc-memory agent list` shows the agents"),
+    })
+}
+
+/// A pipeline as it is written, with one agent's visits in place of another's.
+fn renamed(pipeline: &str, old: &str, new: &str) -> String {
+    let mut text = String::new();
+    let mut rest = pipeline;
+    while let Some(at) = rest.find(old) {
+        let (before, behind) = (rest.get(..at).unwrap_or(""), rest.get(at + old.len()..).unwrap_or(""));
+        text.push_str(before);
+        let word = before.trim_end_matches(['"', '\'', '\\', ' ']);
+        text.push_str(if word.ends_with(VISITED) && !behind.starts_with(is_of_name) { new } else { old });
+        rest = behind;
+    }
+    text + rest
+}
+
+/// A file with every key: those a new agent needs, and the others commented out with their defaults.
+fn commented(name: &str) -> String {
+    let defaults: Table = toml::from_str(DEFAULTS).unwrap_or_default();
+    let mut text = String::from(
+        "#:schema ../schema/agent.json\n# What is commented out shows the default, or an example where \
+         there is none. To change it,\n# uncomment it and the `[section]` above it.\n\n",
+    );
+    add_keys(&mut text, "", name, &defaults);
+    let shown = |key: &&Key| matches!(key.takes, Takes::Table | Takes::Values) && !is_of_tests(key);
+    for table in KEYS.iter().filter(shown) {
+        text.push('\n');
+        comment(&mut text, table.doc);
+        let opens = keys_of(table.path).any(|key| value(key.path, name).is_some());
+        let _ = writeln!(text, "{}[{}]", if opens { "" } else { "#" }, table.path);
+        add_keys(&mut text, table.path, name, &defaults);
+    }
+    text
+}
+
+/// The keys of a table, without its tables.
+fn keys_of(table: &str) -> impl Iterator<Item = &'static Key> {
+    let is_table = |key: &Key| matches!(key.takes, Takes::Table | Takes::Values);
+    let listed = move |key: &Key| !is_table(key) && key.path != "prompt.inline" && !is_of_tests(key);
+    KEYS.iter().filter(move |key| key.table() == table && listed(key))
+}
+
+/// Whether it is about tests: `agent run --record` writes those.
+fn is_of_tests(key: &Key) -> bool {
+    key.path.split('.').next() == Some("tests")
+}
+
+fn add_keys(text: &mut String, table: &str, name: &str, defaults: &Table) {
+    for key in keys_of(table) {
+        comment(text, key.doc);
+        let default = || {
+            let path = key.path.split('.');
+            let mut at = Some(toml::Value::Table(defaults.clone()));
+            path.for_each(|name| at = at.take().and_then(|table| table.get(name).cloned()));
+            at.map(|default| default.to_string())
+        };
+        // Writing to a string cannot fail.
+        let _ = match (value(key.path, name), default()) {
+            (Some(value), _) => writeln!(text, "{} = {value}", key.name()),
+            (None, Some(default)) => writeln!(text, "#{} = {default}", key.name()),
+            (None, None) => writeln!(text, "#{} = 0.5", key.name()),
+        };
+    }
+}
+
+/// What a new agent says for itself.
+fn value(path: &str, name: &str) -> Option<String> {
+    Some(match path {
+        "description" => format!("\"What {name} is for, in a line\""),
+        "query.pipeline" => {
+            format!("\"all | type:episodic | not-visited:{name},7d | sort:priority | limit:20\"")
+        }
+        "prompt.template" => format!("\"{name}.md\""),
+        "prompt.placeholders" => "[\"TOPOLOGY\", \"NODES\"]".to_owned(),
+        "execution.model" => "\"default\"".to_owned(),
+        "execution.actions" => "[\"link-add\", \"weight\"]".to_owned(),
+        "execution.schedule" => "\"on-demand\"".to_owned(),
+        _ => return None,
+    })
+}
+
+/// A sentence as lines of a comment.
+fn comment(text: &mut String, sentence: &str) {
+    let mut line = String::from("#");
+    for word in sentence.split(' ') {
+        if line.chars().count() + word.chars().count() >= WIDTH {
+            text.push_str(&line);
+            text.push('\n');
+            line = String::from("#");
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    text.push_str(&line);
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(name: &str, draft: &Draft) -> Result<Definition, Vec<Error>> {
+        let config = Config::defaults().unwrap();
+        let prompt = draft.prompt.clone().unwrap_or_default();
+        let template = |file: &str| Ok((file == prompt.0).then(|| prompt.1.clone()).unwrap());
+        let context = Context { config: &config, names: &Names::of(&config), template: &template };
+        Definition::parse(name, &format!("agents/{name}.toml"), &draft.agent, &context)
+    }
+
+    #[test]
+    fn a_new_agent_is_good_and_shows_every_key() {
+        let draft = Draft::new("weekly.look").unwrap();
+        let definition = parse("weekly.look", &draft).unwrap();
+        assert!(definition.warnings().is_empty(), "{:?}", definition.warnings());
+        assert_eq!(
+            definition.query.pipeline.not_visited("weekly.look"),
+            Some(Some(poc_graph::time::Span::WEEK))
+        );
+        let listed = |key: &&Key| {
+            !matches!(key.takes, Takes::Table) && key.path != "prompt.inline" && !is_of_tests(key)
+        };
+        for key in KEYS.iter().filter(listed) {
+            let shown = draft.agent.lines().any(|line| {
+                let line = line.trim_start_matches('#');
+                line.starts_with(&format!("{} =", key.name())) || line == format!("[{}]", key.path)
+            });
+            assert!(shown, "{}", key.path);
+        }
+        assert!(draft.agent.lines().all(|line| line.chars().count() <= 120));
+    }
+
+    #[test]
+    fn every_line_may_be_uncommented() {
+        let draft = Draft::new("mine").unwrap();
+        let line = |line: &str| match line.strip_prefix('#') {
+            Some(said) if !said.starts_with([' ', ':']) => format!("{said}\n"),
+            _ => format!("{line}\n"),
+        };
+        let all: String = draft.agent.lines().map(line).collect();
+        let all = all
+            .replace("[\"link-add\", \"weight\"]", "[\"link-add\", \"weight\", \"insert\", \"supersede\"]");
+        let draft = Draft { agent: all, ..draft };
+        assert!(parse("mine", &draft).is_ok(), "{:?}\n{}", parse("mine", &draft), draft.agent);
+    }
+
+    #[test]
+    fn a_copy_has_visits_and_a_template_of_its_own() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths::in_folder(home.path());
+        let config = Config::defaults().unwrap();
+        for (file, _) in embedded::agents() {
+            let other = file.strip_suffix(".toml").unwrap();
+            let draft = Draft::after(other, "mine", &paths, &config).unwrap();
+            let definition = parse("mine", &draft).unwrap();
+            assert_eq!(definition.prompt.template.as_deref(), Some("mine.md"));
+            assert_eq!(definition.query.pipeline.not_visited(other), None, "{}", definition.query.pipeline);
+        }
+        let error = Draft::after("linkr", "mine", &paths, &config).unwrap_err();
+        assert_eq!(
+            (error.message.as_str(), error.hint.as_deref()),
+            ("there is no agent `linkr`", Some("did you mean `linker`?"))
+        );
+    }
+
+    #[test]
+    fn only_visits_of_the_agent_are_renamed() {
+        for (written, expected) in [
+            ("\"all | not-visited:a,7d | type:a\"", "\"all | not-visited:b,7d | type:a\""),
+            (
+                "'not-visited: \"a\" | key:a | sort:visited:a asc'",
+                "'not-visited: \"b\" | key:a | sort:visited:b asc'",
+            ),
+            ("\"!visited:a,1d | visited:ab | visited:a-b\"", "\"!visited:b,1d | visited:ab | visited:a-b\""),
+        ] {
+            assert_eq!(renamed(written, "a", "b"), expected);
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Whether an agent is due: a pure function over definitions, ledger and time.
+//!
+//! A slot is due once its time, and the agent's jitter, have passed and its state does not tell that
+//! something became of it. Only the latest such slot runs; those before it share a row that says how many they
+//! were. Slots are compared by the time they are for, never by the time of a run, so a clock that
+//! is set back fires nothing again.
+//!
+//! An agent that runs when notes change has no slots: `agenda/changing.rs` asks here what stands in its way.
+//!
+//! A run that failed is due again some time after it ended, unless a slot has come by then.
+
+use super::Catalog;
+use super::definition::{Definition, ScheduleRules};
+use super::ledger::{AgentState, Pause, Reason, Trigger};
+use super::pause::Paused;
+use super::schedule::{self, Schedule};
+use chrono_tz::Tz;
+use poc_graph::RunId;
+use poc_graph::time::{Span, Timestamp};
+use poc_notes::Memory;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Slots of a range that are counted; above, the message says "more than".
+const COUNTED: usize = 1000;
+
+/// A slot that is looked at this late is still on time; a slow heartbeat needs more.
+const TOLERANCE: Span = Span::MINUTE;
+
+/// The instant to decide for.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Now.
+    pub now: Timestamp,
+    /// The zone of agents that name none.
+    pub zone: Tz,
+    /// How late a slot may be looked at and still count as on time.
+    pub tolerance: Span,
+}
+
+impl Moment {
+    /// Now, for a daemon with the settings of a memory.
+    pub fn now(memory: &Memory, zone: Tz) -> Moment {
+        let heartbeat = memory.config.daemon.heartbeat.0;
+        let tolerance = TOLERANCE.max(Span(heartbeat.saturating_mul(2)));
+        Moment { now: memory.now(), zone, tolerance }
+    }
+}
+
+/// What is known of one agent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Past {
+    state: AgentState,
+    /// Whether a slot was handed out and has no row yet: it stands for those that come meanwhile.
+    waits: bool,
+}
+
+/// What is to be done about a slot now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Run it.
+    Run {
+        /// The agent.
+        agent: String,
+        /// What makes it run.
+        trigger: Trigger,
+        /// Whether it is caught up: its time passed while nothing could run it.
+        late: bool,
+    },
+    /// Leave a row and do nothing.
+    Skip {
+        /// The agent.
+        agent: String,
+        /// The slots, one row for all of them.
+        slots: SlotRange,
+        /// What would have made it run; of several slots the last.
+        trigger: Trigger,
+        /// Whether their time passed while nothing could run them.
+        missed: bool,
+        /// Why.
+        reason: Reason,
+    },
+}
+
+/// Neighbouring slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotRange {
+    /// The first.
+    pub first: Timestamp,
+    /// The last; their row stands under it.
+    pub last: Timestamp,
+    /// How many, exact up to a thousand.
+    pub count: usize,
+}
+
+/// What is due. An agent that `past` does not know never ran.
+pub fn due(catalog: &Catalog, past: &BTreeMap<String, Past>, moment: Moment) -> Vec<Decision> {
+    let unknown = Past::default();
+    let mut decisions = Vec::new();
+    for (name, entry) in &catalog.agents {
+        if let Some(definition) = &entry.definition {
+            let agent = Agent::of(name, definition, entry.since);
+            let past = past.get(name).unwrap_or(&unknown);
+            Question { agent, past, moment }.decide(&mut decisions);
+        }
+    }
+    decisions
+}
+
+/// Why an agent cannot run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Why.
+    pub reason: Reason,
+    /// Whether the slot counts as missed: its time passed while nothing could run it.
+    pub missed: bool,
+}
+
+impl Obstacle {
+    fn skipped(reason: Reason) -> Option<Obstacle> {
+        Some(Obstacle { reason, missed: false })
+    }
+
+    fn missed(reason: Reason) -> Option<Obstacle> {
+        Some(Obstacle { reason, missed: true })
+    }
+}
+
+/// Why what is due, and may be late, cannot run at a moment. Asked when a slot comes, and again when it has
+/// its turn.
+pub fn obstacle(
+    definition: &Definition,
+    past: &Past,
+    trigger: Trigger,
+    late: bool,
+    moment: Moment,
+) -> Option<Obstacle> {
+    let due = trigger.due()?;
+    let agent = Agent::of(&definition.name, definition, due);
+    let start = if let Trigger::Slot(slot) = trigger { agent.start(slot) } else { due };
+    Question { agent, past, moment }.obstacle(due, start, late)
+}
+
+/// Until when an agent may not run, because its last run ended not long ago.
+pub fn resting(definition: &Definition, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
+    Agent::of(&definition.name, definition, now).resting(state, now)
+}
+
+/// How long an agent holds back what it catches up, so that not all begin together: some time within the
+/// spread, and within its own period, that follows from its name.
+pub fn stagger(definition: &Definition, spread: Span) -> Span {
+    let longest = definition.execution.schedule.period().map_or(spread, |period| period.min(spread));
+    Span(schedule::pick(&[&definition.name, "catch-up"], longest.0.max(0) as u64 + 1) as i64)
+}
+
+/// When a failed run of an agent is repeated, if it is.
+pub fn rerun(name: &str, definition: &Definition, since: Timestamp, state: &AgentState) -> Option<Timestamp> {
+    Agent::of(name, definition, since).rerun(state).map(|(_, at)| at)
+}
+
+/// When an agent is due next, its jitter included; `None` when it never is by itself.
+pub fn next(name: &str, definition: &Definition, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+    Agent::of(name, definition, now).next(now, zone)
+}
+
+/// When an agent runs by itself.
+#[derive(Clone, Copy)]
+struct Agent<'a> {
+    name: &'a str,
+    enabled: bool,
+    schedule: &'a Schedule,
+    rules: &'a ScheduleRules,
+    pause_after: u32,
+    reruns: &'a [Span],
+    since: Timestamp,
+}
+
+impl<'a> Agent<'a> {
+    fn of(name: &'a str, definition: &'a Definition, since: Timestamp) -> Agent<'a> {
+        let Definition { enabled, execution, schedule: rules, failure, retry, .. } = definition;
+        let (enabled, schedule, pause_after) = (*enabled, &execution.schedule, failure.pause_after);
+        Agent { name, enabled, schedule, rules, pause_after, reruns: &retry.rerun, since }
+    }
+
+    fn zone(&self, otherwise: Tz) -> Tz {
+        self.rules.timezone.unwrap_or(otherwise)
+    }
+
+    fn next(&self, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+        let zone = self.zone(zone);
+        // The latest slot may still be waiting for its jitter.
+        let latest = self.schedule.latest(now, zone).map(|slot| self.start(slot));
+        latest
+            .filter(|start| *start > now)
+            .or_else(|| self.schedule.next_after(now, zone).map(|slot| self.start(slot)))
+    }
+
+    fn resting(&self, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
+        let ended = state.last().map(|last| last.ended).filter(|ended| *ended <= now)?;
+        Some(ended.plus(self.rules.cooldown)).filter(|until| now < *until)
+    }
+
+    /// The failed run that is to be repeated, and when: not before the agent may run at all again.
+    fn rerun(&self, state: &AgentState) -> Option<(RunId, Timestamp)> {
+        let repeat = state.repeat().filter(|repeat| repeat.ended >= self.since)?;
+        let wait = self.reruns.get(usize::try_from(repeat.times).ok()?)?;
+        let rested = state.last().map_or(repeat.ended, |last| last.ended).plus(self.rules.cooldown);
+        Some((repeat.run, repeat.ended.plus(*wait).max(rested)))
+    }
+
+    /// The latest slot that has started.
+    fn latest(&self, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+        let zone = self.zone(zone);
+        let slot = self.schedule.latest(now, zone)?;
+        if self.start(slot) <= now { Some(slot) } else { self.schedule.latest(Timestamp(slot.0 - 1), zone) }
+    }
+
+    /// When a slot starts: at its time and the agent's jitter for it.
+    fn start(&self, slot: Timestamp) -> Timestamp {
+        if self.rules.jitter <= Span(0) {
+            return slot;
+        }
+        // Shorter than the period, so that slots start in their order.
+        let period = self.schedule.period().unwrap_or_default();
+        let longest = self.rules.jitter.min(Span(period.0 - 1)).0.max(0);
+        let delay = schedule::pick(&[self.name, "jitter", &slot.0.to_string()], longest as u64 + 1);
+        slot.plus(Span(delay as i64))
+    }
+}
+
+/// Whether one agent is due at one moment.
+struct Question<'a> {
+    agent: Agent<'a>,
+    past: &'a Past,
+    moment: Moment,
+}
+
+impl Question<'_> {
+    fn decide(&self, decisions: &mut Vec<Decision>) {
+        if !self.slot(decisions) {
+            self.rerun(decisions);
+        }
+    }
+
+    /// Decides about the latest slot; whether one has come.
+    fn slot(&self, decisions: &mut Vec<Decision>) -> bool {
+        let Moment { now, zone, tolerance } = self.moment;
+        let since = self.agent.since;
+        let Some(slot) = self.agent.latest(now, zone).filter(|slot| *slot > since) else { return false };
+        let known = self.past.state.last_slot(now);
+        let again = known == Some(slot) && self.past.state.is_open(slot);
+        if !again && known.is_some_and(|known| slot <= known) {
+            return false;
+        }
+        let start = self.agent.start(slot);
+        let late = again || now > start.plus(tolerance);
+        let obstacle = self.obstacle(slot, start, late);
+        if again && obstacle.is_some() {
+            // It has its row already: that it was interrupted.
+            return false;
+        }
+        if !again {
+            self.earlier(known.unwrap_or(since).max(since), slot, decisions);
+        }
+        let (agent, trigger) = (self.agent.name.to_owned(), Trigger::Slot(slot));
+        match (obstacle, decisions.last_mut()) {
+            (None, _) => decisions.push(Decision::Run { agent, trigger, late }),
+            (
+                Some(Obstacle { reason: why, missed: true }),
+                Some(Decision::Skip { slots, missed: true, reason, agent: before, trigger: last }),
+            ) if why == *reason && agent == *before => {
+                (slots.last, slots.count, *last) = (slot, slots.count + 1, trigger);
+            }
+            (Some(Obstacle { reason, missed }), _) => {
+                let slots = SlotRange { first: slot, last: slot, count: 1 };
+                decisions.push(Decision::Skip { agent, slots, trigger, missed, reason });
+            }
+        }
+        true
+    }
+
+    /// Decides about a failed run whose time to be repeated has come.
+    fn rerun(&self, decisions: &mut Vec<Decision>) {
+        let Question { agent, past, moment: Moment { now, tolerance, .. } } = self;
+        let due = agent.rerun(&past.state).filter(|(_, at)| at <= now && !past.waits);
+        let Some((run, due)) = due else { return };
+        let (late, trigger) = (*now > due.plus(*tolerance), Trigger::Rerun { run, due });
+        let agent = agent.name.to_owned();
+        decisions.push(match self.obstacle(due, due, late) {
+            None => Decision::Run { agent, trigger, late },
+            Some(Obstacle { reason, missed }) => {
+                let slots = SlotRange { first: due, last: due, count: 1 };
+                Decision::Skip { agent, slots, trigger, missed, reason }
+            }
+        });
+    }
+
+    /// Why a slot with its start cannot run now.
+    fn obstacle(&self, slot: Timestamp, start: Timestamp, late: bool) -> Option<Obstacle> {
+        let rules = self.agent.rules;
+        let Moment { now, tolerance, .. } = self.moment;
+        let earliest = now.minus(rules.catch_up_window);
+        // One that was on time may have waited for its turn.
+        let waited = now > start.plus(tolerance) && start < earliest;
+        if !self.agent.enabled {
+            Obstacle::skipped(Reason::Disabled)
+        } else if self.rests_since(start).is_some() {
+            Obstacle::skipped(Reason::Paused)
+        } else if late && !rules.catch_up {
+            Obstacle::missed(Reason::CatchUpOff)
+        } else if waited || late && slot < earliest {
+            Obstacle::missed(Reason::OutsideWindow)
+        } else if self.past.state.running().is_some() {
+            Obstacle::skipped(Reason::Overlap)
+        } else if self.past.waits {
+            Obstacle::missed(Reason::CaughtUp)
+        } else if self.agent.resting(&self.past.state, now).is_some() {
+            Obstacle::skipped(Reason::Cooldown)
+        } else {
+            None
+        }
+    }
+
+    /// Since when the agent rests, if it does now or did when a slot came.
+    fn rests_since(&self, start: Timestamp) -> Option<Timestamp> {
+        let rested = |pause: &&Pause| pause.since <= start && pause.holds(start);
+        let Question { agent, past: Past { state, .. }, moment } = self;
+        let now = || Paused::of(agent.pause_after, state, moment.now).map(|paused| paused.since());
+        state.pause().filter(rested).map(|pause| pause.since).or_else(now)
+    }
+
+    /// Accounts for the slots between the last known one and the one that is decided about.
+    fn earlier(&self, known: Timestamp, slot: Timestamp, decisions: &mut Vec<Decision>) {
+        let rules = self.agent.rules;
+        let until = Timestamp(slot.0 - 1);
+        let earliest = Timestamp(self.moment.now.minus(rules.catch_up_window).0 - 1);
+        let mut missed = |after: Timestamp, until: Timestamp, reason: Reason| {
+            if let Some(slots) = self.slot_range(after, until) {
+                decisions.push(Decision::Skip {
+                    agent: self.agent.name.to_owned(),
+                    slots,
+                    trigger: Trigger::Slot(slots.last),
+                    missed: true,
+                    reason,
+                });
+            }
+        };
+        if !self.agent.enabled {
+            missed(known, until, Reason::Disabled);
+        } else if let Some(since) = self.rests_since(self.agent.start(slot)) {
+            // Those before the pause would have been caught up, or not.
+            let (passed, reason) = match rules.catch_up {
+                true => (earliest, Reason::OutsideWindow),
+                false => (until, Reason::CatchUpOff),
+            };
+            let passed = passed.min(Timestamp(since.0 - 1)).min(until);
+            missed(known, passed, reason);
+            missed(known.max(passed), until, Reason::Paused);
+        } else if !rules.catch_up {
+            missed(known, until, Reason::CatchUpOff);
+        } else {
+            let window = earliest.min(until);
+            missed(known, window, Reason::OutsideWindow);
+            missed(known.max(window), until, Reason::CaughtUp);
+        }
+    }
+
+    /// The slots after one instant and not after another.
+    fn slot_range(&self, after: Timestamp, until: Timestamp) -> Option<SlotRange> {
+        let (schedule, zone) = (self.agent.schedule, self.agent.zone(self.moment.zone));
+        let last = schedule.latest(until, zone).filter(|last| *last > after)?;
+        let mut slots = std::iter::successors(schedule.next_after(after, zone), |slot| {
+            schedule.next_after(*slot, zone).filter(|slot| *slot <= last)
+        });
+        let first = slots.next()?;
+        Some(SlotRange { first, last, count: 1 + slots.take(COUNTED).count() })
+    }
+}
+
+impl Past {
+    /// Counts a slot as dealt with that waits for its turn.
+    pub fn wait(&mut self, trigger: Trigger) {
+        if let Trigger::Slot(slot) = trigger {
+            self.state.settle(slot, slot);
+        }
+        self.waits = true;
+    }
+
+    /// What the store tells.
+    pub fn state(&self) -> &AgentState {
+        &self.state
+    }
+}
+
+impl From<AgentState> for Past {
+    /// What the store tells.
+    fn from(state: AgentState) -> Past {
+        Past { state, waits: false }
+    }
+}
+
+impl fmt::Display for SlotRange {
+    /// As a row's message tells it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SlotRange { first, last, count } = self;
+        match count {
+            1 => write!(f, "the slot {last}"),
+            count if *count > COUNTED => write!(f, "more than {COUNTED} slots from {first} to {last}"),
+            count => write!(f, "{count} slots from {first} to {last}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

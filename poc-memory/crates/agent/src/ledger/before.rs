@@ -1,0 +1,114 @@
+//! How rows are stored, and rows as earlier releases wrote them.
+
+use super::status::{Reason, Status};
+use super::trigger::TriggerKind;
+use super::{ActionRow, ActionState, Run};
+use poc_graph::time::Timestamp;
+use poc_graph::{NodeId, RunId};
+use poc_store::{Record, Table};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+impl Record for Run {
+    const TABLE: Table = Table::Runs;
+    const VERSION: u8 = 3;
+
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Run>> {
+        match version {
+            1 => Some(postcard::from_bytes(body).map(Run1::into)),
+            // It kept every action: none was left out, which is a zero at the end.
+            2 => Some(postcard::from_bytes(&[body, &[0]].concat())),
+            _ => None,
+        }
+    }
+}
+
+/// Version 1 of [`Run`].
+#[derive(Deserialize)]
+struct Run1 {
+    id: RunId,
+    agent: String,
+    scheduled_at: Option<Timestamp>,
+    boot: String,
+    started: Timestamp,
+    finished: Option<Timestamp>,
+    status: Status,
+    reason: Option<Reason>,
+    message: Option<String>,
+    seq: Option<u64>,
+    fingerprint: String,
+    model: String,
+    selected: Vec<(NodeId, u32)>,
+    visited: Vec<NodeId>,
+    notes: String,
+    actions: Vec<ActionRow1>,
+    replays: (u32, u32),
+    tokens_in: Option<u64>,
+    tokens_out: Option<u64>,
+    cost: Option<f64>,
+}
+
+/// Version 1 of [`ActionRow`].
+#[derive(Deserialize)]
+struct ActionRow1 {
+    summary: String,
+    why: String,
+    rejected: Option<String>,
+    detail: Option<String>,
+    writes: (u32, u32),
+    undone: bool,
+}
+
+impl From<Run1> for Run {
+    fn from(row: Run1) -> Run {
+        Run {
+            id: row.id,
+            agent: row.agent,
+            trigger: if row.scheduled_at.is_some() { TriggerKind::Schedule } else { TriggerKind::Manual },
+            scheduled_at: row.scheduled_at,
+            rerun_of: None,
+            boot: row.boot,
+            started: row.started,
+            finished: row.finished,
+            status: row.status,
+            reason: row.reason,
+            message: row.message,
+            seq: row.seq,
+            fingerprint: row.fingerprint,
+            mode: None,
+            model: row.model,
+            set: BTreeMap::new(),
+            selected: row.selected,
+            visited: row.visited,
+            notes: row.notes,
+            actions: row.actions.into_iter().map(|action| action.of(row.seq)).collect(),
+            replays: row.replays,
+            tokens_in: row.tokens_in,
+            tokens_out: row.tokens_out,
+            cost: row.cost,
+            calls: Vec::new(),
+            left_out: 0,
+        }
+    }
+}
+
+impl ActionRow1 {
+    /// The row of today; a run had one transaction.
+    fn of(self, seq: Option<u64>) -> ActionRow {
+        let state = match (&self.rejected, self.undone) {
+            (Some(_), _) => ActionState::Refused,
+            (None, true) => ActionState::Undone,
+            (None, false) => ActionState::Applied,
+        };
+        ActionRow {
+            kind: None,
+            summary: self.summary,
+            why: self.why,
+            seq: seq.filter(|_| state != ActionState::Refused),
+            state,
+            rejected: self.rejected,
+            detail: self.detail,
+            writes: self.writes,
+        }
+    }
+}

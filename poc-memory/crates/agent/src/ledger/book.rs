@@ -1,0 +1,421 @@
+//! Reading and writing the rows of runs: claims, endings, and what is kept.
+
+use super::cause::cause;
+use super::key::{prefix, read_key, run_key};
+use super::reservation;
+use super::state::{self, AgentState};
+use super::status::{Reason, Status};
+use super::trigger::{Trigger, TriggerKind};
+use super::{Occurrence, Run};
+use poc_graph::RunId;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::Memory;
+use poc_store::{Cause, Tx};
+use std::collections::BTreeSet;
+
+/// What there is to say about a run that was interrupted.
+const INTERRUPTED: &str = "the process that ran it ended in the middle";
+
+/// Where it stands that a slot, or the repetition of a run, is taken; `None` for a row of neither. The two
+/// differ in length.
+fn occurrence_key(row: &Run) -> Option<Vec<u8>> {
+    let key = |what: &[u8]| [prefix(&row.agent).as_slice(), what].concat();
+    match row.trigger {
+        TriggerKind::Rerun => row.rerun_of.map(|run| key(run.as_bytes())),
+        TriggerKind::Schedule => row.scheduled_at.map(|slot| key(&slot.0.to_be_bytes())),
+        TriggerKind::Manual | TriggerKind::Change => None,
+    }
+}
+
+/// The keys of rows, oldest first of each agent: of one agent or of all.
+fn keys(memory: &Memory, agent: Option<&str>) -> Result<Vec<Vec<u8>>> {
+    memory.store.keys::<Run>(&agent.map(prefix).unwrap_or_default())
+}
+
+/// Rows, newest first: of one agent or of all, at most `limit` of each agent.
+pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Run>> {
+    let keys = keys(memory, agent)?;
+    let mut rows = Vec::new();
+    for own in
+        keys.chunk_by(|a, b| read_key(a).map(|(agent, _)| agent) == read_key(b).map(|(agent, _)| agent))
+    {
+        for key in own.iter().rev().take(limit) {
+            rows.extend(memory.store.get::<Run>(key)?);
+        }
+    }
+    rows.sort_by_key(|run| std::cmp::Reverse(run.id));
+    Ok(rows)
+}
+
+/// The row of each agent that still runs by what is known of it, newest first.
+fn left_running(memory: &Memory, agents: impl IntoIterator<Item = String>) -> Result<Vec<Run>> {
+    let mut running = Vec::new();
+    for agent in agents {
+        let Some(id) = state::state(memory, &agent)?.running() else { continue };
+        let row = memory.store.get::<Run>(&run_key(&agent, id))?;
+        running.extend(row.filter(|run| run.status == Status::Running));
+    }
+    running.sort_by_key(|run| std::cmp::Reverse(run.id));
+    Ok(running)
+}
+
+/// The agents that have a record of their own.
+fn on_record(memory: &Memory) -> Result<BTreeSet<String>> {
+    let states = memory.store.keys::<AgentState>(&[])?;
+    Ok(states.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect())
+}
+
+/// The agents that anything is known of, by name. It looks at the keys of all rows.
+pub fn agents(memory: &Memory) -> Result<BTreeSet<String>> {
+    let mut agents = on_record(memory)?;
+    // Those of before there was a record of its own.
+    let rows = keys(memory, None)?;
+    agents.extend(rows.iter().filter_map(|key| Some(read_key(key)?.0.to_owned())));
+    Ok(agents)
+}
+
+/// Rows of this process that still run, newest first.
+pub fn running(memory: &Memory) -> Result<Vec<Run>> {
+    // What this process runs has written its agent's record.
+    let mut running = left_running(memory, on_record(memory)?)?;
+    running.retain(|run| run.boot == memory.boot);
+    Ok(running)
+}
+
+/// Since when an agent runs in this process.
+pub fn running_since(memory: &Memory, agent: &str, state: &AgentState) -> Result<Option<Timestamp>> {
+    let Some(id) = state.running() else { return Ok(None) };
+    let row = memory.store.get::<Run>(&run_key(agent, id))?;
+    let own = row.filter(|run| run.status == Status::Running && run.boot == memory.boot);
+    Ok(own.map(|run| run.started))
+}
+
+/// A row as it stands now. This process holds the store, so what another one left running has been interrupted,
+/// also while nobody has written that down.
+pub fn as_it_stands(memory: &Memory, row: Run) -> Run {
+    if row.status != Status::Running || row.boot == memory.boot {
+        return row;
+    }
+    Run { status: Status::Interrupted, message: Some(INTERRUPTED.to_owned()), ..row }
+}
+
+/// The row with an id or with the only id that starts so.
+pub fn find(memory: &Memory, id: &str) -> Result<Run> {
+    let wanted = id.to_ascii_lowercase();
+    let mut found = keys(memory, None)?;
+    found.retain(|key| {
+        read_key(key).is_some_and(|(_, id)| !wanted.is_empty() && id.to_string().starts_with(&wanted))
+    });
+    let row = match found.as_slice() {
+        [key] => memory.store.get::<Run>(key)?,
+        [] => None,
+        several => {
+            return Err(Error::invalid(format!("`{id}` is the start of {} run ids", several.len()))
+                .hint("give more digits of the id")
+                .field("run"));
+        }
+    };
+    row.ok_or_else(|| {
+        Error::not_found(format!("there is no run `{id}`"))
+            .hint("`poc-memory agent history` lists the runs")
+            .field("run")
+    })
+}
+
+/// Changes what is known of an agent in a transaction of its own.
+pub fn change(
+    memory: &Memory,
+    agent: &str,
+    cause: Cause,
+    change: impl Fn(&mut AgentState) -> Result<()>,
+) -> Result<()> {
+    let committed = memory.store.transact(cause, |tx| {
+        let mut state = state::get(tx, agent)?;
+        change(&mut state)?;
+        state::put(tx, agent, &state)
+    });
+    committed.map(|_| ())
+}
+
+/// Books what a run took that writes no row of its own: a dry one, or one that somebody else has ended in
+/// the meantime. A row that is still to be ended is booked then.
+pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
+    let took = run.cost.is_some_and(|cost| cost > 0.0) || run.tokens_in.is_some() || run.tokens_out.is_some();
+    if !took && !reservation::exists(memory, run)? {
+        return Ok(());
+    }
+    let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
+        let kept = tx.get::<Run>(&run.key())?;
+        if kept.as_ref().is_none_or(|kept| kept.status != Status::Running) {
+            let mut state = state::get(tx, &run.agent)?;
+            state.pay(run);
+            state::put(tx, &run.agent, &state)?;
+        }
+        if let Some(mut kept) = kept.filter(|kept| kept.calls.is_empty()) {
+            run.calls.iter().for_each(|call| kept.add_call(call.clone()));
+            tx.put(&kept.key(), &kept)?;
+        }
+        reservation::release(tx, run)
+    });
+    committed.map(|_| ())
+}
+
+/// Claims a run of an agent: its row, and its slot when it has one. When the agent runs already the row
+/// that comes back is a skipped one; whoever asked for it is told by a conflict. A slot that was claimed before is a conflict.
+pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
+    claim_for(memory, row, Trigger::Manual)
+}
+
+/// As [`claim`], for a trigger.
+pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run> {
+    let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
+        reservation::book_left(memory, tx)?;
+        let mut state = state::get(tx, &row.agent)?;
+        let overlaps = settle_running(memory, tx, &mut state, &row.agent)?;
+        // A slot passes; what has changed is still there when the other run has ended.
+        if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change) {
+            return Err(
+                Error::conflict(format!("`{}` is running already", row.agent)).hint("wait for it to end")
+            );
+        }
+        if !state.reach(trigger) {
+            return Err(Error::conflict(format!(
+                "the changes `{}` was to look at were claimed before",
+                row.agent
+            )));
+        }
+        if overlaps {
+            row.finish(memory, Status::Skipped, Some(Reason::Overlap));
+        }
+        put_slot(tx, &state, &row)?;
+        put(tx, state, &row)
+    });
+    committed.map(|_| row)
+}
+
+/// What became of something that was due and not run.
+#[derive(Clone, Debug)]
+pub struct RowOutcome {
+    /// How it ended.
+    pub status: Status,
+    /// Why.
+    pub reason: Option<Reason>,
+    /// What more there is to say, in words.
+    pub message: Option<String>,
+}
+
+/// Leaves the row of what was due and not run. `None` when it was claimed before.
+pub fn leave(memory: &Memory, agent: &str, trigger: Trigger, outcome: RowOutcome) -> Result<Option<Run>> {
+    leave_row(memory, agent, None, trigger, outcome)
+}
+
+/// As [`leave`], of neighbouring slots: from the first one to that of the trigger, which has the row.
+pub fn leave_all(
+    memory: &Memory,
+    agent: &str,
+    first: Timestamp,
+    trigger: Trigger,
+    outcome: RowOutcome,
+) -> Result<Option<Run>> {
+    leave_row(memory, agent, Some(first), trigger, outcome)
+}
+
+fn leave_row(
+    memory: &Memory,
+    agent: &str,
+    first: Option<Timestamp>,
+    trigger: Trigger,
+    outcome: RowOutcome,
+) -> Result<Option<Run>> {
+    let RowOutcome { status, reason, message } = outcome;
+    let mut row = Run::due(memory, agent, trigger);
+    row.message = message;
+    row.finish(memory, status, reason);
+    let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
+        let mut state = state::get(tx, agent)?;
+        if state.is_claimed(trigger) || !state.reach(trigger) {
+            return Ok(false);
+        }
+        let taken = match occurrence_key(&row) {
+            Some(key) => tx.get::<Occurrence>(&key)?.is_some(),
+            None => false,
+        };
+        if taken || state.is_known(&row) {
+            return Ok(false);
+        }
+        put_slot(tx, &state, &row)?;
+        if let Trigger::Slot(last) = trigger {
+            state.settle(first.unwrap_or(last), last);
+        }
+        put(tx, state, &row)?;
+        prune(memory, tx, agent)?;
+        Ok(true)
+    })?;
+    Ok(committed.value.then_some(row))
+}
+
+/// Has an agent that goes by changes begin with those after a transaction.
+pub fn mark(memory: &Memory, agent: &str, since: Timestamp, done: u64) -> Result<()> {
+    change(memory, agent, cause(memory, agent, None), |state| {
+        state.mark(since, done);
+        Ok(())
+    })
+}
+
+/// Writes the ended row of a claimed run that changed nothing else. A row that somebody else has
+/// ended is a conflict.
+pub fn close(memory: &Memory, row: &Run) -> Result<()> {
+    memory
+        .store
+        .transact(cause(memory, &row.agent, Some(row.id)), |tx| {
+            expect_running(tx, row)?;
+            end(memory, tx, row)
+        })
+        .map(|_| ())
+}
+
+/// Writes the ended row of a run within the transaction of what it did.
+pub(crate) fn end(memory: &Memory, tx: &mut Tx<'_>, row: &Run) -> Result<()> {
+    reservation::release(tx, row)?;
+    put(tx, state::get(tx, &row.agent)?, row)?;
+    prune(memory, tx, &row.agent)
+}
+
+/// Writes a row together with what it makes of its agent's state before.
+fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
+    state.note(row);
+    tx.put(&row.key(), row)?;
+    state::put(tx, &row.agent, &state)
+}
+
+/// Marks the rows that other processes left running as interrupted: this process holds the store,
+/// so they are gone. Returns those rows.
+pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
+    if reservation::any_left(memory)? {
+        memory.store.transact(memory.cause("daemon", "recover"), |tx| reservation::book_left(memory, tx))?;
+    }
+    let left = left_running(memory, agents(memory)?)?;
+    end_running(memory, left, |run| run.boot != memory.boot, Status::Interrupted, INTERRUPTED)
+}
+
+/// Ends rows of this process that still run with what became of them. Returns those rows.
+pub fn abandon(
+    memory: &Memory,
+    which: impl Fn(&Run) -> bool,
+    status: Status,
+    message: &str,
+) -> Result<Vec<Run>> {
+    end_running(memory, running(memory)?, which, status, message)
+}
+
+fn end_running(
+    memory: &Memory,
+    mut left: Vec<Run>,
+    which: impl Fn(&Run) -> bool,
+    status: Status,
+    message: &str,
+) -> Result<Vec<Run>> {
+    left.retain(&which);
+    if left.is_empty() {
+        return Ok(left);
+    }
+    let committed = memory.store.transact(memory.cause("daemon", "recover"), |tx| {
+        let mut ended = Vec::new();
+        for row in &left {
+            let Some(mut run) = tx.get::<Run>(&row.key())?.filter(|run| run.status == Status::Running) else {
+                continue;
+            };
+            let state = state::get(tx, &run.agent)?;
+            run.finish(memory, status, None);
+            run.message = Some(message.to_owned());
+            put(tx, state, &run)?;
+            ended.push(run);
+        }
+        Ok(ended)
+    })?;
+    Ok(committed.value)
+}
+
+/// Deletes the oldest rows of an agent beyond the number kept, with their slots. One that still
+/// runs stays: it is what keeps the agent from running twice. What became of the slots is still known
+/// from the agent's state.
+fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
+    let keys = tx.keys::<Run>(&prefix(agent))?;
+    let mut surplus = keys.len().saturating_sub(memory.config.agents.keep_rows);
+    for key in keys {
+        if surplus == 0 {
+            break;
+        }
+        let Some(run) = tx.get::<Run>(&key)?.filter(|run| run.status != Status::Running) else { continue };
+        tx.delete::<Run>(&key)?;
+        if let Some(key) = occurrence_key(&run) {
+            tx.delete::<Occurrence>(&key)?;
+        }
+        surplus -= 1;
+    }
+    Ok(())
+}
+
+/// Whether the agent runs in this process; the run of a process that is gone becomes interrupted.
+fn settle_running(memory: &Memory, tx: &mut Tx<'_>, state: &mut AgentState, agent: &str) -> Result<bool> {
+    let Some(id) = state.running() else { return Ok(false) };
+    let Some(mut run) = tx.get::<Run>(&run_key(agent, id))? else { return Ok(false) };
+    if run.boot == memory.boot {
+        return Ok(true);
+    }
+    run.finish(memory, Status::Interrupted, None);
+    run.message = Some(INTERRUPTED.to_owned());
+    state.note(&run);
+    tx.put(&run.key(), &run)?;
+    Ok(false)
+}
+
+/// Writes the row of a run whose actions a person has decided about.
+pub(crate) fn decided(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
+    let mut state = state::get(tx, &row.agent)?;
+    state.decided(row);
+    tx.put(&row.key(), row)?;
+    state::put(tx, &row.agent, &state)
+}
+
+/// The row of a run of an agent, if it is still kept.
+pub(crate) fn row(tx: &Tx<'_>, agent: &str, run: RunId) -> Result<Option<Run>> {
+    tx.get(&run_key(agent, run))
+}
+
+/// The row of a run as it is now.
+pub(crate) fn get(tx: &Tx<'_>, run: &Run) -> Result<Run> {
+    tx.get::<Run>(&run.key())?
+        .ok_or_else(|| Error::not_found(format!("the row of the run `{}` is no longer kept", run.id)))
+}
+
+/// That nobody has ended a run in the meantime.
+pub(crate) fn expect_running(tx: &Tx<'_>, run: &Run) -> Result<()> {
+    let status = get(tx, run)?.status;
+    if status == Status::Running {
+        return Ok(());
+    }
+    Err(Error::conflict(format!("the run `{}` was ended as {} in the meantime", run.id, status.name())))
+}
+
+/// Takes a slot, or the repetition of a run, for a row. A slot whose run was interrupted may be taken again.
+fn put_slot(tx: &mut Tx<'_>, state: &AgentState, row: &Run) -> Result<()> {
+    let Some(key) = occurrence_key(row) else { return Ok(()) };
+    let free = match (tx.get::<Occurrence>(&key)?, row.slot()) {
+        (Some(taken), Some(_)) => {
+            let before = tx.get::<Run>(&run_key(&row.agent, taken.run))?;
+            before.is_some_and(|before| before.status == Status::Interrupted)
+        }
+        (Some(_), None) => false,
+        (None, slot) => !state.is_known(row) || slot.is_some_and(|slot| state.is_open(slot)),
+    };
+    if !free {
+        let (agent, at) = (&row.agent, row.scheduled_at.unwrap_or(row.started));
+        return Err(Error::conflict(match row.rerun_of {
+            Some(run) => format!("the run `{run}` of `{agent}` was repeated before"),
+            None => format!("the slot {at} of `{agent}` was claimed before"),
+        }));
+    }
+    tx.put(&key, &Occurrence { run: row.id })
+}

@@ -1,0 +1,83 @@
+//! Which slots of an agent something became of.
+
+use poc_graph::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// Ranges of settled slots that are kept apart.
+const RANGES: usize = 32;
+
+/// The settled slots, as ranges from a slot to a slot in their order.
+///
+/// Slots are counted by the time they are for, so that a clock that is set back fires none again.
+/// Where there would be more ranges than are kept, the two closest are merged, with what lies
+/// between them: a slot there stays undone rather than being done twice.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Settled(Vec<(Timestamp, Timestamp)>);
+
+impl Settled {
+    /// Counts slots, from one to another, as dealt with.
+    pub(super) fn add(&mut self, first: Timestamp, last: Timestamp) {
+        let (ranges, mut added) = (&mut self.0, (first.min(last), last));
+        ranges.retain(|(first, last)| {
+            let apart = *last < added.0 || *first > added.1;
+            if !apart {
+                added = (added.0.min(*first), added.1.max(*last));
+            }
+            apart
+        });
+        let at = ranges.partition_point(|(_, last)| *last < added.0);
+        ranges.insert(at, added);
+        if ranges.len() <= RANGES {
+            return;
+        }
+        let gaps = ranges.windows(2).enumerate().filter_map(|(index, pair)| match pair {
+            [(_, end), (start, _)] => Some((start.0.saturating_sub(end.0), index)),
+            _ => None,
+        });
+        let Some((_, closest)) = gaps.min() else { return };
+        let (_, last) = ranges.remove(closest + 1);
+        if let Some(range) = ranges.get_mut(closest) {
+            range.1 = last;
+        }
+    }
+
+    /// The last settled slot not after an instant; the instant itself when it lies in a range.
+    pub(super) fn last(&self, now: Timestamp) -> Option<Timestamp> {
+        let at = self.0.partition_point(|(first, _)| *first <= now);
+        let (_, last) = self.0.get(at.checked_sub(1)?)?;
+        Some(now.min(*last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// However many they were and in whatever order: what is settled stays so, and no more than
+        /// so many ranges are kept.
+        #[test]
+        fn what_is_settled_stays_settled(slots in proptest::collection::vec(0..100_000i64, 1..200)) {
+            let mut settled = Settled::default();
+            for (count, slot) in slots.iter().enumerate() {
+                settled.add(Timestamp(*slot), Timestamp(*slot));
+                prop_assert!(slots.iter().take(count + 1).all(|slot| settled.last(Timestamp(*slot)) == Some(Timestamp(*slot))));
+            }
+            prop_assert!(settled.0.len() <= RANGES);
+            prop_assert!(settled.0.is_sorted());
+            let least = slots.iter().min().copied().unwrap_or_default();
+            prop_assert_eq!(settled.last(Timestamp(least - 1)), None);
+        }
+
+        /// Of neighbouring slots none that is open is lost, however many came: a clock that was ahead
+        /// leaves them their time.
+        #[test]
+        fn what_lies_far_ahead_settles_nothing_before_it(count in 1..200i64, ahead in 1_000..100_000i64) {
+            let mut settled = Settled::default();
+            settled.add(Timestamp(count + ahead), Timestamp(count + ahead));
+            (0..count).for_each(|slot| settled.add(Timestamp(slot), Timestamp(slot)));
+            prop_assert_eq!(settled.last(Timestamp(count + ahead - 1)), Some(Timestamp(count - 1)));
+        }
+    }
+}

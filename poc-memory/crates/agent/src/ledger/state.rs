@@ -1,0 +1,466 @@
+//! What is known of an agent whatever becomes of its rows, of which only the newest are kept.
+
+use super::Run;
+use super::changes::{Changes, INTERRUPTIONS};
+use super::key::prefix;
+use super::settled::Settled;
+use super::status::{Reason, Status};
+use super::totals::Totals;
+use super::trigger::{Trigger, TriggerKind};
+use poc_graph::RunId;
+use poc_graph::error::Result;
+use poc_graph::time::{Span, Timestamp};
+use poc_notes::Memory;
+use poc_store::{Record, Table, Tx};
+use serde::{Deserialize, Serialize};
+
+/// The step that spending is booked in: the day of every zone begins at one.
+const QUARTER: Span = Span(15 * Span::MINUTE.0);
+
+/// Steps with spending that are kept, those that were booked in last: twice as many as the longest day has. Which
+/// are given up goes by their turn and not by their time, so that no clock, however wrong, takes today's away.
+const STEPS: usize = 2 * 26 * 4;
+
+/// One agent's own record. It is written in every transaction that writes one of its rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AgentState {
+    settled: Settled,
+    interrupted: Option<Interrupted>,
+    running: Option<RunId>,
+    last: Option<Last>,
+    failures: u32,
+    spent: Vec<Spent>,
+    pause: Option<Pause>,
+    repeat: Option<Repeat>,
+    changes: Option<Changes>,
+    totals: Totals,
+}
+
+/// That a person has told an agent to rest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// From when.
+    pub since: Timestamp,
+    /// Until when; `None` until it is told to go on.
+    pub until: Option<Timestamp>,
+    /// Why, in the person's words.
+    pub note: String,
+}
+
+impl Pause {
+    /// Whether it is in force at an instant. A clock that is set back ends none.
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+}
+
+/// The slot that was interrupted last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Interrupted {
+    slot: Timestamp,
+    times: u32,
+}
+
+/// The run that ended last. What was skipped or missed is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Last {
+    /// Its row, as long as that is kept.
+    pub run: RunId,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How.
+    pub status: Status,
+    /// What it failed for, when that has a stable name.
+    pub reason: Option<Reason>,
+}
+
+/// A run that nobody had asked for and that failed: it is to be repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repeat {
+    /// Its row, as long as that is kept.
+    pub run: RunId,
+    /// When it ended.
+    pub ended: Timestamp,
+    /// How often it repeats an earlier one already.
+    pub times: u32,
+    /// Whether that is under way.
+    taken: bool,
+}
+
+/// What the runs begun within a quarter of an hour took.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Spent {
+    /// Quarters of an hour since 1970.
+    quarter: i64,
+    runs: u32,
+    cost: f64,
+}
+
+impl Record for AgentState {
+    const TABLE: Table = Table::AgentStates;
+    const VERSION: u8 = 5;
+
+    /// The first version knew of no pauses, the second repeated nothing, the third knew of no changes, the
+    /// fourth kept no totals.
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
+        type First = (Settled, Option<Interrupted>, Option<RunId>, Option<Last>, u32, Vec<Spent>);
+        let read = |(first, pause, repeat, changes): (First, _, _, _)| {
+            let (settled, interrupted, running, last, failures, spent) = first;
+            let totals = Totals::default();
+            AgentState {
+                settled,
+                interrupted,
+                running,
+                last,
+                failures,
+                spent,
+                pause,
+                repeat,
+                changes,
+                totals,
+            }
+        };
+        match version {
+            1 => Some(postcard::from_bytes(body).map(|first: First| read((first, None, None, None)))),
+            2 => Some(postcard::from_bytes(body).map(|(first, pause)| read((first, pause, None, None)))),
+            3 => Some(
+                postcard::from_bytes(body).map(|(first, pause, repeat)| read((first, pause, repeat, None))),
+            ),
+            4 => Some(postcard::from_bytes(body).map(read)),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of an agent.
+pub fn state(memory: &Memory, agent: &str) -> Result<AgentState> {
+    match memory.store.get::<AgentState>(agent.as_bytes())? {
+        Some(state) => Ok(state),
+        None => Ok(AgentState::of(memory.store.scan::<Run>(&prefix(agent))?.iter().map(|(_, row)| row))),
+    }
+}
+
+/// As [`state`], within a transaction.
+pub(super) fn get(tx: &Tx<'_>, agent: &str) -> Result<AgentState> {
+    match tx.get::<AgentState>(agent.as_bytes())? {
+        Some(state) => Ok(state),
+        None => Ok(AgentState::of(tx.scan::<Run>(&prefix(agent))?.iter().map(|(_, row)| row))),
+    }
+}
+
+pub(super) fn put(tx: &mut Tx<'_>, agent: &str, state: &AgentState) -> Result<()> {
+    tx.put(agent.as_bytes(), state)
+}
+
+impl AgentState {
+    /// What rows tell, oldest first: of an agent that ran before there was a record of its own.
+    pub fn of<'a>(rows: impl IntoIterator<Item = &'a Run>) -> AgentState {
+        let mut state = AgentState::default();
+        rows.into_iter().for_each(|row| state.note(row));
+        state
+    }
+
+    /// Takes in a row as it is written.
+    pub fn note(&mut self, row: &Run) {
+        if let Some(slot) = row.slot() {
+            self.settled.add(slot, slot);
+        }
+        self.repeat = self.repeat_after(row);
+        if row.trigger == TriggerKind::Change {
+            self.changes = self.changes.map(|changes| changes.note(row));
+        }
+        if row.status == Status::Running {
+            self.running = Some(row.id);
+            return;
+        }
+        self.running = self.running.filter(|running| *running != row.id);
+        self.totals.add(row);
+        if row.status != Status::Interrupted {
+            // Also when it was left out: no more is made of it.
+            self.interrupted = self.interrupted.filter(|open| Some(open.slot) != row.slot());
+        }
+        match row.status {
+            Status::Skipped | Status::Missed | Status::Running => return,
+            Status::Interrupted => {
+                self.interrupted = row.slot().map(|slot| self.interrupt(slot)).or(self.interrupted);
+            }
+            // Money that ran out is nothing a person has to look after.
+            Status::Failed if row.reason == Some(Reason::OverBudget) => {}
+            Status::Failed | Status::TimedOut => self.failures = self.failures.saturating_add(1),
+            Status::Partial if row.is_all_refused() => self.failures = self.failures.saturating_add(1),
+            Status::Ok | Status::Noop | Status::Partial | Status::Proposed | Status::Rejected => {
+                self.failures = 0;
+            }
+        }
+        let ended = row.finished.unwrap_or(row.started);
+        self.last = Some(Last { run: row.id, ended, status: row.status, reason: row.reason });
+        self.book(row.started, 1, row.cost.unwrap_or(0.0));
+    }
+
+    /// Takes in what a row that has ended became by what a person decided since.
+    pub(super) fn decided(&mut self, row: &Run) {
+        self.last = self.last.map(|last| match last.run == row.id {
+            true => Last { status: row.status, ..last },
+            false => last,
+        });
+    }
+
+    /// Counts slots, from one to another, as dealt with.
+    pub fn settle(&mut self, first: Timestamp, last: Timestamp) {
+        self.settled.add(first, last);
+    }
+
+    /// The last slot, not after an instant, of which something became. It is the instant itself when
+    /// nothing up to it is open. Slots after it do not count: the clock was ahead when they came.
+    pub fn last_slot(&self, now: Timestamp) -> Option<Timestamp> {
+        self.settled.last(now)
+    }
+
+    /// Whether something became of a slot.
+    pub fn is_settled(&self, slot: Timestamp) -> bool {
+        self.settled.last(slot) == Some(slot)
+    }
+
+    /// Whether a slot was interrupted and may be tried again.
+    pub fn is_open(&self, slot: Timestamp) -> bool {
+        self.interrupted.is_some_and(|open| open.slot == slot && open.times < INTERRUPTIONS)
+    }
+
+    /// How far it has come with changes, as long as it is the agent that is there since an instant.
+    pub fn changes(&self, since: Timestamp) -> Option<Changes> {
+        self.changes.filter(|changes| changes.since == since)
+    }
+
+    /// Has it begin with the changes after a transaction.
+    pub(super) fn mark(&mut self, since: Timestamp, done: u64) {
+        self.changes = Some(Changes::from(since, done));
+    }
+
+    /// Whether there is a row already for the changes that make it run, if it is those.
+    pub(super) fn is_claimed(&self, trigger: Trigger) -> bool {
+        let Trigger::Change { until, .. } = trigger else { return false };
+        self.changes.is_some_and(|changes| changes.is_claimed(until))
+    }
+
+    /// Claims the changes that make it run, if it is those; whether they were free.
+    pub(super) fn reach(&mut self, trigger: Trigger) -> bool {
+        let Trigger::Change { after, until, .. } = trigger else { return true };
+        let claimed = self.changes.and_then(|changes| changes.claim(after, until));
+        self.changes = claimed.or(self.changes);
+        claimed.is_some()
+    }
+
+    /// Whether something became of what a row is for.
+    pub fn is_known(&self, row: &Run) -> bool {
+        match row.rerun_of {
+            Some(run) => self.repeat().is_none_or(|repeat| repeat.run != run),
+            None => row.slot().is_some_and(|slot| self.is_settled(slot)),
+        }
+    }
+
+    /// The failed run that is to be repeated.
+    pub fn repeat(&self) -> Option<Repeat> {
+        self.repeat.filter(|repeat| !repeat.taken)
+    }
+
+    /// The run that has a row and no end yet.
+    pub fn running(&self) -> Option<RunId> {
+        self.running
+    }
+
+    /// The run that ended last.
+    pub fn last(&self) -> Option<Last> {
+        self.last
+    }
+
+    /// Runs one after the other, up to now, that failed or timed out, or asked only for what was refused.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// The pause a person has set last; it may be over.
+    pub fn pause(&self) -> Option<&Pause> {
+        self.pause.as_ref()
+    }
+
+    /// Has an agent rest.
+    pub fn set_pause(&mut self, pause: Pause) {
+        self.pause = Some(pause);
+    }
+
+    /// Has an agent go on: no pause holds, and runs that failed before count no more.
+    pub fn go_on(&mut self) {
+        (self.pause, self.failures) = (None, 0);
+    }
+
+    /// Runs begun from an instant on and before another, and US dollars they took. The instants are
+    /// those of a day in some zone, or other quarters of an hour; of what is longer ago only the last is
+    /// known.
+    pub fn spent(&self, from: Timestamp, until: Timestamp) -> (u32, f64) {
+        let (from, until) = (quarter(from), quarter(until));
+        let within = self.spent.iter().filter(|spent| (from..until).contains(&spent.quarter));
+        within.fold((0, 0.0), |(runs, cost), spent| (runs + spent.runs, cost + spent.cost))
+    }
+
+    /// What became of its rows and what they took, since there are totals.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// What is to be repeated once a row is written: nothing more when a slot has come or a run went well.
+    fn repeat_after(&self, row: &Run) -> Option<Repeat> {
+        let ended = row.finished.unwrap_or(row.started);
+        let first = Repeat { run: row.id, ended, times: 0, taken: false };
+        // The one whose repetition this row is.
+        let repeated = self.repeat.filter(|repeat| Some(repeat.run) == row.rerun_of);
+        let again = || repeated.map(|before| Repeat { times: before.times.saturating_add(1), ..first });
+        match (row.status, row.trigger) {
+            (Status::Running, TriggerKind::Rerun) => repeated.map(|repeat| Repeat { taken: true, ..repeat }),
+            (Status::Running | Status::Skipped | Status::Missed, TriggerKind::Manual) => self.repeat,
+            // What the repetition stands for, as it waits for its turn.
+            (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.repeat,
+            (Status::Running, _) => None,
+            // Money that ran out is not there a quarter of an hour later.
+            (Status::Failed, TriggerKind::Rerun | TriggerKind::Schedule | TriggerKind::Change)
+                if row.reason == Some(Reason::OverBudget) =>
+            {
+                None
+            }
+            (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Manual) => self.repeat,
+            (Status::Failed | Status::TimedOut, TriggerKind::Schedule | TriggerKind::Change) => Some(first),
+            (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Rerun) => again(),
+            (Status::Skipped, TriggerKind::Rerun) if row.reason == Some(Reason::ProviderDown) => again(),
+            _ => None,
+        }
+    }
+
+    fn interrupt(&self, slot: Timestamp) -> Interrupted {
+        let before = self.interrupted.filter(|open| open.slot == slot).map_or(0, |open| open.times);
+        Interrupted { slot, times: before.saturating_add(1) }
+    }
+
+    /// Counts what a run took that is none of those counted.
+    pub fn pay(&mut self, row: &Run) {
+        self.totals.pay(row);
+        self.book(row.started, 0, row.cost.unwrap_or(0.0));
+    }
+
+    fn book(&mut self, started: Timestamp, runs: u32, cost: f64) {
+        let quarter = quarter(started);
+        let before = self.spent.iter().position(|spent| spent.quarter == quarter);
+        let before = before.map(|at| self.spent.remove(at));
+        let before = before.unwrap_or(Spent { quarter, runs: 0, cost: 0.0 });
+        let (runs, cost) = (before.runs.saturating_add(runs), before.cost + cost);
+        self.spent.push(Spent { quarter, runs, cost });
+        let surplus = self.spent.len().saturating_sub(STEPS);
+        self.spent.drain(..surplus);
+    }
+}
+
+fn quarter(at: Timestamp) -> i64 {
+    at.0.div_euclid(QUARTER.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ActionRow, ActionState};
+    use super::*;
+
+    fn row(id: u8, slot: Option<i64>, status: Status, started: i64, cost: Option<f64>) -> Run {
+        let mut row =
+            Run::new(RunId::from_bytes([id; 16]), "linker", slot.map(Timestamp), Timestamp(started));
+        (row.status, row.cost) = (status, cost);
+        row.finished = (status != Status::Running).then_some(Timestamp(started + 10));
+        row
+    }
+
+    #[test]
+    fn runs_are_told_from_what_was_skipped() {
+        let mut state = AgentState::default();
+        state.note(&row(1, Some(5), Status::Running, 5, None));
+        assert_eq!((state.running(), state.last()), (Some(RunId::from_bytes([1; 16])), None));
+        // One that was asked for meanwhile.
+        state.note(&row(2, None, Status::Skipped, 6, None));
+        assert!(state.running().is_some());
+        state.note(&row(1, Some(5), Status::TimedOut, 5, Some(0.5)));
+        state.note(&row(3, None, Status::Failed, 20, Some(0.25)));
+        state.note(&row(4, Some(30), Status::Skipped, 30, None));
+        assert_eq!((state.running(), state.failures()), (None, 2));
+        assert_eq!(state.last().map(|last| (last.ended, last.status)), Some((Timestamp(30), Status::Failed)));
+        assert_eq!(state.spent(Timestamp(0), Timestamp(QUARTER.0)), (2, 0.75));
+        state.note(&row(5, None, Status::Noop, QUARTER.0, None));
+        assert_eq!(state.failures(), 0);
+        assert_eq!(state.spent(Timestamp(0), Timestamp(QUARTER.0)), (2, 0.75));
+        assert_eq!(state.spent(Timestamp(QUARTER.0), Timestamp(2 * QUARTER.0)), (1, 0.0));
+        state.note(&row(6, None, Status::Ok, Span::DAY.0 * 3, Some(1.0)));
+        assert_eq!(state.spent(Timestamp(Span::DAY.0), Timestamp(Span::DAY.0 * 4)), (1, 1.0));
+    }
+
+    #[test]
+    fn a_clock_that_was_wrong_for_a_while_forgets_nothing_of_today() {
+        let mut state = AgentState::default();
+        let (today, quarters) = (Span::DAY.0 * 100, 26 * 4);
+        for at in 0..quarters {
+            state.note(&row(1, None, Status::Ok, today + at * QUARTER.0, Some(1.0)));
+        }
+        for at in [200, -3, 9_000, 9_002, 40_000] {
+            state.note(&row(2, None, Status::Ok, Span::DAY.0 * at, Some(1.0)));
+        }
+        state.note(&row(3, None, Status::Ok, today, Some(1.0)));
+        let day = (Timestamp(today), Timestamp(today + quarters * QUARTER.0));
+        assert_eq!(state.spent(day.0, day.1), (105, 105.0));
+        for at in 0..1_000 {
+            state.note(&row(4, None, Status::Ok, today + at * QUARTER.0, None));
+        }
+        assert_eq!(state.spent.len(), STEPS);
+    }
+
+    #[test]
+    fn money_that_ran_out_is_not_waited_for_by_repeating() {
+        for trigger in [TriggerKind::Schedule, TriggerKind::Change] {
+            let mut state = AgentState::default();
+            let failed = Run { trigger, ..row(1, Some(5), Status::Failed, 5, None) };
+            state.note(&failed);
+            assert!(state.repeat().is_some());
+            state.note(&Run { reason: Some(Reason::OverBudget), ..failed });
+            assert_eq!(state.repeat(), None);
+        }
+    }
+
+    #[test]
+    fn asking_only_for_what_is_not_permitted_is_failing() {
+        let action = |state| ActionRow {
+            kind: None,
+            summary: String::new(),
+            why: String::new(),
+            state,
+            rejected: None,
+            detail: None,
+            seq: None,
+            writes: (0, 0),
+        };
+        let partial = |states: &[ActionState]| Run {
+            actions: states.iter().map(|state| action(*state)).collect(),
+            ..row(1, None, Status::Partial, 5, None)
+        };
+        let mut state = AgentState::default();
+        state.note(&partial(&[ActionState::Refused, ActionState::Refused]));
+        state.note(&partial(&[ActionState::Refused]));
+        assert_eq!(state.failures(), 2);
+        state.note(&partial(&[ActionState::Refused, ActionState::Proposed]));
+        assert_eq!(state.failures(), 0);
+    }
+
+    #[test]
+    fn a_slot_is_open_until_it_was_interrupted_twice() {
+        let mut state = AgentState::default();
+        state.note(&row(1, Some(5), Status::Interrupted, 5, None));
+        assert!(state.is_open(Timestamp(5)) && !state.is_open(Timestamp(4)));
+        state.note(&row(2, Some(5), Status::Running, 6, None));
+        let mut ended = state.clone();
+        ended.note(&row(2, Some(5), Status::Noop, 6, None));
+        assert!(!ended.is_open(Timestamp(5)));
+        state.note(&row(2, Some(5), Status::Interrupted, 6, None));
+        assert!(!state.is_open(Timestamp(5)));
+    }
+}

@@ -1,0 +1,179 @@
+//! No language model: proposals from the similarity of texts and the structure of the graph alone.
+//!
+//! Links: a chosen node and its best candidates, when they are alike and share a keyword or words
+//! that are rare in the memory. Weights: busy nodes gain, trivial ones lose. Supersessions: one note of
+//! a pair whose every sentence the other repeats.
+//!
+//! What an agent is for shows in what it may do. One that may supersede and nothing else renames: a key of
+//! the rarest words. One that may also insert splits: along headings, every line kept, stories never. One
+//! that may insert and not supersede brings together what episodes share: their sentences, quoted. It
+//! has no words of its own, so where these would be needed it does nothing. The same selection always
+//! gives the same answer.
+
+mod link;
+mod rename;
+mod split;
+mod transfer;
+mod twin;
+mod weight;
+mod words;
+
+use super::{Failed, Model, Reply, Request};
+use crate::definition::ActionKind;
+use crate::selection::{Handle, Selection};
+use poc_config::Config;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The provider `heuristic`.
+pub struct Heuristic {
+    settings: poc_config::Heuristic,
+    cosines: poc_config::Cosines,
+}
+
+impl Heuristic {
+    /// The model with the thresholds of the settings; an error is one line.
+    pub fn new(config: &Config) -> Result<Heuristic, String> {
+        let cosines = config.cosines().map_err(|error| error.line())?.clone();
+        Ok(Heuristic { settings: config.heuristic.clone(), cosines })
+    }
+}
+
+impl Model for Heuristic {
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        Some(0.0)
+    }
+
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        let may = |kind| request.actions.contains(&kind);
+        let nodes = Nodes::new(request.selection);
+        let mut reply = Map::new();
+        let mut gone = BTreeSet::new();
+        let mut linked = BTreeSet::new();
+        let mut counts = Vec::new();
+        let (inserts, supersedes) = (may(ActionKind::Insert), may(ActionKind::Supersede));
+        let (mut inserted, mut superseded) = (Vec::new(), Vec::new());
+        if supersedes {
+            let found = twin::find(&self.settings, &nodes);
+            gone = found.iter().map(|twin| twin.repeated.name.as_str()).collect();
+            counts.push((found.len(), "supersession"));
+            superseded.extend(found.iter().map(|twin| {
+                json!({"reason": twin.reason(), "node": twin.repeated.name, "by": twin.kept.name,
+                       "key": "", "title": "", "body": ""})
+            }));
+        }
+        if supersedes && inserts {
+            let twins = twin::find(&self.settings, &nodes);
+            let is_twin =
+                |name: &str| twins.iter().any(|twin| twin.kept.name == name || twin.repeated.name == name);
+            let mut found = split::find(&self.settings, &nodes, request.max_chars);
+            found.retain(|split| !is_twin(&split.whole.name));
+            counts.push((found.len(), "note to split"));
+            for split in found {
+                let node = &split.whole.node;
+                let reason = format!("`{}` says in headings what it is made of", node.key);
+                inserted.extend(split.parts.iter().map(|part| {
+                    json!({"reason": format!("part of `{}`, along its headings", node.key), "key": "",
+                           "title": part.title, "body": part.body, "keywords": node.keywords,
+                           "links": [split.whole.name]})
+                }));
+                superseded.push(json!({"reason": reason, "node": split.whole.name, "by": "", "key": "",
+                                       "title": node.title, "body": split.overview}));
+                gone.insert(split.whole.name.as_str());
+            }
+        }
+        if inserts && !supersedes {
+            let found = transfer::find(&self.settings, &self.cosines, &nodes, request.text, request.agent);
+            counts.push((found.len(), "overview"));
+            inserted.extend(found.iter().map(|group| {
+                let names: Vec<&str> = group.episodes.iter().map(|handle| handle.name.as_str()).collect();
+                json!({"reason": group.reason(), "key": "", "title": group.title(),
+                       "body": group.body(request.text, request.max_chars), "keywords": [], "links": names})
+            }));
+        }
+        if request.actions == [ActionKind::Supersede] && request.selection.pairs.is_empty() {
+            let found = rename::find(&nodes, request.text);
+            counts.push((found.len(), "new key"));
+            superseded.extend(found.iter().map(|rename| {
+                json!({"reason": rename.reason(), "node": rename.node.name, "by": "",
+                       "key": rename.key, "title": "", "body": ""})
+            }));
+        }
+        if supersedes {
+            reply.insert("supersede".into(), superseded.into());
+        }
+        if inserts {
+            reply.insert("insert".into(), inserted.into());
+        }
+        if may(ActionKind::LinkAdd) {
+            // Who writes notes links them to what they come from, and leaves the rest to the linker.
+            let found = match inserts {
+                true => Vec::new(),
+                false => link::find(&self.settings, &self.cosines, &nodes, request.text, &gone),
+            };
+            linked = found.iter().flat_map(|link| [link.from.name.as_str(), link.to.name.as_str()]).collect();
+            counts.push((found.len(), "link"));
+            let rows = found.iter().map(|link| {
+                json!({"reason": link.reason(), "from": link.from.name, "to": link.to.name,
+                       "strength": link.strength()})
+            });
+            reply.insert("link-add".into(), rows.collect());
+        }
+        if may(ActionKind::Weight) {
+            let found = weight::find(&self.settings, &nodes, (&linked, &gone), (request.agent, request.now));
+            counts.push((found.len(), "weight"));
+            let rows = found.iter().map(
+                |change| json!({"reason": change.reason, "node": change.node.name, "delta": change.delta}),
+            );
+            reply.insert("weight".into(), rows.collect());
+        }
+        reply.insert("notes".into(), Value::String(notes(&counts)));
+        let reply = Value::Object(reply);
+        Ok(Reply { text: reply.to_string(), structured: Some(reply), ..Reply::default() })
+    }
+}
+
+fn notes(counts: &[(usize, &str)]) -> String {
+    let found: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| match (*count, what.split_once(' ')) {
+            (1, _) => format!("1 {what}"),
+            // A note to split, new keys.
+            (count, Some((noun, rest))) if noun == "note" => format!("{count} {noun}s {rest}"),
+            (count, _) => format!("{count} {what}s"),
+        })
+        .collect();
+    match found.as_slice() {
+        [] => "Nothing stands out by similarity and structure.".into(),
+        found => format!("Proposed from similarity and structure alone: {}.", found.join(", ")),
+    }
+}
+
+/// The selection by handle.
+struct Nodes<'a> {
+    selection: &'a Selection,
+    by_name: BTreeMap<&'a str, (usize, &'a Handle)>,
+}
+
+impl<'a> Nodes<'a> {
+    fn new(selection: &'a Selection) -> Self {
+        let handles = selection.handles.iter().enumerate();
+        Nodes {
+            selection,
+            by_name: handles.map(|(at, handle)| (handle.name.as_str(), (at, handle))).collect(),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&'a Handle> {
+        self.by_name.get(name).map(|(_, handle)| *handle)
+    }
+
+    /// Where a handle stands in the prompt.
+    fn position(&self, handle: &Handle) -> usize {
+        self.by_name.get(handle.name.as_str()).map_or(usize::MAX, |(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

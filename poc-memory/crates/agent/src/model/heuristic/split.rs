@@ -1,0 +1,137 @@
+//! Long notes that say themselves where they fall apart: along their headings.
+
+use super::Nodes;
+use crate::selection::Handle;
+use poc_graph::time::calendar::is_day_or_month;
+use poc_graph::{ChunkOf, NodeType};
+use std::collections::BTreeSet;
+
+/// Words that begin the headings of what is told in order.
+const IN_ORDER: [&str; 14] = [
+    "day", "week", "month", "year", "part", "chapter", "step", "scene", "session", "phase", "act", "round",
+    "stage", "then",
+];
+
+/// A note and what it falls into.
+pub(super) struct Split<'a> {
+    pub(super) whole: &'a Handle,
+    /// What is left of its text, with the names of the parts.
+    pub(super) overview: String,
+    pub(super) parts: Vec<Part>,
+}
+
+/// One idea of it.
+pub(super) struct Part {
+    pub(super) title: String,
+    pub(super) body: String,
+}
+
+/// Chosen notes with headings, the first ones first, as long as there is room for their parts. A note
+/// that tells a story stays whole, and so does one that may not be replaced. A part or an overview has `most`
+/// characters at most.
+pub(super) fn find<'a>(settings: &poc_config::Heuristic, nodes: &Nodes<'a>, most: usize) -> Vec<Split<'a>> {
+    let mut room = settings.split_max_parts;
+    let mut found = Vec::new();
+    for handle in nodes.selection.chosen().filter(|handle| handle.is_replaceable()) {
+        let node = &handle.node;
+        let told = NodeType::is_occasion(&node.node_type.0);
+        if told || ChunkOf::source(node.source.as_deref()).is_some() {
+            continue;
+        }
+        let Some((overview, mut parts)) = split(&node.body, (settings.split_min_chars, most)) else {
+            continue;
+        };
+        for part in &mut parts {
+            part.title = format!("{}: {}", node.title, part.title);
+        }
+        if parts.len() <= room {
+            room -= parts.len();
+            found.push(Split { whole: handle, overview, parts });
+        }
+    }
+    found
+}
+
+/// A heading and the lines below it.
+struct Section<'a> {
+    heading: &'a str,
+    /// The heading as it stands.
+    line: &'a str,
+    lines: Vec<&'a str>,
+}
+
+/// An overview and the parts of a text, each of so many characters at least and at most; `None` when it does not
+/// fall apart clearly. Every line of the text is in one of them.
+pub(super) fn split(body: &str, (least, most): (usize, usize)) -> Option<(String, Vec<Part>)> {
+    let level = level(body)?;
+    let (mut front, mut sections, mut fenced) = (Vec::new(), Vec::<Section<'_>>::new(), false);
+    for line in body.lines() {
+        fenced ^= is_fence(line);
+        match heading(line).filter(|_| !fenced) {
+            Some((depth, heading)) if depth == level => {
+                sections.push(Section { heading, line, lines: Vec::new() });
+            }
+            // What stands above belongs to no section.
+            Some((depth, _)) if depth < level && !sections.is_empty() => return None,
+            _ => sections.last_mut().map_or(&mut front, |section| &mut section.lines).push(line),
+        }
+    }
+    let mut names = BTreeSet::new();
+    if sections.iter().any(|section| is_in_order(section.heading) || !names.insert(section.heading)) {
+        return None;
+    }
+    let mut overview = front.join("\n").trim_end().to_owned();
+    let mut parts = Vec::new();
+    for section in sections {
+        let text = section.lines.join("\n");
+        if !overview.is_empty() {
+            overview.push('\n');
+        }
+        if text.trim().chars().count() < least {
+            overview.push_str(&format!("\n{}\n{}", section.line, text.trim_end()));
+        } else {
+            overview.push_str(&format!("- {}", section.heading));
+            parts.push(Part { title: section.heading.to_owned(), body: text });
+        }
+    }
+    let fits = |text: &str| text.chars().count() <= most;
+    (parts.len() >= 2 && fits(&overview) && parts.iter().all(|part| fits(&part.body)))
+        .then_some((overview, parts))
+}
+
+/// The highest level with two headings or more.
+fn level(body: &str) -> Option<usize> {
+    let (mut counts, mut fenced) = ([0_usize; 7], false);
+    for line in body.lines() {
+        fenced ^= is_fence(line);
+        if let Some((depth, _)) = heading(line).filter(|_| !fenced)
+            && let Some(count) = counts.get_mut(depth)
+        {
+            *count += 1;
+        }
+    }
+    counts.iter().position(|&count| count >= 2)
+}
+
+fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~")
+}
+
+/// The depth and the text of a heading.
+fn heading(line: &str) -> Option<(usize, &str)> {
+    let depth = line.chars().take_while(|&c| c == '#').count();
+    let text = line.get(depth..)?.strip_prefix(' ')?.trim().trim_end_matches('#').trim_end();
+    ((1..=6).contains(&depth) && !text.is_empty()).then_some((depth, text))
+}
+
+/// Whether a heading is one of a story or of steps: what comes after it needs what came before.
+fn is_in_order(heading: &str) -> bool {
+    let first = heading.split(|c: char| !c.is_alphanumeric()).find(|word| !word.is_empty());
+    let first = first.unwrap_or_default().to_lowercase();
+    first.chars().all(|c| c.is_numeric())
+        || IN_ORDER.contains(&first.as_str())
+        || heading.split(|c: char| !c.is_alphanumeric()).any(|word| {
+            let word = word.to_lowercase();
+            is_day_or_month(&word) || word.len() == 4 && word.chars().all(|c| c.is_ascii_digit())
+        })
+}

@@ -1,0 +1,523 @@
+use super::split::split;
+use super::*;
+use crate::definition::Targets;
+use crate::reply;
+use crate::selection::{HandlePair, Shown};
+use crate::testing::request::TestRequest;
+use poc_config::Config;
+use poc_graph::time::{Span, Timestamp};
+use poc_graph::{Activity, Delta, EdgeKind, Node, NodeType, View, testing};
+use poc_index::Index;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const ALL: [ActionKind; 4] =
+    [ActionKind::LinkAdd, ActionKind::Weight, ActionKind::Insert, ActionKind::Supersede];
+
+/// Nodes `N1`, `N2`, … with these texts, all chosen and whole.
+#[derive(Debug)]
+struct Scene {
+    nodes: Vec<Node>,
+    edges: Vec<(usize, usize)>,
+    /// From, to, cosine; names that are no handles are possible.
+    candidates: Vec<(usize, String, f64)>,
+    pairs: Vec<(usize, usize, f64)>,
+    now: Timestamp,
+}
+
+fn scene(texts: &[(&str, &str)]) -> Scene {
+    let nodes = texts.iter().zip(1..).map(|((title, body), number)| Node {
+        title: (*title).into(),
+        body: (*body).into(),
+        ..testing::node(number)
+    });
+    Scene {
+        nodes: nodes.collect(),
+        edges: Vec::new(),
+        candidates: Vec::new(),
+        pairs: Vec::new(),
+        now: Timestamp(0),
+    }
+}
+
+impl Scene {
+    fn like(mut self, a: usize, b: usize, cosine: f64) -> Scene {
+        self.candidates.push((a, format!("N{b}"), cosine));
+        self
+    }
+
+    fn pair(mut self, a: usize, b: usize, similarity: f64) -> Scene {
+        self.pairs.push((a, b, similarity));
+        self
+    }
+
+    fn edge(mut self, a: usize, b: usize) -> Scene {
+        self.edges.push((a, b));
+        self
+    }
+
+    fn selection(&self) -> Selection {
+        let mut view = View::new();
+        let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
+        let activity =
+            self.nodes.iter().map(|node| Delta::Activity(node.id, Activity::born(node.created, 1.0)));
+        let edges = self
+            .edges
+            .iter()
+            .map(|(a, b)| Delta::Edge(testing::edge(*a as u64, *b as u64, EdgeKind::Link, 0.5)));
+        view.apply(1, &nodes.chain(activity).chain(edges).collect::<Vec<_>>());
+        let handles = self.nodes.iter().enumerate().map(|(at, node)| Handle {
+            name: format!("N{}", at + 1),
+            node: Arc::new(node.clone()),
+            ix: view.find(node.id).unwrap(),
+            reach: Targets::Results,
+            shown: Shown::Whole,
+            protected: false,
+            weight: 1.0,
+            candidates: self
+                .candidates
+                .iter()
+                .filter(|(from, ..)| *from == at + 1)
+                .map(|(_, to, cosine)| (to.clone(), *cosine))
+                .collect(),
+        });
+        let handles = handles.collect();
+        let pairs = self.pairs.iter().map(|(a, b, similarity)| HandlePair {
+            a: format!("N{a}"),
+            b: format!("N{b}"),
+            similarity: *similarity,
+        });
+        Selection { view: Arc::new(view), handles, pairs: pairs.collect(), read: Vec::new() }
+    }
+
+    fn answer(&self, actions: &[ActionKind]) -> Value {
+        let config = Config::defaults().unwrap();
+        let (settings, cosines) = (config.heuristic, config.cosines["hash"].clone());
+        let mut turn = TestRequest::new("linker");
+        (turn.selection, turn.actions, turn.now) = (self.selection(), actions.to_vec(), self.now);
+        let nodes = self.nodes.iter().cloned().map(|node| Delta::Node(Arc::new(node)));
+        turn.text.apply(1, &nodes.collect::<Vec<_>>()).unwrap();
+        Heuristic { settings, cosines }.call(&turn.request()).unwrap().structured.unwrap()
+    }
+
+    fn links(&self) -> Vec<String> {
+        rows(&self.answer(&[ActionKind::LinkAdd]), "link-add")
+    }
+
+    fn supersedes(&self) -> Vec<String> {
+        rows(&self.answer(&[ActionKind::Supersede]), "supersede")
+    }
+}
+
+/// The values of each row of an action, in order.
+fn rows(answer: &Value, action: &str) -> Vec<String> {
+    let words = |row: &Value| {
+        let values = row.as_object().unwrap().values();
+        values
+            .map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    answer[action]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| words(row).join(" | ").trim_end_matches([' ', '|']).to_owned())
+        .collect()
+}
+
+const SPLIT: (&str, &str) = ("B-tree split", "The split of a full page goes through the journal.");
+const REPLAY: (&str, &str) = ("Journal replay", "After a crash the journal is replayed page by page.");
+const SOUP: (&str, &str) = ("Lunch", "Lentil soup with lemon, bread and butter.");
+
+#[test]
+fn alike_nodes_with_a_word_in_common_are_linked() {
+    let scene = scene(&[SPLIT, REPLAY, SOUP]).like(1, 2, 0.614).like(1, 3, 0.6).like(3, 2, 0.2);
+    assert_eq!(scene.links(), ["alike in text (0.61); both mention `journal`, `page` | N1 | N2 | 0.61"]);
+}
+
+#[test]
+fn one_word_that_others_have_too_is_no_reason() {
+    let others = ["A page about tea.", "The page of the diary.", "Lemon cake."];
+    let mut texts = vec![("Split", "A full page is split."), ("Print", "Print each page twice.")];
+    texts.extend(others.map(|body| ("", body)));
+    let alone = |texts: &[(&str, &str)]| scene(texts).like(1, 2, 0.6).links();
+    assert!(alone(&texts).is_empty());
+    texts[0].1 = "A full page is split (INC-7).";
+    texts[1].1 = "Print each page of INC-7 twice.";
+    assert_eq!(alone(&texts), ["alike in text (0.60); both mention `INC-7` | N1 | N2 | 0.6"]);
+}
+
+#[test]
+fn very_alike_nodes_need_no_word_in_common() {
+    let scene = scene(&[SPLIT, SOUP]).like(1, 2, 0.9);
+    assert_eq!(scene.links(), ["alike in text (0.90) | N1 | N2 | 0.9"]);
+}
+
+#[test]
+fn keywords_come_before_words() {
+    let mut scene = scene(&[SPLIT, REPLAY]).like(2, 1, 0.5);
+    for node in &mut scene.nodes {
+        node.keywords = vec!["storage".into()];
+    }
+    assert_eq!(
+        scene.links(),
+        ["alike in text (0.50); both mention `storage`, `journal`, `page` | N2 | N1 | 0.5"]
+    );
+}
+
+#[test]
+fn only_candidates_near_the_best_are_taken() {
+    let scene = scene(&[SPLIT, REPLAY, SPLIT]).like(1, 2, 0.5).like(1, 3, 0.8);
+    assert_eq!(scene.links().len(), 1);
+}
+
+#[test]
+fn hubs_and_tied_nodes_get_no_link() {
+    let mut texts = vec![SPLIT];
+    texts.resize(33, SOUP);
+    texts.push(REPLAY);
+    let mut scene = scene(&texts).like(34, 1, 0.7);
+    assert_eq!(scene.links().len(), 1);
+    scene = scene.edge(1, 34);
+    assert!(scene.links().is_empty());
+    scene.edges = (2..32).map(|other| (1, other)).collect();
+    assert!(scene.links().is_empty());
+}
+
+#[test]
+fn nothing_alike_is_an_honest_nothing() {
+    let answer = scene(&[SPLIT, SOUP]).like(1, 2, 0.44).answer(&ALL);
+    assert_eq!(
+        answer,
+        json!({"supersede": [], "link-add": [], "weight": [], "insert": [],
+               "notes": "Nothing stands out by similarity and structure."})
+    );
+}
+
+#[test]
+fn a_repeated_note_gives_way_to_the_longer_one() {
+    let policy = "Retry with backoff and full jitter, at most five attempts. The first wait is 200 ms.";
+    let longer = format!("{policy} See the incident.");
+    let scene = scene(&[("Retry policy", policy), ("Retries", &longer)]).pair(1, 2, 0.97);
+    assert_eq!(
+        scene.supersedes(),
+        ["`n2` says the same and more (0.97), with the same numbers and names | N1 | N2"]
+    );
+    // The same nodes are not linked in the same answer.
+    assert_eq!(scene.answer(&ALL)["link-add"], json!([]));
+}
+
+#[test]
+fn of_equals_the_newer_is_kept() {
+    let policy = "Retry with backoff and full jitter, and never for more than five attempts.";
+    let scene = scene(&[("Retry", policy), ("Retry", policy)]).pair(2, 1, 1.0);
+    assert_eq!(scene.supersedes(), ["`n2` says the same (1.00), with the same numbers and names | N1 | N2"]);
+}
+
+#[test]
+fn look_alikes_are_told_apart() {
+    let kept = |a: (&str, &str), b: (&str, &str)| {
+        assert!(scene(&[a, b]).pair(1, 2, 0.99).supersedes().is_empty(), "{a:?} {b:?}");
+    };
+    let long =
+        |what: &str| format!("The deployment of the billing service {what} on Friday and nobody was called.");
+    kept(("a", &long("failed")), ("b", &long("succeeded")));
+    kept(("a", &long("works")), ("b", &long("does not work")));
+    kept(("Error 4021", &long("failed")), ("Error 4027", &long("failed")));
+    kept(("a", &long("failed")), ("b", &format!("{} See INC-7.", long("failed"))));
+    kept(("a", &long("`x > y` held")), ("b", &long("`x < y` held")));
+    kept(("Call Anna", "Done."), ("Buy milk", "Done."));
+    kept(("a", ""), ("b", ""));
+
+    let same = long("failed");
+    let mut days = scene(&[("Standup", &same), ("Standup", &same)]).pair(1, 2, 1.0);
+    assert_eq!(days.supersedes().len(), 1);
+    days.nodes[0].author = Some("anna".into());
+    assert!(days.supersedes().is_empty());
+    days.nodes[0].author = None;
+    for node in &mut days.nodes {
+        node.node_type = NodeType("daily".into());
+    }
+    assert!(days.supersedes().is_empty());
+}
+
+#[test]
+fn near_twins_are_linked_where_that_is_permitted() {
+    let scene = scene(&[SPLIT, REPLAY]).pair(1, 2, 0.97);
+    assert!(scene.supersedes().is_empty());
+    assert_eq!(scene.links().len(), 1);
+}
+
+#[test]
+fn trivia_fades_and_busy_nodes_gain() {
+    let mut scene = scene(&[("ok", "fine"), SPLIT]);
+    scene.now = Timestamp(0).plus(Span::WEEK);
+    let changes = |scene: &Scene| rows(&scene.answer(&[ActionKind::Weight]), "weight");
+    assert!(changes(&scene).is_empty());
+    scene.now = Timestamp(0).plus(Span(Span::DAY.0 * 45));
+    assert_eq!(
+        changes(&scene),
+        [
+            "short, tied to nothing and 44 days old | N1 | -0.1",
+            "short, tied to nothing and 44 days old | N2 | -0.1"
+        ]
+    );
+    scene.nodes.extend((3..=10).map(testing::node));
+    scene.edges = (3..=10).map(|other| (1, other)).collect();
+    assert_eq!(changes(&scene)[0], "tied to 8 others | N1 | 0.1");
+}
+
+fn named(scene: &mut Scene, keys: &[&str]) {
+    for (node, key) in scene.nodes.iter_mut().zip(keys) {
+        node.key = (*key).into();
+    }
+}
+
+#[test]
+fn a_key_is_made_of_the_rarest_words_behind_its_date() {
+    let long = "2026-11-07-the-journal-now-replays-a-split-of-the-b-tree-after-a-crash-of-the-engine";
+    let text = "The journal replays the torn split of a page after a crash";
+    let mut scene =
+        scene(&[(text, ""), (text, ""), ("Soup", "Lentil soup with lemon, bread and butter."), ("x", "")]);
+    named(&mut scene, &[long, "work/untitled-2", "b0ab338c-91f2", "note"]);
+    insta::assert_snapshot!(rows(&scene.answer(&[ActionKind::Supersede]), "supersede").join("\n"), @r"
+    the key says little; these are the rarest words of the note | N1 |  | 2026-11-07-journal-replays-torn-split-page
+    the key says little; these are the rarest words of the note | N2 |  | work/journal-replays-torn-split-page
+    the key says little; these are the rarest words of the note | N3 |  | soup-lentil-lemon-bread-butter
+    ");
+    // A key that was chosen stays, and so do all when there are twins to look at.
+    named(&mut scene, &["journal-replay", "page-split", "soup", "x"]);
+    assert!(scene.supersedes().is_empty());
+    named(&mut scene, &[long]);
+    assert!(scene.pair(1, 2, 0.3).supersedes().is_empty());
+}
+
+const SECTION: &str = "Enough is said here about one thing alone that somebody could look for it by itself, \
+    find it, read it to the end, and know what there is to know about it, without having read what stands \
+    above or below. It has two sentences or three, and a number: 42.";
+
+#[test]
+fn a_note_falls_apart_along_its_headings() {
+    let body = format!(
+        "# Engine\n\nWhat it is.\n\n## Checkpoints\n{SECTION}\n\n```\n## no heading\n```\n\n## Owner\nAnn.\n\n## Compaction\n{SECTION}"
+    );
+    let mut scene = scene(&[("Engine", &body)]);
+    scene.nodes[0].keywords = vec!["storage".into()];
+    let may = [ActionKind::LinkAdd, ActionKind::Insert, ActionKind::Supersede];
+    let answer = scene.answer(&may);
+    let titles: Vec<&str> =
+        answer["insert"].as_array().unwrap().iter().map(|row| row["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["Engine: Checkpoints", "Engine: Compaction"]);
+    assert_eq!(answer["insert"][0]["links"], json!(["N1"]));
+    assert_eq!(
+        answer["supersede"][0]["body"],
+        "# Engine\n\nWhat it is.\n- Checkpoints\n\n## Owner\nAnn.\n- Compaction"
+    );
+    assert_eq!(answer["notes"], "Proposed from similarity and structure alone: 1 note to split.");
+
+    for told in ["episodic", "daily"] {
+        scene.nodes[0].node_type = NodeType(told.into());
+        assert_eq!(scene.answer(&may)["insert"], json!([]));
+    }
+}
+
+#[test]
+fn stories_and_steps_stay_whole() {
+    let whole = |first: &str, second: &str| {
+        let body = format!("## {first}\n{SECTION}\n## {second}\n{SECTION}");
+        assert!(split(&body, (200, 4000)).is_none(), "{first}, {second}");
+    };
+    whole("Friday night", "The morning after");
+    whole("Before", "2026-11-07");
+    whole("Day 1", "Day 2");
+    whole("1. Stop the engine", "2. Start it");
+    whole("In November", "Later");
+    whole("Summary of 2025", "Outlook");
+    whole("Same", "Same");
+    assert!(split(&format!("{SECTION}\n\n{SECTION}"), (200, 4000)).is_none());
+    assert!(split("## A\nshort\n## B\nshort", (200, 4000)).is_none());
+    assert!(split(&format!("## A\n{}\n## B\n{SECTION}", "x".repeat(4001)), (200, 4000)).is_none());
+}
+
+#[test]
+fn what_three_sessions_share_is_quoted() {
+    let texts = [
+        ("Late", "The release slipped. Somebody had touched the importer of invoices on Monday."),
+        ("Later", "Again the importer of invoices was changed before the release, and a day was lost."),
+        ("Zones", "The importer read invoices in the wrong zone.\nNobody saw it."),
+        ("Soup", "Lentil soup with lemon, bread and butter."),
+    ];
+    let more: Vec<(String, String)> =
+        (0..200).map(|n| (format!("Other {n}"), format!("Something else, number {n}."))).collect();
+    let mut all = texts.to_vec();
+    all.extend(more.iter().map(|(title, body)| (title.as_str(), body.as_str())));
+    let mut scene = scene(&all).like(1, 2, 0.6).like(3, 2, 0.5).like(4, 1, 0.2);
+    for node in scene.nodes.iter_mut().take(4) {
+        node.node_type = NodeType("episodic".into());
+    }
+    let may = [ActionKind::LinkAdd, ActionKind::Insert];
+    let answer = scene.answer(&may);
+    let row = &answer["insert"][0];
+    insta::assert_snapshot!(
+        format!("{}\n{}\n{}\n{}", row["title"].as_str().unwrap(), row["body"].as_str().unwrap(), row["reason"], row["links"]), @r#"
+    importer, invoices: what 3 sessions say
+    Quoted from sessions that have these words in common:
+
+    - 1970-01-01, `n1`: “Somebody had touched the importer of invoices on Monday.”
+    - 1970-01-01, `n2`: “Again the importer of invoices was changed before the release, and a day was lost.”
+    - 1970-01-01, `n3`: “The importer read invoices in the wrong zone.”
+    "3 sessions are alike and mention `importer`, `invoices`"
+    ["N1","N2","N3"]
+    "#);
+    assert_eq!(answer["insert"].as_array().unwrap().len(), 1);
+
+    // Two are no pattern, and neither are three that a note brings together already.
+    scene.nodes.push(Node { node_type: NodeType("semantic".into()), ..testing::node(999) });
+    scene.edges = vec![(999, 1), (999, 2), (999, 3)];
+    assert_eq!(scene.answer(&may)["insert"], json!([]));
+    scene.edges.clear();
+    assert_eq!(scene.answer(&may)["insert"].as_array().unwrap().len(), 1);
+    scene.nodes[2].node_type = NodeType("semantic".into());
+    assert_eq!(scene.answer(&may)["insert"], json!([]));
+}
+
+#[test]
+fn overviews_stay_a_small_share_of_the_memory() {
+    let texts = vec![("Late", "The importer of invoices was late."); 40];
+    let mut scene = scene(&texts);
+    scene.candidates = (2..=40).map(|at| (at, "N1".to_owned(), 0.9)).collect();
+    for node in &mut scene.nodes {
+        node.node_type = NodeType("episodic".into());
+    }
+    // A fiftieth of forty notes is none.
+    assert_eq!(scene.answer(&[ActionKind::Insert])["insert"], json!([]));
+}
+
+/// Runs of digits, in a way of their own.
+fn numbers(node: &Node) -> BTreeSet<String> {
+    let text = format!("{} {}", node.title, node.body);
+    text.split(|c: char| !c.is_ascii_digit()).filter(|run| !run.is_empty()).map(str::to_owned).collect()
+}
+
+fn any_text() -> impl Strategy<Value = String> {
+    let word = prop::sample::select(vec![
+        "the", "journal", "page", "42", "BRK-4021", "BRK-4027", "not", "splits.", "merges.", "Résumé",
+        "\n- ", "`x`",
+    ]);
+    prop::collection::vec(word, 0..14).prop_map(|words| words.join(" "))
+}
+
+fn any_cosine() -> impl Strategy<Value = f64> {
+    prop_oneof![8 => 0.3f64..1.1, 1 => Just(f64::NAN), 1 => -2.0f64..2.0]
+}
+
+prop_compose! {
+    fn any_scene()(texts in prop::collection::vec((any_text(), any_text()), 1..12))(
+        candidates in prop::collection::vec((1..=texts.len(), 0..=texts.len() + 1, any_cosine()), 0..40),
+        pairs in prop::collection::vec((1..=texts.len(), 1..=texts.len(), any_cosine()), 0..20),
+        edges in prop::collection::vec((1..=texts.len(), 1..=texts.len()), 0..20),
+        texts in Just(texts),
+        days in 0i64..90,
+    ) -> Scene {
+        let texts: Vec<(&str, &str)> = texts.iter().map(|(title, body)| (title.as_str(), body.as_str())).collect();
+        let mut scene = scene(&texts);
+        scene.candidates = candidates.into_iter().map(|(from, to, cosine)| (from, format!("N{to}"), cosine)).collect();
+        scene.pairs = pairs;
+        scene.edges = edges.into_iter().filter(|(a, b)| a != b).collect();
+        scene.now = Timestamp(Span::DAY.0 * days);
+        scene
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn a_split_loses_no_line(lines in prop::collection::vec(prop::sample::select(vec![
+        "## Locks", "## Pages", "# Top", "### Deep", "```", "One line of text.", "- item 42", "", "## Locks of pages",
+    ]), 0..30)) {
+        let body = lines.join("\n");
+        let Some((overview, parts)) = split(&body, (10, 4000)) else { return Ok(()) };
+        prop_assert!(parts.len() >= 2);
+        let mut left: Vec<String> = overview.lines().map(str::to_owned).collect();
+        for part in &parts {
+            left.extend(part.body.lines().map(str::to_owned));
+            left.push(format!("## {}", part.title));
+            left.push(format!("### {}", part.title));
+        }
+        for line in lines.iter().filter(|line| !line.is_empty()) {
+            let at = left.iter().position(|other| other == line);
+            prop_assert!(at.is_some(), "{line:?} is lost:\n{overview}");
+            left.swap_remove(at.unwrap());
+        }
+    }
+
+    #[test]
+    fn a_new_key_is_free_short_and_no_other_notes(titles in prop::collection::vec(any_text(), 1..8), dated in any::<bool>()) {
+        let texts: Vec<(&str, &str)> = titles.iter().map(|title| (title.as_str(), "")).collect();
+        let mut scene = scene(&texts);
+        for (at, node) in scene.nodes.iter_mut().enumerate() {
+            node.key = format!("{}untitled-{at}", if dated { "2026-11-07-" } else { "" });
+        }
+        let answer = scene.answer(&[ActionKind::Supersede]);
+        let mut keys = BTreeSet::new();
+        for row in answer["supersede"].as_array().unwrap() {
+            let key = row["key"].as_str().unwrap();
+            prop_assert!(keys.insert(key.to_owned()), "{key} twice");
+            prop_assert!(key.chars().count() < 60 && !scene.nodes.iter().any(|node| node.key == key), "{key}");
+            let words = key.trim_start_matches("2026-11-07-").split('-').count();
+            prop_assert!((3..=5).contains(&words), "{key}");
+            prop_assert_eq!(key.starts_with("2026-11-07-"), dated);
+        }
+    }
+
+    #[test]
+    fn every_answer_keeps_the_rules(scene in any_scene(), may in prop::sample::subsequence(ALL.to_vec(), 0..=4)) {
+        let settings = Config::defaults().unwrap().heuristic;
+        let selection = scene.selection();
+        let answer = scene.answer(&may);
+        prop_assert_eq!(&answer, &scene.answer(&may));
+        let handle = |row: &Value, field: &str| {
+            selection.get(row[field].as_str().unwrap()).unwrap_or_else(|| panic!("unknown handle: {row}"))
+        };
+        let none = Vec::new();
+        let rows = |action: &str| answer.get(action).map_or(&none, |rows| rows.as_array().unwrap());
+        prop_assert_eq!(answer.as_object().unwrap().len(), may.len() + 1);
+
+        let mut links = BTreeMap::new();
+        prop_assert!(rows("link-add").len() <= settings.max_links);
+        for row in rows("link-add") {
+            prop_assert!(may.contains(&ActionKind::LinkAdd));
+            let (from, to) = (handle(row, "from"), handle(row, "to"));
+            prop_assert_ne!(from.node.id, to.node.id);
+            prop_assert!(!selection.view.are_tied(from.ix, to.ix));
+            prop_assert!((0.01..=1.0).contains(&row["strength"].as_f64().unwrap()));
+            for end in [&from.name, &to.name] {
+                *links.entry(end.clone()).or_insert(0) += 1;
+            }
+        }
+        prop_assert!(links.values().all(|count| *count <= settings.links_per_node));
+        for row in rows("weight") {
+            prop_assert!(may.contains(&ActionKind::Weight));
+            handle(row, "node");
+            prop_assert!(row["delta"].as_f64().unwrap().abs() <= settings.weight_step);
+        }
+        prop_assert!(rows("insert").is_empty() || may.contains(&ActionKind::Insert));
+        let read = reply::read(&Reply { text: answer.to_string(), ..Reply::default() }, &may);
+        prop_assert!(read.is_ok(), "{read:?}");
+        let mut touched = BTreeSet::new();
+        for row in rows("supersede") {
+            prop_assert!(may.contains(&ActionKind::Supersede));
+            let node = handle(row, "node");
+            if row["by"] == "" {
+                prop_assert!(touched.insert(node.node.id));
+                continue;
+            }
+            let by = handle(row, "by");
+            prop_assert_ne!(node.node.id, by.node.id);
+            prop_assert_eq!(numbers(&node.node), numbers(&by.node));
+            prop_assert!(touched.insert(node.node.id) && touched.insert(by.node.id));
+            prop_assert!(!links.contains_key(&node.name));
+        }
+    }
+}

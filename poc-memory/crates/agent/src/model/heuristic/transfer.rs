@@ -1,0 +1,201 @@
+//! What several episodes have in common, told in their own words.
+
+use super::Nodes;
+use super::words::Rare;
+use crate::definition::provenance;
+use crate::selection::Handle;
+use poc_graph::{Ix, NodeType, View};
+use poc_index::TextIndex;
+use std::collections::{BTreeMap, BTreeSet};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Words a title names.
+const WORDS_NAMED: usize = 3;
+/// Stands for the sentences there is no room for.
+const REST: &str = "\n- …";
+/// Characters of a sentence that is quoted.
+const QUOTED: usize = 300;
+
+/// Episodes that say something about the same particular thing.
+pub(super) struct Group<'a> {
+    pub(super) episodes: Vec<&'a Handle>,
+    /// How many sessions they are of: what is said and what is answered to it are of one.
+    sessions: usize,
+    /// Words all of them have, those that tell most first.
+    pub(super) words: Vec<String>,
+    /// The terms of the words, to find the sentences by.
+    terms: BTreeSet<String>,
+    weight: f64,
+}
+
+/// The groups to make a note of, those that have most in common first; no episode is in two. One that
+/// a note brings together already is left out, and the agent's own notes stay a small share of the memory.
+pub(super) fn find<'a>(
+    settings: &poc_config::Heuristic,
+    cosines: &poc_config::Cosines,
+    nodes: &Nodes<'a>,
+    text: &TextIndex,
+    agent: &str,
+) -> Vec<Group<'a>> {
+    let view = &nodes.selection.view;
+    let room = room(settings, view, agent).min(settings.transfer_max);
+    let rare = Rare::new(text, view.live_count(), &nodes.selection.handles);
+    let mut groups = candidates(settings, cosines, nodes, &rare);
+    groups.retain(|group| !is_told(settings, view, group));
+    groups.sort_by(|a, b| {
+        let first = |group: &Group<'_>| group.episodes.first().map(|handle| nodes.position(handle));
+        b.weight.total_cmp(&a.weight).then_with(|| first(a).cmp(&first(b)))
+    });
+    let mut used = BTreeSet::new();
+    groups.retain(|group| {
+        let names: Vec<&str> = group.episodes.iter().map(|handle| handle.name.as_str()).collect();
+        let is_new = names.iter().all(|name| !used.contains(name));
+        if is_new {
+            used.extend(names);
+        }
+        is_new
+    });
+    groups.truncate(room);
+    groups
+}
+
+/// How many more notes of the agent's own the memory bears.
+fn room(settings: &poc_config::Heuristic, view: &View, agent: &str) -> usize {
+    let own = provenance(agent);
+    let made = (0..view.slots()).filter(|&ix| view.is_live(ix) && view.provenance_name(ix) == own).count();
+    let bears = (view.live_count() as f64 * settings.transfer_share) as usize;
+    bears.saturating_sub(made)
+}
+
+/// Sets of episodes that have two rare words in common, each with all the words its episodes share.
+fn candidates<'a>(
+    settings: &poc_config::Heuristic,
+    cosines: &poc_config::Cosines,
+    nodes: &Nodes<'a>,
+    rare: &Rare<'_>,
+) -> Vec<Group<'a>> {
+    let is_episode = |handle: &&Handle| handle.chosen() && NodeType::is_occasion(&handle.node.node_type.0);
+    let episodes: Vec<&Handle> = nodes.selection.handles.iter().filter(is_episode).collect();
+    let mut having: BTreeMap<&str, (BTreeSet<usize>, f64)> = BTreeMap::new();
+    for (at, handle) in episodes.iter().enumerate() {
+        for (term, idf) in rare.of(handle) {
+            let (places, _) = having.entry(term).or_insert_with(|| (BTreeSet::new(), idf));
+            places.insert(at);
+        }
+    }
+    having.retain(|_, (places, _)| places.len() >= settings.transfer_episodes);
+    let mut sets: BTreeSet<Vec<usize>> = BTreeSet::new();
+    let terms: Vec<&BTreeSet<usize>> = having.values().map(|(places, _)| places).collect();
+    for (at, places) in terms.iter().enumerate() {
+        for others in terms.iter().skip(at + 1) {
+            let both: Vec<usize> = places.intersection(others).copied().collect();
+            if both.len() >= settings.transfer_episodes {
+                sets.insert(both);
+            }
+        }
+    }
+    let group = |set: Vec<usize>| {
+        let members: Vec<&Handle> = set.iter().filter_map(|&at| episodes.get(at).copied()).collect();
+        let alike = |one: &&&Handle| members.iter().any(|other| is_alike(cosines, nodes, one, other));
+        let members: Vec<&Handle> = members.iter().filter(alike).copied().collect();
+        let first = members.first()?;
+        let view = &nodes.selection.view;
+        let sessions = members.iter().map(|handle| view.session(handle.ix)).collect::<BTreeSet<_>>().len();
+        if sessions < settings.transfer_episodes {
+            return None;
+        }
+        let mut shared: Vec<(&str, f64)> = having
+            .iter()
+            .filter(|(_, (places, _))| set.iter().all(|at| places.contains(at)))
+            .map(|(term, (_, idf))| (*term, *idf))
+            .collect();
+        shared.sort_by(|(a, one), (b, other)| {
+            other.total_cmp(one).then_with(|| b.len().cmp(&a.len())).then_with(|| a.cmp(b))
+        });
+        let mut words: Vec<String> = Vec::new();
+        for (term, _) in &shared {
+            let word = rare.spelled(term, &first.node);
+            if !words.iter().any(|named| named.contains(&word) || word.contains(named)) {
+                words.push(word);
+            }
+        }
+        let weight = shared.iter().map(|(_, idf)| idf).sum::<f64>();
+        let terms = shared.iter().map(|(term, _)| (*term).to_owned()).collect();
+        // A name and its parts are one word.
+        (words.len() >= 2).then_some(Group { episodes: members, sessions, words, terms, weight })
+    };
+    sets.into_iter().filter_map(group).collect()
+}
+
+/// Whether two notes are alike in meaning, as far as the selection tells: they are tied already, or
+/// could be.
+fn is_alike(cosines: &poc_config::Cosines, nodes: &Nodes<'_>, a: &Handle, b: &Handle) -> bool {
+    let near = |from: &Handle, to: &Handle| {
+        from.candidates.iter().any(|(name, cosine)| *name == to.name && *cosine >= cosines.link)
+    };
+    a.node.id != b.node.id && (nodes.selection.view.are_tied(a.ix, b.ix) || near(a, b) || near(b, a))
+}
+
+/// Whether a note that is no episode is tied to so many of the group that it says what they share.
+fn is_told(settings: &poc_config::Heuristic, view: &View, group: &Group<'_>) -> bool {
+    let mut ties: BTreeMap<Ix, usize> = BTreeMap::new();
+    for handle in &group.episodes {
+        let known = view.ties(handle.ix).filter(|tie| view.is_live(tie.ix));
+        for tie in known.filter(|tie| !NodeType::is_occasion(view.type_name(tie.ix))) {
+            *ties.entry(tie.ix).or_default() += 1;
+        }
+    }
+    ties.values().any(|&count| count >= settings.transfer_episodes)
+}
+
+impl Group<'_> {
+    pub(super) fn title(&self) -> String {
+        let words: Vec<&str> = self.words.iter().take(WORDS_NAMED).map(String::as_str).collect();
+        format!("{}: what {} sessions say", words.join(", "), self.sessions)
+    }
+
+    pub(super) fn reason(&self) -> String {
+        let words: Vec<String> =
+            self.words.iter().take(WORDS_NAMED).map(|word| format!("`{word}`")).collect();
+        format!("{} sessions are alike and mention {}", self.sessions, words.join(", "))
+    }
+
+    /// The sentences of each episode that the words stand in, quoted: nothing here is made up. It has
+    /// `most` characters at most.
+    pub(super) fn body(&self, text: &TextIndex, most: usize) -> String {
+        let mut body = String::from("Quoted from sessions that have these words in common:\n");
+        for handle in &self.episodes {
+            let node = &handle.node;
+            let day = node.created.utc().map_or_else(String::new, |at| at.format("%Y-%m-%d").to_string());
+            let line = format!("\n- {day}, `{}`: “{}”", node.key, self.sentence(handle, text));
+            if body.chars().count() + line.chars().count() + REST.chars().count() > most {
+                body.push_str(REST);
+                break;
+            }
+            body.push_str(&line);
+        }
+        body
+    }
+
+    /// The sentence of an episode with most of the words, else its title.
+    fn sentence(&self, handle: &Handle, text: &TextIndex) -> String {
+        let node = &handle.node;
+        let told = |sentence: &str| {
+            let terms: BTreeSet<String> = text.query_tokens(sentence).into_iter().collect();
+            terms.intersection(&self.terms).count()
+        };
+        let sentences = node.body.lines().flat_map(|line| line.unicode_sentences());
+        let mut best = (0, node.title.as_str());
+        for sentence in sentences {
+            let count = told(sentence);
+            if count > best.0 {
+                best = (count, sentence);
+            }
+        }
+        let plain = best.1.split_whitespace().collect::<Vec<_>>().join(" ");
+        match plain.char_indices().nth(QUOTED) {
+            Some((end, _)) => format!("{}…", plain.get(..end).unwrap_or(&plain)),
+            None => plain,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Which note another one repeats.
+
+use super::Nodes;
+use super::words::sentences;
+use crate::selection::{Handle, HandlePair};
+use poc_graph::{Node, NodeType};
+use poc_rank::lookalike::identifiers;
+use std::collections::BTreeSet;
+
+/// A text with fewer words says too little by itself: the titles have to agree as well.
+const WORDS_THAT_SPEAK: usize = 8;
+
+/// A pair of which one note says everything the other says.
+pub(super) struct Twin<'a> {
+    /// The note to keep.
+    pub(super) kept: &'a Handle,
+    /// The note it stands for.
+    pub(super) repeated: &'a Handle,
+    similarity: f64,
+}
+
+impl Twin<'_> {
+    pub(super) fn reason(&self) -> String {
+        let same = sentences(&self.kept.node.body) == sentences(&self.repeated.node.body);
+        let what = if same { "says the same" } else { "says the same and more" };
+        format!("`{}` {what} ({:.2}), with the same numbers and names", self.kept.node.key, self.similarity)
+    }
+}
+
+/// Twins among the pairs of the selection; each node is in one of them at most.
+pub(super) fn find<'a>(settings: &poc_config::Heuristic, nodes: &Nodes<'a>) -> Vec<Twin<'a>> {
+    let mut pairs: Vec<&HandlePair> = nodes.selection.pairs.iter().collect();
+    pairs.retain(|pair| pair.similarity >= settings.twin_min_similarity);
+    pairs.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then_with(|| (&a.a, &a.b).cmp(&(&b.a, &b.b))));
+    let mut used = BTreeSet::new();
+    let mut twins = Vec::new();
+    for pair in pairs {
+        let (Some(a), Some(b)) = (nodes.get(&pair.a), nodes.get(&pair.b)) else { continue };
+        if used.contains(&a.node.id) || used.contains(&b.node.id) {
+            continue;
+        }
+        let (kept, repeated) = if rank(&a.node) > rank(&b.node) { (a, b) } else { (b, a) };
+        if repeated.is_replaceable() && repeats(&kept.node, &repeated.node) {
+            used.extend([a.node.id, b.node.id]);
+            twins.push(Twin { kept, repeated, similarity: pair.similarity });
+        }
+    }
+    twins
+}
+
+/// The longer note is kept, then the newer.
+fn rank(node: &Node) -> impl PartialOrd + use<> {
+    (sentences(&node.body).len(), node.body.chars().count(), node.created, node.id)
+}
+
+/// Whether `long` says everything `short` says, and nothing tells the two apart.
+fn repeats(long: &Node, short: &Node) -> bool {
+    let said = sentences(&short.body);
+    let words = short.body.split_whitespace().count();
+    long.id != short.id
+        && long.node_type == short.node_type
+        // Two of those are two occasions, whatever they say.
+        && !NodeType::is_occasion(&long.node_type.0)
+        && long.author == short.author
+        && identifiers(&long.text()) == identifiers(&short.text())
+        && (words >= WORDS_THAT_SPEAK || sentences(&long.title) == sentences(&short.title))
+        && !said.is_empty()
+        && said.is_subset(&sentences(&long.body))
+}

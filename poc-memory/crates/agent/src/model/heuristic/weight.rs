@@ -1,0 +1,56 @@
+//! Which nodes gain weight and which lose it.
+
+use super::Nodes;
+use crate::selection::Handle;
+use poc_graph::time::{Span, Timestamp};
+use std::collections::BTreeSet;
+
+/// A proposed change of a weight.
+pub(super) struct Change<'a> {
+    pub(super) node: &'a Handle,
+    pub(super) delta: f64,
+    pub(super) reason: String,
+}
+
+/// Changes for chosen nodes: what much is tied to gains until it is heavy enough; what is short,
+/// old and tied to nothing fades. Neither happens again before the weight has been left alone for the age of
+/// trivia, however often the agent looks: else a weight would tell how often the agent ran. `linked` and `gone` are handles with a link, or to be superseded,
+/// in the same answer.
+pub(super) fn find<'a>(
+    settings: &poc_config::Heuristic,
+    nodes: &Nodes<'a>,
+    (linked, gone): (&BTreeSet<&str>, &BTreeSet<&str>),
+    (agent, now): (&str, Timestamp),
+) -> Vec<Change<'a>> {
+    let view = &nodes.selection.view;
+    let chosen = nodes.selection.handles.iter().filter(|handle| handle.chosen());
+    chosen
+        .filter(|handle| !handle.protected && !gone.contains(handle.name.as_str()))
+        .filter_map(|handle| {
+            let degree = view.degree(handle.ix);
+            let rests = Span(now.0.saturating_sub(view.touched(handle.ix).0)) < settings.trivial_age;
+            let known = view.visit(agent, handle.ix).is_some_and(|seen| seen.version >= handle.node.version);
+            let settled = known && rests;
+            if !settled && degree >= settings.busy_degree && handle.weight < settings.busy_weight {
+                let reason = format!("tied to {degree} others");
+                return Some(Change { node: handle, delta: settings.weight_step, reason });
+            }
+            let node = &handle.node;
+            let chars = node.title.chars().count() + node.body.chars().count();
+            let age = Span(now.0.saturating_sub(node.modified.0));
+            let trivial = degree == 0
+                && chars < settings.trivial_chars
+                && node.keywords.is_empty()
+                // Further down there is nothing left to lose.
+                && handle.weight > settings.weight_step
+                && age >= settings.trivial_age
+                && !rests
+                && !linked.contains(handle.name.as_str());
+            trivial.then(|| Change {
+                node: handle,
+                delta: -settings.weight_step,
+                reason: format!("short, tied to nothing and {} days old", age.0 / Span::DAY.0),
+            })
+        })
+        .collect()
+}

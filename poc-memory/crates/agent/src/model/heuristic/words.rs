@@ -1,0 +1,125 @@
+//! Words two texts have in common.
+
+use crate::selection::Handle;
+use poc_graph::Node;
+use poc_index::TextIndex;
+use poc_rank::bm25;
+use poc_rank::lookalike::is_identifier;
+use std::collections::{BTreeMap, BTreeSet};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// In a memory of a few notes, a word in this many of them is still rare.
+const RARE_NOTES: usize = 3;
+
+/// The rare terms of every node of a selection.
+pub(super) struct Rare<'a> {
+    text: &'a TextIndex,
+    notes: usize,
+    /// By handle: term and how much it tells (its inverse document frequency).
+    terms: BTreeMap<&'a str, BTreeMap<String, f64>>,
+}
+
+/// What two nodes have in common.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Keywords, then words, those that tell most first.
+    pub(super) words: Vec<String>,
+    /// Whether a keyword is among them.
+    pub(super) keyword: bool,
+    /// How much the words tell together; 1 is one word that no third note has.
+    pub(super) weight: f64,
+}
+
+impl<'a> Rare<'a> {
+    /// Over a memory of so many live notes: a term is rare when at most the square root of them
+    /// have it.
+    pub(super) fn new(text: &'a TextIndex, notes: usize, handles: &'a [Handle]) -> Self {
+        let most = notes.isqrt().max(RARE_NOTES);
+        let rare = |node: &Node| {
+            let terms = text.query_tokens(&format!("{}\n{}", node.title, node.body)).into_iter();
+            // A number or a date that two notes have in common says nothing of what they are about.
+            let terms = terms.filter(|term| term.chars().any(char::is_alphabetic));
+            // A note read from the view may have left the index since.
+            let counted = terms.map(|term| (text.frequency(&term).max(1), term));
+            let rare = counted.filter(|(count, _)| *count <= most);
+            rare.map(|(count, term)| (term, bm25::idf(notes.max(count), count))).collect()
+        };
+        let terms = handles.iter().map(|handle| (handle.name.as_str(), rare(&handle.node))).collect();
+        Rare { text, notes, terms }
+    }
+
+    /// The rare terms of a node and how much each tells.
+    pub(super) fn of(&self, handle: &Handle) -> impl Iterator<Item = (&str, f64)> {
+        let terms = self.terms.get(handle.name.as_str());
+        terms.into_iter().flatten().map(|(term, idf)| (term.as_str(), *idf))
+    }
+
+    /// What the two have in common.
+    pub(super) fn shared(&self, a: &Handle, b: &Handle) -> Shared {
+        let keywords = a.node.keywords.iter().filter(|word| b.node.keywords.contains(word));
+        let mut words: Vec<String> = keywords.cloned().collect();
+        let keyword = !words.is_empty();
+        let terms = |handle: &Handle| self.terms.get(handle.name.as_str());
+        let (Some(mine), Some(theirs)) = (terms(a), terms(b)) else { return Shared::default() };
+        let mut common: Vec<(&String, f64)> = mine
+            .iter()
+            .filter(|(term, _)| theirs.contains_key(*term))
+            .map(|(term, idf)| (term, *idf))
+            .collect();
+        // A name before its parts.
+        common.sort_by(|(a, one), (b, other)| {
+            other.total_cmp(one).then_with(|| b.len().cmp(&a.len())).then_with(|| a.cmp(b))
+        });
+        let weight = common.iter().map(|(_, idf)| idf).sum::<f64>() / bm25::idf(self.notes.max(2), 2);
+        for (term, _) in common {
+            let word = self.spelled(term, &a.node);
+            if !words.iter().any(|named| named.contains(&word)) {
+                words.push(word);
+            }
+        }
+        Shared { words, keyword, weight }
+    }
+
+    /// A term as the note spells it, in lower case where it is a plain word.
+    pub(super) fn spelled(&self, term: &str, node: &Node) -> String {
+        let spelled = node.title.split_whitespace().chain(node.body.split_whitespace());
+        spelled
+            .flat_map(|token| {
+                std::iter::once(token.trim_matches(|c: char| !c.is_alphanumeric()))
+                    .chain(token.unicode_words())
+            })
+            .find(|word| self.text.tokens(word).first().is_some_and(|first| first == term))
+            .map_or_else(
+                || term.to_owned(),
+                |word| if is_identifier(word) { word.to_owned() } else { word.to_lowercase() },
+            )
+    }
+}
+
+/// The sentences of a text, without regard to case, spacing, list marks and the final stop.
+pub(super) fn sentences(text: &str) -> BTreeSet<String> {
+    text.lines()
+        .flat_map(|line| line.unicode_sentences())
+        .map(|sentence| {
+            let words: Vec<&str> = sentence.split_whitespace().collect();
+            let sentence = words.join(" ").to_lowercase();
+            sentence
+                .trim_start_matches(['-', '*', '#', '>', ' '])
+                .trim_end_matches(['.', '!', ' '])
+                .to_owned()
+        })
+        .filter(|sentence| !sentence.is_empty())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_compare_without_case_spacing_and_marks() {
+        assert_eq!(sentences("- It  works.\n* Really!"), sentences("it works. Really."));
+        assert_ne!(sentences("It works."), sentences("It works?"));
+        assert!(sentences(" \n. ").is_empty());
+    }
+}

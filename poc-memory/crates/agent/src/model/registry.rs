@@ -1,0 +1,301 @@
+//! The models of a process: each is built once and kept, with what the process knows of its provider: its
+//! rate limit, how many of its calls are in progress, and whether it is left alone for a while.
+
+use super::cancellation::CancellationToken;
+use super::gate::{Gate, Place, Right};
+use super::heuristic::Heuristic;
+use super::retry_after::RetryAfter;
+use super::{CallError, Failed, Model, Reached, Reply, Request};
+use parking_lot::Mutex;
+use poc_config::{Config, ProviderKind};
+use poc_graph::error::{Error, Result};
+use poc_graph::similar;
+use poc_graph::time::{Span, Timestamp};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// Builds models from settings: it knows the kinds of providers, which agents do not.
+pub trait ModelFactory: Send + Sync {
+    /// Identifies the key that opens a provider; `None` without one. When it changes, the models of the
+    /// provider are built anew.
+    fn credentials(&self, provider: &poc_config::Provider) -> Option<blake3::Hash>;
+
+    /// Builds a model that respects and extends the pause of its provider. Calls nobody.
+    ///
+    /// # Errors
+    /// One line that would help, when something is missing (an unset key).
+    fn build(&self, settings: ModelSettings<'_>, retry_after: &RetryAfter) -> Result<Box<dyn Model>, String>;
+}
+
+/// What a model is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct ModelSettings<'a> {
+    /// All settings.
+    pub config: &'a Config,
+    /// The model's name in them.
+    pub name: &'a str,
+    /// The model.
+    pub model: &'a poc_config::Model,
+    /// Its provider.
+    pub provider: &'a poc_config::Provider,
+}
+
+/// The models of a process. Clones share them.
+#[derive(Clone)]
+pub struct ModelRegistry(Arc<Shared>);
+
+struct Shared {
+    factory: Arc<dyn ModelFactory>,
+    models: Mutex<BTreeMap<String, CachedModel>>,
+    providers: Mutex<BTreeMap<String, (Access, Arc<ProviderState>)>>,
+}
+
+/// A model and what it was built from.
+struct CachedModel {
+    settings: poc_config::Model,
+    calls: poc_config::Calls,
+    heuristic: poc_config::Heuristic,
+    provider: Arc<ProviderState>,
+    model: Arc<GuardedModel>,
+}
+
+/// What opens a provider: when it changes, what was known of the provider no longer counts.
+type Access = (poc_config::Provider, Option<blake3::Hash>);
+
+impl fmt::Debug for ModelRegistry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.models.lock().keys()).finish()
+    }
+}
+
+impl Default for ModelRegistry {
+    /// A registry that builds the heuristic model and no other.
+    fn default() -> ModelRegistry {
+        ModelRegistry::new(Arc::new(HeuristicFactory))
+    }
+}
+
+impl ModelRegistry {
+    /// An empty registry whose models the factory builds.
+    pub fn new(factory: Arc<dyn ModelFactory>) -> ModelRegistry {
+        ModelRegistry(Arc::new(Shared { factory, models: Mutex::default(), providers: Mutex::default() }))
+    }
+
+    /// The model with a name from the settings: the one that was built before, unless its settings or
+    /// its key have changed. Calls nobody.
+    ///
+    /// # Errors
+    /// `invalid_config` when no model has this name, or when something is [missing](Self::missing).
+    pub fn open(&self, config: &Config, name: &str) -> Result<Arc<dyn Model>> {
+        let settings = find(config, name).map_err(|absent| match absent {
+            Absent::Model(error) => error,
+            Absent::Provider(help) => not_callable(name, help),
+        })?;
+        let provider = self.provider(&settings.model.provider, settings.provider);
+        let mut models = self.0.models.lock();
+        if let Some(cached) = models.get(name)
+            && Arc::ptr_eq(&cached.provider, &provider)
+            && (&cached.settings, &cached.calls) == (settings.model, &config.calls)
+            && cached.heuristic == config.heuristic
+        {
+            return Ok(cached.model.clone());
+        }
+        let built = self.0.factory.build(settings, &provider.retry_after);
+        let model = Arc::new(GuardedModel {
+            inner: built.map_err(|help| not_callable(name, help))?,
+            name: settings.model.provider.clone(),
+            provider: provider.clone(),
+            concurrency: settings.provider.concurrency,
+            leave_alone: config.calls.leave_alone,
+        });
+        let (calls, heuristic) = (config.calls.clone(), config.heuristic.clone());
+        models.insert(
+            name.to_owned(),
+            CachedModel {
+                settings: settings.model.clone(),
+                calls,
+                heuristic,
+                provider,
+                model: model.clone(),
+            },
+        );
+        Ok(model)
+    }
+
+    /// Why the model with this name cannot be called with the present settings and environment (an unset
+    /// key), with the line that would help; `None` when nothing is known to be missing. Calls nobody.
+    pub fn missing(&self, config: &Config, name: &str) -> Option<String> {
+        match find(config, name) {
+            Ok(settings) => self.0.factory.build(settings, &RetryAfter::default()).err(),
+            Err(Absent::Model(error)) => {
+                Some(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
+            }
+            Err(Absent::Provider(help)) => Some(help),
+        }
+    }
+
+    /// The providers that are left alone at an instant, one line each.
+    pub fn left_alone(&self, config: &Config, now: Timestamp) -> Vec<String> {
+        let providers = self.0.providers.lock();
+        let line = |(name, (_, provider)): (&String, &(Access, Arc<ProviderState>))| {
+            provider.left_alone(name, config.calls.leave_alone, now)
+        };
+        providers.iter().filter_map(line).collect()
+    }
+
+    fn provider(&self, name: &str, provider: &poc_config::Provider) -> Arc<ProviderState> {
+        let access = (provider.clone(), self.0.factory.credentials(provider));
+        let mut providers = self.0.providers.lock();
+        match providers.get(name) {
+            Some((before, state)) if *before == access => state.clone(),
+            _ => {
+                let state = Arc::<ProviderState>::default();
+                providers.insert(name.to_owned(), (access, state.clone()));
+                state
+            }
+        }
+    }
+}
+
+/// What the settings lack for a model.
+enum Absent {
+    /// The model itself.
+    Model(Error),
+    /// Its provider, with the line that would help.
+    Provider(String),
+}
+
+fn find<'a>(config: &'a Config, name: &'a str) -> Result<ModelSettings<'a>, Absent> {
+    let model = config.models.get(name).ok_or_else(|| Absent::Model(unknown(config, name)))?;
+    let provider = config.providers.get(&model.provider).ok_or_else(|| {
+        Absent::Provider(format!("add a section `[providers.{}]` to config.toml", model.provider))
+    })?;
+    Ok(ModelSettings { config, name, model, provider })
+}
+
+fn unknown(config: &Config, name: &str) -> Error {
+    let near = similar::to(name, config.models.keys().map(String::as_str));
+    let line = format!("`models.{name} = {{ provider = \"…\", id = \"…\" }}` at the top of config.toml");
+    Error::config(format!("no model is called `{name}`")).hint(match near {
+        Some(near) => format!("did you mean `{near}`? else put {line}"),
+        None => format!("put {line}"),
+    })
+}
+
+fn not_callable(name: &str, help: String) -> Error {
+    Error::config(format!("the model `{name}` cannot be called as configured")).hint(help)
+}
+
+/// The factory of a registry without providers.
+struct HeuristicFactory;
+
+impl ModelFactory for HeuristicFactory {
+    fn credentials(&self, _: &poc_config::Provider) -> Option<blake3::Hash> {
+        None
+    }
+
+    fn build(&self, settings: ModelSettings<'_>, _: &RetryAfter) -> Result<Box<dyn Model>, String> {
+        let ModelSettings { config, model, provider, .. } = settings;
+        match provider.kind {
+            ProviderKind::Heuristic => Ok(Box::new(Heuristic::new(config)?)),
+            _ => Err(format!("the provider `{}` is not built in here; use `heuristic`", model.provider)),
+        }
+    }
+}
+
+/// What the process knows of a provider.
+#[derive(Default)]
+struct ProviderState {
+    gate: Arc<Gate>,
+    /// The pause it has asked for.
+    retry_after: RetryAfter,
+    refusal: Mutex<Option<Refusal>>,
+}
+
+/// Why a provider is left alone, and since when.
+#[derive(Clone)]
+struct Refusal {
+    since: Timestamp,
+    why: String,
+}
+
+impl ProviderState {
+    fn left_alone(&self, provider: &str, span: Span, now: Timestamp) -> Option<String> {
+        let refusal = self.refusal.lock().clone()?;
+        let until = refusal.since.plus(span);
+        // After a clock that went back nobody waits longer than from now on.
+        let over = now >= until || now < refusal.since;
+        (!over).then(|| format!("`{provider}` is left alone until {until}: {}", refusal.why))
+    }
+
+    /// Leaves the provider alone from now on. Returns whether the reason is a new one: it is logged once,
+    /// however often a later try fails for it.
+    fn refuse(&self, now: Timestamp, why: &str) -> bool {
+        let before = self.refusal.lock().replace(Refusal { since: now, why: why.to_owned() });
+        before.is_none_or(|before| before.why != why)
+    }
+
+    fn accept(&self, provider: &str) {
+        if self.refusal.lock().take().is_some() {
+            tracing::info!(provider, "answers again");
+        }
+    }
+
+    /// Waits until fewer than `most` calls of the provider are in progress.
+    fn enter(
+        &self,
+        most: Option<usize>,
+        cancellation: &CancellationToken,
+    ) -> Result<Option<Place>, CallError> {
+        let enter = |most| self.gate.enter(most, Right::Usual, cancellation).ok_or(CallError::Stopped);
+        most.map(enter).transpose()
+    }
+}
+
+/// A model behind what the process knows of its provider.
+struct GuardedModel {
+    inner: Box<dyn Model>,
+    /// The provider's name.
+    name: String,
+    provider: Arc<ProviderState>,
+    concurrency: Option<usize>,
+    /// How long the provider is left alone once it has refused the key or has no credit left.
+    leave_alone: Span,
+}
+
+impl Model for GuardedModel {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        let _place = self.provider.enter(self.concurrency, request.cancellation)?;
+        let outcome = self.inner.call(request);
+        match &outcome {
+            Ok(_) | Err(Failed { error: CallError::Refused(_) | CallError::Cut, .. }) => {
+                self.provider.accept(&self.name);
+            }
+            Err(Failed { error: CallError::NoCredit(why) | CallError::KeyRefused(why), .. }) => {
+                let (provider, span) = (&self.name, self.leave_alone);
+                if self.provider.refuse(request.now, why) {
+                    let until = "or until its settings or its key change";
+                    tracing::warn!(provider, "left alone for {span}, {until}: {why}");
+                }
+            }
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    fn most(&self, request: &Request<'_>) -> Option<f64> {
+        self.inner.most(request)
+    }
+
+    fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
+        self.inner.reach(timeout)
+    }
+
+    fn left_alone(&self, now: Timestamp) -> Option<String> {
+        self.provider.left_alone(&self.name, self.leave_alone, now)
+    }
+}
+
+#[cfg(test)]
+mod tests;

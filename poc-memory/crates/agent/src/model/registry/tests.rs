@@ -1,0 +1,76 @@
+use super::*;
+use crate::testing::request::TestRequest;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[test]
+fn the_same_trouble_is_told_once() {
+    let provider = ProviderState::default();
+    let hour = Span::HOUR.0;
+    let told = |now, why: &str| provider.refuse(Timestamp(now), why);
+    // A try every hour, of however many agents.
+    let news: Vec<bool> = (0..24).map(|hours| told(hours * hour, "no money left")).collect();
+    assert_eq!(news.iter().filter(|news| **news).count(), 1);
+    assert!(provider.left_alone("mock", Span::HOUR, Timestamp(23 * hour + 1)).is_some());
+    assert!(told(24 * hour, "the key is refused") && !told(25 * hour, "the key is refused"));
+    provider.accept("mock");
+    assert!(told(26 * hour, "the key is refused"), "it answered in between");
+}
+
+#[test]
+fn a_providers_calls_wait_for_each_other() {
+    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let model = |limit: Option<usize>, provider: &Arc<ProviderState>| GuardedModel {
+        inner: Box::new(Counting(inside.clone(), most.clone())),
+        name: "mock".into(),
+        provider: provider.clone(),
+        concurrency: limit,
+        leave_alone: Span::HOUR,
+    };
+    let provider = Arc::<ProviderState>::default();
+    // Two models of one provider share its places.
+    let models = [model(Some(1), &provider), model(Some(1), &provider)];
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let model = &models[number % 2];
+            scope.spawn(move || model.call(&TestRequest::new("linker").request()).unwrap());
+        }
+    });
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+}
+
+/// Notes how many are inside at once.
+struct Counting(Arc<AtomicUsize>, Arc<AtomicUsize>);
+
+impl Model for Counting {
+    fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+        let now = self.0.fetch_add(1, Ordering::SeqCst) + 1;
+        self.1.fetch_max(now, Ordering::SeqCst);
+        (0..1000).for_each(|_| std::thread::yield_now());
+        self.0.fetch_sub(1, Ordering::SeqCst);
+        Ok(Reply::default())
+    }
+}
+
+/// Builds models that count their calls.
+struct CountingFactory;
+
+impl ModelFactory for CountingFactory {
+    fn credentials(&self, _: &poc_config::Provider) -> Option<blake3::Hash> {
+        None
+    }
+
+    fn build(&self, _: ModelSettings<'_>, _: &RetryAfter) -> Result<Box<dyn Model>, String> {
+        Ok(Box::new(Counting(Arc::default(), Arc::default())))
+    }
+}
+
+#[test]
+fn a_model_is_built_once_by_the_factory_and_without_providers_only_the_heuristic_one() {
+    let text = "[models.a]\nprovider = \"openai\"\nid = \"a\"\n";
+    let config = Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap();
+    let models = ModelRegistry::new(Arc::new(CountingFactory));
+    assert!(Arc::ptr_eq(&models.open(&config, "a").unwrap(), &models.open(&config, "a").unwrap()));
+    let models = ModelRegistry::default();
+    assert!(models.open(&config, "a").is_err() && models.missing(&config, "a").is_some());
+    assert!(models.open(&config, "default").is_ok() && models.missing(&config, "default").is_none());
+}

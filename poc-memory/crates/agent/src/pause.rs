@@ -1,0 +1,109 @@
+//! When an agent rests although its schedule says otherwise: because a person said so, or because it
+//! failed too often.
+
+use super::ledger::{self, AgentState, Pause};
+use super::{Definition, Entry};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_notes::Memory;
+use poc_store::Cause;
+
+/// Why an agent rests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Paused {
+    /// A person paused it.
+    Told(Pause),
+    /// So many runs failed one after the other.
+    Failing {
+        /// How many.
+        failures: u32,
+        /// When the last of them ended.
+        since: Timestamp,
+    },
+}
+
+impl Paused {
+    /// Whether an agent rests at an instant that is paused after so many failures; 0 is never.
+    pub fn of(after: u32, state: &AgentState, now: Timestamp) -> Option<Paused> {
+        if let Some(pause) = state.pause().filter(|pause| pause.holds(now)) {
+            return Some(Paused::Told(pause.clone()));
+        }
+        let failures = state.failures();
+        let since = state.last().map_or(now, |last| last.ended);
+        is_enough(after, failures).then_some(Paused::Failing { failures, since })
+    }
+
+    /// When it began.
+    pub fn since(&self) -> Timestamp {
+        match self {
+            Paused::Told(pause) => pause.since,
+            Paused::Failing { since, .. } => *since,
+        }
+    }
+
+    /// When it ends by itself.
+    pub fn until(&self) -> Option<Timestamp> {
+        match self {
+            Paused::Told(pause) => pause.until,
+            Paused::Failing { .. } => None,
+        }
+    }
+
+    /// What there is to say about it, with the command that ends it.
+    pub fn line(&self, agent: &str) -> String {
+        match self {
+            Paused::Told(Pause { since, until, note }) => {
+                let end = match until {
+                    Some(until) => format!(" until {until}"),
+                    None => format!("; {}", ends(agent)),
+                };
+                let note = if note.is_empty() { String::new() } else { format!(": {note}") };
+                format!("paused since {since}{end}{note}")
+            }
+            Paused::Failing { failures, .. } => {
+                format!("paused after {failures} failures in a row; {}", ends(agent))
+            }
+        }
+    }
+}
+
+/// What to add to the message of a run that failed, when it is the failure that makes its agent rest.
+pub fn told(memory: &Memory, definition: &Definition) -> Option<String> {
+    let failures = ledger::state(memory, &definition.name).ok()?.failures().saturating_add(1);
+    let paused = Paused::Failing { failures, since: memory.now() };
+    is_enough(definition.failure.pause_after, failures).then(|| paused.line(&definition.name))
+}
+
+/// Has an agent rest.
+///
+/// # Errors
+/// `invalid` when the end is past already.
+pub fn pause(memory: &Memory, agent: &str, pause: &Pause, cause: Cause) -> Result<()> {
+    if let Some(until) = pause.until.filter(|_| !pause.holds(cause.at)) {
+        return Err(Error::invalid(format!("the end of the pause, {until}, is past"))
+            .hint("give a time to come: `2h`, `2030-01-31`, `2030-01-31T08:00:00Z`")
+            .field("until"));
+    }
+    ledger::change(memory, agent, cause, |state| {
+        state.set_pause(pause.clone());
+        Ok(())
+    })
+}
+
+/// Has an agent go on. Returns why it rested until now.
+pub fn resume(memory: &Memory, agent: &str, entry: &Entry, cause: Cause) -> Result<Option<Paused>> {
+    let paused = entry.paused(&ledger::state(memory, agent)?, cause.at);
+    ledger::change(memory, agent, cause, |state| {
+        state.go_on();
+        Ok(())
+    })?;
+    Ok(paused)
+}
+
+fn is_enough(after: u32, failures: u32) -> bool {
+    after > 0 && failures >= after
+}
+
+fn ends(agent: &str) -> String {
+    format!("`poc-memory agent resume {agent}` lets it go on")
+}

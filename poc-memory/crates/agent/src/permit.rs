@@ -1,0 +1,466 @@
+//! The permit layer: what of a reply may be done. None of it is the model's to decide.
+
+mod rejection;
+
+pub use rejection::{Refusal, Rejection};
+
+use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
+use super::definition::{ActionKind, Definition, Mode, Targets};
+use super::ledger::{ActionRow, ActionState};
+use super::reply::{cut, short};
+use super::selection::{self, Handle, Selection, Shown};
+use poc_graph::error::Result;
+use poc_graph::{ChunkOf, NodeId, Trust};
+use poc_notes::Draft;
+use poc_notes::Memory;
+use serde::{Deserialize, Serialize};
+use std::collections::{HashMap, HashSet};
+
+/// Characters a row keeps of each thing that is said about a refused action.
+const MAX_REFUSED_SAID: usize = 300;
+
+/// An action that may be done, if nothing it names has changed since it was read.
+// Proposals keep it by the place of its variant: a new one goes to the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Intent {
+    /// Make a link.
+    Link {
+        /// Where it starts.
+        from: NodeId,
+        /// Where it ends.
+        to: NodeId,
+        /// Above 0, at most 1.
+        strength: f64,
+        /// Why.
+        reason: String,
+    },
+    /// Move a weight.
+    Weigh {
+        /// The node.
+        node: NodeId,
+        /// By how much.
+        delta: f64,
+    },
+    /// Make a node.
+    Insert {
+        /// Its text; trust and provenance are set when it is applied.
+        draft: Box<Draft>,
+        /// What it is linked to.
+        links: Vec<NodeId>,
+        /// Why.
+        reason: String,
+    },
+    /// Replace a node by one that is there.
+    Replace {
+        /// The node.
+        old: NodeId,
+        /// What takes its place.
+        new: NodeId,
+        /// Why.
+        reason: String,
+    },
+    /// Replace a node by a new one.
+    Rewrite {
+        /// The node.
+        old: NodeId,
+        /// What takes its place.
+        draft: Box<Draft>,
+    },
+}
+
+impl Intent {
+    /// The nodes it names.
+    pub fn nodes(&self) -> Vec<NodeId> {
+        match self {
+            Intent::Link { from, to, .. } => vec![*from, *to],
+            Intent::Weigh { node, .. } => vec![*node],
+            Intent::Insert { links, .. } => links.clone(),
+            Intent::Replace { old, new, .. } => vec![*old, *new],
+            Intent::Rewrite { old, .. } => vec![*old],
+        }
+    }
+
+    /// Whether it would do what another one would: reasons and strengths aside.
+    pub fn is_like(&self, other: &Intent) -> bool {
+        let text = |draft: &Draft| (draft.key.clone(), draft.title.clone(), draft.body.clone());
+        match (self, other) {
+            (Intent::Link { from, to, .. }, Intent::Link { from: a, to: b, .. }) => {
+                (from, to) == (a, b) || (from, to) == (b, a)
+            }
+            (Intent::Weigh { node, .. }, Intent::Weigh { node: other, .. }) => node == other,
+            (Intent::Insert { draft, .. }, Intent::Insert { draft: other, .. }) => text(draft) == text(other),
+            (Intent::Replace { old, new, .. }, Intent::Replace { old: a, new: b, .. }) => {
+                (old, new) == (a, b)
+            }
+            (Intent::Rewrite { old, draft }, Intent::Rewrite { old: other, draft: by }) => {
+                old == other && text(draft) == text(by)
+            }
+            _ => false,
+        }
+    }
+
+    /// The note it writes.
+    pub fn draft(&self) -> Option<&Draft> {
+        match self {
+            Intent::Insert { draft, .. } | Intent::Rewrite { draft, .. } => Some(draft),
+            Intent::Link { .. } | Intent::Weigh { .. } | Intent::Replace { .. } => None,
+        }
+    }
+
+    pub(super) fn draft_mut(&mut self) -> Option<&mut Draft> {
+        match self {
+            Intent::Insert { draft, .. } | Intent::Rewrite { draft, .. } => Some(draft),
+            Intent::Link { .. } | Intent::Weigh { .. } | Intent::Replace { .. } => None,
+        }
+    }
+
+    /// The node it puts out of use.
+    pub fn retires(&self) -> Option<NodeId> {
+        match self {
+            Intent::Replace { old, .. } | Intent::Rewrite { old, .. } => Some(*old),
+            Intent::Link { .. } | Intent::Weigh { .. } | Intent::Insert { .. } => None,
+        }
+    }
+}
+
+/// An action that may be done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Permitted {
+    /// What is to be done.
+    pub intent: Intent,
+    /// Whether a person has to decide first.
+    pub proposed: bool,
+}
+
+/// The rules of one run and what it has used of its limits.
+pub struct Permit<'a> {
+    definition: &'a Definition,
+    mode: Mode,
+    selection: &'a Selection,
+    protected: HashSet<NodeId>,
+    trust: Trust,
+    used: HashMap<ActionKind, usize>,
+    links: HashSet<(NodeId, NodeId)>,
+    /// Links of new notes so far.
+    tied: usize,
+    weighed: HashSet<NodeId>,
+    retired: HashSet<NodeId>,
+}
+
+type Verdict<T> = std::result::Result<T, Refusal>;
+
+impl<'a> Permit<'a> {
+    /// How many of the chosen nodes may be linked and nothing else.
+    pub fn protected(&self) -> usize {
+        self.selection.chosen().filter(|handle| self.protected.contains(&handle.node.id)).count()
+    }
+
+    /// The rules over a selection. Protection and trust are judged on the newest graph.
+    pub fn new(
+        memory: &Memory,
+        definition: &'a Definition,
+        mode: Mode,
+        selection: &'a Selection,
+    ) -> Result<Permit<'a>> {
+        let view = memory.store.view();
+        let nodes: Vec<_> = selection.handles.iter().filter_map(|handle| view.find(handle.node.id)).collect();
+        let protected = selection::protected(memory, definition, &view, &nodes)?;
+        let protected = protected.into_iter().filter_map(|ix| view.id(ix)).collect();
+        Ok(Permit {
+            definition,
+            mode,
+            selection,
+            protected,
+            // What an agent writes is trusted no more than anything it has read.
+            trust: Trust::Agent.min(selection.trust(&view)),
+            used: HashMap::new(),
+            links: HashSet::new(),
+            tied: 0,
+            weighed: HashSet::new(),
+            retired: HashSet::new(),
+        })
+    }
+
+    /// Judges an action, and counts it when it may be done.
+    pub fn check(&mut self, action: &Action) -> Verdict<Permitted> {
+        let kind = action.kind();
+        if !self.definition.execution.actions.contains(&kind) {
+            return Err(Rejection::NotPermitted.because(format!("`{}` is not permitted", kind.name())));
+        }
+        let intent = match action {
+            Action::LinkAdd(action) => self.link(action),
+            Action::Weight(action) => self.weight(action),
+            Action::Insert(action) => self.insert(action),
+            Action::Supersede(action) => self.supersede(action),
+        }?;
+        self.count(kind)?;
+        match &intent {
+            Intent::Link { from, to, .. } => {
+                self.links.insert((*from, *to));
+            }
+            Intent::Weigh { node, .. } => {
+                self.weighed.insert(*node);
+            }
+            Intent::Insert { links, .. } => self.tied += links.len(),
+            Intent::Replace { old, .. } | Intent::Rewrite { old, .. } => {
+                self.retired.insert(*old);
+            }
+        }
+        match self.mode {
+            Mode::Observe => Err(Rejection::Observed.because("the agent only observes")),
+            Mode::Propose => Ok(Permitted { intent, proposed: true }),
+            Mode::Apply => {
+                let proposed = kind == ActionKind::Supersede && !self.definition.limits.supersede_apply;
+                Ok(Permitted { intent, proposed })
+            }
+        }
+    }
+
+    fn link(&self, action: &LinkAdd) -> Verdict<Intent> {
+        let (from, to) = (self.handle(&action.from)?, self.handle(&action.to)?);
+        if !self.within(from) && !self.within(to) {
+            let why = format!("neither {} nor {} is {}", from.name, to.name, self.scope());
+            return Err(Rejection::OutOfScope.because(why));
+        }
+        if from.node.id == to.node.id {
+            return Err(
+                Rejection::SelfLink.because(format!("{} and {} are one node", action.from, action.to))
+            );
+        }
+        if !(action.strength > 0.0 && action.strength <= 1.0) {
+            let why = format!("a strength of {} is not above 0 and at most 1", action.strength);
+            return Err(Rejection::InvalidValue.because(why));
+        }
+        let (from, to) = (from.node.id, to.node.id);
+        if self.links.contains(&(from, to)) || self.links.contains(&(to, from)) {
+            return Err(Rejection::AlreadyPresent.because("the reply asks for it twice"));
+        }
+        let reason = action.reason.clone();
+        Ok(Intent::Link { from, to, strength: action.strength, reason })
+    }
+
+    fn weight(&self, action: &Weight) -> Verdict<Intent> {
+        let node = self.changeable(&action.node)?;
+        let most = self.definition.limits.weight_max_delta;
+        if !action.delta.is_finite() || action.delta == 0.0 {
+            return Err(
+                Rejection::InvalidValue.because(format!("a delta of {} changes nothing", action.delta))
+            );
+        }
+        if action.delta.abs() > most {
+            return Err(
+                Rejection::OverLimit.because(format!("a delta of {} is more than {most}", action.delta))
+            );
+        }
+        if self.weighed.contains(&node.node.id) {
+            return Err(Rejection::AlreadyPresent.because("the reply moves this weight twice"));
+        }
+        Ok(Intent::Weigh { node: node.node.id, delta: action.delta })
+    }
+
+    fn insert(&self, action: &Insert) -> Verdict<Intent> {
+        let mut links: Vec<NodeId> = Vec::new();
+        for name in &action.links {
+            let handle = self.handle(name)?;
+            if !self.within(handle) {
+                let why = format!("it is to be linked to {}, which is not {}", handle.name, self.scope());
+                return Err(Rejection::OutOfScope.because(why));
+            }
+            if !links.contains(&handle.node.id) {
+                links.push(handle.node.id);
+            }
+        }
+        let most = self.definition.limits.link_add_max;
+        if self.tied + links.len() > most {
+            let why = format!("new notes with more than {most} links in all");
+            return Err(Rejection::OverLimit.because(why));
+        }
+        self.fits(&action.title, &action.keywords, &action.body)?;
+        let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
+        draft.keywords = Some(action.keywords.clone());
+        Ok(Intent::Insert { draft: Box::new(draft), links, reason: action.reason.clone() })
+    }
+
+    fn supersede(&self, action: &Supersede) -> Verdict<Intent> {
+        let old = self.changeable(&action.node)?;
+        if old.shown != Shown::Whole {
+            let why = format!("{} does not stand whole in the prompt", old.name);
+            return Err(Rejection::OutOfScope.because(why));
+        }
+        if self.retired.contains(&old.node.id) {
+            return Err(Rejection::AlreadyPresent.because("the reply replaces this node twice"));
+        }
+        let reason = action.reason.clone();
+        let brings = [&action.key, &action.title, &action.body].iter().any(|text| !text.trim().is_empty());
+        match (action.by.trim().is_empty(), brings) {
+            (false, false) => {
+                let new = self.handle(&action.by)?;
+                if new.node.id == old.node.id {
+                    return Err(Rejection::SelfLink.because(format!("{} cannot replace itself", action.node)));
+                }
+                if self.retired.contains(&new.node.id) {
+                    let why = format!("{} is replaced by this reply itself", action.by);
+                    return Err(Rejection::InvalidValue.because(why));
+                }
+                Ok(Intent::Replace { old: old.node.id, new: new.node.id, reason })
+            }
+            (true, true) => {
+                let (was, id) = (&old.node, old.node.id);
+                // What is left out stays: a new key alone renames.
+                let kept = |text: &str, was: &str| {
+                    if text.trim().is_empty() { was.to_owned() } else { text.to_owned() }
+                };
+                self.fits(&action.title, &[], &action.body)?;
+                let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
+                let draft = self.draft(&action.key, &title, body)?;
+                // A chunk's source is its place in a message, which is nobody else's.
+                let source = was.source.clone().filter(|source| ChunkOf::source(Some(source)).is_none());
+                let draft = Draft {
+                    author: was.author.clone(),
+                    source,
+                    expires: was.expires,
+                    node_type: Some(was.node_type.0.clone()),
+                    category: Some(was.category),
+                    keywords: Some(was.keywords.clone()),
+                    emotion: Some(was.emotion),
+                    created: Some(was.created),
+                    weight: Some(old.weight),
+                    supersedes: Some(id),
+                    ..draft
+                };
+                Ok(Intent::Rewrite { old: id, draft: Box::new(draft) })
+            }
+            _ => Err(Rejection::InvalidValue.because("give either `by` or the text of a new node")),
+        }
+    }
+
+    /// That what the model writes is not too long: neither the text nor what is said about it.
+    fn fits(&self, title: &str, keywords: &[String], body: &str) -> Verdict<()> {
+        let most = self.definition.limits.insert_max_chars;
+        let about = title.chars().count() + keywords.iter().map(|word| word.chars().count()).sum::<usize>();
+        if about > most {
+            let why = format!("title and keywords of {about} characters are more than {most}");
+            return Err(Rejection::OverLimit.because(why));
+        }
+        let chars = body.chars().count();
+        if chars > most {
+            return Err(
+                Rejection::OverLimit.because(format!("a body of {chars} characters is more than {most}"))
+            );
+        }
+        Ok(())
+    }
+
+    fn draft(&self, key: &str, title: &str, body: String) -> Verdict<Draft> {
+        if title.trim().is_empty() {
+            return Err(Rejection::InvalidValue.because("a new node needs a title"));
+        }
+        let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        let mut draft = Draft::new(self.definition.provenance(), self.trust);
+        (draft.key, draft.title, draft.body) = (given(key), given(title), Some(body));
+        Ok(draft)
+    }
+
+    fn handle(&self, name: &str) -> Verdict<&'a Handle> {
+        self.selection
+            .get(name.trim())
+            .ok_or_else(|| Rejection::UnknownHandle.because(format!("the prompt has no `{}`", name.trim())))
+    }
+
+    /// The node behind a handle, when it may be re-weighted.
+    fn changeable(&self, name: &str) -> Verdict<&'a Handle> {
+        let handle = self.handle(name)?;
+        if !self.within(handle) {
+            let why = format!("{} is not {}", handle.name, self.scope());
+            return Err(Rejection::OutOfScope.because(why));
+        }
+        if self.protected.contains(&handle.node.id) {
+            return Err(Rejection::Protected.because(format!("{} is protected", handle.name)));
+        }
+        Ok(handle)
+    }
+
+    /// Whether a node is among the targets.
+    fn within(&self, handle: &Handle) -> bool {
+        handle.reach <= self.definition.limits.targets
+    }
+
+    /// The targets in words.
+    fn scope(&self) -> &'static str {
+        match self.definition.limits.targets {
+            Targets::Results => "among the results",
+            Targets::Neighborhood => "among the results or beside one",
+            Targets::Any => "a node of the prompt",
+        }
+    }
+
+    /// Counts a permitted action against the limits.
+    fn count(&mut self, kind: ActionKind) -> Verdict<()> {
+        let limits = &self.definition.limits;
+        if self.used.values().sum::<usize>() >= limits.max_actions {
+            return Err(Rejection::OverLimit.because(format!("more than {} actions", limits.max_actions)));
+        }
+        let used = self.used.entry(kind).or_default();
+        let most = limits.max(kind);
+        if *used >= most {
+            return Err(Rejection::OverLimit.because(format!("more than {most} of `{}`", kind.name())));
+        }
+        *used += 1;
+        Ok(())
+    }
+}
+
+/// The action in words, with keys in place of handles.
+pub fn summary(action: &Action, selection: &Selection) -> String {
+    let key = |name: &str| match selection.get(name.trim()) {
+        Some(handle) => format!("`{}`", handle.node.key),
+        None => format!("`{}` (unknown)", name.trim()),
+    };
+    match action {
+        Action::LinkAdd(link) => {
+            format!("link {} to {} at {}", key(&link.from), key(&link.to), link.strength)
+        }
+        Action::Weight(weight) => format!("move the weight of {} by {:+}", key(&weight.node), weight.delta),
+        Action::Insert(insert) => format!("insert \"{}\"", insert.title.trim()),
+        Action::Supersede(supersede) if supersede.renames() => {
+            format!("rename {} to `{}`", key(&supersede.node), supersede.key.trim())
+        }
+        Action::Supersede(supersede) if supersede.by.trim().is_empty() => {
+            format!("supersede {} by a new note \"{}\"", key(&supersede.node), supersede.title.trim())
+        }
+        Action::Supersede(supersede) => {
+            format!("supersede {} by {}", key(&supersede.node), key(&supersede.by))
+        }
+    }
+}
+
+impl ActionRow {
+    /// The row of an action that is to be done.
+    pub(super) fn of(action: &Action, selection: &Selection) -> ActionRow {
+        ActionRow {
+            kind: Some(action.kind()),
+            summary: short(&summary(action, selection)),
+            why: action.reason().to_owned(),
+            state: ActionState::Applied,
+            rejected: None,
+            detail: None,
+            seq: None,
+            writes: (0, 0),
+        }
+    }
+
+    /// Why it is not done.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        let rejection = self.rejected.as_deref().and_then(Rejection::parse)?;
+        Some(Refusal { rejection, detail: self.detail.clone().unwrap_or_default() })
+    }
+
+    /// The row of an action that is not done.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.state = ActionState::Refused;
+        self.rejected = Some(refusal.rejection.code().to_owned());
+        let about = |text: &str| cut(text, MAX_REFUSED_SAID);
+        (self.summary, self.why) = (about(&self.summary), about(&self.why));
+        self.detail = Some(about(&refusal.detail));
+    }
+}

@@ -1,0 +1,160 @@
+//! Rendering a template: on a thread of its own, within a time, into a bounded buffer.
+
+use super::fence::Fence;
+use super::variables::{self, Read};
+use crate::Definition;
+use crate::selection::{Selection, may_be_read};
+use crate::template;
+use poc_graph::error::{Error, Result};
+use poc_graph::{NodeId, Trust};
+use poc_notes::Memory;
+use std::io::{self, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Instant;
+use tera::{Context, Tera};
+
+/// What the rendering thread says.
+enum Said {
+    /// The template asks for a node; the answer goes back through the sender.
+    Asked(String, Sender<Result<String, String>>),
+    /// It is done.
+    Done(Result<String, Error>),
+}
+
+/// The rendered template, and the notes of which something stands in it without a handle.
+pub(super) fn render(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    fence: &Fence,
+) -> Result<(String, Read)> {
+    let (say, hear) = mpsc::channel();
+    let tera = engine(definition, say.clone())?;
+    let (mut context, mut read) = (Context::new(), Read::new());
+    context.insert("vars", &definition.prompt.vars);
+    for used in template::variables(&tera, name(definition)) {
+        let name = used.to_uppercase();
+        if let Some(value) = variables::value(&name, memory, definition, selection, fence, &mut read) {
+            context.insert(used, &value);
+        }
+    }
+    let limits = &memory.config.agents;
+    let deadline = Instant::now() + limits.render_timeout.std();
+    let page = Page { text: Vec::new(), most: limits.render_max_bytes, deadline };
+    let name = name(definition).to_owned();
+    // Not joined: a template that never ends must not hold up the run.
+    thread::Builder::new()
+        .name("render".into())
+        .spawn(move || say.send(Said::Done(page.fill(&tera, &name, &context))))
+        .map_err(|error| Error::unavailable(format!("no thread to render on: {error}")))?;
+    loop {
+        match hear.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(Said::Done(text)) => return text.map(|text| (text, read)),
+            Ok(Said::Asked(key, answer)) => {
+                let asked = node(memory, selection, fence, &key).map(|(text, asked)| {
+                    read.push(asked);
+                    text
+                });
+                // A renderer that is gone needs no answer.
+                let _ = answer.send(asked);
+            }
+            Err(RecvTimeoutError::Timeout) => return Err(too_slow(definition, memory)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::internal(format!("rendering the prompt of `{}` broke", definition.name)));
+            }
+        }
+    }
+}
+
+/// Bytes at the start of a rendered template that hold nothing a run could change: what stands before
+/// the first tag.
+pub(super) fn stable(definition: &Definition, rendered: &str) -> usize {
+    let head = template::head(&definition.prompt.text);
+    let same = head.chars().zip(rendered.chars()).take_while(|(a, b)| a == b);
+    same.map(|(char, _)| char.len_utf8()).sum()
+}
+
+fn name(definition: &Definition) -> &str {
+    definition.prompt.template.as_deref().unwrap_or(template::INLINE)
+}
+
+fn engine(definition: &Definition, say: Sender<Said>) -> Result<Tera> {
+    let prompt = &definition.prompt;
+    let ask = move |key: &str| {
+        let (answer, answered) = mpsc::channel();
+        let gone = || tera::Error::message("the run is over");
+        say.send(Said::Asked(key.to_owned(), answer)).map_err(|_| gone())?;
+        answered.recv().map_err(|_| gone())?.map_err(tera::Error::message)
+    };
+    template::engine(name(definition), &prompt.text, &prompt.includes, ask).map_err(|errors| {
+        let first = errors.into_iter().next();
+        first.unwrap_or_else(|| Error::config(format!("the template of `{}` is broken", definition.name)))
+    })
+}
+
+/// The answer of the template function `node`, and how far the note is trusted.
+fn node(
+    memory: &Memory,
+    selection: &Selection,
+    fence: &Fence,
+    key: &str,
+) -> Result<(String, (NodeId, Trust)), String> {
+    let view = &selection.view;
+    let ix = view.find_key(key).filter(|&ix| may_be_read(view, ix));
+    let stored = ix.and_then(|ix| view.id(ix)).map(|id| memory.store.node(id));
+    match stored {
+        Some(Ok(Some(node))) => {
+            let text = fence.around(&format!("{}\n\n{}", node.title, node.body));
+            Ok((text, (node.id, node.trust)))
+        }
+        Some(Err(error)) => Err(error.message),
+        _ => Err(format!("there is no node `{key}` that may be read")),
+    }
+}
+
+fn too_slow(definition: &Definition, memory: &Memory) -> Error {
+    let limit = memory.config.agents.render_timeout;
+    Error::config(format!("rendering the prompt of `{}` took longer than {limit}", definition.name))
+        .hint("look for loops in the template")
+}
+
+/// Where the rendered text goes.
+struct Page {
+    text: Vec<u8>,
+    most: usize,
+    deadline: Instant,
+}
+
+impl Page {
+    fn fill(mut self, tera: &Tera, name: &str, context: &Context) -> Result<String> {
+        let most = self.most;
+        match tera.render_to(name, context, &mut self) {
+            Ok(()) => {
+                String::from_utf8(self.text).map_err(|_| Error::internal("the rendered prompt is not text"))
+            }
+            Err(_) if self.text.len() > most => {
+                Err(Error::config(format!("the prompt grew beyond {most} bytes"))
+                    .hint("look for loops in the template, or lower `max-node-chars`"))
+            }
+            Err(error) => Err(template::errors(&error)
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Error::config("the template cannot be rendered"))),
+        }
+    }
+}
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        if self.text.len() > self.most || Instant::now() > self.deadline {
+            return Err(io::Error::other("the prompt is too much"));
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

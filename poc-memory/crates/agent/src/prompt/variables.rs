@@ -1,0 +1,220 @@
+//! The values of a template's variables, as text.
+
+use super::fence::Fence;
+use crate::Definition;
+use crate::action;
+use crate::definition::ActionKind;
+use crate::selection::{Excerpt, Handle, LISTED, Selection, Shown, hubs, siblings};
+use poc_graph::time::Timestamp;
+use poc_graph::{Ix, NodeId, Trust, View};
+use poc_notes::Memory;
+use std::fmt::Write;
+
+/// Notes of which something was shown without a handle, with their trust.
+pub(super) type Read = Vec<(NodeId, Trust)>;
+
+/// The value of a variable by its upper-case name; `None` when there is no such variable. What it shows
+/// of notes beside those with handles is put on the list.
+pub(super) fn value(
+    name: &str,
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    fence: &Fence,
+    read: &mut Read,
+) -> Option<String> {
+    let view = &selection.view;
+    Some(match name {
+        "NODES" => nodes(memory, definition, selection, fence),
+        "TOPOLOGY" => topology(selection, memory, fence, read),
+        "PAIRS" => pairs(selection),
+        "HUBS" => most_linked(selection, fence, read),
+        "SIBLINGS" => tied(selection, fence, read),
+        "HEALTH" => health(view, memory),
+        "AGENT" => match definition.description.as_str() {
+            "" => definition.name.clone(),
+            says => format!("{}: {says}", definition.name),
+        },
+        "DATE" => date(memory.now()),
+        "ACTIONS" => action::describe(&definition.execution.actions, &definition.limits),
+        _ => return None,
+    })
+}
+
+/// The chosen nodes in full, then the candidates in short.
+fn nodes(memory: &Memory, definition: &Definition, selection: &Selection, fence: &Fence) -> String {
+    let mut text = String::new();
+    for handle in selection.handles.iter().filter(|handle| handle.in_text()) {
+        if handle.chosen() {
+            text.push_str(&node(memory, definition, selection, handle, fence));
+            if handle.shown == Shown::Cut {
+                let most = definition.prompt.max_node_chars;
+                let _ = writeln!(text, "{} is cut: these are its first {most} characters", handle.name);
+            }
+        } else {
+            text.push_str(&candidate(memory, definition, selection, handle, fence));
+        }
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// One chosen node.
+pub(super) fn node(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    handle: &Handle,
+    fence: &Fence,
+) -> String {
+    let mut text = head(memory, definition, selection, handle, "");
+    if !handle.candidates.is_empty() {
+        let near: Vec<String> =
+            handle.candidates.iter().map(|(name, cosine)| format!("{name} ({cosine:.2})")).collect();
+        let _ = writeln!(text, "alike and not linked yet: {}", near.join(", "));
+    }
+    text + &fence.around(&content(handle, definition.prompt.max_node_chars))
+}
+
+/// One candidate.
+fn candidate(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    handle: &Handle,
+    fence: &Fence,
+) -> String {
+    let head = head(memory, definition, selection, handle, " (to link to)");
+    head + &fence.around(&content(handle, memory.config.agents.candidate_chars))
+}
+
+fn head(
+    memory: &Memory,
+    definition: &Definition,
+    selection: &Selection,
+    handle: &Handle,
+    role: &str,
+) -> String {
+    // Whoever may do nothing but link and insert need not be told.
+    let changes = [ActionKind::Weight, ActionKind::Supersede];
+    let told = handle.protected && definition.execution.actions.iter().any(|kind| changes.contains(kind));
+    let protected = if told { ", protected: it may be linked and nothing else" } else { "" };
+    format!(
+        "{}{role}\ntype: {}, age: {}, weight: {:.2}, links: {}{protected}\n",
+        handle.name,
+        handle.node.node_type,
+        age(handle.node.created, memory.now()),
+        handle.weight,
+        selection.view.degree(handle.ix),
+    )
+}
+
+/// What a node says, cut to a number of characters.
+fn content(handle: &Handle, most: usize) -> String {
+    let node = &handle.node;
+    let Excerpt { title, keywords, body, .. } = Excerpt::of(node, most);
+    let more = |shown: &str, all: &str| if shown.len() < all.len() { "…" } else { "" };
+    let keywords = match keywords.as_str() {
+        "" => String::new(),
+        words => format!("keywords: {}\n", line(words)),
+    };
+    let (title, body) = (title.clone() + more(&title, &node.title), body.clone() + more(&body, &node.body));
+    format!("key: {}\ntitle: {}\n{keywords}\n{body}", line(&node.key), line(&title))
+}
+
+/// A text that must not break out of its line.
+fn line(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
+}
+
+fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut Read) -> String {
+    let view = &selection.view;
+    let (communities, _) = view.communities(&memory.config.structure.rules());
+    let largest: Vec<String> = communities.sizes().take(LISTED).map(|size| size.to_string()).collect();
+    format!(
+        "notes in use: {}; edges: {}\ncommunities: {}; notes in the largest: {}\n{}\nmost linked:\n{}",
+        view.live_count(),
+        view.edge_count(),
+        communities.count(),
+        if largest.is_empty() { "none".to_owned() } else { largest.join(", ") },
+        health(view, memory),
+        most_linked(selection, fence, read),
+    )
+}
+
+fn health(view: &View, memory: &Memory) -> String {
+    let Some((health, _)) = view.health(&memory.config.structure.rules()) else {
+        return "the shape of the graph: not computed yet".to_owned();
+    };
+    let mut text = format!(
+        "components: {}; notes in the largest: {}; notes that stand alone: {}",
+        health.components, health.largest, health.isolated
+    );
+    for (name, figure) in [
+        ("mean clustering", health.clustering),
+        ("mean path length", health.path_length),
+        ("small-world sigma", health.small_world),
+        ("Gini of the degrees", health.gini),
+        ("power-law alpha of the degrees", health.power_law.map(|law| law.alpha)),
+    ] {
+        if let Some(figure) = figure {
+            let _ = write!(text, "; {name}: {figure:.2}");
+        }
+    }
+    text
+}
+
+/// A node by its key, and by its handle if it has one.
+fn named(selection: &Selection, ix: Ix, read: &mut Read) -> String {
+    let view = &selection.view;
+    let key = line(view.key(ix));
+    match selection.at(ix) {
+        Some(handle) => format!("{} {key}", handle.name),
+        None => {
+            read.extend(view.id(ix).map(|id| (id, view.trust(ix))));
+            key
+        }
+    }
+}
+
+/// The most linked nodes. Their keys are text of notes, so they stand in a fence.
+fn most_linked(selection: &Selection, fence: &Fence, read: &mut Read) -> String {
+    let view = &selection.view;
+    let hubs = hubs(view).into_iter();
+    let lines: Vec<String> =
+        hubs.map(|ix| format!("{} ({} links)", named(selection, ix, read), view.degree(ix))).collect();
+    if lines.is_empty() { "none\n".to_owned() } else { fence.around(&lines.join("\n")) }
+}
+
+/// What each chosen node is tied to, strongest first.
+fn tied(selection: &Selection, fence: &Fence, read: &mut Read) -> String {
+    let mut text = String::new();
+    for handle in selection.chosen() {
+        let ties = siblings(&selection.view, handle.ix).into_iter();
+        let names: Vec<String> =
+            ties.map(|tie| format!("{} ({:.2})", named(selection, tie.ix, read), tie.strength)).collect();
+        if !names.is_empty() {
+            let _ = writeln!(text, "{}: {}", handle.name, names.join(", "));
+        }
+    }
+    if text.is_empty() { "none\n".to_owned() } else { fence.around(&text) }
+}
+
+fn pairs(selection: &Selection) -> String {
+    let lines: Vec<String> = selection
+        .pairs
+        .iter()
+        .map(|pair| format!("{} and {}: {:.2} alike", pair.a, pair.b, pair.similarity))
+        .collect();
+    if lines.is_empty() { "none".to_owned() } else { lines.join("\n") }
+}
+
+fn date(now: Timestamp) -> String {
+    now.utc().map_or_else(String::new, |now| now.format("%Y-%m-%d").to_string())
+}
+
+fn age(created: Timestamp, now: Timestamp) -> String {
+    let hours = (now.seconds_since(created).max(0.0) / 3600.0) as u64;
+    if hours < 48 { format!("{hours} hours") } else { format!("{} days", hours / 24) }
+}

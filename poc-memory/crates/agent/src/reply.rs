@@ -1,0 +1,190 @@
+//! Reading a reply: found whole or not at all, and validated again whatever the provider promised.
+
+use super::action::Action;
+use super::definition::ActionKind;
+use super::model::Reply;
+use serde_json::Value;
+
+/// Entries a reply may have in all; more is no answer to any prompt of ours.
+const MAX_ENTRIES: usize = 1000;
+
+/// Problems told in a correction turn; what follows is counted.
+const MAX_PROBLEMS: usize = 20;
+
+/// Characters kept of what a model says beside the notes it writes: it goes into rows and edges.
+const MAX_SAID: usize = 2000;
+
+/// A reply that validates.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// What the model says about it.
+    pub notes: String,
+    /// What it asks for, in the order actions are applied. Actions that exist but are not
+    /// permitted are among them: to be rejected by name.
+    pub actions: Vec<Action>,
+}
+
+/// Reads a reply: the native structured field, else the whole text, else the inside of its fence.
+/// The error lists what is to be corrected.
+pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<Answer, Vec<String>> {
+    let Some(value) = find(reply) else {
+        return Err(vec!["the answer is not one JSON object and nothing else".to_owned()]);
+    };
+    validate(value, permitted)
+}
+
+/// The start of a text, if it is longer than is kept of what a model says.
+pub(super) fn short(text: &str) -> String {
+    cut(text, MAX_SAID)
+}
+
+/// The first characters of a text; whether there were more can be seen.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}
+
+/// The JSON value of a reply. Actions are never dug out of prose.
+fn find(reply: &Reply) -> Option<Value> {
+    if let Some(value) = &reply.structured {
+        return Some(value.clone());
+    }
+    let whole = reply.text.trim();
+    serde_json::from_str(whole).ok().or_else(|| serde_json::from_str(fenced(whole)?).ok())
+}
+
+/// The inside of the fenced block of a text: from the first line that opens one to the last fence, because a
+/// note in it may hold blocks of its own. Of several blocks that is no JSON.
+fn fenced(text: &str) -> Option<&str> {
+    let mut rest = text;
+    let inside = loop {
+        let (line, behind) = rest.split_once('\n')?;
+        match line.trim().strip_prefix("```") {
+            Some(info) if matches!(info.trim(), "" | "json" | "JSON") => break behind,
+            Some(_) => return None,
+            None => rest = behind,
+        }
+    };
+    inside.get(..inside.rfind("```")?)
+}
+
+fn validate(value: Value, permitted: &[ActionKind]) -> Result<Answer, Vec<String>> {
+    let Value::Object(mut fields) = value else {
+        return Err(vec!["the answer is JSON but not an object".to_owned()]);
+    };
+    let mut problems = Vec::new();
+    let mut answer = Answer::default();
+    match fields.remove("notes") {
+        Some(Value::String(notes)) => answer.notes = short(&notes),
+        Some(_) => problems.push("`notes` is not text".to_owned()),
+        None => problems.push("`notes` is missing".to_owned()),
+    }
+    for kind in ActionKind::ALL {
+        let name = kind.name();
+        match fields.remove(name) {
+            Some(Value::Array(entries)) if entries.len() + answer.actions.len() > MAX_ENTRIES => {
+                problems.push(format!("more than {MAX_ENTRIES} actions"));
+            }
+            Some(Value::Array(entries)) => {
+                for (index, entry) in entries.into_iter().enumerate() {
+                    match Action::decode(kind, entry) {
+                        Ok(mut action) => {
+                            let reason = action.reason_mut();
+                            *reason = short(reason);
+                            answer.actions.push(action);
+                        }
+                        // Whatever it says, it is not done: nothing is to be corrected.
+                        Err(_) if !permitted.contains(&kind) => answer.actions.push(Action::blank(kind)),
+                        Err(error) => {
+                            let path = error.path().to_string();
+                            let path = if path == "." { String::new() } else { format!(".{path}") };
+                            problems.push(format!("`{name}[{index}]{path}`: {}", error.inner()));
+                        }
+                    }
+                }
+            }
+            Some(_) => problems.push(format!("`{name}` is not a list")),
+            None if permitted.contains(&kind) => {
+                problems.push(format!("`{name}` is missing; give [] for none"));
+            }
+            None => {}
+        }
+    }
+    problems.extend(fields.keys().map(|name| format!("`{name}` is not a field of the answer")));
+    if problems.is_empty() {
+        return Ok(answer);
+    }
+    problems.iter_mut().for_each(|problem| *problem = short(problem));
+    let more = problems.len().saturating_sub(MAX_PROBLEMS);
+    problems.truncate(MAX_PROBLEMS);
+    if more > 0 {
+        problems.push(format!("and {more} more"));
+    }
+    Err(problems)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::{LinkAdd, Weight};
+
+    fn text(text: &str) -> Reply {
+        Reply { text: text.to_owned(), ..Reply::default() }
+    }
+
+    #[test]
+    fn a_fence_is_opened_by_a_line_of_its_own_and_closed_by_the_last() {
+        let check = |said: &str, expected: Option<&str>| assert_eq!(fenced(said), expected, "{said}");
+        check("```\n{}\n```", Some("{}\n"));
+        check("Here:\n  ```json  \n{}\n```\nBye.", Some("{}\n"));
+        check("```JSON\n{}```", Some("{}"));
+        // What a note quotes closes nothing.
+        check("```json\n{\"a\": \"```rust\nx\n```\"}\n```", Some("{\"a\": \"```rust\nx\n```\"}\n"));
+        // Of several blocks there is no telling which is meant: that is no JSON.
+        check("```json\n{}\n```\n```json\n{}\n```", Some("{}\n```\n```json\n{}\n"));
+        // Another language, never closed, never opened, or within a line.
+        for said in ["```rust\n{}\n```", "```json\n{}", "{}\n", "see ``` {} ```", "```json {}\n```", ""] {
+            check(said, None);
+        }
+    }
+
+    #[test]
+    fn a_reply_is_taken_whole_or_not_at_all() {
+        let none = r#"{"notes": "n", "link-add": []}"#;
+        let permitted = [ActionKind::LinkAdd];
+        for said in [none.to_owned(), format!("\n {none} \n"), format!("So:\n```json\n{none}\n```\nBye.")] {
+            assert_eq!(read(&text(&said), &permitted).unwrap().notes, "n", "{said}");
+        }
+        for said in
+            [format!("So: {none}"), format!("{none}\n{none}"), format!("```\n{none}\n```\n```\n{none}\n```")]
+        {
+            assert!(read(&text(&said), &permitted).is_err(), "{said}");
+        }
+        // The native field counts, whatever the text says.
+        let both = Reply { structured: serde_json::from_str(none).ok(), ..text("{\"notes\": \"other\"}") };
+        assert_eq!(read(&both, &permitted).unwrap().notes, "n");
+    }
+
+    #[test]
+    fn what_may_not_be_asked_for_need_not_be_well_formed() {
+        let permitted = [ActionKind::LinkAdd];
+        let said = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
+        let actions = read(&text(said), &permitted).unwrap().actions;
+        assert_eq!(actions, vec![Action::Weight(Weight::default()); 3]);
+        // It does not hide what is to be corrected, nor is it among that.
+        let said = r#"{"notes": "", "link-add": [{"from": "N1"}], "weight": [7]}"#;
+        let problems = read(&text(said), &permitted).unwrap_err();
+        assert!(problems.len() == 1 && problems[0].starts_with("`link-add[0]"), "{problems:?}");
+        // What is no list at all is no answer, whoever may ask for it.
+        assert!(read(&text(r#"{"notes": "", "link-add": [], "weight": "none"}"#), &permitted).is_err());
+        // The same entries, permitted, are problems.
+        let both = [ActionKind::LinkAdd, ActionKind::Weight];
+        let said = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
+        assert_eq!(read(&text(said), &both).unwrap_err().len(), 3);
+        let said = r#"{"notes": "", "weight": [], "link-add": [{"reason": "", "from": "N1", "to": "N2", "strength": 1}]}"#;
+        let link = LinkAdd { reason: String::new(), from: "N1".into(), to: "N2".into(), strength: 1.0 };
+        assert_eq!(read(&text(said), &both).unwrap().actions, [Action::LinkAdd(link)]);
+    }
+}

@@ -1,0 +1,169 @@
+//! A person's decisions about what agents have proposed.
+
+use super::action_executor::{self, ActionExecutor};
+use super::apply;
+use super::bundle::{self, Task};
+use super::ledger::{self, ActionState, Run};
+use super::permit::{Intent, Refusal, Rejection};
+use super::proposal::{Proposal, proposals};
+use super::reply::short;
+use poc_graph::error::{Error, Result};
+use poc_graph::{Ix, RunId, View};
+use poc_notes::Memory;
+use poc_notes::insert::Prepared;
+use poc_notes::undo::Item;
+use poc_search::query::Pipeline;
+use poc_store::{Cause, Records, Tx};
+
+/// Does what a run has proposed: all of it, or the actions with these numbers, counted from 1, and what
+/// goes with them. What is no longer as it was read, or is protected by now, is left and comes off the
+/// list.
+///
+/// # Errors
+/// `invalid_argument` when a number is no waiting action's.
+pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
+    let (chosen, view) = (chosen(memory, run, only)?, memory.store.view());
+    let mut ready: Vec<(Proposal, Result<Option<Prepared>, Refusal>)> = Vec::new();
+    for mut proposal in chosen {
+        proposal.intent = proposal.judged(&view);
+        let note = action_executor::prepare(memory, &proposal.intent);
+        ready.push((proposal, note));
+    }
+    let agent = ready.first().map_or("", |(proposal, _)| proposal.agent.as_str());
+    decide(memory, (agent, run), "agent apply", |tx, row| {
+        let executor = ActionExecutor { memory, agent, now: memory.now() };
+        let seq = tx.view().seq + 1;
+        let mut tasks = Vec::new();
+        for (proposal, note) in &ready {
+            let stale = stale_since(memory, tx, tx.view(), proposal)?;
+            tasks.push(Task {
+                index: usize::from(proposal.index),
+                with: proposal.with.map(usize::from),
+                summary: &proposal.summary,
+                intent: &proposal.intent,
+                ready: match stale {
+                    Some(why) => Err(Rejection::ChangedSinceRead.because(why)),
+                    None => note.as_ref().map(Option::as_ref).map_err(Refusal::clone),
+                },
+            });
+        }
+        let mut items = Vec::new();
+        for ((proposal, _), outcome) in ready.iter().zip(bundle::act(&executor, tx, &tasks)?) {
+            for &made in outcome.iter().flat_map(|done| &done.made) {
+                action_executor::seen(tx, agent, made, executor.now)?;
+            }
+            if let Some(entry) = entry(row, proposal) {
+                match &outcome {
+                    Ok(done) => {
+                        entry.state = ActionState::Applied;
+                        (entry.seq, entry.writes) = (Some(seq), done.writes);
+                    }
+                    Err(refusal) => {
+                        entry.state = ActionState::Stale;
+                        entry.detail = Some(short(&refusal.detail));
+                    }
+                }
+            }
+            proposal.close(tx)?;
+            let refused = outcome.err().map(|refusal| refusal.detail);
+            items.push(Item { summary: proposal.summary.clone(), refused });
+        }
+        Ok(items)
+    })
+}
+
+/// Turns down what a run has proposed: all of it, or the actions with these numbers and what goes with
+/// them. Returns them in words.
+///
+/// # Errors
+/// As [`approve`].
+pub fn reject(memory: &Memory, run: RunId, only: &[u16], note: &str) -> Result<Vec<String>> {
+    let chosen = chosen(memory, run, only)?;
+    let agent = chosen.first().map_or("", |proposal| proposal.agent.as_str());
+    decide(memory, (agent, run), "agent reject", |tx, row| {
+        for proposal in &chosen {
+            if let Some(entry) = entry(row, proposal) {
+                entry.state = ActionState::Rejected;
+                entry.detail = Some(short(note)).filter(|note| !note.is_empty());
+            }
+            proposal.close(tx)?;
+        }
+        Ok(chosen.iter().map(|proposal| proposal.summary.clone()).collect())
+    })
+}
+
+/// The waiting actions that are meant, in their order.
+fn chosen(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
+    let waiting = proposals(memory, Some(run))?;
+    if let Some(unknown) = only.iter().find(|wanted| !waiting.iter().any(|one| one.number() == **wanted)) {
+        let numbers: Vec<String> = waiting.iter().map(|one| one.number().to_string()).collect();
+        return Err(Error::invalid(format!("action {unknown} of the run does not wait for a decision"))
+            .hint(format!("those that do: {}", numbers.join(", ")))
+            .field("only"));
+    }
+    let wanted: Vec<u16> = waiting
+        .iter()
+        .map(Proposal::number)
+        .filter(|number| only.is_empty() || only.contains(number))
+        .collect();
+    // A whole and its parts go together, whichever of them is named.
+    let whole = |one: &Proposal| one.with.unwrap_or(one.index);
+    let wholes: Vec<u16> = waiting.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
+    Ok(waiting.into_iter().filter(|one| wholes.contains(&whole(one))).collect())
+}
+
+/// Writes a decision, and into the run's row what became of its actions, if the row is still kept.
+fn decide<T>(
+    memory: &Memory,
+    (agent, run): (&str, RunId),
+    op: &str,
+    decision: impl FnOnce(&mut Tx<'_>, &mut Option<Run>) -> Result<T>,
+) -> Result<T> {
+    let cause = Cause { run: Some(run), ..memory.cause("manual", op) };
+    let committed = memory.store.transact(cause, |tx| {
+        let mut row = ledger::row(tx, agent, run)?;
+        let value = decision(tx, &mut row)?;
+        if let Some(mut row) = row {
+            row.status = apply::status(&row);
+            ledger::decided(tx, &row)?;
+        }
+        Ok(value)
+    })?;
+    Ok(committed.value)
+}
+
+/// The row's entry of a proposal.
+fn entry<'a>(row: &'a mut Option<Run>, proposal: &Proposal) -> Option<&'a mut ledger::ActionRow> {
+    row.as_mut()?.actions.get_mut(usize::from(proposal.index))
+}
+
+/// Why a proposal can no longer be done: what it is about is another by now, or protected.
+pub fn stale_since<R: Records + ?Sized>(
+    memory: &Memory,
+    records: &R,
+    view: &View,
+    proposal: &Proposal,
+) -> Result<Option<String>> {
+    if proposal.versions.len() < proposal.intent.nodes().len() {
+        return Ok(Some("what it is about was not read whole".into()));
+    }
+    for (id, version) in &proposal.versions {
+        let now = records.node(*id)?;
+        if !now.as_ref().is_some_and(|node| node.version == *version && node.state.is_live()) {
+            let key = now.map_or_else(|| id.to_string(), |node| node.key);
+            return Ok(Some(format!("`{key}` was edited, superseded or deleted since")));
+        }
+    }
+    let changed = match &proposal.intent {
+        Intent::Weigh { node, .. } => Some(*node),
+        intent => intent.retires(),
+    };
+    let nodes: Vec<Ix> = changed.and_then(|id| view.find(id)).into_iter().collect();
+    for text in &proposal.protect {
+        let filter = Pipeline::parse(text, &memory.names.load())?;
+        if let Some(ix) = filter.passing(&memory.sources(view), &nodes)?.first() {
+            return Ok(Some(format!("`{}` is protected", view.key(*ix))));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,443 @@
+//! One run of an agent, start to finish: claim, query, render, call, read, permit, apply.
+
+mod forecast;
+mod transcript;
+
+pub use super::ledger::Trigger;
+pub use forecast::{Forecast, forecast};
+pub use transcript::{Exchange, Transcript, transcript};
+
+use super::Definition;
+use super::action;
+use super::apply;
+use super::budget::{Allowed, BudgetStatus};
+use super::definition::Mode;
+use super::ledger::{self, Account, BudgetDays, Call, Reason, Run, Status};
+use super::model::{CallError, CancellationToken, Failed, Model, ModelRegistry, Reply, Request, Spent};
+use super::pause;
+use super::prompt::{self, Prompt};
+use super::reply::{self, Answer};
+use super::schedule::{day, local_zone};
+use super::selection::{self, Choice, Scope, Selection};
+use chrono_tz::Tz;
+use poc_graph::error::{Error, Result};
+use poc_notes::Memory;
+use serde_json::Value;
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// How a run departs from the usual.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Everything but applying: nothing is written, neither actions nor visits nor a row; but what the call
+    /// took is booked.
+    pub dry_run: bool,
+    /// Actions are left for a person, also where the agent's file has them applied.
+    pub propose: bool,
+    /// Nodes count as stale whatever the visits say.
+    pub force: bool,
+    /// Only the node with this key or id, whatever the pipeline and the visits say.
+    pub target: Option<String>,
+    /// Ends the run early; it is then interrupted.
+    pub cancellation: CancellationToken,
+    /// The models of this process.
+    pub models: ModelRegistry,
+    /// The zone of agents that name none; the machine's when missing.
+    pub zone: Option<Tz>,
+}
+
+/// Runs an agent with the models its definition names. Every outcome leaves a row, which comes
+/// back.
+///
+/// # Errors
+/// `not_found` when the target does not exist, `conflict` when the slot was claimed before or the
+/// row was ended by somebody else in the meantime, `internal` when a defect ended the run, and
+/// whatever the store reports: in these cases nothing was done, and a claimed row has failed.
+pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &Options) -> Result<Run> {
+    let models = models(memory, definition, options);
+    let models: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
+    run_among(memory, definition, &models, trigger, options)
+}
+
+/// The models a definition names, in the order they are asked. One that cannot be opened says why when it
+/// is called.
+pub fn models<'a>(
+    memory: &Memory,
+    definition: &'a Definition,
+    options: &Options,
+) -> Vec<(&'a str, Arc<dyn Model>)> {
+    let open = |name| options.models.open(&memory.config, name);
+    let open = |name| open(name).unwrap_or_else(|error| Arc::new(Unopened(error)));
+    definition.execution.models().map(|name| (name, open(name))).collect()
+}
+
+/// As [`run`], with a model of the caller's.
+pub fn run_with(
+    memory: &Memory,
+    definition: &Definition,
+    model: &dyn Model,
+    trigger: Trigger,
+    options: &Options,
+) -> Result<Run> {
+    run_among(memory, definition, &[(&definition.execution.model, model)], trigger, options)
+}
+
+/// As [`run`], with models of the caller's and their names, asked in their order.
+pub fn run_among(
+    memory: &Memory,
+    definition: &Definition,
+    models: &[(&str, &dyn Model)],
+    trigger: Trigger,
+    options: &Options,
+) -> Result<Run> {
+    let scope = match (&options.target, options.force) {
+        (Some(target), _) => Scope::Only(memory.find(target).map_err(|error| error.field("target"))?.id),
+        (None, true) => Scope::Forced,
+        (None, false) => Scope::Stale,
+    };
+    let mut row = Run::due(memory, &definition.name, trigger);
+    row.fingerprint.clone_from(&definition.fingerprint);
+    row.mode = Some(match definition.mode {
+        Mode::Apply if options.propose => Mode::Propose,
+        mode => mode,
+    });
+    row.model.clone_from(&definition.execution.model);
+    row.set.clone_from(&definition.query.params);
+    if !options.dry_run {
+        row = ledger::claim_for(memory, row, trigger)?;
+        if row.status != Status::Running {
+            return Ok(row);
+        }
+    }
+    let run = row.id;
+    let by_itself = trigger != Trigger::Manual;
+    let under_way = RefCell::default();
+    let attempt = Attempt { memory, definition, models, by_itself, scope, options, under_way };
+    // A row that nobody ends would keep its agent from ever running again in this process.
+    let ended = catch_unwind(AssertUnwindSafe(|| attempt.end(&mut row)));
+    let ended = ended.unwrap_or_else(|panic| {
+        attempt.under_way.take().into_iter().for_each(|call| row.add_call(call));
+        Err(Error::internal(format!("a defect ended the run: {}", said(&*panic))))
+    });
+    // What its calls took is booked, whatever becomes of it.
+    if options.dry_run || ended.is_err() {
+        let paid = ledger::pay(memory, &row);
+        paid.inspect_err(|error| tracing::error!(agent = row.agent, "what it took is not booked: {error}"))
+            .or_else(|error| if ended.is_err() { Ok(()) } else { Err(error) })?;
+    }
+    ended.inspect_err(|error| {
+        let left = ledger::abandon(memory, |row| row.id == run, Status::Failed, &error.line());
+        if let Err(error) = left {
+            tracing::error!(agent = definition.name, %run, "its row stays as running: {error}");
+        }
+    })
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
+}
+
+/// A model that could not be opened: calling it says why.
+struct Unopened(Error);
+
+impl Model for Unopened {
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        Some(0.0)
+    }
+
+    fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+        Err(CallError::Setup(self.0.line()).into())
+    }
+}
+
+/// Why a run ends without applying anything.
+enum Ending {
+    /// There was nothing to do, or nobody to do it.
+    Skipped(Reason, Option<String>),
+    /// It failed.
+    Failed(Status, Option<Reason>, String),
+    /// The store failed it.
+    Broken(Error),
+}
+
+impl From<Error> for Ending {
+    fn from(error: Error) -> Self {
+        Ending::Failed(Status::Failed, None, error.line())
+    }
+}
+
+impl From<CallError> for Ending {
+    fn from(error: CallError) -> Self {
+        let message = error.to_string();
+        match error {
+            CallError::TimedOut(_) => Ending::Failed(Status::TimedOut, None, message),
+            CallError::Stopped => Ending::Failed(Status::Interrupted, None, message),
+            CallError::Down(_) | CallError::NoCredit(_) => {
+                Ending::Failed(Status::Failed, Some(Reason::ProviderDown), message)
+            }
+            CallError::Setup(_) | CallError::KeyRefused(_) => {
+                Ending::Failed(Status::Failed, Some(Reason::InvalidConfig), message)
+            }
+            CallError::Refused(_) | CallError::Cut => Ending::Failed(Status::Failed, None, message),
+        }
+    }
+}
+
+struct Attempt<'a> {
+    memory: &'a Memory,
+    definition: &'a Definition,
+    models: &'a [(&'a str, &'a dyn Model)],
+    /// Whether nobody asked for it.
+    by_itself: bool,
+    scope: Scope,
+    options: &'a Options,
+    /// What the call under way may take.
+    under_way: RefCell<Option<Call>>,
+}
+
+impl Attempt<'_> {
+    /// Does the work of a claimed row and ends it.
+    fn end(&self, row: &mut Run) -> Result<Run> {
+        let (status, reason, message) = match self.work(row) {
+            Ok(row) => return Ok(row),
+            Err(Ending::Broken(error)) => return Err(error),
+            Err(Ending::Skipped(reason, message)) => {
+                (Status::Skipped, Some(reason), message.map(|message| reply::short(&message)))
+            }
+            Err(Ending::Failed(status, reason, message)) => {
+                (status, reason, Some(self.failed((status, reason), message)))
+            }
+        };
+        row.message = message;
+        row.finish(self.memory, status, reason);
+        if !self.options.dry_run {
+            ledger::close(self.memory, row)?;
+        }
+        Ok(row.clone())
+    }
+
+    /// The message of a run that failed.
+    fn failed(&self, (status, reason): (Status, Option<Reason>), message: String) -> String {
+        let message = reply::short(&message);
+        let fails = matches!(status, Status::Failed | Status::TimedOut) && reason != Some(Reason::OverBudget);
+        let counts = fails && !self.options.dry_run;
+        match pause::told(self.memory, self.definition).filter(|_| counts) {
+            Some(told) => format!("{message}; {told}"),
+            None => message,
+        }
+    }
+
+    fn work(&self, row: &mut Run) -> Result<Run, Ending> {
+        let (memory, definition) = (self.memory, self.definition);
+        if let Some(why) = self.nobody_to_ask() {
+            return Err(Ending::Skipped(Reason::ProviderDown, Some(why)));
+        }
+        if let Some(why) = self.budget_status(row)?.refuses_a_run() {
+            return Err(Ending::Skipped(Reason::OverBudget, Some(why)));
+        }
+        let mut selection = match selection::choose(memory, definition, self.scope)? {
+            Choice::Chosen(selection) => selection,
+            Choice::Nothing(reason) => return Err(Ending::Skipped(reason, None)),
+        };
+        let prompt = prompt::render(memory, definition, &mut selection)?;
+        row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
+        let mut turns = Vec::new();
+        let answer = self.ask(&selection, &prompt, row, &mut turns);
+        // What came to no call would push the bodies of others out.
+        if !self.options.dry_run && !matches!(answer, Err(Ending::Skipped(..))) {
+            // A full disk must not take away an answer that was paid for.
+            if let Err(error) = transcript::keep(memory, row, &prompt, turns, &definition.source) {
+                tracing::warn!(agent = definition.name, run = %row.id, "what was said is not kept: {error}");
+            }
+        }
+        let answer = answer?;
+        let dry = self.options.dry_run;
+        apply::apply(memory, definition, &selection, &answer, row.clone(), dry).map_err(Ending::Broken)
+    }
+
+    /// Why none of the models is asked, when the provider of each is left alone. A person may have put
+    /// right what was wrong.
+    fn nobody_to_ask(&self) -> Option<String> {
+        let now = self.memory.now();
+        let why: Option<Vec<String>> = self.models.iter().map(|(_, model)| model.left_alone(now)).collect();
+        why.filter(|_| self.by_itself).map(|why| why.join("; "))
+    }
+
+    /// Calls the models until a reply validates, once more for each correction turn allowed.
+    fn ask(
+        &self,
+        selection: &Selection,
+        prompt: &Prompt,
+        row: &mut Run,
+        turns: &mut Vec<Exchange>,
+    ) -> Result<Answer, Ending> {
+        let definition = self.definition;
+        let actions = &definition.execution.actions;
+        let schema = action::schema(actions);
+        let mut corrections: Vec<(String, String)> = Vec::new();
+        let mut asked = Asked::default();
+        let claimed = row.clone();
+        let began = |program| {
+            if let Err(error) = ledger::began(self.memory, &claimed, program) {
+                tracing::warn!(agent = definition.name, "its program is not on record: {error}");
+            }
+        };
+        for turn in 0..=definition.retry.repair {
+            let reply = self.call(
+                row,
+                &mut asked,
+                &Request {
+                    corrections: &corrections,
+                    began: &began,
+                    ..self.request(selection, prompt, &schema)
+                },
+            )?;
+            let text = match &reply.structured {
+                Some(value) if reply.text.is_empty() => value.to_string(),
+                _ => reply.text.clone(),
+            };
+            let problems = match reply::read(&reply, actions) {
+                Ok(answer) => {
+                    turns.push(Exchange { reply: text, problems: Vec::new() });
+                    return Ok(answer);
+                }
+                Err(problems) => problems,
+            };
+            turns.push(Exchange { reply: text.clone(), problems: problems.clone() });
+            if turn == definition.retry.repair {
+                let message = format!("the reply is no answer: {}", problems.join("; "));
+                return Err(Ending::Failed(Status::Failed, Some(Reason::Unparseable), message));
+            }
+            corrections.push((text, correction(&problems)));
+        }
+        Err(Ending::Failed(Status::Failed, None, "the model was not called".to_owned()))
+    }
+
+    /// The first turn.
+    fn request<'r>(&'r self, selection: &'r Selection, prompt: &'r Prompt, schema: &'r Value) -> Request<'r> {
+        let (memory, definition) = (self.memory, self.definition);
+        Request {
+            selection,
+            text: &memory.text,
+            actions: &definition.execution.actions,
+            max_chars: definition.limits.insert_max_chars,
+            agent: &definition.name,
+            system: &prompt.system,
+            prompt: &prompt.text,
+            stable: prompt.stable,
+            corrections: &[],
+            schema,
+            timeout: definition.execution.timeout,
+            attempts: definition.retry.attempts,
+            now: memory.now(),
+            chance: memory.chance.as_ref(),
+            cancellation: &self.options.cancellation,
+            began: &|_| {},
+        }
+    }
+
+    /// The day of a run, in the zone of its agent and in the operator's.
+    fn days(&self, row: &Run) -> BudgetDays {
+        let local = self.options.zone.unwrap_or_else(local_zone);
+        let today = |zone| {
+            let (start, end) = day(row.started, zone).unwrap_or((row.started, row.started));
+            start..end
+        };
+        BudgetDays { own: today(self.definition.schedule.timezone.unwrap_or(local)), everyone: today(local) }
+    }
+
+    /// What is spent, by what the ledger has on record.
+    fn budget_status(&self, row: &Run) -> Result<BudgetStatus<'_>> {
+        Ok(self.budget_status_of(row, ledger::account(self.memory, row, &self.days(row))?))
+    }
+
+    fn budget_status_of(&self, row: &Run, Account { runs, day, everyone }: Account) -> BudgetStatus<'_> {
+        let Attempt { memory, definition, .. } = self;
+        let everyone_per_day = memory.config.budget.max_usd_per_day;
+        let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
+        BudgetStatus { budget, everyone_per_day, runs, day, everyone, run, agent }
+    }
+
+    /// What can be paid for of a call whose every attempt takes so many dollars at most. When it may take
+    /// anything, that is on record from then on.
+    fn afford(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<Allowed, Ending> {
+        let decide = |account: Account| -> Result<(Allowed, f64), String> {
+            let budget_status = self.budget_status_of(row, account);
+            let allowed = budget_status.allows(most, attempts)?;
+            Ok((allowed, budget_status.run + allowed.most))
+        };
+        let (memory, days) = (self.memory, self.days(row));
+        let decided = match most.is_some_and(|most| most > 0.0) {
+            true => ledger::reserve(memory, row, &days, decide)?,
+            false => decide(ledger::account(memory, row, &days)?).map(|(allowed, _)| allowed),
+        };
+        decided.map_err(|why: String| match row.calls.is_empty() {
+            true => Ending::Skipped(Reason::OverBudget, Some(why)),
+            false => Ending::Failed(Status::Failed, Some(Reason::OverBudget), why),
+        })
+    }
+
+    /// What the first of the models answers that can; those before it are not asked again in this run.
+    fn call(&self, row: &mut Run, asked: &mut Asked, request: &Request<'_>) -> Result<Reply, Ending> {
+        while let Some((name, model)) = self.models.get(asked.at) {
+            row.model = (*name).to_owned();
+            let left_alone = model.left_alone(request.now).filter(|_| self.by_itself);
+            let called = match left_alone {
+                Some(why) => Err(CallError::Down(why).into()),
+                None => {
+                    let allowed = self.afford(row, model.most(request), request.attempts)?;
+                    self.under_way.replace(Some(allowed).filter(|allowed| allowed.most > 0.0).map(
+                        |allowed| {
+                            let (tokens_in, tokens_out, cost) = (None, None, Some(allowed.most));
+                            Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated: true }
+                        },
+                    ));
+                    model.call(&Request { attempts: allowed.attempts, ..*request })
+                }
+            };
+            self.under_way.take();
+            let mut spent =
+                called.as_ref().map_or_else(|failed| failed.spent.clone(), |reply| reply.spent.clone());
+            if called.is_ok() && spent.is_empty() {
+                // An answer is a call, also when it costs nothing.
+                spent.push(Spent::default());
+            }
+            for Spent { tokens_in, tokens_out, cost, estimated } in spent {
+                row.add_call(Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated });
+            }
+            let error = match called {
+                Ok(reply) => return Ok(reply),
+                Err(failed) => failed.error,
+            };
+            let agent = &self.definition.name;
+            asked.said.push(format!("`{name}`: {error}"));
+            asked.at += 1;
+            if !error.is_the_models() || asked.at >= self.models.len() {
+                let mut ending = Ending::from(error);
+                if let (Ending::Failed(_, _, message), true) = (&mut ending, asked.said.len() > 1) {
+                    *message = asked.said.join("; ");
+                }
+                return Err(ending);
+            }
+            tracing::info!(agent, "the model `{name}` is passed over: {error}");
+            row.message = Some(reply::short(&format!("passed over: {}", asked.said.join("; "))));
+        }
+        Err(Ending::Failed(Status::Failed, None, "no model was asked".to_owned()))
+    }
+}
+
+/// How far a run has come among its models.
+#[derive(Default)]
+struct Asked {
+    at: usize,
+    /// What those before it said.
+    said: Vec<String>,
+}
+
+fn correction(problems: &[String]) -> String {
+    let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
+    format!("That is not an answer to use:\n{list}Answer again with the whole JSON object and nothing else.")
+}

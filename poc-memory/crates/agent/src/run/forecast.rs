@@ -1,0 +1,83 @@
+//! What a run would take if it began now. Nothing is written, and no model is called.
+
+use super::{Attempt, BudgetStatus, Options, models};
+use crate::Definition;
+use crate::action;
+use crate::budget::Allowed;
+use crate::ledger::{Reason, Run};
+use crate::permit::Permit;
+use crate::prompt;
+use crate::selection::{self, Choice, Scope, Shown};
+use poc_graph::error::Result;
+use poc_notes::Memory;
+use std::cell::RefCell;
+
+/// What a run would begin with.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Forecast {
+    /// Nodes that would be in the prompt.
+    pub nodes: usize,
+    /// Of these, nodes whose text would be cut: they would not count as visited.
+    pub cut: usize,
+    /// Of these, nodes that may be linked and nothing else.
+    pub protected: usize,
+    /// Tokens of the prompt, at four characters each.
+    pub tokens: usize,
+    /// US dollars one attempt of the first call takes at most; `None` when that is not known, or nothing.
+    pub most: Option<f64>,
+    /// Runs that began today.
+    pub runs: u32,
+    /// US dollars they took.
+    pub day: f64,
+    /// US dollars all agents took today.
+    pub everyone: f64,
+    /// What keeps it from running, with its stable code.
+    pub obstacles: Vec<(Reason, String)>,
+}
+
+/// Looks ahead at a run of a slot that would come now.
+///
+/// # Errors
+/// The store's. What is wrong with pipeline or template is among the obstacles.
+pub fn forecast(memory: &Memory, definition: &Definition, options: &Options) -> Result<Forecast> {
+    let models = models(memory, definition, options);
+    let opened: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
+    let (scope, by_itself) = (Scope::Stale, true);
+    let under_way = RefCell::default();
+    let attempt = Attempt { memory, definition, models: &opened, by_itself, scope, options, under_way };
+    let row = Run::claimed(memory, &definition.name, None);
+    let budget_status = attempt.budget_status(&row)?;
+    let BudgetStatus { runs, day, everyone, .. } = budget_status;
+    let mut forecast = Forecast { runs, day, everyone, ..Forecast::default() };
+    forecast.obstacles.extend(attempt.nobody_to_ask().map(|why| (Reason::ProviderDown, why)));
+    forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (Reason::OverBudget, why)));
+    match selection::choose(memory, definition, scope) {
+        Ok(Choice::Chosen(mut selection)) => match prompt::render(memory, definition, &mut selection) {
+            Ok(prompt) => {
+                forecast.nodes = selection.chosen().count();
+                forecast.cut = selection.chosen().filter(|handle| handle.shown == Shown::Cut).count();
+                forecast.protected =
+                    Permit::new(memory, definition, definition.mode, &selection)?.protected();
+                forecast.tokens = prompt.tokens();
+                let schema = action::schema(&definition.execution.actions);
+                let request = attempt.request(&selection, &prompt, &schema);
+                let most = opened.first().and_then(|(_, model)| model.most(&request));
+                forecast.most = most.filter(|most| *most > 0.0);
+                if let Err(why) = budget_status.allows(most, 1).map(|Allowed { .. }| ()) {
+                    let known = forecast.obstacles.iter().any(|(reason, _)| *reason == Reason::OverBudget);
+                    forecast.obstacles.extend((!known).then_some((Reason::OverBudget, why)));
+                }
+            }
+            Err(error) => forecast.obstacles.push((Reason::InvalidConfig, error.line())),
+        },
+        Ok(Choice::Nothing(reason)) => {
+            let why = match reason {
+                Reason::NotStale => "what the pipeline finds was looked at not long ago, and has not changed",
+                _ => "the pipeline finds too little",
+            };
+            forecast.obstacles.push((reason, why.to_owned()));
+        }
+        Err(error) => forecast.obstacles.push((Reason::InvalidConfig, error.line())),
+    }
+    Ok(forecast)
+}

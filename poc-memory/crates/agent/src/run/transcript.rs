@@ -1,0 +1,90 @@
+//! Prompts and replies of the newest runs, as files beside the store.
+
+use crate::ledger::Run;
+use crate::prompt::Prompt;
+use poc_config::paths;
+use poc_graph::error::{Error, Result};
+use poc_notes::Memory;
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What was said in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Transcript {
+    /// What the model was told from run to run.
+    pub system: String,
+    /// The rendered template.
+    pub prompt: String,
+    /// What it answered, turn by turn.
+    pub turns: Vec<Exchange>,
+    /// The agent's file as it was; not kept with bodies of before.
+    #[serde(default)]
+    pub definition: String,
+}
+
+/// One answer of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// The answer as it came.
+    pub reply: String,
+    /// What was wrong with it.
+    pub problems: Vec<String>,
+}
+
+/// What was said in a run; `None` when it is no longer kept or the model was never called.
+pub fn transcript(memory: &Memory, run: &Run) -> Result<Option<Transcript>> {
+    let path = path(memory, run);
+    match std::fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|error| Error::internal(format!("`{}` is damaged: {error}", path.display()))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unwritable(&path, &error)),
+    }
+}
+
+/// Keeps what was said, and deletes what is older than the runs kept.
+pub(super) fn keep(
+    memory: &Memory,
+    run: &Run,
+    prompt: &Prompt,
+    turns: Vec<Exchange>,
+    definition: &str,
+) -> Result<()> {
+    let path = path(memory, run);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    paths::create_private(folder)?;
+    let (system, prompt, definition) = (prompt.system.clone(), prompt.text.clone(), definition.to_owned());
+    let transcript = Transcript { system, prompt, turns, definition };
+    let bytes = serde_json::to_vec_pretty(&transcript)
+        .map_err(|error| Error::internal(format!("a prompt cannot be encoded: {error}")))?;
+    let written = tempfile::NamedTempFile::new_in(folder).and_then(|mut file| {
+        file.write_all(&bytes)?;
+        file.persist(&path).map_err(|error| error.error)
+    });
+    written.map_err(|error| unwritable(&path, &error))?;
+    prune(folder, memory.config.agents.keep_bodies).map_err(|error| unwritable(folder, &error))
+}
+
+/// Deletes the oldest files beyond a number; their names sort by time.
+fn prune(folder: &Path, most: usize) -> std::io::Result<()> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "json") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    let surplus = files.len().saturating_sub(most);
+    files.iter().take(surplus).try_for_each(std::fs::remove_file)
+}
+
+fn path(memory: &Memory, run: &Run) -> PathBuf {
+    memory.paths.runs().join(&run.agent).join(format!("{}.json", run.id))
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Error {
+    Error::unavailable(format!("`{}` cannot be used: {error}", path.display()))
+}

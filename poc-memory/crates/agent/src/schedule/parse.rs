@@ -1,0 +1,203 @@
+//! The words of a schedule.
+
+use super::{Schedule, reference};
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Span;
+
+/// Each form, as people write it.
+const EXAMPLES: [&str; 13] = [
+    "on-demand",
+    "on-change",
+    "hourly",
+    "daily",
+    "daily at 03:30",
+    "daily between 01:00 and 05:00",
+    "weekly",
+    "weekly on monday",
+    "weekly on monday at 03:30",
+    "monthly",
+    "monthly on 15",
+    "monthly on last at 03:30",
+    "every 6h",
+];
+
+/// The form that says the rest.
+const CRON: &str = "cron 0 3 * * 1-5";
+
+const DAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
+
+const MINUTES_OF_DAY: u32 = 24 * 60;
+
+/// Days that every month has.
+const DAYS_OF_MONTH: u32 = 28;
+
+/// When `daily`, `weekly` and `monthly` run if nothing else is said: the small hours, in minutes of the day.
+const QUIET_HOURS: (u32, u32) = (2 * 60, 5 * 60);
+
+impl Schedule {
+    /// Parses `on-demand`, `on-change`, `hourly`, `daily`, `weekly`, `monthly`, `daily at 03:30`,
+    /// `daily between 01:00 and 05:00`, `weekly on monday`, `monthly on 15`, `monthly on last` (each
+    /// with `at` or `between` too), `every 6h` and `cron 0 3 * * 1-5`.
+    ///
+    /// What is left open is fixed by a hash of the agent's name, so that agents do not all start
+    /// together: the minute of `hourly`, a minute between 02:00 and 05:00 for `daily`, `weekly` and
+    /// `monthly`, the minute within `between`, the day of `weekly`, the day of `monthly` from 1 to 28.
+    pub fn parse(text: &str, agent: &str) -> Result<Schedule> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        match words.as_slice() {
+            ["on-demand"] => Ok(Schedule::OnDemand),
+            ["on-change"] => Ok(Schedule::OnChange),
+            ["hourly"] => Ok(Schedule::Every {
+                text: text.into(),
+                period: Span::HOUR,
+                phase: Span(Span::MINUTE.0 * i64::from(pick(agent, "minute", 60))),
+            }),
+            ["daily", time @ ..] => calendar(text, &days(time_of_day(text, time, agent)?, "* * *")),
+            ["weekly", "on", day, time @ ..] => {
+                let day = day_of_week(text, day)?;
+                calendar(text, &days(time_of_day(text, time, agent)?, &format!("* * {day}")))
+            }
+            ["weekly", time @ ..] => {
+                let day = pick(agent, "day", 7);
+                calendar(text, &days(time_of_day(text, time, agent)?, &format!("* * {day}")))
+            }
+            ["monthly", "on", day, time @ ..] => {
+                let day = day_of_month(text, day)?;
+                calendar(text, &days(time_of_day(text, time, agent)?, &format!("{day} * *")))
+            }
+            ["monthly", time @ ..] => {
+                let day = 1 + pick(agent, "day of month", DAYS_OF_MONTH);
+                calendar(text, &days(time_of_day(text, time, agent)?, &format!("{day} * *")))
+            }
+            ["every", period] => every(text, period),
+            ["cron", fields @ ..] if fields.len() == 5 => calendar(text, &fields.join(" ")),
+            ["cron", fields @ ..] => {
+                Err(Error::config(format!("`{text}` has {} cron fields, not five", fields.len())).hint(
+                    "the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`",
+                ))
+            }
+            _ => Err(unknown(text)),
+        }
+    }
+
+    /// Each form, as people write it.
+    pub fn examples() -> impl Iterator<Item = &'static str> {
+        EXAMPLES.into_iter().chain([CRON])
+    }
+
+    /// What a schedule looks like, as a regular expression. A cron rule that looks like one may still be
+    /// wrong.
+    pub fn pattern() -> String {
+        let clock = "([01]?[0-9]|2[0-3]):[0-5][0-9]";
+        let time = format!(r"(\s+at\s+{clock}|\s+between\s+{clock}\s+and\s+{clock})?");
+        let forms = [
+            "on-demand|on-change|hourly".to_owned(),
+            format!("daily{time}"),
+            format!(r"weekly(\s+on\s+({}))?{time}", DAYS.join("|")),
+            format!(r"monthly(\s+on\s+(0?[1-9]|1[0-9]|2[0-8]|last))?{time}"),
+            r"every\s+(0*[1-9][0-9]{0,8}[smhdw]?|0*[1-9][0-9]{3,8}ms)".to_owned(),
+            r"cron(\s+\S+){5}".to_owned(),
+        ];
+        format!(r"^\s*({})\s*$", forms.join("|"))
+    }
+}
+
+fn unknown(text: &str) -> Error {
+    let forms = EXAMPLES.map(|form| format!("`{form}`")).join(", ");
+    Error::config(format!("`{text}` is not a schedule")).hint(format!("write {forms} or `{CRON}`"))
+}
+
+/// The cron expression of a minute of the day on some days: day of month, month and day of week.
+fn days(minute: u32, days: &str) -> String {
+    format!("{} {} {days}", minute % 60, minute / 60)
+}
+
+/// What follows the days: `at T`, `between T and T` or nothing, as a minute of the day.
+fn time_of_day(text: &str, words: &[&str], agent: &str) -> Result<u32> {
+    let (from, until) = match words {
+        [] => QUIET_HOURS,
+        ["at", time] => return minute_of_day(time),
+        ["between", from, "and", until] => (minute_of_day(from)?, minute_of_day(until)?),
+        _ => return Err(unknown(text)),
+    };
+    // The window may reach over midnight.
+    match (until + MINUTES_OF_DAY - from) % MINUTES_OF_DAY {
+        0 => Err(Error::config(format!("the window of `{text}` is empty"))
+            .hint("write two different times: `daily between 01:00 and 05:00`")),
+        width => Ok((from + pick(agent, "minute", width)) % MINUTES_OF_DAY),
+    }
+}
+
+/// `03:30` as minutes since midnight.
+fn minute_of_day(text: &str) -> Result<u32> {
+    let number = |digits: &str, below: u32| -> Option<u32> {
+        let plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| digits.parse().ok()).flatten().filter(|number| *number < below)
+    };
+    text.split_once(':')
+        .filter(|(_, minutes)| minutes.len() == 2)
+        .and_then(|(hours, minutes)| Some(number(hours, 24)? * 60 + number(minutes, 60)?))
+        .ok_or_else(|| {
+            Error::config(format!("`{text}` is not a time of day"))
+                .hint("write hours and minutes from `00:00` to `23:59`")
+        })
+}
+
+fn day_of_week(text: &str, day: &str) -> Result<usize> {
+    DAYS.iter().position(|name| *name == day).ok_or_else(|| {
+        Error::config(format!("`{day}` in `{text}` is not a day of the week"))
+            .hint(format!("write one of {}", DAYS.map(|day| format!("`{day}`")).join(", ")))
+    })
+}
+
+/// A day that every month has, as cron writes it.
+fn day_of_month(text: &str, day: &str) -> Result<String> {
+    if day == "last" {
+        return Ok("L".to_owned());
+    }
+    let plain = day.len() <= 2 && day.bytes().all(|byte| byte.is_ascii_digit());
+    plain
+        .then(|| day.parse().ok())
+        .flatten()
+        .filter(|day: &u32| (1..=DAYS_OF_MONTH).contains(day))
+        .map(|day| day.to_string())
+        .ok_or_else(|| {
+            Error::config(format!("`{day}` in `{text}` is not a day that every month has"))
+                .hint("write a day from `1` to `28`, or `last`")
+        })
+}
+
+fn every(text: &str, period: &str) -> Result<Schedule> {
+    let wrong = |error: Error| Error::config(error.message).hint("write a period such as `every 6h`");
+    let period = Span::parse(period).map_err(wrong)?;
+    if period < Span::SECOND {
+        return Err(
+            Error::config(format!("the period of `{text}` is too short")).hint("the shortest is `every 1s`")
+        );
+    }
+    Ok(Schedule::Every { text: text.into(), period, phase: Span(0) })
+}
+
+fn calendar(text: &str, expression: &str) -> Result<Schedule> {
+    let cron: Cron = CronParser::builder()
+        .seconds(Seconds::Disallowed)
+        .year(Year::Disallowed)
+        .build()
+        .parse(expression)
+        .map_err(|error| {
+            Error::config(format!("`{text}` is not a cron rule: {}", error.to_string().trim_end_matches('.')))
+                .hint("the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`")
+        })?;
+    if cron.find_next_occurrence(&reference(), true).is_err() {
+        return Err(Error::config(format!("`{text}` never fires"))
+            .hint("no year has such a day: look at the day of the month and the month"));
+    }
+    Ok(Schedule::Calendar { text: text.into(), cron: Box::new(cron) })
+}
+
+/// A number below `below` that belongs to an agent, the same on every machine and for ever.
+fn pick(agent: &str, purpose: &str, below: u32) -> u32 {
+    super::pick(&[agent, purpose], u64::from(below)) as u32
+}

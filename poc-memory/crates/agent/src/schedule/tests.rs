@@ -1,0 +1,234 @@
+use super::*;
+use proptest::prelude::*;
+
+const ZONES: [Tz; 3] = [Tz::Europe__Berlin, Tz::America__New_York, Tz::Australia__Lord_Howe];
+
+fn schedule(text: &str) -> Schedule {
+    Schedule::parse(text, "linker").unwrap()
+}
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap()
+}
+
+/// The next `count` slots as a clock in the zone shows them.
+fn slots(text: &str, zone: Tz, after: &str, count: usize) -> String {
+    let schedule = schedule(text);
+    let mut now = at(after);
+    let shown: Vec<String> = (0..count)
+        .map(|_| {
+            now = schedule.next_after(now, zone).unwrap();
+            now.utc().unwrap().with_timezone(&zone).format("%a %d %H:%M:%S %:z").to_string()
+        })
+        .collect();
+    shown.join(", ")
+}
+
+fn wrong(text: &str) -> String {
+    let error = Schedule::parse(text, "linker").unwrap_err();
+    assert_eq!(error.code, poc_graph::error::Code::InvalidConfig, "{text}");
+    format!("{}; {}", error.message, error.hint.unwrap())
+}
+
+#[test]
+fn the_forms() {
+    let zone = Tz::Europe__Berlin;
+    let from = "2026-11-21T12:00:00Z";
+    insta::assert_snapshot!(slots("daily at 03:30", zone, from, 2), @"Sun 22 03:30:00 +01:00, Mon 23 03:30:00 +01:00");
+    insta::assert_snapshot!(slots("weekly on monday at 9:05", zone, from, 2), @"Mon 23 09:05:00 +01:00, Mon 30 09:05:00 +01:00");
+    insta::assert_snapshot!(slots("every 6h", Tz::UTC, from, 3), @"Sat 21 18:00:00 +00:00, Sun 22 00:00:00 +00:00, Sun 22 06:00:00 +00:00");
+    insta::assert_snapshot!(slots("cron 0 3 * * 1-5", zone, from, 6), @"Mon 23 03:00:00 +01:00, Tue 24 03:00:00 +01:00, Wed 25 03:00:00 +01:00, Thu 26 03:00:00 +01:00, Fri 27 03:00:00 +01:00, Mon 30 03:00:00 +01:00");
+    insta::assert_snapshot!(slots("monthly on 15 at 03:30", zone, from, 2), @"Tue 15 03:30:00 +01:00, Fri 15 03:30:00 +01:00");
+    insta::assert_snapshot!(slots("monthly on last at 03:30", zone, from, 4), @"Mon 30 03:30:00 +01:00, Thu 31 03:30:00 +01:00, Sun 31 03:30:00 +01:00, Sun 28 03:30:00 +01:00");
+    assert_eq!(schedule("on-demand").next_after(at(from), zone), None);
+}
+
+#[test]
+fn what_is_left_open_belongs_to_the_name() {
+    let zone = Tz::UTC;
+    let from = at("2026-11-21T00:00:00Z");
+    let minute = |text: &str, agent: &str| {
+        let slot = Schedule::parse(text, agent).unwrap().next_after(from, zone).unwrap();
+        slot.0.rem_euclid(Span::DAY.0) / Span::MINUTE.0
+    };
+    let (mut starts, mut days) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
+    for agent in ["linker", "separator", "replay", "transfer", "rename", "split"] {
+        for text in ["daily", "weekly", "weekly on friday", "monthly", "monthly on 3", "monthly on last"] {
+            assert!((120..300).contains(&minute(text, agent)), "{text} {agent}");
+        }
+        assert!((60..300).contains(&minute("daily between 01:00 and 05:00", agent)));
+        let day = Schedule::parse("monthly", agent).unwrap().next_after(from, zone).unwrap().utc().unwrap();
+        assert!((1..=28).contains(&chrono::Datelike::day(&day)), "{agent} on {day}");
+        days.insert(chrono::Datelike::day(&day));
+        let night = minute("daily between 23:00 and 01:00", agent);
+        assert!(!(60..23 * 60).contains(&night), "{agent} at {night}");
+        assert_eq!(minute("daily", agent), minute("daily", agent));
+        starts.insert(minute("daily", agent));
+    }
+    assert!(starts.len() > 3 && days.len() > 3, "{starts:?} {days:?}");
+    // Fixed for ever: an upgrade moves nobody's slot.
+    insta::assert_snapshot!(slots("hourly", zone, "2026-11-21T00:00:00Z", 2), @"Sat 21 00:49:00 +00:00, Sat 21 01:49:00 +00:00");
+    insta::assert_snapshot!(slots("daily", zone, "2026-11-21T00:00:00Z", 2), @"Sat 21 02:49:00 +00:00, Sun 22 02:49:00 +00:00");
+    insta::assert_snapshot!(slots("weekly", zone, "2026-11-21T00:00:00Z", 2), @"Thu 26 02:49:00 +00:00, Thu 03 02:49:00 +00:00");
+    insta::assert_snapshot!(slots("monthly", zone, "2026-11-21T00:00:00Z", 2), @"Sat 19 02:49:00 +00:00, Tue 19 02:49:00 +00:00");
+}
+
+#[test]
+fn what_is_no_schedule_is_told() {
+    insta::assert_snapshot!(wrong("yearly"), @"`yearly` is not a schedule; write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`");
+    insta::assert_snapshot!(wrong("monthly on 31"), @"`31` in `monthly on 31` is not a day that every month has; write a day from `1` to `28`, or `last`");
+    insta::assert_snapshot!(wrong("daily at 25:00"), @"`25:00` is not a time of day; write hours and minutes from `00:00` to `23:59`");
+    insta::assert_snapshot!(wrong("daily between 03:00 and 03:00"), @"the window of `daily between 03:00 and 03:00` is empty; write two different times: `daily between 01:00 and 05:00`");
+    insta::assert_snapshot!(wrong("weekly on funday"), @"`funday` in `weekly on funday` is not a day of the week; write one of `sunday`, `monday`, `tuesday`, `wednesday`, `thursday`, `friday`, `saturday`");
+    insta::assert_snapshot!(wrong("every 0s"), @"the period of `every 0s` is too short; the shortest is `every 1s`");
+    insta::assert_snapshot!(wrong("every soon"), @"`soon` is not a duration; write a period such as `every 6h`");
+    insta::assert_snapshot!(wrong("cron 0 3 * *"), @"`cron 0 3 * *` has 4 cron fields, not five; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
+    insta::assert_snapshot!(wrong("cron 61 3 * * *"), @"`cron 61 3 * * *` is not a cron rule: Component error: Number out of bounds; the fields are minute, hour, day of month, month and day of week: `cron 0 3 * * 1-5`");
+    insta::assert_snapshot!(wrong("cron 0 0 31 2 *"), @"`cron 0 0 31 2 *` never fires; no year has such a day: look at the day of the month and the month");
+    for text in [
+        "",
+        "daily at",
+        "daily at 3",
+        "daily at 3:5",
+        "every",
+        "hourly at 3",
+        "on-change daily",
+        "Daily",
+        "monthly on",
+        "monthly on 0",
+        "monthly on +1",
+        "monthly at",
+        "monthly on monday",
+    ] {
+        wrong(text);
+    }
+}
+
+#[test]
+fn a_day_of_the_month_and_a_day_of_the_week_are_warned_of() {
+    insta::assert_snapshot!(schedule("cron 0 3 1 * 1").warning().unwrap(), @"`cron 0 3 1 * 1` names a day of the month and a day of the week: it fires on every day that is one or the other");
+    for text in ["cron 0 3 1 * *", "cron 0 3 * * 1", "cron 0 3 1 * +1", "daily", "every 6h"] {
+        assert_eq!(schedule(text).warning(), None, "{text}");
+    }
+}
+
+#[test]
+fn a_skipped_time_is_the_first_instant_after_the_gap() {
+    insta::assert_snapshot!(slots("daily at 02:30", Tz::Europe__Berlin, "2026-03-28T00:00:00Z", 3), @"Sat 28 02:30:00 +01:00, Sun 29 03:00:00 +02:00, Mon 30 02:30:00 +02:00");
+    insta::assert_snapshot!(slots("daily at 02:30", Tz::America__New_York, "2026-03-07T00:00:00Z", 3), @"Sat 07 02:30:00 -05:00, Sun 08 03:00:00 -04:00, Mon 09 02:30:00 -04:00");
+    // This island skips half an hour.
+    insta::assert_snapshot!(slots("daily at 02:15", Tz::Australia__Lord_Howe, "2026-10-02T18:00:00Z", 3), @"Sun 04 02:30:00 +11:00, Mon 05 02:15:00 +11:00, Tue 06 02:15:00 +11:00");
+    insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2027-02-28T12:00:00Z", 2), @"Sun 28 03:00:00 +02:00, Wed 28 02:30:00 +02:00");
+    insta::assert_snapshot!(slots("monthly on last at 02:30", Tz::Europe__Berlin, "2024-02-29T12:00:00Z", 2), @"Sun 31 03:00:00 +02:00, Tue 30 02:30:00 +02:00");
+    // Several skipped times of one rule are one slot.
+    insta::assert_snapshot!(slots("cron */20 * * * *", Tz::Europe__Berlin, "2026-03-29T00:30:00Z", 4), @"Sun 29 01:40:00 +01:00, Sun 29 03:00:00 +02:00, Sun 29 03:20:00 +02:00, Sun 29 03:40:00 +02:00");
+}
+
+#[test]
+fn a_repeated_time_is_its_first_instant_only() {
+    insta::assert_snapshot!(slots("daily at 02:30", Tz::Europe__Berlin, "2026-10-24T00:00:00Z", 3), @"Sat 24 02:30:00 +02:00, Sun 25 02:30:00 +02:00, Mon 26 02:30:00 +01:00");
+    insta::assert_snapshot!(slots("daily at 01:45", Tz::Australia__Lord_Howe, "2026-04-03T00:00:00Z", 3), @"Sat 04 01:45:00 +11:00, Sun 05 01:45:00 +11:00, Mon 06 01:45:00 +10:30");
+    insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2029-10-01T00:00:00Z", 2), @"Sun 28 02:30:00 +02:00, Wed 28 02:30:00 +01:00");
+    insta::assert_snapshot!(slots("monthly on last at 02:30", Tz::Europe__Berlin, "2027-10-01T00:00:00Z", 2), @"Sun 31 02:30:00 +02:00, Tue 30 02:30:00 +01:00");
+    insta::assert_snapshot!(slots("cron */20 * * * *", Tz::Europe__Berlin, "2026-10-25T00:10:00Z", 4), @"Sun 25 02:20:00 +02:00, Sun 25 02:40:00 +02:00, Sun 25 03:00:00 +01:00, Sun 25 03:20:00 +01:00");
+    // An hour of real time stays an hour.
+    insta::assert_snapshot!(slots("hourly", Tz::Europe__Berlin, "2026-10-24T23:50:00Z", 4), @"Sun 25 02:49:00 +02:00, Sun 25 02:49:00 +01:00, Sun 25 03:49:00 +01:00, Sun 25 04:49:00 +01:00");
+}
+
+#[test]
+fn the_period_is_the_least_gap() {
+    for (text, period) in [
+        ("hourly", Span::HOUR),
+        ("daily", Span::DAY),
+        ("weekly", Span::WEEK),
+        ("monthly", Span(28 * Span::DAY.0)),
+        ("monthly on last", Span(28 * Span::DAY.0)),
+        ("every 90m", Span(90 * Span::MINUTE.0)),
+        ("cron 0 3 * * 1-5", Span::DAY),
+        ("cron 0 9,17 * * *", Span(8 * Span::HOUR.0)),
+        ("cron 0 0 29 2 *", Span(1461 * Span::DAY.0)),
+    ] {
+        assert_eq!(schedule(text).period(), Some(period), "{text}");
+    }
+    assert_eq!(schedule("on-demand").period(), None);
+}
+
+fn any_schedule() -> impl Strategy<Value = Schedule> {
+    let field = |top: u32| {
+        prop_oneof![
+            Just("*".to_owned()),
+            (0..top).prop_map(|at| at.to_string()),
+            (1..top).prop_map(|step| format!("*/{step}")),
+            (0..top, 0..top).prop_map(|(a, b)| format!("{}-{}", a.min(b), a.max(b))),
+        ]
+    };
+    prop_oneof![
+        (field(60), field(24), prop_oneof![Just("*"), Just("1-5"), Just("0,3")])
+            .prop_map(|(minute, hour, days)| format!("cron {minute} {hour} * * {days}")),
+        (0..24u32, 0..60u32).prop_map(|(hour, minute)| format!("daily at {hour:02}:{minute:02}")),
+        (1..100_000u32).prop_map(|seconds| format!("every {seconds}s")),
+        Just("hourly".to_owned()),
+        Just("weekly".to_owned()),
+        prop_oneof![(1..29u32).prop_map(|day| day.to_string()), Just("last".to_owned())]
+            .prop_map(|day| format!("monthly on {day} at 02:15")),
+    ]
+    .prop_map(|text| schedule(&text))
+}
+
+/// Instants of some decades, half of them near a change of the clocks.
+fn any_instant() -> impl Strategy<Value = Timestamp> {
+    let changes = [
+        "2026-03-29T01:00:00Z",
+        "2026-10-25T01:00:00Z",
+        "2026-03-08T07:00:00Z",
+        "2026-11-01T06:00:00Z",
+        "2026-04-04T15:00:00Z",
+        "2026-10-03T15:30:00Z",
+    ];
+    let near = (0..changes.len(), -4 * Span::HOUR.0..4 * Span::HOUR.0)
+        .prop_map(move |(change, by)| Timestamp(at(changes[change]).0 + by));
+    prop_oneof![near, (0i64..2_500_000_000_000).prop_map(Timestamp)]
+}
+
+proptest! {
+    #[test]
+    fn slots_are_strictly_increasing_and_the_same_from_both_sides(
+        schedule in any_schedule(),
+        from in any_instant(),
+        zone in 0..ZONES.len(),
+    ) {
+        let zone = ZONES[zone];
+        let mut now = from;
+        for _ in 0..20 {
+            let next = schedule.next_after(now, zone).unwrap();
+            prop_assert!(next > now);
+            prop_assert_eq!(schedule.latest(next, zone), Some(next));
+            let before = Timestamp(next.0 - 1);
+            prop_assert!(schedule.latest(before, zone).unwrap() <= now.max(before));
+            prop_assert_eq!(schedule.next_after(before, zone), Some(next));
+            now = next;
+        }
+        // No slot lies between the instant and the first that follows it.
+        let last = schedule.latest(from, zone).unwrap();
+        prop_assert!(last <= from);
+        prop_assert_eq!(schedule.next_after(last, zone), schedule.next_after(from, zone));
+    }
+
+    #[test]
+    fn a_slot_of_a_day_comes_once_a_day(hour in 0..24u32, minute in 0..60u32, day in 0i64..20_000, zone in 0..ZONES.len()) {
+        let zone = ZONES[zone];
+        let schedule = schedule(&format!("daily at {hour:02}:{minute:02}"));
+        let first = schedule.next_after(Timestamp(day * Span::DAY.0), zone).unwrap();
+        let second = schedule.next_after(first, zone).unwrap();
+        let shown = |at: Timestamp| at.utc().unwrap().with_timezone(&zone).date_naive();
+        prop_assert_eq!(shown(first).succ_opt().unwrap(), shown(second));
+    }
+
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,30}", cron in "[0-9*/,LW#?+@a-zA-ZäßK -]{0,24}") {
+        let _ = Schedule::parse(&text, "linker");
+        if let Ok(schedule) = Schedule::parse(&format!("cron {cron}"), "linker") {
+            prop_assert!(schedule.next_after(Timestamp(0), Tz::UTC).is_some());
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The nodes of one run, by the handles the prompt gives them.
+
+mod around;
+mod choose;
+mod excerpt;
+mod protect;
+
+pub(super) use around::{LISTED, hubs, siblings};
+pub(super) use choose::may_be_read;
+pub(super) use choose::stale_among;
+pub use choose::{Choice, Scope, Survey, backlog, backlog_at_hand, choose, survey};
+pub(super) use excerpt::Excerpt;
+pub(super) use protect::protected;
+
+use super::definition::Targets;
+use poc_graph::{Ix, Node, NodeId, Trust, View};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A node the reply may name.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    /// `N1`, `N2`, …
+    pub name: String,
+    /// The node as it was read.
+    pub node: Arc<Node>,
+    /// Its index in the selection's view.
+    pub ix: Ix,
+    /// The narrowest targets that take it in: the results are what the pipeline chose.
+    pub reach: Targets,
+    /// How much of it stands in the prompt.
+    pub shown: Shown,
+    /// Whether it may be linked and nothing else, as of selection.
+    pub protected: bool,
+    /// Its weight at selection.
+    pub weight: f64,
+    /// Handles of nodes it is like and not tied to yet, best first, with the cosine.
+    pub candidates: Vec<(String, f64)>,
+}
+
+/// How much of a node stands in a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// All of its text.
+    Whole,
+    /// The start of its text.
+    Cut,
+    /// Its name alone.
+    Named,
+}
+
+impl Handle {
+    /// Whether the pipeline chose it.
+    pub fn chosen(&self) -> bool {
+        self.reach == Targets::Results
+    }
+
+    /// Whether another note may take its place: what the prompt cuts may not be replaced.
+    pub fn is_replaceable(&self) -> bool {
+        self.shown == Shown::Whole && !self.protected
+    }
+
+    /// Whether its text is in the section of nodes.
+    pub fn in_text(&self) -> bool {
+        self.shown != Shown::Named
+    }
+}
+
+/// Two chosen nodes that are alike.
+#[derive(Clone, Debug)]
+pub struct HandlePair {
+    /// One handle.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// 0–1.
+    pub similarity: f64,
+}
+
+/// What one run works on.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// The graph as it was read.
+    pub view: Arc<View>,
+    /// Chosen nodes in the pipeline's order, then candidates, then those of whom only the key is shown.
+    pub handles: Vec<Handle>,
+    /// Pairs, from `interference-pairs`.
+    pub pairs: Vec<HandlePair>,
+    /// Notes of which something stands in the prompt without a handle, with their trust.
+    pub read: Vec<(NodeId, Trust)>,
+}
+
+impl Selection {
+    /// The node behind a handle.
+    pub fn get(&self, name: &str) -> Option<&Handle> {
+        self.handles.iter().find(|handle| handle.name == name)
+    }
+
+    /// The handle of the node at an index.
+    pub fn at(&self, ix: Ix) -> Option<&Handle> {
+        self.handles.iter().find(|handle| handle.ix == ix)
+    }
+
+    /// The handle of a node.
+    pub fn of(&self, id: NodeId) -> Option<&Handle> {
+        self.handles.iter().find(|handle| handle.node.id == id)
+    }
+
+    /// The nodes the pipeline chose.
+    pub fn chosen(&self) -> impl Iterator<Item = &Handle> {
+        self.handles.iter().filter(|handle| handle.chosen())
+    }
+
+    /// How far the least trusted note of the prompt is trusted, by what was read and by what is known now.
+    pub fn trust(&self, now: &View) -> Trust {
+        let handles = self.handles.iter().map(|handle| (handle.node.id, handle.node.trust));
+        let read = handles.chain(self.read.iter().copied());
+        let least = |(id, then): (NodeId, Trust)| {
+            now.find(id).filter(|&ix| now.is_live(ix)).map_or(then, |ix| then.min(now.trust(ix)))
+        };
+        read.map(least).fold(Trust::User, std::cmp::min)
+    }
+
+    /// Leaves out the candidates: whatever stands beside a chosen node for its likeness alone. Whether there
+    /// were any.
+    pub fn bare(&mut self) -> bool {
+        let before = self.handles.len();
+        self.handles.iter_mut().for_each(|handle| handle.candidates.clear());
+        self.keep(before);
+        self.handles.len() < before
+    }
+
+    /// Leaves out chosen nodes beyond the first `count`, and what stands around them alone.
+    pub fn keep(&mut self, count: usize) {
+        let mut left = count;
+        self.handles.retain(|handle| {
+            let keeps = !handle.chosen() || left > 0;
+            left -= usize::from(handle.chosen() && left > 0);
+            keeps
+        });
+        let chosen: HashSet<String> = self.chosen().map(|handle| handle.name.clone()).collect();
+        self.pairs.retain(|pair| chosen.contains(&pair.a) || chosen.contains(&pair.b));
+        let mut wanted: HashSet<String> =
+            self.chosen().flat_map(|handle| handle.candidates.iter().map(|(name, _)| name.clone())).collect();
+        wanted.extend(self.pairs.iter().flat_map(|pair| [pair.a.clone(), pair.b.clone()]));
+        let beside: HashSet<Ix> =
+            self.chosen().flat_map(|handle| siblings(&self.view, handle.ix)).map(|tie| tie.ix).collect();
+        self.handles.retain(|handle| {
+            let stays = handle.chosen() || wanted.contains(&handle.name);
+            stays || handle.reach == Targets::Any || (!handle.in_text() && beside.contains(&handle.ix))
+        });
+        let known: HashSet<String> = self.handles.iter().map(|handle| handle.name.clone()).collect();
+        for handle in &mut self.handles {
+            handle.candidates.retain(|(name, _)| known.contains(name));
+        }
+        self.pairs.retain(|pair| known.contains(&pair.a) && known.contains(&pair.b));
+    }
+}

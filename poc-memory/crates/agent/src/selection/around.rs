@@ -1,0 +1,25 @@
+//! What stands around the chosen nodes and at the middle of the graph.
+
+use super::may_be_read;
+use poc_graph::{Ix, Tie, View};
+use std::cmp::Reverse;
+
+/// Hubs, communities and siblings listed in a prompt.
+pub(crate) const LISTED: usize = 10;
+
+/// What a node is tied to, strongest first, as much as is listed.
+pub(crate) fn siblings(view: &View, ix: Ix) -> Vec<Tie> {
+    let mut ties: Vec<Tie> = view.ties(ix).filter(|tie| may_be_read(view, tie.ix)).collect();
+    ties.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.ix.cmp(&b.ix)));
+    ties.truncate(LISTED);
+    ties
+}
+
+/// The most linked nodes, as many as are listed.
+pub(crate) fn hubs(view: &View) -> Vec<Ix> {
+    let mut hubs: Vec<Ix> =
+        (0..view.slots()).filter(|&ix| may_be_read(view, ix) && view.degree(ix) > 0).collect();
+    hubs.sort_by_key(|&ix| (Reverse(view.degree(ix)), view.id(ix)));
+    hubs.truncate(LISTED);
+    hubs
+}

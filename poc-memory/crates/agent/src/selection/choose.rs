@@ -1,0 +1,347 @@
+//! Choosing the nodes of a run: query, staleness, handles, link candidates.
+
+use super::excerpt::Excerpt;
+use super::{Handle, HandlePair, Selection, Shown, around, protect};
+use crate::Definition;
+use crate::definition::Targets;
+use crate::ledger::Reason;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Ix, NodeId, Trust, View};
+use poc_notes::Memory;
+use poc_rank::decay;
+use poc_search::query::{Explanation, Pair, Pipeline, ResultSet, Sources};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Parts of a node's text whose neighbours are looked at: the title and its first passages.
+const PARTS: usize = 4;
+
+/// What an agent has to do.
+#[derive(Debug)]
+pub enum Choice {
+    /// These nodes.
+    Chosen(Selection),
+    /// Nothing, for this reason.
+    Nothing(Reason),
+}
+
+/// Which nodes a run takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// What the pipeline chooses and is stale.
+    Stale,
+    /// What the pipeline chooses, whatever the visits say.
+    Forced,
+    /// This node alone.
+    Only(NodeId),
+}
+
+/// Chooses the nodes of a run.
+pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<Choice> {
+    // A run is not spent on what an index that is still being built gives.
+    memory.store.settle();
+    let view = memory.store.view();
+    let now = memory.now();
+    let set = match scope {
+        Scope::Only(id) => only(&view, id)?,
+        Scope::Forced => {
+            query(memory, definition, &view, &definition.query.pipeline.unvisited(&definition.name))?
+        }
+        Scope::Stale => query(memory, definition, &view, &definition.query.pipeline)?,
+    };
+    let least = if matches!(scope, Scope::Only(_)) { 1 } else { definition.query.min_results };
+    let enough = |set: &ResultSet| set.items.len() >= least.max(1);
+    if !enough(&set) {
+        // Visits seen by the pipeline itself are staleness too.
+        let widened = scope == Scope::Stale
+            && definition.query.pipeline.not_visited(&definition.name).is_some()
+            && enough(&query(
+                memory,
+                definition,
+                &view,
+                &definition.query.pipeline.unvisited(&definition.name),
+            )?);
+        return Ok(Choice::Nothing(if widened { Reason::NotStale } else { Reason::TooFewResults }));
+    }
+    let mut chosen: Vec<Ix> = set.items.iter().map(|item| item.ix).collect();
+    if scope == Scope::Stale {
+        let stale = Staleness::of(definition, now);
+        chosen.retain(|&ix| stale.holds(&view, ix));
+        if chosen.len() < definition.freshness.min_stale.max(1) {
+            return Ok(Choice::Nothing(Reason::NotStale));
+        }
+    }
+    chosen.truncate(definition.query.max_results);
+    build(memory, definition, view, &chosen, &set.pairs, now).map(Choice::Chosen)
+}
+
+/// How many of an agent's results are stale now.
+pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
+    let view = memory.store.view();
+    let set = query(memory, definition, &view, &definition.query.pipeline)?;
+    let stale = Staleness::of(definition, memory.now());
+    Ok(set.items.iter().filter(|item| stale.holds(&view, item.ix)).count())
+}
+
+/// What a pipeline finds for an agent now, and how it stands with that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Survey {
+    /// What each stage did.
+    pub stages: Explanation,
+    /// Nodes it gives.
+    pub results: usize,
+    /// Of these, nodes that reach no prompt: not in use, or quarantined.
+    pub kept_away: usize,
+    /// Nodes the agent has never looked at.
+    pub never: usize,
+    /// Nodes it looked at before they were edited.
+    pub changed: usize,
+    /// Nodes it looked at too long ago.
+    pub old: usize,
+    /// Nodes it looked at not long ago, with those the pipeline itself leaves out for that.
+    pub fresh: usize,
+}
+
+/// Counts what an agent's pipeline finds.
+///
+/// # Errors
+/// What is wrong with the pipeline.
+pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
+    memory.store.settle();
+    let view = memory.store.view();
+    let pipeline = &definition.query.pipeline;
+    let (found, stages) = ran(memory, definition, &view, pipeline)?;
+    let stale = Staleness::of(definition, memory.now());
+    let (mut survey, all) = (
+        Survey { stages, results: found.items.len(), kept_away: 0, never: 0, changed: 0, old: 0, fresh: 0 },
+        found.items.len(),
+    );
+    let readable: Vec<Ix> =
+        found.items.iter().map(|item| item.ix).filter(|&ix| may_be_read(&view, ix)).collect();
+    survey.kept_away = all - readable.len();
+    for ix in readable {
+        match stale.why(&view, ix) {
+            Some(Stale::Never) => survey.never += 1,
+            Some(Stale::Changed) => survey.changed += 1,
+            Some(Stale::Old) => survey.old += 1,
+            None => survey.fresh += 1,
+        }
+    }
+    if pipeline.not_visited(&definition.name).is_some() {
+        let whatever = query(memory, definition, &view, &pipeline.unvisited(&definition.name))?;
+        survey.fresh = whatever.items.iter().filter(|item| !stale.holds(&view, item.ix)).count();
+    }
+    Ok(survey)
+}
+
+/// Whether an agent has something to do, and some of that is among these nodes: as the indexes are now, which
+/// nobody waits for.
+pub(crate) fn stale_among(memory: &Memory, definition: &Definition, nodes: &HashSet<NodeId>) -> Result<bool> {
+    let view = memory.store.view();
+    let set = query(memory, definition, &view, &definition.query.pipeline)?;
+    let stale = Staleness::of(definition, memory.now());
+    let found: Vec<(Ix, Stale)> =
+        set.items.iter().filter_map(|item| Some((item.ix, stale.why(&view, item.ix)?))).collect();
+    let enough = set.items.len() >= definition.query.min_results.max(1)
+        && found.len() >= definition.freshness.min_stale.max(1);
+    // What was looked at since it changed is not new again when time has passed.
+    let news = |(ix, why): &(Ix, Stale)| {
+        !matches!(why, Stale::Old) && view.id(*ix).is_some_and(|id| nodes.contains(&id))
+    };
+    Ok(enough && found.iter().any(news))
+}
+
+/// As [`backlog`], when it is quick to tell: what must search or walk the graph is counted when the agent
+/// runs. A pipeline may also name a node that is gone: then nobody can say.
+pub fn backlog_at_hand(memory: &Memory, definition: &Definition) -> Option<usize> {
+    let cheap = Some(definition).filter(|definition| definition.query.pipeline.is_scan());
+    cheap.and_then(|definition| backlog(memory, definition).ok())
+}
+
+/// Runs a pipeline and leaves out what reaches no prompt.
+fn query(memory: &Memory, definition: &Definition, view: &View, pipeline: &Pipeline) -> Result<ResultSet> {
+    let (mut set, _) = ran(memory, definition, view, pipeline)?;
+    set.items.retain(|item| may_be_read(view, item.ix));
+    Ok(set)
+}
+
+fn ran(
+    memory: &Memory,
+    definition: &Definition,
+    view: &View,
+    pipeline: &Pipeline,
+) -> Result<(ResultSet, Explanation)> {
+    let revisit_on_change = definition.freshness.revisit_on_change;
+    pipeline.run(&Sources { revisit_on_change, quarantined: false, ..memory.sources(view) })
+}
+
+fn only(view: &View, id: NodeId) -> Result<ResultSet> {
+    let gone = || Error::not_found(format!("the node `{id}` is gone"));
+    let ix = view.find(id).ok_or_else(gone)?;
+    if !may_be_read(view, ix) {
+        return Err(Error::invalid(format!("`{}` is kept away from agents", view.key(ix)))
+            .hint("a node must be in use and not quarantined"));
+    }
+    Ok(ResultSet { items: vec![poc_search::query::Scored { ix, score: 1.0 }], pairs: Vec::new() })
+}
+
+/// Whether a node may stand in a prompt.
+pub(crate) fn may_be_read(view: &View, ix: Ix) -> bool {
+    view.is_live(ix) && view.trust(ix) > Trust::Quarantined
+}
+
+/// When a node counts as stale for an agent.
+struct Staleness<'a> {
+    definition: &'a Definition,
+    /// Visits from this instant on are fresh; `None`: all of them.
+    since: Option<Timestamp>,
+}
+
+impl<'a> Staleness<'a> {
+    fn of(definition: &'a Definition, now: Timestamp) -> Self {
+        Staleness { definition, since: definition.window().map(|window| now.minus(window)) }
+    }
+
+    fn holds(&self, view: &View, ix: Ix) -> bool {
+        self.why(view, ix).is_some()
+    }
+
+    fn why(&self, view: &View, ix: Ix) -> Option<Stale> {
+        let Some(visit) = view.visit(&self.definition.name, ix) else { return Some(Stale::Never) };
+        if self.definition.freshness.revisit_on_change && view.version(ix) > visit.version {
+            return Some(Stale::Changed);
+        }
+        self.since.is_some_and(|since| visit.at <= since).then_some(Stale::Old)
+    }
+}
+
+/// Why a node is stale.
+enum Stale {
+    Never,
+    Changed,
+    Old,
+}
+
+/// The handles of a prompt, in the order they are given out.
+struct Handles<'a> {
+    memory: &'a Memory,
+    definition: &'a Definition,
+    view: &'a View,
+    now: Timestamp,
+    given: Vec<Handle>,
+    names: HashMap<Ix, String>,
+}
+
+impl Handles<'_> {
+    /// Gives a node a handle, unless it has one; so many characters of its text are shown, or none.
+    fn add(&mut self, ix: Ix, reach: Targets, chars: Option<usize>) -> Result<()> {
+        if self.names.contains_key(&ix) {
+            return Ok(());
+        }
+        let stored = self.view.id(ix).map(|id| self.memory.store.node(id)).transpose()?.flatten();
+        // Deleted since the view was taken.
+        let Some(node) = stored else { return Ok(()) };
+        let name = format!("N{}", self.given.len() + 1);
+        let shown = match chars.filter(|_| self.definition.prompt.shows_nodes()) {
+            None => Shown::Named,
+            Some(most) => Excerpt::of(&node, most).shown,
+        };
+        let weight = decay::weight_at(self.view, ix, &self.memory.config.weight, self.now);
+        self.names.insert(ix, name.clone());
+        let (node, candidates) = (Arc::new(node), Vec::new());
+        self.given.push(Handle { name, node, ix, reach, shown, protected: false, weight, candidates });
+        Ok(())
+    }
+
+    /// Gives handles to what the prompt shows by key alone, as far as the agent may change it.
+    fn add_named(&mut self, chosen: &[Ix]) -> Result<()> {
+        let (view, shows) = (self.view, |name: &str| self.definition.prompt.shows(name));
+        let (siblings, hubs) = (shows("SIBLINGS"), shows("HUBS") || shows("TOPOLOGY"));
+        let targets = self.definition.limits.targets;
+        if siblings && targets >= Targets::Neighborhood {
+            for tie in chosen.iter().flat_map(|&ix| around::siblings(view, ix)) {
+                self.add(tie.ix, Targets::Neighborhood, None)?;
+            }
+        }
+        for ix in hubs.then(|| around::hubs(view)).into_iter().flatten() {
+            let beside = chosen.iter().any(|&one| view.are_tied(one, ix));
+            let reach = if beside { Targets::Neighborhood } else { Targets::Any };
+            if targets >= reach && targets > Targets::Results {
+                self.add(ix, reach, None)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn build(
+    memory: &Memory,
+    definition: &Definition,
+    view: Arc<View>,
+    chosen: &[Ix],
+    pairs: &[Pair],
+    now: Timestamp,
+) -> Result<Selection> {
+    let mut handles =
+        Handles { memory, definition, view: &view, now, given: Vec::new(), names: HashMap::new() };
+    for &ix in chosen {
+        handles.add(ix, Targets::Results, Some(definition.prompt.max_node_chars))?;
+    }
+    let near: Vec<Vec<(Ix, f64)>> =
+        handles.given.iter().map(|handle| neighbours(memory, &view, handle.ix)).collect::<Result<_>>()?;
+    let some = Some(memory.config.agents.candidate_chars);
+    for pair in pairs {
+        // The fresh member of a pair whose other member is stale.
+        let one_chosen = chosen.contains(&pair.a) != chosen.contains(&pair.b);
+        for ix in [pair.a, pair.b] {
+            if one_chosen && may_be_read(&view, ix) {
+                handles.add(ix, Targets::Neighborhood, some)?;
+            }
+        }
+    }
+    for &(ix, _) in near.iter().flatten() {
+        handles.add(ix, Targets::Neighborhood, some)?;
+    }
+    handles.add_named(chosen)?;
+    let Handles { given: mut handles, names, .. } = handles;
+    let all: Vec<Ix> = handles.iter().map(|handle| handle.ix).collect();
+    let protected = protect::protected(memory, definition, &view, &all)?;
+    handles.iter_mut().for_each(|handle| handle.protected = protected.contains(&handle.ix));
+    for (handle, near) in handles.iter_mut().zip(near) {
+        let named = near.into_iter().filter_map(|(ix, cosine)| Some((names.get(&ix)?.clone(), cosine)));
+        handle.candidates = named.collect();
+    }
+    let pairs = pairs
+        .iter()
+        .filter_map(|pair| {
+            let (a, b) = (names.get(&pair.a)?.clone(), names.get(&pair.b)?.clone());
+            Some(HandlePair { a, b, similarity: pair.similarity })
+        })
+        .collect();
+    Ok(Selection { view, handles, pairs, read: Vec::new() })
+}
+
+/// The nodes most like one that it is not tied to yet, best first.
+fn neighbours(memory: &Memory, view: &View, ix: Ix) -> Result<Vec<(Ix, f64)>> {
+    let settings = &memory.config.agents;
+    let least = memory.config.cosines()?.candidate;
+    let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
+    let fits = |other: NodeId| {
+        view.find(other)
+            .is_some_and(|other| other != ix && may_be_read(view, other) && !view.are_tied(ix, other))
+    };
+    let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
+    for (_, vector) in memory.vectors.of(id).into_iter().take(PARTS) {
+        for hit in memory.vectors.search(&vector, settings.candidates, &fits)? {
+            if let Some(other) = view.find(hit.id).filter(|_| hit.cosine >= least) {
+                let cosine = best.entry(other).or_insert(hit.cosine);
+                *cosine = cosine.max(hit.cosine);
+            }
+        }
+    }
+    let mut near: Vec<(Ix, f64)> = best.into_iter().collect();
+    near.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    near.truncate(settings.candidates);
+    Ok(near)
+}

@@ -1,0 +1,74 @@
+//! How much of a note stands in a prompt.
+
+use super::Shown;
+use poc_graph::Node;
+
+/// What a prompt shows of a note.
+pub(crate) struct Excerpt {
+    /// The title, or its start.
+    pub title: String,
+    /// The keywords, or the first of them, as one line.
+    pub keywords: String,
+    /// The text, or its start.
+    pub body: String,
+    /// Whether that is all of it.
+    pub shown: Shown,
+}
+
+impl Excerpt {
+    /// Of the text so many characters at most, and as many of title and keywords together: none of them may
+    /// crowd out the other notes.
+    pub(crate) fn of(node: &Node, most: usize) -> Excerpt {
+        let keywords = node.keywords.join(", ");
+        let (title, left) = start(&node.title, most);
+        let (keywords, _) = match left {
+            Some(left) => start(&keywords, left),
+            None => (String::new(), None),
+        };
+        let (body, _) = start(&node.body, most);
+        let all = title.len() == node.title.len()
+            && keywords.len() == node.keywords.iter().map(String::len).sum::<usize>() + separators(node)
+            && body.len() == node.body.len();
+        Excerpt { title, keywords, body, shown: if all { Shown::Whole } else { Shown::Cut } }
+    }
+}
+
+fn separators(node: &Node) -> usize {
+    node.keywords.len().saturating_sub(1) * ", ".len()
+}
+
+/// The start of a text, and how many characters would still have had room; `None` when it was cut.
+fn start(text: &str, most: usize) -> (String, Option<usize>) {
+    let mut rest = text.chars();
+    let start: String = rest.by_ref().take(most).collect();
+    let left = rest.next().is_none().then(|| most - start.chars().count());
+    (start, left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing;
+
+    fn check(node: &Node, most: usize) -> (usize, usize, usize, Shown) {
+        let Excerpt { title, keywords, body, shown } = Excerpt::of(node, most);
+        (title.chars().count(), keywords.chars().count(), body.chars().count(), shown)
+    }
+
+    #[test]
+    fn nothing_of_a_note_is_longer_than_asked() {
+        let mut node = testing::node(1);
+        (node.title, node.keywords, node.body) =
+            ("tïtle".into(), vec!["a".into(), "bc".into()], "böty".into());
+        assert_eq!(check(&node, 10), (5, 5, 4, Shown::Whole));
+        assert_eq!(check(&node, 9), (5, 4, 4, Shown::Cut));
+        assert_eq!(check(&node, 4), (4, 0, 4, Shown::Cut));
+        assert_eq!(check(&node, 0), (0, 0, 0, Shown::Cut));
+        node.title = "t".repeat(1 << 20);
+        assert_eq!(check(&node, 100), (100, 0, 4, Shown::Cut));
+        (node.title, node.keywords) = ("t".into(), vec!["k".into(); 10_000]);
+        assert_eq!(check(&node, 100), (1, 99, 4, Shown::Cut));
+        (node.keywords, node.body) = (Vec::new(), String::new());
+        assert_eq!(check(&node, 1), (1, 0, 0, Shown::Whole));
+    }
+}

@@ -1,0 +1,178 @@
+//! Prompt templates as tera sees them: names, includes, variables and what is wrong with them.
+
+mod bounds;
+mod tags;
+
+pub(super) use tags::head;
+
+use poc_graph::error::{At, Error, Result};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Component, Path};
+use tags::{Kind, Tag, tags};
+use tera::{ErrorKind, Kwargs, State, Tera, TeraResult};
+
+/// Stands for the file name of a template that is written in the agent file itself.
+pub(super) const INLINE: &str = "inline template";
+
+/// What a template may use, in upper or lower case, beside `vars`.
+pub(super) const VARIABLES: [&str; 9] =
+    ["NODES", "TOPOLOGY", "PAIRS", "HUBS", "SIBLINGS", "HEALTH", "AGENT", "DATE", "ACTIONS"];
+
+/// Templates one template may draw in.
+const MAX_INCLUDES: usize = 32;
+
+/// That a template's name is one of a file inside the folder of prompts.
+pub(super) fn checked_name(name: &str) -> Result<()> {
+    let inside = Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));
+    if inside && !name.is_empty() {
+        return Ok(());
+    }
+    if name.is_empty() {
+        return Err(Error::config("the name of the template is empty")
+            .hint("name a file of the folder of prompts, such as `linker.md`"));
+    }
+    Err(Error::config(format!("the template `{name}` lies outside the folder of prompts"))
+        .hint("name a file of that folder, such as `linker.md`"))
+}
+
+/// Every template that `text` includes or extends, directly or through others.
+pub(super) fn includes(
+    name: &str,
+    text: &str,
+    read: &dyn Fn(&str) -> Result<String>,
+) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    let mut open = VecDeque::from([(name.to_owned(), text.to_owned())]);
+    while let Some((from, text)) = open.pop_front() {
+        for (included, offset) in references(&text) {
+            if included == name || found.contains_key(&included) {
+                continue;
+            }
+            let place = |error: Error| error.at(At { file: Some(from.clone()), ..At::offset(&text, offset) });
+            checked_name(&included).map_err(place)?;
+            if found.len() == MAX_INCLUDES {
+                return Err(place(Error::config(format!("more than {MAX_INCLUDES} templates are included"))));
+            }
+            let source = read(&included).map_err(place)?;
+            open.push_back((included.clone(), source.clone()));
+            found.insert(included, source);
+        }
+    }
+    Ok(found)
+}
+
+/// The names behind `include` and `extends`, each with the place of its tag.
+fn references(text: &str) -> Vec<(String, usize)> {
+    let name = |tag: Tag<'_>| {
+        let quoted = tag.inside.strip_prefix("include").or_else(|| tag.inside.strip_prefix("extends"))?;
+        Some((unquoted(quoted.trim())?.to_owned(), tag.start))
+    };
+    tags(text).into_iter().filter(|tag| tag.kind == Kind::Block).filter_map(name).collect()
+}
+
+fn unquoted(text: &str) -> Option<&str> {
+    ['"', '\'', '`'].into_iter().find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+}
+
+/// Tera with a template and what it includes. `node` answers the function `node(key="…")`.
+pub(super) fn engine(
+    name: &str,
+    text: &str,
+    includes: &BTreeMap<String, String>,
+    node: impl Fn(&str) -> TeraResult<String> + Send + Sync + 'static,
+) -> Result<Tera, Vec<Error>> {
+    let sources = || {
+        let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+        included.chain([(name, text)])
+    };
+    let unbounded: Vec<Error> = sources().flat_map(|(name, text)| bounds::problems(name, text)).collect();
+    if !unbounded.is_empty() {
+        return Err(unbounded);
+    }
+    let mut tera = Tera::new();
+    bounds::bind(&mut tera);
+    tera.autoescape_on(Vec::<&str>::new());
+    tera.register_function("node", move |arguments: Kwargs, _: &State| {
+        node(arguments.must_get::<&str>("key")?)
+    });
+    match tera.add_raw_templates(sources()) {
+        Ok(()) => Ok(tera),
+        Err(error) => Err(errors(&error)),
+    }
+}
+
+/// The variables a template needs, `vars` left out.
+pub(super) fn variables(tera: &Tera, name: &str) -> BTreeSet<String> {
+    let found = tera.get_template_variables(name).unwrap_or_default();
+    found.into_iter().filter(|name| *name != "vars").map(str::to_owned).collect()
+}
+
+/// The names behind `vars.` that a text uses in its tags, each with its place.
+pub(super) fn vars(text: &str) -> Vec<(&str, usize)> {
+    tags(text).into_iter().flat_map(|tag| tags::vars(text, &tag)).collect()
+}
+
+/// Names behind `vars.` that some tag of the texts asks about, or has something else for.
+pub(super) fn guarded_vars<'t>(texts: impl Iterator<Item = (&'t str, &'t str)>) -> BTreeSet<&'t str> {
+    let mut guarded = BTreeSet::new();
+    for (_, text) in texts {
+        for tag in tags(text) {
+            let words = || tag.inside.split(|char: char| !char.is_alphanumeric() && char != '_');
+            if words().any(|word| matches!(word, "default" | "defined" | "undefined")) {
+                guarded.extend(tags::vars(text, &tag).into_iter().map(|(name, _)| name));
+            }
+        }
+    }
+    guarded
+}
+
+/// What tera reports, one error for each thing that is wrong.
+pub(super) fn errors(error: &tera::Error) -> Vec<Error> {
+    match error.kind() {
+        ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
+            let span = report.span();
+            let at = At {
+                file: Some(report.filename().to_owned()),
+                line: u32::try_from(span.start_line).ok(),
+                column: u32::try_from(span.start_col + 1).ok(),
+                ..At::default()
+            };
+            vec![Error::config(sentence(report.message())).at(at)]
+        }
+        ErrorKind::Msg(reports) => reports.split("\n\n").map(report).collect(),
+        other => vec![Error::config(sentence(&other.to_string()))],
+    }
+}
+
+/// One of tera's printed reports: `error: MESSAGE`, then ` --> FILE:LINE:COLUMN` and the line.
+fn report(text: &str) -> Error {
+    let mut lines = text.lines();
+    let message = lines.next().unwrap_or("");
+    let error = Error::config(sentence(message.strip_prefix("error: ").unwrap_or(message)));
+    let place = || {
+        let place = lines.next()?.trim().strip_prefix("--> ")?;
+        let (rest, column) = place.rsplit_once(':')?;
+        let (file, line) = rest.rsplit_once(':')?;
+        Some(At {
+            file: Some(file.to_owned()),
+            line: line.parse().ok(),
+            column: column.parse().ok(),
+            ..At::default()
+        })
+    };
+    let mut place = place;
+    match place() {
+        Some(at) => error.at(at),
+        None => error,
+    }
+}
+
+/// Tera's sentences in this house's style: no capital, no full stop.
+fn sentence(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}

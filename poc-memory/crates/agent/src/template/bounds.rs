@@ -1,0 +1,199 @@
+//! What a template may not do: put text together out of sight, where no page counts how much it is.
+//!
+//! What is written to the page is bounded in time and size; what grows in a variable, a captured block or a
+//! list is not, and a thread that renders cannot be stopped. So everything that can multiply what it was
+//! given is refused when the template loads, or has bounds of its own.
+
+use super::tags::{Kind, tags};
+use poc_graph::error::{At, Error};
+use tera::{Kwargs, State, Tera, TeraResult, Value};
+
+/// `~` in one template: each puts together two texts of at most a prompt's size.
+const MAX_CONCATENATIONS: usize = 32;
+/// Loops within each other, and turns of one over `range`: a billion turns end in minutes.
+const MAX_DEPTH: usize = 3;
+const MAX_RANGE: i64 = 1000;
+/// Bytes that `replace` and `join` may make of what they are given.
+const MAX_BYTES: usize = 1 << 20;
+
+/// What is wrong with a template, each with its place.
+pub(super) fn problems(name: &str, text: &str) -> Vec<Error> {
+    let (mut found, mut concatenations, mut depth) = (Vec::new(), 0, 0usize);
+    for tag in tags(text) {
+        let bare = unquoted(tag.inside);
+        let mut refuse = |message: String, hint: &str| {
+            let place = At { file: Some(name.to_owned()), ..At::offset(text, tag.start) };
+            found.push(Error::config(message).hint(hint).at(place));
+        };
+        let word = if tag.kind == Kind::Block { first_word(&bare) } else { "" };
+        match word {
+            "set_global" | "filter" | "component" | "endset" => {
+                let name = if word == "endset" { "set … endset" } else { word };
+                refuse(format!("a prompt may not use `{name}`"), "write the text where it is to stand");
+            }
+            "set" if bare.contains(['~', '[', '{']) => refuse(
+                "a prompt may not put text or lists together in `set`".into(),
+                "write the text where it is to stand",
+            ),
+            "for" => {
+                depth += 1;
+                if depth > MAX_DEPTH {
+                    refuse(format!("more than {MAX_DEPTH} loops stand within each other"), "use fewer");
+                }
+            }
+            "endfor" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let loops = words(&bare).filter(|inner| *inner == "for").count();
+        if loops > usize::from(word == "for") {
+            refuse("a prompt may not make lists by `for` within brackets".into(), "use a loop of its own");
+        }
+        let before = concatenations;
+        concatenations += bare.matches('~').count();
+        if before <= MAX_CONCATENATIONS && concatenations > MAX_CONCATENATIONS {
+            refuse(
+                format!("a prompt may put text together by `~` {MAX_CONCATENATIONS} times at most"),
+                "write the texts one behind the other",
+            );
+        }
+    }
+    found
+}
+
+/// Puts bounded filters and functions in the place of those that are not.
+pub(super) fn bind(tera: &mut Tera) {
+    tera.register_filter("replace", |text: &str, arguments: Kwargs, _: &State| -> TeraResult<String> {
+        let (from, to) = (arguments.must_get::<&str>("from")?, arguments.must_get::<&str>("to")?);
+        fits(text.len().saturating_add(text.matches(from).count().saturating_mul(to.len())), "replace")?;
+        Ok(text.replace(from, to))
+    });
+    tera.register_filter("join", |values: &[Value], arguments: Kwargs, _: &State| -> TeraResult<String> {
+        let between = arguments.get::<&str>("sep")?.unwrap_or_default();
+        let mut joined = String::new();
+        for (at, value) in values.iter().enumerate() {
+            if at > 0 {
+                joined.push_str(between);
+            }
+            joined.push_str(&value.to_string());
+            fits(joined.len(), "join")?;
+        }
+        Ok(joined)
+    });
+    tera.register_filter("indent", |_: &str, _: Kwargs, _: &State| -> TeraResult<String> {
+        Err(tera::Error::message("a prompt may not use the filter `indent`"))
+    });
+    tera.register_function("range", |arguments: Kwargs, _: &State| -> TeraResult<Vec<i64>> {
+        let start = arguments.get::<i64>("start")?.unwrap_or_default();
+        let end = arguments.must_get::<i64>("end")?;
+        let step =
+            usize::try_from(arguments.get::<i64>("step_by")?.unwrap_or(1)).ok().filter(|step| *step > 0);
+        let Some(step) = step else {
+            return Err(tera::Error::message("`step_by` of `range` is a number from 1 up"));
+        };
+        if end.saturating_sub(start) > MAX_RANGE {
+            return Err(tera::Error::message(format!("`range` of a prompt has {MAX_RANGE} numbers at most")));
+        }
+        Ok((start..end).step_by(step).collect())
+    });
+}
+
+fn fits(bytes: usize, filter: &str) -> TeraResult<()> {
+    if bytes <= MAX_BYTES {
+        return Ok(());
+    }
+    Err(tera::Error::message(format!("the filter `{filter}` would make more than {MAX_BYTES} bytes")))
+}
+
+/// A tag without what stands in quotes.
+fn unquoted(inside: &str) -> String {
+    let mut quote = None;
+    let bare = inside.chars().filter(|char| match quote {
+        Some(open) => {
+            if *char == open {
+                quote = None;
+            }
+            false
+        }
+        None if matches!(char, '"' | '\'' | '`') => {
+            quote = Some(*char);
+            false
+        }
+        None => true,
+    });
+    bare.collect()
+}
+
+fn words(bare: &str) -> impl Iterator<Item = &str> {
+    bare.split(|char: char| !char.is_alphanumeric() && char != '_').filter(|word| !word.is_empty())
+}
+
+fn first_word(bare: &str) -> &str {
+    words(bare).next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str) -> String {
+        let lines: Vec<String> = problems("p.md", text)
+            .iter()
+            .map(|error| format!("{} ({})", error.message, error.at.as_ref().unwrap().line.unwrap()))
+            .collect();
+        lines.join("\n")
+    }
+
+    fn render(text: &str) -> Result<String, String> {
+        let mut tera = Tera::new();
+        bind(&mut tera);
+        tera.add_raw_template("t", text).map_err(|error| error.to_string())?;
+        let values = serde_json::json!({"long": "a".repeat(100_000), "list": [1, "b"]});
+        let context = tera::Context::from_serialize(&values).unwrap();
+        tera.render("t", &context).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_grows_out_of_sight_is_refused() {
+        insta::assert_snapshot!(check("a\n{% set_global s = s ~ s %}"), @"a prompt may not use `set_global` (2)");
+        insta::assert_snapshot!(check("{%- set s %}{{ NODES }}{% endset -%}"), @"a prompt may not use `set … endset` (1)");
+        insta::assert_snapshot!(check("{% filter upper %}x{% endfilter %}"), @"a prompt may not use `filter` (1)");
+        insta::assert_snapshot!(check("{% set s = s ~ s %}"), @"a prompt may not put text or lists together in `set` (1)");
+        insta::assert_snapshot!(check("{{ [i for i in range(end=9)] | length }}"), @"a prompt may not make lists by `for` within brackets (1)");
+        insta::assert_snapshot!(check(&"{% for a in b %}".repeat(4)), @"more than 3 loops stand within each other (1)");
+        insta::assert_snapshot!(check(&format!("{{{{ a{} }}}}", " ~ a".repeat(33))), @"a prompt may put text together by `~` 32 times at most (1)");
+    }
+
+    #[test]
+    fn what_is_usual_passes() {
+        for text in [
+            "{% set name = vars.name | upper %}{{ name }}",
+            "{% for note in vars.list %}{% if loop.first %}for all{% endif %}{% endfor %}".repeat(9).as_str(),
+            "{{ \"for [x] ~ \" ~ AGENT }}",
+            "{# {% set_global x = 1 %} #}{% raw %}{% set_global x = 1 %}{% endraw %}",
+            "{% include \"other.md\" %}",
+        ] {
+            assert_eq!(check(text), "", "{text}");
+        }
+    }
+
+    #[test]
+    fn filters_have_bounds() {
+        assert_eq!(
+            render("{{ \"abc\" | replace(from=\"b\", to=\"x\") }}{{ list | join(sep=\", \") }}").unwrap(),
+            "axc1, b"
+        );
+        assert_eq!(
+            render("{% for i in range(start=1, end=7, step_by=2) %}{{ i }}{% endfor %}").unwrap(),
+            "135"
+        );
+        for text in [
+            "{{ long | replace(from=\"a\", to=long) }}",
+            "{{ range(end=1000) | join(sep=long) }}",
+            "{{ long | indent(width=1000000) }}",
+            "{% for i in range(end=1001) %}{% endfor %}",
+            "{% for i in range(end=9, step_by=0) %}{% endfor %}",
+        ] {
+            assert!(render(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What tests of agents and of their models share.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
+)]
+
+pub mod request;
+pub mod world;

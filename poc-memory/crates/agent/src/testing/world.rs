@@ -1,0 +1,217 @@
+//! A memory in a temporary folder, with a clock and chance of its own, and models that say what
+//! they are told.
+
+use crate::Context;
+use crate::Definition;
+use crate::ledger::Run;
+use crate::model::{Failed, Model, Reply, Request};
+use crate::run::{Options, Trigger, run_with};
+use parking_lot::Mutex;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::chance::SeededChance;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{ManualClock, Timestamp};
+use poc_graph::{NodeId, Trust};
+use poc_notes::recall::{Learning, learn};
+use poc_notes::testing::tame;
+use poc_notes::{Draft, Memory, insert};
+use poc_search::query::Names;
+use poc_store::Tx;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+
+pub struct World {
+    pub memory: Memory,
+    pub clock: Arc<ManualClock>,
+    pub home: tempfile::TempDir,
+}
+
+impl World {
+    pub fn new() -> World {
+        World::with(|_| {})
+    }
+
+    /// In a folder that holds something already.
+    pub fn with(prepare: impl FnOnce(&std::path::Path)) -> World {
+        let home = tempfile::tempdir().unwrap();
+        prepare(home.path());
+        let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
+        let memory = open(home.path(), clock.clone());
+        World { memory, clock, home }
+    }
+
+    /// The same folder in a process of its own.
+    pub fn reopen(self) -> World {
+        let World { memory, clock, home } = self;
+        drop(memory);
+        let memory = open(home.path(), clock.clone());
+        World { memory, clock, home }
+    }
+
+    /// Stores an episodic note that an import made, so that agents may re-weigh it.
+    pub fn note(&self, key: &str, body: &str) -> NodeId {
+        self.draft(Draft { node_type: Some("episodic".into()), ..draft(key, body) })
+    }
+
+    pub fn draft(&self, draft: Draft) -> NodeId {
+        insert::insert(&self.memory, draft, self.memory.cause("test", "insert")).unwrap().id
+    }
+
+    /// A person edits a note.
+    pub fn edit(&self, key: &str, body: &str) {
+        edit(&self.memory, key, body);
+    }
+
+    pub fn file(&self, path: &str, text: &str) {
+        let path = self.home.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn run(&self, definition: &Definition, model: &dyn Model) -> Run {
+        run_with(&self.memory, definition, model, Trigger::Manual, &Options::default()).unwrap()
+    }
+
+    /// Everything of the graph but visits, as text.
+    pub fn graph(&self) -> String {
+        let store = &self.memory.store;
+        let view = store.view();
+        let mut text = String::new();
+        for ix in 0..view.slots() {
+            let Some(node) = view.id(ix).and_then(|id| store.node(id).unwrap()) else { continue };
+            let mut edges = store.edges(node.id).unwrap();
+            edges.sort_by_key(|edge| (edge.src, edge.kind, edge.dst));
+            writeln!(text, "{node:?}\n  {:?}\n  {edges:?}", store.activity(node.id).unwrap()).unwrap();
+            writeln!(text, "  {:?}", self.memory.vectors.of(node.id)).unwrap();
+        }
+        text
+    }
+
+    /// All live notes are remembered together, and a way led from each to the next.
+    pub fn learn(&self) {
+        let view = self.memory.store.view();
+        let used: Vec<NodeId> =
+            (0..view.slots()).filter(|&ix| view.is_live(ix)).filter_map(|ix| view.id(ix)).collect();
+        let led = used.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        let pairs = used.iter().flat_map(|&a| used.iter().map(move |&b| (a, b)));
+        let together = pairs.filter(|(a, b)| a < b).map(|(a, b)| (a, b, 0.5)).collect();
+        let (learning, now) = (Learning { used, together, led }, self.memory.now());
+        let write = |tx: &mut Tx<'_>| learn(tx, &learning, &self.memory.config, "manual", now);
+        self.memory.store.transact(self.memory.cause("manual", "recall"), write).unwrap();
+    }
+
+    /// The settings, to change.
+    pub fn config(&mut self) -> &mut Config {
+        Arc::make_mut(&mut self.memory.config)
+    }
+
+    /// Lets prompts show candidates from this cosine on.
+    pub fn candidates_from(&mut self, cosine: f64) {
+        self.config().cosines.values_mut().for_each(|cosines| cosines.candidate = cosine);
+    }
+
+    pub fn weight(&self, id: NodeId) -> f64 {
+        self.memory.store.activity(id).unwrap().unwrap().weight
+    }
+}
+
+fn open(home: &std::path::Path, clock: Arc<ManualClock>) -> Memory {
+    let (config, chance) = (tame(Config::defaults().unwrap()), Arc::new(SeededChance::new(7)));
+    Memory::open(Paths::in_folder(home), config, clock, chance).unwrap()
+}
+
+pub fn draft(key: &str, body: &str) -> Draft {
+    let mut draft = Draft::new("import:test", Trust::User);
+    (draft.key, draft.title, draft.body) = (Some(key.into()), Some(key.replace('-', " ")), Some(body.into()));
+    draft
+}
+
+pub fn edit(memory: &Memory, key: &str, body: &str) {
+    let change = Draft { update: true, ..draft(key, body) };
+    insert::insert(memory, change, memory.cause("manual", "insert")).unwrap();
+}
+
+/// An agent file of the given actions, with more lines behind it.
+pub fn agent(actions: &str, more: &str) -> Definition {
+    let text = format!(
+        "[query]\npipeline = \"all | type:episodic | sort:timestamp asc\"\n\
+         [prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [{actions}]\n{more}"
+    );
+    parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+pub fn parse(text: &str) -> Result<Definition, Vec<Error>> {
+    let template = |name: &str| Err(Error::config(format!("the template `{name}` is missing")));
+    let config = Config::defaults().unwrap();
+    let context = Context { config: &config, names: &Names::of(&config), template: &template };
+    Definition::parse("tester", "agents/tester.toml", text, &context)
+}
+
+/// A model that gives one answer after the other, and may do something meanwhile.
+pub struct Script<'a> {
+    replies: Mutex<Vec<Result<Reply, Failed>>>,
+    meanwhile: Box<dyn Fn(&Request<'_>) + Send + Sync + 'a>,
+    pub prompts: Mutex<Vec<String>>,
+}
+
+impl<'a> Script<'a> {
+    pub fn new(replies: Vec<Result<Reply, Failed>>) -> Script<'a> {
+        Script {
+            replies: Mutex::new(replies.into_iter().rev().collect()),
+            meanwhile: Box::new(|_| {}),
+            prompts: Mutex::default(),
+        }
+    }
+
+    /// Answers one JSON value.
+    pub fn says(value: Value) -> Script<'a> {
+        Script::new(vec![Ok(Reply { text: value.to_string(), ..Reply::default() })])
+    }
+
+    /// Answers with nothing to do for the named actions.
+    pub fn nothing(actions: &[&str]) -> Script<'a> {
+        let mut value = json!({"notes": ""});
+        actions.iter().for_each(|action| value[*action] = json!([]));
+        Script::says(value)
+    }
+
+    pub fn meanwhile(mut self, act: impl Fn(&Request<'_>) + Send + Sync + 'a) -> Script<'a> {
+        self.meanwhile = Box::new(act);
+        self
+    }
+}
+
+impl Model for Script<'_> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        (self.meanwhile)(request);
+        self.prompts.lock().push(format!("{}\n{}", request.system, request.prompt));
+        self.replies.lock().pop().expect("the model was called once too often")
+    }
+}
+
+/// A model that answers by what it is asked.
+pub struct Says<F>(pub F);
+
+impl<F: Fn(&Request<'_>) -> Value + Send + Sync> Model for Says<F> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        Ok(Reply { text: (self.0)(request).to_string(), ..Reply::default() })
+    }
+}
+
+/// The handle of the node with a key; one that no prompt has when it has none.
+pub fn handle(request: &Request<'_>, key: &str) -> String {
+    let found = request.selection.handles.iter().find(|handle| handle.node.key == key);
+    found.map_or("N999".into(), |handle| handle.name.clone())
+}
+
+/// Each action of a run with what became of it.
+pub fn outcomes(run: &Run) -> Vec<String> {
+    let outcome = |row: &crate::ledger::ActionRow| {
+        let became = row.rejected.clone().unwrap_or_else(|| "applied".into());
+        format!("{}: {became}", row.summary)
+    };
+    run.actions.iter().map(outcome).collect()
+}

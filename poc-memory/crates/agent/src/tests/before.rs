@@ -1,0 +1,122 @@
+//! Stores as earlier releases left them.
+
+use super::world::{Script, World, outcomes, parse};
+use crate::Catalog;
+use crate::ledger::{self, ActionState, Reason, Run, Status, TriggerKind};
+use crate::run::{Options, Trigger, run_with};
+use crate::undo::undo;
+use poc_graph::error::Code;
+use poc_graph::time::{Span, Timestamp};
+use poc_store::Record;
+use std::path::Path;
+
+/// Written by the release before rows of version 2: three notes, a run that was undone, one like
+/// it that was not, one that failed, one whose process was killed, and slots of a disabled agent.
+fn store_with_rows_of_version_1() -> World {
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/fixtures/store-with-runs-1");
+    let world = World::with(|home| {
+        let folder = home.join("store/log");
+        std::fs::create_dir_all(&folder).unwrap();
+        for file in std::fs::read_dir(&log).unwrap().map(Result::unwrap) {
+            std::fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+        }
+    });
+    world.clock.set(Timestamp::parse("2026-11-22T13:00:00Z").unwrap());
+    world
+}
+
+fn state_of(run: &Run) -> Vec<ActionState> {
+    run.actions.iter().map(|action| action.state).collect()
+}
+
+#[test]
+fn rows_of_version_1_are_read() {
+    use ActionState::{Applied, Refused, Undone};
+    let world = store_with_rows_of_version_1();
+    let rows = ledger::rows(&world.memory, None, 10).unwrap();
+    let told: Vec<(&str, Status, Option<Reason>, TriggerKind)> =
+        rows.iter().map(|run| (run.agent.as_str(), run.status, run.reason, run.trigger)).collect();
+    let off = ("off", Status::Skipped, Some(Reason::Disabled), TriggerKind::Schedule);
+    assert_eq!(
+        told,
+        [
+            off,
+            off,
+            off,
+            ("slow", Status::Interrupted, None, TriggerKind::Manual),
+            ("lost", Status::Failed, Some(Reason::InvalidConfig), TriggerKind::Manual),
+            ("fixture", Status::Partial, None, TriggerKind::Manual),
+            ("fixture", Status::Partial, None, TriggerKind::Manual),
+        ]
+    );
+    let (kept, undone) = (&rows[5], &rows[6]);
+    assert_eq!(state_of(kept), [Applied, Refused, Applied, Refused]);
+    assert_eq!(state_of(undone), [Undone, Refused, Undone, Refused]);
+    assert_eq!((kept.actions[0].seq, kept.actions[1].seq), (kept.seq, None));
+    assert_eq!(
+        outcomes(kept),
+        [
+            "link `btree-split` to `btree-merge` at 0.8: applied",
+            "link `btree-split` to `N9` (unknown) at 0.5: unknown-handle",
+            "move the weight of `journal` by +0.1: applied",
+            "supersede `btree-split` by `btree-merge`: proposed",
+        ]
+    );
+
+    // What it wrote can be taken back, and the row is one of today then.
+    assert_eq!(undo(&world.memory, undone, &[]).unwrap_err().code, Code::Conflict);
+    assert!(undo(&world.memory, kept, &[]).unwrap().iter().all(|item| item.refused.is_none()));
+    let world = world.reopen();
+    let row = ledger::find(&world.memory, &kept.id.to_string()).unwrap();
+    assert_eq!(state_of(&row), [Undone, Refused, Undone, Refused]);
+}
+
+#[test]
+fn agents_go_on_where_an_earlier_release_left_them() {
+    let world = store_with_rows_of_version_1();
+    let off = ledger::rows(&world.memory, Some("off"), 10).unwrap();
+    let text = "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
+        [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n";
+    let mut definition = parse(text).unwrap();
+    definition.name = "off".into();
+    let run = |slot| {
+        let nothing = Script::nothing(&["link-add"]);
+        run_with(&world.memory, &definition, &nothing, Trigger::Slot(slot), &Options::default())
+    };
+    for row in &off {
+        assert_eq!(run(row.scheduled_at.unwrap()).unwrap_err().code, Code::Conflict);
+    }
+    let after = run(off[0].scheduled_at.unwrap().plus(Span::HOUR)).unwrap();
+    assert_eq!((after.status, after.trigger), (Status::Noop, TriggerKind::Schedule));
+}
+
+#[test]
+fn what_was_remembered_of_agents_is_read() {
+    let world = store_with_rows_of_version_1();
+    let catalog = Catalog::load(&world.memory).unwrap();
+    let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
+    // The folder of their files is not there; two name models that are not in the settings.
+    assert_eq!(names, ["fixture", "linker", "lost", "off", "replay", "separator", "slow"]);
+    assert!(
+        catalog.agents.values().all(|entry| entry.since < Timestamp::parse("2026-11-22T12:49:00Z").unwrap())
+    );
+    let good: Vec<&str> = names.into_iter().filter(|name| catalog.get(name).is_ok()).collect();
+    assert_eq!(good, ["linker", "lost", "off", "replay", "separator"]);
+}
+
+#[test]
+fn rows_of_version_2_left_nothing_out() {
+    let world = store_with_rows_of_version_1();
+    for row in ledger::rows(&world.memory, None, 10).unwrap() {
+        let mut bytes = row.encode().unwrap();
+        assert_eq!((bytes.pop(), bytes.first()), (Some(0), Some(&3)));
+        bytes[0] = 2;
+        assert_eq!(Run::decode(&bytes).unwrap(), row);
+    }
+}
+
+#[test]
+fn a_row_of_a_newer_version_is_told_as_such() {
+    let error = Run::decode(&[4, 0, 0]).unwrap_err();
+    assert_eq!(error.message, "a record of Runs has version 4, this release reads up to 3");
+}

@@ -1,0 +1,318 @@
+//! What agents may spend, through whole runs.
+
+use super::world::{World, agent};
+use crate::Definition;
+use crate::ledger::{self, Reason, Run, Status};
+use crate::model::{CallError, Failed, Model, Reply, Request, Spent};
+use crate::run::{Options, Trigger, run_with};
+use chrono_tz::Tz;
+use poc_graph::time::{Span, Timestamp};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A model whose every attempt takes 1 dollar, of at most 2.
+struct Priced {
+    replies: bool,
+    attempts: AtomicU32,
+}
+
+fn priced(replies: bool) -> Priced {
+    Priced { replies, attempts: AtomicU32::new(0) }
+}
+
+impl Model for Priced {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        self.attempts.fetch_add(request.attempts, Ordering::SeqCst);
+        let one = Spent { cost: Some(1.0), ..Spent::default() };
+        match self.replies {
+            true => Ok(Reply { text: "no answer at all".into(), spent: vec![one], ..Reply::default() }),
+            false => Err(Failed {
+                error: CallError::Down("down".into()),
+                spent: vec![one; request.attempts as usize],
+            }),
+        }
+    }
+
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        Some(2.0)
+    }
+}
+
+fn run(world: &World, more: &str, model: &Priced) -> Run {
+    let definition = agent("\"link-add\"", more);
+    let options = Options { zone: Some(Tz::Europe__Berlin), ..Options::default() };
+    run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap()
+}
+
+fn world() -> World {
+    let world = World::new();
+    world.note("a", "about page splits");
+    world
+}
+
+/// A day before and a day after an instant, for the agent and for everyone.
+fn days_around(now: Timestamp) -> ledger::BudgetDays {
+    let day = now.minus(Span::DAY)..now.plus(Span::DAY);
+    ledger::BudgetDays { own: day.clone(), everyone: day }
+}
+
+#[test]
+fn a_call_that_could_pass_the_limit_of_a_run_is_not_made() {
+    let world = world();
+    let model = priced(true);
+    let row = run(&world, "[budget]\nmax-usd-per-run = 1.99\n", &model);
+    assert_eq!((row.status, row.reason, row.calls.len()), (Status::Skipped, Some(Reason::OverBudget), 0));
+    insta::assert_snapshot!(row.message.unwrap(), @"$0.0000 of $1.9900 are spent, by the agent's `budget.max-usd-per-run`, and the call may take $2.0000");
+    // One correction turn of three is paid for; the reply is no better then.
+    let row = run(&world, "[budget]\nmax-usd-per-run = 3.5\n[retry]\nrepair = 3\n", &model);
+    assert_eq!((row.status, row.reason, row.cost), (Status::Failed, Some(Reason::OverBudget), Some(2.0)));
+    let state = ledger::state(&world.memory, "tester").unwrap();
+    assert_eq!(
+        (state.failures(), row.visited.len()),
+        (0, 0),
+        "money that ran out is no failure and no visit"
+    );
+}
+
+#[test]
+fn attempts_that_are_not_paid_for_are_not_made() {
+    let world = world();
+    let model = priced(false);
+    let row = run(&world, "[budget]\nmax-usd-per-run = 5.0\n[retry]\nattempts = 10\n", &model);
+    assert_eq!((model.attempts.into_inner(), row.cost), (2, Some(2.0)));
+}
+
+#[test]
+fn a_day_is_that_of_the_agents_zone() {
+    let world = world();
+    let limits =
+        "[schedule]\ntimezone = \"Europe/Vienna\"\n[budget]\nmax-usd-per-day = 2.0\n[retry]\nrepair = 0\n";
+    let at = |text: &str| world.clock.set(Timestamp::parse(text).unwrap());
+    let outcome = |row: Run| (row.status, row.reason);
+    let (ran, refused) =
+        ((Status::Failed, Some(Reason::Unparseable)), (Status::Skipped, Some(Reason::OverBudget)));
+    // 22:30 and 23:30 in UTC are two days in Vienna in winter.
+    at("2026-11-21T22:30:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
+    assert_eq!(outcome(run(&world, limits, &priced(true))), refused);
+    at("2026-11-21T23:30:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
+    at("2026-11-22T22:59:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), refused);
+    // The day the clock is set back has 25 hours.
+    at("2027-10-30T22:00:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
+    at("2027-10-31T22:59:00Z");
+    assert_eq!(outcome(run(&world, limits, &priced(true))), refused);
+    world.clock.advance(Span::MINUTE);
+    assert_eq!(outcome(run(&world, limits, &priced(true))), ran);
+}
+
+#[test]
+fn runs_of_a_day_are_counted_and_what_was_skipped_is_not() {
+    let world = world();
+    let limits = "[budget]\nmax-runs-per-day = 2\n[retry]\nrepair = 0\n";
+    for _ in 0..2 {
+        assert_eq!(run(&world, limits, &priced(true)).status, Status::Failed);
+    }
+    for _ in 0..3 {
+        assert_eq!(run(&world, limits, &priced(true)).reason, Some(Reason::OverBudget));
+    }
+    assert_eq!(run(&world, "[budget]\nmax-runs-per-day = 3\n", &priced(true)).status, Status::Failed);
+    assert_eq!(run(&world, "[budget]\nmax-runs-per-day = 0\n", &priced(true)).status, Status::Failed);
+}
+
+#[test]
+fn all_agents_together_keep_to_the_operators_limit() {
+    let mut world = world();
+    world.config().budget.max_usd_per_day = 5.0;
+    let mut definition = agent("\"link-add\"", "[retry]\nrepair = 0\nattempts = 1\n");
+    let options = Options { zone: Some(Tz::UTC), ..Options::default() };
+    let mut outcomes = Vec::new();
+    for name in ["a", "b", "c", "d", "e"] {
+        definition.name = name.into();
+        let row = run_with(&world.memory, &definition, &priced(true), Trigger::Manual, &options).unwrap();
+        outcomes.push(row.status);
+    }
+    let (ran, not) = (Status::Failed, Status::Skipped);
+    assert_eq!(outcomes, [ran, ran, ran, ran, not], "4 dollars are spent, and a call may take 2");
+    world.clock.advance(Span::DAY);
+    let row = run_with(&world.memory, &definition, &priced(true), Trigger::Manual, &options).unwrap();
+    assert_eq!(row.status, ran);
+}
+
+/// Answers nothing, for a dollar of at most two, when it has done something else.
+struct Meanwhile<'a>(&'a (dyn Fn() + Sync));
+
+impl Model for Meanwhile<'_> {
+    fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+        (self.0)();
+        let spent = vec![Spent { cost: Some(1.0), ..Spent::default() }];
+        Ok(Reply { text: r#"{"notes": "", "link-add": []}"#.into(), spent, ..Reply::default() })
+    }
+
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        Some(2.0)
+    }
+}
+
+#[test]
+fn runs_at_the_same_time_do_not_count_on_the_same_dollar() {
+    let mut world = world();
+    world.config().budget.max_usd_per_day = 3.5;
+    let mut other = agent("\"link-add\"", "");
+    other.name = "other".into();
+    let options = Options { zone: Some(Tz::UTC), ..Options::default() };
+    let runs = |definition: &Definition, model: &dyn Model| {
+        run_with(&world.memory, definition, model, Trigger::Manual, &options).unwrap()
+    };
+    let refused = || assert_eq!(runs(&other, &priced(true)).reason, Some(Reason::OverBudget));
+    assert_eq!(runs(&agent("\"link-add\"", ""), &Meanwhile(&refused)).cost, Some(1.0));
+    // What was promised and not taken is there again.
+    assert_eq!(runs(&other, &Meanwhile(&|| ())).cost, Some(1.0));
+}
+
+#[test]
+fn dry_runs_at_the_same_time_share_the_day_of_their_agent() {
+    let world = world();
+    let definition = agent("\"link-add\"", "[budget]\nmax-usd-per-day = 3.5\n");
+    let options = Options { dry_run: true, zone: Some(Tz::UTC), ..Options::default() };
+    let runs =
+        |model: &dyn Model| run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap();
+    let refused = || assert_eq!(runs(&priced(true)).reason, Some(Reason::OverBudget));
+    assert_eq!(runs(&Meanwhile(&refused)).cost, Some(1.0));
+}
+
+/// Runs of the agent and US dollars on record, of all days.
+fn on_record(world: &World) -> (u32, f64) {
+    let now = world.memory.now();
+    let state = ledger::state(&world.memory, "tester").unwrap();
+    state.spent(now.minus(Span::DAY), now.plus(Span::DAY))
+}
+
+#[test]
+fn a_call_that_its_process_does_not_survive_is_booked() {
+    for dry in [false, true] {
+        let mut world = world();
+        let row = Run { model: "m".into(), ..Run::claimed(&world.memory, "tester", None) };
+        let row = if dry { row } else { ledger::claim(&world.memory, row).unwrap() };
+        let days = days_around(row.started);
+        let reserved = ledger::reserve(&world.memory, &row, &days, |_| Ok::<_, String>(((), 2.0)));
+        reserved.unwrap().unwrap();
+        assert_eq!(on_record(&world), (0, 0.0));
+        world = world.reopen();
+        world.memory.boot = "the next".into();
+        ledger::interrupt_others(&world.memory).unwrap();
+        assert_eq!(on_record(&world), (u32::from(!dry), 2.0));
+        for kept in ledger::rows(&world.memory, Some("tester"), 10).unwrap() {
+            assert_eq!((kept.status, kept.cost, kept.calls.len()), (Status::Interrupted, Some(2.0), 1));
+            assert!(kept.calls[0].estimated);
+        }
+        ledger::interrupt_others(&world.memory).unwrap();
+        assert_eq!(on_record(&world).1, 2.0, "it is booked once");
+    }
+}
+
+#[test]
+fn a_call_that_a_defect_ends_is_booked() {
+    let world = world();
+    let definition = agent("\"link-add\"", "[retry]\nattempts = 1\n");
+    fn breaks() {
+        panic!("a defect")
+    }
+    let model = Meanwhile(&breaks);
+    run_with(&world.memory, &definition, &model, Trigger::Manual, &Options::default()).unwrap_err();
+    let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
+    assert_eq!((row.status, row.cost, row.calls.len()), (Status::Failed, Some(2.0), 1));
+    assert_eq!(on_record(&world), (1, 2.0));
+}
+
+#[test]
+fn what_takes_nothing_runs_when_others_have_used_up_the_day() {
+    let mut world = world();
+    world.config().budget.max_usd_per_day = 1.0;
+    let mut row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
+    let (model, tokens_in, tokens_out, cost) = ("m".into(), None, None, Some(1.0));
+    row.add_call(ledger::Call { model, tokens_in, tokens_out, cost, estimated: false });
+    row.finish(&world.memory, Status::Noop, None);
+    ledger::close(&world.memory, &row).unwrap();
+    let options = Options { zone: Some(Tz::UTC), ..Options::default() };
+    let row = crate::run::run(&world.memory, &agent("\"link-add\"", ""), Trigger::Manual, &options);
+    assert_ne!(row.unwrap().reason, Some(Reason::OverBudget));
+}
+
+#[test]
+fn a_dry_run_is_paid_for() {
+    let world = world();
+    let definition = agent("\"link-add\"", "[budget]\nmax-usd-per-day = 3.5\n[retry]\nrepair = 0\n");
+    let options = Options { dry_run: true, zone: Some(Tz::Europe__Berlin), ..Options::default() };
+    let run = || run_with(&world.memory, &definition, &priced(true), Trigger::Manual, &options).unwrap();
+    assert_eq!((run().cost, run().cost), (Some(1.0), Some(1.0)));
+    let spent = || {
+        let now = world.memory.now();
+        let days = days_around(now);
+        (
+            ledger::state(&world.memory, "tester").unwrap().spent(days.own.start, days.own.end),
+            ledger::account(&world.memory, &Run::claimed(&world.memory, "other", None), &days)
+                .unwrap()
+                .everyone,
+        )
+    };
+    assert_eq!(spent(), ((0, 2.0), 2.0), "it is no run of the day, and its dollars are");
+    // The next could take two more.
+    assert_eq!((run().reason, spent().1), (Some(Reason::OverBudget), 2.0));
+    assert!(ledger::rows(&world.memory, Some("tester"), 10).unwrap().is_empty());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_program_of_a_killed_process_is_ended_by_the_next() {
+    use crate::child_process::ChildProcess;
+    use std::os::unix::process::CommandExt;
+    let mut world = world();
+    let start = || std::process::Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
+    for by_claim in [false, true] {
+        let mut child = start();
+        let row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
+        ledger::began(&world.memory, &row, ChildProcess::of(child.id()).unwrap()).unwrap();
+        // Nothing happens while its own process is there.
+        ledger::interrupt_others(&world.memory).unwrap();
+        assert!(child.try_wait().unwrap().is_none());
+        world.memory.boot = format!("the next, {by_claim}");
+        if by_claim {
+            ledger::claim(&world.memory, Run::claimed(&world.memory, "tester", None)).unwrap();
+        } else {
+            ledger::interrupt_others(&world.memory).unwrap();
+        }
+        assert!(!child.wait().unwrap().success());
+        let days = days_around(world.memory.now());
+        let account = ledger::account(&world.memory, &Run::claimed(&world.memory, "x", None), &days);
+        assert_eq!(account.unwrap().everyone, 0.0, "it had promised nothing");
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_waits_for_any_more_is_paid_for() {
+    let world = world();
+    let definition = agent("\"link-add\"", "");
+    /// Its run is ended while it thinks.
+    struct Late<'a>(&'a World);
+    impl Model for Late<'_> {
+        fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+            ledger::abandon(&self.0.memory, |_| true, Status::Interrupted, "the daemon went away").unwrap();
+            let text = r#"{"notes": "", "link-add": []}"#.to_owned();
+            let spent = vec![Spent { cost: Some(1.5), tokens_in: Some(7), ..Spent::default() }];
+            Ok(Reply { text, spent, ..Reply::default() })
+        }
+    }
+    let options = Options::default();
+    let error = run_with(&world.memory, &definition, &Late(&world), Trigger::Manual, &options).unwrap_err();
+    assert_eq!(error.code, poc_graph::error::Code::Conflict);
+    let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
+    assert_eq!(
+        (row.status, row.cost, row.tokens_in, row.calls.len()),
+        (Status::Interrupted, Some(1.5), Some(7), 1)
+    );
+    assert!(row.visited.is_empty());
+    let (now, state) = (world.memory.now(), ledger::state(&world.memory, "tester").unwrap());
+    assert_eq!(state.spent(now.minus(Span::DAY), now.plus(Span::DAY)), (1, 1.5));
+}

@@ -1,0 +1,250 @@
+//! Agents that run when notes change.
+
+use super::fleet::{Answer, Fleet, fails, nothing, says};
+use crate::ledger::{self, Pause, Run, Status, Trigger, TriggerKind};
+use crate::pause::pause;
+use crate::run::run;
+use poc_graph::error::Code;
+use poc_graph::time::Span;
+
+const SECONDS: Span = Span(10 * Span::SECOND.0);
+
+/// An agent over two notes it was there after, well rested.
+fn fleet(more: &str) -> Fleet {
+    let mut fleet = Fleet::new(&[("linker", &format!("schedule = \"on-change\"\n{more}"))], |_| nothing());
+    seconds(&mut fleet, 600);
+    assert_eq!(fleet.rows(), [], "nothing has changed since it is there");
+    fleet
+}
+
+fn seconds(fleet: &mut Fleet, seconds: i64) {
+    fleet.pass(Span(seconds * Span::SECOND.0), SECONDS);
+}
+
+/// An agent that inserts a note whenever it is asked, of what another one looks for.
+fn inserts(pipeline: &str, more: &str) -> String {
+    format!(
+        "[query]\npipeline = \"{pipeline}\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [\"insert\"]\nschedule = \"on-change\"\n{more}"
+    )
+}
+
+/// Notes with other keys every time.
+fn writer() -> impl FnMut() -> Answer {
+    let mut count = 0;
+    move || {
+        count += 1;
+        says(&format!(
+            r#"{{"notes": "", "insert": [{{"reason": "", "key": "found-{count}", "title": "Found {count}",
+            "body": "The finding number {count}.", "keywords": [], "links": ["N1"]}}]}}"#
+        ))
+    }
+}
+
+#[test]
+fn it_runs_once_notes_are_left_alone() {
+    let mut fleet = fleet("");
+    let before = fleet.world.memory.store.last();
+    seconds(&mut fleet, 3600);
+    assert_eq!(fleet.world.memory.store.last(), before, "nothing is written when nothing has changed");
+    fleet.world.note("a", "one");
+    seconds(&mut fleet, 20);
+    fleet.world.note("b", "two");
+    seconds(&mut fleet, 30);
+    assert_eq!(fleet.rows().len(), 0);
+    seconds(&mut fleet, 10);
+    insta::assert_snapshot!(fleet.story(), @"11-21T09:11 linker change: noop");
+    // It took what it had never seen, too.
+    assert_eq!(fleet.rows()[0].visited.len(), 4);
+    seconds(&mut fleet, 3600);
+    assert_eq!(fleet.rows().len(), 1);
+    fleet.world.edit("a", "one and a half");
+    seconds(&mut fleet, 60);
+    assert_eq!(fleet.rows()[1].selected.len(), 1);
+    // What is none of its business leaves no row.
+    let mut semantic = super::world::draft("c", "three");
+    semantic.node_type = Some("semantic".into());
+    fleet.world.draft(semantic);
+    seconds(&mut fleet, 600);
+    assert_eq!(fleet.rows().len(), 2);
+}
+
+#[test]
+fn notes_that_are_never_left_alone_are_waited_for_so_long() {
+    let mut fleet = fleet("");
+    for count in 0..40 {
+        fleet.world.note(&format!("note-{count}"), &format!("number {count}"));
+        seconds(&mut fleet, 20);
+    }
+    let waits: Vec<i64> = fleet
+        .rows()
+        .windows(2)
+        .map(|pair| (pair[1].started.0 - pair[0].started.0) / Span::SECOND.0)
+        .collect();
+    assert!(!waits.is_empty() && waits.iter().all(|wait| (300..=330).contains(wait)), "{waits:?}");
+}
+
+#[test]
+fn what_changed_while_nobody_was_there_is_not_lost() {
+    let fleet = fleet("");
+    fleet.world.note("a", "one");
+    let mut fleet = fleet.restart();
+    seconds(&mut fleet, 60);
+    assert_eq!(fleet.rows().len(), 1);
+    // Its process ends in the middle of a run.
+    fleet.world.edit("a", "two");
+    let changes = ledger::state(&fleet.world.memory, "linker").unwrap();
+    let after = changes.changes(fleet.catalog.agents["linker"].since).unwrap().done;
+    let (found, until) = (fleet.world.memory.now(), fleet.world.memory.store.view().seq);
+    let trigger = Trigger::Change { after, until, found };
+    let claim = |fleet: &Fleet| {
+        let row = Run::due(&fleet.world.memory, "linker", trigger);
+        ledger::claim_for(&fleet.world.memory, row, trigger)
+    };
+    claim(&fleet).unwrap();
+    assert_eq!(claim(&fleet).unwrap_err().code, Code::Conflict);
+    let mut fleet = fleet.restart();
+    seconds(&mut fleet, 60);
+    let became: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
+    assert_eq!(became, [Status::Noop, Status::Interrupted, Status::Noop]);
+    assert!(fleet.rows().iter().all(|row| row.trigger == TriggerKind::Change));
+}
+
+#[test]
+fn what_stands_in_its_way_is_waited_for_or_leaves_a_row() {
+    let mut cool = fleet("[schedule]\ncooldown = \"20m\"\n");
+    cool.world.note("a", "one");
+    seconds(&mut cool, 300);
+    cool.world.note("b", "two");
+    seconds(&mut cool, 3600);
+    insta::assert_snapshot!(cool.story(), @r"
+    11-21T08:10 linker change: noop
+    11-21T08:30 linker change: noop
+    ");
+    let mut paused = fleet("");
+    let memory = &paused.world.memory;
+    let rest = Pause { since: memory.now(), until: None, note: String::new() };
+    pause(memory, "linker", &rest, memory.cause("manual", "agent pause")).unwrap();
+    paused.world.note("a", "one");
+    seconds(&mut paused, 3600);
+    insta::assert_snapshot!(paused.story(), @"11-21T08:10 linker change: skipped paused");
+    let mut failing = Fleet::new(
+        &[("linker", "schedule = \"on-change\"\n[failure]\npause-after = 0\n[retry]\nrerun = [\"1h\"]\n")],
+        |_| fails(),
+    );
+    seconds(&mut failing, 60);
+    failing.world.note("a", "one");
+    seconds(&mut failing, 6 * 3600);
+    insta::assert_snapshot!(failing.story(), @r"
+    11-21T08:01 linker change: failed provider-down
+    11-21T09:01 linker rerun: failed provider-down
+    ");
+}
+
+#[test]
+fn what_is_more_than_one_run_takes_is_gone_through() {
+    let mut fleet = Fleet::new(
+        &[(
+            "linker",
+            "[query]\npipeline = \"all | type:episodic\"\nmax-results = 2\n[prompt]\n\
+             inline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\n\
+             actions = [\"link-add\"]\nschedule = \"on-change\"\n",
+        )],
+        |_| nothing(),
+    );
+    seconds(&mut fleet, 60);
+    for count in 0..5 {
+        fleet.world.note(&format!("note-{count}"), &format!("number {count}"));
+    }
+    seconds(&mut fleet, 3600);
+    let visited: Vec<usize> = fleet.rows().iter().map(|row| row.visited.len()).collect();
+    assert_eq!(visited, [2, 2, 2, 1]);
+}
+
+#[test]
+fn its_own_writes_do_not_make_it_run() {
+    let mut write = writer();
+    let agent = inserts("all", "");
+    let mut fleet = Fleet::new(&[("writer", &agent)], move |_| write());
+    seconds(&mut fleet, 60);
+    fleet.world.note("a", "one");
+    seconds(&mut fleet, 24 * 3600);
+    let rows = fleet.rows();
+    assert_eq!(rows.iter().map(|row| row.applied().count()).collect::<Vec<_>>(), [1], "{rows:?}");
+    // Nor does what it is asked to write.
+    run(&fleet.world.memory, &fleet.definition("writer"), Trigger::Manual, &fleet.options).unwrap();
+    seconds(&mut fleet, 3600);
+    assert_eq!(fleet.rows().iter().filter(|row| row.trigger == TriggerKind::Change).count(), 1);
+}
+
+#[test]
+fn agents_that_feed_each_other_come_to_rest() {
+    let mut write = writer();
+    let agent = inserts("all", "[budget]\nmax-runs-per-day = 5\n");
+    let mut fleet = Fleet::new(&[("one", &agent), ("two", &agent)], move |_| write());
+    seconds(&mut fleet, 60);
+    fleet.world.note("a", "one");
+    fleet.pass(Span(3 * Span::DAY.0), Span(30 * Span::SECOND.0));
+    let rows = fleet.rows();
+    let of = |agent: &str| rows.iter().filter(|row| row.agent == agent && row.status == Status::Ok).count();
+    assert_eq!((of("one"), of("two"), rows.len()), (5, 5, 11), "{}", fleet.story());
+    let last = rows.iter().map(|row| row.started).max().unwrap();
+    assert!(last.0 - rows[0].started.0 < Span::HOUR.0, "{}", fleet.story());
+    let without = inserts("all", "[budget]\nmax-runs-per-day = 0\n");
+    let errors = super::world::parse(&without).unwrap_err();
+    insta::assert_snapshot!(errors[0].line(), @"agents/tester.toml:11:1: an agent that runs `on-change` needs a bound on its runs; give `budget.max-runs-per-day` a number from 1 up");
+}
+
+#[test]
+fn what_changed_during_a_pause_is_looked_at_after_it() {
+    let mut fleet = fleet("");
+    let rest = Pause { since: fleet.world.memory.now(), until: None, note: String::new() };
+    let cause = fleet.world.memory.cause("manual", "agent pause");
+    pause(&fleet.world.memory, "linker", &rest, cause).unwrap();
+    fleet.world.note("a", "one");
+    seconds(&mut fleet, 1800);
+    fleet.world.note("b", "two");
+    seconds(&mut fleet, 1800);
+    let mut fleet = fleet.restart();
+    seconds(&mut fleet, 1800);
+    assert_eq!(fleet.rows().len(), 1, "{}", fleet.story());
+    let go_on = |state: &mut ledger::AgentState| {
+        state.go_on();
+        Ok(())
+    };
+    let cause = fleet.world.memory.cause("manual", "agent resume");
+    ledger::change(&fleet.world.memory, "linker", cause, go_on).unwrap();
+    seconds(&mut fleet, 3600);
+    let became: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
+    assert_eq!(became, [Status::Skipped, Status::Noop], "{}", fleet.story());
+    assert_eq!(fleet.rows()[1].selected.len(), 4);
+}
+
+#[test]
+fn what_changed_when_money_was_used_up_is_looked_at_the_next_day() {
+    let mut fleet = fleet("[budget]\nmax-runs-per-day = 1\n");
+    fleet.world.note("a", "one");
+    seconds(&mut fleet, 120);
+    fleet.world.note("b", "two");
+    fleet.pass(Span(36 * Span::HOUR.0), Span(30 * Span::SECOND.0));
+    let rows = fleet.rows();
+    let well: Vec<&Run> = rows.iter().filter(|row| row.status == Status::Noop).collect();
+    assert_eq!(well.iter().map(|row| row.selected.len()).collect::<Vec<_>>(), [3, 1], "{}", fleet.story());
+    assert!(rows.len() < 20, "{}", fleet.story());
+}
+
+#[test]
+fn changes_that_come_while_a_person_runs_it_are_left_for_afterwards() {
+    let fleet = fleet("");
+    let memory = &fleet.world.memory;
+    fleet.world.note("a", "one");
+    let since = fleet.catalog.agents["linker"].since;
+    let changes = || ledger::state(memory, "linker").unwrap().changes(since).unwrap();
+    let (after, until) = (changes().done, memory.store.view().seq);
+    let trigger = Trigger::Change { after, until, found: memory.now() };
+    let before = changes();
+    ledger::claim(memory, Run::claimed(memory, "linker", None)).unwrap();
+    let claimed = ledger::claim_for(memory, Run::due(memory, "linker", trigger), trigger);
+    assert_eq!(claimed.unwrap_err().code, Code::Conflict);
+    assert_eq!(changes(), before);
+}

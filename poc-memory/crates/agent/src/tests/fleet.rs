@@ -1,0 +1,193 @@
+//! Agents that run by themselves, in time that passes at once, with a model that a test plays.
+
+use super::world::World;
+use crate::Catalog;
+use crate::Context;
+use crate::Definition;
+use crate::Entry;
+use crate::EntryState;
+use crate::agenda::Agenda;
+use crate::due::Moment;
+use crate::ledger::{self, Run};
+use crate::model::{
+    CallError, Failed, Model, ModelFactory, ModelRegistry, ModelSettings, Reply, Request, RetryAfter,
+};
+use crate::run::Options;
+use chrono_tz::Tz;
+use parking_lot::Mutex;
+use poc_graph::error::Result;
+use poc_graph::time::{Span, Timestamp};
+use poc_search::query::Names;
+use std::sync::Arc;
+
+pub(super) type Answer = std::result::Result<Reply, Failed>;
+
+type Plays = dyn FnMut(&Request<'_>) -> Answer + Send;
+
+/// The model every agent names.
+#[derive(Clone)]
+struct Played {
+    plays: Arc<Mutex<Box<Plays>>>,
+    /// What one of its calls costs at most, when it costs anything.
+    most: Option<f64>,
+}
+
+impl Model for Played {
+    fn call(&self, request: &Request<'_>) -> Answer {
+        (self.plays.lock())(request)
+    }
+
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        self.most
+    }
+}
+
+impl ModelFactory for Played {
+    fn credentials(&self, _: &poc_config::Provider) -> Option<blake3::Hash> {
+        None
+    }
+
+    fn build(&self, _: ModelSettings<'_>, _: &RetryAfter) -> std::result::Result<Box<dyn Model>, String> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+pub(super) struct Fleet {
+    pub(super) world: World,
+    pub(super) catalog: Arc<Catalog>,
+    pub(super) agenda: Agenda,
+    pub(super) options: Options,
+}
+
+/// An answer that asks for nothing.
+pub(super) fn nothing() -> Answer {
+    says(r#"{"notes": "", "link-add": []}"#)
+}
+
+pub(super) fn says(text: &str) -> Answer {
+    Ok(Reply { text: text.into(), ..Reply::default() })
+}
+
+pub(super) fn fails() -> Answer {
+    Err(CallError::Down("no answer".into()).into())
+}
+
+impl Fleet {
+    /// Agents by name and what their files say behind `[execution]`, over two notes.
+    pub(super) fn new(
+        agents: &[(&str, &str)],
+        play: impl FnMut(&Request<'_>) -> Answer + Send + 'static,
+    ) -> Fleet {
+        let mut world = World::new();
+        world.config().agents.catch_up_spread = Span(0);
+        world.note("page-split", "about page splits");
+        world.note("page-merge", "about page merges");
+        Fleet::over(world, agents, play)
+    }
+
+    pub(super) fn over(
+        world: World,
+        agents: &[(&str, &str)],
+        play: impl FnMut(&Request<'_>) -> Answer + Send + 'static,
+    ) -> Fleet {
+        Fleet::costing(world, agents, None, play)
+    }
+
+    /// With a model whose calls cost so many dollars at most.
+    pub(super) fn costing(
+        world: World,
+        agents: &[(&str, &str)],
+        most: Option<f64>,
+        play: impl FnMut(&Request<'_>) -> Answer + Send + 'static,
+    ) -> Fleet {
+        let since = world.memory.now();
+        let mut catalog = Catalog::default();
+        for (name, more) in agents {
+            catalog.agents.insert((*name).to_owned(), entry(definition(name, more), since));
+        }
+        let plays: Box<Plays> = Box::new(play);
+        let models = ModelRegistry::new(Arc::new(Played { plays: Arc::new(Mutex::new(plays)), most }));
+        let options = Options { models, zone: Some(Tz::UTC), ..Options::default() };
+        Fleet { world, catalog: Arc::new(catalog), agenda: Agenda::default(), options }
+    }
+
+    /// Looks once.
+    pub(super) fn tick(&mut self) -> Vec<Result<Option<Run>>> {
+        let moment = Moment::now(&self.world.memory, Tz::UTC);
+        self.agenda.tick(&self.world.memory, &self.catalog, moment, &self.options)
+    }
+
+    /// Looks every so often for some time.
+    pub(super) fn pass(&mut self, time: Span, every: Span) {
+        let end = self.world.memory.now().plus(time);
+        while self.world.memory.now() < end {
+            self.world.clock.advance(every);
+            for outcome in self.tick() {
+                outcome.unwrap();
+            }
+        }
+    }
+
+    pub(super) fn hours(&mut self, hours: i64) {
+        self.pass(Span(hours * Span::HOUR.0), Span::MINUTE);
+    }
+
+    /// Another process goes on.
+    pub(super) fn restart(self) -> Fleet {
+        let config = self.world.memory.config.clone();
+        let mut world = self.world.reopen();
+        world.memory.config = config;
+        world.memory.boot = format!("the boot at {}", world.memory.store.last());
+        ledger::interrupt_others(&world.memory).unwrap();
+        world.memory.store.settle();
+        Fleet { world, agenda: Agenda::default(), ..self }
+    }
+
+    /// An agent's file is edited.
+    pub(super) fn edit(&mut self, name: &str, more: &str) {
+        let mut catalog = (*self.catalog).clone();
+        let since = catalog.agents[name].since;
+        catalog.agents.insert(name.into(), entry(definition(name, more), since));
+        self.catalog = Arc::new(catalog);
+    }
+
+    pub(super) fn definition(&self, name: &str) -> Arc<Definition> {
+        self.catalog.get(name).unwrap().clone()
+    }
+
+    /// Oldest first.
+    pub(super) fn rows(&self) -> Vec<Run> {
+        let mut rows = ledger::rows(&self.world.memory, None, usize::MAX).unwrap();
+        rows.reverse();
+        rows
+    }
+
+    /// The rows in words, oldest first: when each was due, why, and what became of it.
+    pub(super) fn story(&self) -> String {
+        let line = |row: &Run| {
+            let at = row.scheduled_at.unwrap_or(row.started).to_string();
+            let reason = row.reason.map_or(String::new(), |reason| format!(" {}", reason.name()));
+            let (agent, occasion) = (&row.agent, row.trigger.name());
+            format!("{} {agent} {occasion}: {}{reason}\n", &at[5..16], row.status.name())
+        };
+        self.rows().iter().map(line).collect()
+    }
+}
+
+pub(super) fn entry(definition: Definition, since: Timestamp) -> Entry {
+    Entry { definition: Some(Arc::new(definition)), state: EntryState::Ok, errors: Vec::new(), since }
+}
+
+pub(super) fn definition(name: &str, more: &str) -> Definition {
+    let whole = more.starts_with("[query]").then(|| more.to_owned());
+    let text = whole.unwrap_or_else(|| {
+        format!(
+            "[query]\npipeline = \"all | type:episodic | sort:timestamp asc\"\n\
+         [prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n{more}"
+        )
+    });
+    let config = poc_config::Config::defaults().unwrap();
+    let context = Context { config: &config, names: &Names::of(&config), template: &|_| unreachable!() };
+    Definition::parse(name, name, &text, &context).unwrap_or_else(|errors| panic!("{errors:?}"))
+}

@@ -1,0 +1,330 @@
+//! What a run may have done, told without the permit layer: from the agent's file, the prompt's text and
+//! what stood in the store when the model answered and after it.
+
+use super::world::World;
+use crate::definition::{ActionKind, Definition, Mode, Targets};
+use crate::ledger::{ActionState, Run, Status};
+use crate::proposal::proposals;
+use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId, State, Trust, Visit};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The reasons of 0.1.0: rows keep them.
+pub(super) const REASONS: [&str; 10] = [
+    "not-permitted",
+    "unknown-handle",
+    "out-of-scope",
+    "protected",
+    "over-limit",
+    "self-link",
+    "changed-since-read",
+    "invalid-value",
+    "already-present",
+    "observed",
+];
+
+/// Weights decay between two looks at them; this much is no change.
+const DECAYED: f64 = 1e-3;
+
+/// The store at an instant.
+#[derive(Clone)]
+pub(super) struct Image {
+    pub(super) nodes: BTreeMap<NodeId, Node>,
+    activity: BTreeMap<NodeId, Activity>,
+    edges: BTreeMap<(NodeId, EdgeKind, NodeId), Edge>,
+    visits: BTreeMap<NodeId, Vec<(String, Visit)>>,
+    proposals: Vec<(poc_graph::RunId, u16)>,
+}
+
+impl Image {
+    pub(super) fn of(world: &World) -> Image {
+        let store = &world.memory.store;
+        let nodes: BTreeMap<NodeId, Node> =
+            store.scan::<Node>(&[]).unwrap().into_iter().map(|(_, node)| (node.id, node)).collect();
+        let mut edges = BTreeMap::new();
+        for &id in nodes.keys() {
+            edges.extend(
+                store.edges(id).unwrap().into_iter().map(|edge| ((edge.src, edge.kind, edge.dst), edge)),
+            );
+        }
+        let each = nodes.keys().copied();
+        let proposals = proposals(&world.memory, None).unwrap();
+        Image {
+            activity: each.clone().filter_map(|id| Some((id, store.activity(id).unwrap()?))).collect(),
+            visits: each.map(|id| (id, store.visits(id).unwrap())).collect(),
+            proposals: proposals.iter().map(|one| (one.run, one.index)).collect(),
+            nodes,
+            edges,
+        }
+    }
+
+    fn tied(&self, a: NodeId, b: NodeId) -> bool {
+        self.edges.keys().any(|&(src, _, dst)| (src, dst) == (a, b) || (src, dst) == (b, a))
+    }
+
+    /// Whether a link could have been carried over from a note that another has replaced.
+    fn carried(&self, (src, dst): (NodeId, NodeId)) -> bool {
+        let olds = |new: NodeId| {
+            let replaced = move |&&(by, kind, _): &&(NodeId, EdgeKind, NodeId)| {
+                by == new && kind == EdgeKind::Supersedes
+            };
+            self.edges.keys().filter(replaced).map(|(_, _, old)| *old).collect::<Vec<_>>()
+        };
+        let link =
+            |a, b| self.edges.contains_key(&(a, EdgeKind::Link, b)) || self.carried_once((a, b), &olds);
+        olds(src).into_iter().any(|old| link(old, dst)) || olds(dst).into_iter().any(|old| link(src, old))
+    }
+
+    fn carried_once(&self, (a, b): (NodeId, NodeId), olds: &dyn Fn(NodeId) -> Vec<NodeId>) -> bool {
+        let link = |a, b| self.edges.contains_key(&(a, EdgeKind::Link, b));
+        olds(a).into_iter().any(|old| link(old, b)) || olds(b).into_iter().any(|old| link(a, old))
+    }
+}
+
+/// What the model was asked, and the store as it was read and as it was when the answer came.
+pub(super) struct Asked {
+    pub(super) prompt: String,
+    pub(super) read: Image,
+    pub(super) then: Image,
+}
+
+/// The agent's file in the judge's own words.
+pub(super) struct Rules<'a> {
+    pub(super) definition: &'a Definition,
+    /// The pipeline, said naively.
+    pub(super) results: &'a dyn Fn(&Node) -> bool,
+    /// `limits.protect`, said naively.
+    pub(super) protected: &'a dyn Fn(&Node) -> bool,
+}
+
+impl Rules<'_> {
+    fn may(&self, kind: ActionKind) -> bool {
+        let Definition { mode, execution, limits, .. } = self.definition;
+        let applies = kind != ActionKind::Supersede || limits.supersede_apply;
+        *mode == Mode::Apply && execution.actions.contains(&kind) && applies
+    }
+
+    /// What is wrong with what a run has done.
+    pub(super) fn judge(&self, asked: &Asked, after: &Image, run: &Run) -> Result<(), String> {
+        let Asked { prompt, read, then } = asked;
+        let limits = &self.definition.limits;
+        let readable = |node: &Node| node.state.is_live() && node.trust > Trust::Quarantined;
+        let results: BTreeSet<NodeId> = read
+            .nodes
+            .values()
+            .filter(|node| readable(node) && (self.results)(node))
+            .map(|node| node.id)
+            .collect();
+        let shown = |id: &NodeId| {
+            read.nodes
+                .get(id)
+                .is_some_and(|node| readable(node) && prompt.contains(&format!("key: {}\n", node.key)))
+                || read
+                    .nodes
+                    .get(id)
+                    .is_some_and(|node| readable(node) && prompt.contains(&format!("{} (", node.key)))
+        };
+        let in_text = |node: &Node| prompt.contains(&format!("key: {}\n", node.key));
+        let within = |id: NodeId| match limits.targets {
+            Targets::Results => results.contains(&id),
+            Targets::Neighborhood => {
+                results.contains(&id)
+                    || results.iter().any(|&one| read.tied(one, id))
+                    || read.nodes.get(&id).is_some_and(in_text)
+            }
+            Targets::Any => shown(&id),
+        };
+        let word = prompt.lines().find_map(|line| line.strip_prefix("<<<data ")).unwrap_or_default();
+        let close = format!("\n>>>data {word}");
+        let whole = |node: &Node| {
+            let key = format!("key: {}\n", node.key);
+            let line = |text: &str| text.replace(char::is_control, " ");
+            let title = format!("title: {}\n", line(&node.title));
+            let keywords = match node.keywords.as_slice() {
+                [] => String::new(),
+                words => format!("keywords: {}\n", line(&words.join(", "))),
+            };
+            let about = title + &keywords;
+            let said = |block: &str| {
+                let text = block.split(&close).next().unwrap_or_default();
+                text.starts_with(&about) && text.ends_with(node.body.trim_end())
+            };
+            prompt.split(&key).skip(1).any(said)
+        };
+        // As it was read when the answer came.
+        let unchanged =
+            |id: NodeId| read.nodes.get(&id).is_some_and(|node| then.nodes.get(&id) == Some(node));
+        let free = |id: NodeId| {
+            let node = read.nodes.get(&id);
+            shown(&id) && within(id) && unchanged(id) && node.is_some_and(|node| !(self.protected)(node))
+        };
+        let name = |id: &NodeId| after.nodes.get(id).map_or_else(|| id.to_string(), |node| node.key.clone());
+        let applied = |kind| {
+            run.actions
+                .iter()
+                .filter(|row| row.state == ActionState::Applied && row.kind == Some(kind))
+                .count()
+        };
+        let refuse = |holds: bool, what: String| if holds { Ok(()) } else { Err(what) };
+
+        // Nodes: one that was there is as it was, or was put out of use.
+        let mut retired = Vec::new();
+        for (id, was) in &then.nodes {
+            let Some(now) = after.nodes.get(id) else { return Err(format!("`{}` was deleted", was.key)) };
+            if now == was {
+                continue;
+            }
+            let (key, modified) = (now.key.clone(), now.modified);
+            let gone =
+                Node { state: State::Superseded, version: was.version + 1, key, modified, ..was.clone() };
+            refuse(*now == gone && was.state.is_live(), format!("`{}` was written over", was.key))?;
+            refuse(now.key.starts_with(&was.key), format!("`{}` was called `{}`", was.key, now.key))?;
+            refuse(self.may(ActionKind::Supersede), format!("`{}` was superseded", was.key))?;
+            refuse(
+                free(*id) && whole(was),
+                format!("`{}` was superseded, which was not free to be", was.key),
+            )?;
+            retired.push(*id);
+        }
+        refuse(retired.len() <= limits.supersede_max, format!("{} were superseded", retired.len()))?;
+        refuse(retired.len() == applied(ActionKind::Supersede), "supersessions and rows differ".into())?;
+
+        // Weights.
+        let mut weighed = 0;
+        for (id, was) in
+            then.activity.iter().filter(|(id, _)| after.activity.get(id) != then.activity.get(id))
+        {
+            let now =
+                after.activity.get(id).ok_or_else(|| format!("the weight of `{}` is gone", name(id)))?;
+            let replayed = |now: Activity| match self.definition.execution.replay {
+                true => Activity { replay_interval: was.replay_interval, replayed: was.replayed, ..now },
+                false => now,
+            };
+            let now = replayed(*now);
+            if now == *was {
+                continue;
+            }
+            let only = Activity { weight: was.weight, touched: was.touched, ..now } == *was;
+            refuse(only, format!("more than the weight of `{}` was changed", name(id)))?;
+            refuse(self.may(ActionKind::Weight) && free(*id), format!("`{}` was weighed", name(id)))?;
+            let delta = (now.weight - was.weight).abs();
+            refuse(delta <= limits.weight_max_delta + DECAYED, format!("`{}` moved by {delta}", name(id)))?;
+            weighed += 1;
+        }
+        refuse(weighed <= limits.weight_max, format!("{weighed} were weighed"))?;
+        refuse(weighed <= applied(ActionKind::Weight), "a weight moved that no row tells of".into())?;
+
+        // New nodes.
+        let least = read.nodes.values().filter(|node| shown(&node.id)).map(|node| node.trust).min();
+        let made: Vec<&Node> =
+            after.nodes.values().filter(|node| !then.nodes.contains_key(&node.id)).collect();
+        let inserted = if self.may(ActionKind::Insert) { limits.insert_max } else { 0 };
+        let made_by = applied(ActionKind::Insert) + retired.len();
+        refuse(
+            made.len() <= inserted + retired.len() && made.len() <= made_by,
+            format!("{} were made", made.len()),
+        )?;
+        for node in &made {
+            refuse(node.provenance == "agent:tester", format!("`{}` is of `{}`", node.key, node.provenance))?;
+            let trusted = node.trust <= Trust::Agent.min(least.unwrap_or(Trust::Agent));
+            refuse(
+                trusted,
+                format!("`{}` is trusted as {}, what was read as {least:?}", node.key, node.trust),
+            )?;
+            let kept = retired.iter().any(|id| then.nodes[id].body == node.body);
+            let fits = kept || node.body.chars().count() <= limits.insert_max_chars;
+            refuse(fits, format!("`{}` is too long", node.key))?;
+        }
+
+        // Edges: none goes or changes; a new one is a link, one that came with a new node, or carried over.
+        let mut links = 0;
+        for (edge, was) in &then.edges {
+            refuse(after.edges.get(edge) == Some(was), format!("an edge of `{}` changed", name(&edge.0)))?;
+        }
+        let is_new = |id: &NodeId| made.iter().any(|node| node.id == *id);
+        for (&(src, kind, dst), edge) in after.edges.iter().filter(|(edge, _)| !then.edges.contains_key(edge))
+        {
+            let said = format!("{kind:?} of `{}` to `{}`", name(&src), name(&dst));
+            match kind {
+                EdgeKind::Supersedes => {
+                    refuse(retired.contains(&dst), format!("{said}: nothing was superseded"))?;
+                    refuse(is_new(&src) || (shown(&src) && unchanged(src)), format!("{said}: not shown"))?;
+                }
+                EdgeKind::Link if after.carried((src, dst)) => {}
+                EdgeKind::Link => {
+                    let known = |id: &NodeId| is_new(id) || (shown(id) && unchanged(*id));
+                    refuse(
+                        known(&src) && known(&dst) && src != dst,
+                        format!("{said}: an end was not shown"),
+                    )?;
+                    refuse(
+                        edge.strength > 0.0 && edge.strength <= 1.0,
+                        format!("{said}: {}", edge.strength),
+                    )?;
+                    refuse(edge.provenance == "agent:tester", format!("{said}: of `{}`", edge.provenance))?;
+                    if is_new(&src) || is_new(&dst) {
+                        continue;
+                    }
+                    links += 1;
+                    refuse(self.may(ActionKind::LinkAdd), said.clone())?;
+                    refuse(within(src) || within(dst), format!("{said}: no end is a target"))?;
+                }
+                _ => refuse(is_new(&src) || is_new(&dst), format!("{said}: nobody may make it"))?,
+            }
+        }
+        refuse(links <= limits.link_add_max, format!("{links} links"))?;
+        refuse(links <= applied(ActionKind::LinkAdd), "a link that no row tells of".into())?;
+        let all = run
+            .actions
+            .iter()
+            .filter(|row| matches!(row.state, ActionState::Applied | ActionState::Proposed));
+        refuse(all.count() <= limits.max_actions, "more actions than allowed".into())?;
+
+        // Proposals: this run's may come, nobody's goes.
+        let kept = then.proposals.iter().all(|one| after.proposals.contains(one));
+        refuse(kept, "a proposal was decided".into())?;
+        let waiting = run.actions.iter().filter(|row| row.state == ActionState::Proposed).count();
+        let came = after.proposals.iter().filter(|one| one.0 == run.id).count();
+        refuse(waiting == came, format!("{waiting} actions wait, {came} proposals"))?;
+
+        // Refusals have their reasons.
+        for row in &run.actions {
+            let reason = row.rejected.as_deref();
+            let told = reason.is_some_and(|reason| REASONS.contains(&reason)) && row.detail.is_some();
+            let refused = row.state == ActionState::Refused;
+            refuse(
+                refused == reason.is_some() && (!refused || told),
+                format!("`{}`: {reason:?}", row.summary),
+            )?;
+        }
+
+        // Actions and visits both or neither.
+        let seen = |image: &Image, id: &NodeId| {
+            image
+                .visits
+                .get(id)
+                .into_iter()
+                .flatten()
+                .find(|(agent, _)| agent == "tester")
+                .map(|(_, visit)| *visit)
+        };
+        let selected: BTreeSet<NodeId> = run.selected.iter().map(|(id, _)| *id).collect();
+        refuse(selected.is_subset(&results), "what the pipeline does not choose was selected".into())?;
+        let answered = matches!(run.status, Status::Ok | Status::Noop | Status::Partial | Status::Proposed);
+        for (id, node) in &then.nodes {
+            let visited = seen(after, id) != seen(then, id);
+            let due = answered && selected.contains(id) && read.nodes.get(id).is_some_and(whole);
+            refuse(
+                visited == due,
+                format!("`{}`: visited {visited}, due {due}, {:?}", node.key, run.status),
+            )?;
+            let others = |image: &Image| {
+                let mut visits = image.visits.get(id).cloned().unwrap_or_default();
+                visits.retain(|(agent, _)| agent != "tester");
+                visits
+            };
+            refuse(others(after) == others(then), format!("`{}`: somebody else's visit", node.key))?;
+        }
+        let nothing = retired.is_empty() && weighed == 0 && made.is_empty() && links == 0;
+        refuse(answered || nothing, format!("{:?} and yet something was done", run.status))
+    }
+}

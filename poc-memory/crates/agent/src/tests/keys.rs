@@ -1,0 +1,218 @@
+//! The table of keys, the reader and the schema say the same.
+
+use super::schema::faults;
+use crate::definition::keys::{KEYS, Takes};
+use crate::definition::{Context, Definition, schema};
+use crate::embedded;
+use crate::schedule::Schedule;
+use poc_config::Config;
+use poc_graph::error::Error;
+use poc_search::query::Names;
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+use toml::{Table, Value};
+
+fn read(text: &str) -> Result<Definition, Vec<Error>> {
+    let config = Config::defaults().unwrap();
+    let names = Names::of(&config);
+    let template = |_: &str| Ok("{{ NODES }}".to_owned());
+    let context = Context { config: &config, names: &names, template: &template };
+    Definition::parse("tester", "agents/tester.toml", text, &context)
+}
+
+/// A good file with another value in one place.
+fn with(path: &str, value: &Json) -> String {
+    let mut file: Table = toml::from_str(
+        "[query]\npipeline = \"all\"\n[prompt]\nplaceholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\n\
+         actions = [\"link-add\", \"weight\", \"insert\", \"supersede\"]\n",
+    )
+    .unwrap();
+    let template = match (path, value[0].as_str()) {
+        ("prompt.placeholders", Some(variable)) => format!("{{{{ {variable} }}}}"),
+        _ => "{{ NODES }}".to_owned(),
+    };
+    if path != "prompt.template" {
+        file["prompt"].as_table_mut().unwrap().insert("inline".into(), template.into());
+    }
+    if path == "query.params" && value.get("tone").is_some() {
+        file["query"].as_table_mut().unwrap().insert("pipeline".into(), "match:${tone}".into());
+    }
+    let mut test: Table = toml::from_str("name = \"x\"\nfixture = \"\"\n[expect]\napplied = []\n").unwrap();
+    let of_test = path.strip_prefix("tests.");
+    let mut table = if of_test.is_some() { &mut test } else { &mut file };
+    let mut names = of_test.unwrap_or(path).split('.').peekable();
+    while let Some(name) = names.next() {
+        if names.peek().is_none() {
+            table.insert(name.into(), Value::try_from(value).unwrap());
+            break;
+        }
+        table = table.entry(name).or_insert_with(|| Value::Table(Table::new())).as_table_mut().unwrap();
+    }
+    if of_test.is_some() {
+        file.insert("tests".into(), Value::Array(vec![Value::Table(test)]));
+    }
+    toml::to_string(&file).unwrap()
+}
+
+/// What the schema says about a file.
+fn schema_says(text: &str) -> Vec<String> {
+    let file: Json = toml::from_str(text).unwrap();
+    faults(&Json::Object(schema()), &file)
+}
+
+/// Values a key takes, and values it does not take.
+fn samples(path: &str, takes: Takes) -> (Vec<Json>, Vec<Json>) {
+    let (good, bad) = match takes {
+        Takes::Table if path == "tests.expect" => (json!([{"applied": []}]), json!([{}, 5, {"other": []}])),
+        Takes::Table => (json!([{}]), json!([5, "x", true])),
+        Takes::Text if path == "prompt.inline" => (json!(["{{ NODES }}"]), json!([5, ["x"]])),
+        Takes::Text if path == "tests.now" => (json!(["2026-11-21"]), json!([5, ["x"]])),
+        Takes::Tables => (json!([[]]), json!([5, "x", {}, [5], [{}], [{"name": "x"}]])),
+        Takes::Text => (json!(["default"]), json!([5, true, ["x"], {"a": 1}])),
+        Takes::Template => (json!(["linker.md"]), json!([5, "", ["x"]])),
+        Takes::Flag => (json!([true, false]), json!(["true", 1, []])),
+        Takes::Count(least, most) => (
+            json!([least, least + 1, most.min(1_000_000)]),
+            json!([least as i64 - 1, most.saturating_add(1) as f64, "1", 1.5, true]),
+        ),
+        Takes::Number(least, _) => (json!([least + 0.25, 3]), json!([least - 1.0, "1", true])),
+        Takes::Duration(0) => {
+            (json!(["0s", "7d", "30m", "5", "300ms"]), json!(["soon", "-1s", 5, "7 d", ""]))
+        }
+        Takes::Duration(_) => (json!(["1s", "030m", "2w"]), json!(["0s", "000", "soon", 5])),
+        Takes::DurationOr(word) => (json!([word, "7d", "5"]), json!(["soon", 5, ""])),
+        Takes::Waits(most) => (
+            json!([[], ["15m", "1h"], vec!["1s"; most]]),
+            json!([["soon"], ["0s"], "15m", [15], vec!["1s"; most + 1]]),
+        ),
+        Takes::OneOf(words) => (json!(words()), json!(["nothing of the kind", 5, ""])),
+        Takes::SomeOf(words) => (
+            words().into_iter().map(|word| json!([word])).collect(),
+            json!([["nothing of the kind"], "NODES", [5], [[]]]),
+        ),
+        Takes::Texts => (json!([[], ["x"], ["x", "x"]]), json!(["x", [5], {"a": 1}])),
+        Takes::Names => {
+            (json!([[], ["haiku"], ["haiku", "opus"]]), json!(["haiku", [5], ["haiku", "haiku"]]))
+        }
+        Takes::Pipeline => (json!(["all", "type:episodic | limit:3"]), json!(["", 5, ["all"]])),
+        Takes::Filters => (json!([[], ["type:daily", "weight:>0.5"]]), json!(["type:daily", [5]])),
+        Takes::Schedule => (Schedule::examples().collect(), json!(["dayly", "", 5, "daily at 25:00"])),
+        Takes::Zone => (json!(["local", "Europe/Vienna"]), json!([5, []])),
+        Takes::Values => (
+            json!([{}, {"tone": "dry"}, {"tone": 5}, {"tone": 0.5}, {"tone": true}]),
+            json!([5, {"tone": []}, {"a b": "x"}, "x"]),
+        ),
+    };
+    (good.as_array().unwrap().clone(), bad.as_array().unwrap().clone())
+}
+
+/// A row nobody reads would take anything; a key that no row has is refused by reader and schema both.
+#[test]
+fn reader_and_schema_take_the_same() {
+    for key in KEYS.iter().filter(|key| key.table() != "" || !matches!(key.takes, Takes::Table)) {
+        let (good, bad) = samples(key.path, key.takes);
+        for value in good {
+            let text = with(key.path, &value);
+            assert_eq!(schema_says(&text), [""; 0], "{text}");
+            assert!(read(&text).is_ok(), "{:?}\n{text}", read(&text));
+        }
+        for value in bad {
+            let text = with(key.path, &value);
+            assert_ne!(schema_says(&text), [""; 0], "{} is taken by the schema:\n{text}", key.path);
+            let errors = read(&text).expect_err(&format!("{} is taken:\n{text}", key.path));
+            assert!(errors.iter().all(|error| error.at.as_ref().is_some_and(|at| at.line.is_some())));
+        }
+        let text = with(&format!("{}-not", key.path), &json!("x"));
+        assert!(read(&text).is_err(), "{text}");
+        assert_ne!(schema_says(&text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn what_must_be_there_must_be_there_in_both() {
+    for path in
+        ["query.pipeline", "prompt.placeholders", "execution.model", "execution.actions", "prompt.inline"]
+    {
+        let (table, name) = path.split_once('.').unwrap();
+        let mut file: Table = toml::from_str(&with("description", &json!("x"))).unwrap();
+        file[table].as_table_mut().unwrap().remove(name).unwrap();
+        let text = toml::to_string(&file).unwrap();
+        assert!(read(&text).is_err(), "{text}");
+        assert_ne!(schema_says(&text), [""; 0], "{text}");
+    }
+    let both = with("prompt.template", &json!("x.md")).replace("[prompt]", "[prompt]\ninline = \"x\"");
+    assert!(read(&both).is_err());
+    assert_ne!(schema_says(&both), [""; 0]);
+}
+
+/// A default stands in `defaults/agent.toml`, and for nothing that must be given.
+#[test]
+fn every_key_has_a_default_or_is_one_that_cannot() {
+    let schema = Json::Object(schema());
+    let without: Vec<&str> = KEYS
+        .iter()
+        .filter(|key| !matches!(key.takes, Takes::Table | Takes::Tables | Takes::Values))
+        .filter(|key| !key.path.starts_with("tests."))
+        .filter(|key| {
+            let place = key.path.split('.').fold(&schema, |place, name| &place["properties"][name]);
+            assert!(place.get("description").is_some(), "{}", key.path);
+            place.get("default").is_none()
+        })
+        .map(|key| key.path)
+        .collect();
+    assert_eq!(
+        without,
+        [
+            "query.pipeline",
+            "prompt.template",
+            "prompt.inline",
+            "prompt.placeholders",
+            "execution.model",
+            "execution.actions",
+            "budget.max-usd-per-run",
+            "budget.max-usd-per-day"
+        ]
+    );
+    // And the other way round: each of the defaults is of a key that is read.
+    let defaults: Json = toml::from_str(include_str!("../../../../../defaults/agent.toml")).unwrap();
+    let known = |path: &str| KEYS.iter().any(|key| key.path == path);
+    let mut open = vec![(String::new(), &defaults)];
+    while let Some((path, table)) = open.pop() {
+        for (name, value) in table.as_object().unwrap() {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            assert!(known(&path), "`{path}` has a default and no row");
+            if value.is_object() {
+                open.push((path, value));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_bundled_agents_are_valid() {
+    for (file, text) in embedded::agents() {
+        assert_eq!(schema_says(text), [""; 0], "{file}");
+        assert!(text.starts_with("#:schema ../schema/agent.json\n"), "{file} names its schema");
+    }
+}
+
+proptest! {
+    /// But for the fields of cron and empty windows, what looks like a schedule is one.
+    #[test]
+    fn the_pattern_of_schedules_is_what_is_read(
+        words in proptest::collection::vec(
+            prop_oneof![
+                Just("daily"), Just("weekly"), Just("monthly"), Just("on"), Just("at"), Just("between"),
+                Just("and"), Just("monday"), Just("last"), Just("15"), Just("29"), Just("3:30"), Just("23:59"),
+                Just("24:00"), Just("every"), Just("6h"), Just("0s"), Just("hourly"), Just("on-demand"), Just("on-change"),
+            ],
+            1..7,
+        ),
+    ) {
+        let text = words.join(" ");
+        let read = Schedule::parse(&text, "tester");
+        let empty = read.as_ref().is_err_and(|error| error.message.contains("is empty"));
+        let looks = regex::Regex::new(&Schedule::pattern()).unwrap().is_match(&text);
+        prop_assert_eq!(read.is_ok() || empty, looks, "{}", text);
+    }
+}

@@ -1,0 +1,55 @@
+use super::world::{Script, World, agent};
+use crate::Definition;
+use crate::ledger::{Run, Status};
+use crate::model::{CallError, Failed, Model, Spent};
+use crate::run::{Options, Trigger, run_among};
+use poc_graph::time::Span;
+
+fn definition(more: &str) -> Definition {
+    let mut definition = agent("\"link-add\"", &format!("{more}\n[retry]\nattempts = 1\n"));
+    definition.execution.model = "first".into();
+    definition.execution.fallback = vec!["second".into()];
+    definition
+}
+
+fn calls(run: &Run) -> Vec<(&str, bool)> {
+    run.calls.iter().map(|call| (call.model.as_str(), call.estimated)).collect()
+}
+
+#[test]
+fn a_model_that_is_too_late_is_paid_for_as_if_it_had_answered() {
+    let late = Script::new(vec![Err(Failed {
+        error: CallError::TimedOut(Span::MINUTE),
+        spent: vec![Spent { cost: Some(0.5), estimated: true, ..Spent::default() }],
+    })]);
+    let good = Script::nothing(&["link-add"]);
+    let world = World::new();
+    world.note("a-note", "about something");
+    let models: [(&str, &dyn Model); 2] = [("first", &late), ("second", &good)];
+    let run =
+        run_among(&world.memory, &definition(""), &models, Trigger::Manual, &Options::default()).unwrap();
+    assert_eq!((run.status, run.model.as_str(), run.cost), (Status::Noop, "second", Some(0.5)));
+    assert_eq!(calls(&run), [("first", true), ("second", false)]);
+}
+
+#[test]
+fn a_model_is_told_how_much_of_the_prompt_stays_the_same() {
+    let world = World::new();
+    world.note("a-note", "about something");
+    for (template, expected) in [
+        ("# Tätigkeit\n\n{{ NODES }}\n", "# Tätigkeit\n\n"),
+        ("# Task\n\n{{- NODES }}\n", "# Task"),
+        ("{{ NODES }}\n", ""),
+    ] {
+        let mut definition = definition("");
+        definition.prompt.text = template.into();
+        let stable = parking_lot::Mutex::new(String::new());
+        let model = Script::nothing(&["link-add"])
+            .meanwhile(|request| *stable.lock() = request.prompt[..request.stable].to_owned());
+        let forced = Options { force: true, ..Options::default() };
+        let models: [(&str, &dyn Model); 1] = [("first", &model)];
+        run_among(&world.memory, &definition, &models, Trigger::Manual, &forced).unwrap();
+        drop(model);
+        assert_eq!(stable.into_inner(), expected);
+    }
+}

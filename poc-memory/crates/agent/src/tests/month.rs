@@ -1,0 +1,275 @@
+//! A month of nights: all bundled agents over a few hundred notes, everything they propose approved. The
+//! memory must not be the worse for it.
+//!
+//! The suite plays it over notes of its own. With `POC_MEMORY_MONTH=FOLDER` it is played over the first
+//! conversation of a set of that form (`docs.jsonl`, `queries.jsonl`, `qrels.tsv`), too.
+
+use super::world::World;
+use crate::Catalog;
+use crate::Definition;
+use crate::definition::ActionKind;
+use crate::ledger::{ActionRow, Reason, Run, Status};
+use crate::permit::Rejection;
+use crate::review::approve;
+use crate::run::{Options, Trigger, run};
+use crate::selection::backlog;
+use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::time::{Span, Timestamp};
+use poc_graph::{NodeId, Sight};
+use poc_notes::Draft;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+const NIGHTS: u32 = 30;
+const TOP: usize = 10;
+
+/// A question, and what marks the notes that answer it: a text that stands in no other.
+struct Probe {
+    asks: String,
+    mark: String,
+}
+
+struct Story {
+    world: World,
+    agents: Vec<Arc<Definition>>,
+    probes: Vec<Probe>,
+    last: BTreeMap<String, Run>,
+}
+
+impl Story {
+    fn new(world: World, probes: Vec<Probe>) -> Story {
+        let catalog = Catalog::load(&world.memory).unwrap();
+        let agents: Vec<_> = catalog.agents.keys().map(|name| catalog.get(name).unwrap().clone()).collect();
+        assert_eq!(agents.len(), 6);
+        Story { world, agents, probes, last: BTreeMap::new() }
+    }
+
+    /// Live notes with what they say.
+    fn live(&self) -> Vec<(NodeId, String)> {
+        let (store, view) = (&self.world.memory.store, self.world.memory.store.view());
+        let ids = (0..view.slots()).filter(|&ix| view.is_live(ix)).filter_map(|ix| view.id(ix));
+        let said = |id| store.node(id).unwrap().map(|node| (id, format!("{}\n{}", node.title, node.body)));
+        ids.filter_map(said).collect()
+    }
+
+    /// The share of questions of which one of the first ten finds is an answer. What was only quoted by an
+    /// agent is none.
+    fn recall(&self) -> f64 {
+        let memory = &self.world.memory;
+        let view = memory.store.view();
+        let own = |id: NodeId| view.find(id).is_some_and(|ix| view.provenance_name(ix) == "agent:transfer");
+        let texts: BTreeMap<NodeId, String> = self.live().into_iter().collect();
+        let found = self.probes.iter().filter(|probe| {
+            let sight = Sight { now: memory.now(), quarantined: true };
+            let hits = memory.retriever(&view).find(&probe.asks, TOP, sight).unwrap().hits;
+            hits.iter()
+                .any(|hit| !own(hit.id) && texts.get(&hit.id).is_some_and(|text| text.contains(&probe.mark)))
+        });
+        found.count() as f64 / self.probes.len() as f64
+    }
+
+    fn night(&mut self, number: u32) {
+        self.world.clock.advance(Span::DAY);
+        for agent in self.agents.clone() {
+            let weekly = agent.execution.schedule.to_string() == "weekly";
+            if weekly && !number.is_multiple_of(7) {
+                continue;
+            }
+            let ran = run(&self.world.memory, &agent, Trigger::Manual, &Options::default()).unwrap();
+            assert!(
+                matches!(ran.status, Status::Ok | Status::Noop | Status::Proposed | Status::Skipped),
+                "{}: {ran:#?}",
+                agent.name
+            );
+            for action in &ran.actions {
+                let refused = action.rejected.as_deref().and_then(Rejection::parse);
+                assert!(!refused.is_some_and(Rejection::is_failure), "{}: {action:#?}", agent.name);
+            }
+            for item in approve(&self.world.memory, ran.id, &[]).unwrap() {
+                assert!(item.refused.is_none(), "{}: {item:?}", agent.name);
+            }
+            self.last.insert(agent.name.clone(), ran);
+        }
+    }
+
+    /// Plays a month. Agents that look at so many notes a week have come to the end of ours by then; of a set
+    /// from outside there may be more.
+    fn month(&mut self, to_the_end: bool) {
+        let (before, notes) = (self.recall(), self.live().len());
+        let mut worst = before;
+        for number in 1..=NIGHTS {
+            self.night(number);
+            if number.is_multiple_of(7) || number == NIGHTS {
+                worst = worst.min(self.recall());
+            }
+        }
+        let after = self.live();
+        println!("Recall@10 {before:.4}, at its lowest {worst:.4}; {notes} notes, then {}", after.len());
+        assert!(worst >= before - 0.005, "Recall@10 was {before} and fell to {worst}");
+        assert!(after.len() as f64 <= notes as f64 * 1.05, "{notes} notes have become {}", after.len());
+        let lost: Vec<&str> = self
+            .probes
+            .iter()
+            .map(|probe| probe.mark.as_str())
+            .filter(|mark| !after.iter().any(|(_, text)| text.contains(*mark)))
+            .collect();
+        assert!(lost.is_empty(), "no note says any more: {lost:?}");
+        let bounds = &self.world.memory.config.weight;
+        for (id, text) in &after {
+            let weight = self.world.weight(*id);
+            assert!((bounds.floor..=bounds.cap).contains(&weight), "{text} weighs {weight}");
+        }
+        // Weights fade and are raised again, within their bounds; nothing else is left to do.
+        for (name, run) in &self.last {
+            let weighs = |action: &ActionRow| action.kind == Some(ActionKind::Weight);
+            let rests = matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults));
+            let agent = self.agents.iter().find(|agent| agent.name == *name).unwrap();
+            if !to_the_end && backlog(&self.world.memory, agent).unwrap() > 0 {
+                continue;
+            }
+            assert!(rests || run.actions.iter().all(weighs), "{name} has not come to rest: {run:#?}");
+        }
+    }
+}
+
+#[test]
+fn a_month_of_all_agents_leaves_the_memory_no_worse() {
+    let world = World::new();
+    let probes = write(&world, 160);
+    let mut story = Story::new(world, probes);
+    story.month(true);
+    let done: BTreeSet<String> = story
+        .live()
+        .iter()
+        .filter_map(|(id, _)| {
+            let view = story.world.memory.store.view();
+            view.find(*id).map(|ix| view.provenance_name(ix).to_owned())
+        })
+        .collect();
+    // Each that writes has had something to write.
+    for agent in ["agent:rename", "agent:split", "agent:transfer"] {
+        assert!(done.contains(agent), "{agent} among {done:?}");
+    }
+}
+
+#[test]
+fn a_month_over_a_set_from_outside() {
+    let Some(folder) = std::env::var_os("POC_MEMORY_MONTH") else {
+        eprintln!("skipped: POC_MEMORY_MONTH names no folder with docs.jsonl, queries.jsonl and qrels.tsv");
+        return;
+    };
+    let world = World::new();
+    let probes = take(&world, Path::new(&folder));
+    Story::new(world, probes).month(false);
+}
+
+/// Notes like those of a team that runs a service: sessions, what is known, look-alikes with a number of
+/// their own, repeated notes, keys nobody has chosen, and a long note with headings.
+fn write(world: &World, count: usize) -> Vec<Probe> {
+    const WHAT: [&str; 12] = [
+        "The importer of invoices",
+        "The search index",
+        "The journal of the engine",
+        "The broker's certificate",
+        "The nightly backup",
+        "The tariff query",
+        "The pager",
+        "The release of the portal",
+        "The flaky login test",
+        "The disk of the second machine",
+        "The mail to customers",
+        "The rounding of amounts",
+    ];
+    const HOW: [&str; 10] = [
+        "was late again after somebody had changed it on Friday",
+        "lost two rows, which nobody saw until the monthly report",
+        "took four times as long as the week before",
+        "failed with a message that named the wrong folder",
+        "was rewritten and is half as long now",
+        "ran out of memory while the import was going on",
+        "is to be frozen in the week before a release",
+        "answered in the wrong zone for customers overseas",
+        "was blamed, but the network was the cause",
+        "works, and nobody remembers why it had not",
+    ];
+    const WHO: [&str; 8] = ["Ann", "Mira", "Jonas", "Petra", "Selim", "Ruth", "Tariq", "Ines"];
+    const THEN: [&str; 9] = [
+        "We agreed to look at it on Thursday.",
+        "A check at the start would have told us.",
+        "The fix was a single line.",
+        "It is written down in the runbook.",
+        "Customers noticed nothing.",
+        "Two of them called.",
+        "It has to be measured first.",
+        "Nobody wants to touch it before the holidays.",
+        "The old way is still there behind a switch.",
+    ];
+    let chance = SeededChance::new(11);
+    let pick = |many: &[&'static str]| many[chance.bits() as usize % many.len()];
+    let mut probes = Vec::new();
+    for number in 0..count {
+        let (what, how, who) = (pick(&WHAT), pick(&HOW), pick(&WHO));
+        let mark = format!("INC-{}", 4000 + number * 7);
+        let body = format!("{what} {how} ({mark}). {who} found it. {} {}", pick(&THEN), pick(&THEN));
+        let key = match number % 30 {
+            3 => format!("{:08x}-{:04x}", 0x3f2a_9c00 + number, number),
+            7 => format!("untitled-{number}"),
+            11 => format!("2026-11-07-{}", body.to_lowercase().replace([' ', '(', ')', '.'], "-")),
+            _ => format!("note-on-{}", mark.to_lowercase()),
+        };
+        let mut draft = super::world::draft(&key, &body);
+        draft.title = Some(format!("{what} {}", how.split(' ').take(3).collect::<Vec<_>>().join(" ")));
+        draft.node_type = Some(if number % 3 == 0 { "semantic" } else { "episodic" }.into());
+        draft.created = Some(world.memory.now().minus(Span(Span::DAY.0 * (number as i64 % 40))));
+        world.draft(draft);
+        probes.push(Probe { asks: format!("{what} {how}, {who} and {mark}"), mark });
+    }
+    let mark = "engine-handbook-77";
+    let text = |about: &str| {
+        let what = "is done by one job in the background that gives way to everything else.";
+        format!("{about} {what} {}", THEN.join(" "))
+    };
+    let (pages, runs, memory) =
+        (text("Writing pages"), text("Merging runs"), text("Bounding memory").repeat(3));
+    let body = format!(
+        "What to know ({mark}).\n\n## Checkpoints\n{pages}\n\n## Compaction\n{runs}\n\n## Limits\n{memory}"
+    );
+    world.draft(super::world::draft("handbook", &body));
+    probes.push(Probe { asks: format!("handbook what to know {mark}"), mark: mark.into() });
+    probes
+}
+
+/// Notes of the first conversation of a set, and its questions.
+fn take(world: &World, folder: &Path) -> Vec<Probe> {
+    let lines = |name: &str| -> Vec<Value> {
+        let text = std::fs::read_to_string(folder.join(name)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let docs = lines("docs.jsonl");
+    let group = docs[0]["meta"]["group"].clone();
+    let mut said = BTreeMap::new();
+    for (number, doc) in docs.iter().filter(|doc| doc["meta"]["group"] == group).enumerate() {
+        let id = text(doc, "id");
+        let body = text(doc, "text");
+        world.draft(Draft {
+            title: Some(text(doc, "title")).filter(|title| !title.is_empty()),
+            node_type: Some("episodic".into()),
+            created: Some(Timestamp(world.memory.now().0 - number as i64 * Span::HOUR.0)),
+            ..super::world::draft(&id, &body)
+        });
+        said.insert(id, body);
+    }
+    let relevant: BTreeMap<String, String> = std::fs::read_to_string(folder.join("qrels.tsv"))
+        .unwrap()
+        .lines()
+        .filter_map(|line| Some((line.split('\t').next()?.to_owned(), line.split('\t').nth(1)?.to_owned())))
+        .collect();
+    let probe = |query: &Value| {
+        let mark = said.get(relevant.get(&text(query, "id"))?)?.clone();
+        Some(Probe { asks: text(query, "text"), mark })
+    };
+    lines("queries.jsonl").iter().filter_map(probe).collect()
+}

@@ -1,0 +1,129 @@
+//! Agents that rest: because a person said so, or because they failed too often.
+
+use super::world::{Script, World, agent};
+use crate::Catalog;
+use crate::Definition;
+use crate::Entry;
+use crate::EntryState;
+use crate::agenda::{self, Agenda};
+use crate::due::Moment;
+use crate::ledger::{self, Pause, Reason, Run, Status};
+use crate::model::CallError;
+use crate::pause::{Paused, pause, resume};
+use crate::run::Options;
+use chrono_tz::Tz;
+use poc_graph::error::Code;
+use poc_graph::time::{Span, Timestamp};
+use std::sync::Arc;
+
+fn entry(definition: Definition, since: Timestamp) -> Entry {
+    Entry { definition: Some(Arc::new(definition)), state: EntryState::Ok, errors: Vec::new(), since }
+}
+
+fn catalog_of(entry: &Entry) -> Arc<Catalog> {
+    let mut catalog = Catalog::default();
+    catalog.agents.insert("tester".into(), entry.clone());
+    Arc::new(catalog)
+}
+
+fn fails() -> Script<'static> {
+    Script::new(vec![Err(CallError::Down("no answer".into()).into())])
+}
+
+/// What became of the slots up to an instant, an hour at a time.
+fn hours(world: &World, agenda: &mut Agenda, catalog: &Arc<Catalog>, hours: u32) -> Vec<String> {
+    let mut became = Vec::new();
+    for _ in 0..hours {
+        world.clock.advance(Span::HOUR);
+        let moment = Moment::now(&world.memory, Tz::UTC);
+        for row in agenda.tick(&world.memory, catalog, moment, &Options::default()) {
+            became.push(row.unwrap().unwrap().status.name().to_owned());
+        }
+    }
+    became
+}
+
+fn skipped(world: &World, reason: Reason) -> usize {
+    let rows = ledger::rows(&world.memory, None, usize::MAX).unwrap();
+    rows.iter().filter(|row| row.status == Status::Skipped && row.reason == Some(reason)).count()
+}
+
+#[test]
+fn an_agent_that_is_paused_leaves_rows_and_goes_on_by_itself() {
+    let world = World::new();
+    world.note("a", "about page splits");
+    let entry = entry(
+        agent("\"link-add\"", "schedule = \"every 1h\"\n[freshness]\nwindow = \"1d\"\n"),
+        world.memory.now(),
+    );
+    let (catalog, mut agenda) = (catalog_of(&entry), Agenda::default());
+    assert_eq!(hours(&world, &mut agenda, &catalog, 2), ["noop", "skipped"]);
+
+    let since = world.memory.now();
+    let until = since.plus(Span(3 * Span::HOUR.0));
+    let rest = Pause { since, until: Some(until), note: "moving house".into() };
+    pause(&world.memory, "tester", &rest, world.memory.cause("manual", "agent pause")).unwrap();
+    let paused = entry.paused(&ledger::state(&world.memory, "tester").unwrap(), since).unwrap();
+    assert_eq!(entry.standing(Some(&paused)), "paused");
+    insta::assert_snapshot!(paused.line("tester"), @"paused since 2026-11-21T10:00:00.000Z until 2026-11-21T13:00:00.000Z: moving house");
+    // What runs next says so.
+    let upcoming = agenda::upcoming(&world.memory, &catalog, Tz::UTC).unwrap();
+    assert_eq!(upcoming, Some(("tester".to_owned(), until)));
+    let world = world.reopen();
+    let mut agenda = Agenda::default();
+    assert_eq!(hours(&world, &mut agenda, &catalog, 2), Vec::<String>::new());
+    assert_eq!(skipped(&world, Reason::Paused), 2);
+    // The slot at the end of the pause is no longer in it.
+    assert_eq!(hours(&world, &mut agenda, &catalog, 1), ["skipped"]);
+    assert_eq!((skipped(&world, Reason::Paused), skipped(&world, Reason::NotStale)), (2, 2));
+    let told = resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
+    assert_eq!(told, None);
+}
+
+#[test]
+fn a_pause_that_is_over_before_it_begins_is_refused() {
+    let world = World::new();
+    let now = world.memory.now();
+    let rest = Pause { since: now, until: Some(now), note: String::new() };
+    let refused = pause(&world.memory, "tester", &rest, world.memory.cause("manual", "agent pause"));
+    assert_eq!(refused.unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(ledger::state(&world.memory, "tester").unwrap().pause(), None);
+}
+
+#[test]
+fn an_agent_that_fails_too_often_is_paused_until_a_person_lets_it_go_on() {
+    let world = World::new();
+    world.note("a", "about page splits");
+    let definition = agent("\"link-add\"", "schedule = \"every 1h\"\n[failure]\npause-after = 3\n");
+    let entry = entry(definition.clone(), world.memory.now());
+    let stands =
+        |world: &World| entry.paused(&ledger::state(&world.memory, "tester").unwrap(), world.memory.now());
+    let failed: Vec<Run> = (0..3).map(|_| world.run(&definition, &fails())).collect();
+    assert_eq!(failed[1].message.as_deref(), Some("no answer"));
+    assert_eq!(
+        failed[2].message.as_deref(),
+        Some("no answer; paused after 3 failures in a row; `poc-memory agent resume tester` lets it go on")
+    );
+    assert!(matches!(stands(&world), Some(Paused::Failing { failures: 3, .. })));
+    assert_eq!(agenda::upcoming(&world.memory, &catalog_of(&entry), Tz::UTC).unwrap(), None);
+
+    let (catalog, mut agenda) = (catalog_of(&entry), Agenda::default());
+    assert_eq!(hours(&world, &mut agenda, &catalog, 2), Vec::<String>::new());
+    assert_eq!(skipped(&world, Reason::Paused), 2);
+    let was = resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
+    assert!(was.is_some());
+    assert_eq!(stands(&world), None);
+    assert_eq!(hours(&world, &mut agenda, &catalog, 1), ["noop"]);
+    // Runs that were well in between begin the count anew.
+    world.run(&definition, &fails());
+    assert_eq!(stands(&world), None);
+}
+
+#[test]
+fn zero_never_pauses() {
+    let world = World::new();
+    world.note("a", "about page splits");
+    let definition = agent("\"link-add\"", "[failure]\npause-after = 0\n");
+    let failed: Vec<Run> = (0..7).map(|_| world.run(&definition, &fails())).collect();
+    assert!(failed.iter().all(|run| run.message.as_deref() == Some("no answer")));
+}

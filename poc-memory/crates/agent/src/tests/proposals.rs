@@ -1,0 +1,332 @@
+//! Proposals and what a person decides about them.
+
+use super::world::{Script, World, agent, draft, edit, outcomes};
+use crate::definition::{Definition, Mode};
+use crate::ledger::{self, ActionState, Run, Status};
+use crate::permit::Intent;
+use crate::proposal::{self, Proposal, proposals};
+use crate::review::{approve, reject};
+use crate::run::{Options, Trigger, run_with};
+use crate::undo::undo;
+use poc_graph::error::Code;
+use poc_graph::time::Span;
+use poc_graph::{NodeId, RunId, State, Trust};
+use poc_notes::Draft;
+use poc_store::Record;
+use serde_json::{Value, json};
+
+fn proposal(run: u8, index: u16, intent: Intent) -> Proposal {
+    Proposal {
+        run: RunId::from_bytes([run; 16]),
+        index,
+        agent: "separator".into(),
+        made: poc_graph::time::Timestamp(5),
+        summary: "supersede `a` by `b`".into(),
+        why: "the same".into(),
+        versions: intent.nodes().into_iter().map(|id| (id, 3)).collect(),
+        intent,
+        with: None,
+        protect: vec!["provenance:manual".into()],
+        read: Vec::new(),
+    }
+}
+
+#[test]
+fn proposals_are_kept_by_run_and_place() {
+    let world = World::new();
+    let id = |byte: u8| NodeId::from_bytes([byte; 16]);
+    let mut note = draft("new", "A text that is longer than a row's.");
+    note.keywords = Some(vec!["btree".into()]);
+    let intents = [
+        Intent::Replace { old: id(1), new: id(2), reason: "the same".into() },
+        Intent::Rewrite { old: id(1), draft: Box::new(note.clone()) },
+        Intent::Insert { draft: Box::new(note), links: vec![id(1), id(2)], reason: "part".into() },
+        Intent::Link { from: id(1), to: id(2), strength: 0.5, reason: String::new() },
+        Intent::Weigh { node: id(1), delta: -0.1 },
+    ];
+    let mut made: Vec<Proposal> = Vec::new();
+    for run in [1, 2] {
+        // Places beyond a byte stay in their order.
+        let of = |(index, intent)| proposal(run, index as u16 * 200, intent);
+        made.extend(intents.iter().cloned().enumerate().map(of));
+    }
+    let cause = world.memory.cause("manual", "agent run");
+    world.memory.store.transact(cause, |tx| made.iter().rev().try_for_each(|one| one.put(tx))).unwrap();
+
+    let world = world.reopen();
+    assert_eq!(proposals(&world.memory, None).unwrap(), made);
+    assert_eq!(proposals(&world.memory, Some(RunId::from_bytes([2; 16]))).unwrap(), made[5..]);
+    assert_eq!(proposal::find(&world.memory, "0202").unwrap(), RunId::from_bytes([2; 16]));
+    assert_eq!(proposal::find(&world.memory, "0").unwrap_err().code, Code::InvalidArgument);
+    assert_eq!(proposal::find(&world.memory, "03").unwrap_err().code, Code::NotFound);
+    let cause = world.memory.cause("manual", "agent reject");
+    world.memory.store.transact(cause, |tx| made[4].close(tx)).unwrap();
+    assert_eq!(proposals(&world.memory, Some(RunId::from_bytes([1; 16]))).unwrap(), made[..4]);
+}
+
+/// Four notes, and an agent that may do everything and leaves all of it to a person.
+fn proposer() -> (World, Definition) {
+    let world = World::new();
+    for number in 0..4 {
+        world.note(&format!("note-{number}"), &format!("Note {number} of the b-tree and its siblings."));
+    }
+    let all = "\"link-add\", \"weight\", \"insert\", \"supersede\"";
+    let definition = agent(all, "[limits.supersede]\nmax = 3\n");
+    (world, Definition { mode: Mode::Propose, ..definition })
+}
+
+fn reply() -> Value {
+    json!({"notes": "",
+        "link-add": [{"reason": "alike", "from": "N1", "to": "N2", "strength": 0.5}],
+        "weight": [{"reason": "", "node": "N1", "delta": 0.2}],
+        "insert": [{"reason": "new", "key": "new", "title": "New", "body": "Brand new siblings.", "keywords": ["k"], "links": ["N1"]}],
+        "supersede": [{"reason": "twice", "node": "N3", "by": "N4", "key": "", "title": "", "body": ""}]})
+}
+
+fn row(world: &World, run: &Run) -> Run {
+    ledger::find(&world.memory, &run.id.to_string()).unwrap()
+}
+
+fn states(run: &Run) -> Vec<ActionState> {
+    run.actions.iter().map(|action| action.state).collect()
+}
+
+#[test]
+fn what_is_proposed_waits_and_does_what_applying_would_have_done() {
+    let (world, definition) = proposer();
+    let before = world.graph();
+    let run = world.run(&definition, &Script::says(reply()));
+    assert_eq!((run.status, states(&run)), (Status::Proposed, vec![ActionState::Proposed; 4]));
+    assert_eq!(run.visited.len(), 4, "the notes were read");
+    assert_eq!(world.graph(), before);
+
+    // It waits whatever becomes of the process.
+    let world = world.reopen();
+    world.clock.advance(Span::HOUR);
+    let items = approve(&world.memory, run.id, &[]).unwrap();
+    assert!(items.len() == 4 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    assert_eq!(states(&row(&world, &run)), vec![ActionState::Applied; 4]);
+    assert_eq!(proposals(&world.memory, None).unwrap(), []);
+    let retired = world.memory.find("note-2").unwrap();
+    assert_eq!(retired.state, State::Superseded);
+    assert_eq!(world.memory.find("new").unwrap().provenance, "agent:tester");
+
+    let items = undo(&world.memory, &row(&world, &run), &[]).unwrap();
+    assert!(items.len() == 4 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    assert_eq!(world.graph(), before);
+}
+
+#[test]
+fn a_person_decides_one_by_one() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &Script::says(reply()));
+    let error = approve(&world.memory, run.id, &[9]).unwrap_err();
+    insta::assert_snapshot!(error.line(), @"`only`: action 9 of the run does not wait for a decision; those that do: 1, 2, 3, 4");
+    approve(&world.memory, run.id, &[2]).unwrap();
+    assert_eq!(
+        reject(&world.memory, run.id, &[4], "they differ").unwrap(),
+        ["supersede `note-2` by `note-3`"]
+    );
+    approve(&world.memory, run.id, &[1]).unwrap();
+    let now = row(&world, &run);
+    assert_eq!(
+        states(&now),
+        [ActionState::Applied, ActionState::Applied, ActionState::Proposed, ActionState::Rejected]
+    );
+    assert_eq!(now.actions[3].detail.as_deref(), Some("they differ"));
+    assert_eq!(proposals(&world.memory, Some(run.id)).unwrap().len(), 1);
+    // Undone are the two, in two transactions, the later one first.
+    let items = undo(&world.memory, &now, &[]).unwrap();
+    assert_eq!(items.len(), 2);
+    assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    assert_eq!(
+        world
+            .memory
+            .store
+            .edges(world.memory.find("note-0").unwrap().id)
+            .unwrap()
+            .iter()
+            .filter(|edge| edge.provenance == "agent:tester")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn the_row_says_how_it_ended_once_all_is_decided() {
+    type Decide<'a> = &'a dyn Fn(&World, RunId);
+    let check = |expected: &[Status], decisions: &[Decide<'_>]| {
+        let (world, definition) = proposer();
+        let run = world.run(&definition, &Script::says(reply()));
+        let known = |world: &World| ledger::state(&world.memory, "tester").unwrap().last().unwrap().status;
+        let became = decisions.iter().map(|decide| {
+            decide(&world, run.id);
+            assert_eq!(known(&world), row(&world, &run).status);
+            row(&world, &run).status
+        });
+        assert_eq!(became.collect::<Vec<_>>(), expected);
+    };
+    let yes =
+        |only: &'static [u16]| move |world: &World, run| drop(approve(&world.memory, run, only).unwrap());
+    let no =
+        |only: &'static [u16]| move |world: &World, run| drop(reject(&world.memory, run, only, "").unwrap());
+    check(&[Status::Ok], &[&yes(&[])]);
+    check(&[Status::Rejected], &[&no(&[])]);
+    check(&[Status::Ok, Status::Partial], &[&yes(&[1, 2, 3]), &no(&[4])]);
+    check(&[Status::Proposed, Status::Rejected], &[&no(&[1]), &no(&[])]);
+    let edits = |world: &World, run| {
+        (0..4).for_each(|number| edit(&world.memory, &format!("note-{number}"), "Edited."));
+        approve(&world.memory, run, &[]).unwrap();
+    };
+    check(&[Status::Partial], &[&edits]);
+}
+
+#[test]
+fn a_reply_of_nonsense_leaves_a_short_row() {
+    let (world, definition) = proposer();
+    let long = "x".repeat(5000);
+    let nonsense = json!({"reason": long, "from": long, "to": "N1", "strength": 0.5});
+    let mut reply = reply();
+    let mut links = vec![nonsense; 600];
+    links.push(reply["link-add"][0].clone());
+    reply["link-add"] = links.into();
+    let run = world.run(&definition, &Script::says(reply));
+    assert_eq!((run.status, run.actions.len(), run.left_out), (Status::Partial, 104, 500));
+    let bytes = row(&world, &run).encode().unwrap().len();
+    assert!(bytes < 200_000, "{bytes}");
+    // What waits is still found by its number.
+    let waiting: Vec<u16> = proposals(&world.memory, None).unwrap().iter().map(Proposal::number).collect();
+    assert_eq!(waiting, [101, 102, 103, 104]);
+    let items = approve(&world.memory, run.id, &[]).unwrap();
+    assert!(items.len() == 4 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    let row = row(&world, &run);
+    assert!(row.actions.iter().skip(100).all(|action| action.state == ActionState::Applied));
+    assert_eq!(row.status, Status::Partial);
+}
+
+#[test]
+fn trust_that_is_lost_before_a_person_decides_is_lost_for_what_is_written() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &Script::says(reply()));
+    // It was read, and the new note names another.
+    world.draft(Draft { trust: Trust::External, update: true, ..draft("note-3", "Somebody else's words.") });
+    let items = approve(&world.memory, run.id, &[3]).unwrap();
+    assert_eq!(items[0].refused, None);
+    assert_eq!(world.memory.find("new").unwrap().trust, Trust::External);
+    let undisturbed = proposer();
+    let run = undisturbed.0.run(&undisturbed.1, &Script::says(self::reply()));
+    approve(&undisturbed.0.memory, run.id, &[3]).unwrap();
+    assert_eq!(undisturbed.0.memory.find("new").unwrap().trust, Trust::Agent);
+}
+
+#[test]
+fn what_has_changed_since_comes_off_the_list() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &Script::says(reply()));
+    edit(&world.memory, "note-1", "Edited by a person.");
+    world.clock.advance(Span::DAY);
+    let refused: Vec<Option<String>> =
+        approve(&world.memory, run.id, &[]).unwrap().into_iter().map(|item| item.refused).collect();
+    let gone = Some("`note-1` was edited, superseded or deleted since".to_owned());
+    assert_eq!(refused, [gone, None, None, None]);
+    assert_eq!(states(&row(&world, &run))[0], ActionState::Stale);
+    assert_eq!(proposal::find(&world.memory, &run.id.to_string()).unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn what_is_protected_by_now_is_left() {
+    let (world, definition) = proposer();
+    let run = world.run(&definition, &Script::says(reply()));
+    let mut one = proposals(&world.memory, Some(run.id)).unwrap().remove(3);
+    one.protect = vec!["key:note-2".into()];
+    world.memory.store.transact(world.memory.cause("test", "test"), |tx| one.put(tx)).unwrap();
+    let items = approve(&world.memory, run.id, &[4]).unwrap();
+    assert_eq!(items[0].refused.as_deref(), Some("`note-2` is protected"));
+    assert!(world.memory.find("note-2").unwrap().state.is_live());
+}
+
+#[test]
+fn the_parts_of_a_note_wait_with_what_takes_its_place() {
+    let (world, definition) = proposer();
+    // Its file applies what adds, and proposes what retires.
+    let definition = Definition { mode: Mode::Apply, ..definition };
+    let part = |key: &str, of: &str| json!({"reason": "part", "key": key, "title": key, "body": format!("What {key} says alone."), "keywords": [], "links": [of]});
+    let reply = json!({"notes": "", "link-add": [], "weight": [],
+        "insert": [part("part-one", "N1"), part("elsewhere", "N2")],
+        "supersede": [{"reason": "two ideas", "node": "N1", "by": "", "key": "", "title": "Overview", "body": "See its parts."}]});
+    let run = world.run(&definition, &Script::says(reply));
+    assert_eq!(states(&run), [ActionState::Proposed, ActionState::Applied, ActionState::Proposed]);
+    assert_eq!(run.status, Status::Ok);
+    // Whichever is named, they go together.
+    let items = approve(&world.memory, run.id, &[1]).unwrap();
+    assert_eq!(items.len(), 2);
+    assert!(items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    let linked = world.memory.find("part-one").unwrap().id;
+    let overview = world.memory.store.edges(linked).unwrap();
+    assert!(overview.iter().any(|edge| edge.provenance == "agent:tester"), "{overview:?}");
+    assert_eq!(
+        world
+            .memory
+            .find("note-0-old")
+            .map_or_else(|_| world.memory.find("note-0").unwrap().state, |old| old.state),
+        State::Superseded
+    );
+}
+
+#[test]
+fn parts_stay_out_when_the_whole_cannot_go() {
+    let (world, definition) = proposer();
+    let reply = json!({"notes": "", "link-add": [], "weight": [],
+        "insert": [{"reason": "part", "key": "part", "title": "Part", "body": "A part.", "keywords": [], "links": ["N1"]}],
+        "supersede": [{"reason": "two ideas", "node": "N1", "by": "", "key": "", "title": "Overview", "body": "See its parts."}]});
+    let run = world.run(&Definition { mode: Mode::Apply, ..definition }, &Script::says(reply));
+    edit(&world.memory, "note-0", "Edited by a person.");
+    let items = approve(&world.memory, run.id, &[]).unwrap();
+    assert!(items.iter().all(|item| item.refused.is_some()), "{items:?}");
+    assert_eq!(world.memory.find("part").unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn a_person_may_have_any_run_proposed() {
+    let (world, definition) = proposer();
+    let definition = Definition { mode: Mode::Apply, ..definition };
+    let options = Options { propose: true, ..Options::default() };
+    let run =
+        run_with(&world.memory, &definition, &Script::says(reply()), Trigger::Manual, &options).unwrap();
+    assert_eq!(states(&run), vec![ActionState::Proposed; 4]);
+    assert_eq!(run.mode, Some(Mode::Propose));
+}
+
+#[test]
+fn a_new_key_alone_renames_and_what_an_agent_writes_is_not_news_to_it() {
+    let (world, definition) = proposer();
+    let mut definition = Definition { mode: Mode::Apply, ..definition };
+    definition.limits.supersede_apply = true;
+    let reply = json!({"notes": "", "link-add": [], "weight": [],
+        "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new.", "keywords": [], "links": []}],
+        "supersede": [{"reason": "shorter", "node": "N1", "by": "", "key": "short", "title": "", "body": ""}]});
+    let run = world.run(&definition, &Script::says(reply));
+    assert_eq!(
+        outcomes(&run).iter().filter(|told| told.ends_with("applied")).count(),
+        2,
+        "{:?}",
+        outcomes(&run)
+    );
+    let short = world.memory.find("short").unwrap();
+    assert_eq!(
+        (short.title.as_str(), short.body.as_str()),
+        ("note 0", "Note 0 of the b-tree and its siblings.")
+    );
+    let seen = |key: &str| {
+        let id = world.memory.find(key).unwrap().id;
+        world.memory.store.visits(id).unwrap().iter().any(|(agent, _)| agent == "tester")
+    };
+    assert!(seen("short") && seen("new"));
+    definition.freshness.ignore_own_writes = false;
+    let again = json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
+        "insert": [{"reason": "", "key": "newer", "title": "Newer", "body": "Newer than new.", "keywords": [], "links": []}]});
+    world.clock.advance(Span::DAY);
+    edit(&world.memory, "note-1", "Edited by a person.");
+    world.run(&definition, &Script::says(again));
+    assert!(!seen("newer"));
+}

@@ -1,0 +1,70 @@
+//! Many at the door at once: a slot, a repetition and an agent are taken by one of them.
+
+use super::world::World;
+use crate::ledger::{self, Run, Status, Trigger};
+use poc_graph::error::Code;
+use poc_graph::time::Span;
+use std::sync::Barrier;
+
+const RACERS: usize = 16;
+const ROUNDS: usize = 50;
+
+/// What came of it when as many claim at once what one row is for.
+fn race(world: &World, row: impl Fn() -> Run + Sync, trigger: Trigger) -> Vec<Result<Run, Code>> {
+    let barrier = Barrier::new(RACERS);
+    std::thread::scope(|scope| {
+        let claim = || {
+            let row = row();
+            barrier.wait();
+            ledger::claim_for(&world.memory, row, trigger).map_err(|error| error.code)
+        };
+        let racers: Vec<_> = (0..RACERS).map(|_| scope.spawn(claim)).collect();
+        racers.into_iter().map(|racer| racer.join().unwrap()).collect()
+    })
+}
+
+/// The one that runs; the others were told of a conflict.
+fn winner(outcomes: Vec<Result<Run, Code>>) -> Run {
+    let (won, lost): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(|one| one.is_ok());
+    assert!(lost.iter().all(|lost| matches!(lost, Err(Code::Conflict))), "{lost:?}");
+    let mut won: Vec<Run> = won.into_iter().flatten().collect();
+    assert_eq!(won.len(), 1);
+    won.pop().unwrap()
+}
+
+fn end(world: &World, mut row: Run, status: Status) -> Run {
+    row.finish(&world.memory, status, None);
+    ledger::close(&world.memory, &row).unwrap();
+    row
+}
+
+#[test]
+fn one_of_many_takes_a_slot_and_its_repetition() {
+    let world = World::new();
+    for round in 0..ROUNDS {
+        let slot = world.memory.now();
+        let claim = |trigger| Run::due(&world.memory, "racer", trigger);
+        let slot = Trigger::Slot(slot);
+        let row = winner(race(&world, || claim(slot), slot));
+        let failed = end(&world, row, Status::Failed);
+        // Neither while it runs nor after its end.
+        let late = ledger::claim_for(&world.memory, claim(slot), slot);
+        assert_eq!(late.unwrap_err().code, Code::Conflict);
+        let again = Trigger::Rerun { run: failed.id, due: world.memory.now() };
+        let row = winner(race(&world, || claim(again), again));
+        end(&world, row, Status::Ok);
+        world.clock.advance(Span::HOUR);
+        let rows = ledger::rows(&world.memory, Some("racer"), usize::MAX).unwrap();
+        assert_eq!(rows.len(), 2 * (round + 1));
+    }
+}
+
+#[test]
+fn an_agent_that_many_ask_for_runs_once() {
+    let world = World::new();
+    for _ in 0..ROUNDS {
+        let row = winner(race(&world, || Run::claimed(&world.memory, "asked", None), Trigger::Manual));
+        assert_eq!(ledger::running(&world.memory).unwrap(), std::slice::from_ref(&row));
+        end(&world, row, Status::Noop);
+    }
+}

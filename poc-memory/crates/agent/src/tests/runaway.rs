@@ -1,0 +1,227 @@
+//! Agents that would spend without end, and models that ask for more each time: no cap is passed.
+//! `POC_MEMORY_RUNAWAY=500` asks for as many random scenarios, `POC_MEMORY_SEED` for others. The accounts
+//! are kept by the models themselves, not read from the ledger.
+
+use super::hostile::Dice;
+use super::world::{World, parse};
+use crate::definition::Definition;
+use crate::ledger::{Reason, Run, Status};
+use crate::model::{CallError, Failed, Model, Reply, Request, Spent};
+use crate::run::{Options, Trigger, run_among};
+use chrono_tz::Tz;
+use parking_lot::Mutex;
+use poc_graph::chance::SeededChance;
+use poc_graph::time::{Span, Timestamp};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Runs of one scenario.
+const RUNS: usize = 30;
+
+/// Dollars are compared up to what sums of floats differ by.
+const CENT: f64 = 1e-9;
+
+/// What the operator and the file allow.
+#[derive(Debug)]
+struct Caps {
+    per_run: Option<f64>,
+    per_day: Option<f64>,
+    everyone: f64,
+    runs: u32,
+    attempts: u32,
+    repair: u32,
+    actions: usize,
+    links: usize,
+    weights: usize,
+    tokens: usize,
+    minutes: i64,
+}
+
+fn caps(dice: &Dice) -> Caps {
+    let dollars = |below: usize| dice.below(below) as f64 / 100.0;
+    Caps {
+        per_run: (!dice.one_in(3)).then(|| dollars(300)),
+        per_day: (!dice.one_in(3)).then(|| dollars(900)),
+        everyone: dollars(1500),
+        runs: dice.below(8) as u32,
+        attempts: 1 + dice.below(6) as u32,
+        repair: dice.below(4) as u32,
+        actions: 1 + dice.below(12),
+        links: 1 + dice.below(8),
+        weights: 1 + dice.below(8),
+        tokens: 1500 + dice.below(3000),
+        minutes: 1 + dice.below(20) as i64,
+    }
+}
+
+fn definition(caps: &Caps) -> Definition {
+    let money =
+        |name: &str, most: Option<f64>| most.map_or(String::new(), |most| format!("{name} = {most:.2}\n"));
+    let text = format!(
+        "[query]\npipeline = \"all | type:episodic | sort:timestamp asc\"\n\
+         [freshness]\nwindow = \"1s\"\n\
+         [prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\nmax-tokens = {}\n\
+         [execution]\nmodel = \"default\"\nactions = [\"link-add\", \"weight\"]\ntimeout = \"{}m\"\n\
+         [limits]\nmax-actions = {}\nlink-add.max = {}\nweight.max = {}\n\
+         [budget]\nmax-runs-per-day = {}\n{}{}\
+         [retry]\nattempts = {}\nrepair = {}\n\
+         [schedule]\ntimezone = \"Europe/Vienna\"\n",
+        caps.tokens,
+        caps.minutes,
+        caps.actions,
+        caps.links,
+        caps.weights,
+        caps.runs,
+        money("max-usd-per-run", caps.per_run),
+        money("max-usd-per-day", caps.per_day),
+        caps.attempts,
+        caps.repair,
+    );
+    parse(&text).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+/// One model that takes all it can get.
+struct Greedy<'a> {
+    dice: &'a Dice,
+    /// The most one attempt takes; `None` when nobody knows.
+    most: Option<f64>,
+    /// What every call was allowed, and took.
+    calls: Mutex<Vec<Taken>>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Taken {
+    attempts: u32,
+    dollars: f64,
+    timeout: Span,
+    tokens: usize,
+}
+
+impl Model for Greedy<'_> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        // Attempts of which the last may have been answered; each bill is at most what was told.
+        let attempts = 1 + self.dice.below(request.attempts as usize) as u32;
+        let bill = |_| Spent {
+            tokens_in: Some(1000),
+            tokens_out: Some(1000),
+            cost: self.most.map(|most| if self.dice.one_in(2) { most } else { most / 2.0 }),
+            estimated: self.dice.one_in(2),
+        };
+        let spent: Vec<Spent> = (0..attempts).map(bill).collect();
+        self.calls.lock().push(Taken {
+            attempts: request.attempts,
+            dollars: spent.iter().filter_map(|spent| spent.cost).sum(),
+            timeout: request.timeout,
+            tokens: (request.system.chars().count() + request.prompt.chars().count()) / 4,
+        });
+        let failed = |error| Err(Failed { error, spent: spent.clone() });
+        match self.dice.below(9) {
+            0 => failed(CallError::Down("down".into())),
+            1 => failed(CallError::TimedOut(request.timeout)),
+            2 => failed(CallError::Cut),
+            3 => failed(CallError::Refused("no".into())),
+            4 | 5 => Ok(Reply { text: "more, more".into(), spent, ..Reply::default() }),
+            _ => Ok(Reply { text: wishes(self.dice, request).to_string(), spent, ..Reply::default() }),
+        }
+    }
+
+    fn most(&self, _: &Request<'_>) -> Option<f64> {
+        self.most
+    }
+}
+
+/// Everything tied to everything, every weight moved.
+fn wishes(dice: &Dice, request: &Request<'_>) -> Value {
+    let names: Vec<&String> = request.selection.handles.iter().map(|handle| &handle.name).collect();
+    let link =
+        |_| json!({"reason": "more", "from": dice.pick(&names), "to": dice.pick(&names), "strength": 0.5});
+    let weight = |name: &&String| json!({"reason": "more", "node": name, "delta": 0.1});
+    let links: Vec<Value> = (0..dice.below(60)).map(link).collect();
+    json!({"notes": "", "link-add": links, "weight": names.iter().map(weight).collect::<Vec<_>>()})
+}
+
+fn world() -> World {
+    let world = World::new();
+    for number in 0..12 {
+        world.note(&format!("note-{number}"), &"page splits and journals. ".repeat(8));
+    }
+    world
+}
+
+fn day(at: Timestamp, zone: Tz) -> String {
+    at.utc().unwrap().with_timezone(&zone).date_naive().to_string()
+}
+
+fn applied(run: &Run, verb: &str) -> usize {
+    run.applied().filter(|action| action.summary.starts_with(verb)).count()
+}
+
+/// One scenario: two agents of the same caps, two models each, days on end. How often each kind of cap
+/// held something back.
+fn scenario(seed: u64) -> [usize; 3] {
+    let dice = Dice(SeededChance::new(seed));
+    let caps = caps(&dice);
+    let mut world = world();
+    world.config().budget.max_usd_per_day = caps.everyone;
+    let mut definition = definition(&caps);
+    let options = Options { zone: Some(Tz::UTC), force: true, ..Options::default() };
+    let (mut of_agent, mut of_all, mut begun) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+    let mut held = [0; 3];
+    for _ in 0..RUNS {
+        let at = world.memory.now();
+        definition.name = dice.pick(&["one", "two"]).to_string();
+        let models: Vec<Greedy<'_>> = (0..2)
+            .map(|_| Greedy {
+                dice: &dice,
+                most: (!dice.one_in(8)).then(|| dice.below(120) as f64 / 100.0),
+                calls: Mutex::default(),
+            })
+            .collect();
+        let among: Vec<(&str, &dyn Model)> =
+            ["a", "b"].into_iter().zip(models.iter().map(|model| model as _)).collect();
+        let row = run_among(&world.memory, &definition, &among, Trigger::Manual, &options).unwrap();
+        let calls: Vec<Taken> = models.iter().flat_map(|model| model.calls.lock().clone()).collect();
+        let dollars: f64 = calls.iter().map(|call| call.dollars).sum();
+        let told = format!("seed {seed}: {caps:?}\n{row:?}\n{calls:?}");
+
+        assert!(calls.len() <= caps.repair as usize + 2, "{told}");
+        assert!(calls.iter().all(|call| (1..=caps.attempts).contains(&call.attempts)), "{told}");
+        assert!(calls.iter().all(|call| call.timeout == definition.execution.timeout), "{told}");
+        assert!(calls.iter().all(|call| call.tokens <= caps.tokens), "{told}");
+        assert!((row.cost.unwrap_or(0.0) - dollars).abs() < CENT, "{told}");
+        assert!(caps.per_run.is_none_or(|most| dollars <= most + CENT), "{told}");
+        let own = (definition.name.clone(), day(at, Tz::Europe__Vienna));
+        let today: &mut f64 = of_agent.entry(own.clone()).or_default();
+        *today += dollars;
+        assert!(dollars == 0.0 || caps.per_day.is_none_or(|most| *today <= most + CENT), "{told}");
+        let all: &mut f64 = of_all.entry(day(at, Tz::UTC)).or_default();
+        *all += dollars;
+        assert!(dollars == 0.0 || *all <= caps.everyone + CENT, "{told}");
+        let runs: &mut u32 = begun.entry(own).or_default();
+        *runs += u32::from(row.status != Status::Skipped);
+        assert!(caps.runs == 0 || *runs <= caps.runs, "{told}");
+        assert!(row.applied().count() <= caps.actions, "{told}");
+        assert!(applied(&row, "link") <= caps.links, "{told}");
+        assert!(row.applied().count() - applied(&row, "link") <= caps.weights, "{told}");
+
+        held[0] += usize::from(row.reason == Some(Reason::OverBudget));
+        held[1] +=
+            row.actions.iter().filter(|action| action.rejected.as_deref() == Some("over-limit")).count();
+        held[2] += usize::from(row.status == Status::Ok || row.status == Status::Partial);
+        world.clock.advance(Span(dice.below(5 * Span::HOUR.0 as usize) as i64));
+    }
+    held
+}
+
+#[test]
+fn no_cap_is_ever_passed() {
+    let setting = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let (count, seed) = (setting("POC_MEMORY_RUNAWAY", 40), setting("POC_MEMORY_SEED", 0));
+    let held = (seed..seed + count).map(scenario).fold([0; 3], |[a, b, c], [x, y, z]| [a + x, b + y, c + z]);
+    let [over_budget, over_limit, done] = held;
+    println!(
+        "{count} scenarios of {RUNS} runs from seed {seed}: {over_budget} runs held back by money or number, {over_limit} actions by limits, {done} runs did something"
+    );
+    // The caps were in the way, and did not stand in the way of everything.
+    assert!(held.iter().all(|held| *held as u64 >= count), "{held:?}");
+}

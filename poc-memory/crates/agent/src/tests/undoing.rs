@@ -1,0 +1,215 @@
+//! A run undone: the graph is what it was.
+
+use super::world::{Script, World, agent, outcomes};
+use crate::definition::Definition;
+use crate::ledger;
+use crate::run::{Options, Trigger, run_with};
+use crate::undo::undo;
+use poc_graph::error::Code;
+use poc_graph::time::Span;
+use poc_notes::undo::Item;
+use poc_notes::weigh;
+use poc_store::testing::{counted_by, counted_by_hand};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn world(notes: usize) -> (World, Definition) {
+    let world = World::new();
+    for number in 0..notes {
+        world.note(&format!("note-{number}"), &format!("Note {number} of the b-tree and its siblings."));
+    }
+    let all = "\"link-add\", \"weight\", \"insert\", \"supersede\"";
+    let mut definition = agent(all, "[limits.supersede]\nmode = \"apply\"\nmax = 3\n");
+    definition.execution.replay = true;
+    (world, definition)
+}
+
+fn everything() -> Value {
+    json!({"notes": "",
+        "link-add": [{"reason": "", "from": "N1", "to": "N2", "strength": 0.5}],
+        "weight": [{"reason": "", "node": "N1", "delta": 0.2}],
+        "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new siblings.", "keywords": ["k"], "links": ["N1"]}],
+        "supersede": [{"reason": "", "node": "N2", "by": "N3", "key": "", "title": "", "body": ""},
+            {"reason": "", "node": "N4", "by": "", "key": "renamed", "title": "note 3", "body": "Note 3 of the b-tree and its siblings."}]})
+}
+
+#[test]
+fn a_run_undone_leaves_the_graph_as_it_was() {
+    let (world, definition) = world(4);
+    let before = world.graph();
+    let run = world.run(&definition, &Script::says(everything()));
+    assert_eq!(run.applied().count(), 5, "{:?}", run.actions);
+    assert_ne!(world.graph(), before);
+    let items = undo(&world.memory, &run, &[]).unwrap();
+    assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+    assert_eq!(world.graph(), before);
+
+    // The row says so, and a second undo has nothing to do. The visits stay.
+    let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
+    assert!(row.applied().all(|action| action.undone()));
+    assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
+    for &id in &run.visited {
+        let (visits, node) = (world.memory.store.visits(id).unwrap(), world.memory.store.node(id).unwrap());
+        // Of the version that is there again, so that the next edit is one.
+        assert_eq!((visits.len(), visits[0].1.version), (1, node.unwrap().version));
+    }
+    // The same also of the log: reading it anew gives the same graph.
+    assert_eq!(world.reopen().graph(), before);
+}
+
+#[test]
+fn what_was_changed_since_is_left_alone_and_reported() {
+    let (world, definition) = world(4);
+    let run = world.run(&definition, &Script::says(everything()));
+    world.edit("renamed", "Edited by a person since.");
+    let items = undo(&world.memory, &run, &[]).unwrap();
+    let told: Vec<String> = items
+        .iter()
+        .map(|item| format!("{}: {}", item.summary, item.refused.as_deref().unwrap_or("undone")))
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @r#"
+    link `note-0` to `note-1` at 0.5: undone
+    move the weight of `note-0` by +0.2: undone
+    insert "New": undone
+    supersede `note-1` by `note-2`: undone
+    supersede `note-3` by a new note "note 3": the note `renamed` changed since
+    "#);
+    let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
+    let left: Vec<String> =
+        row.applied().filter(|action| !action.undone()).map(|action| action.summary.clone()).collect();
+    assert_eq!(left.len(), 1);
+}
+
+#[test]
+fn what_use_has_taught_since_stays_and_holds_nothing_back() {
+    let used = |undone: bool| {
+        let (mut world, definition) = world(4);
+        world.config().reinforce.refractory = Span(0);
+        let run = undone.then(|| world.run(&definition, &Script::says(everything())));
+        for _ in 0..2 {
+            world.clock.advance(Span(90 * Span::DAY.0));
+            world.learn();
+        }
+        if let Some(run) = run {
+            let items = undo(&world.memory, &run, &[]).unwrap();
+            assert!(items.len() == 5 && items.iter().all(|item| item.refused.is_none()), "{items:?}");
+        }
+        world
+    };
+    let (undone, never) = (used(true), used(false));
+    // The others were not in use meanwhile.
+    for number in [0, 2] {
+        let known = |world: &World| {
+            let node = world.memory.find(&format!("note-{number}")).unwrap();
+            (node.state, world.memory.store.activity(node.id).unwrap().unwrap())
+        };
+        let (one, other) = (known(&undone), known(&never));
+        assert_eq!((one.0, one.1.accesses), (other.0, other.1.accesses));
+        assert!((one.1.weight - other.1.weight).abs() < 1e-9, "{number}: {one:?} {other:?}");
+    }
+    assert!(undone.memory.find("new").is_err() && undone.memory.find("renamed").is_err());
+    // What they were remembered with went with them.
+    for edge in undone.memory.store.edges(undone.memory.find("note-0").unwrap().id).unwrap() {
+        assert!([edge.src, edge.dst].iter().all(|&id| undone.memory.store.node(id).unwrap().is_some()));
+    }
+}
+
+#[test]
+fn a_weight_that_was_set_by_hand_since_is_left_alone() {
+    let (world, definition) = world(2);
+    let reply = json!({"notes": "", "link-add": [], "insert": [], "supersede": [],
+        "weight": [{"reason": "", "node": "N1", "delta": 0.2}]});
+    let run = world.run(&definition, &Script::says(reply));
+    let (id, now) = (world.memory.find("note-0").unwrap().id, world.memory.now());
+    let weight = &world.memory.config.weight;
+    let cause = world.memory.cause("manual", "weight");
+    world
+        .memory
+        .store
+        .transact(cause, |tx| weigh::change(tx, id, weigh::Change::To(3.0), weight, now))
+        .unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap();
+    assert_eq!(items[0].refused.as_deref(), Some("the weight of the note `note-0` changed since"));
+    assert_eq!(world.weight(id), 3.0);
+}
+
+#[test]
+fn a_run_that_applied_nothing_cannot_be_undone() {
+    let (world, mut definition) = world(1);
+    definition.execution.replay = false;
+    let run = world.run(&definition, &Script::nothing(&["link-add", "weight", "insert", "supersede"]));
+    assert_eq!(undo(&world.memory, &run, &[]).unwrap_err().code, Code::Conflict);
+}
+
+#[test]
+fn a_run_that_only_replayed_is_undone() {
+    let nothing = || Script::nothing(&["link-add", "weight", "insert", "supersede"]);
+    let (world, definition) = world(3);
+    let before = world.graph();
+    let run = world.run(&definition, &nothing());
+    assert_ne!(world.graph(), before);
+    let items = undo(&world.memory, &run, &[]).unwrap();
+    assert_eq!(items, [Item { summary: "replay 3 notes".into(), refused: None }]);
+    assert_eq!(world.graph(), before);
+    let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
+    assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
+
+    // Use since is no replay; another one is.
+    let forced = Options { force: true, ..Options::default() };
+    let run = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &forced).unwrap();
+    world.learn();
+    let id = |number: u32| world.memory.find(&format!("note-{number}")).unwrap().id;
+    let activity = |number| world.memory.store.activity(id(number)).unwrap().unwrap();
+    world.clock.advance(Span::DAY);
+    let options = Options { target: Some("note-0".into()), ..Options::default() };
+    let later = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &options).unwrap();
+    let items = undo(&world.memory, &run, &[]).unwrap();
+    assert_eq!(items[0].refused.as_deref(), Some("1 of them were replayed again since"));
+    assert_eq!((activity(0).replay_interval, activity(1).replay_interval), (3, 0));
+    assert!(activity(1).accesses > 0 && activity(1).replayed.is_none());
+    undo(&world.memory, &later, &[]).unwrap();
+    assert_eq!(activity(0).replay_interval, 1);
+}
+
+fn handle() -> impl Strategy<Value = String> {
+    (1u32..8).prop_map(|number| format!("N{number}"))
+}
+
+fn reply() -> impl Strategy<Value = Value> {
+    let link = (handle(), handle(), 0.1f64..1.0)
+        .prop_map(|(from, to, strength)| json!({"reason": "", "from": from, "to": to, "strength": strength}));
+    let weight = (handle(), -0.2f64..0.2)
+        .prop_map(|(node, delta)| json!({"reason": "", "node": node, "delta": delta}));
+    let insert = (0u32..4, prop::collection::vec(handle(), 0..3)).prop_map(|(number, links)| {
+        json!({"reason": "", "key": "", "title": format!("New {number}"), "body": "siblings of the b-tree",
+            "keywords": ["new"], "links": links})
+    });
+    let supersede = (handle(), handle(), any::<bool>()).prop_map(|(node, by, new)| {
+        let (by, title) =
+            if new { (String::new(), format!("Instead of {node}")) } else { (by, String::new()) };
+        json!({"reason": "", "node": node, "by": by, "key": "", "title": title, "body": ""})
+    });
+    let list = |entry: BoxedStrategy<Value>| prop::collection::vec(entry, 0..4);
+    (list(link.boxed()), list(weight.boxed()), list(insert.boxed()), list(supersede.boxed())).prop_map(
+        |(links, weights, inserts, supersedes)| {
+            json!({"notes": "", "link-add": links, "weight": weights, "insert": inserts, "supersede": supersedes})
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #[test]
+    fn undo_after_run_is_identity(reply in reply()) {
+        let (world, definition) = world(6);
+        let before = world.graph();
+        let run = world.run(&definition, &Script::says(reply));
+        if run.applied().next().is_some() {
+            let items = undo(&world.memory, &run, &[]).unwrap();
+            prop_assert!(items.iter().all(|item| item.refused.is_none()), "{:?} {:?}", items, outcomes(&run));
+            prop_assert_eq!(world.graph(), before);
+        }
+        let store = &world.memory.store;
+        prop_assert_eq!(counted_by(&store.view()), counted_by_hand(store));
+    }
+}

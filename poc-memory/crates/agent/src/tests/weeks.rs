@@ -1,0 +1,329 @@
+//! A week of twenty agents over a store that grows, with sleep, kills, clocks that are set, models that fail
+//! and money that runs out. What must have become of every slot is counted out day by day, apart from what the
+//! scheduler knows. `POC_MEMORY_WEEKS` says how many weeks; a few without it.
+
+use super::fleet::{Answer, Fleet, fails, nothing};
+use super::hostile::asked_for;
+use super::world::World;
+use crate::agenda::Agenda;
+use crate::due::Moment;
+use crate::ledger::{self, AgentState, Pause, Run, Status, TriggerKind};
+use crate::model::{CallError, Reply, Spent};
+use crate::pause::{pause, resume};
+use crate::run::{Trigger, run};
+use crate::schedule::day;
+use chrono::{Datelike, Days, MappedLocalTime, NaiveTime, TimeDelta, TimeZone};
+use chrono_tz::Tz;
+use poc_graph::chance::SeededChance;
+use poc_graph::time::{Span, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Calls take this many dollars at most.
+const MOST: f64 = 0.02;
+
+/// What all agents may spend on a day.
+const PER_DAY: f64 = 0.5;
+
+/// An agent: its name, its schedule, the zone it goes by, more of its file, and when its slots are on the wall
+/// clock.
+struct Kind {
+    name: &'static str,
+    schedule: &'static str,
+    zone: Tz,
+    more: &'static str,
+    times: Times,
+}
+
+enum Times {
+    /// So many minutes, from 1970.
+    Every(i64),
+    /// At these times, on these days of the week (0 is Monday; all when there are none).
+    At(&'static [(u32, u32)], &'static [u32]),
+    /// What is left open is fixed by the name: one on each day, in the small hours.
+    SmallHours,
+    None,
+}
+
+fn kinds() -> Vec<Kind> {
+    use Times::{At, Every, None, SmallHours};
+    let vienna = Tz::Europe__Vienna;
+    let kind = |name, schedule, zone, more, times| Kind { name, schedule, zone, more, times };
+    vec![
+        kind("often", "every 2h", Tz::UTC, "", Every(120)),
+        kind("odd", "every 7h", Tz::UTC, "", Every(420)),
+        kind("jittery", "every 6h", Tz::UTC, "jitter = \"30m\"\n", Every(360)),
+        kind("daily", "daily", vienna, "", SmallHours),
+        kind("second-daily", "daily", Tz::America__New_York, "", SmallHours),
+        kind("gap", "daily at 02:30", vienna, "", At(&[(2, 30)], &[])),
+        kind("gap-twice", "cron 15,45 2 * * *", vienna, "", At(&[(2, 15), (2, 45)], &[])),
+        kind("lord-howe", "daily at 02:10", Tz::Australia__Lord_Howe, "", At(&[(2, 10)], &[])),
+        kind("weekly", "weekly on sunday at 02:30", vienna, "", At(&[(2, 30)], &[6])),
+        kind("workdays", "cron 0 9 * * 1-5", Tz::Asia__Kolkata, "", At(&[(9, 0)], &[0, 1, 2, 3, 4])),
+        kind("late-not", "daily at 12:00", Tz::UTC, "catch-up = \"skip\"\n", At(&[(12, 0)], &[])),
+        kind("cool", "every 3h", Tz::UTC, "cooldown = \"4h\"\n", Every(180)),
+        kind("poor", "every 4h", Tz::UTC, "[budget]\nmax-usd-per-day = 0.03\n", Every(240)),
+        kind("few", "every 2h", Tz::UTC, "[budget]\nmax-runs-per-day = 3\n", Every(120)),
+        kind("fails", "every 12h", Tz::UTC, "[failure]\npause-after = 4\n", Every(720)),
+        kind("panics", "every 12h", Tz::UTC, "[failure]\npause-after = 0\n", Every(720)),
+        kind("flaky", "daily at 18:00", Tz::UTC, "[failure]\npause-after = 0\n", At(&[(18, 0)], &[])),
+        kind("off", "daily at 06:00", Tz::UTC, "", At(&[(6, 0)], &[])),
+        kind("changes", "on-change", Tz::UTC, "", None),
+        kind("asked", "on-demand", Tz::UTC, "", None),
+    ]
+}
+
+impl Kind {
+    fn text(&self) -> String {
+        let Kind { schedule, zone, more, .. } = self;
+        // Every visit is over at once, so that there is always something to do.
+        let fresh = "[freshness]\nwindow = \"1s\"\n";
+        let (rules, tables) = more.split_at(if more.starts_with('[') { 0 } else { more.len() });
+        format!(
+            "schedule = \"{schedule}\"\n[schedule]\ntimezone = \"{}\"\n{rules}{fresh}{tables}",
+            zone.name()
+        )
+    }
+
+    /// Its slots after an instant and not after another, but for what its name decides.
+    fn slots(&self, from: Timestamp, until: Timestamp) -> Option<BTreeSet<Timestamp>> {
+        let (times, weekdays) = match self.times {
+            Times::Every(minutes) => {
+                let step = minutes * Span::MINUTE.0;
+                let all = from.0 / step + 1..=until.0 / step;
+                return Some(all.map(|count| Timestamp(count * step)).collect());
+            }
+            Times::At(times, weekdays) => (times, weekdays),
+            Times::SmallHours | Times::None => return None,
+        };
+        let date = |at: Timestamp| at.utc().unwrap().with_timezone(&self.zone).date_naive();
+        let (mut today, last, mut slots) = (date(from), date(until), BTreeSet::new());
+        while today <= last {
+            if weekdays.is_empty() || weekdays.contains(&today.weekday().num_days_from_monday()) {
+                slots.extend(times.iter().map(|(hour, minute)| {
+                    let mut local = today.and_time(NaiveTime::from_hms_opt(*hour, *minute, 0).unwrap());
+                    loop {
+                        match self.zone.from_local_datetime(&local) {
+                            MappedLocalTime::Single(at) | MappedLocalTime::Ambiguous(at, _) => {
+                                return Timestamp(at.timestamp_millis());
+                            }
+                            MappedLocalTime::None => local += TimeDelta::minutes(1),
+                        }
+                    }
+                }));
+            }
+            today = today.checked_add_days(Days::new(1)).unwrap();
+        }
+        Some(slots.into_iter().filter(|slot| *slot > from && *slot <= until).collect())
+    }
+}
+
+/// What a model answers: some agents are unlucky.
+fn play(seed: u64) -> impl FnMut(&crate::model::Request<'_>) -> Answer {
+    let dice = SeededChance::new(seed);
+    move |request| {
+        let spent = |share: f64| vec![Spent { cost: Some(MOST * share), ..Spent::default() }];
+        match request.agent {
+            "fails" => fails(),
+            "panics" => panic!("a defect"),
+            "flaky" if dice.below(0, 2) == 0 => Err(CallError::TimedOut(Span::MINUTE).into()),
+            _ if dice.below(0, 20) == 0 => fails(),
+            _ => nothing().map(|reply| Reply { spent: spent(dice.below(1, 11) as f64 / 10.0), ..reply }),
+        }
+    }
+}
+
+/// Since when, and until when at the furthest; whether the clock was ever set back.
+struct Lived {
+    fleet: Fleet,
+    since: Timestamp,
+    latest: Timestamp,
+    set_back: bool,
+}
+
+fn live(seed: u64, from: &str) -> Lived {
+    let dice = SeededChance::new(seed);
+    let mut world = World::new();
+    world.clock.set(Timestamp::parse(from).unwrap());
+    world.config().agents.keep_rows = 100_000;
+    world.config().budget.max_usd_per_day = PER_DAY;
+    world.note("first", "about page splits");
+    let texts: Vec<(&str, String)> = kinds().iter().map(|kind| (kind.name, kind.text())).collect();
+    let agents: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    let mut fleet = Fleet::costing(world, &agents, Some(MOST), play(seed));
+    let since = fleet.world.memory.now();
+    let (mut latest, mut set_back, mut notes) = (since, false, 0);
+    let end = since.plus(Span(7 * Span::DAY.0));
+    let mut slept = false;
+    while fleet.world.memory.now() < end {
+        let now = fleet.world.memory.now();
+        fleet.world.clock.set(match dice.below(0, 500) {
+            // Three days, once.
+            0 if !slept => {
+                slept = true;
+                now.plus(Span(3 * Span::DAY.0))
+            }
+            1..5 => now.plus(Span(dice.below(1, 20) * Span::HOUR.0)),
+            5 if seed.is_multiple_of(2) => {
+                set_back = true;
+                now.minus(Span(dice.below(1, 180) * Span::MINUTE.0))
+            }
+            _ => now.plus(Span(dice.below(60, 900) * Span::SECOND.0)),
+        });
+        latest = latest.max(fleet.world.memory.now());
+        fleet = act(fleet, &dice, &mut notes);
+        tick(&mut fleet);
+    }
+    // What is caught up is spread over some minutes.
+    fleet.world.clock.set(latest);
+    for _ in 0..60 {
+        fleet.world.clock.advance(Span::MINUTE);
+        tick(&mut fleet);
+    }
+    Lived { fleet, since, latest, set_back }
+}
+
+/// Runs what is due. A defect is told, and stays its own.
+fn tick(fleet: &mut Fleet) {
+    for outcome in fleet.tick() {
+        if let Err(error) = outcome {
+            assert!(error.message.contains("a defect"), "{error:?}\n{}", fleet.story());
+        }
+    }
+}
+
+/// What people and the machine do now and then.
+fn act(mut fleet: Fleet, dice: &SeededChance, notes: &mut usize) -> Fleet {
+    let memory = &fleet.world.memory;
+    match dice.below(0, 150) {
+        0..4 => {
+            *notes += 1;
+            fleet.world.note(&format!("note-{notes}"), &format!("the note number {notes}"));
+        }
+        4 => {
+            let asked = run(memory, &fleet.definition("asked"), Trigger::Manual, &fleet.options);
+            assert!(asked.is_ok(), "{asked:?}");
+        }
+        5 => {
+            let until = Some(memory.now().plus(Span(dice.below(1, 30) * Span::HOUR.0)));
+            let rest = Pause { since: memory.now(), until, note: String::new() };
+            pause(memory, "off", &rest, memory.cause("manual", "agent pause")).unwrap();
+        }
+        6 => {
+            let entry = fleet.catalog.agents["fails"].clone();
+            resume(memory, "fails", &entry, memory.cause("manual", "agent resume")).unwrap();
+        }
+        // It is killed in the middle of what is due.
+        7..9 => {
+            let moment = Moment::now(memory, Tz::UTC);
+            if fleet.agenda.asks(memory, &fleet.catalog) {
+                for slot in fleet.agenda.look(memory, fleet.catalog.clone(), moment, &BTreeMap::new()) {
+                    let row = Run::due(memory, &slot.agent, slot.trigger);
+                    ledger::claim_for(memory, row, slot.trigger).unwrap();
+                }
+            }
+            fleet = fleet.restart();
+        }
+        9 => fleet = fleet.restart(),
+        // Its file is saved again: all agents are looked at anew.
+        10 => fleet.catalog = Arc::new((*fleet.catalog).clone()),
+        11 => fleet.agenda = Agenda::default(),
+        _ => {}
+    }
+    fleet
+}
+
+/// The slots a row speaks for, when they are more than one: from and to.
+fn stretch(row: &Run) -> Option<(Timestamp, Timestamp)> {
+    let message = row.message.as_deref()?;
+    let (from, to) = message.split_once(" slots from ")?.1.split_once(" to ")?;
+    Some((Timestamp::parse(from).ok()?, Timestamp::parse(to).ok()?))
+}
+
+fn check(lived: &Lived, seed: u64) {
+    let rows = lived.fleet.rows();
+    for kind in kinds() {
+        let own: Vec<&Run> = rows.iter().filter(|row| row.agent == kind.name).collect();
+        let told = |what: &str| format!("seed {seed}, {}: {what}\n{}", kind.name, lived.fleet.story());
+        assert!(!own.is_empty() || kind.name == "asked", "{}", told("no row"));
+        let scheduled = || own.iter().filter(|row| row.trigger == TriggerKind::Schedule);
+        let covers = |slot: Timestamp| {
+            scheduled().filter(move |row| {
+                row.scheduled_at == Some(slot)
+                    || stretch(row).is_some_and(|(from, to)| from <= slot && slot <= to)
+            })
+        };
+        let jitter = Span(30 * Span::MINUTE.0);
+        for slot in kind.slots(lived.since, lived.latest.minus(jitter)).unwrap_or_default() {
+            let ended = covers(slot).filter(|row| row.status != Status::Interrupted).count();
+            let interrupted = covers(slot).count() - ended;
+            assert!(ended + interrupted >= 1, "{}", told(&format!("{slot} has no row")));
+            assert!(ended <= 1 && interrupted <= 2, "{}", told(&format!("{slot} has {ended} rows")));
+        }
+        if let Some(all) = kind.slots(lived.since, lived.fleet.world.memory.now()) {
+            let strays = scheduled().filter(|row| row.scheduled_at.is_none_or(|slot| !all.contains(&slot)));
+            assert_eq!(strays.count(), 0, "{}", told("rows of no slot"));
+        }
+        // A failed run is repeated once, by a row that names it.
+        let repeats: Vec<_> = own.iter().filter_map(|row| row.rerun_of).collect();
+        assert_eq!(
+            repeats.len(),
+            repeats.iter().collect::<BTreeSet<_>>().len(),
+            "{}",
+            told("repeated twice")
+        );
+        spending(&kind, &own, &told);
+        let state = ledger::state(&lived.fleet.world.memory, kind.name).unwrap();
+        assert_eq!(state.running(), None, "{}", told("a run without an end"));
+        if !lived.set_back && kind.name != "fails" {
+            // But for what a person has told it, a state is what the rows tell.
+            let of_rows = AgentState::of(own.iter().copied());
+            assert_eq!(
+                (state.last(), state.repeat()),
+                (of_rows.last(), of_rows.repeat()),
+                "{}",
+                told("state")
+            );
+            assert_eq!(state.failures(), of_rows.failures(), "{}", told("state"));
+        }
+    }
+    let mut days: BTreeMap<Timestamp, f64> = BTreeMap::new();
+    for row in &rows {
+        *days.entry(day(row.started, Tz::UTC).unwrap().0).or_default() += row.cost.unwrap_or(0.0);
+    }
+    assert!(days.values().all(|spent| *spent <= PER_DAY + 1e-9), "seed {seed}: {days:?}");
+    // None is left behind for others.
+    for name in ["often", "odd", "jittery", "changes", "cool", "poor", "few", "flaky"] {
+        let ran = rows.iter().any(|row| row.agent == name && !row.calls.is_empty());
+        assert!(ran, "seed {seed}: {name} never ran\n{}", lived.fleet.story());
+    }
+}
+
+/// What a day may take.
+fn spending(kind: &Kind, own: &[&Run], told: &dyn Fn(&str) -> String) {
+    let mut days: BTreeMap<Timestamp, (usize, f64)> = BTreeMap::new();
+    // One that was killed as it began had not come as far as its budget.
+    let killed = |row: &Run| row.status == Status::Interrupted && row.calls.is_empty();
+    let left_out = |row: &Run| matches!(row.status, Status::Skipped | Status::Missed) || killed(row);
+    let begun = own.iter().filter(|row| !left_out(row));
+    for row in begun {
+        let today = days.entry(day(row.started, kind.zone).unwrap().0).or_default();
+        *today = (today.0 + 1, today.1 + row.cost.unwrap_or(0.0));
+    }
+    let most = if kind.name == "few" { 3 } else { 24 };
+    assert!(days.values().all(|(runs, _)| *runs <= most), "{}", told("too many runs of a day"));
+    if kind.name == "poor" {
+        assert!(days.values().all(|(_, spent)| *spent <= 0.03 + 1e-9), "{}", told("too much money"));
+    }
+}
+
+#[test]
+fn every_slot_of_a_week_is_accounted_for() {
+    let weeks = asked_for("POC_MEMORY_WEEKS", 3);
+    // Weeks with a gap and with a fold of daylight saving, in Vienna and on Lord Howe Island, and one without.
+    let starts =
+        ["2026-03-25T00:00:00Z", "2026-10-21T00:00:00Z", "2026-04-01T00:00:00Z", "2026-11-21T00:00:00Z"];
+    for (seed, from) in (0..weeks).zip(starts.iter().cycle()) {
+        check(&live(seed, from), seed);
+    }
+}

@@ -1,0 +1,157 @@
+//! Notes that are taken apart: the parts share the fate of what is to take the note's place.
+
+use super::world::{Script, World, agent, draft, outcomes};
+use crate::Catalog;
+use crate::definition::Definition;
+use crate::ledger::{ActionState, Status};
+use crate::model::Model;
+use crate::proposal::proposals;
+use crate::review::{approve, reject};
+use crate::run::{self, Options, Trigger};
+use poc_graph::Trust;
+use poc_graph::error::Code;
+use poc_notes::Draft;
+use serde_json::{Value, json};
+
+const LONG: &str = "The note says two things.";
+
+/// An agent that may take notes apart and leaves the whole to a person, or does it by itself.
+fn splitter(mode: &str, most: usize) -> Definition {
+    let limits = format!("[limits.supersede]\nmode = \"{mode}\"\nmax = {most}\n[limits.insert]\nmax = 9\n");
+    agent("\"insert\", \"supersede\"", &limits)
+}
+
+/// Takes the first so many notes of the prompt apart, each by a new overview with a key.
+fn split(notes: usize, key: &str) -> Script<'static> {
+    let part = |note: usize, part: usize| {
+        json!({"reason": "part", "key": format!("part-{note}-{part}"), "title": "Part",
+               "body": format!("Of note {note} the part {part}."), "keywords": [], "links": [format!("N{note}")]})
+    };
+    let whole = |note: usize| {
+        let key = if note == 1 { key.to_owned() } else { format!("{key}-{note}") };
+        json!({"reason": "two ideas", "node": format!("N{note}"), "by": "", "key": key,
+               "title": "Overview", "body": format!("An overview of note {note}.")})
+    };
+    let parts: Vec<Value> = (1..=notes).flat_map(|note| [part(note, 1), part(note, 2)]).collect();
+    Script::says(
+        json!({"notes": "", "insert": parts, "supersede": (1..=notes).map(whole).collect::<Vec<_>>()}),
+    )
+}
+
+fn by_hand(world: &World, key: &str) {
+    world.draft(Draft {
+        provenance: "manual".into(),
+        node_type: Some("episodic".into()),
+        ..draft(key, LONG)
+    });
+}
+
+#[test]
+fn parts_of_a_protected_note_are_not_written() {
+    let world = World::new();
+    by_hand(&world, "written-by-hand");
+    let before = world.graph();
+    let row = world.run(&splitter("propose", 3), &split(1, "overview"));
+    assert_eq!(world.graph(), before);
+    assert_eq!(proposals(&world.memory, None).unwrap(), []);
+    let refused: Vec<Option<&str>> = row.actions.iter().map(|action| action.rejected.as_deref()).collect();
+    assert_eq!(refused, [Some("protected"); 3]);
+    insta::assert_snapshot!(row.actions[0].detail.as_ref().unwrap(), @r#"it goes with "supersede `written-by-hand` by a new note "Overview"", which is not done: N1 is protected"#);
+}
+
+#[test]
+fn beyond_a_limit_neither_whole_nor_parts_are_proposed() {
+    let world = World::new();
+    for number in 0..3 {
+        world.note(&format!("note-{number}"), &format!("{LONG} {number}"));
+    }
+    let row = world.run(&splitter("propose", 2), &split(3, "overview"));
+    assert_eq!(row.status, Status::Partial);
+    let waiting = proposals(&world.memory, None).unwrap();
+    assert_eq!(waiting.len(), 6);
+    assert!(waiting.iter().all(|one| !one.summary.contains("note-2")), "{waiting:?}");
+    assert_eq!(row.actions[4].rejected.as_deref(), Some("over-limit"));
+}
+
+#[test]
+fn an_agent_that_does_it_by_itself_leaves_no_parts_of_what_fails() {
+    let world = World::new();
+    world.note("note", LONG);
+    world.draft(draft("taken", "Another note has this key."));
+    let before = world.graph();
+    let row = world.run(&splitter("apply", 3), &split(1, "taken"));
+    assert_eq!(world.graph(), before, "{:?}", outcomes(&row));
+    assert!(row.actions.iter().all(|action| action.state == ActionState::Refused));
+    world.edit("note", "The note says two other things.");
+    let row = world.run(&splitter("apply", 3), &split(1, "free"));
+    assert_eq!(row.applied().count(), 3, "{:?}", outcomes(&row));
+    assert!(world.memory.find("part-1-2").is_ok() && world.memory.find("free").is_ok());
+}
+
+#[test]
+fn what_a_person_approves_comes_whole_or_not_at_all() {
+    let world = World::new();
+    world.note("note", LONG);
+    let row = world.run(&splitter("propose", 3), &split(1, "taken"));
+    assert_eq!(row.status, Status::Proposed);
+    world.draft(draft("taken", "A person was quicker."));
+    let before = world.graph();
+    let items = approve(&world.memory, row.id, &[]).unwrap();
+    assert!(items.iter().all(|item| item.refused.is_some()), "{items:?}");
+    assert_eq!(world.graph(), before);
+    assert_eq!(world.memory.find("part-1-1").unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn what_waits_is_not_proposed_again() {
+    let world = World::new();
+    world.note("note", LONG);
+    let definition = splitter("propose", 3);
+    let first = world.run(&definition, &split(1, "overview"));
+    let force = Options { force: true, ..Options::default() };
+    let again = || {
+        let model = split(1, "overview");
+        run::run_with(&world.memory, &definition, &model as &dyn Model, Trigger::Manual, &force).unwrap()
+    };
+    let second = again();
+    assert_eq!(second.status, Status::Noop, "{:?}", outcomes(&second));
+    assert!(second.actions.iter().all(|action| action.rejected.as_deref() == Some("already-present")));
+    assert_eq!(proposals(&world.memory, None).unwrap().len(), 3);
+    // What was turned down may be asked for again, by whoever looks at the note again.
+    reject(&world.memory, first.id, &[], "").unwrap();
+    assert_eq!(again().status, Status::Proposed);
+}
+
+/// As they come, over notes that people have written: no bundled agent writes beside them what it may not
+/// put in their place.
+#[test]
+fn bundled_agents_leave_what_was_written_by_hand_as_it_is() {
+    let world = World::new();
+    let section = "Every page write of the tree is recorded in the journal first. ".repeat(12);
+    let text = format!("# One\n\n{section}\n\n# Two\n\n{section}replay\n\n# Three\n\n{section}backup\n");
+    for (key, kind) in [("engine", "semantic"), ("engine-again", "semantic"), ("untitled-3", "episodic")] {
+        let body = format!("{text}{}", if kind == "semantic" { "" } else { key });
+        let own = Draft { provenance: "manual".into(), trust: Trust::User, ..draft(key, &body) };
+        world.draft(Draft { node_type: Some(kind.into()), title: Some(format!("About {key}")), ..own });
+    }
+    let notes = |world: &World| -> Vec<String> {
+        let text = world.graph();
+        text.lines().filter(|line| line.starts_with("Node ")).map(str::to_owned).collect()
+    };
+    let before = notes(&world);
+    assert_eq!(before.len(), 3);
+    let catalog = Catalog::load(&world.memory).unwrap();
+    for name in catalog.agents.keys() {
+        let definition = catalog.get(name).unwrap();
+        let row = run::run(&world.memory, definition, Trigger::Manual, &Options::default()).unwrap();
+        assert!(
+            matches!(row.status, Status::Ok | Status::Noop | Status::Skipped),
+            "{}: {:?} {:?}",
+            definition.name,
+            row.status,
+            outcomes(&row)
+        );
+    }
+    assert_eq!(notes(&world), before);
+    assert_eq!(proposals(&world.memory, None).unwrap(), []);
+}

@@ -1,0 +1,115 @@
+//! Playing the `[[tests]]` of an agent: its pipeline, prompt and permit over a few notes and a recorded
+//! reply, in a memory that is thrown away.
+//!
+//! Nothing of the outside plays a part: clock and chance are fixed, the settings are the defaults (but
+//! for types of notes), and the model is the recorded reply, whatever the agent names.
+
+mod difference;
+mod fixture;
+mod play;
+mod record;
+
+pub use difference::Difference;
+pub use record::record;
+#[cfg(test)]
+pub(super) use record::record_among;
+
+use super::catalog;
+use super::definition::{Definition, Quoted, Test};
+use fixture::Fixture;
+use poc_config::Config;
+use poc_graph::error::{At, Error, Result};
+use poc_graph::similar;
+use poc_notes::Memory;
+
+/// How a test went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Played {
+    /// Its name.
+    pub test: String,
+    /// What came otherwise than expected; empty when it went well.
+    pub differences: Vec<Difference>,
+    /// Keys of the nodes in the prompt, in the order of their handles: the first is `N1`.
+    pub handles: Vec<String>,
+}
+
+/// Plays the tests of an agent in the order of its file.
+///
+/// # Errors
+/// The errors of [`check`], or what kept a test from being played at all.
+pub fn play(memory: &Memory, definition: &Definition) -> Result<Vec<Played>, Vec<Error>> {
+    let ready = ready(memory, definition)?;
+    let config = settings(&memory.config).map_err(|error| vec![error])?;
+    let played = ready.into_iter().map(|(test, fixture, reply)| {
+        let stage = play::Stage::set(&config, &fixture, test.now)?;
+        let scene = stage.play(definition, reply.as_deref())?;
+        let differences = difference::between(&test.expect, &scene);
+        Ok(Played { test: test.name.clone(), differences, handles: scene.handles })
+    });
+    let played: Result<Vec<Played>> = played.collect();
+    played.map_err(|error| vec![error])
+}
+
+/// What is wrong with the tests of an agent beyond their shape: fixtures and replies that are not there
+/// or cannot be read, and keys that no fixture has.
+pub fn check(memory: &Memory, definition: &Definition) -> Vec<Error> {
+    ready(memory, definition).err().unwrap_or_default()
+}
+
+type Ready<'a> = (&'a Test, Fixture, Option<String>);
+
+fn ready<'a>(memory: &Memory, definition: &'a Definition) -> Result<Vec<Ready<'a>>, Vec<Error>> {
+    let mut problems = Vec::new();
+    let mut ready = Vec::new();
+    let at = |offset| At {
+        file: Some(format!("agents/{}.toml", definition.name)),
+        ..At::offset(&definition.source, offset)
+    };
+    let text = |quoted: &Quoted| match quoted.file() {
+        Some(file) => catalog::quoted(memory, file).map_err(|error| error.at(at(quoted.offset))),
+        None => Ok(quoted.text.clone()),
+    };
+    for test in &definition.tests {
+        let reply = test.response.as_ref().map(text).transpose();
+        let fixture = text(&test.fixture).map_err(|error| vec![error]).and_then(|lines| {
+            let placed = |(line, error): (u32, Error)| match test.fixture.file() {
+                Some(file) => {
+                    let file = Some(format!("agents/{file}"));
+                    error.at(At { file, line: Some(line), ..At::default() })
+                }
+                None => {
+                    let message = format!("{} (line {line} of the fixture)", error.message);
+                    Error { message, ..error }.at(at(test.fixture.offset))
+                }
+            };
+            Fixture::read(&lines, test.now)
+                .map_err(|wrong| wrong.into_iter().map(placed).collect::<Vec<Error>>())
+        });
+        if let Ok(fixture) = &fixture {
+            let selected = test.expect.selected.iter().flatten();
+            for key in selected.filter(|key| !fixture.keys.contains(&key.text)) {
+                let error = Error::config(format!("the fixture has no note `{}`", key.text));
+                let near = similar::to(&key.text, fixture.keys.iter().map(String::as_str));
+                let error = match near {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error.hint("name a `key` of the fixture"),
+                };
+                problems.push(error.at(at(key.offset)));
+            }
+        }
+        match (fixture, reply) {
+            (Ok(fixture), Ok(reply)) => ready.push((test, fixture, reply)),
+            (fixture, reply) => {
+                problems.extend(fixture.err().into_iter().flatten());
+                problems.extend(reply.err());
+            }
+        }
+    }
+    if problems.is_empty() { Ok(ready) } else { Err(problems) }
+}
+
+/// The settings a test plays with: the defaults, so that it says the same everywhere. The types of
+/// notes are part of what an agent is written for.
+fn settings(own: &Config) -> Result<Config> {
+    Ok(Config { nodes: own.nodes.clone(), ..Config::defaults()? })
+}

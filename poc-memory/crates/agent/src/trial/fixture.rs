@@ -1,0 +1,105 @@
+//! The notes of a test: JSON Lines as `import` takes them, with ages and visits counted back from the
+//! instant of the test.
+
+use poc_graph::error::{Error, Result};
+use poc_graph::normal_key;
+use poc_graph::similar;
+use poc_graph::time::{Span, Timestamp};
+use poc_notes::import;
+use serde_json::{Map, Value};
+
+/// Fields of a fixture beside those that `import` knows.
+const AGE: &str = "age";
+const VISITS: &str = "visits";
+
+/// A fixture that can be taken in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Fixture {
+    /// What `import` takes.
+    pub(super) lines: String,
+    /// The keys of its notes.
+    pub(super) keys: Vec<String>,
+    /// Key of a note, the agent that has seen it, and how long ago.
+    pub(super) visits: Vec<(String, String, Span)>,
+}
+
+impl Fixture {
+    /// Reads a fixture that plays at an instant; the error lists what is wrong, by line from 1.
+    pub(super) fn read(text: &str, now: Timestamp) -> Result<Fixture, Vec<(u32, Error)>> {
+        let mut fixture = Fixture::default();
+        let mut problems = Vec::new();
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
+            if let Err(error) = fixture.take(line, now) {
+                problems.push((number, error));
+            }
+        }
+        if problems.is_empty() { Ok(fixture) } else { Err(problems) }
+    }
+
+    fn take(&mut self, line: &str, now: Timestamp) -> Result<()> {
+        let parsed: Value = serde_json::from_str(line).map_err(|error| {
+            Error::config(format!("not JSON: {error}")).hint("write one note a line: {\"key\": \"…\"}")
+        })?;
+        let Value::Object(mut note) = parsed else {
+            return Err(Error::config("not a JSON object").hint("write one note a line: {\"key\": \"…\"}"));
+        };
+        let named = note.get("key").or_else(|| note.get("id")).and_then(Value::as_str);
+        let Some(key) = named.map(|key| normal_key(key).into_owned()) else {
+            return Err(Error::config("the note has no `key`").hint("give each note one: the test names it"));
+        };
+        if self.keys.contains(&key) {
+            return Err(Error::config(format!("two notes have the key `{key}`")).hint("give each its own"));
+        }
+        // What export wrote has its times and visits itself.
+        if !note.contains_key("schema_version") {
+            self.age(&mut note, now)?;
+            self.visits(&mut note, &key)?;
+            let unknown = note.keys().find(|name| !import::fields().any(|known| known == *name)).cloned();
+            if let Some(name) = unknown {
+                let error = Error::config(format!("unknown field `{name}`"));
+                let known = import::fields().chain([AGE, VISITS]);
+                return Err(match similar::to(&name, known) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error.hint("a fixture has the fields of `import`, `age` and `visits`"),
+                });
+            }
+        }
+        self.keys.push(key);
+        self.lines.push_str(&Value::Object(note).to_string());
+        self.lines.push('\n');
+        Ok(())
+    }
+
+    /// `"age": "3d"`: written and last changed so long before the test.
+    fn age(&self, note: &mut Map<String, Value>, now: Timestamp) -> Result<()> {
+        let at = match note.remove(AGE) {
+            Some(age) => now.minus(span(&age, AGE)?),
+            None => now,
+        };
+        for (field, other) in [("created", "date"), ("modified", "updated")] {
+            if !note.contains_key(other) {
+                note.entry(field).or_insert_with(|| Value::String(at.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// `"visits": {"linker": "2d"}`: seen by the agent so long before the test.
+    fn visits(&mut self, note: &mut Map<String, Value>, key: &str) -> Result<()> {
+        let Some(visits) = note.remove(VISITS) else { return Ok(()) };
+        let Value::Object(visits) = visits else {
+            return Err(Error::config("`visits` is not an object").hint("write {\"linker\": \"2d\"}"));
+        };
+        for (agent, ago) in visits {
+            self.visits.push((key.to_owned(), agent, span(&ago, VISITS)?));
+        }
+        Ok(())
+    }
+}
+
+fn span(value: &Value, field: &str) -> Result<Span> {
+    let wrong =
+        |what: String| Error::config(format!("`{field}`: {what}")).hint("write \"3d\", \"12h\" or \"0s\"");
+    let text = value.as_str().ok_or_else(|| wrong(format!("{value} is not a duration")))?;
+    Span::parse(text).map_err(|error| wrong(error.message))
+}

@@ -1,0 +1,136 @@
+//! One test on its stage: a memory of its own that holds the fixture, and a model that says what was
+//! recorded.
+
+use super::fixture::Fixture;
+use crate::definition::{ActionKind, Definition};
+use crate::ledger::{ActionRow, ActionState, Run, Status};
+use crate::model::{Failed, Model, Reply, Request};
+use crate::run::{Options, Trigger, run_with};
+use parking_lot::Mutex;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::VisitOutcome;
+use poc_graph::chance::SeededChance;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{ManualClock, Timestamp};
+use poc_notes::import::{Options as Taking, Source, import};
+use poc_notes::{Memory, visit};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// The seed of every test's chance.
+const SEED: u64 = 7;
+
+/// A memory that holds a fixture.
+pub(super) struct Stage {
+    memory: Memory,
+    // Deleted when the memory is closed.
+    _folder: tempfile::TempDir,
+}
+
+/// What a test came to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scene {
+    /// Keys of the nodes that were chosen, in the pipeline's order.
+    pub(super) selected: Vec<String>,
+    /// Keys of all nodes in the prompt, in the order of their handles.
+    pub(super) handles: Vec<String>,
+    /// What the model was told.
+    pub(super) prompt: String,
+    pub(super) applied: Vec<String>,
+    pub(super) proposed: Vec<String>,
+    pub(super) rejected: Vec<String>,
+    /// Why the run failed.
+    pub(super) failed: Option<String>,
+}
+
+impl Stage {
+    /// Takes a fixture in.
+    pub(super) fn set(config: &Config, fixture: &Fixture, now: Timestamp) -> Result<Stage> {
+        let folder = tempfile::Builder::new()
+            .prefix("poc-memory-test-")
+            .tempdir()
+            .map_err(|error| Error::unavailable(format!("no folder can be made for the test: {error}")))?;
+        let (clock, chance) = (Arc::new(ManualClock::new(now)), Arc::new(SeededChance::new(SEED)));
+        let memory = Memory::open(Paths::in_folder(folder.path()), config.clone(), clock, chance)?;
+        if !fixture.keys.is_empty() {
+            take_in(&memory, fixture, now)?;
+        }
+        Ok(Stage { memory, _folder: folder })
+    }
+
+    /// Runs an agent on it.
+    pub(super) fn play(&self, definition: &Definition, reply: Option<&str>) -> Result<Scene> {
+        let model = Recorded { reply, seen: Mutex::default() };
+        let run = run_with(&self.memory, definition, &model, Trigger::Manual, &Options::default())?;
+        let mut scene = model.seen.into_inner();
+        for row in &run.actions {
+            match row.state {
+                ActionState::Applied => scene.applied.push(row.summary.clone()),
+                ActionState::Proposed => scene.proposed.push(row.summary.clone()),
+                _ => scene.rejected.push(refused(row)),
+            }
+        }
+        let fails = matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted);
+        scene.failed = fails.then(|| said(&run));
+        Ok(scene)
+    }
+}
+
+fn said(run: &Run) -> String {
+    run.message.clone().unwrap_or_else(|| run.status.name().to_owned())
+}
+
+fn refused(row: &ActionRow) -> String {
+    format!("{}: {}", row.summary, row.rejected.as_deref().unwrap_or_default())
+}
+
+fn take_in(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<()> {
+    let source = Source::Text(fixture.lines.clone());
+    let report = import(memory, &source, &Taking::default(), &|_, _| {})?;
+    if let Some((place, error)) = report.failed.into_iter().next() {
+        let message = format!("the fixture cannot be taken in, {place}: {}", error.message);
+        return Err(Error { message, ..error });
+    }
+    if let Some((place, link)) = report.unresolved.first() {
+        let message = format!("the fixture cannot be taken in, {place}: it has no note `{link}` to link to");
+        return Err(Error::config(message).hint("add the note or leave out the link"));
+    }
+    for (key, agent, ago) in &fixture.visits {
+        let (node, at) = (memory.find(key)?, now.minus(*ago));
+        memory.store.transact(memory.cause("test", "visit"), |tx| {
+            visit::record(tx, agent, node.id, VisitOutcome::Processed, at).map(drop)
+        })?;
+    }
+    Ok(())
+}
+
+/// A model that answers what was recorded, and remembers what it was asked.
+struct Recorded<'a> {
+    reply: Option<&'a str>,
+    seen: Mutex<Scene>,
+}
+
+impl Model for Recorded<'_> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        let keys = |chosen: bool| {
+            let handles = request.selection.handles.iter();
+            handles
+                .filter(|handle| handle.chosen() || !chosen)
+                .map(|handle| handle.node.key.clone())
+                .collect()
+        };
+        let mut seen = self.seen.lock();
+        (seen.selected, seen.handles) = (keys(true), keys(false));
+        seen.prompt = format!("{}\n{}", request.system, request.prompt);
+        let text = self.reply.map_or_else(|| nothing(request.actions), str::to_owned);
+        Ok(Reply { text, ..Reply::default() })
+    }
+}
+
+/// The answer that there is nothing to do.
+fn nothing(actions: &[ActionKind]) -> String {
+    let lists = actions.iter().map(|kind| (kind.name().to_owned(), Value::Array(Vec::new())));
+    let notes = ("notes".to_owned(), Value::String("Nothing to do.".into()));
+    Value::Object(Map::from_iter([notes].into_iter().chain(lists))).to_string()
+}

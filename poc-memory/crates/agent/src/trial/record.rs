@@ -1,0 +1,306 @@
+//! A run written down as one of `[[tests]]`: the notes as they were read, the reply, and what came of it.
+
+use super::fixture::Fixture;
+use super::play::{Scene, Stage};
+use crate::definition::Definition;
+use crate::ledger::Run;
+use crate::model::{Failed, Model, Reply, Request};
+use crate::run::{Options, Trigger, models, run_among};
+use parking_lot::Mutex;
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::{Span, Timestamp};
+use poc_notes::Memory;
+use poc_notes::interchange::Note;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// Fields of an action that hold a handle or several.
+const HANDLES: [&str; 5] = ["from", "to", "node", "by", "links"];
+
+/// Runs an agent as [`run`](crate::run::run) does, and writes the run down as an entry of `[[tests]]`
+/// that has been played and passes. The entry is an error of its own: the run is done by then.
+///
+/// # Errors
+/// Those of a run.
+pub fn record(memory: &Memory, definition: &Definition, options: &Options) -> Result<(Run, Result<String>)> {
+    record_among(memory, definition, models(memory, definition, options), options)
+}
+
+/// Bytes of a test: an agent's file has at most four times as many.
+const MAX_BYTES: usize = 1 << 18;
+
+/// As [`record`], with models of the caller's.
+pub(crate) fn record_among(
+    memory: &Memory,
+    definition: &Definition,
+    models: Vec<(&str, Arc<dyn Model>)>,
+    options: &Options,
+) -> Result<(Run, Result<String>)> {
+    let kept = Mutex::default();
+    let models: Vec<(&str, Recorder<'_>)> =
+        models.into_iter().map(|(name, model)| (name, Recorder { memory, model, kept: &kept })).collect();
+    let asked: Vec<(&str, &dyn Model)> =
+        models.iter().map(|(name, model)| (*name, model as &dyn Model)).collect();
+    let run = run_among(memory, definition, &asked, Trigger::Manual, options)?;
+    drop(asked);
+    drop(models);
+    let entry = match kept.into_inner() {
+        Some(recording) => recording.entry(memory, definition).and_then(bounded),
+        None => Err(Error::conflict("no model answered, so there is nothing to write down")),
+    };
+    Ok((run, entry))
+}
+
+/// That an agent's file can hold a test, with others beside it.
+fn bounded(entry: String) -> Result<String> {
+    if entry.len() <= MAX_BYTES {
+        return Ok(entry);
+    }
+    let message = format!("the test would have {} bytes, and a file can do with {MAX_BYTES}", entry.len());
+    Err(Error::conflict(message).hint("run it on fewer or shorter notes, such as one with `--target`"))
+}
+
+/// A model that another one answers for, and that keeps what was asked and answered.
+struct Recorder<'a> {
+    memory: &'a Memory,
+    model: Arc<dyn Model>,
+    kept: &'a Mutex<Option<Recording>>,
+}
+
+/// The notes in a prompt in the order of their handles, each with whether it was chosen, and those tied to
+/// them.
+type Shown = (Vec<(Note, bool)>, Vec<Note>);
+
+/// How much of what was around a run goes into its fixture.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// What was chosen and what the reply names.
+    Named,
+    /// Everything in the prompt.
+    Shown,
+    /// What is tied to that, too.
+    Around,
+}
+
+/// One turn of a model as it was.
+#[derive(Debug)]
+struct Recording {
+    now: Timestamp,
+    /// The notes in the prompt in the order of their handles, and whether each was chosen.
+    notes: Vec<(Note, bool)>,
+    /// Those tied to them.
+    around: Vec<Note>,
+    reply: String,
+}
+
+impl Recorder<'_> {
+    /// The notes of a turn, as they are before anything is applied.
+    fn notes(&self, request: &Request<'_>) -> Result<Shown> {
+        let view = &request.selection.view;
+        let read = |id: NodeId| Note::read(&self.memory.store, view, id);
+        let (mut notes, mut near) = (Vec::new(), BTreeSet::new());
+        for handle in &request.selection.handles {
+            if let Some(note) = read(handle.node.id)? {
+                notes.push((note, handle.chosen()));
+            }
+            near.extend(view.ties(handle.ix).filter_map(|tie| view.id(tie.ix)));
+        }
+        let known: BTreeSet<NodeId> = notes.iter().map(|(note, _)| note.id).collect();
+        let around = near.difference(&known).map(|&id| read(id)).collect::<Result<Vec<_>>>()?;
+        Ok((notes, around.into_iter().flatten().collect()))
+    }
+}
+
+impl Model for Recorder<'_> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+        let notes = self.notes(request);
+        let answered = self.model.call(request)?;
+        // A turn that cannot be kept is told when the test is written.
+        if let Ok((notes, around)) = notes {
+            let reply = match &answered.structured {
+                Some(value) if answered.text.is_empty() => value.to_string(),
+                _ => answered.text.clone(),
+            };
+            *self.kept.lock() = Some(Recording { now: request.now, notes, around, reply });
+        }
+        Ok(answered)
+    }
+
+    fn most(&self, request: &Request<'_>) -> Option<f64> {
+        self.model.most(request)
+    }
+
+    fn left_alone(&self, now: Timestamp) -> Option<String> {
+        self.model.left_alone(now)
+    }
+}
+
+impl Recording {
+    /// The entry of `[[tests]]`, which has been played: it passes.
+    ///
+    /// # Errors
+    /// `conflict` when the pipeline chooses others where there is nothing but these notes.
+    fn entry(&self, memory: &Memory, definition: &Definition) -> Result<String> {
+        let config = super::settings(&memory.config)?;
+        let wanted: BTreeSet<&str> =
+            self.notes.iter().filter(|(_, chosen)| *chosen).map(|(note, _)| note.key.as_str()).collect();
+        // What was neither chosen nor named comes along only where the choice depends on it.
+        for reach in [Reach::Named, Reach::Shown, Reach::Around] {
+            let lines = self.fixture(reach, &definition.name)?;
+            let fixture = Fixture::read(&lines, self.now)
+                .map_err(|wrong| wrong.into_iter().next().map_or_else(lost, |(_, error)| error))?;
+            let stage = |fixture: &Fixture| Stage::set(&config, fixture, self.now);
+            let seen = stage(&fixture)?.play(definition, None)?;
+            // In another order the handles are others, and the reply is given those.
+            if seen.selected.iter().map(String::as_str).collect::<BTreeSet<_>>() != wanted {
+                continue;
+            }
+            let Some(reply) = self.reply(&seen.handles) else { continue };
+            let scene = stage(&fixture)?.play(definition, Some(&reply))?;
+            if let Some(why) = scene.failed {
+                return Err(Error::invalid(format!("the run cannot be written down as a test: {why}"))
+                    .hint("a test needs a reply that validates; `agent inspect` shows this one"));
+            }
+            return Ok(self.written(definition, &lines, &reply, &scene));
+        }
+        Err(Error::conflict(
+            "the run cannot be written down as a test: with these notes alone it comes out otherwise",
+        )
+        .hint(
+            "a pipeline that looks at the whole graph needs a fixture by hand; `agent inspect` has the reply",
+        ))
+    }
+
+    /// The notes as JSON Lines, with edges among themselves alone.
+    fn fixture(&self, reach: Reach, agent: &str) -> Result<String> {
+        let named = self.named();
+        let shown = (1..)
+            .zip(&self.notes)
+            .filter(|(number, (_, chosen))| *chosen || reach != Reach::Named || named.contains(number));
+        let around = self.around.iter().filter(|_| reach == Reach::Around);
+        let notes: Vec<&Note> = shown.map(|(_, (note, _))| note).chain(around).collect();
+        let ids: BTreeSet<NodeId> = notes.iter().map(|note| note.id).collect();
+        let mut lines = String::new();
+        for note in notes {
+            let mut note = note.clone();
+            note.edges.retain(|edge| ids.contains(&edge.to));
+            if self.notes.iter().any(|(one, chosen)| *chosen && one.id == note.id) {
+                // A run that was forced took what it had seen.
+                note.visits.retain(|visit| visit.agent != agent);
+            }
+            // A chunk's message would bring chunks along that are not there.
+            note.message = None;
+            let line = serde_json::to_string(&note)
+                .map_err(|error| Error::internal(format!("a note cannot be encoded: {error}")))?;
+            lines.push_str(&line);
+            lines.push('\n');
+        }
+        Ok(lines)
+    }
+
+    /// The numbers of the handles that the reply names.
+    fn named(&self) -> BTreeSet<usize> {
+        let Ok(reply) = serde_json::from_str::<Value>(&self.reply) else {
+            return (1..=self.notes.len()).collect();
+        };
+        let actions = reply.as_object().into_iter().flat_map(|fields| fields.values());
+        let actions = actions.filter_map(Value::as_array).flatten().filter_map(Value::as_object);
+        let values = actions.flat_map(|action| HANDLES.iter().filter_map(|field| action.get(*field)));
+        let names = values.flat_map(|value| match value {
+            Value::Array(names) => names.iter().collect(),
+            name => vec![name],
+        });
+        names.filter_map(Value::as_str).map(number).collect()
+    }
+
+    /// The reply with the handles that its notes have on the stage; `None` when one is not there.
+    fn reply(&self, handles: &[String]) -> Option<String> {
+        let Ok(mut reply) = serde_json::from_str::<Value>(&self.reply) else {
+            // Handles in prose or in a fence stay as they are.
+            let same = self.notes.iter().map(|(note, _)| &note.key).eq(handles);
+            return same.then(|| self.reply.clone());
+        };
+        let places: BTreeMap<&str, usize> =
+            handles.iter().enumerate().map(|(at, key)| (key.as_str(), at + 1)).collect();
+        let moved = |name: &str| -> Option<String> {
+            let number: usize = name.trim().strip_prefix('N').and_then(|number| number.parse().ok())?;
+            let (note, _) = self.notes.get(number.checked_sub(1)?)?;
+            places.get(note.key.as_str()).map(|place| format!("N{place}"))
+        };
+        let known = |name: &str| self.notes.len() >= number(name) && number(name) > 0;
+        let mut found = true;
+        let mut change = |value: &mut Value| {
+            if let Value::String(name) = value
+                && known(name)
+            {
+                match moved(name) {
+                    Some(name) => *value = Value::String(name),
+                    None => found = false,
+                }
+            }
+        };
+        let lists = reply.as_object_mut().into_iter().flat_map(|fields| fields.values_mut());
+        for action in lists.filter_map(Value::as_array_mut).flatten().filter_map(Value::as_object_mut) {
+            for field in HANDLES {
+                match action.get_mut(field) {
+                    Some(Value::Array(names)) => names.iter_mut().for_each(&mut change),
+                    Some(name) => change(name),
+                    None => {}
+                }
+            }
+        }
+        found.then(|| reply.to_string())
+    }
+
+    fn written(&self, definition: &Definition, lines: &str, reply: &str, scene: &Scene) -> String {
+        let day = Timestamp(self.now.0 - self.now.0.rem_euclid(Span::SECOND.0));
+        let taken = |name: &str| definition.tests.iter().any(|test| test.name == name);
+        let (first, mut number) = (format!("recorded {day}"), 2);
+        let mut name = first.clone();
+        while taken(&name) {
+            name = format!("{first} ({number})");
+            number += 1;
+        }
+        let mut text = format!("\n[[tests]]\nname = {}\nnow = \"{}\"\n", quoted(&name), self.now);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "fixture = {}", long(lines));
+        let _ = writeln!(text, "response = {}", long(reply));
+        for (key, values) in [
+            ("selected", &scene.selected),
+            ("applied", &scene.applied),
+            ("proposed", &scene.proposed),
+            ("rejected", &scene.rejected),
+        ] {
+            let values: Vec<String> = values.iter().map(|value| quoted(value)).collect();
+            let _ = match values.as_slice() {
+                [] | [_] => writeln!(text, "expect.{key} = [{}]", values.join("")),
+                _ => writeln!(text, "expect.{key} = [\n    {},\n]", values.join(",\n    ")),
+            };
+        }
+        text
+    }
+}
+
+fn number(handle: &str) -> usize {
+    handle.trim().strip_prefix('N').and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
+fn lost() -> Error {
+    Error::internal("the fixture of the recording got lost")
+}
+
+/// A text as TOML spells it on one line.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A text of several lines that is easy to read where TOML lets it be.
+fn long(text: &str) -> String {
+    let plain = !text.contains("'''")
+        && !text.ends_with('\'')
+        && !text.contains(|c: char| c.is_control() && c != '\n');
+    if plain { format!("'''\n{}\n'''", text.trim_end_matches('\n')) } else { quoted(text) }
+}

@@ -1,0 +1,131 @@
+//! Undoing a run: its writes backwards, checked one action at a time.
+
+use super::ledger::{self, ActionState, Run};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Activity, NodeId, Visit};
+use poc_notes::Memory;
+use poc_notes::undo::{Item, restore};
+use poc_store::{Cause, Record, Tx, Txn, Write};
+use std::collections::BTreeMap;
+
+/// Undoes a run, what a person has approved of it too: all of it, or the actions with these numbers,
+/// counted from 1. Every record they wrote goes back to what it was, unless it was changed since; such an
+/// action stays as it is and is reported. What use has taught since is no change: a weight keeps it and
+/// loses what the run did to it, and ties of notes that were remembered together do not hold a note of the
+/// run. When no action is left, notes go back along the intervals of replay, too: that is told when nothing
+/// else was done, or when a note was replayed again since and stays where it is. Visits stay: the agent has
+/// seen the nodes.
+///
+/// # Errors
+/// `conflict` when the run changed nothing or is undone already, `invalid_argument` when a number is no
+/// action's that can be undone, `not_found` when the log no longer holds it.
+pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<Item>> {
+    let replayed = run.replays.0 < run.replays.1;
+    if !replayed && run.applied().next().is_none() {
+        return Err(Error::conflict(format!("the run `{}` has changed nothing that can be undone", run.id)));
+    }
+    if !replayed && run.applied().all(|action| action.undone()) {
+        return Err(Error::conflict(format!("the run `{}` is undone already", run.id)));
+    }
+    check(run, only)?;
+    let mut txns: BTreeMap<u64, Txn> = BTreeMap::new();
+    for seq in run.applied().filter_map(|action| action.seq).chain(run.seq) {
+        let txn = memory.store.txn(seq)?.filter(|txn| txn.cause.run == Some(run.id)).ok_or_else(|| {
+            Error::not_found(format!("the log no longer holds what the run `{}` wrote", run.id))
+        })?;
+        txns.insert(seq, txn);
+    }
+    let cause = Cause { run: Some(run.id), ..memory.cause("manual", "agent undo") };
+    let committed = memory.store.transact(cause, |tx| {
+        let mut row = ledger::get(tx, run)?;
+        // The last write first: a later one may have built on an earlier one.
+        let mut order: Vec<usize> = (0..row.actions.len()).collect();
+        order.sort_by_key(|&at| {
+            std::cmp::Reverse(row.actions.get(at).map(|action| (action.seq, action.writes)))
+        });
+        let mut items = BTreeMap::new();
+        for at in order {
+            let Some(action) = row.actions.get_mut(at) else { continue };
+            let meant = only.is_empty() || number(at).is_some_and(|number| only.contains(&number));
+            let is_meant = |_: &u64| meant && action.state == ActionState::Applied;
+            let Some(seq) = action.seq.filter(is_meant) else { continue };
+            let refused = restore(memory, tx, writes(&txns, seq, action.writes))?;
+            if refused.is_none() {
+                action.state = ActionState::Undone;
+            }
+            items.insert(at, Item { summary: action.summary.clone(), refused });
+        }
+        let mut items: Vec<Item> = items.into_values().collect();
+        let all = only.is_empty() || row.applied().all(|action| action.undone());
+        if let Some(seq) = row.seq.filter(|_| all) {
+            let moved = writes(&txns, seq, row.replays);
+            let kept = replay_back(tx, moved)?;
+            if kept > 0 || items.is_empty() {
+                let refused = (kept > 0).then(|| format!("{kept} of them were replayed again since"));
+                let summary = match moved.len() {
+                    1 => "replay 1 note".to_owned(),
+                    notes => format!("replay {notes} notes"),
+                };
+                items.push(Item { summary, refused });
+            }
+            row.replays = (0, 0);
+        }
+        row.visited.iter().try_for_each(|&id| forget_version(tx, &row.agent, id))?;
+        tx.put(&row.key(), &row)?;
+        Ok(items)
+    })?;
+    Ok(committed.value)
+}
+
+/// Puts notes back to where they were on the intervals of replay. What use has taught them since stays. Returns
+/// how many were replayed again since, and stay where they are.
+fn replay_back(tx: &mut Tx<'_>, moved: &[Write]) -> Result<usize> {
+    let mut kept = 0;
+    for write in moved {
+        let now = tx.get_raw(write.table, &write.key)?;
+        let (Some(before), Some(left), Some(now)) = (&write.before, &write.after, &now) else { continue };
+        let (before, left) = (Activity::decode(before)?, Activity::decode(left)?);
+        let now = Activity::decode(now)?;
+        let place = |activity: &Activity| (activity.replay_interval, activity.replayed);
+        let Some(id) = write.node_id().filter(|_| place(&now) == place(&left)) else {
+            kept += 1;
+            continue;
+        };
+        let (replay_interval, replayed) = place(&before);
+        tx.put_activity(id, &Activity { replay_interval, replayed, ..now })?;
+    }
+    Ok(kept)
+}
+
+/// That the numbers are those of actions that can be undone.
+fn check(run: &Run, only: &[u16]) -> Result<()> {
+    let left: Vec<u16> = (0..)
+        .zip(&run.actions)
+        .filter(|(_, action)| action.state == ActionState::Applied)
+        .filter_map(|(at, _)| number(at))
+        .collect();
+    let Some(unknown) = only.iter().find(|wanted| !left.contains(wanted)) else { return Ok(()) };
+    let numbers: Vec<String> = left.iter().map(u16::to_string).collect();
+    Err(Error::invalid(format!("action {unknown} of the run is not one that can be undone"))
+        .hint(format!("those that can: {}", numbers.join(", ")))
+        .field("only"))
+}
+
+/// The number people are shown for the action at a place.
+fn number(at: usize) -> Option<u16> {
+    u16::try_from(at + 1).ok()
+}
+
+/// A visit of the version that the run made of a node is one of the version before it now: the next
+/// edit gets the same number again and must not count as seen.
+fn forget_version(tx: &mut Tx<'_>, agent: &str, id: NodeId) -> Result<()> {
+    let (Some(node), Some(visit)) = (tx.node(id)?, tx.visit(agent, id)?) else { return Ok(()) };
+    if visit.version <= node.version {
+        return Ok(());
+    }
+    tx.put_visit(agent, id, &Visit { version: node.version, ..visit })
+}
+
+fn writes(txns: &BTreeMap<u64, Txn>, seq: u64, (from, to): (u32, u32)) -> &[Write] {
+    txns.get(&seq).and_then(|txn| txn.writes.get(from as usize..to as usize)).unwrap_or(&[])
+}

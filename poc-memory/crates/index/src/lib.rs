@@ -1,0 +1,21 @@
+//! Indexes derived from the log: text, vectors and mentions.
+
+mod gate;
+mod mentions;
+mod passages;
+mod reader;
+mod snapshotted;
+pub mod structure;
+mod tenants;
+#[doc(hidden)]
+pub mod testing;
+mod text;
+mod vectors;
+
+pub use mentions::MentionIndex;
+pub use passages::passages;
+pub use reader::{MentionReader, TextReader, VectorReader};
+pub use tenants::{Index, PerTenant};
+pub use text::{TextAsked, TextField, TextHit, TextIndex, TextScores};
+pub use text::{is_name, names, without_possessive};
+pub use vectors::{CosineScores, VectorHit, VectorIndex};

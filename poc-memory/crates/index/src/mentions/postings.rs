@@ -1,0 +1,296 @@
+//! The notes with their names and the words of their bodies, and what follows from them.
+
+use super::packed::{self, Word};
+use super::titles::Titles;
+use super::vocabulary::{COMMON, NameEvidence, Vocabulary};
+use super::words::{Folded, Spelling};
+use crate::text::stop::is_stop_word;
+use crate::text::tokens::is_name;
+use poc_graph::NodeId;
+use poc_graph::time::calendar::is_day_or_month;
+use rustc_hash::{FxHashMap, FxHashSet};
+use unicode_normalization::char::is_combining_mark;
+
+/// Notes that may have one name.
+pub(super) const SHARED: usize = 64;
+
+/// A word that no note has: no title leads over it.
+const UNKNOWN: u32 = u32::MAX;
+
+/// What the index holds. Slots of removed notes are used again.
+#[derive(Clone, Default)]
+pub(super) struct MentionPostings {
+    vocabulary: Vocabulary,
+    titles: Titles,
+    notes: Vec<Option<Note>>,
+    free: Vec<u32>,
+    by_id: FxHashMap<NodeId, u32>,
+}
+
+/// A note: how many names it has, the words of each with how many they are in front, and those of its body.
+#[derive(Clone)]
+struct Note {
+    id: NodeId,
+    words: Box<[u8]>,
+}
+
+impl Note {
+    fn names(&self) -> Vec<Vec<u32>> {
+        self.parts().0
+    }
+
+    fn body(&self) -> impl Iterator<Item = Word> {
+        self.parts().1
+    }
+
+    fn parts(&self) -> (Vec<Vec<u32>>, impl Iterator<Item = Word> + use<'_>) {
+        let mut words = packed::words(&self.words);
+        let mut number = || words.next().map_or(0, |(number, _)| number);
+        let count = number();
+        let lengths: Vec<u32> = (0..count).map(|_| number()).collect();
+        let names = lengths.iter().map(|&length| (0..length).map(|_| number()).collect()).collect();
+        (names, words)
+    }
+}
+
+impl MentionPostings {
+    /// Puts a note in place of what it was.
+    pub(super) fn put(&mut self, id: NodeId, names: &[Folded], body: &Folded) {
+        let number = |(number, _): Word| number;
+        let names: Vec<Vec<u32>> =
+            names.iter().map(|name| self.numbered(name).into_iter().map(number).collect()).collect();
+        let body: Vec<Word> = self.numbered(body);
+        self.load(id, &names, &body);
+    }
+
+    fn numbered(&mut self, words: &Folded) -> Vec<Word> {
+        words.iter().map(|(word, spelling)| (self.vocabulary.number(word), spelling)).collect()
+    }
+
+    /// As [`MentionPostings::put`]; the words have numbers already.
+    pub(super) fn load(&mut self, id: NodeId, names: &[Vec<u32>], body: &[Word]) {
+        let mut words = Vec::new();
+        let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
+        let numbers = counts.map(|count| count as u32).chain(names.iter().flatten().copied());
+        let unspelt = Spelling { begins: false, tells: false };
+        numbers.for_each(|number| packed::push(&mut words, (number, unspelt)));
+        body.iter().for_each(|word| packed::push(&mut words, *word));
+        let words = words.into_boxed_slice();
+        if let Some(slot) = self.by_id.get(&id)
+            && self.note(*slot).is_some_and(|note| note.words == words)
+        {
+            return;
+        }
+        self.remove(id);
+        let slot = self.free.pop().unwrap_or(self.notes.len() as u32);
+        for (number, evidence) in distinct(body) {
+            self.vocabulary.hold(number, evidence, slot);
+        }
+        names.iter().for_each(|name| self.titles.add(name, slot));
+        let note = Some(Note { id, words });
+        match self.notes.get_mut(slot as usize) {
+            Some(place) => *place = note,
+            None => self.notes.push(note),
+        }
+        self.by_id.insert(id, slot);
+    }
+
+    /// Removes a note; nothing happens when it is not there.
+    pub(super) fn remove(&mut self, id: NodeId) {
+        let Some(slot) = self.by_id.remove(&id) else { return };
+        let Some(note) = self.notes.get_mut(slot as usize).and_then(Option::take) else { return };
+        self.free.push(slot);
+        note.names().iter().for_each(|name| self.titles.remove(name, slot));
+        let body: Vec<Word> = note.body().collect();
+        for (number, evidence) in distinct(&body) {
+            if self.vocabulary.release(number, evidence, slot) {
+                let with = |(slot, note): (u32, &Option<Note>)| {
+                    let mut words = note.as_ref()?.body();
+                    words.any(|(other, _)| other == number).then_some(slot)
+                };
+                let slots = (0u32..).zip(&self.notes).filter_map(with).collect();
+                self.vocabulary.restore(number, slots);
+            }
+        }
+    }
+
+    /// Every note with its names and its body, by slot.
+    pub(super) fn notes(&self) -> impl Iterator<Item = (NodeId, Vec<Vec<u32>>, Vec<Word>)> {
+        self.notes.iter().flatten().map(|note| (note.id, note.names(), note.body().collect()))
+    }
+
+    /// Bytes in memory, the room that hash tables keep free apart.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        let words: usize = self.notes.iter().flatten().map(|note| note.words.len()).sum();
+        let notes =
+            self.notes.len() * size_of::<Option<Note>>() + self.by_id.len() * size_of::<(NodeId, u32)>();
+        words + notes + self.vocabulary.bytes() + self.titles.bytes()
+    }
+
+    /// The words by their numbers.
+    pub(super) fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// Gives a word the next number.
+    pub(super) fn learn(&mut self, word: &str) -> u32 {
+        self.vocabulary.number(word)
+    }
+
+    pub(super) fn from(&self, id: NodeId) -> Vec<NodeId> {
+        let Some(&slot) = self.by_id.get(&id) else { return Vec::new() };
+        let body: Vec<Word> = self.note(slot).map(|note| note.body().collect()).unwrap_or_default();
+        let mut found = self.named(&body);
+        found.retain(|other| *other != id);
+        found
+    }
+
+    pub(super) fn in_text(&self, text: &Folded) -> Vec<NodeId> {
+        let number = |word| self.vocabulary.find(word).unwrap_or(UNKNOWN);
+        let words: Vec<Word> = text.iter().map(|(word, spelling)| (number(word), spelling)).collect();
+        self.named(&words)
+    }
+
+    /// The notes of which a name stands in a text, by id.
+    fn named(&self, text: &[Word]) -> Vec<NodeId> {
+        let mut found = Vec::new();
+        for start in 0..text.len() {
+            let from = text.get(start..).unwrap_or_default();
+            if !from.first().is_some_and(|(_, spelling)| spelling.begins) {
+                continue;
+            }
+            self.titles.begin(from.iter().map(|(number, _)| *number), |count, owners| {
+                let name = from.iter().take(count).map(|(number, _)| *number);
+                if owners.len() <= SHARED && self.rarest(name).is_some() {
+                    found.extend(owners.iter().filter_map(|slot| Some(self.note(*slot)?.id)));
+                }
+            });
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    pub(super) fn to(&self, id: NodeId) -> Vec<NodeId> {
+        let slot = self.by_id.get(&id);
+        let names = slot.and_then(|slot| self.note(*slot)).map(Note::names).unwrap_or_default();
+        let mut found: Vec<NodeId> = names.iter().flat_map(|name| self.naming(name)).collect();
+        found.retain(|other| *other != id);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The numbers of the words of a text.
+    pub(super) fn asked(&self, text: &Folded) -> FxHashSet<u32> {
+        text.iter().filter_map(|(word, _)| self.vocabulary.find(word)).collect()
+    }
+
+    /// The notes that have a name in common with a note, each once, with how many bodies have the rarest of
+    /// these names. Those with the rarest come first.
+    pub(super) fn sharing(&self, id: NodeId, most: usize, asked: &FxHashSet<u32>) -> Vec<(NodeId, usize)> {
+        let Some(&own) = self.by_id.get(&id) else { return Vec::new() };
+        let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
+        seen.insert(own);
+        for (count, name) in self.tying(own, most, asked) {
+            let others = self.vocabulary.bodies(&[name]).into_iter().filter(|slot| seen.insert(*slot));
+            found.extend(others.filter_map(|slot| Some((self.note(slot)?.id, count))));
+        }
+        found
+    }
+
+    /// The names that two notes have in common, those that the fewest bodies have first.
+    pub(super) fn names_between(
+        &self,
+        [one, other]: [NodeId; 2],
+        most: usize,
+        asked: &FxHashSet<u32>,
+    ) -> Vec<&str> {
+        let (Some(&one), Some(&other)) = (self.by_id.get(&one), self.by_id.get(&other)) else {
+            return Vec::new();
+        };
+        let mut names = self.tying(one, most, asked);
+        names.retain(|(_, name)| self.vocabulary.bodies(&[*name]).binary_search(&other).is_ok());
+        names.into_iter().map(|(_, name)| self.vocabulary.word(name)).collect()
+    }
+
+    /// The names of a body that tie it to others, with how many bodies have them, the rarest first: of three
+    /// letters or digits and more, in at most `most` bodies and not among the words of `asked`.
+    fn tying(&self, slot: u32, most: usize, asked: &FxHashSet<u32>) -> Vec<(usize, u32)> {
+        let words = self.note(slot).into_iter().flat_map(Note::body);
+        let ties = |&(count, number): &(usize, u32)| {
+            (2..=most.min(COMMON)).contains(&count)
+                && self.vocabulary.is_name(number)
+                && may_tie(self.vocabulary.word(number))
+                && !asked.contains(&number)
+        };
+        let mut names: Vec<(usize, u32)> =
+            words.map(|(number, _)| (self.vocabulary.count(number), number)).filter(ties).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The notes in whose body a name stands, in no order.
+    fn naming(&self, name: &[u32]) -> Vec<NodeId> {
+        let is_meant = self.rarest(name.iter().copied()).is_some();
+        if !is_meant || self.titles.owners(name).len() > SHARED {
+            return Vec::new();
+        }
+        let mut body: Vec<Word> = Vec::new();
+        let mut found = Vec::new();
+        for note in self.vocabulary.bodies(name).iter().filter_map(|slot| self.note(*slot)) {
+            body.clear();
+            body.extend(note.body());
+            let stands = |at: &[Word]| {
+                at.first().is_some_and(|(_, spelling)| spelling.begins)
+                    && at.iter().map(|(number, _)| number).eq(name.iter())
+            };
+            if body.windows(name.len()).any(stands) {
+                found.push(note.id);
+            }
+        }
+        found
+    }
+
+    /// The word of a name that the fewest bodies have; `None` when those are too many.
+    fn rarest(&self, title: impl Iterator<Item = u32>) -> Option<u32> {
+        let rarest = title.min_by_key(|number| self.vocabulary.count(*number))?;
+        (self.vocabulary.count(rarest) <= COMMON).then_some(rarest)
+    }
+
+    fn note(&self, slot: u32) -> Option<&Note> {
+        self.notes.get(slot as usize)?.as_ref()
+    }
+}
+
+/// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm`, `well-known`, `Monday`, a date
+/// and `SEV1` do not.
+pub(super) fn may_tie(name: &str) -> bool {
+    let is_word = name.chars().all(|c| c.is_alphabetic() || is_combining_mark(c) || matches!(c, '\'' | '’'));
+    let is_long = name.chars().filter(|c| c.is_alphanumeric()).nth(2).is_some();
+    is_long && (is_word || is_name(name)) && !is_stop_word(name) && !is_day_or_month(name) && !is_label(name)
+}
+
+/// Whether a name is a date, a number of several parts, or a word with a number of two digits at most.
+fn is_label(name: &str) -> bool {
+    let digits = name.chars().rev().take_while(char::is_ascii_digit).count();
+    let stem = name.get(..name.len() - digits).unwrap_or_default();
+    let is_numbered = (1..=2).contains(&digits) && stem.chars().all(char::is_alphabetic);
+    is_numbered || !name.contains(char::is_alphabetic)
+}
+
+/// The numbers of the words of a body, each once, and how it stands there.
+fn distinct(body: &[Word]) -> Vec<(u32, NameEvidence)> {
+    let evidence = |&(number, spelling): &Word| match spelling {
+        Spelling { tells: false, .. } => (number, NameEvidence::Mute),
+        Spelling { begins: true, .. } => (number, NameEvidence::Name),
+        Spelling { begins: false, .. } => (number, NameEvidence::Plain),
+    };
+    let mut words: Vec<(u32, NameEvidence)> = body.iter().map(evidence).collect();
+    // What tells most of a word comes first, and is what is kept of it.
+    words.sort_unstable();
+    words.dedup_by_key(|(number, _)| *number);
+    words
+}

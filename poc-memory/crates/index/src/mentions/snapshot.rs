@@ -1,0 +1,70 @@
+//! The saved form of the index: its words and its notes. Words that no note has any more are left out.
+
+use super::packed;
+use super::postings::MentionPostings;
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Snapshot {
+    words: Vec<String>,
+    notes: Vec<Saved>,
+}
+
+/// Id, words of each name, words of the body as in `packed`.
+type Saved = ([u8; 16], Vec<Vec<u32>>, Vec<u8>);
+
+/// The index as bytes.
+pub(super) fn encode(postings: &MentionPostings) -> Result<Vec<u8>> {
+    let vocabulary = postings.vocabulary();
+    let mut used = vec![false; vocabulary.len()];
+    for (_, names, body) in postings.notes() {
+        for number in names.into_iter().flatten().chain(body.into_iter().map(|(number, _)| number)) {
+            if let Some(used) = used.get_mut(number as usize) {
+                *used = true;
+            }
+        }
+    }
+    // The numbers they are read back with: those of used words, in order.
+    let mut next = 0;
+    let mut numbers = vec![0; used.len()];
+    let mut words = Vec::new();
+    for ((old, used), number) in (0u32..).zip(&used).zip(&mut numbers) {
+        if *used {
+            *number = next;
+            next += 1;
+            words.push(vocabulary.word(old).to_owned());
+        }
+    }
+    let renumbered = |old: u32| numbers.get(old as usize).copied().unwrap_or(u32::MAX);
+    let note = |(id, names, body): (NodeId, Vec<Vec<u32>>, Vec<packed::Word>)| {
+        let mut bytes = Vec::new();
+        body.iter().for_each(|(number, spelling)| packed::push(&mut bytes, (renumbered(*number), *spelling)));
+        let renumbered = |name: Vec<u32>| name.into_iter().map(renumbered).collect();
+        (*id.as_bytes(), names.into_iter().map(renumbered).collect(), bytes)
+    };
+    let notes = postings.notes().map(note).collect();
+    postcard::to_allocvec(&Snapshot { words, notes })
+        .map_err(|error| Error::internal(format!("the mention index cannot be encoded: {error}")))
+}
+
+/// The index the bytes hold; `None` when they hold none.
+pub(super) fn decode(bytes: &[u8]) -> Option<MentionPostings> {
+    let Snapshot { words, notes } = postcard::from_bytes(bytes).ok()?;
+    let mut postings = MentionPostings::default();
+    for (number, word) in (0u32..).zip(&words) {
+        if postings.learn(word) != number {
+            return None;
+        }
+    }
+    let known = |number: u32| (number as usize) < words.len();
+    for (id, names, body) in notes {
+        let body: Vec<packed::Word> = packed::words(&body).collect();
+        if !names.iter().flatten().copied().chain(body.iter().map(|(number, _)| *number)).all(known) {
+            return None;
+        }
+        postings.load(NodeId::from_bytes(id), &names, &body);
+    }
+    Some(postings)
+}

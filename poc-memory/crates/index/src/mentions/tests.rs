@@ -1,0 +1,419 @@
+//! The law: whatever happened, what mentions what is what a reader of all texts says.
+
+use super::postings::SHARED;
+use super::vocabulary::COMMON;
+use super::words::Spelling;
+use super::*;
+use poc_graph::{Node, State as NodeState, testing};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn open(directory: &Path) -> MentionIndex {
+    let index = MentionIndex::closed(directory);
+    index.load();
+    index.release();
+    index
+}
+
+fn note(number: u64, title: &str, body: &str) -> Node {
+    let key = format!("node-{number}");
+    Node { title: title.into(), body: body.into(), key, ..testing::node(number) }
+}
+
+fn put(node: &Node) -> Delta {
+    Delta::Node(Arc::new(node.clone()))
+}
+
+fn filled(notes: &[Node]) -> MentionIndex {
+    let index = open(Path::new("/nonexistent"));
+    index.apply(1, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();
+    index
+}
+
+/// The numbers of notes.
+fn numbers(ids: &[NodeId]) -> Vec<u64> {
+    ids.iter().map(|id| u64::from_be_bytes(id.as_bytes()[8..].try_into().unwrap())).collect()
+}
+
+/// Whether a name of a note stands in a text, word by word.
+fn stands(node: &Node, text: &str) -> bool {
+    let text = Folded::of(text);
+    let text: Vec<_> = text.iter().collect();
+    words::names(node.own_title().unwrap_or_default(), &node.key).iter().any(|name| {
+        let name: Vec<_> = name.iter().collect();
+        let same = |at: &[(&str, Spelling)]| at[0].1.begins && at.iter().zip(&name).all(|(a, b)| a.0 == b.0);
+        text.windows(name.len()).any(same)
+    })
+}
+
+/// What mentions what, by reading everything.
+fn naive(notes: &BTreeMap<u64, Node>) -> Vec<(u64, u64)> {
+    let named = |from: &Node, to: &Node| from.id != to.id && stands(to, &from.body);
+    let pairs = notes.iter().flat_map(|(a, from)| notes.iter().map(move |(b, to)| (*a, from, *b, to)));
+    pairs.filter(|(_, from, _, to)| named(from, to)).map(|(a, _, b, _)| (a, b)).collect()
+}
+
+fn all(index: &MentionIndex, notes: &BTreeMap<u64, Node>) -> [Vec<(u64, u64)>; 2] {
+    let mut to: Vec<(u64, u64)> = notes
+        .iter()
+        .flat_map(|(b, node)| numbers(&index.to(node.id)).into_iter().map(move |a| (a, *b)))
+        .collect();
+    to.sort_unstable();
+    let from =
+        notes.iter().flat_map(|(a, node)| numbers(&index.from(node.id)).into_iter().map(move |b| (*a, b)));
+    [from.collect(), to]
+}
+
+/// Which notes have a name in common that a text has not, and how many have the rarest, by reading everything.
+fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeMap<(u64, u64), usize> {
+    let words = |text: &str| -> Vec<(String, Spelling)> {
+        Folded::of(text).iter().map(|(word, spelling)| (word.to_owned(), spelling)).collect()
+    };
+    let bodies: BTreeMap<u64, Vec<(String, Spelling)>> =
+        notes.iter().map(|(number, note)| (*number, words(&note.body))).collect();
+    let asked = words(text);
+    let has = |body: &[(String, Spelling)], word: &str| body.iter().any(|(other, _)| other == word);
+    let mut sharing = BTreeMap::new();
+    for (a, body) in &bodies {
+        for (name, _) in body.iter().filter(|(word, _)| !has(&asked, word)) {
+            let with: Vec<u64> = bodies.iter().filter(|(_, body)| has(body, name)).map(|(b, _)| *b).collect();
+            let within =
+                |b: &u64, begins| bodies[b].contains(&(name.clone(), Spelling { begins, tells: true }));
+            let names = with.iter().filter(|b| within(b, true)).count();
+            let plain = with.iter().filter(|b| within(b, false) && !within(b, true)).count();
+            let long = name.chars().filter(|c| c.is_alphanumeric()).count() > 2;
+            if !long || name == "the" || name == "may" || with.len() > most || names < 1 || names < 3 * plain
+            {
+                continue;
+            }
+            for b in with.iter().filter(|b| *b != a) {
+                let least = sharing.entry((*a, *b)).or_insert(with.len());
+                *least = with.len().min(*least);
+            }
+        }
+    }
+    sharing
+}
+
+fn sharing(
+    index: &MentionIndex,
+    notes: &BTreeMap<u64, Node>,
+    most: usize,
+    text: &str,
+) -> BTreeMap<(u64, u64), usize> {
+    let ids: Vec<NodeId> = notes.values().map(|note| note.id).collect();
+    let found = notes.keys().zip(index.sharing(&ids, most, text));
+    let mut sharing = BTreeMap::new();
+    for (a, b, count) in
+        found.flat_map(|(a, found)| found.into_iter().map(|(b, count)| (*a, numbers(&[b])[0], count)))
+    {
+        assert_eq!(sharing.insert((a, b), count), None, "each once");
+    }
+    sharing
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u64, String, String),
+    Retire(u64),
+    Delete(u64),
+    Reopen,
+}
+
+const WORDS: [&str; 15] = [
+    "New",
+    "York",
+    "City",
+    "york",
+    "city",
+    "of",
+    "Émile",
+    "Zola (writer)",
+    "The",
+    "node-3",
+    "NODE-4",
+    "City.",
+    "\n# York",
+    "\nNew",
+    "May",
+];
+
+fn text(most: usize) -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(&WORDS[..]), 0..most).prop_map(|words| words.join(" "))
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        5 => (0u64..7, text(4), text(9)).prop_map(|(number, title, body)| Step::Put(number, title, body)),
+        1 => (0u64..7).prop_map(Step::Retire),
+        1 => (0u64..7).prop_map(Step::Delete),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    // Every case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_history_gives_the_mentions_of_what_is_left(steps in prop::collection::vec(step(), 0..30), asked in text(9)) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut index = open(directory.path());
+        let mut notes: BTreeMap<u64, Node> = BTreeMap::new();
+        for (seq, step) in (1..).zip(steps) {
+            let deltas = match step {
+                Step::Put(number, title, body) => {
+                    notes.insert(number, note(number, &title, &body));
+                    vec![put(&notes[&number])]
+                }
+                Step::Retire(number) => {
+                    notes.remove(&number);
+                    vec![put(&Node { state: NodeState::Superseded, ..note(number, "York", "City") })]
+                }
+                Step::Delete(number) => {
+                    notes.remove(&number);
+                    vec![Delta::NodeGone(testing::node(number).id)]
+                }
+                Step::Reopen => {
+                    index.checkpoint().unwrap();
+                    index = open(directory.path());
+                    vec![]
+                }
+            };
+            index.apply(seq, &deltas).unwrap();
+            // What was taken in already changes nothing.
+            index.apply(seq, &deltas).unwrap();
+            prop_assert_eq!(index.applied(), seq);
+        }
+        let expected = naive(&notes);
+        let [from, to] = all(&index, &notes);
+        prop_assert_eq!(&from, &expected);
+        prop_assert_eq!(&to, &expected);
+        let fresh = filled(&notes.values().cloned().collect::<Vec<_>>());
+        prop_assert_eq!(all(&fresh, &notes), [from, to]);
+        let named: Vec<u64> = notes
+            .iter()
+            .filter(|(_, node)| stands(node, &asked))
+            .map(|(number, _)| *number)
+            .collect();
+        prop_assert_eq!(numbers(&index.in_text(&asked)), named);
+        for most in [2, 3, 20] {
+            prop_assert_eq!(sharing(&index, &notes, most, &asked), naive_sharing(&notes, most, &asked));
+        }
+    }
+}
+
+#[test]
+fn a_name_in_common_is_a_rare_one_with_a_capital() {
+    let notes = [
+        note(
+            1,
+            "",
+            "Rivers: the Bubye flows through Zimbabwe; see src/river.rs, store_open and Go. I'm here at 7:30pm, well-known",
+        ),
+        note(2, "", "These falls are between Zambia and Zimbabwe; the Bubye is far. Rivers"),
+        note(3, "", "Of zimbabwe. It is in src/river.rs. Go. I'm here at 7:30pm. That is well-known"),
+        note(4, "Zimbabwe", "Rivers, in Zimbabwe, and the rest: store_open, rivers"),
+    ];
+    let index = filled(&notes);
+    let with = |asked: &str, most| {
+        let [found]: [_; 1] = index.sharing(&[notes[0].id], most, asked).try_into().unwrap();
+        let mut found: Vec<_> = found.into_iter().map(|(id, count)| (numbers(&[id])[0], count)).collect();
+        found.sort_unstable();
+        found
+    };
+    // `Rivers` is also a plain word, `Go` too short, `I'm` said by everybody.
+    assert_eq!(with("", 4), [(2, 2), (3, 2), (4, 2)]);
+    assert_eq!(with("what is Bubye's store_open and src/river.rs?", 4), [(2, 4), (3, 4), (4, 4)]);
+    assert_eq!(with("what is bubye, store_open and src/river.rs?", 3), []);
+    assert_eq!(with("what is bubye?", 4), [(2, 4), (3, 2), (4, 2)], "what is asked for is found anyway");
+    assert_eq!(with("", 1), []);
+    assert_eq!(index.sharing(&[testing::node(9).id], 3, ""), [[]]);
+    let shared =
+        |one: usize, other: usize| index.names_between([notes[one].id, notes[other].id], 3, "the Bubye");
+    assert_eq!(shared(0, 3), ["store_open"]);
+    assert_eq!((shared(0, 2), shared(1, 2)), (vec!["src/river.rs".to_owned()], Vec::new()));
+    assert_eq!(index.names_between([notes[0].id, testing::node(9).id], 3, ""), Vec::<String>::new());
+}
+
+#[test]
+fn what_all_tickets_begin_with_and_labels_tie_nothing() {
+    let ticket = |number: u64, name: &str| {
+        let body = format!(
+            "# INC-30{number}: Late\n\nOwner: {name} of INC-30{number}, told on Monday\n\n\
+             Severity: SEV1, on 2026-11-21, ask the API team\n\n## **Next Steps**\n\n- Call {name}. It is Monday's. However, see INC-300.\nDecision: Wait for API-1."
+        );
+        note(number, "", &body)
+    };
+    let notes = [ticket(1, "Ann"), ticket(2, "Bob"), ticket(3, "Ann")];
+    let index = filled(&notes);
+    let shared = |one: usize, other: usize| index.names_between([notes[one].id, notes[other].id], 3, "");
+    assert_eq!(shared(0, 1), ["inc-300", "api-1"]);
+    assert_eq!(shared(0, 2), ["ann", "inc-300", "api-1"]);
+}
+
+#[test]
+fn a_title_is_found_in_what_was_there_before_it_and_after() {
+    let notes = [
+        note(1, "", "In Lisbon she met Émile Zola, who knew the harbour of Porto."),
+        note(2, "Lisbon", "A harbour."),
+        note(3, "Emile Zola (writer)", "He wrote. Of lisbon he said nothing; Lisbon's light he loved."),
+        note(4, "Harbour", "Where ships are."),
+        note(5, "Soup", "Soup without Lisbon is soup."),
+    ];
+    let index = filled(&notes);
+    assert_eq!(numbers(&index.from(notes[0].id)), [2, 3]);
+    assert_eq!(numbers(&index.to(notes[1].id)), [1, 3, 5]);
+    assert_eq!(numbers(&index.to(notes[3].id)), Vec::<u64>::new(), "not with a small letter");
+    assert_eq!(numbers(&index.from(notes[4].id)), [2], "nobody names himself");
+    assert_eq!(numbers(&index.in_text("Was Zola ever in Lisbon? Émile Zola, I mean")), [2, 3]);
+    assert_eq!(index.in_text(""), []);
+    assert_eq!(index.from(testing::node(9).id), []);
+}
+
+#[test]
+fn a_key_of_several_parts_and_a_title_that_is_an_identifier_are_named_as_they_stand() {
+    let keyed =
+        |number, key: &str, title: &str, body: &str| Node { key: key.into(), ..note(number, title, body) };
+    let notes = [
+        keyed(1, "retry-policy", "Retrying", "Three times at most."),
+        keyed(2, "journal", "", "What happened."),
+        keyed(3, "opening", "store_open", "Opens the store."),
+        keyed(4, "a-call", "", "By the Retry-Policy, store_open() is called anew; see the journal."),
+        keyed(5, "a-plan", "", "Our retry policy: open the store."),
+    ];
+    let index = filled(&notes);
+    assert_eq!(numbers(&index.from(notes[3].id)), [1, 3]);
+    assert_eq!(numbers(&index.from(notes[4].id)), Vec::<u64>::new());
+    assert_eq!(numbers(&index.to(notes[0].id)), [4]);
+    assert_eq!(numbers(&index.in_text("what does retry-policy say?")), [1]);
+    // Identifiers of a text that stand apart are no title together.
+    let notes = [
+        note(1, "JavaScript TypeScript", "Two languages."),
+        note(2, "", "JavaScript is older than TypeScript. It is."),
+        note(3, "", "From JavaScript TypeScript came."),
+    ];
+    assert_eq!(numbers(&filled(&notes).to(notes[0].id)), [3]);
+}
+
+#[test]
+fn what_is_too_common_names_nothing_until_it_is_rarer() {
+    let many = COMMON as u64 * 2 + 10;
+    let mut notes: Vec<Node> = (1..=many).map(|number| note(number, "", "In the Year of the Pig")).collect();
+    notes.push(note(many + 1, "Year", "One of many"));
+    notes.push(note(many + 2, "Year of the Rat", "Another"));
+    notes.push(note(many + 3, "", "It was the Year of the Rat"));
+    let index = filled(&notes);
+    let (common, rare, last) =
+        (notes[notes.len() - 3].id, notes[notes.len() - 2].id, notes[notes.len() - 1].id);
+    assert_eq!((index.to(common).len(), index.to(rare).len()), (0, 1));
+    assert_eq!(index.from(last), [rare]);
+    let gone = |range: std::ops::Range<usize>| {
+        let deltas: Vec<Delta> = notes[range].iter().map(|node| Delta::NodeGone(node.id)).collect();
+        index.apply(2, &deltas).unwrap();
+    };
+    let left = COMMON - 1;
+    gone(0..many as usize - left - 1);
+    assert_eq!((index.to(common).len(), index.from(last).len()), (0, 1));
+    gone(many as usize - left - 1..many as usize - left);
+    assert_eq!((index.to(common).len(), index.from(last).len()), (COMMON, 2));
+}
+
+#[test]
+fn a_title_that_everybody_has_names_nobody() {
+    let with = |owners: usize| {
+        let mut notes: Vec<Node> = (1..=owners as u64)
+            .map(|number| note(number, "Meeting notes", &format!("Talk {number}")))
+            .collect();
+        notes.push(note(0, "", "See Meeting notes"));
+        let index = filled(&notes);
+        (
+            index.from(notes[owners].id).len(),
+            index.to(notes[0].id).len(),
+            index.in_text("Meeting notes?").len(),
+        )
+    };
+    assert_eq!(with(SHARED), (SHARED, 1, SHARED));
+    assert_eq!(with(SHARED + 1), (0, 0, 0));
+}
+
+#[test]
+fn damaged_snapshots_are_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = open(directory.path());
+    let notes: Vec<Node> = (0..20).map(|number| note(number, "Harbour", "In Lisbon")).collect();
+    index.apply(5, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();
+    index.checkpoint().unwrap();
+    let path = directory.path().join("snapshot");
+    let whole = std::fs::read(&path).unwrap();
+    for damage in 0..200 {
+        let mut bytes = whole.clone();
+        let at = damage * whole.len() / 200;
+        if damage % 2 == 0 {
+            bytes[at] ^= 1 << (damage % 8)
+        } else {
+            bytes.truncate(at)
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let opened = open(directory.path());
+        assert_eq!((opened.applied(), opened.in_text("The Harbour").len()), (0, 0), "damage {damage}");
+    }
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(open(directory.path()).in_text("The Harbour").len(), 20);
+    index.reset().unwrap();
+    assert_eq!((index.applied(), open(directory.path()).applied()), (0, 0));
+}
+
+/// Prints what an index of many notes takes: `cargo test -p poc-memory --release --lib mentions::tests::cost --
+/// --ignored --nocapture`, with `POC_MEMORY_NOTES` for another number than 9,000.
+#[test]
+#[ignore = "a measurement"]
+fn cost() {
+    use std::time::Instant;
+    let many: u64 =
+        std::env::var("POC_MEMORY_NOTES").ok().and_then(|text| text.parse().ok()).unwrap_or(9_000);
+    // Words by Zipf's law, ninety in a body, three in a title.
+    let mut state = 7u64;
+    let mut below = |most: f64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 11) as f64 / (1u64 << 53) as f64 * most.ln()).exp() as u64
+    };
+    let mut word = |first: bool| {
+        let number = below(400_000.0);
+        if first || number % 6 == 0 { format!("W{number:x}") } else { format!("w{number:x}") }
+    };
+    let notes: Vec<Delta> = (0..many)
+        .map(|number| {
+            let title: Vec<String> = (0..3).map(|at| word(at == 0)).collect();
+            let body: Vec<String> = (0..90).map(|_| word(false)).collect();
+            put(&note(number, &title.join(" "), &body.join(" ")))
+        })
+        .collect();
+    let index = open(Path::new("/nonexistent"));
+    let started = Instant::now();
+    notes.iter().for_each(|delta| index.apply(1, std::slice::from_ref(delta)).unwrap());
+    let taken = started.elapsed();
+    let started = Instant::now();
+    let bytes = snapshot::encode(&index.0.read()).unwrap();
+    let (encoded, saved) = (started.elapsed(), bytes.len());
+    let started = Instant::now();
+    snapshot::decode(&bytes).unwrap();
+    let decoded = started.elapsed();
+    let ids: Vec<NodeId> = (0..many).map(|number| testing::node(number).id).collect();
+    let started = Instant::now();
+    let edges: usize = ids.iter().map(|id| index.from(*id).len()).sum();
+    let from = started.elapsed();
+    let asked = ids.len().min(9_000);
+    let started = Instant::now();
+    let back: usize = ids[..asked].iter().map(|id| index.to(*id).len()).sum();
+    let to = started.elapsed();
+    println!(
+        "{many} notes: {:.1} us an insert, {edges} mentions; from {:.1} us, to {:.1} us ({back}); saved {} bytes a note in {encoded:?}, read in {decoded:?}; in memory {} bytes a note",
+        taken.as_secs_f64() * 1e6 / many as f64,
+        from.as_secs_f64() * 1e6 / many as f64,
+        to.as_secs_f64() * 1e6 / asked as f64,
+        saved as u64 / many,
+        index.0.read().bytes() as u64 / many,
+    );
+}

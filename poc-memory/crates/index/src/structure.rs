@@ -1,0 +1,126 @@
+//! What was derived from a large graph as a whole, kept in one checked file so that the next open
+//! need not compute it again.
+
+use poc_graph::error::{Error, Result};
+use poc_graph::{Rules, Saved};
+use poc_store::sealed::{self, Fingerprint};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Raise it when [`Saved`] or what its figures mean changes.
+const FORMAT: u32 = 1;
+
+const NAME: &str = "latest";
+
+fn file(directory: &Path) -> PathBuf {
+    directory.join(NAME)
+}
+
+fn fingerprint(format: u32, rules: &Rules) -> Fingerprint {
+    Fingerprint::of(&format!("structure of the graph, format {format}, {} dimensions", rules.dimensions))
+}
+
+/// Writes it into a folder of its own, in place of what is there. `seq` is the last transaction in it.
+///
+/// # Errors
+/// `internal` when the disk does not take it.
+pub fn write(directory: &Path, rules: &Rules, seq: u64, saved: &Saved) -> Result<()> {
+    let bytes = postcard::to_stdvec(saved)
+        .map_err(|error| Error::internal(format!("the structure of the graph cannot be written: {error}")))?;
+    sealed::write(&file(directory), fingerprint(FORMAT, rules), seq, &[&bytes])?;
+    sweep(directory);
+    Ok(())
+}
+
+/// Deletes what a process left behind that ended while it was writing.
+fn sweep(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_name() != NAME {
+            // A file that stays is only wasted space; the next time tries again.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Reads it; `None` when it is missing, damaged, or of another format or other settings.
+pub fn read(directory: &Path, rules: &Rules) -> Option<Saved> {
+    let (_, bytes) = sealed::read(&file(directory), fingerprint(FORMAT, rules))?;
+    match postcard::take_from_bytes(&bytes) {
+        Ok((saved, [])) => Some(saved),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::testing::view;
+
+    const RULES: Rules = Rules { dimensions: 4, exact_below: 0, max_drift: 0.5 };
+
+    fn saved() -> Saved {
+        let graph = view(5, &[(0, 1, 0.5), (1, 2, 0.5), (3, 4, 0.5)]);
+        graph.refresh(&RULES);
+        Saved::of(&graph, &RULES).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read_under_the_same_settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("structure");
+        assert!(read(&directory, &RULES).is_none());
+        let saved = saved();
+        write(&directory, &RULES, 1, &saved).unwrap();
+        // Nodes without a score have NaN, which equals nothing: compare how they are written.
+        let again = read(&directory, &RULES).unwrap();
+        assert_eq!(format!("{again:?}"), format!("{saved:?}"));
+        assert!(read(&directory, &Rules { dimensions: 5, ..RULES }).is_none());
+        // These decide how it is used, not what it is.
+        assert!(read(&directory, &Rules { exact_below: 9, max_drift: 0.1, ..RULES }).is_some());
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &RULES, 1, &saved()).unwrap();
+        let whole = fs::read(file(folder.path())).unwrap();
+        let refused = |bytes: &[u8]| {
+            fs::write(file(folder.path()), bytes).unwrap();
+            read(folder.path(), &RULES).is_none()
+        };
+        assert!(!refused(&whole));
+        for at in 0..whole.len() {
+            assert!(refused(&whole[..at]), "cut to {at} bytes");
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << (at % 8);
+            assert!(refused(&flipped), "byte {at}");
+        }
+        assert!(refused(&[whole.as_slice(), b"0"].concat()));
+    }
+
+    #[test]
+    fn a_file_of_something_else_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = postcard::to_stdvec(&saved()).unwrap();
+        let refused = |fingerprint, parts: &[&[u8]]| {
+            sealed::write(&file(folder.path()), fingerprint, 1, parts).unwrap();
+            read(folder.path(), &RULES).is_none()
+        };
+        let own = fingerprint(FORMAT, &RULES);
+        assert!(!refused(own, &[&bytes]));
+        assert!(refused(fingerprint(FORMAT - 1, &RULES), &[&bytes]));
+        assert!(refused(Fingerprint::of("text index"), &[&bytes]));
+        // Written whole, but not what was meant.
+        assert!(refused(own, &[&bytes, b"more"]));
+        assert!(refused(own, &[&bytes[..bytes.len() - 1]]));
+    }
+
+    #[test]
+    fn what_an_interrupted_write_left_is_cleared() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(".tmp"), "half").unwrap();
+        write(folder.path(), &RULES, 1, &saved()).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(read(folder.path(), &RULES).is_some());
+    }
+}

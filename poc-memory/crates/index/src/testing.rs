@@ -1,0 +1,36 @@
+//! Indexes in a throw-away folder for tests.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
+)]
+
+use super::{Index, MentionIndex, TextIndex, VectorIndex};
+use poc_config::Config;
+use poc_embed::Embedder;
+use poc_graph::Delta;
+use tempfile::TempDir;
+
+/// Both indexes after one transaction, with the folder they live in.
+pub fn fed(config: &Config, embedder: &dyn Embedder, deltas: &[Delta]) -> (TempDir, TextIndex, VectorIndex) {
+    let folder = tempfile::tempdir().unwrap();
+    let text = TextIndex::open(&folder.path().join("text"), &config.text).unwrap();
+    let (name, dimensions) = (embedder.name(), embedder.dimensions());
+    let vectors =
+        VectorIndex::open(&folder.path().join("vectors"), &config.vectors, name, dimensions).unwrap();
+    text.apply(1, deltas).unwrap();
+    vectors.apply(1, deltas).unwrap();
+    (folder, text, vectors)
+}
+
+/// The mentions after one transaction, in memory.
+pub fn mentions(deltas: &[Delta]) -> MentionIndex {
+    let index = MentionIndex::closed(std::path::Path::new("/nonexistent"));
+    index.release();
+    index.apply(1, deltas).unwrap();
+    index
+}

@@ -1,0 +1,66 @@
+//! Folding of case and diacritics, so that `Ångström` is found as `angstrom`.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// The word in lower case, compatibility forms unified (NFKC), marks on Latin and Greek letters
+/// dropped. Marks of other scripts stay: there they make another letter (`й` is not `и`).
+pub(crate) fn fold(word: &str) -> String {
+    if word.is_ascii() {
+        return word.to_ascii_lowercase();
+    }
+    let mut folded = String::with_capacity(word.len());
+    let mut droppable = false;
+    for character in word.nfkd().flat_map(char::to_lowercase) {
+        if is_combining_mark(character) {
+            if !droppable {
+                folded.push(character);
+            }
+            continue;
+        }
+        droppable = character.is_ascii() || ('\u{00C0}'..='\u{03FF}').contains(&character);
+        match character {
+            'ß' => folded.push_str("ss"),
+            'æ' => folded.push_str("ae"),
+            'œ' => folded.push_str("oe"),
+            'ø' => folded.push('o'),
+            'ł' => folded.push('l'),
+            'đ' | 'ð' => folded.push('d'),
+            'þ' => folded.push_str("th"),
+            'ı' => folded.push('i'),
+            'ς' => folded.push('σ'),
+            '’' => folded.push('\''),
+            other => folded.push(other),
+        }
+    }
+    folded.nfc().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(word: &str, expected: &str) {
+        assert_eq!(fold(word), expected);
+    }
+
+    #[test]
+    fn case_and_marks_go() {
+        check("Ångström", "angstrom");
+        check("STRASSE", "strasse");
+        check("Straße", "strasse");
+        check("ﬁne", "fine");
+        check("İstanbul", "istanbul");
+        check("Ωμέγα", "ωμεγα");
+        check("Чай", "чай");
+        check("日本", "日本");
+    }
+
+    proptest! {
+        #[test]
+        fn folding_twice_changes_nothing(word in "\\w{0,12}") {
+            prop_assert_eq!(fold(&fold(&word)), fold(&word));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The inverted index in memory: BM25 over titles and bodies.
+
+pub(super) mod fold;
+mod hit;
+mod postings;
+mod scores;
+mod snapshot;
+pub(super) mod stop;
+#[cfg(test)]
+mod tests;
+pub(super) mod tokens;
+use crate::snapshotted::SnapshottedIndex;
+use crate::tenants::Index;
+pub use hit::{TextField, TextHit};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Delta, Node, NodeId};
+use poc_store::sealed::Fingerprint;
+use postings::{Parameters, Postings, Scope};
+pub use scores::{TextAsked, TextScores};
+use std::path::Path;
+use std::sync::Arc;
+use tokens::Tokenizer;
+pub use tokens::{is_name, names, without_possessive};
+
+/// The text index of live nodes.
+pub struct TextIndex {
+    content: SnapshottedIndex<Postings>,
+    tokenizer: Arc<Tokenizer>,
+    parameters: Parameters,
+}
+
+impl TextIndex {
+    /// Opens the saved snapshot in a directory when it is whole and fits the settings; else starts
+    /// empty ([`Index::applied`] is 0) and waits to be fed. Settings out of range are refused.
+    pub fn open(directory: &Path, config: &poc_config::Text) -> Result<TextIndex> {
+        let index = TextIndex::closed(directory, config)?;
+        index.load();
+        index.release();
+        Ok(index)
+    }
+
+    /// As [`TextIndex::open`], but nothing is read before [`Index::load`], and whoever asks waits
+    /// for [`Index::release`].
+    pub fn closed(directory: &Path, config: &poc_config::Text) -> Result<TextIndex> {
+        let parameters = parameters(config)?;
+        let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
+        // Another token chain gives other terms: count its revision up when it changes.
+        let fingerprint = Fingerprint::of(&format!("text index 2, tokens 2, {}", config.language));
+        Ok(TextIndex { content: SnapshottedIndex::closed(directory, fingerprint), tokenizer, parameters })
+    }
+
+    /// A copy in memory alone, as it is now, which goes its own way.
+    pub fn fork(&self) -> TextIndex {
+        self.with(self.content.fork())
+    }
+
+    /// The same token chain and parameters over other content.
+    fn with(&self, content: SnapshottedIndex<Postings>) -> TextIndex {
+        TextIndex { content, tokenizer: self.tokenizer.clone(), parameters: self.parameters }
+    }
+
+    /// The best matches of any of the query's terms in one field among the nodes that `keep` lets
+    /// through, best first, ties by id. Words that only ask or refer (`what did she`) are ignored
+    /// unless the query has no others. `keep` is asked only about nodes good enough to be among
+    /// them.
+    pub fn search(
+        &self,
+        query: &str,
+        field: TextField,
+        limit: usize,
+        keep: &dyn Fn(NodeId) -> bool,
+    ) -> Vec<TextHit> {
+        self.find(query, Scope::Field(field), limit, keep)
+    }
+
+    /// As [`TextIndex::search`] over both fields as one document, in which a term of the title
+    /// counts `title-weight` times.
+    pub fn search_all(&self, query: &str, limit: usize) -> Vec<TextHit> {
+        self.find(query, Scope::Both, limit, &|_| true)
+    }
+
+    /// The terms a text is indexed under, in order, with repeats.
+    pub fn tokens(&self, text: &str) -> Vec<String> {
+        self.tokenizer.terms(text)
+    }
+
+    /// The terms a query looks for, without repeats.
+    pub fn query_tokens(&self, query: &str) -> Vec<String> {
+        self.tokenizer.query(query)
+    }
+
+    /// How many live notes have a term in title or body.
+    pub fn frequency(&self, term: &str) -> usize {
+        self.content.read().frequency(term)
+    }
+
+    /// What the index knows of the words of a question.
+    pub fn asked(&self, query: &str) -> TextAsked<'_> {
+        TextAsked::of(query, self.content.read(), &self.tokenizer)
+    }
+
+    /// BM25 over title and body as one document, in which a term of the title counts `title-weight`
+    /// times, of every note that holds a term of the query.
+    pub fn scores(&self, query: &str) -> TextScores<'_> {
+        TextScores::of_all(self.asked(query), self.parameters)
+    }
+
+    fn find(&self, query: &str, scope: Scope, limit: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
+        let terms = self.tokenizer.query(query);
+        let hits = self.content.read().search(&terms, scope, limit, self.parameters, keep);
+        hits.into_iter().map(|hit| TextHit { id: hit.id, score: hit.score }).collect()
+    }
+}
+
+fn parameters(config: &poc_config::Text) -> Result<Parameters> {
+    if !(config.k1.is_finite() && config.k1 >= 0.0) {
+        return Err(Error::config(format!("k1 of BM25 cannot be {}", config.k1))
+            .hint("a number from 0 up; 0.9 is usual")
+            .field("text.k1"));
+    }
+    if !(0.0..=1.0).contains(&config.b) {
+        return Err(Error::config(format!("b of BM25 cannot be {}", config.b))
+            .hint("a number from 0 to 1; 0.4 is usual")
+            .field("text.b"));
+    }
+    if !(config.title_weight.is_finite() && config.title_weight >= 0.0) {
+        return Err(Error::config(format!("a term of a title cannot count {} times", config.title_weight))
+            .hint("a number from 0 up; 3 is usual")
+            .field("text.title-weight"));
+    }
+    Ok(Parameters { k1: config.k1, b: config.b, title: config.title_weight })
+}
+
+impl Index for TextIndex {
+    const NAME: &'static str = "text";
+
+    fn another(&self, directory: &Path) -> TextIndex {
+        self.with(self.content.another(directory))
+    }
+
+    fn load(&self) -> bool {
+        self.content.load(snapshot::decode)
+    }
+
+    fn release(&self) {
+        self.content.release();
+    }
+
+    fn applied(&self) -> u64 {
+        self.content.applied()
+    }
+
+    fn reset(&self) -> Result<()> {
+        self.content.reset()
+    }
+
+    fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
+        // A title that only repeats how the text begins says nothing twice.
+        let terms = |node: &Node| {
+            let title = node.own_title().unwrap_or_default();
+            (self.tokenizer.terms(title), self.tokenizer.terms(&node.body))
+        };
+        let put =
+            |postings: &mut Postings, id, (title, body): (Vec<_>, Vec<_>)| postings.put(id, &title, &body);
+        self.content.apply(seq, deltas, terms, put, Postings::remove);
+        Ok(())
+    }
+
+    fn checkpoint(&self) -> Result<()> {
+        self.content.checkpoint(snapshot::encode)
+    }
+}

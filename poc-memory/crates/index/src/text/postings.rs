@@ -1,0 +1,365 @@
+//! The inverted index itself: which texts hold a term, and how often.
+
+use super::hit::TextField;
+use poc_graph::NodeId;
+use poc_rank::bm25;
+use poc_rank::top::{Ranked, Top};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// What a search looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// One field.
+    Field(TextField),
+    /// Title and body as one document, the title's terms counting several times (the weighted fields
+    /// of Robertson, Zaragoza and Taylor 2004).
+    Both,
+}
+
+/// BM25's parameters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parameters {
+    pub(super) k1: f64,
+    pub(super) b: f64,
+    /// How often a term of a title counts where title and body are one document.
+    pub(super) title: f64,
+}
+
+/// BM25 of every document that holds any of some terms.
+#[derive(Debug)]
+pub(super) struct Scores {
+    // By document; 0 where none is held.
+    by_document: Vec<f64>,
+    touched: Vec<u32>,
+}
+
+impl Scores {
+    /// Every score above 0 with its document, in no order.
+    pub(super) fn each(&self) -> impl Iterator<Item = (u32, f64)> {
+        self.touched.iter().filter_map(|&number| Some((number, *self.by_document.get(number as usize)?)))
+    }
+}
+
+/// A document that holds a term: how often in its title and in its body (65,535 at most).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Posting {
+    pub(super) document: u32,
+    pub(super) title: u16,
+    pub(super) body: u16,
+}
+
+/// A term's postings, by document.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    pub(super) name: Arc<str>,
+    pub(super) postings: Vec<Posting>,
+    // How many of them have the term in that field.
+    titles: usize,
+    bodies: usize,
+}
+
+/// One node's lengths in terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lengths {
+    pub(super) title: u32,
+    pub(super) body: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Document {
+    id: NodeId,
+    lengths: Lengths,
+    terms: Vec<u32>,
+}
+
+/// Sums over all documents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Totals {
+    // Documents whose field is not empty, and the sum of its lengths.
+    titles: usize,
+    title_length: u64,
+    bodies: usize,
+    body_length: u64,
+}
+
+/// The inverted index. Slots of removed documents and terms are used again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Postings {
+    numbers: FxHashMap<Arc<str>, u32>,
+    terms: Vec<Option<Term>>,
+    free_terms: Vec<u32>,
+    documents: Vec<Option<Document>>,
+    free_documents: Vec<u32>,
+    by_id: FxHashMap<NodeId, u32>,
+    totals: Totals,
+}
+
+impl Postings {
+    /// Puts the terms of a node in place of those it had.
+    pub(super) fn put(&mut self, id: NodeId, title: &[String], body: &[String]) {
+        let mut counts: FxHashMap<&str, (u16, u16)> = FxHashMap::default();
+        for term in title {
+            let count = counts.entry(term).or_default();
+            count.0 = count.0.saturating_add(1);
+        }
+        for term in body {
+            let count = counts.entry(term).or_default();
+            count.1 = count.1.saturating_add(1);
+        }
+        self.remove(id);
+        let lengths = Lengths { title: title.len() as u32, body: body.len() as u32 };
+        let document = self.add_document(id, lengths);
+        for (name, (title, body)) in counts {
+            self.add_posting(name, Posting { document, title, body });
+        }
+    }
+
+    /// Removes a node; nothing happens when it is not there.
+    pub(super) fn remove(&mut self, id: NodeId) {
+        let Some(number) = self.by_id.remove(&id) else { return };
+        let Some(document) = self.documents.get_mut(number as usize).and_then(Option::take) else { return };
+        self.free_documents.push(number);
+        self.totals.subtract(document.lengths);
+        for term_number in document.terms {
+            let Some(slot) = self.terms.get_mut(term_number as usize) else { continue };
+            let Some(term) = slot else { continue };
+            if let Ok(at) = term.postings.binary_search_by_key(&number, |posting| posting.document) {
+                let posting = term.postings.remove(at);
+                term.titles -= usize::from(posting.title > 0);
+                term.bodies -= usize::from(posting.body > 0);
+            }
+            if term.postings.is_empty() {
+                self.numbers.remove(&term.name);
+                *slot = None;
+                self.free_terms.push(term_number);
+            }
+        }
+    }
+
+    /// The best documents that hold any of the terms and that `keep` lets through, best first, ties
+    /// by id.
+    pub(super) fn search(
+        &self,
+        terms: &[String],
+        scope: Scope,
+        limit: usize,
+        parameters: Parameters,
+        keep: &dyn Fn(NodeId) -> bool,
+    ) -> Vec<Ranked<()>> {
+        self.best(&self.scores(terms, scope, parameters), limit, keep)
+    }
+
+    /// The best of the scored documents that `keep` lets through, best first, ties by id.
+    pub(super) fn best(
+        &self,
+        scores: &Scores,
+        limit: usize,
+        keep: &dyn Fn(NodeId) -> bool,
+    ) -> Vec<Ranked<()>> {
+        let mut top: Top<Ranked<()>> = Top::new(limit);
+        for (number, score) in scores.each() {
+            // Most are left at this.
+            if top.floor().is_some_and(|floor| score < floor.score) {
+                continue;
+            }
+            let Some(Document { id, .. }) = self.document(number) else { continue };
+            let found = Ranked { score, id: *id, with: () };
+            // The filter is asked last: it may cost more than the comparison.
+            if top.takes(&found) && keep(*id) {
+                top.offer(found);
+            }
+        }
+        top.into_sorted()
+    }
+
+    /// BM25 of all documents at once.
+    pub(super) fn scores(&self, terms: &[String], scope: Scope, parameters: Parameters) -> Scores {
+        let (documents, average) = self.totals.of(scope, self.by_id.len(), parameters.title);
+        let mut by_document = vec![0.0f64; self.documents.len()];
+        let mut touched = Vec::new();
+        for term in terms.iter().filter_map(|name| self.term(name)) {
+            let containing = match scope {
+                Scope::Field(TextField::Title) => term.titles,
+                Scope::Field(TextField::Body) => term.bodies,
+                Scope::Both => term.postings.len(),
+            };
+            let idf = bm25::idf(documents, containing);
+            for posting in &term.postings {
+                let Some(document) = self.document(posting.document) else { continue };
+                let (tf, length) = weighted(posting, document.lengths, scope, parameters.title);
+                let Some(score) = by_document.get_mut(posting.document as usize) else { continue };
+                if tf > 0.0 {
+                    if *score == 0.0 {
+                        touched.push(posting.document);
+                    }
+                    *score += idf * bm25::saturation(tf, length, average, parameters.k1, parameters.b);
+                }
+            }
+        }
+        Scores { by_document, touched }
+    }
+
+    /// The nodes whose scores are worth it, in no order.
+    pub(super) fn scored(
+        &self,
+        scores: &Scores,
+        worth: impl Fn(f64) -> bool,
+    ) -> impl Iterator<Item = (NodeId, f64)> {
+        let worth = scores.each().filter(move |(_, score)| worth(*score));
+        worth.filter_map(|(number, score)| Some((self.document(number)?.id, score)))
+    }
+
+    /// The score of a node, 0 when it holds none of the terms.
+    pub(super) fn score(&self, scores: &Scores, id: NodeId) -> f64 {
+        let document = self.by_id.get(&id);
+        document.and_then(|&number| scores.by_document.get(number as usize)).copied().unwrap_or(0.0)
+    }
+
+    /// The nodes that hold a term.
+    pub(super) fn holding(&self, name: &str) -> impl Iterator<Item = NodeId> {
+        let postings = self.term(name).map_or(&[][..], |term| &term.postings);
+        postings.iter().filter_map(|posting| Some(self.document(posting.document)?.id))
+    }
+
+    /// Whether a node holds a term.
+    pub(super) fn holds(&self, id: NodeId, name: &str) -> bool {
+        let place = self.by_id.get(&id).zip(self.term(name));
+        place.is_some_and(|(number, term)| {
+            term.postings.binary_search_by_key(number, |posting| posting.document).is_ok()
+        })
+    }
+
+    /// How many documents have a term.
+    pub(super) fn frequency(&self, name: &str) -> usize {
+        self.term(name).map_or(0, |term| term.postings.len())
+    }
+
+    /// How many nodes it holds.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Every node with its slot and lengths.
+    pub(super) fn documents(&self) -> impl Iterator<Item = (u32, NodeId, Lengths)> {
+        let numbered = (0u32..).zip(&self.documents);
+        numbered.filter_map(|(number, slot)| slot.as_ref().map(|found| (number, found.id, found.lengths)))
+    }
+
+    /// Every term with its postings.
+    pub(super) fn terms(&self) -> impl Iterator<Item = &Term> {
+        self.terms.iter().flatten()
+    }
+
+    /// Adds a node that is not there, without any terms yet; returns its slot.
+    pub(super) fn add_document(&mut self, id: NodeId, lengths: Lengths) -> u32 {
+        let document = Some(Document { id, lengths, terms: Vec::new() });
+        let number = self.free_documents.pop().unwrap_or(self.documents.len() as u32);
+        match self.documents.get_mut(number as usize) {
+            Some(slot) => *slot = document,
+            None => self.documents.push(document),
+        }
+        self.by_id.insert(id, number);
+        self.totals.add(lengths);
+        number
+    }
+
+    /// Adds a posting of a document that is there and does not hold the term yet.
+    fn add_posting(&mut self, name: &str, posting: Posting) {
+        let number = self.number(name);
+        let Some(Some(term)) = self.terms.get_mut(number as usize) else { return };
+        let found = term.postings.binary_search_by_key(&posting.document, |other| other.document);
+        if let Err(at) = found {
+            term.postings.insert(at, posting);
+            term.titles += usize::from(posting.title > 0);
+            term.bodies += usize::from(posting.body > 0);
+            self.hold(posting.document, number);
+        }
+    }
+
+    /// Adds a term that is not there with its postings; `None` when they are not of documents that
+    /// are there, in their order.
+    pub(super) fn add_term(&mut self, name: &str, postings: Vec<Posting>) -> Option<()> {
+        if postings.is_empty() || self.numbers.contains_key(name) {
+            return None;
+        }
+        let number = self.number(name);
+        let ordered = postings.is_sorted_by(|a, b| a.document < b.document);
+        if !ordered || postings.iter().any(|posting| !self.hold(posting.document, number)) {
+            return None;
+        }
+        let term = self.terms.get_mut(number as usize)?.as_mut()?;
+        term.titles = postings.iter().filter(|posting| posting.title > 0).count();
+        term.bodies = postings.iter().filter(|posting| posting.body > 0).count();
+        term.postings = postings;
+        Some(())
+    }
+
+    /// Notes that a document holds a term; false when there is no such document.
+    fn hold(&mut self, document: u32, term: u32) -> bool {
+        let found = self.documents.get_mut(document as usize).and_then(Option::as_mut);
+        found.map(|document| document.terms.push(term)).is_some()
+    }
+
+    /// The number of a term, a new one when it has none.
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        let name: Arc<str> = name.into();
+        let term = Some(Term { name: name.clone(), postings: Vec::new(), titles: 0, bodies: 0 });
+        let number = self.free_terms.pop().unwrap_or(self.terms.len() as u32);
+        match self.terms.get_mut(number as usize) {
+            Some(slot) => *slot = term,
+            None => self.terms.push(term),
+        }
+        self.numbers.insert(name, number);
+        number
+    }
+
+    fn term(&self, name: &str) -> Option<&Term> {
+        self.terms.get(*self.numbers.get(name)? as usize)?.as_ref()
+    }
+
+    fn document(&self, number: u32) -> Option<&Document> {
+        self.documents.get(number as usize)?.as_ref()
+    }
+}
+
+/// Term frequency and document length as a scope counts them.
+fn weighted(posting: &Posting, lengths: Lengths, scope: Scope, title_weight: f64) -> (f64, f64) {
+    let (title, body) = (f64::from(posting.title), f64::from(posting.body));
+    match scope {
+        Scope::Field(TextField::Title) => (title, f64::from(lengths.title)),
+        Scope::Field(TextField::Body) => (body, f64::from(lengths.body)),
+        Scope::Both => {
+            (title_weight * title + body, title_weight * f64::from(lengths.title) + f64::from(lengths.body))
+        }
+    }
+}
+
+impl Totals {
+    fn add(&mut self, lengths: Lengths) {
+        self.titles += usize::from(lengths.title > 0);
+        self.title_length += u64::from(lengths.title);
+        self.bodies += usize::from(lengths.body > 0);
+        self.body_length += u64::from(lengths.body);
+    }
+
+    fn subtract(&mut self, lengths: Lengths) {
+        self.titles -= usize::from(lengths.title > 0);
+        self.title_length -= u64::from(lengths.title);
+        self.bodies -= usize::from(lengths.body > 0);
+        self.body_length -= u64::from(lengths.body);
+    }
+
+    /// Documents of a scope and their average length.
+    fn of(&self, scope: Scope, documents: usize, title_weight: f64) -> (usize, f64) {
+        let (count, length) = match scope {
+            Scope::Field(TextField::Title) => (self.titles, self.title_length as f64),
+            Scope::Field(TextField::Body) => (self.bodies, self.body_length as f64),
+            Scope::Both => (documents, title_weight * self.title_length as f64 + self.body_length as f64),
+        };
+        (count, length / count.max(1) as f64)
+    }
+}

@@ -1,0 +1,54 @@
+//! The saved form of the inverted index: its documents and its postings, so that opening does not
+//! read a single note.
+
+use super::postings::{Lengths, Posting, Postings};
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Snapshot {
+    // Id, length of the title, length of the body.
+    documents: Vec<([u8; 16], u32, u32)>,
+    terms: Vec<(String, Vec<Entry>)>,
+}
+
+/// Position of a document in the list, occurrences in its title, occurrences in its body.
+type Entry = (u32, u16, u16);
+
+/// The index as bytes.
+pub(super) fn encode(postings: &Postings) -> Result<Vec<u8>> {
+    let mut documents = Vec::with_capacity(postings.len());
+    let mut position: Vec<u32> = Vec::new();
+    for (slot, id, lengths) in postings.documents() {
+        position.resize(slot as usize + 1, 0);
+        if let Some(place) = position.last_mut() {
+            *place = documents.len() as u32;
+        }
+        documents.push((*id.as_bytes(), lengths.title, lengths.body));
+    }
+    let entry = |posting: &Posting| {
+        let place = position.get(posting.document as usize).copied().unwrap_or(u32::MAX);
+        (place, posting.title, posting.body)
+    };
+    let terms =
+        postings.terms().map(|term| (term.name.to_string(), term.postings.iter().map(entry).collect()));
+    postcard::to_allocvec(&Snapshot { documents, terms: terms.collect() })
+        .map_err(|error| Error::internal(format!("the text index cannot be encoded: {error}")))
+}
+
+/// The index the bytes hold; `None` when they hold none.
+pub(super) fn decode(bytes: &[u8]) -> Option<Postings> {
+    let snapshot: Snapshot = postcard::from_bytes(bytes).ok()?;
+    let mut postings = Postings::default();
+    let count = snapshot.documents.len();
+    for (id, title, body) in snapshot.documents {
+        postings.add_document(NodeId::from_bytes(id), Lengths { title, body });
+    }
+    for (name, entries) in snapshot.terms {
+        let entries = entries.into_iter();
+        let entries = entries.map(|(document, title, body)| Posting { document, title, body });
+        postings.add_term(&name, entries.collect())?;
+    }
+    (postings.len() == count).then_some(postings)
+}

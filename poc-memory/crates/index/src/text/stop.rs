@@ -1,0 +1,34 @@
+//! English words a query does not mean to find: question words, pronouns, auxiliaries, articles
+//! and the commonest prepositions. Small on purpose: `not`, `new` or `over` may be what matters.
+
+use rustc_hash::FxHashSet;
+use std::sync::LazyLock;
+
+const WORDS: &str = "\
+a about am an and any are as at be been being both but by can could did do does doing for from had has \
+have having he her hers him his how i if in into is it its itself me my mine of on or our ours \
+shall she should some such than that the their theirs them then there these they this those to us was we \
+were what when where which while who whom whose why will with would you your yours";
+
+static STOP: LazyLock<FxHashSet<&str>> = LazyLock::new(|| WORDS.split_ascii_whitespace().collect());
+
+/// Whether a folded word is one of them, also when shortened (`what's`, `didn't`, `they'd`).
+pub(crate) fn is_stop_word(folded: &str) -> bool {
+    let stem = folded.split_once('\'').map_or(folded, |(stem, _)| stem);
+    STOP.contains(stem) || stem.strip_suffix('n').is_some_and(|verb| stem != folded && STOP.contains(verb))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shortened_forms_count_and_content_does_not() {
+        for word in ["what", "what's", "i've", "didn't", "they'll", "the"] {
+            assert!(is_stop_word(word), "{word}");
+        }
+        for word in ["harbour", "not", "caroline's", "o'brien", "iran", "den"] {
+            assert!(!is_stop_word(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+use super::*;
+use poc_graph::{Node, State as NodeState, testing};
+use poc_rank::bm25;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn config() -> config::Text {
+    config::Config::defaults().unwrap().text
+}
+
+fn open(directory: &Path) -> TextIndex {
+    TextIndex::open(directory, &config()).unwrap()
+}
+
+fn note(number: u64, title: &str, body: &str) -> Node {
+    Node { title: title.into(), body: body.into(), ..testing::node(number) }
+}
+
+fn put(node: &Node) -> Delta {
+    Delta::Node(Arc::new(node.clone()))
+}
+
+fn filled(notes: &[Node]) -> TextIndex {
+    let index = open(Path::new("/nonexistent"));
+    index.apply(1, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();
+    index
+}
+
+fn ids(hits: &[TextHit]) -> Vec<NodeId> {
+    hits.iter().map(|hit| hit.id).collect()
+}
+
+/// BM25 by its formula, from the texts.
+fn brute(index: &TextIndex, notes: &[Node], query: &str, scope: Scope) -> Vec<(NodeId, f64)> {
+    let own = |note: &Node| note.own_title().unwrap_or_default().to_owned();
+    let texts: Vec<(Vec<String>, Vec<String>)> = notes
+        .iter()
+        .map(|note| (index.tokenizer.terms(&own(note)), index.tokenizer.terms(&note.body)))
+        .collect();
+    let count = |terms: &[String], term: &str| terms.iter().filter(|other| *other == term).count() as f64;
+    let measure = |(title, body): &(Vec<String>, Vec<String>), term: Option<&str>| {
+        let of = |terms: &[String]| term.map_or(terms.len() as f64, |term| count(terms, term));
+        match scope {
+            Scope::Field(TextField::Title) => of(title),
+            Scope::Field(TextField::Body) => of(body),
+            Scope::Both => config().title_weight * of(title) + of(body),
+        }
+    };
+    let documents = match scope {
+        Scope::Both => texts.len(),
+        _ => texts.iter().filter(|text| measure(text, None) > 0.0).count(),
+    };
+    let average = texts.iter().map(|text| measure(text, None)).sum::<f64>() / documents.max(1) as f64;
+    let mut found: Vec<(NodeId, f64)> = Vec::new();
+    for (note, text) in notes.iter().zip(&texts) {
+        let mut score = 0.0;
+        for term in index.tokenizer.query(query) {
+            let containing = texts.iter().filter(|text| measure(text, Some(&term)) > 0.0).count();
+            let (tf, length) = (measure(text, Some(&term)), measure(text, None));
+            let saturation = bm25::saturation(tf, length, average, config().k1, config().b);
+            score += bm25::idf(documents, containing) * saturation;
+        }
+        if score > 0.0 {
+            found.push((note.id, score));
+        }
+    }
+    found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    found
+}
+
+/// What the index holds, without its slots and numbers.
+fn contents(index: &TextIndex) -> BTreeMap<NodeId, BTreeMap<String, (u16, u16)>> {
+    let postings = index.content.read();
+    let names: BTreeMap<u32, NodeId> = postings.documents().map(|(slot, id, _)| (slot, id)).collect();
+    let mut contents: BTreeMap<_, BTreeMap<_, _>> = names.values().map(|&id| (id, BTreeMap::new())).collect();
+    for term in postings.terms() {
+        for posting in &term.postings {
+            let terms = contents.get_mut(&names[&posting.document]).unwrap();
+            terms.insert(term.name.to_string(), (posting.title, posting.body));
+        }
+    }
+    contents
+}
+
+const WORDS: [&str; 8] = ["tree", "Trees", "page", "split", "INC-7", "harbour", "the", "what"];
+
+fn text() -> impl Strategy<Value = String> {
+    prop::collection::vec(prop::sample::select(&WORDS[..]), 0..8).prop_map(|words| words.join(" "))
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u64, String, String),
+    Retire(u64),
+    Delete(u64),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0u64..6, text(), text()).prop_map(|(number, title, body)| Step::Put(number, title, body)),
+        1 => (0u64..6).prop_map(Step::Retire),
+        1 => (0u64..6).prop_map(Step::Delete),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    // Every case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn scores_are_those_of_the_formula(texts in prop::collection::vec((text(), text()), 0..10), query in text()) {
+        let notes: Vec<Node> =
+            (0..).zip(&texts).map(|(number, (title, body))| note(number, title, body)).collect();
+        let index = filled(&notes);
+        for scope in [Scope::Field(TextField::Title), Scope::Field(TextField::Body), Scope::Both] {
+            let expected = brute(&index, &notes, &query, scope);
+            let found = index.find(&query, scope, 100, &|_| true);
+            prop_assert_eq!(found.len(), expected.len());
+            for (hit, (_, score)) in found.iter().zip(&expected) {
+                prop_assert!((hit.score - score).abs() < 1e-9, "{:?} {}", hit, score);
+            }
+            prop_assert_eq!(&index.find(&query, scope, 3, &|_| true)[..], &found[..found.len().min(3)]);
+        }
+        let (expected, scores) = (index.search_all(&query, 100), index.scores(&query));
+        prop_assert_eq!(scores.hits().count(), expected.len());
+        prop_assert!(scores.hits().all(|hit| expected.contains(&hit) && scores.of(hit.id) == hit.score));
+        prop_assert_eq!(scores.of(testing::node(99).id), 0.0);
+    }
+
+    #[test]
+    fn any_history_gives_the_index_of_what_is_left(steps in prop::collection::vec(step(), 0..30), query in text()) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut index = open(directory.path());
+        let mut notes: BTreeMap<u64, Node> = BTreeMap::new();
+        for (seq, step) in (1..).zip(steps) {
+            let deltas = match step {
+                Step::Put(number, title, body) => {
+                    notes.insert(number, note(number, &title, &body));
+                    vec![put(&notes[&number])]
+                }
+                Step::Retire(number) => {
+                    notes.remove(&number);
+                    vec![put(&Node { state: NodeState::Superseded, ..note(number, "tree", "page") })]
+                }
+                Step::Delete(number) => {
+                    notes.remove(&number);
+                    vec![Delta::NodeGone(testing::node(number).id)]
+                }
+                Step::Reopen => {
+                    index.checkpoint().unwrap();
+                    index = open(directory.path());
+                    vec![]
+                }
+            };
+            index.apply(seq, &deltas).unwrap();
+            // What was taken in already changes nothing.
+            index.apply(seq, &deltas).unwrap();
+            prop_assert_eq!(index.applied(), seq);
+        }
+        let fresh = filled(&notes.into_values().collect::<Vec<_>>());
+        prop_assert_eq!(contents(&index), contents(&fresh));
+        // Terms come in another order, so sums may differ in the last bit.
+        for (a, b) in index.search_all(&query, 9).iter().zip(fresh.search_all(&query, 9)) {
+            prop_assert!((a.score - b.score).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn a_whole_identifier_beats_its_parts() {
+    let notes: Vec<Node> = (0..50)
+        .map(|number| {
+            note(number, &format!("Incident INC-900{number}"), "INC 90037 mentioned in passing, inc")
+        })
+        .collect();
+    assert_eq!(ids(&filled(&notes).search_all("INC-90037", 1)), [notes[37].id]);
+}
+
+#[test]
+fn what_a_question_names_and_what_of_it_a_note_covers() {
+    let notes =
+        [note(1, "Soup", "INC-7 in the harbour"), note(2, "INC-7", ""), note(3, "INC 7", "inc-71 harbours")];
+    let index = filled(&notes);
+    let scores = index.asked("what of INC-7 in the harbour?");
+    assert_eq!(scores.named().collect::<Vec<_>>(), [notes[0].id, notes[1].id]);
+    let covered = [0, 1, 2].map(|at: usize| scores.coverage(notes[at].id, ""));
+    assert_eq!(covered[0], 1.0);
+    assert!(covered[1] > 0.5 && covered[1] < 1.0 && covered[2] > 0.3, "{covered:?}");
+    drop(scores);
+    // A word no note has counts against all.
+    assert!(index.asked("zebra in the harbour").coverage(notes[0].id, "") < 0.5);
+    // What its key says counts where it is told.
+    assert_eq!(index.asked("zebra/2").coverage(notes[0].id, ""), 0.0);
+    assert_eq!(index.asked("zebra/2").coverage(notes[0].id, "zebra/2"), 1.0);
+}
+
+#[test]
+fn a_title_counts_more_than_a_body() {
+    let notes = [note(1, "Soup", "about the harbour"), note(2, "Harbour", "about the soup")];
+    let index = filled(&notes);
+    assert_eq!(ids(&index.search_all("harbour", 9)), [notes[1].id, notes[0].id]);
+    assert_eq!(ids(&index.search("harbour", TextField::Title, 9, &|_| true)), [notes[1].id]);
+    assert_eq!(ids(&index.search("harbour", TextField::Body, 9, &|_| true)), [notes[0].id]);
+    assert_eq!(ids(&index.search("harbour", TextField::Body, 9, &|id| id != notes[0].id)), []);
+    assert_eq!(index.search_all("harbour", 0), []);
+    assert_eq!(index.search_all("zebra", 9), []);
+}
+
+#[test]
+fn equal_scores_are_ordered_by_id() {
+    let notes: Vec<Node> = [3, 1, 2].into_iter().map(|number| note(number, "Harbour", "")).collect();
+    assert_eq!(ids(&filled(&notes).search_all("harbour", 2)), [notes[1].id, notes[2].id]);
+}
+
+#[test]
+fn a_snapshot_of_another_language_is_not_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = open(directory.path());
+    index.apply(5, &[put(&note(1, "Harbour", ""))]).unwrap();
+    index.checkpoint().unwrap();
+    assert_eq!(open(directory.path()).applied(), 5);
+    let german = config::Text { language: "german".into(), ..config() };
+    assert_eq!(TextIndex::open(directory.path(), &german).unwrap().applied(), 0);
+}
+
+#[test]
+fn damaged_snapshots_are_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = open(directory.path());
+    let notes: Vec<Node> = (0..20).map(|number| note(number, "Harbour INC-7", "a page splits")).collect();
+    index.apply(5, &notes.iter().map(put).collect::<Vec<_>>()).unwrap();
+    index.checkpoint().unwrap();
+    let path = directory.path().join("snapshot");
+    let whole = std::fs::read(&path).unwrap();
+    for damage in 0..200 {
+        let mut bytes = whole.clone();
+        let at = damage * whole.len() / 200;
+        if damage % 2 == 0 {
+            bytes[at] ^= 1 << (damage % 8)
+        } else {
+            bytes.truncate(at)
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let opened = open(directory.path());
+        assert_eq!((opened.applied(), opened.search_all("harbour", 9).len()), (0, 0), "damage {damage}");
+    }
+    std::fs::write(&path, whole).unwrap();
+    assert_eq!(open(directory.path()).search_all("harbour", 99).len(), 20);
+}
+
+#[test]
+fn what_was_reset_stays_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = open(directory.path());
+    index.apply(5, &[put(&note(1, "Harbour", ""))]).unwrap();
+    index.checkpoint().unwrap();
+    index.reset().unwrap();
+    assert_eq!((index.applied(), open(directory.path()).applied()), (0, 0));
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    let check = |text: config::Text| TextIndex::open(Path::new("/nonexistent"), &text).err().unwrap();
+    insta::assert_snapshot!(check(config::Text { k1: -1.0, ..config() }), @"`text.k1`: k1 of BM25 cannot be -1");
+    insta::assert_snapshot!(check(config::Text { b: 1.5, ..config() }), @"`text.b`: b of BM25 cannot be 1.5");
+    let told = check(config::Text { title_weight: -1.0, ..config() });
+    insta::assert_snapshot!(told, @"`text.title-weight`: a term of a title cannot count -1 times");
+}

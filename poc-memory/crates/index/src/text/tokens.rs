@@ -1,0 +1,390 @@
+//! From text to index terms: Unicode words, folded and stemmed, with a chain for identifiers.
+//!
+//! An identifier (`INC-90037`, `store_open`, `parseFrame`, `src/main.rs`, `utf8`) becomes one term
+//! as a whole and one for each of its parts, so that it is found by its exact spelling first and
+//! by its words as well.
+
+use super::fold::fold;
+use super::stop;
+use poc_graph::error::{Error, Result};
+use rust_stemmers::{Algorithm, Stemmer};
+use rustc_hash::FxHashSet;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Bytes of a term; a longer run of characters is no word anybody would look for.
+const LONGEST_TERM: usize = 128;
+
+const LANGUAGES: &[(&str, Algorithm)] = &[
+    ("arabic", Algorithm::Arabic),
+    ("danish", Algorithm::Danish),
+    ("dutch", Algorithm::Dutch),
+    ("english", Algorithm::English),
+    ("finnish", Algorithm::Finnish),
+    ("french", Algorithm::French),
+    ("german", Algorithm::German),
+    ("greek", Algorithm::Greek),
+    ("hungarian", Algorithm::Hungarian),
+    ("italian", Algorithm::Italian),
+    ("norwegian", Algorithm::Norwegian),
+    ("portuguese", Algorithm::Portuguese),
+    ("romanian", Algorithm::Romanian),
+    ("russian", Algorithm::Russian),
+    ("spanish", Algorithm::Spanish),
+    ("swedish", Algorithm::Swedish),
+    ("tamil", Algorithm::Tamil),
+    ("turkish", Algorithm::Turkish),
+];
+
+/// The token chain of one language.
+pub(super) struct Tokenizer {
+    stemmer: Option<Stemmer>,
+    english: bool,
+}
+
+/// A name in a question.
+pub(super) struct Name {
+    /// As it is indexed.
+    pub(super) whole: String,
+    /// As it stands there.
+    pub(super) spelt: String,
+}
+
+impl Tokenizer {
+    /// For a Snowball language, or `none` for words as they are.
+    pub(super) fn new(language: &str) -> Result<Self> {
+        let stemmer = match LANGUAGES.iter().find(|(name, _)| *name == language) {
+            Some((_, algorithm)) => Some(Stemmer::create(*algorithm)),
+            None if language == "none" => None,
+            None => {
+                let names: Vec<&str> = LANGUAGES.iter().map(|(name, _)| *name).collect();
+                return Err(Error::config(format!("no stemmer for the language `{language}`"))
+                    .hint(format!("one of {} or none", names.join(", ")))
+                    .field("text.language"));
+            }
+        };
+        Ok(Tokenizer { stemmer, english: language == "english" })
+    }
+
+    /// The terms of a text in order, with repeats.
+    pub(super) fn terms(&self, text: &str) -> Vec<String> {
+        let mut terms = Vec::new();
+        self.each(text, &mut |term, _| terms.push(term));
+        terms
+    }
+
+    /// The terms of a query, without repeats. Words that only ask or refer (`what did she`) are
+    /// left out, unless there is nothing else.
+    pub(super) fn query(&self, text: &str) -> Vec<String> {
+        let (mut telling, mut all, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
+        self.each(text, &mut |term, stop| {
+            if seen.insert(term.clone()) {
+                if !stop {
+                    telling.push(term.clone());
+                }
+                all.push(term);
+            }
+        });
+        if telling.is_empty() { all } else { telling }
+    }
+
+    /// The whole names of a query, as they are indexed, without repeats: those of its runs that are
+    /// made of several parts and have a digit, `_`, `/`, `::` or a hump. `well-known` is none,
+    /// and neither is a quantity (`2nd`, `7:30pm`).
+    pub(super) fn names(&self, text: &str) -> Vec<Name> {
+        let mut found: Vec<Name> = Vec::new();
+        for run in names(text) {
+            self.whole(run, &mut |whole, _| {
+                if found.iter().all(|name| name.whole != whole) {
+                    found.push(Name { whole, spelt: run.to_owned() });
+                }
+            });
+        }
+        found
+    }
+
+    /// Calls `emit` with every term and whether it is a stop word.
+    fn each(&self, text: &str, emit: &mut dyn FnMut(String, bool)) {
+        for run in runs(text) {
+            match identifier(run) {
+                Some(parts) => {
+                    self.whole(run, emit);
+                    for part in parts {
+                        self.word(part, true, emit);
+                    }
+                }
+                None => run.unicode_words().for_each(|word| self.word(word, true, emit)),
+            }
+        }
+    }
+
+    /// The term of a name as a whole. Spelling matters in one with digits or separators: `a-1` is not
+    /// `a-2`.
+    fn whole(&self, run: &str, emit: &mut dyn FnMut(String, bool)) {
+        self.word(run, run.chars().all(char::is_alphabetic), emit);
+    }
+
+    fn word(&self, word: &str, stem: bool, emit: &mut dyn FnMut(String, bool)) {
+        let folded = fold(word);
+        if folded.is_empty() || folded.len() > LONGEST_TERM {
+            return;
+        }
+        let stop = self.english && stop::is_stop_word(&folded);
+        match &self.stemmer {
+            Some(stemmer) if stem => emit(stemmer.stem(&folded).into_owned(), stop),
+            _ => emit(folded, stop),
+        }
+    }
+}
+
+/// The names of a text that are made of several parts, such as `retry-policy` and `src/main.rs`.
+pub(crate) fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    runs(text).filter(|run| identifier(run).is_some())
+}
+
+/// Those of a text that are told from common words by their form, such as `INC-90037` and `people/lin`.
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
+    names_at(text).map(|(_, name)| name)
+}
+
+/// As [`names`], each with the byte it begins at.
+pub(crate) fn names_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    runs_at(text).filter(|(_, run)| is_name(run) && identifier(run).is_some())
+}
+
+/// The names that the path of an address is made of, such as the ticket of its page; `None` when it has none,
+/// or the text is no address.
+pub(super) fn names_of_page(address: &str) -> Option<String> {
+    let (_, page) = address.split_once("://")?;
+    let names: Vec<&str> = page.split(['/', '?', '#', '=']).skip(1).flat_map(names).collect();
+    (!names.is_empty()).then(|| names.join(" "))
+}
+
+/// Characters that hold the parts of one name together.
+fn joins(character: char) -> bool {
+    matches!(character, '-' | '_' | '.' | '/' | '\\' | ':' | '#' | '@' | '+' | '\'' | '’')
+}
+
+/// Runs of letters, digits, marks and single joiners between them.
+fn runs(text: &str) -> impl Iterator<Item = &str> {
+    runs_at(text).map(|(_, run)| run)
+}
+
+/// As [`runs`], each with the byte it begins at.
+fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let start = rest.find(char::is_alphanumeric)?;
+        rest = rest.get(start..)?;
+        let mut end = 0;
+        let mut previous_joins = false;
+        for (at, character) in rest.char_indices() {
+            let joins = joins(character);
+            // `https://` and `std::fs` are one name; `wait...what` and `a--b` are two.
+            let repeats = joins && previous_joins && !matches!(character, '/' | ':');
+            if repeats || !(joins || is_word_character(character)) {
+                break;
+            }
+            if !joins {
+                end = at + character.len_utf8();
+            }
+            previous_joins = joins;
+        }
+        let at = text.len() - rest.len();
+        let (run, tail) = rest.split_at_checked(end)?;
+        rest = tail;
+        // `INC-301's owner` is that of INC-301. Of plain words the stemmer cuts it.
+        let owner = without_possessive(run);
+        Some((at, if identifier(owner).is_some() { owner } else { run }))
+    })
+}
+
+/// A name without `'s`.
+pub fn without_possessive(name: &str) -> &str {
+    ["'s", "’s", "'S", "’S"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
+}
+
+fn is_word_character(character: char) -> bool {
+    character.is_alphanumeric() || unicode_normalization::char::is_combining_mark(character)
+}
+
+/// Whether the form of a run tells it from words that are joined: by a digit, `_`, `/`, `::` or a hump.
+pub fn is_name(run: &str) -> bool {
+    let hump = || {
+        let mut before = run.chars();
+        let after = run.chars().skip(1);
+        after.into_iter().any(|after| before.next().is_some_and(char::is_lowercase) && after.is_uppercase())
+    };
+    let told =
+        run.contains("::") || run.contains(|c: char| c.is_numeric() || matches!(c, '_' | '/')) || hump();
+    told && !is_quantity(run)
+}
+
+/// Whether a run is a number, a time or an amount, as `2nd`, `7:30pm`, `3.50` and `90s` are.
+fn is_quantity(run: &str) -> bool {
+    let number = run.trim_end_matches(char::is_lowercase);
+    let mut pieces = run.get(..number.len()).unwrap_or_default().split(['.', ':', '/']);
+    let numeric = |piece: Option<&str>| {
+        piece.is_none_or(|piece| !piece.is_empty() && piece.chars().all(char::is_numeric))
+    };
+    run.len() - number.len() <= 2
+        && numeric(pieces.next())
+        && numeric(pieces.next())
+        && pieces.next().is_none()
+}
+
+/// The parts of a name; `None` when the run is plain words.
+fn identifier(run: &str) -> Option<Vec<&str>> {
+    let mut parts: Vec<&str> = Vec::new();
+    let mut joined = false;
+    for piece in run.split(|character| joins(character) && !matches!(character, '\'' | '’')) {
+        joined |= piece.len() < run.len();
+        parts.extend(humps(piece));
+    }
+    if !joined && parts.len() < 2 {
+        return None;
+    }
+    // A lone letter out of a name says nothing.
+    parts.retain(|part| part.chars().nth(1).is_some() || part.chars().all(char::is_numeric));
+    Some(parts)
+}
+
+/// Splits at the borders of `camelCase`, `HTTPServer` and `utf8`.
+fn humps(piece: &str) -> Vec<&str> {
+    // The plural of an acronym: `PDFs`.
+    if let Some(stem) = piece.strip_suffix('s')
+        && stem.chars().nth(1).is_some()
+        && stem.chars().all(char::is_uppercase)
+    {
+        return vec![piece];
+    }
+    let mut parts = Vec::new();
+    let mut start = 0;
+    let characters: Vec<(usize, char)> = piece.char_indices().collect();
+    for window in characters.windows(2) {
+        let [(_, before), (at, after)] = *window else { continue };
+        let next_lower =
+            || piece.get(at..).is_some_and(|rest| rest.chars().nth(1).is_some_and(char::is_lowercase));
+        let border = before.is_numeric() && after.is_alphabetic()
+            || before.is_alphabetic() && after.is_numeric()
+            || before.is_lowercase() && after.is_uppercase()
+            || before.is_uppercase() && after.is_uppercase() && next_lower();
+        if border {
+            parts.extend(piece.get(start..at));
+            start = at;
+        }
+    }
+    parts.extend(piece.get(start..).filter(|part| !part.is_empty()));
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(text: &str, expected: &str) {
+        let terms = Tokenizer::new("english").unwrap().terms(text);
+        assert_eq!(terms.join(" "), expected, "{text:?}");
+    }
+
+    fn query(text: &str) -> String {
+        Tokenizer::new("english").unwrap().query(text).join(" ")
+    }
+
+    #[test]
+    fn words_are_folded_and_stemmed() {
+        check("The Trees, and their leaves!", "the tree and their leav");
+        check("Résumé — naïve Ångström", "resum naiv angstrom");
+        check("Caroline's cat doesn't", "carolin cat doesn't");
+        check("don’t DON'T", "don't don't");
+        check("", "");
+        check("… ?! — ---", "");
+    }
+
+    #[test]
+    fn identifiers_are_found_whole_and_in_parts() {
+        check("INC-90037", "inc-90037 inc 90037");
+        check("store_open", "store_open store open");
+        check("parseFrame(", "parsefram pars frame");
+        check("src/main.rs,", "src/main.rs src main rs");
+        check("HTTPServer", "httpserver http server");
+        check("utf8", "utf8 utf 8");
+        check("std::fs::read", "std::fs::read std fs read");
+        check("https://example.com/a?b=1", "https://example.com/a https exampl com b 1");
+        check("v1.2.3", "v1.2.3 1 2 3");
+        check("E0382", "e0382 0382");
+        check("INC-301’s McDonald's", "inc-301 inc 301 mcdonald mc donald");
+    }
+
+    #[test]
+    fn names_are_known_by_their_form() {
+        let check = |query: &str, expected: &str| {
+            let names = Tokenizer::new("english").unwrap().names(query);
+            let names: Vec<String> = names.into_iter().map(|name| name.whole).collect();
+            assert_eq!(names.join(" "), expected, "{query:?}");
+        };
+        check("what's INC-90037? INC-90037!", "inc-90037");
+        check("who calls store_open and parseFrame", "store_open parsefram");
+        check("src/main.rs, std::fs::read, E0382, v1.2.3", "src/main.rs std::fs::read e0382 v1.2.3");
+        check("on 2026-11-21 at 3f9ac2e", "2026-11-21 3f9ac2e");
+        check("a well-known e.g. PDFs O'Brien 42 HTTPServer", "");
+        check("on the 2nd at 7:30pm, 3.50 for 90s, 24/7, 10km", "");
+        check("utf8 s3 1.2.3 4chan h264", "utf8 s3 1.2.3 4chan h264");
+    }
+
+    #[test]
+    fn an_address_may_have_names_in_its_path() {
+        let check = |address: &str, expected: Option<&str>| {
+            assert_eq!(names_of_page(address).as_deref(), expected, "{address}");
+        };
+        check("https://jira.example.com/browse/INC-305?from=INC-306", Some("INC-305 INC-306"));
+        check("https://host-1/browse/tickets", None);
+        check("browse/INC-305", None);
+    }
+
+    #[test]
+    fn plain_words_are_not_identifiers() {
+        check("PDFs NASA Hello", "pdfs nasa hello");
+        check("wait...what yes--no", "wait what yes no");
+        check("end. Next", "end next");
+    }
+
+    #[test]
+    fn other_scripts_are_words_too() {
+        check("дом 東京", "дом 東 京");
+        assert_eq!(Tokenizer::new("russian").unwrap().terms("домами Чай"), ["дом", "ча"]);
+        assert_eq!(Tokenizer::new("german").unwrap().terms("Häuser"), ["haus"]);
+        assert_eq!(Tokenizer::new("none").unwrap().terms("Running Häuser"), ["running", "hauser"]);
+    }
+
+    #[test]
+    fn a_query_drops_the_words_that_only_ask() {
+        assert_eq!(query("What did she say about the harbour in Lisbon?"), "say harbour lisbon");
+        assert_eq!(query("harbour Harbour harbours"), "harbour");
+        assert_eq!(query("who are you"), "who are you");
+        assert_eq!(query("what's INC-90037?"), "inc-90037 inc 90037");
+        assert_eq!(query(""), "");
+    }
+
+    #[test]
+    fn an_unknown_language_is_refused() {
+        let error = Tokenizer::new("klingon").err().unwrap();
+        insta::assert_snapshot!(error, @"`text.language`: no stemmer for the language `klingon`");
+        assert!(error.hint.unwrap().ends_with("tamil, turkish or none"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gives_terms_of_bounded_length(text in any::<String>()) {
+            for term in Tokenizer::new("english").unwrap().terms(&text) {
+                prop_assert!(!term.is_empty() && term.len() <= LONGEST_TERM);
+            }
+        }
+
+        #[test]
+        fn case_does_not_matter_without_humps(text in "[a-z0-9 ._/-]{0,40}") {
+            let tokenizer = Tokenizer::new("english").unwrap();
+            prop_assert_eq!(tokenizer.terms(&text), tokenizer.terms(&text.to_uppercase()));
+        }
+    }
+}

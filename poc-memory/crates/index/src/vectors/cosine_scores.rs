@@ -1,0 +1,242 @@
+//! How near every note is to a vector.
+
+use super::code::{self, Code};
+use super::exact::{self, Filter};
+use super::hit::VectorHit;
+use super::rows::{Owner, Rows};
+use super::state::State;
+use parking_lot::RwLockReadGuard;
+use poc_graph::NodeId;
+use poc_rank::standard::Sums;
+use poc_rank::top::{Ranked, Top};
+use rustc_hash::FxHashSet;
+
+/// Notes whose cosines stand for all where the graph answers: mean and deviation are then within a few
+/// hundredths of a deviation of what they are.
+const SAMPLE: usize = 2048;
+
+/// The cosine of every live note's nearest part with a vector, while the index stays as it is: do not
+/// hold it for long.
+///
+/// Below the switch-over to HNSW all cosines are known and every answer is exact. Above it a cosine is
+/// computed when it is asked for and so exact as well; [`CosineScores::best`] is the graph's answer and
+/// [`CosineScores::sums`] are estimated from 2,048 notes at equal distances in the index.
+pub struct CosineScores<'a> {
+    pub(super) state: RwLockReadGuard<'a, State>,
+    // Without it nothing is near.
+    pub(super) query: Option<Code>,
+    // Where the graph does not answer.
+    all: Option<All>,
+}
+
+/// The cosines of all live notes.
+struct All {
+    // By the place of the node; −∞ without a vector, and where none is live.
+    cosines: Vec<f64>,
+    sums: Sums,
+}
+
+impl All {
+    fn of(rows: &Rows, query: &Code) -> All {
+        let mut dots = Vec::with_capacity(rows.end() as usize);
+        code::dots(&query.values, rows.codes(), &mut dots);
+        let mut cosines = vec![f64::NEG_INFINITY; rows.places().len()];
+        for (row, &dot) in rows.all().iter().zip(&dots) {
+            if let Some(best) = cosines.get_mut(row.node as usize) {
+                *best = best.max(code::scaled(dot, row.inverse));
+            }
+        }
+        let mut sums = Sums::default();
+        for (cosine, owner) in cosines.iter_mut().zip(rows.places()) {
+            if !owner.is_some_and(|owner| owner.live) {
+                *cosine = f64::NEG_INFINITY;
+            } else if cosine.is_finite() {
+                *cosine = code::of_scaled(*cosine, query.inverse);
+                sums.add(*cosine);
+            }
+        }
+        All { cosines, sums }
+    }
+}
+
+impl<'a> CosineScores<'a> {
+    /// The cosines with the vector of a code; without one nothing is near.
+    pub(super) fn of_query(query: Option<Code>, state: RwLockReadGuard<'a, State>) -> Self {
+        let all = query.as_ref().filter(|_| !state.hnsw.is_ready(&state.rows));
+        let all = all.map(|query| All::of(&state.rows, query));
+        CosineScores { state, query, all }
+    }
+
+    /// Whether the cosines of all notes are known.
+    pub fn is_exact(&self) -> bool {
+        self.all.is_some() || self.query.is_none()
+    }
+
+    /// The cosine of a live note's nearest part; `None` without a vector.
+    pub fn of(&self, id: NodeId) -> Option<f64> {
+        let Some(all) = &self.all else { return self.part(id).map(|hit| hit.cosine) };
+        let place = self.state.rows.place_of(id)?;
+        all.cosines.get(place as usize).copied().filter(|cosine| cosine.is_finite())
+    }
+
+    /// A live note's nearest part.
+    pub fn part(&self, id: NodeId) -> Option<VectorHit> {
+        let owner = self.state.rows.owner(id).filter(|owner| owner.live)?;
+        self.nearest_part(owner).map(VectorHit::from)
+    }
+
+    fn nearest_part(&self, owner: &Owner) -> Option<Ranked<u16>> {
+        let (rows, query) = (&self.state.rows, self.query.as_ref()?);
+        let mut best: Option<Ranked<u16>> = None;
+        for (number, row) in rows.of(owner) {
+            let dot = code::dot(&query.values, rows.code(number));
+            let score = code::cosine(dot, query.inverse, row.inverse);
+            if best.is_none_or(|best| score > best.score || score == best.score && row.part < best.with) {
+                best = Some(Ranked { score, id: owner.id, with: row.part });
+            }
+        }
+        best
+    }
+
+    /// The sums of the cosines of all live notes but those of `hidden`; a note without a vector counts
+    /// as 0.
+    pub fn sums(&self, hidden: &FxHashSet<NodeId>) -> Sums {
+        let mut sums = self.all.as_ref().map(|all| all.sums).unwrap_or_default();
+        if self.all.is_some() {
+            hidden.iter().filter_map(|&id| self.of(id)).for_each(|cosine| sums.subtract(cosine));
+            return sums;
+        }
+        if self.query.is_none() {
+            return sums;
+        }
+        let rows = &self.state.rows;
+        // Each stands for all from it to the next.
+        let step = (rows.places().len() / SAMPLE).max(1);
+        let asked = rows.places().iter().step_by(step).flatten();
+        for owner in asked.filter(|owner| owner.live && !hidden.contains(&owner.id)) {
+            if let Some(part) = self.nearest_part(owner) {
+                sums.add(part.score);
+            }
+        }
+        sums.times(step)
+    }
+
+    /// The `k` nearest notes that `keep` lets through with their cosines, best first, ties by id.
+    pub fn best(&self, k: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<(NodeId, f64)> {
+        let Some(query) = self.query.as_ref().filter(|_| k > 0) else { return Vec::new() };
+        let rows = &self.state.rows;
+        let Some(All { cosines, .. }) = &self.all else {
+            let filter = Filter { titles: false, keep };
+            let found = self.state.approximate(query, k, filter);
+            let found = found.unwrap_or_else(|| exact::search(rows, query, k, filter));
+            return found.into_iter().map(|found| (found.id, found.score)).collect();
+        };
+        let mut top: Top<Ranked<()>> = Top::new(k);
+        for (owner, &score) in rows.places().iter().zip(cosines) {
+            // Most are left at this.
+            if !score.is_finite() || top.floor().is_some_and(|floor| score < floor.score) {
+                continue;
+            }
+            let Some(Owner { id, .. }) = *owner else { continue };
+            let found = Ranked { score, id, with: () };
+            if top.takes(&found) && keep(id) {
+                top.offer(found);
+            }
+        }
+        top.into_sorted().into_iter().map(|found| (found.id, found.score)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tenants::Index;
+    use crate::vectors::VectorIndex;
+    use poc_config::Config;
+    use poc_graph::chance::{Chance, SeededChance};
+    use poc_graph::{Delta, Node, State as NodeState, testing};
+    use std::sync::Arc;
+
+    const DIMENSIONS: usize = 16;
+
+    fn random(chance: &SeededChance) -> Vec<f32> {
+        (0..DIMENSIONS).map(|_| (chance.bits() % 20_001) as f32 / 10_000.0 - 0.7).collect()
+    }
+
+    /// Notes with a title and two passages each, every seventh retired, every fifth without a vector.
+    fn filled(notes: u64, exact_below: usize) -> VectorIndex {
+        let config = poc_config::Vectors { exact_below, ..Config::defaults().unwrap().vectors };
+        let index =
+            VectorIndex::open(std::path::Path::new("/nonexistent"), &config, "t", DIMENSIONS).unwrap();
+        let chance = SeededChance::new(1);
+        let mut deltas = Vec::new();
+        for number in 0..notes {
+            let state = if number % 7 == 0 { NodeState::Superseded } else { NodeState::Active };
+            let node = Node { state, ..testing::node(number) };
+            let parts = if number % 5 == 0 { 0..0 } else { 0..3u16 };
+            deltas.extend(parts.map(|part| Delta::Vector(node.id, part, random(&chance).into())));
+            deltas.push(Delta::Node(Arc::new(node)));
+        }
+        index.apply(1, &deltas).unwrap();
+        index.finish(&|| false);
+        index
+    }
+
+    #[test]
+    fn small_it_knows_of_every_note_what_a_search_says() {
+        let index = filled(200, 1_000_000);
+        let query = random(&SeededChance::new(9));
+        let near = index.cosine_scores(&query).unwrap();
+        assert!(near.is_exact());
+        let searched = index.search(&query, 1000, &|_| true).unwrap();
+        let known: Vec<(NodeId, f64)> = searched.iter().map(|hit| (hit.id, hit.cosine)).collect();
+        assert_eq!(near.best(1000, &|_| true), known);
+        assert_eq!(near.best(7, &|id| id != searched[0].id), known[1..8]);
+        let mut sums = Sums::default();
+        for hit in &searched {
+            assert_eq!((near.of(hit.id), near.part(hit.id)), (Some(hit.cosine), Some(*hit)));
+            sums.add(hit.cosine);
+        }
+        let hidden = FxHashSet::default();
+        let (a, b) = (near.sums(&hidden).scale(200), sums.scale(200));
+        assert!((a.standard(0.5) - b.standard(0.5)).abs() < 1e-9);
+        for nobody in [0, 5, 7, 999] {
+            assert_eq!(
+                (near.of(testing::node(nobody).id), near.part(testing::node(nobody).id)),
+                (None, None)
+            );
+        }
+        // What is hidden counts in no sum.
+        let (first, rest) = searched.split_first().unwrap();
+        let mut sums = Sums::default();
+        rest.iter().for_each(|hit| sums.add(hit.cosine));
+        let less = near.sums(&FxHashSet::from_iter([first.id, testing::node(5).id])).scale(199);
+        assert!((less.standard(0.5) - sums.scale(199).standard(0.5)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn large_its_sums_are_near_those_of_all() {
+        let (index, exact) = (filled(9000, 100), filled(9000, 1_000_000));
+        let query = random(&SeededChance::new(9));
+        let (near, all) = (index.cosine_scores(&query).unwrap(), exact.cosine_scores(&query).unwrap());
+        assert!(!near.is_exact());
+        let hidden = FxHashSet::default();
+        let (estimated, known) = (near.sums(&hidden).scale(7714), all.sums(&hidden).scale(7714));
+        for cosine in [0.0, 0.3, 0.6] {
+            let (a, b) = (estimated.standard(cosine), known.standard(cosine));
+            assert!((a - b).abs() < 0.15, "{a} {b}");
+        }
+        let (found, expected) = (near.best(50, &|_| true), all.best(50, &|_| true));
+        assert!(found.iter().filter(|hit| expected.contains(hit)).count() >= 47);
+        assert!(found.iter().all(|(id, _)| near.of(*id) == all.of(*id)));
+    }
+
+    #[test]
+    fn nothing_is_near_the_zero_vector() {
+        let index = filled(20, 1_000_000);
+        let near = index.cosine_scores(&[0.0; DIMENSIONS]).unwrap();
+        assert_eq!((near.best(9, &|_| true), near.of(testing::node(1).id)), (vec![], None));
+        assert_eq!(near.sums(&FxHashSet::default()), Sums::default());
+        assert!(index.cosine_scores(&[1.0]).is_err());
+    }
+}

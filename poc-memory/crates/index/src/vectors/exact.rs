@@ -1,0 +1,56 @@
+//! The exact scan: every vector is compared with the query.
+
+use super::code::{self, Code};
+use super::rows::{Owner, Row, Rows};
+use poc_graph::NodeId;
+use poc_rank::top::{Ranked, Top};
+
+/// Which vectors of which nodes a search may return.
+#[derive(Clone, Copy)]
+pub(super) struct Filter<'a> {
+    /// Part 0 only.
+    pub(super) titles: bool,
+    pub(super) keep: &'a dyn Fn(NodeId) -> bool,
+}
+
+impl Filter<'_> {
+    pub(super) fn part(&self, row: &Row) -> bool {
+        !self.titles || row.part == 0
+    }
+}
+
+/// The `k` nearest nodes by their best part; on a tie of parts the first part.
+pub(super) fn search(rows: &Rows, query: &Code, k: usize, filter: Filter) -> Vec<Ranked<u16>> {
+    let mut dots = Vec::with_capacity(rows.end() as usize);
+    code::dots(&query.values, rows.codes(), &mut dots);
+    let mut top = Top::new(k);
+    for owner in rows.owners().filter(|owner| owner.live) {
+        let best = best(rows, owner, filter, |number, row| {
+            code::cosine(dots.get(number as usize).copied().unwrap_or(0), query.inverse, row.inverse)
+        });
+        // The filter is asked last: it may cost more than the comparison.
+        if let Some(found) = best
+            && top.takes(&found)
+            && (filter.keep)(owner.id)
+        {
+            top.offer(found);
+        }
+    }
+    top.into_sorted()
+}
+
+fn best(
+    rows: &Rows,
+    owner: &Owner,
+    filter: Filter,
+    cosine: impl Fn(u32, &Row) -> f64,
+) -> Option<Ranked<u16>> {
+    let mut best: Option<Ranked<u16>> = None;
+    for (number, row) in rows.of(owner).filter(|(_, row)| filter.part(row)) {
+        let score = cosine(number, &row);
+        if best.is_none_or(|best| score > best.score || score == best.score && row.part < best.with) {
+            best = Some(Ranked { score, id: owner.id, with: row.part });
+        }
+    }
+    best
+}

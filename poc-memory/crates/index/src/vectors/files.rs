@@ -1,0 +1,162 @@
+//! The saved form of the vector index: rows and graph in a file each, and a manifest that names
+//! both with length and BLAKE3 and is written last. What does not match is never loaded.
+
+use super::hnsw::{Hnsw, Options};
+use super::rows::{NONE, Rows};
+use poc_graph::NodeId;
+use poc_graph::error::{Error, Result};
+use poc_store::sealed::{self, Fingerprint};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where the files are and what they must fit.
+#[derive(Debug)]
+pub(super) struct Files {
+    directory: PathBuf,
+    fingerprint: Fingerprint,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    rows: Entry,
+    graph: Option<Entry>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    name: String,
+    length: u64,
+    blake3: [u8; 32],
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedRows {
+    // Id and whether it is live, by place.
+    places: Vec<Option<([u8; 16], bool)>>,
+    // Place of the node and part, by row.
+    parts: Vec<(u32, u16)>,
+    #[serde(with = "serde_bytes")]
+    codes: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SavedGraph {
+    members: Vec<u32>,
+    #[serde(with = "serde_bytes")]
+    graph: Vec<u8>,
+}
+
+/// What is written at a checkpoint: taken under a lock, written without.
+pub(super) struct Image {
+    applied: u64,
+    rows: Vec<u8>,
+    graph: Option<Vec<u8>>,
+}
+
+impl Image {
+    pub(super) fn of(rows: &Rows, hnsw: &Hnsw, applied: u64) -> Result<Image> {
+        let places = rows.places().iter().map(|place| place.map(|owner| (*owner.id.as_bytes(), owner.live)));
+        let saved = SavedRows {
+            places: places.collect(),
+            parts: rows.parts(),
+            codes: rows.codes().iter().map(|code| code.cast_unsigned()).collect(),
+        };
+        let graph = match hnsw.encode()? {
+            Some((members, graph)) => Some(encode(&SavedGraph { members, graph })?),
+            None => None,
+        };
+        Ok(Image { applied, rows: encode(&saved)?, graph })
+    }
+}
+
+fn encode(value: &impl Serialize) -> Result<Vec<u8>> {
+    postcard::to_allocvec(value)
+        .map_err(|error| Error::internal(format!("the vector index cannot be encoded: {error}")))
+}
+
+impl Files {
+    pub(super) fn new(directory: &Path, embedder: &str, options: &Options) -> Self {
+        let fingerprint = Fingerprint::of(&format!(
+            "vector index 2, usearch {}, {embedder}, {} dimensions, M {}, ef {}",
+            usearch::version(),
+            options.dimensions,
+            options.connectivity,
+            options.expansion_add,
+        ));
+        Files { directory: directory.to_owned(), fingerprint }
+    }
+
+    /// The same in another folder.
+    pub(super) fn elsewhere(&self, directory: &Path) -> Files {
+        Files { directory: directory.to_owned(), fingerprint: self.fingerprint }
+    }
+
+    pub(super) fn write(&self, image: &Image) -> Result<()> {
+        let rows = self.write_part("rows", image.applied, &image.rows)?;
+        let graph = match &image.graph {
+            Some(bytes) => Some(self.write_part("graph", image.applied, bytes)?),
+            None => None,
+        };
+        let manifest = encode(&Manifest { rows, graph })?;
+        sealed::write(&self.manifest(), self.fingerprint, image.applied, &[&manifest])?;
+        self.sweep(image.applied);
+        Ok(())
+    }
+
+    /// Rows, graph and sequence number as saved; `None` when anything is missing, damaged or made
+    /// with other settings.
+    pub(super) fn read(&self, options: Options) -> Option<(Rows, Hnsw, u64)> {
+        let (applied, bytes) = sealed::read(&self.manifest(), self.fingerprint)?;
+        let manifest: Manifest = postcard::from_bytes(&bytes).ok()?;
+        let saved: SavedRows = postcard::from_bytes(&self.read_part(&manifest.rows)?).ok()?;
+        let places =
+            saved.places.into_iter().map(|place| place.map(|(id, live)| (NodeId::from_bytes(id), live)));
+        let codes = saved.codes.into_iter().map(u8::cast_signed).collect();
+        let rows = Rows::restore(options.dimensions, places.collect(), saved.parts, codes)?;
+        let graph = match &manifest.graph {
+            Some(entry) => {
+                let saved: SavedGraph = postcard::from_bytes(&self.read_part(entry)?).ok()?;
+                if !saved.members.iter().all(|&row| row == NONE || rows.row(row).is_some()) {
+                    return None;
+                }
+                Some((saved.members, saved.graph))
+            }
+            None => None,
+        };
+        let hnsw = Hnsw::restore(options, &rows, graph)?;
+        Some((rows, hnsw, applied))
+    }
+
+    /// Forgets what is saved.
+    pub(super) fn remove(&self) -> Result<()> {
+        sealed::remove(&self.manifest())
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.directory.join("manifest")
+    }
+
+    fn write_part(&self, kind: &str, applied: u64, bytes: &[u8]) -> Result<Entry> {
+        let name = format!("{kind}-{applied}");
+        sealed::write_plain(&self.directory.join(&name), &[bytes])?;
+        Ok(Entry { name, length: bytes.len() as u64, blake3: *blake3::hash(bytes).as_bytes() })
+    }
+
+    fn read_part(&self, entry: &Entry) -> Option<Vec<u8>> {
+        let bytes = fs::read(self.directory.join(&entry.name)).ok()?;
+        let whole = bytes.len() as u64 == entry.length && *blake3::hash(&bytes).as_bytes() == entry.blake3;
+        whole.then_some(bytes)
+    }
+
+    /// Deletes what earlier checkpoints left behind.
+    fn sweep(&self, applied: u64) {
+        let keep = ["manifest".to_owned(), format!("rows-{applied}"), format!("graph-{applied}")];
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            if !keep.iter().any(|name| entry.file_name() == name.as_str()) {
+                // A file that stays is only wasted space; the next checkpoint tries again.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}

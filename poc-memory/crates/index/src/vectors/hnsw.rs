@@ -1,0 +1,234 @@
+//! The HNSW graph over the rows (Malkov and Yashunin 2018), by usearch.
+//!
+//! It follows the rows at its own pace: rows it does not hold yet are pending and compared one by
+//! one, rows it holds but that have changed are stale and ignored. Nothing is ever removed from
+//! the graph; when too much of it is stale it is built anew.
+
+use super::rows::{NONE, Rows};
+use poc_graph::error::{Error, Result};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
+use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
+
+/// Rows added at once: a few milliseconds.
+const STEP: usize = 16;
+
+/// Rows added per change beside twice as many as the change brought, and the most it may bring:
+/// the graph catches up without holding up the writer for long.
+const MORE: usize = 64;
+const MOST: usize = 512;
+
+/// Steps to make after a change that brought so many rows.
+pub(super) fn steps(brought: usize) -> usize {
+    (brought.min(MOST) * 2 + MORE).div_ceil(STEP)
+}
+
+/// With more than this share of the rows still to be taken in, comparing with all is quicker: looked
+/// up one by one, a row costs several times what it costs in a scan.
+const PENDING_SHARE: usize = 16;
+
+/// Least rows room is made for.
+const ROOM: usize = 1024;
+
+/// The graph and what it knows about the rows.
+pub(super) struct Hnsw {
+    options: Options,
+    graph: Option<Index>,
+    /// The row behind each key of the graph; [`NONE`] when it is stale.
+    members: Vec<u32>,
+    keys: FxHashMap<u32, u32>,
+    pending: BTreeSet<u32>,
+}
+
+/// Its settings.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Options {
+    pub(super) dimensions: usize,
+    pub(super) connectivity: usize,
+    pub(super) expansion_add: usize,
+    pub(super) expansion_search: usize,
+    /// Searchable rows from which on the graph is kept.
+    pub(super) from: usize,
+}
+
+impl Options {
+    pub(super) fn new(config: &poc_config::Vectors, dimensions: usize) -> Self {
+        Options {
+            dimensions,
+            connectivity: config.connectivity,
+            expansion_add: config.expansion_add,
+            expansion_search: config.expansion_search,
+            from: config.exact_below,
+        }
+    }
+
+    fn graph(&self) -> Result<Index> {
+        Index::new(&IndexOptions {
+            dimensions: self.dimensions,
+            metric: MetricKind::Cos,
+            // The codes as they are: usearch without its kernels takes six times longer over half
+            // floats, and its own rounding to bytes would lose some of what the codes keep.
+            quantization: ScalarKind::I8,
+            connectivity: self.connectivity,
+            expansion_add: self.expansion_add,
+            expansion_search: self.expansion_search,
+            multi: false,
+        })
+        .map_err(|error| failed("made", &error))
+    }
+}
+
+fn failed(what: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::internal(format!("the vector graph cannot be {what}: {error}"))
+}
+
+impl Hnsw {
+    pub(super) fn new(options: Options) -> Self {
+        Hnsw {
+            options,
+            graph: None,
+            members: Vec::new(),
+            keys: FxHashMap::default(),
+            pending: BTreeSet::new(),
+        }
+    }
+
+    /// The row has a new vector that searches may find.
+    pub(super) fn want(&mut self, row: u32) {
+        self.drop(row);
+        self.pending.insert(row);
+    }
+
+    /// Searches may not find the row any more.
+    pub(super) fn drop(&mut self, row: u32) {
+        self.pending.remove(&row);
+        if let Some(key) = self.keys.remove(&row)
+            && let Some(member) = self.members.get_mut(key as usize)
+        {
+            *member = NONE;
+        }
+    }
+
+    /// Whether a search through the graph beats comparing with every row.
+    pub(super) fn is_ready(&self, rows: &Rows) -> bool {
+        self.graph.is_some()
+            && rows.searchable() >= self.options.from
+            && self.pending.len() < rows.searchable() / PENDING_SHARE
+    }
+
+    /// Whether it lacks rows that it is to have.
+    pub(super) fn is_unfinished(&self, rows: &Rows) -> bool {
+        rows.searchable() >= self.options.from && !self.pending.is_empty()
+    }
+
+    /// Rows not in the graph yet.
+    pub(super) fn pending(&self) -> impl Iterator<Item = u32> {
+        self.pending.iter().copied()
+    }
+
+    /// Takes in some pending rows; whether more are left.
+    pub(super) fn advance(&mut self, rows: &Rows) -> Result<bool> {
+        if rows.searchable() < self.options.from {
+            // Half-way down it is not worth its memory.
+            if rows.searchable() < self.options.from / 2 {
+                self.clear(rows);
+            }
+            return Ok(false);
+        }
+        if self.stale() > ROOM && self.stale() > self.keys.len() / 2 {
+            self.clear(rows);
+        }
+        for _ in 0..STEP {
+            let Some(row) = self.pending.pop_first() else { return Ok(false) };
+            if let Err(error) = self.add(rows, row) {
+                self.pending.insert(row);
+                return Err(error);
+            }
+        }
+        Ok(!self.pending.is_empty())
+    }
+
+    /// Members of the graph that are no longer rows.
+    pub(super) fn stale(&self) -> usize {
+        self.members.len() - self.keys.len()
+    }
+
+    fn clear(&mut self, rows: &Rows) {
+        if self.graph.take().is_some() {
+            let live = (0..rows.end()).filter(|&row| rows.row(row).is_some_and(|(_, owner)| owner.live));
+            self.pending = live.collect();
+            self.members.clear();
+            self.keys.clear();
+        }
+    }
+
+    fn add(&mut self, rows: &Rows, row: u32) -> Result<()> {
+        if rows.row(row).is_none() {
+            return Ok(());
+        }
+        let graph = match &self.graph {
+            Some(graph) => graph,
+            None => self.graph.insert(self.options.graph()?),
+        };
+        if self.members.len() >= graph.capacity() {
+            reserve(graph, self.members.len() * 2)?;
+        }
+        let key = self.members.len() as u32;
+        graph.add(u64::from(key), rows.code(row)).map_err(|error| failed("extended", &error))?;
+        self.members.push(row);
+        self.keys.insert(row, key);
+        Ok(())
+    }
+
+    /// Rows near the code, about `count` of them; `None` when the graph cannot tell.
+    pub(super) fn search(&self, code: &[i8], count: usize) -> Option<Vec<u32>> {
+        let matches = self.graph.as_ref()?.search(code, count).ok()?;
+        let row =
+            |key: &u64| self.members.get(usize::try_from(*key).ok()?).copied().filter(|&row| row != NONE);
+        Some(matches.keys.iter().filter_map(row).collect())
+    }
+
+    /// The graph as bytes behind the rows of its keys; `None` when there is no graph.
+    pub(super) fn encode(&self) -> Result<Option<(Vec<u32>, Vec<u8>)>> {
+        let Some(graph) = &self.graph else { return Ok(None) };
+        let mut bytes = vec![0; graph.serialized_length()];
+        graph.save_to_buffer(&mut bytes).map_err(|error| failed("saved", &error))?;
+        Ok(Some((self.members.clone(), bytes)))
+    }
+
+    /// The graph of saved rows: what was saved of it, and every other searchable row pending.
+    /// `None` when what was saved does not fit. The bytes must be those of [`Hnsw::encode`]:
+    /// usearch trusts them.
+    pub(super) fn restore(options: Options, rows: &Rows, saved: Option<(Vec<u32>, Vec<u8>)>) -> Option<Hnsw> {
+        let mut hnsw = Hnsw::new(options);
+        if let Some((members, bytes)) = saved {
+            let graph = options.graph().ok()?;
+            graph.load_from_buffer(&bytes).ok()?;
+            if graph.dimensions() != options.dimensions || graph.size() != members.len() {
+                return None;
+            }
+            graph.change_expansion_add(options.expansion_add);
+            graph.change_expansion_search(options.expansion_search);
+            // A loaded graph has no room and no threads until they are reserved.
+            reserve(&graph, members.len()).ok()?;
+            hnsw.keys = (0u32..)
+                .zip(&members)
+                .filter(|(_, row)| **row != NONE)
+                .map(|(key, &row)| (row, key))
+                .collect();
+            hnsw.members = members;
+            hnsw.graph = Some(graph);
+        }
+        hnsw.pending = (0..rows.end())
+            .filter(|row| !hnsw.keys.contains_key(row) && rows.row(*row).is_some_and(|(_, owner)| owner.live))
+            .collect();
+        Some(hnsw)
+    }
+}
+
+/// Makes room, and lets as many threads search at once as can be expected: one that finds none
+/// left gets an error and scans.
+fn reserve(graph: &Index, rows: usize) -> Result<()> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).max(8) * 2;
+    graph.reserve_capacity_and_threads(rows.max(ROOM), threads).map_err(|error| failed("extended", &error))
+}

@@ -1,0 +1,131 @@
+//! Which of the notes that were found are alike.
+
+use super::code;
+use super::cosine_scores::CosineScores;
+use super::rows::{Owner, Row};
+use poc_graph::NodeId;
+use poc_rank::top::{Ranked, Top};
+
+impl CosineScores<'_> {
+    /// For each of `to` its `k` nearest of `from`, itself apart, whose cosine is above `least`: their places
+    /// in `from` with the cosines, best first, ties by id. One of `from` stands for itself by its passage
+    /// that is nearest to the vector asked for, one of `to` by whichever of its passages is nearest to that;
+    /// the title stands for a note without passages.
+    ///
+    /// It takes as many comparisons as `from` has notes and `to` passages.
+    pub fn alike(&self, to: &[NodeId], from: &[NodeId], k: usize, least: f64) -> Vec<Vec<(usize, f64)>> {
+        let rows = &self.state.rows;
+        let (mut codes, mut owners) = (Vec::new(), Vec::new());
+        for (place, &id) in to.iter().enumerate() {
+            let passages = rows.owner(id).into_iter().flat_map(|owner| rows.texts_of(owner));
+            for (number, row) in passages {
+                codes.extend_from_slice(rows.code(number));
+                owners.push((place, row.inverse));
+            }
+        }
+        let mut nearest: Vec<Top<Ranked<usize>>> = to.iter().map(|_| Top::new(k)).collect();
+        let (mut dots, mut cosines) = (Vec::new(), Vec::new());
+        for (place, &id) in from.iter().enumerate() {
+            let Some((number, row)) = rows.owner(id).and_then(|owner| self.nearest_passage(owner)) else {
+                continue;
+            };
+            dots.clear();
+            code::dots(rows.code(number), &codes, &mut dots);
+            cosines.clear();
+            cosines.resize(to.len(), f64::NEG_INFINITY);
+            for (&(other, inverse), &dot) in owners.iter().zip(&dots) {
+                if let Some(best) = cosines.get_mut(other) {
+                    *best = code::cosine(dot, row.inverse, inverse).max(*best);
+                }
+            }
+            for ((&other, &cosine), top) in to.iter().zip(&cosines).zip(&mut nearest) {
+                if cosine > least && other != id {
+                    top.offer(Ranked { score: cosine, id, with: place });
+                }
+            }
+        }
+        let sorted = nearest.into_iter().map(Top::into_sorted);
+        sorted.map(|found| found.into_iter().map(|near| (near.with, near.score)).collect()).collect()
+    }
+
+    fn nearest_passage(&self, owner: &Owner) -> Option<(u32, Row)> {
+        let (rows, query) = (&self.state.rows, self.query.as_ref()?);
+        let cosine = |number, row: &Row| {
+            code::cosine(code::dot(&query.values, rows.code(number)), query.inverse, row.inverse)
+        };
+        let passages = rows.texts_of(owner).map(|(number, row)| (cosine(number, &row), number, row));
+        // Of equals the first part.
+        let best = passages.max_by(|(a, _, x), (b, _, y)| a.total_cmp(b).then(y.part.cmp(&x.part)));
+        best.map(|(_, number, row)| (number, row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::VectorIndex;
+    use crate::tenants::Index;
+    use poc_config::Config;
+    use poc_graph::chance::{Chance, SeededChance};
+    use poc_graph::{Delta, NodeId, testing};
+    use poc_rank::cosine::cosine;
+    use proptest::prelude::*;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// What a comparison of every passage with every passage gives; notes have a title and none to three
+        /// passages, or nothing.
+        #[test]
+        fn it_is_its_definition(
+            shapes in proptest::collection::vec(0u16..6, 1..14), seed in any::<u64>(), k in 1usize..4, least in -0.5f64..0.6,
+        ) {
+            let chance = SeededChance::new(seed);
+            let random = || -> Vec<f32> { (0..8).map(|_| (chance.bits() % 2001) as f32 / 1000.0 - 0.8).collect() };
+            let config = Config::defaults().unwrap().vectors;
+            let index = VectorIndex::open(Path::new("/nonexistent"), &config, "t", 8).unwrap();
+            let mut deltas = Vec::new();
+            for (number, &parts) in (0u64..).zip(&shapes) {
+                let node = testing::node(number);
+                deltas.extend((0..parts.min(4)).map(|part| Delta::Vector(node.id, part, random().into())));
+                deltas.push(Delta::Node(Arc::new(node)));
+            }
+            index.apply(1, &deltas).unwrap();
+            let query = random();
+            let ids: Vec<NodeId> = (0..shapes.len() as u64).map(|number| testing::node(number).id).collect();
+            let from: Vec<NodeId> = ids.iter().copied().step_by(2).collect();
+            let texts = |id| {
+                let mut parts = index.of(id);
+                if parts.len() > 1 {
+                    parts.remove(0);
+                }
+                parts.into_iter().map(|(_, vector)| vector).collect::<Vec<_>>()
+            };
+            for &id in &from {
+                let mut near: Vec<f64> = texts(id).iter().map(|one| cosine(one, &query)).collect();
+                near.sort_by(|a, b| b.total_cmp(a));
+                // Which of two stands for a note is left to rounding.
+                prop_assume!(near.len() < 2 || near[0] - near[1] > 0.02);
+            }
+            let found = index.cosine_scores(&query).unwrap().alike(&ids, &from, k, least);
+            prop_assert_eq!(found.len(), ids.len());
+            for (&to, found) in ids.iter().zip(found) {
+                let mut expected: Vec<(usize, f64)> = Vec::new();
+                for (place, &id) in from.iter().enumerate().filter(|(_, id)| **id != to) {
+                    let stands = texts(id).into_iter().max_by(|a, b| cosine(a, &query).total_cmp(&cosine(b, &query)));
+                    let best = stands.and_then(|one| {
+                        texts(to).iter().map(|other| cosine(&one, other)).max_by(f64::total_cmp)
+                    });
+                    expected.extend(best.filter(|best| *best > least).map(|best| (place, best)));
+                }
+                expected.sort_by(|a, b| b.1.total_cmp(&a.1));
+                expected.truncate(k);
+                prop_assert_eq!(found.len(), expected.len());
+                for (one, other) in found.iter().zip(&expected) {
+                    prop_assert!((one.1 - other.1).abs() < 1e-4, "{:?} {:?}", found, expected);
+                }
+            }
+        }
+    }
+}

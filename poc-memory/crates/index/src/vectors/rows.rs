@@ -1,0 +1,272 @@
+//! Every vector in memory: codes one behind the other, and which node and part each belongs to.
+
+use super::code::{self, Code};
+use poc_graph::NodeId;
+use rustc_hash::FxHashMap;
+
+/// No row, no node: the end of a chain, or an empty place.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The place of one vector.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    /// The place of its node; [`NONE`] when the row is empty.
+    pub(super) node: u32,
+    /// The node's next row.
+    next: u32,
+    pub(super) part: u16,
+    pub(super) inverse: f32,
+}
+
+/// A node that has vectors or is live.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Owner {
+    pub(super) id: NodeId,
+    /// Whether searches may find it.
+    pub(super) live: bool,
+    first: u32,
+}
+
+/// Vectors of live nodes, and, unsearchable, those of nodes that are not live or not known yet:
+/// a node may come back to life, and a vector may arrive before its node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    dimensions: usize,
+    codes: Vec<i8>,
+    rows: Vec<Row>,
+    free: Vec<u32>,
+    owners: Vec<Option<Owner>>,
+    free_owners: Vec<u32>,
+    by_id: FxHashMap<NodeId, u32>,
+    searchable: usize,
+}
+
+impl Rows {
+    pub(super) fn new(dimensions: usize) -> Self {
+        Rows { dimensions, ..Rows::default() }
+    }
+
+    /// How many vectors belong to live nodes.
+    pub(super) fn searchable(&self) -> usize {
+        self.searchable
+    }
+
+    /// One past the greatest row.
+    pub(super) fn end(&self) -> u32 {
+        self.rows.len() as u32
+    }
+
+    /// All codes, one row behind the other, empty rows included.
+    pub(super) fn codes(&self) -> &[i8] {
+        &self.codes
+    }
+
+    /// The row and its node; `None` for an empty row.
+    pub(super) fn row(&self, row: u32) -> Option<(Row, Owner)> {
+        let found = *self.rows.get(row as usize)?;
+        Some((found, (*self.owners.get(found.node as usize)?)?))
+    }
+
+    pub(super) fn code(&self, row: u32) -> &[i8] {
+        let start = row as usize * self.dimensions;
+        self.codes.get(start..start + self.dimensions).unwrap_or(&[])
+    }
+
+    /// The nodes.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.owners.iter().flatten()
+    }
+
+    /// Places of nodes, empty ones included.
+    pub(super) fn places(&self) -> &[Option<Owner>] {
+        &self.owners
+    }
+
+    /// The rows of a node.
+    pub(super) fn of(&self, owner: &Owner) -> impl Iterator<Item = (u32, Row)> {
+        let mut next = owner.first;
+        std::iter::from_fn(move || {
+            let number = next;
+            let row = *self.rows.get(number as usize)?;
+            next = row.next;
+            Some((number, row))
+        })
+    }
+
+    /// The rows of a node's passages; of its title where it has no passage.
+    pub(super) fn texts_of(&self, owner: &Owner) -> impl Iterator<Item = (u32, Row)> {
+        let has_passages = self.of(owner).any(|(_, row)| row.part > 0);
+        self.of(owner).filter(move |(_, row)| !has_passages || row.part > 0)
+    }
+
+    /// All rows, empty ones included.
+    pub(super) fn all(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The place of a node.
+    pub(super) fn place_of(&self, id: NodeId) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    pub(super) fn owner(&self, id: NodeId) -> Option<&Owner> {
+        self.owners.get(self.place_of(id)? as usize)?.as_ref()
+    }
+
+    /// Puts the vector of a part; returns its row when that changed anything.
+    pub(super) fn put(&mut self, id: NodeId, part: u16, code: &Code) -> Option<u32> {
+        let place = self.place(id);
+        let owner = (*self.owners.get(place as usize)?)?;
+        let present = self.of(&owner).find(|(_, row)| row.part == part).map(|(number, _)| number);
+        let number = match present {
+            Some(number) if self.code(number) == code.values => return None,
+            Some(number) => number,
+            None => self.add(place, owner, part),
+        };
+        self.rows.get_mut(number as usize)?.inverse = code.inverse;
+        let start = number as usize * self.dimensions;
+        self.codes.get_mut(start..start + self.dimensions)?.copy_from_slice(&code.values);
+        Some(number)
+    }
+
+    /// Removes the vector of a part; returns the row it had.
+    pub(super) fn remove(&mut self, id: NodeId, part: u16) -> Option<u32> {
+        let place = *self.by_id.get(&id)?;
+        let owner = self.owner(id)?;
+        let live = owner.live;
+        let mut previous = None;
+        let (number, row) = self.of(owner).find(|&(number, row)| {
+            let found = row.part == part;
+            if !found {
+                previous = Some(number);
+            }
+            found
+        })?;
+        match previous {
+            Some(previous) => self.rows.get_mut(previous as usize)?.next = row.next,
+            None => self.owners.get_mut(place as usize)?.as_mut()?.first = row.next,
+        }
+        self.release(number, live);
+        Some(number)
+    }
+
+    /// Removes a node; returns the rows it had.
+    pub(super) fn remove_owner(&mut self, id: NodeId) -> Vec<u32> {
+        let Some(place) = self.by_id.remove(&id) else { return Vec::new() };
+        let Some(owner) = self.owners.get_mut(place as usize).and_then(Option::take) else {
+            return Vec::new();
+        };
+        self.free_owners.push(place);
+        let rows: Vec<u32> = self.of(&owner).map(|(number, _)| number).collect();
+        rows.iter().for_each(|&number| self.release(number, owner.live));
+        rows
+    }
+
+    /// Lets searches find a node, or not; returns its rows when that changed anything.
+    pub(super) fn set_live(&mut self, id: NodeId, live: bool) -> Vec<u32> {
+        if !live && !self.by_id.contains_key(&id) {
+            return Vec::new();
+        }
+        let place = self.place(id);
+        let Some(Some(owner)) = self.owners.get_mut(place as usize) else { return Vec::new() };
+        if owner.live == live {
+            return Vec::new();
+        }
+        owner.live = live;
+        let owner = *owner;
+        let rows: Vec<u32> = self.of(&owner).map(|(number, _)| number).collect();
+        if live {
+            self.searchable += rows.len()
+        } else {
+            self.searchable -= rows.len()
+        }
+        rows
+    }
+
+    /// The place of a node; a new one, not live, when it has none.
+    fn place(&mut self, id: NodeId) -> u32 {
+        if let Some(&place) = self.by_id.get(&id) {
+            return place;
+        }
+        let owner = Some(Owner { id, live: false, first: NONE });
+        let place = self.free_owners.pop().unwrap_or(self.owners.len() as u32);
+        match self.owners.get_mut(place as usize) {
+            Some(slot) => *slot = owner,
+            None => self.owners.push(owner),
+        }
+        self.by_id.insert(id, place);
+        place
+    }
+
+    /// A row for a part the node has not, in front of its others.
+    fn add(&mut self, place: u32, owner: Owner, part: u16) -> u32 {
+        let row = Row { node: place, next: owner.first, part, inverse: 0.0 };
+        let number = self.free.pop().unwrap_or(self.rows.len() as u32);
+        match self.rows.get_mut(number as usize) {
+            Some(slot) => *slot = row,
+            None => {
+                self.rows.push(row);
+                self.codes.resize(self.codes.len() + self.dimensions, 0);
+            }
+        }
+        if let Some(Some(owner)) = self.owners.get_mut(place as usize) {
+            owner.first = number;
+        }
+        self.searchable += usize::from(owner.live);
+        number
+    }
+
+    fn release(&mut self, number: u32, live: bool) {
+        if let Some(row) = self.rows.get_mut(number as usize) {
+            *row = Row { node: NONE, next: NONE, part: 0, inverse: 0.0 };
+            self.free.push(number);
+            self.searchable -= usize::from(live);
+        }
+    }
+
+    /// The rows as they are stored: node place and part of each; [`NONE`] for an empty one.
+    pub(super) fn parts(&self) -> Vec<(u32, u16)> {
+        self.rows.iter().map(|row| (row.node, row.part)).collect()
+    }
+
+    /// Puts together what [`Rows::places`], [`Rows::parts`] and [`Rows::codes`] gave; `None` when
+    /// they contradict each other.
+    pub(super) fn restore(
+        dimensions: usize,
+        places: Vec<Option<(NodeId, bool)>>,
+        parts: Vec<(u32, u16)>,
+        codes: Vec<i8>,
+    ) -> Option<Rows> {
+        if codes.len() != parts.len().checked_mul(dimensions)? {
+            return None;
+        }
+        let mut rows = Rows { codes, ..Rows::new(dimensions) };
+        for (place, found) in (0u32..).zip(places) {
+            match found {
+                Some((id, live)) => {
+                    if rows.by_id.insert(id, place).is_some() {
+                        return None;
+                    }
+                    rows.owners.push(Some(Owner { id, live, first: NONE }));
+                }
+                None => {
+                    rows.owners.push(None);
+                    rows.free_owners.push(place);
+                }
+            }
+        }
+        for (number, (node, part)) in (0u32..).zip(parts) {
+            if node == NONE {
+                rows.free.push(number);
+                rows.rows.push(Row { node, next: NONE, part: 0, inverse: 0.0 });
+                continue;
+            }
+            let inverse = code::inverse_length(rows.code(number));
+            let owner = rows.owners.get_mut(node as usize)?.as_mut()?;
+            rows.rows.push(Row { node, next: owner.first, part, inverse });
+            owner.first = number;
+            rows.searchable += usize::from(owner.live);
+        }
+        Some(rows)
+    }
+}

@@ -1,0 +1,105 @@
+//! The content of the vector index.
+
+use super::code::{self, Code};
+use super::exact::Filter;
+use super::hnsw::{Hnsw, Options};
+use super::rows::Rows;
+use poc_graph::{Delta, NodeId};
+use poc_rank::top::{Ranked, Top};
+use rustc_hash::FxHashMap;
+
+/// The rows with the graph over them, and how far they have followed the log.
+pub(super) struct State {
+    pub(super) rows: Rows,
+    pub(super) hnsw: Hnsw,
+    pub(super) applied: u64,
+    // Counts what was taken in since the index was opened.
+    pub(super) changes: u64,
+}
+
+impl State {
+    /// Without any row.
+    pub(super) fn empty(options: Options) -> Self {
+        State { rows: Rows::new(options.dimensions), hnsw: Hnsw::new(options), applied: 0, changes: 0 }
+    }
+
+    /// The answer of the graph; `None` when it is not ready, or when so much is filtered out that
+    /// the exact scan is quicker.
+    pub(super) fn approximate(&self, query: &Code, k: usize, filter: Filter) -> Option<Vec<Ranked<u16>>> {
+        if !self.hnsw.is_ready(&self.rows) {
+            return None;
+        }
+        let mut count = k.saturating_mul(2).max(32);
+        // Asking the graph for a large share of the rows costs more than comparing with all.
+        while count <= self.rows.searchable() / 16 {
+            let near = self.hnsw.search(&query.values, count)?;
+            let mut best: FxHashMap<NodeId, Ranked<u16>> = FxHashMap::default();
+            for number in near.into_iter().chain(self.hnsw.pending()) {
+                let Some((row, owner)) = self.rows.row(number) else { continue };
+                if !owner.live || !filter.part(&row) {
+                    continue;
+                }
+                let score = code::cosine(
+                    code::dot(&query.values, self.rows.code(number)),
+                    query.inverse,
+                    row.inverse,
+                );
+                let found = Ranked { score, id: owner.id, with: row.part };
+                let known = best.entry(owner.id).or_insert(found);
+                if score > known.score || score == known.score && row.part < known.with {
+                    *known = found;
+                }
+            }
+            let mut top = Top::new(k);
+            let kept = best.into_values().filter(|found| (filter.keep)(found.id));
+            kept.for_each(|found| top.offer(found));
+            let sorted = top.into_sorted();
+            if sorted.len() == k {
+                return Some(sorted);
+            }
+            count = count.saturating_mul(4);
+        }
+        None
+    }
+
+    /// Takes in a change; returns how many rows it concerns.
+    pub(super) fn take(&mut self, delta: &Delta, dimensions: usize) -> usize {
+        match delta {
+            Delta::Vector(id, part, vector) => {
+                let code = Some(vector).filter(|vector| vector.len() == dimensions).and_then(|v| Code::of(v));
+                match code {
+                    Some(code) => self.put(*id, *part, &code),
+                    None => self.remove(*id, *part),
+                }
+            }
+            Delta::VectorGone(id, part) => self.remove(*id, *part),
+            Delta::Node(node) => {
+                let live = node.state.is_live();
+                let rows = self.rows.set_live(node.id, live);
+                for &row in &rows {
+                    if live { self.hnsw.want(row) } else { self.hnsw.drop(row) }
+                }
+                rows.len()
+            }
+            Delta::NodeGone(id) => {
+                let rows = self.rows.remove_owner(*id);
+                rows.iter().for_each(|&row| self.hnsw.drop(row));
+                rows.len()
+            }
+            _ => 0,
+        }
+    }
+
+    fn put(&mut self, id: NodeId, part: u16, code: &Code) -> usize {
+        let Some(row) = self.rows.put(id, part, code) else { return 0 };
+        if self.rows.owner(id).is_some_and(|owner| owner.live) {
+            self.hnsw.want(row);
+        }
+        1
+    }
+
+    fn remove(&mut self, id: NodeId, part: u16) -> usize {
+        let row = self.rows.remove(id, part);
+        row.into_iter().map(|row| self.hnsw.drop(row)).count()
+    }
+}

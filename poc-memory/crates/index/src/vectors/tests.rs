@@ -1,0 +1,438 @@
+use super::*;
+use poc_config::Config;
+use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::{Node, State as NodeState, testing};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+const DIMENSIONS: usize = 8;
+
+fn config(exact_below: usize) -> config::Vectors {
+    config::Vectors { exact_below, ..Config::defaults().unwrap().vectors }
+}
+
+fn open(directory: &Path, exact_below: usize, dimensions: usize) -> VectorIndex {
+    VectorIndex::open(directory, &config(exact_below), "test-1", dimensions).unwrap()
+}
+
+fn in_memory(exact_below: usize, dimensions: usize) -> VectorIndex {
+    open(Path::new("/nonexistent"), exact_below, dimensions)
+}
+
+fn id(number: u64) -> NodeId {
+    testing::node(number).id
+}
+
+fn alive(number: u64) -> Delta {
+    Delta::Node(Arc::new(testing::node(number)))
+}
+
+fn retired(number: u64) -> Delta {
+    Delta::Node(Arc::new(Node { state: NodeState::Superseded, ..testing::node(number) }))
+}
+
+fn vector(number: u64, part: u16, values: &[f32]) -> Delta {
+    Delta::Vector(id(number), part, values.into())
+}
+
+fn random(chance: &SeededChance, dimensions: usize) -> Vec<f32> {
+    let values = (0..dimensions).map(|_| (chance.bits() % 20_001) as f32 / 10_000.0 - 1.0);
+    unit(values.collect())
+}
+
+fn unit(mut values: Vec<f32>) -> Vec<f32> {
+    let length = values.iter().map(|value| value * value).sum::<f32>().sqrt();
+    values.iter_mut().for_each(|value| *value /= length);
+    values
+}
+
+fn all(_: NodeId) -> bool {
+    true
+}
+
+fn ids(hits: &[VectorHit]) -> Vec<NodeId> {
+    hits.iter().map(|hit| hit.id).collect()
+}
+
+type Model = BTreeMap<u64, (bool, BTreeMap<u16, Vec<f32>>)>;
+
+/// The answer by definition, over the vectors as they were given.
+fn naive(model: &Model, query: &[f32], titles: bool) -> Vec<VectorHit> {
+    let mut hits = Vec::new();
+    for (&number, (live, parts)) in model {
+        let parts = parts.iter().filter(|(part, _)| *live && (!titles || **part == 0));
+        let scored = parts.map(|(&part, values)| (part, poc_rank::cosine::cosine(query, values)));
+        if let Some((part, cosine)) = scored.max_by(|a, b| a.1.total_cmp(&b.1)) {
+            hits.push(VectorHit { id: id(number), part, cosine });
+        }
+    }
+    hits.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
+    hits
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u64, u16, u64),
+    Remove(u64, u16),
+    Live(u64),
+    Retire(u64),
+    Delete(u64),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (number, part) = (0u64..8, 0u16..3);
+    prop_oneof![
+        6 => (number.clone(), part.clone(), any::<u64>()).prop_map(|(n, part, seed)| Step::Put(n, part, seed)),
+        1 => (number.clone(), part).prop_map(|(n, part)| Step::Remove(n, part)),
+        4 => number.clone().prop_map(Step::Live),
+        1 => number.clone().prop_map(Step::Retire),
+        1 => number.prop_map(Step::Delete),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    // Every case waits for the disk.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// With the graph from the first vector on and without it: what is found is what is there.
+    #[test]
+    fn any_history_gives_the_answers_of_what_is_left(
+        steps in prop::collection::vec(step(), 0..40),
+        exact_below in prop::sample::select(&[0usize, 5, 1000][..]),
+        seed: u64,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut index = open(directory.path(), exact_below, DIMENSIONS);
+        let mut model = Model::new();
+        for (seq, step) in (1..).zip(steps) {
+            let deltas = match step {
+                Step::Put(number, part, seed) => {
+                    let values = random(&SeededChance::new(seed), DIMENSIONS);
+                    model.entry(number).or_default().1.insert(part, values.clone());
+                    vec![vector(number, part, &values)]
+                }
+                Step::Remove(number, part) => {
+                    model.entry(number).or_default().1.remove(&part);
+                    vec![Delta::VectorGone(id(number), part)]
+                }
+                Step::Live(number) => {
+                    model.entry(number).or_default().0 = true;
+                    vec![alive(number)]
+                }
+                Step::Retire(number) => {
+                    model.entry(number).or_default().0 = false;
+                    vec![retired(number)]
+                }
+                Step::Delete(number) => {
+                    model.remove(&number);
+                    vec![Delta::NodeGone(id(number))]
+                }
+                Step::Reopen => {
+                    index.checkpoint().unwrap();
+                    let applied = index.applied();
+                    index = open(directory.path(), exact_below, DIMENSIONS);
+                    prop_assert_eq!(index.applied(), applied);
+                    vec![]
+                }
+            };
+            index.apply(seq, &deltas).unwrap();
+            // What was taken in already changes nothing.
+            index.apply(seq, &deltas).unwrap();
+        }
+        let query = random(&SeededChance::new(seed), DIMENSIONS);
+        for titles in [false, true] {
+            let expected = naive(&model, &query, titles);
+            let found = if titles { index.search_titles(&query, 20, &all) } else { index.search(&query, 20, &all) };
+            let found = found.unwrap();
+            prop_assert_eq!(found.len(), expected.len());
+            let by_id: BTreeMap<NodeId, f64> = expected.iter().map(|hit| (hit.id, hit.cosine)).collect();
+            for (hit, wanted) in found.iter().zip(&expected) {
+                prop_assert!((hit.cosine - by_id[&hit.id]).abs() < 0.01 && hit.cosine.abs() <= 1.0);
+                prop_assert!((hit.cosine - wanted.cosine).abs() < 0.01);
+            }
+            prop_assert!(found.is_sorted_by(|a, b| a.cosine > b.cosine || a.cosine == b.cosine && a.id < b.id));
+        }
+        let live: usize = model.values().filter(|(live, _)| *live).map(|(_, parts)| parts.len()).sum();
+        prop_assert_eq!(index.state.read().rows.searchable(), live);
+        for (number, (_, parts)) in &model {
+            let kept: Vec<u16> = index.of(id(*number)).iter().map(|(part, _)| *part).collect();
+            prop_assert_eq!(kept, parts.keys().copied().collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Notes in clusters, as real ones are, with two parts each.
+fn clustered(nodes: u64, dimensions: usize, chance: &SeededChance) -> (Vec<Delta>, Vec<Vec<f32>>) {
+    let centres: Vec<Vec<f32>> = (0..40).map(|_| random(chance, dimensions)).collect();
+    let near = |centre: usize| {
+        let noise = random(chance, dimensions);
+        unit(centres[centre].iter().zip(noise).map(|(value, noise)| value + noise).collect())
+    };
+    let mut deltas = Vec::new();
+    for number in 0..nodes {
+        deltas.push(alive(number));
+        for part in 0..2 {
+            deltas.push(vector(number, part, &near(chance.bits() as usize % centres.len())));
+        }
+    }
+    let queries = (0..40).map(near).collect();
+    (deltas, queries)
+}
+
+/// The index with all its rows in the graph.
+fn with_graph(directory: &Path, deltas: &[Delta], dimensions: usize) -> VectorIndex {
+    let index = open(directory, 1000, dimensions);
+    for (seq, deltas) in (1..).zip(deltas.chunks(300)) {
+        index.apply(seq, deltas).unwrap();
+    }
+    index.finish(&|| false);
+    index
+}
+
+#[test]
+fn the_graph_finds_nearly_what_the_scan_finds() {
+    let chance = SeededChance::new(7);
+    let (deltas, queries) = clustered(2000, 64, &chance);
+    let directory = tempfile::tempdir().unwrap();
+    let graph = with_graph(directory.path(), &deltas, 64);
+    let scan = in_memory(usize::MAX, 64);
+    scan.apply(1, &deltas).unwrap();
+    let recall = |graph: &VectorIndex, queries: &[Vec<f32>], keep: &dyn Fn(NodeId) -> bool| {
+        let mut found = 0;
+        for query in queries {
+            let exact: BTreeSet<NodeId> = ids(&scan.search(query, 10, keep).unwrap()).into_iter().collect();
+            let hits = graph.search(query, 10, keep).unwrap();
+            assert_eq!(hits.len(), 10);
+            found += hits.iter().filter(|hit| exact.contains(&hit.id)).count();
+        }
+        found as f64 / (queries.len() * 10) as f64
+    };
+    assert!(graph.state.read().hnsw.is_ready(&graph.state.read().rows));
+    let query = Code::of(&queries[0]).unwrap();
+    let filter = Filter { titles: false, keep: &all };
+    assert!(graph.state.read().approximate(&query, 10, filter).is_some());
+    let found = recall(&graph, &queries, &all);
+    assert!(found >= 0.95, "recall@10 {found}");
+    // A narrow filter is answered by the scan: nothing is lost.
+    let rare = |node: NodeId| node.as_bytes()[15] == 3 && node.as_bytes()[14] < 8;
+    assert!(graph.state.read().approximate(&query, 8, Filter { titles: false, keep: &rare }).is_none());
+    for query in &queries {
+        assert_eq!(graph.search(query, 8, &rare).unwrap(), scan.search(query, 8, &rare).unwrap());
+    }
+    // The same after the files were read back, and rows can still be added.
+    graph.checkpoint().unwrap();
+    let again = open(directory.path(), 1000, 64);
+    assert_eq!(again.applied(), graph.applied());
+    assert!(again.state.read().hnsw.is_ready(&again.state.read().rows));
+    let found = recall(&again, &queries, &all);
+    assert!(found >= 0.95, "recall@10 after opening {found}");
+    for number in 5000..5200 {
+        again.apply(9999, &[alive(number), vector(number, 0, &random(&chance, 64))]).unwrap();
+    }
+    let own = again.of(id(5100))[0].1.clone();
+    assert_eq!(again.search(&own, 1, &all).unwrap()[0].id, id(5100));
+    assert_eq!(again.state.read().hnsw.pending().count(), 0);
+}
+
+#[test]
+fn a_graph_is_finished_in_quiet_times_and_serves_once_little_is_missing() {
+    let chance = SeededChance::new(13);
+    let (deltas, _) = clustered(2000, 32, &chance);
+    let directory = tempfile::tempdir().unwrap();
+    let index = open(directory.path(), 1000, 32);
+    index.apply(1, &deltas).unwrap();
+    let is_ready = |index: &VectorIndex| {
+        let state = index.state.read();
+        state.hnsw.is_ready(&state.rows)
+    };
+    assert!(index.is_unfinished() && !is_ready(&index));
+    index.checkpoint().unwrap();
+    // Stopped half-way it goes on from there.
+    let steps = std::cell::Cell::new(0);
+    index.finish(&|| steps.replace(steps.get() + 1) == 10);
+    assert!(index.is_unfinished());
+    index.finish(&|| false);
+    assert!(!index.is_unfinished() && is_ready(&index));
+    // What was brought in is worth saving.
+    index.checkpoint().unwrap();
+    assert!(!open(directory.path(), 1000, 32).is_unfinished());
+}
+
+#[test]
+fn many_searches_at_once_all_answer() {
+    let chance = SeededChance::new(11);
+    let (deltas, queries) = clustered(1500, 32, &chance);
+    let directory = tempfile::tempdir().unwrap();
+    let index = with_graph(directory.path(), &deltas, 32);
+    std::thread::scope(|scope| {
+        for _ in 0..64 {
+            scope.spawn(|| {
+                for query in &queries {
+                    assert_eq!(index.search(query, 10, &all).unwrap().len(), 10);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_vector_waits_for_its_node_and_survives_its_retirement() {
+    let index = in_memory(1000, 2);
+    index.apply(1, &[vector(1, 0, &[1.0, 0.0])]).unwrap();
+    assert_eq!(index.search(&[1.0, 0.0], 5, &all).unwrap(), []);
+    index.apply(2, &[alive(1)]).unwrap();
+    assert_eq!(ids(&index.search(&[1.0, 0.0], 5, &all).unwrap()), [id(1)]);
+    index.apply(3, &[retired(1)]).unwrap();
+    assert_eq!(index.search(&[1.0, 0.0], 5, &all).unwrap(), []);
+    assert_eq!(index.of(id(1)).len(), 1);
+    index.apply(4, &[alive(1)]).unwrap();
+    assert_eq!(ids(&index.search(&[1.0, 0.0], 5, &all).unwrap()), [id(1)]);
+    index.apply(5, &[Delta::NodeGone(id(1)), alive(1)]).unwrap();
+    assert_eq!(index.search(&[1.0, 0.0], 5, &all).unwrap(), []);
+}
+
+#[test]
+fn texts_are_alike_by_their_passages_and_a_title_stands_in() {
+    let index = in_memory(1000, 2);
+    let deltas = [
+        alive(1),
+        vector(1, 0, &[1.0, 0.0]),
+        vector(1, 1, &[0.0, 1.0]),
+        vector(1, 2, &[-1.0, 0.0]),
+        alive(2),
+        vector(2, 0, &[1.0, 0.0]),
+        vector(2, 1, &[-1.0, 0.0]),
+        retired(3),
+        vector(3, 0, &[1.0, 0.0]),
+    ];
+    index.apply(1, &deltas).unwrap();
+    let check = |a, b, expected: f64| {
+        let found = index.alike(id(a), id(b)).unwrap();
+        assert!(
+            (found - expected).abs() < 1e-6 && index.alike(id(b), id(a)) == Some(found),
+            "{a} {b}: {found}"
+        );
+    };
+    // The titles of 1 and 2 are the same, and do not count; the second passage of 1 is like 2.
+    check(1, 2, 1.0);
+    check(1, 3, 0.0);
+    check(2, 3, -1.0);
+    assert_eq!(index.alike(id(1), id(4)), None);
+}
+
+#[test]
+fn the_best_part_counts_and_ties_go_by_id() {
+    let index = in_memory(1000, 2);
+    let deltas = [
+        alive(2),
+        alive(1),
+        vector(2, 0, &[0.0, 1.0]),
+        vector(2, 3, &[1.0, 0.0]),
+        vector(1, 1, &[1.0, 0.0]),
+        vector(1, 0, &[-1.0, 0.0]),
+    ];
+    index.apply(1, &deltas).unwrap();
+    let hits = index.search(&[2.0, 0.0], 5, &all).unwrap();
+    assert_eq!(hits.iter().map(|hit| (hit.id, hit.part)).collect::<Vec<_>>(), [(id(1), 1), (id(2), 3)]);
+    assert!(hits.iter().all(|hit| (hit.cosine - 1.0).abs() < 1e-6));
+    let titles = index.search_titles(&[2.0, 0.0], 5, &all).unwrap();
+    assert_eq!(titles.iter().map(|hit| (hit.id, hit.part)).collect::<Vec<_>>(), [(id(2), 0), (id(1), 0)]);
+    assert_eq!(index.search(&[2.0, 0.0], 0, &all).unwrap(), []);
+    assert_eq!(ids(&index.search(&[2.0, 0.0], 5, &|node| node != id(1)).unwrap()), [id(2)]);
+}
+
+#[test]
+fn vectors_that_cannot_be_compared_are_refused() {
+    let index = in_memory(1000, 2);
+    index.apply(1, &[alive(1), vector(1, 0, &[1.0, 0.0])]).unwrap();
+    let error = index.search(&[1.0], 5, &all).unwrap_err();
+    insta::assert_snapshot!(error, @"a vector of 1 dimensions cannot be compared");
+    insta::assert_snapshot!(error.hint.unwrap(), @"the vectors of this store have 2");
+    assert!(index.search(&[f32::NAN, 0.0], 5, &all).is_err());
+    assert_eq!(index.search(&[0.0, 0.0], 5, &all).unwrap(), []);
+    for values in [&[f32::NAN, 0.0][..], &[0.0, 0.0], &[1.0, 0.0, 0.0]] {
+        index.apply(2, &[alive(2), vector(2, 0, values)]).unwrap();
+        assert!(index.of(id(2)).is_empty(), "{values:?}");
+    }
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    let bad = config::Vectors { connectivity: 1, ..config(10) };
+    let error = VectorIndex::open(Path::new("/nonexistent"), &bad, "test-1", 2).err().unwrap();
+    insta::assert_snapshot!(error, @"`vectors.connectivity`: `connectivity` cannot be 1");
+    insta::assert_snapshot!(error.hint.unwrap(), @"2 is the least");
+}
+
+#[test]
+fn a_reset_index_holds_nothing() {
+    let index = in_memory(1000, 2);
+    index.apply(3, &[alive(1), vector(1, 0, &[1.0, 0.0])]).unwrap();
+    index.reset().unwrap();
+    assert_eq!((index.applied(), index.search(&[1.0, 0.0], 5, &all).unwrap().len()), (0, 0));
+}
+
+#[test]
+fn files_of_another_embedder_are_not_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = open(directory.path(), 1000, 2);
+    index.apply(3, &[alive(1), vector(1, 0, &[1.0, 0.0])]).unwrap();
+    index.checkpoint().unwrap();
+    assert_eq!(open(directory.path(), 1000, 2).applied(), 3);
+    let other = VectorIndex::open(directory.path(), &config(1000), "test-2", 2).unwrap();
+    assert_eq!(other.applied(), 0);
+    assert_eq!(open(directory.path(), 1000, 3).applied(), 0);
+    index.reset().unwrap();
+    assert_eq!(open(directory.path(), 1000, 2).applied(), 0, "what was reset stays away");
+}
+
+#[test]
+fn damaged_files_are_noticed() {
+    let chance = SeededChance::new(3);
+    let (deltas, _) = clustered(600, 16, &chance);
+    let directory = tempfile::tempdir().unwrap();
+    with_graph(directory.path(), &deltas, 16).checkpoint().unwrap();
+    let files: Vec<_> =
+        std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    for path in files {
+        let whole = std::fs::read(&path).unwrap();
+        for damage in 0..60 {
+            let mut bytes = whole.clone();
+            let at = chance.bits() as usize % whole.len();
+            match damage % 3 {
+                0 => bytes[at] ^= 1 << (damage % 8),
+                1 => bytes.truncate(at),
+                // Of usearch's own header, four bytes.
+                _ => bytes[at % 64..].iter_mut().take(4).for_each(|byte| *byte = !*byte),
+            }
+            std::fs::write(&path, bytes).unwrap();
+            let opened = open(directory.path(), 1000, 16);
+            assert_eq!((opened.applied(), opened.state.read().rows.end()), (0, 0), "{path:?} {damage}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(open(directory.path(), 1000, 16).applied(), 0);
+        std::fs::write(&path, whole).unwrap();
+    }
+    assert_ne!(open(directory.path(), 1000, 16).applied(), 0);
+}
+
+#[test]
+fn a_graph_that_is_mostly_stale_is_built_anew() {
+    let chance = SeededChance::new(5);
+    let (deltas, queries) = clustered(1500, 16, &chance);
+    let directory = tempfile::tempdir().unwrap();
+    let index = with_graph(directory.path(), &deltas, 16);
+    let gone: Vec<Delta> = (0..900).map(|number| Delta::NodeGone(id(number))).collect();
+    let mut seq = index.applied();
+    for delta in gone {
+        seq += 1;
+        index.apply(seq, &[delta]).unwrap();
+        assert_eq!(index.search(&queries[0], 10, &all).unwrap().len(), 10);
+    }
+    let hits = index.search(&queries[0], 10, &all).unwrap();
+    assert!(hits.iter().all(|hit| hit.id >= id(900)));
+    assert!(index.state.read().hnsw.stale() < 1024);
+}

@@ -1,0 +1,289 @@
+//! The tokens of a model: what text they stand for, and which may follow in a grammar.
+//!
+//! They come from the file itself, from a `tokenizer.json` beside it, or from where the settings say.
+
+use super::chat;
+use super::file::{Gguf, number};
+use super::pieces::Spelling;
+use crate::conversation::{messages, transcript};
+use candle_core::quantized::gguf_file::{Content, Value};
+use candle_core::quantized::tokenizer::TokenizerFromGguf;
+use llguidance::ParserFactory;
+use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
+use poc_agent::model::Request;
+use poc_embed::guarded;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokenizers::models::bpe::BPE;
+use tokenizers::normalizers::{Prepend, Replace, Sequence};
+use tokenizers::{AddedToken, DecoderWrapper, NormalizerWrapper, PreTokenizerWrapper, Tokenizer};
+
+/// No vocabulary is greater.
+const MOST: usize = 1 << 22;
+
+/// A model's tokens.
+pub(super) struct Vocabulary {
+    tokenizer: Tokenizer,
+    /// Makes parsers that know them.
+    pub(super) parsers: ParserFactory,
+    tokens: TokEnv,
+    /// What structures a prompt: a note must not write it.
+    controls: Vec<String>,
+    template: Option<String>,
+    /// Begins a prompt that has no template.
+    first: Option<u32>,
+    begin: String,
+    end: String,
+}
+
+/// Where a vocabulary is.
+pub(super) enum Source {
+    /// In the file, spelt as this.
+    Within(Spelling),
+    /// In a `tokenizer.json`.
+    Beside(PathBuf),
+}
+
+/// Where the vocabulary of a file is that says to have a tokenizer of a kind; an error is one line that would
+/// help.
+pub(super) fn find(file: &Path, kind: Option<&str>, given: Option<&Path>) -> Result<Source, String> {
+    if let Some(given) = given {
+        return match given.is_file() {
+            true => Ok(Source::Beside(given.to_owned())),
+            false => Err(format!("the tokenizer `{}` does not exist", given.display())),
+        };
+    }
+    match kind {
+        Some("gpt2") => return Ok(Source::Within(Spelling::Bytes)),
+        Some("llama") => return Ok(Source::Within(Spelling::Pieces)),
+        _ => {}
+    }
+    let beside = file.with_file_name("tokenizer.json");
+    if beside.is_file() {
+        return Ok(Source::Beside(beside));
+    }
+    let has = match kind {
+        Some(kind) => format!("a tokenizer of the kind `{kind}`, which is not read here"),
+        None => "no tokenizer".to_owned(),
+    };
+    let path = file.display();
+    Err(format!(
+        "`{path}` has {has}: put its `tokenizer.json` beside it, or name that as `tokenizer` of the provider"
+    ))
+}
+
+impl Vocabulary {
+    pub(super) fn read(gguf: &Gguf, given: Option<&Path>) -> Result<Vocabulary, String> {
+        let content = &gguf.content;
+        let path = gguf.path.display();
+        let (tokenizer, spelling) = match find(&gguf.path, gguf.tokenizer(), given)? {
+            Source::Within(Spelling::Bytes) => {
+                let tokenizer = guarded(|| Tokenizer::from_gguf(content));
+                let mut tokenizer = tokenizer
+                    .map_err(|error| format!("the tokenizer of `{path}` cannot be read: {error}"))?;
+                // Of kinds it does not know candle takes a space to be in front of every stretch of text.
+                if let Some(PreTokenizerWrapper::ByteLevel(bytes)) = tokenizer.get_pre_tokenizer() {
+                    let bytes = bytes.add_prefix_space(false);
+                    tokenizer.with_pre_tokenizer(Some(bytes));
+                }
+                (tokenizer, Spelling::Bytes)
+            }
+            Source::Within(Spelling::Pieces) => {
+                let tokenizer = sentence_pieces(content);
+                let tokenizer = tokenizer
+                    .map_err(|error| format!("the tokenizer of `{path}` cannot be read: {error}"))?;
+                (tokenizer, Spelling::Pieces)
+            }
+            Source::Beside(path) => {
+                let path = path.display();
+                let tokenizer = Tokenizer::from_file(path.to_string())
+                    .map_err(|error| format!("the tokenizer `{path}` cannot be read: {error}"))?;
+                let bytes = tokenizer.get_decoder().is_some_and(spells_bytes);
+                (tokenizer, if bytes { Spelling::Bytes } else { Spelling::Pieces })
+            }
+        };
+        let added = tokenizer.get_added_tokens_decoder();
+        let controls: BTreeSet<String> =
+            added.values().filter(|token| token.special).map(|token| token.content.clone()).collect();
+        let tokens = trie(&tokenizer, spelling, &controls)
+            .map_err(|error| format!("the tokenizer of `{path}` cannot be used: {error}"))?;
+        let parsers = guarded(|| ParserFactory::new_simple(&tokens).map_err(candle_core::Error::msg));
+        let mut parsers =
+            parsers.map_err(|error| format!("the tokenizer of `{path}` cannot be used: {error}"))?;
+        parsers.quiet();
+        let of = |key: &str| {
+            let id = u32::try_from(number(content, key)?).ok()?;
+            Some((id, tokenizer.id_to_token(id)?))
+        };
+        let (begin, end) = (of("tokenizer.ggml.bos_token_id"), of("tokenizer.ggml.eos_token_id"));
+        let begins = match content.metadata.get("tokenizer.ggml.add_bos_token") {
+            Some(said) => said.to_bool().unwrap_or(false),
+            None => spelling == Spelling::Pieces,
+        };
+        let word =
+            |mark: &Option<(u32, String)>| mark.as_ref().map(|(_, word)| word.clone()).unwrap_or_default();
+        let (first, begin, end) =
+            (begin.as_ref().filter(|_| begins).map(|(id, _)| *id), word(&begin), word(&end));
+        let template = text(content, "tokenizer.chat_template").map(str::to_owned);
+        // Longer ones first: one may begin another.
+        let mut controls: Vec<String> = controls.into_iter().filter(|control| !control.is_empty()).collect();
+        controls.sort_by_key(|control| std::cmp::Reverse(control.len()));
+        Ok(Vocabulary { tokenizer, parsers, tokens, controls, template, first, begin, end })
+    }
+
+    /// The tokens of a prompt.
+    pub(super) fn prompt(&self, request: &Request<'_>) -> Result<Vec<u32>, String> {
+        let (text, first) = self.write(request);
+        let encoded = self.tokenizer.encode_fast(text, false);
+        let encoded = encoded.map_err(|error| format!("the prompt cannot be read as tokens: {error}"))?;
+        let tokens: Vec<u32> = first.into_iter().chain(encoded.get_ids().iter().copied()).collect();
+        if tokens.is_empty() { Err("the prompt is empty".to_owned()) } else { Ok(tokens) }
+    }
+
+    /// The text of a prompt, and the token in front of it.
+    fn write(&self, request: &Request<'_>) -> (String, Option<u32>) {
+        let plain = || (self.harmless(&transcript(request)), self.first);
+        let Some(template) = &self.template else { return plain() };
+        let mut turns = messages(request, "");
+        for turn in &mut turns {
+            if let Some(content) = turn.get_mut("content") {
+                *content = self.harmless(content.as_str().unwrap_or_default()).into();
+            }
+        }
+        let system = self.harmless(request.system);
+        match chat::render(template, &system, &turns, &self.begin, &self.end) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                tracing::warn!("the chat template of the local model cannot be followed: {error:#}");
+                plain()
+            }
+        }
+    }
+
+    /// A text that begins no turn and ends none: what would be read as such has a space in it.
+    fn harmless(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for control in &self.controls {
+            if text.contains(control.as_str()) {
+                let mut characters = control.chars();
+                let first: String = characters.next().into_iter().collect();
+                text = text.replace(control.as_str(), &format!("{first} {}", characters.as_str()));
+            }
+        }
+        text
+    }
+
+    /// What a token writes.
+    pub(super) fn bytes(&self, token: u32) -> &[u8] {
+        self.tokens.tok_trie().token(token)
+    }
+
+    /// The token that writes a byte and nothing else.
+    pub(super) fn token(&self, byte: u8) -> Option<u32> {
+        self.tokens.tok_trie().token_id_at_bytes(&[byte])
+    }
+}
+
+fn text<'a>(content: &'a Content, key: &str) -> Option<&'a str> {
+    content.metadata.get(key)?.to_string().ok().map(String::as_str)
+}
+
+fn spells_bytes(decoder: &DecoderWrapper) -> bool {
+    match decoder {
+        DecoderWrapper::ByteLevel(_) => true,
+        DecoderWrapper::Sequence(all) => all.get_decoders().iter().any(spells_bytes),
+        _ => false,
+    }
+}
+
+/// All tokens by their bytes. Behind them stands one of ours, for the end: a grammar ends where its last
+/// bracket is, whatever a model would end with.
+fn trie(tokenizer: &Tokenizer, spelling: Spelling, controls: &BTreeSet<String>) -> Result<TokEnv, String> {
+    let names: HashMap<u32, String> =
+        tokenizer.get_vocab(true).into_iter().map(|(name, id)| (id, name)).collect();
+    let count = names.keys().max().map_or(0, |&last| last as usize + 1);
+    if count == 0 || count > MOST {
+        return Err(format!("it has {count} tokens"));
+    }
+    let control = |name: &str| [&[TokTrie::SPECIAL_TOKEN_MARKER], name.as_bytes()].concat();
+    let word = |id: usize| {
+        let name = u32::try_from(id).ok().and_then(|id| names.get(&id));
+        match name {
+            Some(name) if controls.contains(name) => control(name),
+            Some(name) => match spelling.bytes(name) {
+                Some(bytes) if !bytes.is_empty() => bytes,
+                _ => control(&format!("<[{id}]>")),
+            },
+            None => control(&format!("<[{id}]>")),
+        }
+    };
+    let mut words: Vec<Vec<u8>> = (0..count).map(word).collect();
+    words.push(control("<[end]>"));
+    let end = u32::try_from(count).unwrap_or(u32::MAX);
+    guarded(|| {
+        let trie = TokTrie::from(&TokRxInfo::new(end.saturating_add(1), end), &words);
+        Ok(Arc::new(ApproximateTokEnv::new(trie)) as TokEnv)
+    })
+}
+
+/// SentencePiece's byte pairs, of which a file has the pieces and their scores: two pieces that make a third
+/// are merged, those with the higher score first.
+fn sentence_pieces(content: &Content) -> Result<Tokenizer, String> {
+    let list = |key: &str| content.metadata.get(key).and_then(|value| value.to_vec().ok());
+    let pieces: Vec<String> = list("tokenizer.ggml.tokens")
+        .ok_or("it has no tokens")?
+        .iter()
+        .map(|piece| piece.to_string().cloned().unwrap_or_default())
+        .collect();
+    let scores: Vec<f32> = list("tokenizer.ggml.scores")
+        .ok_or("its pieces have no scores")?
+        .iter()
+        .map(|score| score.to_f32().unwrap_or(f32::MIN))
+        .collect();
+    let ids: HashMap<&str, u32> = pieces.iter().map(String::as_str).zip(0..).collect();
+    let mut merges = Vec::new();
+    for (piece, &score) in pieces.iter().zip(&scores) {
+        for (at, _) in piece.char_indices().skip(1) {
+            let (left, right) = piece.split_at(at);
+            if let (Some(&a), Some(&b)) = (ids.get(left), ids.get(right)) {
+                merges.push((score, a, b, left, right));
+            }
+        }
+    }
+    merges.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
+    let merges = merges.into_iter().map(|(.., left, right)| (left.to_owned(), right.to_owned())).collect();
+    let mut model = BPE::builder()
+        .vocab_and_merges(
+            ids.iter()
+                .map(|(piece, &id)| ((*piece).to_owned(), id))
+                .collect::<tokenizers::models::bpe::Vocab>(),
+            merges,
+        )
+        .byte_fallback(true)
+        .fuse_unk(true);
+    // 2 is a piece for what is unknown, 3 structures, 4 is whole wherever it stands.
+    let kinds = list("tokenizer.ggml.token_type").map(Vec::as_slice).unwrap_or_default();
+    let kind = |value: &Value| value.to_i32().ok().or_else(|| value.to_u32().ok()?.try_into().ok());
+    let of = |wanted: i32| {
+        let found = pieces.iter().zip(kinds).filter(move |(_, value)| kind(value) == Some(wanted));
+        found.map(|(piece, _)| piece.clone()).filter(|piece| !piece.is_empty())
+    };
+    if let Some(unknown) = of(2).next() {
+        model = model.unk_token(unknown);
+    }
+    let failed = |error: tokenizers::Error| error.to_string();
+    let mut tokenizer = Tokenizer::new(model.build().map_err(failed)?);
+    let mut steps: Vec<NormalizerWrapper> = vec![Replace::new(" ", "▁").map_err(failed)?.into()];
+    let in_front =
+        content.metadata.get("tokenizer.ggml.add_space_prefix").and_then(|said| said.to_bool().ok());
+    if in_front.unwrap_or(true) {
+        steps.insert(0, Prepend::new("▁".to_owned()).into());
+    }
+    tokenizer.with_normalizer(Some(Sequence::new(steps))).map_err(failed)?;
+    let special = |piece: String| AddedToken::from(piece, true);
+    tokenizer.add_special_tokens(of(2).chain(of(3)).map(special).collect::<Vec<_>>()).map_err(failed)?;
+    let whole = of(4).map(|piece| AddedToken::from(piece, false).normalized(false));
+    tokenizer.add_tokens(whole.collect::<Vec<_>>()).map_err(failed)?;
+    Ok(tokenizer)
+}

@@ -1,0 +1,97 @@
+//! The JSON that `claude -p --output-format json` wraps its answer in
+//! (<https://docs.anthropic.com/en/docs/claude-code/headless>).
+
+use poc_agent::model::{Reply, Spent};
+use serde_json::{Map, Value};
+
+/// An object that is an envelope. Any other is a reply that happens to be JSON: what it says is the model's
+/// word, and no model tells what it took.
+fn envelope(output: &str) -> Option<Map<String, Value>> {
+    let Ok(Value::Object(envelope)) = serde_json::from_str::<Value>(output) else { return None };
+    let has = |name: &str, is: fn(&Value) -> bool| envelope.get(name).is_some_and(is);
+    let known = has("result", Value::is_string)
+        || has("structured_output", Value::is_object)
+        || has("is_error", Value::is_boolean);
+    known.then_some(envelope)
+}
+
+/// The reply within the envelope; text without one is the reply itself. An error is what the program
+/// reported instead of an answer.
+pub(super) fn read(output: &str) -> Result<Reply, String> {
+    let Some(envelope) = envelope(output) else {
+        return Ok(Reply { text: output.to_owned(), ..Reply::default() });
+    };
+    let structured = envelope.get("structured_output").filter(|value| value.is_object()).cloned();
+    let text = match (envelope.get("result").and_then(Value::as_str), &structured) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(value)) => value.to_string(),
+        (None, None) => String::new(),
+    };
+    if envelope.get("is_error").and_then(Value::as_bool) == Some(true) {
+        let kind = envelope.get("subtype").and_then(Value::as_str).unwrap_or("an error");
+        return Err(if text.is_empty() { kind.to_owned() } else { text });
+    }
+    Ok(Reply { structured, text, ..Reply::default() })
+}
+
+/// What the envelope says it took, whether it holds an answer or an error. `None` when it does not say, or
+/// names what no call can take.
+pub(super) fn spent(output: &str) -> Option<Spent> {
+    let envelope = envelope(output)?;
+    let usage = |name: &str| envelope.get("usage")?.get(name)?.as_u64();
+    let cached =
+        ["cache_creation_input_tokens", "cache_read_input_tokens"].map(|name| usage(name).unwrap_or(0));
+    let tokens_in = usage("input_tokens").map(|tokens| cached.into_iter().fold(tokens, u64::saturating_add));
+    let cost = match envelope.get("total_cost_usd").and_then(Value::as_f64) {
+        Some(cost) => Some(Spent::dollars(cost)?),
+        None => None,
+    };
+    let told = tokens_in.is_some() || cost.is_some();
+    told.then(|| Spent { tokens_in, tokens_out: usage("output_tokens"), cost, estimated: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_envelope_is_unwrapped_and_anything_else_is_the_reply() {
+        let envelope = json!({
+            "type": "result", "subtype": "success", "is_error": false, "result": "{\"notes\": \"n\"}",
+            "total_cost_usd": 0.25, "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 5},
+        });
+        let expected = Reply { text: "{\"notes\": \"n\"}".into(), ..Reply::default() };
+        assert_eq!(read(&envelope.to_string()), Ok(expected));
+        let took = Spent { tokens_in: Some(7), tokens_out: Some(5), cost: Some(0.25), estimated: false };
+        assert_eq!(spent(&envelope.to_string()), Some(took));
+        for plain in ["prose", "{\"notes\": \"n\", \"link-add\": []}", "[1]", ""] {
+            assert_eq!(read(plain).unwrap().text, plain);
+            assert_eq!(spent(plain), None);
+        }
+    }
+
+    #[test]
+    fn no_reply_tells_what_it_took() {
+        for told in ["-100", "1e300", "0.5"] {
+            let plain = format!("{{\"notes\": \"n\", \"link-add\": [], \"total_cost_usd\": {told}}}");
+            assert_eq!(spent(&plain), None);
+            assert_eq!(read(&plain).unwrap().text, plain);
+        }
+        // Nor does an envelope tell what cannot be.
+        for told in ["-100", "-1e-9", "1e300"] {
+            assert_eq!(spent(&format!("{{\"result\": \"{{}}\", \"total_cost_usd\": {told}}}")), None);
+        }
+        let most = u64::MAX;
+        let usage = json!({"input_tokens": most, "cache_read_input_tokens": most, "output_tokens": most});
+        let took = spent(&json!({"result": "{}", "usage": usage}).to_string()).unwrap();
+        assert_eq!((took.tokens_in, took.tokens_out), (Some(most), Some(most)));
+    }
+
+    #[test]
+    fn a_reported_error_is_no_reply() {
+        let error = |value: Value| read(&value.to_string()).unwrap_err();
+        assert_eq!(error(json!({"is_error": true, "result": "Invalid API key"})), "Invalid API key");
+        assert_eq!(error(json!({"is_error": true, "subtype": "error_max_turns"})), "error_max_turns");
+    }
+}

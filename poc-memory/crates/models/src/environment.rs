@@ -1,0 +1,16 @@
+//! Environment variables, and the paths that depend on them.
+
+use std::path::PathBuf;
+
+/// Reads an environment variable; an unset and an empty one are the same.
+pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The process's environment.
+pub(super) fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+/// A path from the settings: absolute, or under `~`.
+pub(super) fn path_of(path: &str, environment: Environment<'_>) -> Result<PathBuf, String> {
+    poc_config::paths::named(path, environment("HOME").as_deref())
+}

@@ -1,0 +1,277 @@
+use super::*;
+use crate::mock_model::{Answer, MockModel};
+use parking_lot::Mutex;
+use poc_agent::testing::request::TestRequest;
+use poc_config::Config;
+use serde_json::json;
+use std::sync::Arc;
+
+/// A provider at the mock server with the key `sk-secret`, which notes the waits instead of waiting.
+pub(in super::super) fn provider(url: &str) -> (Http, Arc<Mutex<Vec<Duration>>>) {
+    let config = Config::defaults().unwrap();
+    let mut provider = config.providers["openai"].clone();
+    provider.base_url = Some(url.to_owned());
+    let key = Key::find(&provider, &|_| Some("sk-secret".into())).unwrap();
+    let mut http = Http::new("mock", &provider, &config.calls, key).unwrap();
+    http.calls.max_answer_bytes = 100_000;
+    let waits = Arc::new(Mutex::new(Vec::new()));
+    let noted = waits.clone();
+    http.wait = Box::new(move |delay, _| {
+        noted.lock().push(delay);
+        true
+    });
+    (http, waits)
+}
+
+struct Seen {
+    answer: Result<Value, CallError>,
+    waits: Vec<Duration>,
+    asked: usize,
+}
+
+fn ask_with(server: &MockModel, turn: &TestRequest) -> Seen {
+    let (http, waits) = provider(&server.url());
+    let post = Message::post(http.url("ask"), Vec::new(), &json!({"a": 1}));
+    let answer = http.post(&post, &turn.request(), &Progress::begun(turn.timeout));
+    let waits = waits.lock().clone();
+    Seen { answer: answer.map_err(|failure| failure.into_call("mock")), waits, asked: server.asked().len() }
+}
+
+fn ask(answers: Vec<Answer>) -> Seen {
+    ask_with(&MockModel::script(answers), &TestRequest::new("linker"))
+}
+
+fn ok() -> Answer {
+    Answer::ok(json!({"fine": true}))
+}
+
+/// The message of a call that failed after one request.
+fn message(answer: Answer) -> String {
+    let seen = ask(vec![answer, ok()]);
+    assert_eq!((seen.asked, seen.waits.len()), (1, 0), "{:?}", seen.answer);
+    // A name in front of each message tells the kinds apart.
+    match seen.answer.unwrap_err() {
+        CallError::Setup(text) => format!("setup: {text}"),
+        CallError::Down(text) => format!("down: {text}"),
+        CallError::NoCredit(text) => format!("no credit: {text}"),
+        CallError::KeyRefused(text) => format!("key refused: {text}"),
+        other => format!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_may_pass_is_asked_again() {
+    for status in [408, 409, 429, 500, 502, 503, 529] {
+        let seen = ask(vec![Answer::error(status, "overloaded_error", "later"), ok()]);
+        assert_eq!((seen.answer, seen.asked), (Ok(json!({"fine": true})), 2), "{status}");
+    }
+    let seen = ask(vec![Answer::Half(200, b"{\"fine\": true}".to_vec()), ok()]);
+    assert_eq!((seen.answer, seen.asked), (Ok(json!({"fine": true})), 2));
+}
+
+#[test]
+fn waits_double_with_jitter_and_retry_after_is_a_minimum() {
+    let busy = || Answer::error(429, "rate_limit_error", "slow down");
+    let seen = ask(vec![busy(), busy(), busy().with("retry-after", "30"), ok()]);
+    assert!(seen.answer.is_ok(), "{:?}", seen.answer);
+    let seconds: Vec<f64> = seen.waits.iter().map(Duration::as_secs_f64).collect();
+    assert!((0.5..=1.0).contains(&seconds[0]), "{seconds:?}");
+    assert!((1.0..=2.0).contains(&seconds[1]), "{seconds:?}");
+    assert_eq!(seconds[2], 30.0);
+}
+
+#[test]
+fn attempts_end() {
+    let seen = ask(vec![Answer::error(529, "overloaded_error", "Overloaded"); 9]);
+    assert_eq!((seen.asked, seen.waits.len()), (4, 3));
+    assert_eq!(
+        seen.answer,
+        Err(CallError::Down("`mock` is overloaded (529): Overloaded (after 4 attempts)".into()))
+    );
+}
+
+#[test]
+fn a_wait_beyond_the_deadline_is_not_begun() {
+    let seen = ask(vec![Answer::error(429, "rate_limit_error", "slow down").with("retry-after", "3600")]);
+    assert_eq!((seen.asked, seen.waits.len()), (1, 0));
+    assert_eq!(
+        seen.answer.unwrap_err().to_string(),
+        "`mock` is over its rate limit (429): slow down; the next attempt is due in 1h, after the call's time is over"
+    );
+}
+
+#[test]
+fn what_will_not_pass_is_said_at_once() {
+    let quoted = Answer::error(401, "authentication_error", "Incorrect API key provided: sk-secret");
+    insta::assert_snapshot!(message(quoted), @"key refused: `mock` refused the key (401); put a valid one into the variable `OPENAI_API_KEY`");
+    let region = Answer::error(403, "permission_error", "no access for sk-secret");
+    insta::assert_snapshot!(message(region), @"setup: `mock` denied the use of the key in the variable `OPENAI_API_KEY` (403): no access for [key]");
+    insta::assert_snapshot!(message(Answer::error(422, "invalid", "temperature\n is odd")), @"setup: `mock` rejected the request (422): temperature is odd");
+    insta::assert_snapshot!(message(Answer::error(413, "request_too_large", "too large")), @"setup: `mock` rejected the request (413): too large");
+    insta::assert_snapshot!(message(Answer::status(402, json!({"detail": "pay first"}))), @"no credit: the credit or quota of `mock` is used up (402): pay first");
+    let quota = Answer::error(429, "insufficient_quota", "You exceeded your current quota");
+    insta::assert_snapshot!(message(quota), @"no credit: the credit or quota of `mock` is used up (429): You exceeded your current quota");
+    let credit = Answer::error(400, "invalid_request_error", "Your credit balance is too low to go on");
+    insta::assert_snapshot!(message(credit), @"no credit: the credit or quota of `mock` is used up (400): Your credit balance is too low to go on");
+}
+
+#[test]
+fn addresses_in_messages_are_the_ones_asked() {
+    let without_port = |text: String| {
+        let port = text.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().to_owned();
+        text.replace(&port, "PORT")
+    };
+    let missing = Answer::error(404, "not_found_error", "model: nonsense");
+    insta::assert_snapshot!(without_port(message(missing)), @"setup: `mock` knows no such model or address (404 at `http://127.0.0.1:PORT/ask`): model: nonsense");
+    let html = Answer::Full(200, Vec::new(), b"<html>Sign in</html>".to_vec());
+    insta::assert_snapshot!(without_port(message(html)), @"setup: `mock` answered at `http://127.0.0.1:PORT/ask` with something that is not JSON; check its `base-url`");
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let elsewhere = MockModel::script(vec![ok()]);
+    let moved = Answer::status(307, json!({})).with("location", &format!("{}/ask", elsewhere.url()));
+    let text = message(moved);
+    assert!(text.contains("redirects are not followed"), "{text}");
+    assert!(elsewhere.asked().is_empty());
+}
+
+#[test]
+fn a_body_is_bounded() {
+    let long = Answer::Full(200, Vec::new(), vec![b'1'; 100_001]);
+    insta::assert_snapshot!(message(long), @"down: `mock` sent more than the 100000 bytes of `calls.max-answer-bytes`");
+    assert!(message(Answer::Endless).contains("`calls.max-answer-bytes`"));
+}
+
+#[test]
+fn a_server_that_hangs_is_left_at_the_deadline() {
+    let server = MockModel::script(vec![Answer::Hang]);
+    let turn = TestRequest { timeout: Span(100), ..TestRequest::new("linker") };
+    assert_eq!(ask_with(&server, &turn).answer, Err(CallError::TimedOut(Span(100))));
+}
+
+#[test]
+fn an_answer_that_stops_in_the_middle_is_asked_for_again() {
+    let server = MockModel::script(vec![Answer::Stall(b"{\"fine\": false}".to_vec()), ok()]);
+    let (mut http, waits) = provider(&server.url());
+    http.calls.read_timeout = Span(50);
+    let (turn, progress) = (TestRequest::new("linker"), Progress::begun(Span::MINUTE));
+    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
+    assert_eq!(http.post(&post, &turn.request(), &progress).unwrap(), json!({"fine": true}));
+    assert_eq!((waits.lock().len(), progress.lost(), server.asked().len()), (1, 1, 2));
+
+    let server = MockModel::script(vec![Answer::Stall(b"{\"fine\": false}".to_vec())]);
+    let (mut http, _) = provider(&server.url());
+    http.calls.read_timeout = Span(50);
+    let turn = TestRequest { attempts: 1, ..turn };
+    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
+    let failed = http.post(&post, &turn.request(), &progress).unwrap_err().into_call("mock");
+    assert!(failed.to_string().ends_with("in the middle of its answer nothing came for 50ms"), "{failed}");
+}
+
+#[test]
+fn what_one_is_asked_to_wait_all_wait() {
+    let busy = Answer::error(429, "rate_limit_error", "slow down").with("retry-after", "30");
+    let server = MockModel::script(vec![busy, ok(), ok()]);
+    let retry_after = RetryAfter::default();
+    let sharing = || {
+        let (http, waits) = provider(&server.url());
+        (http.sharing(&retry_after), waits)
+    };
+    let ask = |http: &Http, timeout: Span| {
+        let turn = TestRequest { attempts: 1, timeout, ..TestRequest::new("linker") };
+        let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
+        http.post(&post, &turn.request(), &Progress::begun(timeout))
+            .map_err(|failure| failure.into_call("mock"))
+    };
+    let (one, other) = (sharing(), sharing());
+    assert!(matches!(ask(&one.0, Span::MINUTE), Err(CallError::Down(_))));
+    // The other was told nothing, and waits before it asks; where it has no time for that, it does not ask.
+    let late = ask(&other.0, Span(1000)).unwrap_err().to_string();
+    assert!(late.starts_with("`mock` has asked others for time; the next attempt is due in "), "{late}");
+    assert_eq!(server.asked().len(), 1);
+    assert!(ask(&other.0, Span::MINUTE).is_ok());
+    let waited: Vec<f64> = other.1.lock().iter().map(Duration::as_secs_f64).collect();
+    assert!(waited.len() == 1 && (20.0..=30.0).contains(&waited[0]), "{waited:?}");
+    // A provider of another name was asked nothing.
+    let (stranger, waits) = provider(&server.url());
+    assert!(ask(&stranger, Span::MINUTE).is_ok() && waits.lock().is_empty());
+}
+
+#[test]
+fn a_late_answer_is_discarded() {
+    let mut answers = vec![Answer::Late(b"{\"late\": true}".to_vec()), ok()].into_iter();
+    let server = MockModel::serve(move |_| answers.next().unwrap_or(Answer::Hang));
+    let turn = TestRequest { timeout: Span(100), ..TestRequest::new("linker") };
+    assert_eq!(ask_with(&server, &turn).answer, Err(CallError::TimedOut(Span(100))));
+    server.release();
+    assert_eq!(ask_with(&server, &TestRequest::new("linker")).answer, Ok(json!({"fine": true})));
+}
+
+#[test]
+fn a_stop_ends_the_call_at_once() {
+    let turn = TestRequest::new("linker");
+    let cancellation = turn.cancellation.clone();
+    let server = MockModel::serve(move |_| {
+        cancellation.cancel();
+        Answer::Hang
+    });
+    assert_eq!(ask_with(&server, &turn).answer, Err(CallError::Stopped));
+    assert_eq!(ask_with(&server, &turn).answer, Err(CallError::Stopped));
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[test]
+fn any_timeout_is_taken() {
+    for timeout in [Span(i64::MAX), Span(i64::MIN), Span(0)] {
+        let turn = TestRequest { timeout, ..TestRequest::new("linker") };
+        let answer = ask_with(&MockModel::script(vec![ok()]), &turn).answer;
+        assert_eq!(answer.is_ok(), timeout.0 > 0, "{answer:?}");
+    }
+}
+
+#[test]
+fn nobody_at_the_address_is_down() {
+    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (http, waits) = provider(&format!("http://{address}"));
+    let turn = TestRequest::new("linker");
+    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
+    let error =
+        http.post(&post, &turn.request(), &Progress::begun(turn.timeout)).unwrap_err().into_call("mock");
+    let text = error.to_string().replace(&address.to_string(), "ADDRESS");
+    insta::assert_snapshot!(text, @"`mock` cannot be reached at `http://ADDRESS/ask`: Connection refused (os error 111) (after 4 attempts)");
+    assert!(matches!(error, CallError::Down(_)));
+    assert_eq!(waits.lock().len(), 3);
+}
+
+#[test]
+fn an_address_is_checked_before_it_is_used() {
+    let config = Config::defaults().unwrap();
+    let check = |address: Option<&str>| {
+        let mut provider = config.providers["ollama"].clone();
+        provider.base_url = address.map(str::to_owned);
+        Http::new("p", &provider, &config.calls, None).map(|http| http.url("x").to_string())
+    };
+    assert_eq!(check(Some("http://h/v1/")), Ok("http://h/v1/x".into()));
+    assert_eq!(check(Some("https://h")), Ok("https://h/x".into()));
+    for wrong in [None, Some("h:1/v1"), Some("ftp://h"), Some("http://me:secret@h/")] {
+        let help = check(wrong).unwrap_err();
+        assert!(help.contains("providers.p.base-url") && !help.contains("secret"), "{help}");
+    }
+}
+
+#[test]
+fn no_message_holds_a_piece_of_the_key() {
+    // The key stands where a message is cut.
+    let quoted = Answer::error(403, "permission_error", &format!("{}sk-secret", "x".repeat(297)));
+    let said = message(quoted);
+    assert!(!said.contains("sk-") && said.ends_with("x[ke"), "{said}");
+
+    let server = MockModel::script(vec![Answer::status(404, json!({}))]);
+    let (http, _) = provider(&format!("{}?key=sk-query", server.url()));
+    let turn = TestRequest::new("linker");
+    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
+    let answer = http.post(&post, &turn.request(), &Progress::begun(turn.timeout));
+    let said = answer.unwrap_err().into_call("mock").to_string();
+    assert!(server.asked()[0].line.contains("?key=sk-query") && !said.contains("sk-query"), "{said}");
+}

@@ -1,0 +1,142 @@
+//! The secret that opens a provider.
+
+use super::environment::{Environment, path_of};
+use poc_config::Provider;
+use reqwest::header::HeaderValue;
+use std::fmt;
+
+/// A key. It has no `Display`, its `Debug` shows nothing of it, and only a header can be made of it.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    secret: String,
+    origin: Origin,
+}
+
+/// Where a key comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// An environment variable.
+    Variable(String),
+    /// A file.
+    File(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Variable(name) => write!(f, "the variable `{name}`"),
+            Origin::File(path) => write!(f, "the file `{path}`"),
+        }
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Key").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+impl Key {
+    /// The key a provider is configured with, if it is configured with one; the variable comes
+    /// before the file. An error says, in words that follow "needs a key: ", what would help.
+    pub(super) fn find(provider: &Provider, environment: Environment<'_>) -> Result<Option<Key>, String> {
+        if let Some(name) = &provider.key_env
+            && let Some(secret) = environment(name)
+        {
+            return Key::new(secret, Origin::Variable(name.clone())).map(Some);
+        }
+        if let Some(path) = &provider.key_file {
+            let file = path_of(path, environment)?;
+            let secret = std::fs::read_to_string(&file)
+                .map_err(|error| format!("the key file `{path}` cannot be read: {error}"))?;
+            return Key::new(secret, Origin::File(path.clone())).map(Some);
+        }
+        match &provider.key_env {
+            Some(name) => Err(format!("set `{name}`")),
+            None => Ok(None),
+        }
+    }
+
+    fn new(secret: String, origin: Origin) -> Result<Key, String> {
+        let secret = secret.trim().to_owned();
+        if secret.is_empty() {
+            return Err(format!("{origin} is empty; put the key there"));
+        }
+        if secret.bytes().any(|byte| !(b'!'..=b'~').contains(&byte)) {
+            return Err(format!("{origin} holds more than a key; put one word of plain ASCII there"));
+        }
+        Ok(Key { secret, origin })
+    }
+
+    pub(super) fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// The value of a header, with `prefix` in front, marked so that no log shows it.
+    pub(super) fn header(&self, prefix: &str) -> Option<HeaderValue> {
+        let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.secret)).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// Tells this key, and the place it comes from, from any other.
+    pub(super) fn fingerprint(&self) -> blake3::Hash {
+        let origin = self.origin.to_string();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&(origin.len() as u64).to_le_bytes()).update(origin.as_bytes());
+        hasher.update(self.secret.as_bytes()).finalize()
+    }
+
+    /// `text` without the key, should a server have sent it back.
+    pub(super) fn scrub(&self, text: &str) -> String {
+        text.replace(&self.secret, "[key]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing;
+    use super::*;
+    use poc_config::ProviderKind;
+
+    fn provider(variable: Option<&str>, file: Option<&str>) -> Provider {
+        Provider {
+            key_env: variable.map(str::to_owned),
+            key_file: file.map(str::to_owned),
+            ..testing::provider(ProviderKind::Openai)
+        }
+    }
+
+    #[test]
+    fn a_key_shows_nowhere() {
+        let key = Key::new("sk-secret\n".into(), Origin::Variable("K".into())).unwrap();
+        let header = key.header("Bearer ").unwrap();
+        assert_eq!(header.as_bytes(), b"Bearer sk-secret");
+        for shown in [
+            format!("{key:?}"),
+            format!("{header:?}"),
+            key.scrub("you sent sk-secret"),
+            key.origin().to_string(),
+        ] {
+            assert!(!shown.contains("sk-secret"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn the_variable_comes_before_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        std::fs::write(&path, "from-file\n").unwrap();
+        let both = provider(Some("K"), path.to_str());
+        let find = |provider: &Provider, value: Option<&str>| {
+            Key::find(provider, &|_| value.map(str::to_owned)).map(|key| key.map(|key| key.secret))
+        };
+        assert_eq!(find(&both, Some("from-variable")), Ok(Some("from-variable".into())));
+        assert_eq!(find(&both, None), Ok(Some("from-file".into())));
+        assert_eq!(find(&provider(None, None), None), Ok(None));
+        assert_eq!(find(&provider(Some("K"), None), None), Err("set `K`".into()));
+        assert!(find(&provider(None, Some("/nowhere/key")), None).unwrap_err().contains("/nowhere/key"));
+        let two_words = find(&provider(Some("K"), None), Some("two words")).unwrap_err();
+        assert!(!two_words.contains("two"), "{two_words}");
+    }
+}

@@ -1,0 +1,92 @@
+//! Providers of language models: servers over HTTP, programs, recorded replies and local GGUF files.
+//!
+//! [`registry`] gives the models that the settings name; the agents know them by the trait
+//! [`Model`] alone.
+
+mod anthropic;
+mod candle;
+mod command;
+mod conversation;
+mod environment;
+mod http;
+mod key;
+#[cfg(test)]
+#[path = "../../../../tests/support/mock_model.rs"]
+mod mock_model;
+mod ollama;
+mod openai;
+mod replay;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+#[path = "../../../../tests/support/tiny_gguf.rs"]
+mod tiny_gguf;
+mod usage;
+
+pub use command::MARKER;
+
+use environment::{environment, path_of};
+use http::Http;
+use key::Key;
+use poc_agent::model::{Heuristic, Model, ModelFactory, ModelRegistry, ModelSettings, RetryAfter};
+use poc_config::{Config, ProviderKind};
+use std::sync::Arc;
+
+/// A registry that can build the models of every provider, with keys from this process's environment.
+pub fn registry() -> ModelRegistry {
+    ModelRegistry::new(Arc::new(ProviderFactory { environment: Box::new(environment) }))
+}
+
+/// Why the model with this name cannot be called with the present settings and environment (an unset key),
+/// with the line that would help; `None` when nothing is known to be missing. Calls nobody.
+pub fn missing(config: &Config, name: &str) -> Option<String> {
+    registry().missing(config, name)
+}
+
+/// Builds the models of all providers.
+struct ProviderFactory {
+    /// Reads an environment variable.
+    environment: Box<dyn Fn(&str) -> Option<String> + Send + Sync>,
+}
+
+impl ModelFactory for ProviderFactory {
+    fn credentials(&self, provider: &poc_config::Provider) -> Option<blake3::Hash> {
+        let key = Key::find(provider, &*self.environment).ok().flatten();
+        key.map(|key| key.fingerprint())
+    }
+
+    fn build(&self, settings: ModelSettings<'_>, retry_after: &RetryAfter) -> Result<Box<dyn Model>, String> {
+        let ModelSettings { config, name, model, provider } = settings;
+        let environment = &*self.environment;
+        let (model, calls) = (model.clone(), config.calls.clone());
+        let http = || {
+            let key = Key::find(provider, environment).map_err(|help| {
+                let instead = format!("models.{name}.provider = \"heuristic\"");
+                format!("{help}, or put `{instead}` at the top of config.toml, which needs no key")
+            })?;
+            Http::new(&model.provider, provider, &calls, key).map(|http| http.sharing(retry_after))
+        };
+        Ok(match provider.kind {
+            ProviderKind::Heuristic => Box::new(Heuristic::new(config)?),
+            ProviderKind::Anthropic => Box::new(anthropic::Anthropic::new(http()?, model, calls)),
+            ProviderKind::Openai => Box::new(openai::OpenAi::new(http()?, model, calls)),
+            ProviderKind::LlamaCpp => Box::new(openai::OpenAi::llama_cpp(http()?, model, calls)),
+            ProviderKind::Ollama => Box::new(ollama::Ollama { http: http()?, model, calls }),
+            ProviderKind::Candle => Box::new(candle::Candle::new(model, provider, &calls, environment)?),
+            ProviderKind::Command => {
+                Box::new(command::CommandModel::new(model, provider, calls, environment)?)
+            }
+            ProviderKind::Replay => {
+                let Some(folder) = &provider.replies else {
+                    return Err(format!(
+                        "put `providers.{}.replies = \"/a/folder\"` into config.toml",
+                        model.provider
+                    ));
+                };
+                Box::new(replay::Replay { folder: path_of(folder, environment)? })
+            }
+        })
+    }
+}

@@ -1,0 +1,95 @@
+use super::*;
+use crate::http::tests::provider;
+use crate::mock_model::{Answer, Asked, MockModel};
+use poc_agent::testing::request::TestRequest;
+use poc_config::Config;
+
+fn model(path: &str, context: Option<usize>, answers: Vec<Answer>) -> (Ollama, MockModel) {
+    let server = MockModel::script(answers);
+    let mut config = Config::defaults().unwrap();
+    let mut model = config.models.remove("sonnet").unwrap();
+    (model.id, model.context) = ("qwen3:8b".into(), context);
+    let (http, _) = provider(&format!("{}{path}", server.url()));
+    (Ollama { http, model, calls: config.calls }, server)
+}
+
+fn call(path: &str, context: Option<usize>, answer: Answer) -> (Result<Reply, Failed>, Asked) {
+    let (model, server) = model(path, context, vec![answer]);
+    let reply = model.call(&TestRequest::new("linker").request());
+    (reply, server.asked().remove(0))
+}
+
+fn chat(text: &str, reason: &str, read: u64) -> Answer {
+    Answer::ok(json!({
+        "model": "qwen3:8b",
+        "message": {"role": "assistant", "content": text},
+        "done": true, "done_reason": reason, "prompt_eval_count": read, "eval_count": 5,
+    }))
+}
+
+#[test]
+fn the_schema_and_the_context_are_said() {
+    for path in ["", "/v1", "/v1/"] {
+        let (reply, asked) = call(path, Some(32768), chat("{\"notes\": \"\"}", "stop", 10));
+        let reply = reply.unwrap();
+        assert_eq!((reply.text.as_str(), asked.line.as_str()), ("{\"notes\": \"\"}", "POST /api/chat"));
+        assert_eq!((reply.spent[0].tokens_in, reply.spent[0].tokens_out), (Some(10), Some(5)));
+        assert!((reply.spent[0].cost.unwrap() - (10.0 * 2.0 + 5.0 * 10.0) / 1e6).abs() < 1e-12, "{reply:?}");
+        let expected = json!({
+            "model": "qwen3:8b",
+            "messages": [{"role": "system", "content": "the system"}, {"role": "user", "content": "the prompt"}],
+            "stream": false,
+            "format": TestRequest::new("linker").schema,
+            "truncate": false,
+            "shift": false,
+            "options": {"num_ctx": 32768, "num_predict": 16384},
+        });
+        assert_eq!(asked.body, expected);
+    }
+}
+
+#[test]
+fn without_a_context_in_the_settings_there_is_room_for_all() {
+    let (model, server) = model("", None, vec![chat("{}", "stop", 10)]);
+    let turn =
+        TestRequest { corrections: vec![("x".repeat(60_000), "again".into())], ..TestRequest::new("linker") };
+    model.call(&turn.request()).unwrap();
+    let context = server.asked()[0].body["options"]["num_ctx"].as_u64().unwrap();
+    assert!(context >= 15_000 * 4 / 3 + 16_384 && context.is_multiple_of(8192), "{context}");
+}
+
+#[test]
+fn nothing_is_cut_in_silence() {
+    // By us, before it is sent.
+    let (small, server) = model("", Some(3), Vec::new());
+    let failed = small.call(&TestRequest::new("linker").request()).unwrap_err();
+    assert!(matches!(failed.error, CallError::Setup(_)) && server.asked().is_empty(), "{failed:?}");
+    // By the server: what it read fills the context.
+    let failed = call("", Some(20_000), chat("{\"notes\": \"\"}", "stop", 20_000)).0.unwrap_err();
+    assert!(matches!(&failed.error, CallError::Setup(text) if text.contains("has cut it")), "{failed:?}");
+    let failed = call("", Some(20_000), chat("{\"notes", "length", 10)).0.unwrap_err();
+    assert_eq!((failed.error, failed.spent.len()), (CallError::Cut, 1));
+    let refused = Answer::status(400, json!({"error": "the input length exceeds the context length"}));
+    let failed = call("", Some(20_000), refused).0.unwrap_err();
+    assert!(
+        matches!(&failed.error, CallError::Setup(text) if text.ends_with("context length")),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn a_model_it_does_not_have_is_told() {
+    let list = || Answer::ok(json!({"models": [{"name": "llama3:latest"}, {"name": "qwen3:8b"}]}));
+    let reach = |id: &str, answer: Answer| {
+        let (mut model, server) = model("", None, vec![answer]);
+        model.model.id = id.into();
+        let reached = model.reach(Span::MINUTE);
+        assert_eq!(server.asked()[0].line, "GET /api/tags");
+        reached
+    };
+    for id in ["qwen3:8b", "llama3", "llama3:latest"] {
+        assert_eq!(reach(id, list()), Ok(Reached::Answered), "{id}");
+    }
+    insta::assert_snapshot!(reach("qwen3", list()).unwrap_err(), @"`mock` has no model `qwen3`; `ollama pull qwen3` fetches it");
+    assert_eq!(reach("qwen3", Answer::status(404, json!({}))), Ok(Reached::Answered));
+}

@@ -1,0 +1,83 @@
+//! The registry with providers over HTTP.
+
+use crate::mock_model::{Answer, MockModel};
+use crate::registry;
+use poc_agent::model::CallError;
+use poc_agent::testing::request::TestRequest;
+use poc_config::Config;
+use poc_graph::time::{Span, Timestamp};
+use std::sync::Arc;
+
+fn config(url: &str, more: &str) -> Config {
+    let text = format!(
+        "[models.a]\nprovider = \"mock\"\nid = \"a\"\n[models.b]\nprovider = \"mock\"\nid = \"b\"\n\
+         [models.c]\nprovider = \"other\"\nid = \"c\"\n\
+         [providers.mock]\nkind = \"openai\"\nbase-url = \"{url}/v1\"\n{more}\n\
+         [providers.other]\nkind = \"openai\"\nbase-url = \"{url}/v1\"\n"
+    );
+    Config::layered(Some(("config.toml", &text)), std::iter::empty()).unwrap()
+}
+
+#[test]
+fn a_model_stays_as_long_as_what_it_is_made_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    std::fs::write(&key, "one").unwrap();
+    let config = config("http://127.0.0.1:1", &format!("key-file = \"{}\"", key.display()));
+    let models = registry();
+    let open = |config: &Config| models.open(config, "a").unwrap();
+    let first = open(&config);
+    assert!(
+        Arc::ptr_eq(&first, &open(&config))
+            && Arc::ptr_eq(&first, &models.clone().open(&config, "a").unwrap())
+    );
+    let mut other = config.clone();
+    other.models.get_mut("a").unwrap().id = "z".into();
+    let second = open(&other);
+    assert!(!Arc::ptr_eq(&first, &second));
+    std::fs::write(&key, "two").unwrap();
+    assert!(!Arc::ptr_eq(&second, &open(&other)));
+    assert!(models.open(&config, "nobody").is_err());
+}
+
+#[test]
+fn a_provider_without_money_is_left_alone_until_something_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = folder.path().join("key");
+    std::fs::write(&key, "sk-one").unwrap();
+    let broke = || Answer::error(429, "insufficient_quota", "You exceeded your quota");
+    let refused = || Answer::error(401, "authentication_error", "sk-one is wrong");
+    let server = MockModel::script(vec![broke(), refused(), Answer::chat("{}"), broke()]);
+    let config = config(&server.url(), &format!("key-file = \"{}\"", key.display()));
+    let models = registry();
+    let open = |name: &str| models.open(&config, name).unwrap();
+    let turn = |now| TestRequest { now: Timestamp(now), ..TestRequest::new("linker") };
+    let call = |now| open("a").call(&turn(now).request()).map_err(|failed| failed.error);
+
+    assert_eq!(open("a").left_alone(Timestamp(0)), None);
+    assert!(matches!(call(1000), Err(CallError::NoCredit(_))));
+    // All models of the provider, and no other; for a while, and not longer when the clock goes back.
+    let hour = Span::HOUR.0;
+    for (name, now, alone) in [
+        ("a", 1000, true),
+        ("b", 999 + hour, true),
+        ("b", 1000 + hour, false),
+        ("a", 999, false),
+        ("c", 2000, false),
+    ] {
+        assert_eq!(open(name).left_alone(Timestamp(now)).is_some(), alone, "{name} {now}");
+    }
+    let [line] = models.left_alone(&config, Timestamp(1000)).try_into().unwrap();
+    assert!(
+        line.starts_with("`mock` is left alone until ") && line.ends_with("You exceeded your quota"),
+        "{line}"
+    );
+
+    let Err(CallError::KeyRefused(why)) = call(2000) else { panic!() };
+    assert!(!why.contains("sk-one") && open("a").left_alone(Timestamp(2000)).unwrap().contains(&why));
+    // Who asks all the same and is answered opens it for everybody.
+    assert!(call(3000).is_ok() && open("b").left_alone(Timestamp(3000)).is_none());
+    assert!(call(4000).is_err() && open("b").left_alone(Timestamp(4000)).is_some());
+    std::fs::write(&key, "sk-two").unwrap();
+    assert_eq!(open("b").left_alone(Timestamp(4000)), None);
+}

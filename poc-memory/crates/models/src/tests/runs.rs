@@ -1,0 +1,135 @@
+//! Runs of agents whose models are servers.
+
+use crate::mock_model::{Answer, MockModel, completion};
+use crate::registry;
+use poc_agent::Definition;
+use poc_agent::ledger::{self, Reason, Run, Status};
+use poc_agent::run::{Options, Trigger, run};
+use poc_agent::testing::world::{World, agent};
+use poc_config::Config;
+use poc_graph::time::{Span, Timestamp};
+use serde_json::json;
+
+/// With the models of all providers.
+fn options() -> Options {
+    Options { models: registry(), ..Options::default() }
+}
+
+const NOTHING: &str = r#"{"notes": "", "link-add": []}"#;
+
+/// A memory with one note, whose models `first` and `second` are two servers.
+fn world(first: &MockModel, second: &MockModel) -> World {
+    let mut world = World::new();
+    let text: String = [("first", first), ("second", second)]
+        .map(|(name, server)| {
+            format!(
+                "[models.{name}]\nprovider = \"{name}\"\nid = \"{name}\"\ninput-price = 1.0\noutput-price = 2.0\n\
+                 [providers.{name}]\nkind = \"openai\"\nbase-url = \"{}/v1\"\n",
+                server.url()
+            )
+        })
+        .concat();
+    *world.config() = Config::layered(Some(("config.toml", &text)), std::iter::empty()).unwrap();
+    world.note("a-note", "about something");
+    world
+}
+
+fn definition(more: &str) -> Definition {
+    let mut definition = agent("\"link-add\"", &format!("{more}\n[retry]\nattempts = 1\n"));
+    definition.execution.model = "first".into();
+    definition.execution.fallback = vec!["second".into()];
+    definition
+}
+
+fn calls(run: &Run) -> Vec<(&str, bool)> {
+    run.calls.iter().map(|call| (call.model.as_str(), call.estimated)).collect()
+}
+
+#[test]
+fn another_model_answers_when_the_first_cannot() {
+    let refusal = completion(json!({"content": null, "refusal": "I will not"}), "stop");
+    for (answer, paid) in [
+        (Answer::error(529, "overloaded", "later"), vec![("second", false)]),
+        (Answer::error(404, "not_found", "no such model"), vec![("second", false)]),
+        (Answer::error(401, "authentication_error", "who?"), vec![("second", false)]),
+        (Answer::error(402, "billing_error", "pay first"), vec![("second", false)]),
+        (Answer::ok(refusal), vec![("first", false), ("second", false)]),
+    ] {
+        let (first, second) =
+            (MockModel::script(vec![answer.clone()]), MockModel::script(vec![Answer::chat(NOTHING)]));
+        let world = world(&first, &second);
+        let definition = definition("");
+        let run = run(&world.memory, &definition, Trigger::Manual, &options()).unwrap();
+        assert_eq!(
+            (run.status, run.model.as_str(), run.reason),
+            (Status::Noop, "second", None),
+            "{answer:?}"
+        );
+        assert_eq!(calls(&run), paid, "{answer:?}");
+        assert!(run.message.as_ref().unwrap().starts_with("passed over: `first`: "), "{run:?}");
+        let cost: f64 = run.calls.iter().filter_map(|call| call.cost).sum();
+        assert!((run.cost.unwrap() - cost).abs() < 1e-12 && cost > 0.0, "{run:?}");
+    }
+}
+
+#[test]
+fn who_answered_is_asked_for_the_correction() {
+    let first = MockModel::script(vec![Answer::error(529, "overloaded", "later"), Answer::chat(NOTHING)]);
+    let second = MockModel::script(vec![Answer::chat("I would rather not"), Answer::chat(NOTHING)]);
+    let world = world(&first, &second);
+    let run = run(&world.memory, &definition(""), Trigger::Manual, &options()).unwrap();
+    assert_eq!((run.status, first.asked().len(), second.asked().len()), (Status::Noop, 1, 2));
+}
+
+#[test]
+fn what_no_other_model_mends_ends_the_run() {
+    let cut = Answer::ok(completion(json!({"content": "{"}), "length"));
+    let (first, second) = (MockModel::script(vec![cut]), MockModel::script(Vec::new()));
+    let world = world(&first, &second);
+    let run = run(&world.memory, &definition(""), Trigger::Manual, &options()).unwrap();
+    assert_eq!((run.status, run.model.as_str(), second.asked().len()), (Status::Failed, "first", 0));
+    assert_eq!(calls(&run), [("first", false)]);
+}
+
+#[test]
+fn when_all_fail_the_row_says_what_each_said() {
+    let busy = || MockModel::script(vec![Answer::error(529, "overloaded", "later")]);
+    let (first, second) = (busy(), busy());
+    let world = world(&first, &second);
+    let run = run(&world.memory, &definition(""), Trigger::Manual, &options()).unwrap();
+    assert_eq!((run.status, run.reason), (Status::Failed, Some(Reason::ProviderDown)));
+    insta::assert_snapshot!(run.message.unwrap(), @"`first`: `first` is overloaded (529): later; `second`: `second` is overloaded (529): later");
+}
+
+#[test]
+fn slots_of_a_provider_without_money_are_skipped_until_a_while_has_passed() {
+    let broke = |_: &_| Answer::error(402, "billing_error", "pay first");
+    let (first, second) = (MockModel::serve(broke), MockModel::script(vec![Answer::chat(NOTHING)]));
+    let world = world(&first, &second);
+    let (mut alone, options) = (definition(""), options());
+    alone.execution.fallback.clear();
+    let slot = |definition: &Definition| {
+        world.clock.advance(Span::MINUTE);
+        run(&world.memory, definition, Trigger::Slot(world.memory.now()), &options).unwrap()
+    };
+    let failed = slot(&alone);
+    assert_eq!(
+        (failed.status, failed.reason, first.asked().len()),
+        (Status::Failed, Some(Reason::ProviderDown), 1)
+    );
+    for _ in 0..3 {
+        let row = slot(&alone);
+        assert_eq!((row.status, row.reason), (Status::Skipped, Some(Reason::ProviderDown)));
+        let message = row.message.unwrap();
+        assert!(message.contains("left alone until") && message.ends_with("pay first"), "{message}");
+    }
+    let state = ledger::state(&world.memory, "tester").unwrap();
+    assert_eq!((first.asked().len(), state.failures()), (1, 1));
+    // Another model goes on; a person who asks is asked for; in time it is tried again.
+    assert_eq!((slot(&definition("")).model.as_str(), first.asked().len()), ("second", 1));
+    world.edit("a-note", "about something else");
+    let asked = run(&world.memory, &alone, Trigger::Manual, &options).unwrap();
+    assert_eq!((asked.status, first.asked().len()), (Status::Failed, 2));
+    world.clock.set(Timestamp(world.memory.now().0 + Span::HOUR.0));
+    assert_eq!((slot(&alone).status, first.asked().len()), (Status::Failed, 3));
+}

@@ -1,0 +1,159 @@
+//! Token counts of a provider's answers, and what they cost.
+
+use super::conversation::{bytes, room};
+use poc_agent::model::{Failed, Reply, Request, Spent};
+
+/// What writing to a prompt cache takes at most where the settings do not say, as a part of the input price:
+/// Anthropic's, also behind servers of another kind
+/// (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>).
+const DEAREST_CACHE: f64 = 1.25;
+
+/// Tokens a provider puts around a prompt: roles, and what tells the model of the form of an answer.
+const FRAME: u64 = 1000;
+
+/// The most that one answer may take; nothing is known of it when the model has no prices. No tokenizer
+/// makes more tokens of a text than it has bytes.
+pub(super) fn upper_bound(
+    model: &poc_config::Model,
+    calls: &poc_config::Calls,
+    request: &Request<'_>,
+) -> Spent {
+    let input = (bytes(request) as u64).saturating_add(FRAME);
+    let output = room(model, calls, request).map_or(0, |room| room as u64);
+    let read = Usage { input, output, ..Usage::default() }.cost(model, 1.0, 1.0);
+    let cached = Usage { cache_written: input, output, ..Usage::default() }.cost(model, DEAREST_CACHE, 1.0);
+    let cost = read.zip(cached).map(|(read, cached)| read.max(cached));
+    let told = |count: u64| cost.is_some().then_some(count);
+    Spent { tokens_in: told(input), tokens_out: told(output), cost, estimated: true }
+}
+
+/// US dollars that one answer may take at most, of a provider that charges what the settings say:
+/// nothing where they name no prices.
+pub(super) fn cost_bound(
+    model: &poc_config::Model,
+    calls: &poc_config::Calls,
+    request: &Request<'_>,
+) -> Option<f64> {
+    Some(upper_bound(model, calls, request).cost.unwrap_or(0.0))
+}
+
+/// Adds what `lost` answers that never came may have taken, each `most`.
+pub(super) fn with_lost(
+    outcome: Result<Reply, Failed>,
+    lost: u32,
+    most: impl Fn() -> Spent,
+) -> Result<Reply, Failed> {
+    let more = (0..lost).map(|_| most());
+    match outcome {
+        Ok(mut reply) => {
+            reply.spent.extend(more);
+            Ok(reply)
+        }
+        Err(mut failed) => {
+            failed.spent.extend(more);
+            Err(failed)
+        }
+    }
+}
+
+/// Tokens of one answer, by what they are charged at.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Usage {
+    /// Read at the full price.
+    pub(super) input: u64,
+    /// Written to the provider's prompt cache.
+    pub(super) cache_written: u64,
+    /// Read from the provider's prompt cache.
+    pub(super) cache_read: u64,
+    /// Written by the model.
+    pub(super) output: u64,
+}
+
+impl Usage {
+    /// What it took; `written` and `read` as for [`Usage::cost`].
+    pub(super) fn spent(&self, model: &poc_config::Model, written: f64, read: f64) -> Spent {
+        Spent {
+            tokens_in: Some(self.input.saturating_add(self.cache_written).saturating_add(self.cache_read)),
+            tokens_out: Some(self.output),
+            cost: self.cost(model, written, read),
+            estimated: false,
+        }
+    }
+
+    /// US dollars; `None` when the model has no prices. Where the model has none for its cache, `written`
+    /// and `read` are factors on the input price.
+    fn cost(&self, model: &poc_config::Model, written: f64, read: f64) -> Option<f64> {
+        let (input, output) = (model.input_price?, model.output_price?);
+        let written = model.cache_write_price.unwrap_or(input * written);
+        let read = model.cache_read_price.unwrap_or(input * read);
+        let dollars = self.input as f64 * input
+            + self.cache_written as f64 * written
+            + self.cache_read as f64 * read
+            + self.output as f64 * output;
+        Some(dollars / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_agent::testing::request::TestRequest;
+    use poc_config::Config;
+
+    fn model() -> poc_config::Model {
+        poc_config::Model {
+            provider: "p".into(),
+            id: "m".into(),
+            input_price: Some(3.0),
+            output_price: Some(15.0),
+            cache_write_price: None,
+            cache_read_price: None,
+            context: None,
+        }
+    }
+
+    #[test]
+    fn a_million_tokens_cost_the_price() {
+        let mut model = model();
+        let usage =
+            Usage { input: 1_000_000, cache_written: 1_000_000, cache_read: 1_000_000, output: 100_000 };
+        let spent = usage.spent(&model, 1.25, 0.1);
+        assert!((spent.cost.unwrap() - (3.0 + 3.75 + 0.3 + 1.5)).abs() < 1e-9, "{spent:?}");
+        assert_eq!((spent.tokens_in, spent.tokens_out), (Some(3_000_000), Some(100_000)));
+        (model.cache_write_price, model.cache_read_price) = (Some(6.0), Some(1.0));
+        let cost = usage.spent(&model, 1.25, 0.1).cost.unwrap();
+        assert!((cost - (3.0 + 6.0 + 1.0 + 1.5)).abs() < 1e-9, "{cost}");
+        model.output_price = None;
+        assert_eq!(usage.spent(&model, 1.0, 1.0).cost, None);
+    }
+
+    #[test]
+    fn characters_that_are_a_token_a_byte_are_bounded() {
+        let calls = Config::defaults().unwrap().calls;
+        let mut turn = TestRequest::new("linker");
+        turn.corrections = vec![("\u{1D518}".repeat(10_000), "\u{1F9E0}".repeat(5_000))];
+        let most = upper_bound(&model(), &calls, &turn.request());
+        // Every byte a token, and all of them written to the cache.
+        assert!(most.tokens_in.unwrap() >= 60_000 && most.cost.unwrap() >= 60_000.0 * 3.75 / 1e6, "{most:?}");
+    }
+
+    #[test]
+    fn what_never_came_is_counted_at_the_most_it_may_have_been() {
+        let (turn, calls) = (TestRequest::new("linker"), Config::defaults().unwrap().calls);
+        let most = upper_bound(&model(), &calls, &turn.request());
+        assert_eq!(most.tokens_out, Some(calls.max_output_tokens as u64));
+        let dollars = (most.tokens_in.unwrap() as f64 * 3.75 + most.tokens_out.unwrap() as f64 * 15.0) / 1e6;
+        assert!((most.cost.unwrap() - dollars).abs() < 1e-9 && most.estimated, "{most:?}");
+        let dear = poc_config::Model { cache_write_price: Some(6.0), ..model() };
+        assert!(upper_bound(&dear, &calls, &turn.request()).cost > most.cost);
+        let free = poc_config::Model { input_price: None, ..model() };
+        assert_eq!(
+            upper_bound(&free, &calls, &turn.request()),
+            Spent { estimated: true, ..Spent::default() }
+        );
+
+        let reply = Reply { spent: vec![Spent { cost: Some(1.0), ..Spent::default() }], ..Reply::default() };
+        assert_eq!(with_lost(Ok(reply.clone()), 2, || most.clone()).unwrap().spent.len(), 3);
+        assert_eq!(with_lost(Ok(reply.clone()), 0, || most.clone()).unwrap(), reply);
+    }
+}

@@ -1,0 +1,173 @@
+//! Cuts a message into chunks: windows of whole sentences that overlap.
+use std::ops::Range;
+
+/// The chunks of a text, trimmed, in its order: windows of so many sentences, each starting so many
+/// after the one before. Every sentence is in one; the last window ends the text and says something
+/// that the one before it does not. A text of a few sentences is one chunk, a blank one none.
+pub(super) fn chunks<'a>(text: &'a str, config: &poc_config::Write) -> Vec<&'a str> {
+    let sentences = sentences(text, &config.language);
+    let within = |window: Range<usize>| {
+        let (first, last) = (sentences.get(window.start)?, sentences.get(window.end.checked_sub(1)?)?);
+        text.get(first.start..last.end).map(str::trim)
+    };
+    windows(sentences.len(), config.chunk_window, config.chunk_stride)
+        .into_iter()
+        .filter_map(within)
+        .collect()
+}
+
+/// Where the sentences of a text stand, blank ones left out.
+fn sentences(text: &str, language: &str) -> Vec<Range<usize>> {
+    // Places rather than texts: of a long text the splitter leaves out blank lines.
+    let sentences = sentencex::get_sentence_boundaries(language, text).into_iter();
+    sentences
+        .filter(|sentence| !sentence.text.trim().is_empty())
+        .map(|sentence| sentence.start_byte..sentence.end_byte)
+        .collect()
+}
+
+/// Windows over `count` things: each of `size` but for the last, which ends at the end.
+fn windows(count: usize, size: usize, stride: usize) -> Vec<Range<usize>> {
+    let (size, stride) = (size.max(1), stride.max(1));
+    let mut windows = Vec::new();
+    let mut start = 0;
+    while start < count {
+        windows.push(start..count.min(start + size));
+        if start + size >= count {
+            break;
+        }
+        start += stride;
+    }
+    windows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_config::Config;
+    use proptest::prelude::*;
+
+    fn cut(text: &str) -> Vec<String> {
+        let config = Config::defaults().unwrap().write;
+        chunks(text, &config).into_iter().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn windows_of_three_by_two() {
+        let of = |count| windows(count, 3, 2).into_iter().map(|w| (w.start, w.end)).collect::<Vec<_>>();
+        assert_eq!(of(0), []);
+        assert_eq!(of(1), [(0, 1)]);
+        assert_eq!(of(3), [(0, 3)]);
+        assert_eq!(of(4), [(0, 3), (2, 4)]);
+        assert_eq!(of(5), [(0, 3), (2, 5)]);
+        assert_eq!(of(6), [(0, 3), (2, 5), (4, 6)]);
+        assert_eq!(of(7), [(0, 3), (2, 5), (4, 7)]);
+    }
+
+    #[test]
+    fn abbreviations_do_not_end_a_sentence() {
+        let told = |text: &str| {
+            let places = sentences(text, "en");
+            places.into_iter().map(|place| text[place].trim().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told(
+                "Dr. Smith lives in the U.S. Army base, e.g. on Mondays. He costs $3.50, i.e. little! Does he?\n\nMr. and Mrs. Jones do not"
+            ),
+            [
+                "Dr. Smith lives in the U.S. Army base, e.g. on Mondays.",
+                "He costs $3.50, i.e. little!",
+                "Does he?",
+                "Mr. and Mrs. Jones do not"
+            ]
+        );
+        assert_eq!(
+            told("これは文です。もう一つの文です。 Was ist z.B. ein Baum? Ein Ding."),
+            ["これは文です。", "もう一つの文です。", "Was ist z.B. ein Baum?", "Ein Ding."]
+        );
+    }
+
+    #[test]
+    fn chunks_overlap_by_a_sentence() {
+        assert_eq!(
+            cut("One is. Two is.\nThree is. Four is. Five is.  Six is."),
+            ["One is. Two is.\nThree is.", "Three is. Four is. Five is.", "Five is.  Six is."]
+        );
+        assert_eq!(cut(" \n "), Vec::<String>::new());
+        assert_eq!(cut("no end"), ["no end"]);
+        assert_eq!(cut("..."), ["..."]);
+    }
+
+    proptest! {
+        #[test]
+        fn windows_cover_everything_and_none_is_within_another(
+            count in 0usize..200, size in 1usize..9, stride in 1usize..9,
+        ) {
+            let stride = stride.min(size);
+            let windows = windows(count, size, stride);
+            let covered: std::collections::BTreeSet<usize> = windows.iter().cloned().flatten().collect();
+            prop_assert_eq!(covered.len(), count);
+            for pair in windows.windows(2) {
+                prop_assert_eq!(pair[1].start, pair[0].start + stride);
+                prop_assert!(pair[1].end > pair[0].end);
+            }
+            prop_assert_eq!(windows.last().map_or(0, |last| last.end), count);
+        }
+
+        /// Whatever the text: no sentence is lost, and the splitter neither panics nor changes a byte.
+        #[test]
+        fn every_sentence_is_in_a_chunk(text in "([A-Za-zé。 .!?\n\"()']|Dr\\. |e\\.g\\. |\\PC){0,120}") {
+            let places = sentences(&text, "en");
+            prop_assert_eq!(lost(&text, &places), "");
+            let chunks = cut(&text);
+            for place in places {
+                let sentence = text[place].trim();
+                prop_assert!(chunks.iter().any(|chunk| chunk.contains(sentence)), "{:?} {:?}", sentence, chunks);
+            }
+        }
+    }
+
+    /// What of a text no sentence has, or several have, but for white space.
+    fn lost(text: &str, places: &[Range<usize>]) -> String {
+        let held = |at: usize| places.iter().filter(|place| place.contains(&at)).count();
+        text.char_indices().filter(|(at, c)| !c.is_whitespace() && held(*at) != 1).map(|(_, c)| c).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+        /// The splitter takes long texts apart at blank lines first.
+        #[test]
+        fn nothing_of_a_long_text_is_lost(
+            paragraphs in proptest::collection::vec("([A-Za-zéß文字。🦀 ]{1,40}[.!?。] ?){1,6}", 30..60),
+            gaps in proptest::collection::vec("\n{1,4}|\n\r\n| \n \n", 60),
+        ) {
+            let mut text = String::new();
+            while text.len() <= 11_000 {
+                for (paragraph, gap) in paragraphs.iter().zip(&gaps) {
+                    text.push_str(paragraph);
+                    text.push_str(gap);
+                }
+            }
+            let places = sentences(&text, "en");
+            prop_assert_eq!(lost(&text, &places), "");
+            let config = Config::defaults().unwrap().write;
+            let expected: Vec<&str> = windows(places.len(), config.chunk_window, config.chunk_stride)
+                .into_iter()
+                .map(|window| text[places[window.start].start..places[window.end - 1].end].trim())
+                .collect();
+            prop_assert_eq!(chunks(&text, &config), expected);
+        }
+    }
+
+    #[test]
+    fn a_paragraph_after_the_first_ten_kilobytes_is_whole() {
+        let paragraph =
+            "Die Flut kommt um sechs Uhr früh. Das Wasser steht am höchsten Punkt. Es fällt wieder.";
+        let text = [paragraph; 200].join("\n\n");
+        let places = sentences(&text, "de");
+        assert_eq!(places.len(), 600);
+        let told: Vec<&str> = places[597..].iter().map(|place| text[place.clone()].trim()).collect();
+        assert_eq!(told.join(" "), paragraph);
+        assert_eq!(lost(&text, &places), "");
+    }
+}

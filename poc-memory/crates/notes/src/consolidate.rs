@@ -1,0 +1,291 @@
+//! Housekeeping: what has had its time goes, what points to nothing goes, and what is in use stays as
+//! it is.
+//!
+//! A note past its date first becomes `expired`: it is out of every search, and whoever looks finds it
+//! and its history. So long after its date as `[consolidate] keep-expired` says it is deleted for good.
+//!
+//! Everything is looked for in the graph as it stands and looked at again in the transaction that
+//! changes it. Transactions are small; a run that is broken off is completed by the next one.
+
+#[cfg(test)]
+mod tests;
+
+use super::Memory;
+use poc_graph::error::Result;
+use poc_graph::time::{Span, Timestamp};
+use poc_graph::{Edge, EdgeKind, NodeId, State, View};
+use poc_rank::decay::edge_at;
+use poc_store::{Cause, Table, Tx, keyword_entry};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Records a transaction changes before the next one is begun. A note with all that hangs on it, and an
+/// edge with its mirror, are never torn apart.
+const KEYS: usize = 100;
+
+/// What was done, or would be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Notes past their date that are out of retrieval now.
+    pub pruned_nodes: u64,
+    /// Notes deleted for good, long after their date.
+    pub deleted_nodes: u64,
+    /// Edges with a missing end, those of deleted notes, and those that use made and that have faded.
+    pub removed_edges: u64,
+    /// Keywords no live note has any more.
+    pub removed_keywords: u64,
+}
+
+/// Which part of the work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Notes past their date.
+    Notes,
+    /// Edges.
+    Edges,
+    /// Entries under keywords.
+    Keywords,
+}
+
+impl Part {
+    /// Its name, for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Part::Notes => "notes",
+            Part::Edges => "edges",
+            Part::Keywords => "keywords",
+        }
+    }
+}
+
+type Ends = (NodeId, EdgeKind, NodeId);
+
+/// Cleans up. With `dry_run` it only tells what it would do. `progress` is told after each transaction
+/// how many of a part are done, and how many there are.
+///
+/// # Errors
+/// Those of the store. What was done before stays done.
+pub fn consolidate(
+    memory: &Memory,
+    cause: &Cause,
+    dry_run: bool,
+    progress: &dyn Fn(Part, u64, u64),
+) -> Result<Report> {
+    let now = cause.at;
+    let view = memory.store.view();
+    let plan = Plan::of(memory, &view, now)?;
+    if dry_run {
+        return Ok(plan.foretold(&view));
+    }
+    let mut work = Work { memory, cause, progress, report: Report::default() };
+    work.expire(&plan.past, now)?;
+    work.remove_edges(&plan.edges, now)?;
+    work.delete(&plan.long_past, now)?;
+    work.forget_keywords(&plan.entries)?;
+    let report = work.report;
+    if report != Report::default() {
+        // The saved indexes are written anew without what is gone.
+        memory.store.settle();
+        memory.vectors.finish(&|| false);
+        memory.store.checkpoint()?;
+    }
+    Ok(report)
+}
+
+/// What is to be done.
+struct Plan {
+    /// Notes in use past their date.
+    past: Vec<NodeId>,
+    /// Notes so long past their date that they go.
+    long_past: Vec<NodeId>,
+    /// Edges to remove.
+    edges: Vec<Ends>,
+    /// Entries under keywords that lead to no live note with that keyword.
+    entries: Vec<Vec<u8>>,
+}
+
+impl Plan {
+    fn of(memory: &Memory, view: &View, now: Timestamp) -> Result<Plan> {
+        let keep = memory.config.consolidate.keep_expired;
+        let (mut past, mut long_past) = (Vec::new(), Vec::new());
+        for ix in 0..view.slots() {
+            let (Some(id), Some(expires), Some(state)) = (view.id(ix), view.expires(ix), view.state(ix))
+            else {
+                continue;
+            };
+            if is_long_past(expires, keep, now) {
+                long_past.push(id);
+            } else if state.is_live() && expires <= now {
+                past.push(id);
+            }
+        }
+        let going: HashSet<NodeId> = long_past.iter().copied().collect();
+        let gone = |id: NodeId| going.contains(&id) || view.find(id).is_none();
+        let mut edges: BTreeSet<Ends> = BTreeSet::new();
+        memory.store.each_edge(&mut |edge| {
+            if gone(edge.src) || gone(edge.dst) || has_faded(&edge, memory, now) {
+                edges.insert((edge.src, edge.kind, edge.dst));
+            }
+            Ok(())
+        })?;
+        memory.store.each_mirror(&mut |src, kind, dst| {
+            if gone(src) || gone(dst) {
+                edges.insert((src, kind, dst));
+            }
+            Ok(())
+        })?;
+        let mut entries = Vec::new();
+        memory.store.each_keyword(&mut |key| {
+            let has = |word: &str, ix| {
+                view.is_live(ix) && view.keywords(ix).iter().any(|&own| view.keyword_name(own) == word)
+            };
+            let stands =
+                keyword_entry(key).is_some_and(|(word, id)| view.find(id).is_some_and(|ix| has(word, ix)));
+            if !stands {
+                entries.push(key.to_vec());
+            }
+            Ok(())
+        })?;
+        Ok(Plan { past, long_past, edges: edges.into_iter().collect(), entries })
+    }
+
+    /// The report there would be if nobody changed anything meanwhile.
+    fn foretold(&self, view: &View) -> Report {
+        // Live notes that leave, by keyword; of a keyword that only leads nowhere, none.
+        let mut leaving: HashMap<&str, u32> = HashMap::new();
+        for &id in self.past.iter().chain(&self.long_past) {
+            let Some(ix) = view.find(id).filter(|&ix| view.is_live(ix)) else { continue };
+            for &word in view.keywords(ix) {
+                *leaving.entry(view.keyword_name(word)).or_default() += 1;
+            }
+        }
+        for (word, _) in self.entries.iter().filter_map(|key| keyword_entry(key)) {
+            leaving.entry(word).or_default();
+        }
+        let uses = |word: &str| view.keyword_number(word).map_or(0, |number| view.keyword_uses(number));
+        let unused = leaving.into_iter().filter(|&(word, count)| uses(word) <= count).count();
+        Report {
+            pruned_nodes: self.past.len() as u64,
+            deleted_nodes: self.long_past.len() as u64,
+            removed_edges: self.edges.len() as u64,
+            removed_keywords: unused as u64,
+        }
+    }
+}
+
+fn is_long_past(expires: Timestamp, keep: Span, now: Timestamp) -> bool {
+    expires.plus(keep) <= now
+}
+
+/// Whether an edge that use made is below the floor by now.
+fn has_faded(edge: &Edge, memory: &Memory, now: Timestamp) -> bool {
+    let config = &memory.config.edges;
+    edge.kind.is_associative() && edge_at(edge, config, now) < config.floor
+}
+
+struct Work<'a> {
+    memory: &'a Memory,
+    cause: &'a Cause,
+    progress: &'a dyn Fn(Part, u64, u64),
+    report: Report,
+}
+
+impl Work<'_> {
+    fn expire(&mut self, nodes: &[NodeId], now: Timestamp) -> Result<()> {
+        self.each(Part::Notes, nodes, |tx, id, report| {
+            let Some(mut node) = tx.node(*id)? else { return Ok(()) };
+            if !node.state.is_live() || node.expires.is_none_or(|at| at > now) {
+                return Ok(());
+            }
+            node.state = State::Expired;
+            node.version = node.version.saturating_add(1);
+            node.modified = now;
+            tx.put_node(&node)?;
+            report.pruned_nodes += 1;
+            count_unused(tx, &node.keywords, report)
+        })
+    }
+
+    fn remove_edges(&mut self, edges: &[Ends], now: Timestamp) -> Result<()> {
+        let (memory, keep) = (self.memory, self.memory.config.consolidate.keep_expired);
+        self.each(Part::Edges, edges, |tx, &(src, kind, dst), report| {
+            let mut goes = false;
+            for id in [src, dst] {
+                let node = tx.node(id)?;
+                goes |= node.is_none_or(|node| node.expires.is_some_and(|at| is_long_past(at, keep, now)));
+            }
+            let edge = tx.edge(src, kind, dst)?;
+            if goes || edge.is_some_and(|edge| has_faded(&edge, memory, now)) {
+                let before = tx.written();
+                tx.delete_edge(src, kind, dst)?;
+                report.removed_edges += u64::from(tx.written() > before);
+            }
+            Ok(())
+        })
+    }
+
+    fn delete(&mut self, nodes: &[NodeId], now: Timestamp) -> Result<()> {
+        let keep = self.memory.config.consolidate.keep_expired;
+        self.each(Part::Notes, nodes, |tx, id, report| {
+            let Some(node) = tx.node(*id)? else { return Ok(()) };
+            if node.expires.is_none_or(|at| !is_long_past(at, keep, now)) {
+                return Ok(());
+            }
+            // Tied to others since the edges were removed.
+            report.removed_edges += tx.edges(*id)?.len() as u64;
+            tx.delete_node(*id)?;
+            report.deleted_nodes += 1;
+            if node.state.is_live() { count_unused(tx, &node.keywords, report) } else { Ok(()) }
+        })
+    }
+
+    fn forget_keywords(&mut self, entries: &[Vec<u8>]) -> Result<()> {
+        self.each(Part::Keywords, entries, |tx, key, report| {
+            let entry = keyword_entry(key).map(|(word, id)| (word.to_owned(), id));
+            if let Some((word, id)) = &entry {
+                let node = tx.node(*id)?.filter(|node| node.state.is_live());
+                if node.is_some_and(|node| node.keywords.contains(word)) {
+                    return Ok(());
+                }
+            }
+            tx.put_raw(Table::Keywords, key, None)?;
+            entry.map_or(Ok(()), |(word, _)| count_unused(tx, &[word], report))
+        })
+    }
+
+    /// Does something to each, so many in a transaction as change [`KEYS`] records.
+    fn each<T>(
+        &mut self,
+        part: Part,
+        items: &[T],
+        mut change: impl FnMut(&mut Tx<'_>, &T, &mut Report) -> Result<()>,
+    ) -> Result<()> {
+        let mut done = 0;
+        while let Some(rest) = items.get(done..).filter(|rest| !rest.is_empty()) {
+            let cause = self.cause.clone();
+            let mut report = self.report;
+            let taken = self.memory.store.transact(cause, |tx| {
+                let mut taken = 0;
+                for item in rest {
+                    if tx.written() >= KEYS {
+                        break;
+                    }
+                    change(tx, item, &mut report)?;
+                    taken += 1;
+                }
+                Ok(taken)
+            })?;
+            done += taken.value;
+            self.report = report;
+            (self.progress)(part, done as u64, items.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+/// Counts those of a leaving note's keywords that no live note has any more.
+fn count_unused(tx: &Tx<'_>, keywords: &[String], report: &mut Report) -> Result<()> {
+    for word in keywords {
+        report.removed_keywords += u64::from(tx.with_keyword(word)?.is_empty());
+    }
+    Ok(())
+}

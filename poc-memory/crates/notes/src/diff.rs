@@ -1,0 +1,91 @@
+//! What differs between two versions of a node, field by field.
+
+use poc_graph::Node;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Characters of a long text that are shown.
+const EXCERPT: usize = 60;
+
+/// One field that changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FieldChange {
+    /// Name of the field.
+    pub field: String,
+    /// Its value before; of a long text the part around the first difference.
+    pub before: String,
+    /// Its value after, in the same way.
+    pub after: String,
+}
+
+/// The fields that differ; what every change counts up (version, time of change) is left out.
+pub fn fields(before: &Node, after: &Node) -> Vec<FieldChange> {
+    let texts = |node: &Node| {
+        [
+            ("key", node.key.clone()),
+            ("title", node.title.clone()),
+            ("body", node.body.clone()),
+            ("type", node.node_type.to_string()),
+            ("category", node.category.to_string()),
+            ("keywords", node.keywords.join(", ")),
+            ("provenance", node.provenance.clone()),
+            ("trust", node.trust.to_string()),
+            ("author", node.author.clone().unwrap_or_default()),
+            ("source", node.source.clone().unwrap_or_default()),
+            ("emotion", node.emotion.to_string()),
+            ("created", node.created.to_string()),
+            ("expires", node.expires.map(|at| at.to_string()).unwrap_or_default()),
+            ("state", node.state.to_string()),
+            ("origin", node.origin.to_string()),
+        ]
+    };
+    texts(before)
+        .into_iter()
+        .zip(texts(after))
+        .filter(|((_, before), (_, after))| before != after)
+        .map(|((field, before), (_, after))| {
+            let common = before.chars().zip(after.chars()).take_while(|(a, b)| a == b).count();
+            FieldChange {
+                field: field.into(),
+                before: excerpt(&before, common),
+                after: excerpt(&after, common),
+            }
+        })
+        .collect()
+}
+
+/// The text, or its part from a little before character `at`.
+fn excerpt(text: &str, at: usize) -> String {
+    let length = text.chars().count();
+    if length <= EXCERPT {
+        return text.to_owned();
+    }
+    let start = at.saturating_sub(EXCERPT / 4).min(length - EXCERPT);
+    let part: String = text.chars().skip(start).take(EXCERPT).collect();
+    let (before, after) = (if start > 0 { "…" } else { "" }, if start + EXCERPT < length { "…" } else { "" });
+    format!("{before}{part}{after}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poc_graph::{State, testing};
+
+    #[test]
+    fn only_what_differs_is_named() {
+        let before = testing::node(1);
+        let mut after = before.clone();
+        assert_eq!(fields(&before, &after), []);
+        after.state = State::Superseded;
+        after.version += 1;
+        after.body = format!("{}X{}", "a".repeat(100), "b".repeat(100));
+        let changed: Vec<String> = fields(&before, &after)
+            .iter()
+            .map(|c| format!("{}: {} -> {}", c.field, c.before, c.after))
+            .collect();
+        insta::assert_snapshot!(changed.join("\n"), @r"
+        body: Body of 1 -> aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…
+        state: active -> superseded
+        ");
+    }
+}

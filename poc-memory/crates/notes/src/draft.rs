@@ -1,0 +1,260 @@
+//! A note as somebody wants it stored, and what is checked before anything else happens.
+
+use super::{key, keywords};
+use poc_config::Config;
+use poc_graph::error::{Error, Result};
+use poc_graph::similar;
+use poc_graph::time::Timestamp;
+use poc_graph::{Category, NodeId, Trust, normal_key, one_line, title_of};
+use serde::{Deserialize, Serialize};
+
+/// Greatest emotion of a node.
+pub const EMOTION_MAX: f32 = 10.0;
+
+/// A note to store. What is `None` gets its default, or stays as it was when a node is updated.
+// What waits for a person keeps it field by field.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// One line; taken from the first line of the body when missing.
+    pub title: Option<String>,
+    /// Markdown.
+    pub body: Option<String>,
+    /// In any spelling; they are normalised.
+    pub keywords: Option<Vec<String>>,
+    /// Made from the title when missing.
+    pub key: Option<String>,
+    /// `semantic` when missing.
+    pub node_type: Option<String>,
+    /// `general` when missing.
+    pub category: Option<Category>,
+    /// Who said it.
+    pub author: Option<String>,
+    /// Where it came from.
+    pub source: Option<String>,
+    /// 0 to 10.
+    pub emotion: Option<f32>,
+    /// When it leaves retrieval by itself.
+    pub expires: Option<Timestamp>,
+    /// 1.0 when missing.
+    pub weight: Option<f64>,
+    /// When it was first written, if that was not now.
+    pub created: Option<Timestamp>,
+    /// When it was last changed, if that was not now.
+    pub modified: Option<Timestamp>,
+    /// The node it replaces.
+    pub supersedes: Option<NodeId>,
+    /// Whether the node that has the key becomes this, as a new version.
+    pub update: bool,
+    /// Who stores it.
+    pub provenance: String,
+    /// How far its text may be relied on.
+    pub trust: Trust,
+}
+
+impl Draft {
+    /// A note without any text yet.
+    pub fn new(provenance: impl Into<String>, trust: Trust) -> Draft {
+        Draft {
+            title: None,
+            body: None,
+            keywords: None,
+            key: None,
+            node_type: None,
+            category: None,
+            author: None,
+            source: None,
+            emotion: None,
+            expires: None,
+            weight: None,
+            created: None,
+            modified: None,
+            supersedes: None,
+            update: false,
+            provenance: provenance.into(),
+            trust,
+        }
+    }
+
+    /// The key it will have if that is free and the note is in order.
+    pub(super) fn likely_key(&self) -> Option<String> {
+        let made = || {
+            let title = self.title.clone().or_else(|| title_of(self.body.as_deref().unwrap_or_default()));
+            title.map(|title| key::slug(&title))
+        };
+        self.key.as_deref().map(|key| normal_key(key).into_owned()).or_else(made)
+    }
+
+    /// The same note with every text in the form it is stored in, or what is wrong with it.
+    pub(super) fn checked(mut self, config: &Config, now: Timestamp) -> Result<Draft> {
+        for (field, text) in
+            [("title", &self.title), ("body", &self.body), ("author", &self.author), ("source", &self.source)]
+        {
+            no_nul(text.as_deref().unwrap_or_default(), field)?;
+        }
+        for word in self.keywords.iter().flatten() {
+            no_nul(word, "keywords")?;
+        }
+        self.title = filled(self.title.map(|title| one_line(&title)));
+        self.body = self.body.map(|body| tidy(&body));
+        self.author = filled(self.author.map(|author| one_line(&author)));
+        self.source = filled(self.source.map(|source| one_line(&source)));
+        self.key = self.key.map(|given| key::checked(&given)).transpose()?;
+        self.keywords = self.keywords.map(|words| keywords::normalized(&words)).transpose()?;
+        if let Some(name) = &self.node_type {
+            known_type(name, config)?;
+        }
+        if let Some(emotion) = self.emotion
+            && !(0.0..=EMOTION_MAX).contains(&emotion)
+        {
+            return Err(Error::invalid(format!("an emotion of {emotion} is out of range"))
+                .hint("give a number from 0 (none) to 10")
+                .field("emotion"));
+        }
+        let bounds = config.weight.floor..=config.weight.cap;
+        if let Some(weight) = self.weight
+            && !bounds.contains(&weight)
+        {
+            return Err(Error::invalid(format!("a weight of {weight} is out of range"))
+                .hint(format!("give a number from {} to {}", bounds.start(), bounds.end()))
+                .field("weight"));
+        }
+        if let Some(expires) = self.expires
+            && expires <= now
+        {
+            return Err(Error::invalid(format!("the note has expired at {expires}"))
+                .hint("give a time that is still to come")
+                .field("expires"));
+        }
+        if self.update && self.key.is_none() {
+            return Err(Error::invalid("an update needs the key of the node to update")
+                .hint("add `--key KEY`")
+                .field("key"));
+        }
+        if self.update && self.supersedes.is_some() {
+            return Err(Error::invalid("a note cannot update one node and supersede another at once")
+                .hint("leave out `update` or `supersedes`")
+                .field("update"));
+        }
+        Ok(self)
+    }
+}
+
+/// Refuses a text that would end in the middle wherever texts end with a NUL.
+pub(super) fn no_nul(text: &str, field: &str) -> Result<()> {
+    match text.contains('\0') {
+        false => Ok(()),
+        true => Err(Error::invalid(format!("the {field} has a NUL character in it"))
+            .hint("leave it out: no text has one")
+            .field(field)),
+    }
+}
+
+/// Bytes of text a node may have at most.
+pub(super) fn check_size(title: &str, body: &str, keywords: &[String], limit: usize) -> Result<()> {
+    let bytes = title.len() + body.len() + keywords.iter().map(String::len).sum::<usize>();
+    if bytes > limit {
+        let field = if title.len() > body.len() { "title" } else { "body" };
+        return Err(Error::invalid(format!("the note has {bytes} bytes of text, a node may have {limit}"))
+            .hint("split it into several notes, one idea each")
+            .field(field));
+    }
+    Ok(())
+}
+
+/// The type, if the store knows it.
+pub(super) fn known_type(name: &str, config: &Config) -> Result<()> {
+    if config.node_types().any(|known| known == name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = config.node_types().collect();
+    let hint = match similar::to(name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the types are {}; `[nodes] types` adds more", list(&known)),
+    };
+    Err(Error::invalid(format!("unknown type `{name}`")).hint(hint).field("type"))
+}
+
+fn list(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn filled(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.is_empty())
+}
+
+/// A body with `\n` line ends and without blank lines around it.
+pub(super) fn tidy(body: &str) -> String {
+    let body = body.replace("\r\n", "\n");
+    let text = body.trim_end();
+    let start = text.find(|c: char| !c.is_whitespace()).unwrap_or(text.len());
+    // An indent of the first line is Markdown; blank lines before it are not.
+    let line = text.get(..start).and_then(|blank| blank.rfind('\n')).map_or(0, |end| end + 1);
+    text.get(line..).unwrap_or(text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn draft() -> Draft {
+        Draft::new("manual", Trust::User)
+    }
+
+    fn refused(draft: Draft) -> String {
+        let config = Config::defaults().unwrap();
+        let error = draft.checked(&config, Timestamp(1_000_000)).unwrap_err();
+        format!("{error}\n{}", error.hint.clone().unwrap_or_default())
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        insta::assert_snapshot!(refused(Draft { node_type: Some("semantics".into()), ..draft() }), @r"
+        `type`: unknown type `semantics`
+        did you mean `semantic`?
+        ");
+        insta::assert_snapshot!(refused(Draft { node_type: Some("x".into()), ..draft() }), @r"
+        `type`: unknown type `x`
+        the types are `episodic`, `daily`, `weekly`, `monthly`, `semantic`; `[nodes] types` adds more
+        ");
+        insta::assert_snapshot!(refused(Draft { body: Some("a\0b".into()), ..draft() }), @r"
+        `body`: the body has a NUL character in it
+        leave it out: no text has one
+        ");
+        insta::assert_snapshot!(refused(Draft { keywords: Some(vec!["a,b".into()]), ..draft() }), @r"
+        `keywords`: the keyword `a,b` has a comma in it
+        give each keyword by itself
+        ");
+        insta::assert_snapshot!(refused(Draft { keywords: Some(vec![" ".into()]), ..draft() }), @r"
+        `keywords`: a keyword is empty
+        give each keyword by itself
+        ");
+        insta::assert_snapshot!(refused(Draft { emotion: Some(f32::NAN), ..draft() }), @r"
+        `emotion`: an emotion of NaN is out of range
+        give a number from 0 (none) to 10
+        ");
+        insta::assert_snapshot!(refused(Draft { weight: Some(0.0), ..draft() }), @r"
+        `weight`: a weight of 0 is out of range
+        give a number from 0.01 to 100
+        ");
+        insta::assert_snapshot!(refused(Draft { expires: Some(Timestamp(5)), ..draft() }), @r"
+        `expires`: the note has expired at 1970-01-01T00:00:00.005Z
+        give a time that is still to come
+        ");
+        insta::assert_snapshot!(refused(Draft { update: true, ..draft() }), @r"
+        `key`: an update needs the key of the node to update
+        add `--key KEY`
+        ");
+    }
+
+    #[test]
+    fn keywords_are_normalised() {
+        let words = ["  B-Tree ", "b-tree", "Cafe\u{301}"].map(String::from);
+        assert_eq!(keywords::normalized(&words).unwrap(), ["b-tree", "café"]);
+    }
+
+    #[test]
+    fn a_body_keeps_its_first_indent() {
+        assert_eq!(tidy("\r\n  \n    code\r\nmore \n\n"), "    code\nmore");
+        assert_eq!(tidy(" \n "), "");
+    }
+}

@@ -1,0 +1,112 @@
+//! What has changed since an earlier run.
+
+use super::report::{Asked, MEASURES, Report, by_kind};
+use poc_graph::error::{At, Error, Result};
+use poc_rank::bootstrap::{self, Interval};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// The differences to an earlier run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What the folder of that run was called.
+    pub set: String,
+    /// The embedder it used.
+    pub embedder: String,
+    /// A row for each type of question that both have, by name, then one for all.
+    pub rows: Vec<Difference>,
+    /// Milliseconds that a question takes longer now, of the quicker half and of 99 in 100.
+    pub p50_ms: f64,
+    /// The same for 99 in 100.
+    pub p99_ms: f64,
+    /// Documents a second that are stored more now.
+    pub documents_per_second: f64,
+}
+
+/// The differences of some questions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Their type, or `all`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Questions now, and then.
+    pub questions: [u64; 2],
+    /// Whether both runs asked the same ones: then each is compared with itself, which shows smaller
+    /// differences.
+    pub paired: bool,
+    /// Each of the measures: now less then, with its interval.
+    #[serde(flatten)]
+    pub measures: BTreeMap<String, Interval>,
+}
+
+/// Reads what an earlier run wrote with `--json`.
+///
+/// # Errors
+/// `not_found` or `invalid_argument` with the file.
+pub fn read(file: &Path) -> Result<Report> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let error = match error.kind() {
+            std::io::ErrorKind::NotFound => Error::not_found("there is no such file"),
+            _ => Error::invalid(format!("cannot be read: {error}")),
+        };
+        error.hint("write one with `poc-memory eval DIR --json > FILE`").file(&name)
+    })?;
+    serde_json::from_str(&text).map_err(|error| {
+        let at = At {
+            file: Some(name),
+            line: u32::try_from(error.line()).ok(),
+            column: u32::try_from(error.column()).ok(),
+            ..At::default()
+        };
+        let message = error.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        Error::invalid(format!("it is not what `eval --json` writes: {message}"))
+            .hint("write one with `poc-memory eval DIR --json > FILE`")
+            .at(at)
+    })
+}
+
+/// What is other in `now` than it was in `then`.
+pub fn compare(then: &Report, now: &Report) -> Comparison {
+    let earlier: HashMap<&str, Vec<&Asked>> = by_kind(&then.questions).into_iter().collect();
+    let rows = by_kind(&now.questions).into_iter().filter_map(|(kind, later)| {
+        let earlier = earlier.get(kind)?;
+        Some(difference(kind, earlier, &later))
+    });
+    Comparison {
+        set: then.set.clone(),
+        embedder: then.embedder.clone(),
+        rows: rows.collect(),
+        p50_ms: now.latency.p50_ms - then.latency.p50_ms,
+        p99_ms: now.latency.p99_ms - then.latency.p99_ms,
+        documents_per_second: now.ingest.documents_per_second - then.ingest.documents_per_second,
+    }
+}
+
+fn difference(kind: &str, then: &[&Asked], now: &[&Asked]) -> Difference {
+    let before: HashMap<&str, &Asked> = then.iter().map(|asked| (asked.id.as_str(), *asked)).collect();
+    let pairs: Option<Vec<(&Asked, &Asked)>> =
+        now.iter().map(|asked| Some((*before.get(asked.id.as_str())?, *asked))).collect();
+    let pairs = pairs.filter(|pairs| pairs.len() == then.len());
+    let values = |asked: &[&Asked], name: &str| -> Vec<f64> {
+        asked.iter().map(|asked| asked.measure(name)).collect()
+    };
+    let measure = |name: &&str| {
+        let interval = match &pairs {
+            Some(pairs) => {
+                let more = |(then, now): &(&Asked, &Asked)| now.measure(name) - then.measure(name);
+                bootstrap::of_mean(&pairs.iter().map(more).collect::<Vec<f64>>())
+            }
+            None => bootstrap::of_difference(&values(then, name), &values(now, name)),
+        };
+        ((*name).to_owned(), interval)
+    };
+    Difference {
+        kind: kind.to_owned(),
+        questions: [now.len() as u64, then.len() as u64],
+        paired: pairs.is_some(),
+        measures: MEASURES.iter().map(measure).collect(),
+    }
+}

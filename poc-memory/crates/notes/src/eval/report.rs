@@ -1,0 +1,195 @@
+//! What a run has measured.
+
+use super::measure::DEPTH;
+use super::set::{Question, Set};
+use poc_rank::bootstrap::{self, Interval};
+use poc_rank::ndcg::ndcg;
+use poc_rank::quantile::quantile;
+use poc_rank::recall_at::recall_at;
+use poc_rank::reciprocal_rank::reciprocal_rank;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What is measured of an answer.
+pub const MEASURES: [&str; 4] = ["recall_5", "recall_10", "ndcg_10", "mrr_10"];
+
+/// The row of all questions.
+pub const ALL: &str = "all";
+
+/// A run over a set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// What the folder is called.
+    pub set: String,
+    /// The embedder in use.
+    pub embedder: String,
+    /// Documents in the set.
+    pub documents: u64,
+    /// Notes they have become; fewer where some are the same note.
+    pub notes: u64,
+    /// Groups of documents, each a tenant.
+    pub groups: u64,
+    /// A row for each type of question, by name, then one for all.
+    pub rows: Vec<Row>,
+    /// How long a question takes.
+    pub latency: Latency,
+    /// How fast documents are stored.
+    pub ingest: Ingest,
+    /// Questions without a relevant document, which count nowhere.
+    pub left_out: Vec<String>,
+    /// Every other question, in the order of the set.
+    pub questions: Vec<Asked>,
+}
+
+/// The measures of some questions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Their type, or `all`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// How many they are.
+    pub questions: u64,
+    /// Each of [`MEASURES`]: mean over them, with its interval.
+    #[serde(flatten)]
+    pub measures: BTreeMap<String, Interval>,
+}
+
+/// One question and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Its name.
+    pub id: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Each of [`MEASURES`], 0 to 1.
+    #[serde(flatten)]
+    pub measures: BTreeMap<String, f64>,
+    /// The documents that were found, best first, at most ten.
+    pub found: Vec<String>,
+    /// Relevant ones that were not among them.
+    pub missed: Vec<String>,
+}
+
+/// Milliseconds from the text of a question to its hits, one question after another, warm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// Half of them are quicker.
+    pub p50_ms: f64,
+    /// 99 of 100 are.
+    pub p99_ms: f64,
+}
+
+/// The import.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ingest {
+    /// How long it took, until everything was on disk and could be found.
+    pub seconds: f64,
+    /// Documents a second.
+    pub documents_per_second: f64,
+}
+
+impl Report {
+    pub(super) fn new(
+        set: &Set,
+        embedder: &str,
+        notes: u64,
+        questions: Vec<Asked>,
+        latency: Latency,
+        ingest: Ingest,
+    ) -> Report {
+        Report {
+            set: set.name.clone(),
+            embedder: embedder.to_owned(),
+            documents: set.len() as u64,
+            notes,
+            groups: set.groups.len() as u64,
+            rows: rows(&questions),
+            latency,
+            ingest,
+            left_out: set.unanswered.iter().map(|question| question.id.clone()).collect(),
+            questions,
+        }
+    }
+}
+
+/// The questions by their type, by name, then all.
+pub(super) fn by_kind(questions: &[Asked]) -> Vec<(&str, Vec<&Asked>)> {
+    let mut kinds: BTreeMap<&str, Vec<&Asked>> = BTreeMap::new();
+    for question in questions {
+        kinds.entry(&question.kind).or_default().push(question);
+    }
+    // One that is called as the row of all are would be taken for it.
+    kinds.remove(ALL);
+    kinds.into_iter().chain([(ALL, questions.iter().collect())]).collect()
+}
+
+fn rows(questions: &[Asked]) -> Vec<Row> {
+    let row = |(kind, questions): (&str, Vec<&Asked>)| {
+        let measure = |name: &&str| {
+            let values: Vec<f64> = questions.iter().map(|question| question.measure(name)).collect();
+            ((*name).to_owned(), bootstrap::of_mean(&values))
+        };
+        Row {
+            kind: kind.to_owned(),
+            questions: questions.len() as u64,
+            measures: MEASURES.iter().map(measure).collect(),
+        }
+    };
+    by_kind(questions).into_iter().map(row).collect()
+}
+
+impl Asked {
+    /// `gains` are the worths of the hits, best hit first, `ideal` those of all relevant notes; `documents`
+    /// are the hits and what was missed.
+    pub(super) fn new(
+        question: &Question,
+        gains: &[f64],
+        ideal: &[f64],
+        documents: [Vec<String>; 2],
+    ) -> Asked {
+        let [found, missed] = documents;
+        let relevant = ideal.len();
+        let values = [
+            recall_at(gains, relevant, 5),
+            recall_at(gains, relevant, DEPTH),
+            ndcg(gains, ideal, DEPTH),
+            reciprocal_rank(gains, DEPTH),
+        ];
+        Asked {
+            id: question.id.clone(),
+            kind: question.kind.clone(),
+            measures: MEASURES.iter().map(|name| (*name).to_owned()).zip(values).collect(),
+            found,
+            missed,
+        }
+    }
+
+    /// One of [`MEASURES`]; 0 when a file does not have it.
+    pub(super) fn measure(&self, name: &str) -> f64 {
+        self.measures.get(name).copied().unwrap_or(0.0)
+    }
+}
+
+impl Latency {
+    pub(super) fn of(took: &[Duration]) -> Latency {
+        let mut millis: Vec<f64> = took.iter().map(|took| took.as_secs_f64() * 1e3).collect();
+        let mut at = |share| quantile(&mut millis, share).unwrap_or_default();
+        Latency { p50_ms: at(0.5), p99_ms: at(0.99) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_of_what_was_taken() {
+        let took =
+            |count: u64| Latency::of(&(1..=count).rev().map(Duration::from_millis).collect::<Vec<_>>());
+        assert_eq!(took(100), Latency { p50_ms: 50.0, p99_ms: 99.0 });
+        assert_eq!(took(1), Latency { p50_ms: 1.0, p99_ms: 1.0 });
+        assert_eq!(took(0), Latency::default());
+    }
+}

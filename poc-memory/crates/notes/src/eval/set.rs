@@ -1,0 +1,262 @@
+//! A folder with documents, questions and judgments.
+//!
+//! `docs.jsonl` has a document a line: `id`, `title`, `text`, and `meta` with whatever is known of it,
+//! of which `group` says whose it is. `queries.jsonl` has a question a line: `id`, `text`, `type`, and
+//! `meta` with `group`. `qrels.tsv` has a judgment a line: question, document and worth, with tabs
+//! between them; 0 is not relevant.
+
+use poc_graph::error::{At, Error, Result};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file of the documents.
+pub const DOCUMENTS: &str = "docs.jsonl";
+/// That of the questions.
+pub const QUESTIONS: &str = "queries.jsonl";
+/// That of the judgments.
+pub const JUDGMENTS: &str = "qrels.tsv";
+
+/// What questions without a type are told as.
+const NO_TYPE: &str = "-";
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Set {
+    /// The folder's name.
+    pub name: String,
+    /// The file of the documents.
+    pub documents: PathBuf,
+    /// Groups in the order of their first document.
+    pub groups: Vec<Group>,
+    /// Questions that have an answer, in the order of their file.
+    pub questions: Vec<Question>,
+    /// Questions without one.
+    pub unanswered: Vec<Question>,
+}
+
+/// Documents that are searched together.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// What it is called; `None` for the documents of no group.
+    pub name: Option<String>,
+    /// Line, from 1, and text of each document, in the order of the file.
+    pub lines: Vec<(u64, String)>,
+    /// The id of each.
+    pub ids: Vec<String>,
+}
+
+/// A question with its answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// Its name.
+    pub id: String,
+    /// What is asked.
+    pub text: String,
+    /// What kind of question it is.
+    pub kind: String,
+    /// Position of its group.
+    pub group: usize,
+    /// The relevant documents with their worth, above 0.
+    pub relevant: BTreeMap<String, f64>,
+}
+
+impl Set {
+    /// Reads the three files of a folder.
+    ///
+    /// # Errors
+    /// `not_found` when a file is missing, `invalid_argument` with file and line for what is no document,
+    /// question or judgment, names what is not there, or is there twice.
+    pub fn read(folder: &Path) -> Result<Set> {
+        let documents = folder.join(DOCUMENTS);
+        let (groups, home) = groups(&documents)?;
+        let questions = questions(&folder.join(QUESTIONS), &groups)?;
+        let questions = judged(&folder.join(JUDGMENTS), questions, &home)?;
+        let (questions, unanswered): (Vec<Question>, Vec<Question>) =
+            questions.into_iter().partition(|question| !question.relevant.is_empty());
+        if questions.is_empty() {
+            return Err(Error::invalid("no question has a relevant document")
+                .hint("write a line `question<TAB>document<TAB>1` for each document that answers a question")
+                .file(folder.join(JUDGMENTS).display().to_string()));
+        }
+        let name = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        Ok(Set {
+            name: name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned(),
+            documents,
+            groups,
+            questions,
+            unanswered,
+        })
+    }
+
+    /// How many documents there are.
+    pub fn len(&self) -> usize {
+        self.groups.iter().map(|group| group.ids.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// An error at a line of a file.
+pub(super) fn wrong(file: &Path, line: u64, message: impl Into<String>) -> Error {
+    let line = u32::try_from(line).ok();
+    Error::invalid(message).at(At { file: Some(file.display().to_string()), line, ..At::default() })
+}
+
+fn text_of(file: &Path) -> Result<String> {
+    fs::read_to_string(file).map_err(|error| {
+        let error = match error.kind() {
+            std::io::ErrorKind::NotFound => Error::not_found("there is no such file"),
+            _ => Error::invalid(format!("cannot be read: {error}")),
+        };
+        error
+            .hint(format!("the folder needs `{DOCUMENTS}`, `{QUESTIONS}` and `{JUDGMENTS}`"))
+            .file(file.display().to_string())
+    })
+}
+
+/// The lines with anything on them, each with its number.
+fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
+    (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
+}
+
+/// A line of JSON as its fields.
+fn fields(file: &Path, number: u64, line: &str) -> Result<Map<String, Value>> {
+    match serde_json::from_str(line) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => {
+            Err(wrong(file, number, "it is JSON but not an object").hint("write {\"id\": …, \"text\": …}"))
+        }
+        Err(error) => {
+            let message = error.to_string();
+            let message = message.split(" at line ").next().unwrap_or_default();
+            Err(wrong(file, number, format!("it is not JSON: {message} at column {}", error.column())))
+        }
+    }
+}
+
+/// A text or number under a name, trimmed; `None` when it is missing, null or blank.
+fn named(fields: &Map<String, Value>, name: &str) -> Option<String> {
+    let text = match fields.get(name)? {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    Some(text).filter(|text| !text.is_empty())
+}
+
+fn id(file: &Path, number: u64, fields: &Map<String, Value>) -> Result<String> {
+    named(fields, "id")
+        .ok_or_else(|| wrong(file, number, "the line has no `id`").hint("give each line one, a text"))
+}
+
+fn group(fields: &Map<String, Value>) -> Option<String> {
+    named(fields.get("meta")?.as_object()?, "group")
+}
+
+/// The group of each document, by its id.
+type Home = HashMap<String, usize>;
+
+fn groups(file: &Path) -> Result<(Vec<Group>, Home)> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: HashMap<Option<String>, usize> = HashMap::new();
+    let mut home = Home::new();
+    for (number, line) in lines(&text_of(file)?) {
+        let fields = fields(file, number, line)?;
+        let id = id(file, number, &fields)?;
+        let name = group(&fields);
+        let place = *places.entry(name.clone()).or_insert_with(|| {
+            groups.push(Group { name, lines: Vec::new(), ids: Vec::new() });
+            groups.len() - 1
+        });
+        if home.insert(id.clone(), place).is_some() {
+            return Err(wrong(file, number, format!("there is a document `{id}` already"))
+                .hint("give each its own id"));
+        }
+        if let Some(group) = groups.get_mut(place) {
+            group.lines.push((number, line.to_owned()));
+            group.ids.push(id);
+        }
+    }
+    Ok((groups, home))
+}
+
+fn questions(file: &Path, groups: &[Group]) -> Result<Vec<Question>> {
+    let places: HashMap<Option<&str>, usize> =
+        groups.iter().enumerate().map(|(place, group)| (group.name.as_deref(), place)).collect();
+    let mut seen: HashMap<String, u64> = HashMap::new();
+    let mut questions = Vec::new();
+    for (number, line) in lines(&text_of(file)?) {
+        let fields = fields(file, number, line)?;
+        let id = id(file, number, &fields)?;
+        if let Some(first) = seen.insert(id.clone(), number) {
+            let message = format!("there is a question `{id}` already, at line {first}");
+            return Err(wrong(file, number, message).hint("give each its own id"));
+        }
+        let text = named(&fields, "text").ok_or_else(|| {
+            wrong(file, number, format!("the question `{id}` has no `text`")).hint("write what is asked")
+        })?;
+        let own = group(&fields);
+        let group = *places.get(&own.as_deref()).ok_or_else(|| match &own {
+            Some(name) => wrong(file, number, format!("no document is of the group `{name}`"))
+                .hint(format!("`meta.group` of a question is that of documents in `{DOCUMENTS}`")),
+            None => {
+                wrong(file, number, format!("the question `{id}` has no group, and every document has one"))
+                    .hint("add `\"meta\": {\"group\": …}`")
+            }
+        })?;
+        let kind = named(&fields, "type").unwrap_or_else(|| NO_TYPE.to_owned());
+        questions.push(Question { id, text, kind, group, relevant: BTreeMap::new() });
+    }
+    Ok(questions)
+}
+
+/// The questions with what answers them.
+fn judged(file: &Path, mut questions: Vec<Question>, home: &Home) -> Result<Vec<Question>> {
+    let places: HashMap<String, usize> =
+        questions.iter().enumerate().map(|(place, question)| (question.id.clone(), place)).collect();
+    for (number, line) in lines(&text_of(file)?) {
+        let cells: Vec<&str> = line.trim_end_matches('\r').split('\t').map(str::trim).collect();
+        let [asked, document, worth] = cells.as_slice() else {
+            return Err(wrong(file, number, format!("the line has {} columns", cells.len()))
+                .hint("write question, document and 1, with a tab between them"));
+        };
+        // Some tools write a line of headings.
+        if number == 1 && worth.parse::<f64>().is_err() && !places.contains_key(*asked) {
+            continue;
+        }
+        let worth: f64 =
+            worth.parse().ok().filter(|worth: &f64| worth.is_finite() && *worth >= 0.0).ok_or_else(|| {
+                wrong(file, number, format!("`{worth}` is no worth"))
+                    .hint("1 is relevant, 0 is not; a greater number is more relevant")
+            })?;
+        let question = places.get(*asked).and_then(|place| questions.get_mut(*place)).ok_or_else(|| {
+            wrong(file, number, format!("there is no question `{asked}`"))
+                .hint(format!("the first column is the `id` of a line in `{QUESTIONS}`"))
+        })?;
+        let group = *home.get(*document).ok_or_else(|| {
+            wrong(file, number, format!("there is no document `{document}`"))
+                .hint(format!("the second column is the `id` of a line in `{DOCUMENTS}`"))
+        })?;
+        if group != question.group {
+            return Err(wrong(
+                file,
+                number,
+                format!("`{document}` is of another group than the question `{asked}`"),
+            )
+            .hint("a question is asked within its group alone"));
+        }
+        if worth > 0.0 && question.relevant.insert((*document).to_owned(), worth).is_some() {
+            return Err(wrong(file, number, format!("`{document}` is judged for `{asked}` already"))
+                .hint("write each pair once"));
+        }
+    }
+    Ok(questions)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! A run over a set small enough to say what must come out.
+
+use super::compare::compare;
+use super::report::{ALL, Report};
+use super::set::Set;
+use super::{Step, run};
+use parking_lot::Mutex;
+use poc_config::Config;
+use std::path::Path;
+
+fn write(folder: &Path, file: &str, lines: &[&str]) {
+    std::fs::write(folder.join(file), lines.join("\n")).unwrap();
+}
+
+/// Two groups in which the same words stand; a question finds those of its own alone.
+fn set() -> Set {
+    let folder = tempfile::tempdir().unwrap();
+    write(
+        folder.path(),
+        "docs.jsonl",
+        &[
+            r#"{"id": "a1", "text": "The harbour of Lisbon", "meta": {"group": "a"}}"#,
+            r#"{"id": "a2", "text": "Lentil soup with lemon", "meta": {"group": "a"}}"#,
+            r#"{"id": "a3", "text": "Lentil soup with lemon", "meta": {"group": "a"}}"#,
+            r#"{"id": "b1", "text": "The harbour of Porto", "meta": {"group": "b"}}"#,
+        ],
+    );
+    write(
+        folder.path(),
+        "queries.jsonl",
+        &[
+            r#"{"id": "qa", "text": "harbour", "type": "place", "meta": {"group": "a"}}"#,
+            r#"{"id": "qb", "text": "harbour", "type": "place", "meta": {"group": "b"}}"#,
+            r#"{"id": "qs", "text": "lentil soup", "type": "food", "meta": {"group": "a"}}"#,
+            r#"{"id": "qn", "text": "nothing", "type": "food", "meta": {"group": "a"}}"#,
+        ],
+    );
+    write(folder.path(), "qrels.tsv", &["qa\ta1\t1", "qb\tb1\t1", "qs\ta2\t1", "qs\ta3\t1"]);
+    Set::read(folder.path()).map(|set| Set { name: "tiny".into(), ..set }).unwrap()
+}
+
+fn report() -> Report {
+    run(&set(), Config::defaults().unwrap(), &|_, _, _| {}).unwrap()
+}
+
+#[test]
+fn each_group_is_asked_by_itself_and_a_note_given_twice_is_one() {
+    let told = Mutex::new(Vec::new());
+    let set = set();
+    let report =
+        run(&set, Config::defaults().unwrap(), &|step, done, total| told.lock().push((step, done, total)))
+            .unwrap();
+    assert_eq!((report.documents, report.notes, report.groups), (4, 3, 2));
+    assert_eq!(report.left_out, ["qn"]);
+    let found: Vec<_> =
+        report.questions.iter().map(|asked| (asked.id.as_str(), asked.found[0].as_str())).collect();
+    assert!(report.questions.iter().all(|asked| asked.missed.is_empty()));
+    assert_eq!(found, [("qa", "a1"), ("qb", "b1"), ("qs", "a2")]);
+    let row = |kind: &str| report.rows.iter().find(|row| row.kind == kind).unwrap();
+    assert_eq!(report.rows.iter().map(|row| row.kind.as_str()).collect::<Vec<_>>(), ["food", "place", ALL]);
+    for (kind, questions) in [("food", 1), ("place", 2), (ALL, 3)] {
+        let row = row(kind);
+        assert_eq!(row.questions, questions);
+        for (name, interval) in &row.measures {
+            assert_eq!((interval.low, interval.mean, interval.high), (1.0, 1.0, 1.0), "{kind} {name}");
+        }
+    }
+    let told = told.into_inner();
+    assert!(told.contains(&(Step::Storing, 4, 4)) && told.ends_with(&[(Step::Asking, 3, 3)]), "{told:?}");
+}
+
+#[test]
+fn a_document_that_cannot_be_stored_is_told_with_its_line() {
+    let mut set = set();
+    set.groups[0].lines[1].1 = r#"{"id": "a2", "text": ["no text"]}"#.into();
+    set.documents = "docs.jsonl".into();
+    let error = run(&set, Config::defaults().unwrap(), &|_, _, _| {}).unwrap_err();
+    insta::assert_snapshot!(error, @"docs.jsonl:2: `text`: it is a list");
+}
+
+#[test]
+fn a_run_differs_in_nothing_from_itself_and_from_another_in_what_was_changed() {
+    let now = report();
+    let same = compare(&now, &now);
+    assert!(same.rows.iter().all(|row| row.paired));
+    assert!(
+        same.rows
+            .iter()
+            .flat_map(|row| row.measures.values())
+            .all(|interval| *interval == Default::default())
+    );
+    let mut then = now.clone();
+    then.questions[0].measures.insert("recall_10".into(), 0.5);
+    let measured = |then: &Report, kind: &str| {
+        let compared = compare(then, &now);
+        let row = compared.rows.into_iter().find(|row| row.kind == kind).unwrap();
+        (row.paired, row.questions, row.measures["recall_10"].mean)
+    };
+    assert_eq!(measured(&then, "place"), (true, [2, 2], 0.25));
+    assert_eq!(measured(&then, "food"), (true, [1, 1], 0.0));
+    then.questions.remove(1);
+    assert_eq!(measured(&then, "place"), (false, [2, 1], 0.5));
+}
+
+#[test]
+fn what_json_says_is_read_back() {
+    let report = report();
+    let text = serde_json::to_string(&report).unwrap();
+    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+}

@@ -1,0 +1,42 @@
+//! Export as a folder of Markdown files.
+
+use super::names::Names;
+use super::{Exported, each, why};
+use crate::Memory;
+use crate::markdown;
+use poc_graph::error::{Error, Result};
+use std::fs;
+use std::path::Path;
+
+/// Writes one Markdown file a node into a folder that is new or empty; it appears whole or not at
+/// all. Files are named after keys, `/` in a key makes sub-folders.
+pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<Exported> {
+    let wrong = |error: std::io::Error| {
+        Error::invalid(format!("cannot be written: {}", why(&error)))
+            .hint("name a new folder inside one that exists and is yours")
+            .file(folder.display().to_string())
+    };
+    match fs::read_dir(folder).map(Iterator::count) {
+        Ok(entries) if entries > 0 => {
+            return Err(Error::conflict("the folder is not empty")
+                .hint("name a new folder: files of an older export would stay behind")
+                .file(folder.display().to_string()));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(wrong(error)),
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = tempfile::Builder::new().prefix(".export-").tempdir_in(parent).map_err(wrong)?;
+    let mut names = Names::default();
+    let exported = each(memory, progress, |note| {
+        let file = temporary.path().join(names.path(&note.key));
+        if let Some(parent) = file.parent() {
+            fs::create_dir_all(parent).map_err(wrong)?;
+        }
+        fs::write(&file, markdown::write(note)?).map_err(wrong)
+    })?;
+    // What is dropped at the end is no longer there.
+    fs::rename(temporary.path(), folder).map_err(wrong)?;
+    Ok(exported)
+}

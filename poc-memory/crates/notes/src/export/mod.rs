@@ -1,0 +1,95 @@
+//! Writing every node out, in the order of ids.
+
+mod folder;
+mod names;
+
+pub use folder::folder;
+
+use super::Memory;
+use super::interchange::Note;
+use poc_graph::error::{Error, Result};
+use poc_graph::{NodeId, View};
+use std::io::Write;
+use std::path::Path;
+
+/// How much was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Nodes.
+    pub nodes: u64,
+    /// Edges.
+    pub edges: u64,
+}
+
+/// Writes JSON Lines: one note a line. `progress` is told how many are done.
+pub fn json_lines(memory: &Memory, out: &mut dyn Write, progress: &dyn Fn(u64, u64)) -> Result<Exported> {
+    each(memory, progress, |note| {
+        serde_json::to_writer(&mut *out, note)
+            .map_err(std::io::Error::from)
+            .and_then(|()| out.write_all(b"\n"))
+            .map_err(|error| Error::internal(format!("the export cannot be written: {error}")))
+    })
+}
+
+/// Writes JSON Lines to a file, which appears whole or not at all.
+pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)) -> Result<Exported> {
+    let wrong = |error: std::io::Error| {
+        Error::invalid(format!("cannot be written: {}", why(&error)))
+            .hint("name a file in a folder that exists and is yours")
+            .file(file.display().to_string())
+    };
+    // A link is followed, and what is no regular file (a device, a pipe) is written to, not replaced.
+    let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    if file.metadata().is_ok_and(|found| !found.is_file()) {
+        let mut out =
+            std::io::BufWriter::new(std::fs::OpenOptions::new().write(true).open(file).map_err(wrong)?);
+        let exported = json_lines(memory, &mut out, progress)?;
+        out.flush().map_err(wrong)?;
+        return Ok(exported);
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let temporary = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(wrong)?;
+    let mut out = std::io::BufWriter::new(temporary);
+    let exported = json_lines(memory, &mut out, progress)?;
+    let temporary = out.into_inner().map_err(|error| wrong(error.into_error()))?;
+    temporary.as_file().sync_all().map_err(wrong)?;
+    temporary.persist(file).map_err(|error| wrong(error.error))?;
+    Ok(exported)
+}
+
+/// What the system says, without the temporary file that nobody has asked for.
+fn why(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" at path ").next().unwrap_or_default().to_owned()
+}
+
+/// Hands out every note of the newest view, in the order of ids.
+fn each(
+    memory: &Memory,
+    progress: &dyn Fn(u64, u64),
+    mut take: impl FnMut(&Note) -> Result<()>,
+) -> Result<Exported> {
+    let view = memory.store.view();
+    let ids = ids(&view);
+    let mut exported = Exported::default();
+    for id in &ids {
+        // A node that was deleted since the view was taken is left out.
+        if let Some(note) = Note::read(&memory.store, &view, *id)? {
+            take(&note)?;
+            exported.nodes += 1;
+            exported.edges += note.edges.len() as u64;
+        }
+        if exported.nodes.is_multiple_of(1000) {
+            progress(exported.nodes, ids.len() as u64);
+        }
+    }
+    progress(exported.nodes, ids.len() as u64);
+    Ok(exported)
+}
+
+fn ids(view: &View) -> Vec<NodeId> {
+    let mut ids: Vec<NodeId> =
+        (0..view.slots()).filter(|&ix| view.state(ix).is_some()).filter_map(|ix| view.id(ix)).collect();
+    ids.sort_unstable();
+    ids
+}

@@ -1,0 +1,41 @@
+//! How far what was read is behind what was written.
+
+use super::Memory;
+use poc_graph::View;
+use poc_graph::time::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Which state of the store an answer shows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AsOf {
+    /// Sequence number of the last transaction in it.
+    pub seq: u64,
+    /// When it was read; of the past, the instant that was asked for.
+    pub at: Timestamp,
+}
+
+impl fmt::Display for AsOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, after change {}", self.at, self.seq)
+    }
+}
+
+/// How complete an answer is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Freshness {
+    /// Which state it shows.
+    pub as_of: AsOf,
+    /// How many transactions the slowest index is behind that.
+    pub lag: u64,
+    /// What makes the answer poorer than it should be, one line each.
+    pub degraded: Vec<String>,
+}
+
+/// The freshness of an answer that `view` and the indexes give now.
+pub fn of(memory: &Memory, view: &View) -> Freshness {
+    let behind = memory.store.behind().into_iter().map(|(name, error)| format!("{name}: {error}"));
+    let degraded = behind.chain(memory.lacking.lock().clone()).collect();
+    Freshness { as_of: AsOf { seq: view.seq, at: memory.now() }, lag: memory.store.lag(view.seq), degraded }
+}

@@ -1,0 +1,165 @@
+//! What happened to a node.
+
+use super::diff::{self, FieldChange};
+use super::{Memory, resolve, undo};
+use poc_graph::error::Result;
+use poc_graph::{Edge, Node, NodeId, Sight};
+use poc_store::{Cause, Change, Record, Table, Txn, Write};
+use rustc_hash::FxHashSet;
+
+/// The history of one node.
+#[derive(Clone, Debug)]
+pub struct History {
+    /// The node.
+    pub id: NodeId,
+    /// Its key; of a deleted node the last one.
+    pub key: String,
+    /// Its changes, oldest first.
+    pub entries: Vec<Entry>,
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Number of the transaction.
+    pub seq: u64,
+    /// Who, when, why.
+    pub cause: Cause,
+    /// What was done.
+    pub did: Did,
+    /// The version after it; of a deletion the last one.
+    pub version: u32,
+    /// What a change changed.
+    pub fields: Vec<FieldChange>,
+}
+
+/// What a change did to the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Did {
+    /// It was made.
+    Created,
+    /// It has a new version.
+    Changed,
+    /// It is gone.
+    Deleted,
+}
+
+impl Did {
+    /// The name people and JSON use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Did::Created => "created",
+            Did::Changed => "changed",
+            Did::Deleted => "deleted",
+        }
+    }
+}
+
+/// The history of the node that an id or a key names; of a deleted node only by its id.
+pub fn find(memory: &Memory, name: &str, sight: Sight) -> Result<History> {
+    match memory.find(name) {
+        Ok(node) => resolve::seen(node, sight)
+            .and_then(|node| Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id)? })),
+        Err(unknown) => {
+            let Ok(id) = name.parse::<NodeId>() else {
+                let hint = unknown.hint.as_ref().map_or_else(String::new, |hint| format!("{hint}; "));
+                return Err(
+                    unknown.hint(format!("{hint}a note that was deleted has its history under its id"))
+                );
+            };
+            let changes = memory.store.history(id)?;
+            let last =
+                changes.iter().rev().find_map(|change| change.after.as_ref().or(change.before.as_ref()));
+            match last {
+                Some(node) => {
+                    let key = resolve::seen(node.clone(), sight)?.key;
+                    Ok(History { id, key, entries: changes.into_iter().map(entry).collect() })
+                }
+                None => Err(unknown),
+            }
+        }
+    }
+}
+
+/// The changes of a node, oldest first.
+pub fn entries(memory: &Memory, id: NodeId) -> Result<Vec<Entry>> {
+    Ok(memory.store.history(id)?.into_iter().map(entry).collect())
+}
+
+fn entry(change: Change) -> Entry {
+    let (did, version, fields) = match (&change.before, &change.after) {
+        (Some(before), Some(after)) => (Did::Changed, after.version, diff::fields(before, after)),
+        (None, Some(after)) => (Did::Created, after.version, Vec::new()),
+        (before, None) => (Did::Deleted, before.as_ref().map_or(0, |node| node.version), Vec::new()),
+    };
+    Entry { seq: change.seq, cause: change.cause, did, version, fields }
+}
+
+/// A change of the memory.
+#[derive(Clone, Debug)]
+pub struct Latest {
+    /// Number of the transaction.
+    pub seq: u64,
+    /// Who, when, why.
+    pub cause: Cause,
+    /// Keys of the nodes whose records it wrote; of one that is gone, the id.
+    pub nodes: Vec<String>,
+}
+
+/// The latest changes of notes, newest first.
+pub fn latest(memory: &Memory, most: usize) -> Result<Vec<Latest>> {
+    let mut found = Vec::new();
+    for seq in (1..=memory.store.last()).rev() {
+        if found.len() >= most {
+            break;
+        }
+        let Some(txn) = memory.store.txn(seq)? else { continue };
+        if txn.writes.iter().any(|write| undo::is_of_notes(write.table)) {
+            let nodes = touched(memory, &txn)?;
+            found.push(Latest { seq, cause: txn.cause, nodes });
+        }
+    }
+    Ok(found)
+}
+
+/// The keys of the nodes a transaction is about: those it wrote, else those whose ties, weight or visits
+/// it wrote.
+fn touched(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
+    let mut keys = Vec::new();
+    for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
+        if let Some(node) = write.after.as_deref().or(write.before.as_deref()) {
+            keys.push(Node::decode(node)?.key);
+        }
+    }
+    if !keys.is_empty() {
+        return Ok(keys);
+    }
+    let of_a_node = |write: &&Write| matches!(write.table, Table::Edges | Table::Activity | Table::Visits);
+    let mut ids: Vec<NodeId> = Vec::new();
+    for write in txn.writes.iter().filter(of_a_node) {
+        ids.extend(write.node_id());
+        if write.table == Table::Edges
+            && let Some(edge) = write.after.as_deref().or(write.before.as_deref())
+        {
+            ids.push(Edge::decode(edge)?.dst);
+        }
+    }
+    let mut seen = FxHashSet::default();
+    ids.retain(|id| seen.insert(*id));
+    for id in ids {
+        keys.push(memory.store.node(id)?.map_or_else(|| id.to_string(), |node| node.key));
+    }
+    Ok(keys)
+}
+
+/// What changed, in words.
+pub(super) fn in_words(memory: &Memory, txn: &Txn) -> Result<String> {
+    let keys: Vec<String> = touched(memory, txn)?.into_iter().map(|key| format!("`{key}`")).collect();
+    let of = match keys.as_slice() {
+        [] => String::new(),
+        [one] => format!(" of {one}"),
+        [one, another] => format!(" of {one} and {another}"),
+        [one, rest @ ..] => format!(" of {one} and {} more", rest.len()),
+    };
+    Ok(format!("{}{of} by {}, {}", txn.cause.op, txn.cause.actor, txn.cause.at))
+}

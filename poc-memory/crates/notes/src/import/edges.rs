@@ -1,0 +1,221 @@
+//! The edges that notes themselves name, made when all notes are in.
+
+use super::{Import, Outcome, Place, Stored, note_wise, wikilinks};
+use crate::interchange::NoteEdge;
+use crate::link;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Edge, EdgeKind, NodeId};
+use poc_store::{Cause, Tx};
+use std::collections::HashMap;
+
+/// Edges that wait for their ends.
+pub(super) enum Pending {
+    /// Those of a note that export wrote.
+    Own {
+        /// The id it has in its source.
+        id: NodeId,
+        /// The edges that start at it.
+        edges: Vec<NoteEdge>,
+    },
+    /// The links of any other note.
+    Foreign {
+        /// The node it became.
+        src: Option<NodeId>,
+        /// What it is called.
+        names: Vec<String>,
+        /// What it links to.
+        links: Vec<String>,
+        /// Whether links of an older version may have to go.
+        replaces: bool,
+    },
+}
+
+/// An edge with both ends known.
+struct Ready {
+    place: usize,
+    edge: Edge,
+}
+
+impl Pending {
+    pub(super) fn foreign(names: Vec<String>, links: Vec<String>) -> Pending {
+        Pending::Foreign { src: None, names, links, replaces: false }
+    }
+
+    /// Takes note of where the note is stored. Returns the id it has in its source.
+    pub(super) fn stored(&mut self, stored: &Stored) -> Option<NodeId> {
+        match self {
+            Pending::Own { id, .. } => Some(*id),
+            Pending::Foreign { src, names, replaces, .. } => {
+                *src = Some(stored.id);
+                *replaces = stored.outcome == Outcome::Updated;
+                names.push(stored.key.clone());
+                None
+            }
+        }
+    }
+}
+
+/// What links call a note, and the note.
+type Names = HashMap<String, NodeId>;
+
+impl Import<'_> {
+    /// Makes the edges, chunk by chunk.
+    pub(super) fn tie(&mut self) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        let names = self.names(&pending);
+        let mut ready = Vec::new();
+        let mut outdated = Vec::new();
+        for (place, (_, edges)) in pending.iter().enumerate() {
+            match edges {
+                Pending::Own { id, edges } => {
+                    let moved = |id: NodeId| self.ids.get(&id).copied().unwrap_or(id);
+                    for edge in edges {
+                        let edge = edge.edge(moved(*id));
+                        // The cap may be another one where it comes from.
+                        let strength = match edge.kind.is_associative() {
+                            true => edge.strength.min(self.memory.config.edges.cap),
+                            false => edge.strength,
+                        };
+                        ready.push(Ready { place, edge: Edge { dst: moved(edge.dst), strength, ..edge } });
+                    }
+                }
+                Pending::Foreign { src: Some(src), links, replaces, .. } => {
+                    let edges = self.links(*src, links, &names, &pending, place)?;
+                    if *replaces {
+                        outdated.push((*src, edges.iter().map(|ready| ready.edge.dst).collect::<Vec<_>>()));
+                    }
+                    ready.extend(edges);
+                }
+                Pending::Foreign { src: None, .. } => {}
+            }
+        }
+        for chunk in outdated.chunks(self.memory.config.import.chunk.max(1)) {
+            let provenance = self.cause.actor.clone();
+            self.memory.store.transact(self.cause(), |tx| {
+                chunk.iter().try_for_each(|(src, kept)| unlink(tx, *src, kept, &provenance))
+            })?;
+        }
+        for chunk in ready.chunks(self.chunk_of_edges()) {
+            let made = self.memory.store.transact(self.cause(), |tx| {
+                chunk.iter().map(|ready| note_wise(tie(tx, &ready.edge))).collect::<Result<Vec<_>>>()
+            })?;
+            for (ready, made) in chunk.iter().zip(made.value) {
+                match (made, pending.get(ready.place)) {
+                    (Ok(made), _) => self.report.edges += u64::from(made),
+                    (Err(error), Some((place, _))) => self.report.failed.push((place.clone(), error)),
+                    (Err(_), None) => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many edges are made in one transaction.
+    pub(super) fn chunk_of_edges(&self) -> usize {
+        self.memory.config.import.chunk.max(1) * 4
+    }
+
+    pub(super) fn cause(&self) -> Cause {
+        Cause { at: self.memory.now(), ..self.cause.clone() }
+    }
+
+    /// What each stored note may be called: its key, its other names, and the last part of its key
+    /// where that is nobody else's.
+    fn names(&self, pending: &[(Place, Pending)]) -> Names {
+        let mut names = Names::new();
+        let view = self.memory.store.view();
+        let mut last_parts: HashMap<String, Option<NodeId>> = HashMap::new();
+        for ix in 0..view.slots() {
+            if view.is_live(ix)
+                && let Some(id) = view.id(ix)
+                && let Some(last) = view.key(ix).rsplit('/').next()
+            {
+                last_parts.entry(last.to_lowercase()).and_modify(|owner| *owner = None).or_insert(Some(id));
+            }
+        }
+        names.extend(last_parts.into_iter().filter_map(|(name, id)| Some((name, id?))));
+        for (_, edges) in pending {
+            if let Pending::Foreign { src: Some(src), names: own, .. } = edges {
+                names.extend(own.iter().map(|name| (name.to_lowercase(), *src)));
+            }
+        }
+        names
+    }
+
+    fn links(
+        &mut self,
+        src: NodeId,
+        links: &[String],
+        names: &Names,
+        pending: &[(Place, Pending)],
+        place: usize,
+    ) -> Result<Vec<Ready>> {
+        let mut ready: Vec<Ready> = Vec::new();
+        let now = self.memory.now();
+        for target in links {
+            let Some(dst) = self.find(target, names)? else {
+                if let Some((place, _)) = pending.get(place) {
+                    self.report.unresolved.push((place.clone(), target.clone()));
+                }
+                continue;
+            };
+            if dst != src && !ready.iter().any(|other| other.edge.dst == dst) {
+                ready.push(Ready { place, edge: linked(src, dst, &self.cause.actor, now) });
+            }
+        }
+        Ok(ready)
+    }
+
+    /// The note a link names: first as it stands, then without its heading.
+    fn find(&self, target: &str, names: &Names) -> Result<Option<NodeId>> {
+        for name in [target, wikilinks::without_heading(target)] {
+            if let Some(id) = self.memory.store.find_key(name)? {
+                return Ok(Some(id));
+            }
+            if let Some(id) = names.get(&name.to_lowercase()) {
+                return Ok(Some(*id));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn linked(src: NodeId, dst: NodeId, provenance: &str, now: Timestamp) -> Edge {
+    Edge {
+        src,
+        dst,
+        kind: EdgeKind::Link,
+        strength: link::STRENGTH,
+        created: now,
+        touched: now,
+        provenance: provenance.to_owned(),
+        reason: String::new(),
+    }
+}
+
+/// Puts an edge that is not there; whether it was not.
+pub(super) fn tie(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
+    for id in [edge.src, edge.dst] {
+        if tx.node(id)?.is_none() {
+            return Err(Error::not_found(format!("an edge leads to `{id}`, which is nowhere"))
+                .hint("import the file that holds this node, too"));
+        }
+    }
+    if tx.edge(edge.src, edge.kind, edge.dst)?.is_some() || edge.src == edge.dst {
+        return Ok(false);
+    }
+    tx.put_edge(edge)?;
+    Ok(true)
+}
+
+/// Takes away the links that an older version of a note named and this one does not.
+fn unlink(tx: &mut Tx<'_>, src: NodeId, kept: &[NodeId], provenance: &str) -> Result<()> {
+    for edge in tx.edges(src)? {
+        let own = edge.src == src && edge.kind == EdgeKind::Link && edge.provenance == provenance;
+        if own && !kept.contains(&edge.dst) {
+            tx.delete_edge(src, edge.kind, edge.dst)?;
+        }
+    }
+    Ok(())
+}

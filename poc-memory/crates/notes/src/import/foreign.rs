@@ -1,0 +1,308 @@
+//! Notes of other tools: fields by the names people use for them.
+
+use super::{Options, Read, wikilinks};
+use crate::Draft;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Category, Trust, title_of};
+use serde_json::{Map, Value};
+
+/// A field that notes of other tools may have.
+pub(super) struct Field {
+    /// What it is called; the first is our own name for it.
+    pub(super) names: &'static [&'static str],
+    /// What becomes of it, for people.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the README's table is made of it"))]
+    about: &'static str,
+}
+
+/// Every field that is read, in front matter as in JSON Lines. The README has them as a table.
+pub(super) const FIELDS: &[Field] = &[
+    Field {
+        names: &["key"],
+        about: "The note's name; else `id`, else the path of its file, else made of the title",
+    },
+    Field { names: &["id"], about: "Its name where there is no `key`, and one that links may use" },
+    Field { names: &["title"], about: "One line; else the first line of the text" },
+    Field {
+        names: &["body", "text", "content"],
+        about: "The text, in place of what stands below the front matter",
+    },
+    Field {
+        names: &["type"],
+        about: "`semantic`, `episodic`, `daily`, `weekly`, `monthly`, or one of `[nodes] types`",
+    },
+    Field {
+        names: &["category"],
+        about: "How fast its weight fades: `core`, `general`, `technical`, `observation`, `task`",
+    },
+    Field { names: &["keywords", "tags", "tag"], about: "A list, or one text with commas" },
+    Field { names: &["links"], about: "Notes it links to, besides `[[key]]` in the text" },
+    Field { names: &["aliases"], about: "More names that links may use for it" },
+    Field {
+        names: &["created", "date"],
+        about: "When it was first written: a date, a date and a time, or seconds since 1970",
+    },
+    Field { names: &["modified", "updated"], about: "When it was last changed" },
+    Field { names: &["expires"], about: "From when on no search finds it" },
+    Field { names: &["author", "speaker"], about: "Who said it" },
+    Field {
+        names: &["session"],
+        about: "Notes of one session are tied, each to the next: in the order of lines, files in that of `created`",
+    },
+    Field { names: &["source", "url"], about: "Where it comes from" },
+    Field { names: &["emotion"], about: "0 to 10" },
+    Field { names: &["weight"], about: "How much it matters; 1 when new" },
+    Field {
+        names: &["meta"],
+        about: "An object: its `speaker` becomes the author, its `date` the time of creation, its `session` the session (within its `group`); all but the first two stand in the source",
+    },
+];
+
+/// A note that export did not write.
+pub(super) struct Foreign {
+    /// What it becomes.
+    pub draft: Draft,
+    /// Other names that links may use for it.
+    pub names: Vec<String>,
+    /// What it links to, as written.
+    pub links: Vec<String>,
+    /// The session it is part of.
+    pub session: Option<String>,
+    /// Fields no meaning is known for.
+    pub ignored: Vec<String>,
+}
+
+impl Foreign {
+    /// Reads the fields of a JSON object or of front matter. `body` and `key` are what the file
+    /// gives by itself; fields come first.
+    pub(super) fn read(
+        fields: Map<String, Value>,
+        body: Option<&str>,
+        key: Option<String>,
+        options: &Options,
+        provenance: &str,
+    ) -> Result<Read> {
+        let mut draft = Draft::new(provenance, Trust::External);
+        draft.body = body.map(str::to_owned);
+        let mut note =
+            Foreign { draft, names: Vec::new(), links: Vec::new(), session: None, ignored: Vec::new() };
+        let mut id = None;
+        for (name, value) in fields {
+            if value.is_null() {
+                continue;
+            }
+            note.field(&name, value, &mut id).map_err(|error| error.field(name.as_str()))?;
+        }
+        let Foreign { draft, names, links, session, .. } = &mut note;
+        names.extend(id.clone());
+        draft.key = draft.key.take().or(id).or(key);
+        // Given again with the same key, a note that has changed becomes a new version.
+        draft.update = draft.key.is_some();
+        draft.keywords.get_or_insert_default().extend(options.keywords.iter().cloned());
+        if draft.node_type.is_none() {
+            draft.node_type.clone_from(&options.node_type);
+        }
+        if draft.source.is_none() {
+            draft.source = session.as_ref().map(|session| format!("session: {session}"));
+        }
+        let body = draft.body.get_or_insert_default();
+        links.extend(wikilinks::targets(body));
+        if draft.title.is_none() {
+            let by_key = || draft.key.as_deref().and_then(|key| key.rsplit('/').next()).map(str::to_owned);
+            // Also an update takes its title from the text that is now.
+            draft.title = title_of(body).or_else(by_key);
+        }
+        Ok(Read::Foreign(Box::new(note)))
+    }
+
+    fn field(&mut self, name: &str, value: Value, id: &mut Option<String>) -> Result<()> {
+        let draft = &mut self.draft;
+        let Some(own) =
+            FIELDS.iter().find(|field| field.names.contains(&name)).and_then(|field| field.names.first())
+        else {
+            self.ignored.push(name.to_owned());
+            return Ok(());
+        };
+        match *own {
+            "id" => *id = Some(text(value)?),
+            "key" => draft.key = Some(text(value)?),
+            "title" => draft.title = Some(text(value)?).filter(|title| !title.trim().is_empty()),
+            "body" => draft.body = Some(text(value)?),
+            "type" => draft.node_type = Some(text(value)?),
+            "category" => {
+                let name = text(value)?;
+                let known = || Category::ALL.iter().map(|category| category.name());
+                draft.category = Some(Category::parse(&name).ok_or_else(|| {
+                    Error::invalid(format!("unknown category `{name}`"))
+                        .hint(format!("the categories are {}", known().collect::<Vec<_>>().join(", ")))
+                })?);
+            }
+            "keywords" => {
+                let words = list(value)?;
+                let words = words.iter().map(|word| word.trim().trim_start_matches('#').to_owned());
+                draft.keywords.get_or_insert_default().extend(words);
+            }
+            // Many things are called a date: our own name says more, and one that is none is no mistake.
+            "created" if name == "date" => match time(value) {
+                Ok(at) => drop(draft.created.get_or_insert(at)),
+                Err(_) => self.ignored.push(name.to_owned()),
+            },
+            "created" => draft.created = Some(time(value)?),
+            "modified" => draft.modified = Some(time(value)?),
+            "expires" => draft.expires = Some(time(value)?),
+            "author" => draft.author = Some(text(value)?),
+            "session" => self.session = Some(text(value)?).filter(|name| !name.trim().is_empty()),
+            "source" => draft.source = Some(text(value)?),
+            "emotion" => draft.emotion = Some(number(value)? as f32),
+            "weight" => draft.weight = Some(number(value)?),
+            "links" => self.links.extend(list(value)?.iter().map(|link| wikilinks::target(link))),
+            "aliases" => self.names.extend(list(value)?),
+            "meta" => self.meta(value)?,
+            _ => self.ignored.push(name.to_owned()),
+        }
+        Ok(())
+    }
+
+    /// What is known about a note beside its text: who said it becomes the author, a date the time
+    /// of its creation, and the rest is kept as its source.
+    fn meta(&mut self, value: Value) -> Result<()> {
+        let Value::Object(fields) = value else { return Err(not("an object", &value)) };
+        if self.session.is_none()
+            && let Some(session) = fields.get("session").filter(|session| !session.is_null())
+        {
+            // Two conversations may both have a first session.
+            let group = fields.get("group").filter(|group| !group.is_null());
+            self.session =
+                Some(format!("{}{session}", group.map(|group| format!("{group} ")).unwrap_or_default()));
+        }
+        let mut rest = Vec::new();
+        for (name, value) in fields {
+            match (name.as_str(), &value) {
+                (_, Value::Null) => {}
+                ("speaker" | "author", Value::String(author)) => self.draft.author = Some(author.clone()),
+                ("date" | "created", _) if time(value.clone()).is_ok() => {
+                    self.draft.created = Some(time(value)?);
+                }
+                (_, Value::String(text)) => rest.push(format!("{name}: {text}")),
+                (_, other) => rest.push(format!("{name}: {other}")),
+            }
+        }
+        if self.draft.source.is_none() && !rest.is_empty() {
+            self.draft.source = Some(rest.join("; "));
+        }
+        Ok(())
+    }
+}
+
+fn text(value: Value) -> Result<String> {
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(truth) => Ok(truth.to_string()),
+        other => Err(not("a text", &other)),
+    }
+}
+
+fn number(value: Value) -> Result<f64> {
+    value.as_f64().ok_or_else(|| not("a number", &value))
+}
+
+/// A list of texts, or one text with commas.
+fn list(value: Value) -> Result<Vec<String>> {
+    match value {
+        Value::Array(items) => items.into_iter().map(text).collect(),
+        Value::String(items) => {
+            Ok(items.split(',').map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect())
+        }
+        other => Err(not("a list", &other)),
+    }
+}
+
+/// RFC 3339, a date, a date and a time in UTC with a space between them, or seconds since 1970.
+fn time(value: Value) -> Result<Timestamp> {
+    if let Some(seconds) = value.as_i64() {
+        let at = Timestamp(seconds.saturating_mul(1000));
+        // Beyond the year 9999 it could be written out but not read again.
+        return Timestamp::parse(&at.to_string()).map_err(|_| {
+            Error::invalid(format!("{seconds} seconds since 1970 are beyond the calendar"))
+                .hint("give seconds, not milliseconds")
+        });
+    }
+    let text = text(value)?;
+    let text = text.trim();
+    let spaced = text.replacen(' ', "T", 1);
+    Timestamp::parse(text)
+        .or_else(|error| Timestamp::parse(&spaced).map_err(|_| error))
+        .or_else(|error| Timestamp::parse(&format!("{spaced}Z")).map_err(|_| error))
+        .or_else(|error| Timestamp::parse(&format!("{spaced}:00Z")).map_err(|_| error))
+}
+
+fn not(wanted: &str, value: &Value) -> Error {
+    let found = match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "a truth value",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    };
+    Error::invalid(format!("it is {found}")).hint(format!("give {wanted}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(fields: Value) -> Foreign {
+        let Value::Object(fields) = fields else { panic!("no object") };
+        match Foreign::read(fields, Some("body"), None, &Options::default(), "import:x").unwrap() {
+            Read::Foreign(foreign) => *foreign,
+            Read::Own(_) => panic!("nobody has exported it"),
+        }
+    }
+
+    #[test]
+    fn the_readme_names_every_field() {
+        let readme = include_str!("../../../../../README.md");
+        for Field { names, about } in FIELDS {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let row = format!("| {} | {about} |", names.join(", "));
+            assert!(readme.lines().any(|line| line == row), "README.md lacks the line\n{row}");
+        }
+    }
+
+    #[test]
+    fn every_name_of_a_field_is_understood() {
+        for name in FIELDS.iter().flat_map(|field| field.names) {
+            let value = match *name {
+                "emotion" | "weight" => json!(1),
+                "meta" => json!({"speaker": "Ann"}),
+                "category" => json!("core"),
+                "created" | "date" | "modified" | "updated" | "expires" => json!("2026-11-21"),
+                _ => json!("a"),
+            };
+            let bare = read(json!({}));
+            let one = read(json!({ *name: value }));
+            assert!(one.ignored.is_empty(), "`{name}` is ignored");
+            let same = one.draft == bare.draft && one.names == bare.names && one.links == bare.links;
+            assert!(!same, "`{name}` does nothing");
+        }
+        assert_eq!(read(json!({"colour": 1})).ignored, ["colour"]);
+    }
+
+    #[test]
+    fn a_date_is_when_it_was_created_unless_that_is_said() {
+        let created = |fields: Value| read(fields).draft.created.map(|at| at.to_string());
+        let day = |day: &str| Some(format!("{day}T00:00:00.000Z"));
+        assert_eq!(created(json!({"date": "2023-05-08"})), day("2023-05-08"));
+        for both in [
+            "{\"created\": \"2022-01-01\", \"date\": \"2023-05-08\"}",
+            "{\"date\": \"2023-05-08\", \"created\": \"2022-01-01\"}",
+        ] {
+            assert_eq!(created(serde_json::from_str(both).unwrap()), day("2022-01-01"));
+        }
+        assert_eq!(read(json!({"date": "some Friday"})).ignored, ["date"]);
+    }
+}

@@ -1,0 +1,126 @@
+//! Notes that export wrote go back as they were: ids, times, versions, weights, states, visits.
+
+use super::{Outcome, Stored};
+use crate::Memory;
+use crate::interchange::Note;
+use crate::plan;
+use crate::ties::Made;
+use poc_graph::Node;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_store::Tx;
+
+/// A note that is checked and, where its text is new, embedded.
+pub(super) struct Restore {
+    note: Note,
+    node: Node,
+    embedder: String,
+    parts: Option<Vec<Vec<f32>>>,
+}
+
+/// Checks notes and embeds those whose text is not stored, in one call.
+pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Result<Restore>>> {
+    let mut restores: Vec<Result<Restore>> = Vec::with_capacity(notes.len());
+    let mut fresh = Vec::with_capacity(notes.len());
+    let weight = &memory.config.weight;
+    for mut note in notes {
+        let checked = note.check(&memory.config);
+        // The bounds may be others where it comes from.
+        note.weight = note.weight.clamp(weight.floor, weight.cap);
+        let node = note.node(memory.store.tenant());
+        let stored = memory.store.node(note.id)?;
+        fresh.push(checked.is_ok() && stored.is_none_or(|stored| stored.content_hash != node.content_hash));
+        let embedder = memory.embedder.name().to_owned();
+        restores.push(checked.map(|()| Restore { note, node, embedder, parts: None }));
+    }
+    let mut restored: Vec<&mut Restore> = restores
+        .iter_mut()
+        .zip(fresh)
+        .filter_map(|(restore, fresh)| restore.as_mut().ok().filter(|_| fresh))
+        .collect();
+    let nodes: Vec<&Node> = restored.iter().map(|restore| &restore.node).collect();
+    let parts = plan::embed(memory, &nodes)?;
+    for (restore, parts) in restored.iter_mut().zip(parts) {
+        restore.parts = Some(parts);
+    }
+    Ok(restores)
+}
+
+/// Stores a note. One that is there under another id counts as a duplicate of that; one that was
+/// edited outside since it was exported becomes a new version; one that was changed here since is
+/// refused.
+pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Result<Stored> {
+    let Restore { note, node, .. } = restore;
+    let outcome = match tx.node(node.id)? {
+        None => {
+            if node.state.is_live()
+                && let Some(id) = tx.find_hash(&node.content_hash)?
+            {
+                let key = note.key.clone();
+                return Ok(Stored { id, key, outcome: Outcome::Duplicate, ties: Made::default() });
+            }
+            check_key(tx, node)?;
+            put(tx, restore, node)?;
+            tx.put_activity(node.id, &note.activity())?;
+            Outcome::Inserted
+        }
+        Some(stored) if stored == *node || same_but_for_learning(&stored, node) => Outcome::Duplicate,
+        Some(stored) if node.version > stored.version => {
+            check_key(tx, node)?;
+            put(tx, restore, node)?;
+            tx.put_activity(node.id, &note.activity())?;
+            Outcome::Updated
+        }
+        Some(stored) if node.version == stored.version => {
+            check_key(tx, node)?;
+            put(
+                tx,
+                restore,
+                &Node { version: stored.version.saturating_add(1), modified: now, ..node.clone() },
+            )?;
+            Outcome::Updated
+        }
+        Some(stored) => {
+            return Err(Error::conflict(format!(
+                "`{}` has version {} here and version {} in the import, and they differ",
+                stored.key, stored.version, node.version
+            ))
+            .hint("it was changed since it was exported; export it anew"));
+        }
+    };
+    if let Some(message) = &note.message
+        && tx.message(message.id)?.is_none()
+    {
+        tx.put_message(&message.message())?;
+    }
+    for (agent, visit) in note.visits() {
+        let known = tx.visit(agent, node.id)?;
+        if known.is_none_or(|known| known.at < visit.at) {
+            tx.put_visit(agent, node.id, &visit)?;
+        }
+    }
+    Ok(Stored { id: node.id, key: node.key.clone(), outcome, ties: Made::default() })
+}
+
+fn same_but_for_learning(stored: &Node, node: &Node) -> bool {
+    Node { version: stored.version, modified: stored.modified, ..node.clone() } == *stored
+}
+
+fn put(tx: &mut Tx<'_>, restore: &Restore, node: &Node) -> Result<()> {
+    tx.put_node(node)?;
+    match &restore.parts {
+        Some(parts) => tx.put_vectors(node.id, &restore.embedder, parts),
+        None => Ok(()),
+    }
+}
+
+fn check_key(tx: &Tx<'_>, node: &Node) -> Result<()> {
+    match tx.find_key(&node.key)? {
+        Some(owner) if owner != node.id => {
+            Err(Error::conflict(format!("the key `{}` belongs to another node, `{owner}`", node.key))
+                .hint("change the key here or in the import")
+                .field("key"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,274 @@
+//! Where notes come from: what there is to read, piece by piece.
+
+use super::foreign::Foreign;
+use super::{Options, Place, Read};
+use crate::interchange::{Note, SCHEMA_VERSION};
+use crate::markdown;
+use poc_config::Config;
+use poc_graph::error::{Error, Result};
+use serde_json::{Map, Value};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Cursor, Read as _};
+use std::path::{Path, PathBuf};
+
+/// What the provenance of everything imported begins with; the name of the file follows.
+pub(super) const PROVENANCE: &str = "import:";
+
+/// What to import.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A folder of Markdown, a Markdown file or a file of JSON Lines.
+    Path(PathBuf),
+    /// The text of a Markdown file or of JSON Lines.
+    Text(String),
+    /// Some lines of a file of JSON Lines, each with its number in it.
+    Lines(PathBuf, Vec<(u64, String)>),
+}
+
+/// One note as it stands in its source.
+pub(super) struct Piece {
+    /// Its text.
+    pub content: String,
+    form: Form,
+}
+
+enum Form {
+    JsonLine,
+    /// A Markdown file; the key it has by its place.
+    Markdown(Option<String>),
+}
+
+/// What there is to read.
+pub(super) struct Opened<'a> {
+    /// How many notes, when that is known.
+    pub total: Option<u64>,
+    /// The notes.
+    pub pieces: Pieces<'a>,
+    /// Files of JSON Lines that stand in the folder beside its Markdown, and are not read.
+    pub left_out: Vec<String>,
+}
+
+type Pieces<'a> = Box<dyn Iterator<Item = (Place, Result<Piece>)> + 'a>;
+
+const MARKDOWN: [&str; 2] = ["md", "markdown"];
+const JSON_LINES: [&str; 3] = ["jsonl", "ndjson", "json"];
+
+impl Source {
+    /// The provenance of the notes: `import:` and the name of the folder or file.
+    pub(super) fn provenance(&self) -> String {
+        let name = match self {
+            Source::Path(path) | Source::Lines(path, _) => {
+                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
+            }
+            Source::Text(_) => "stdin".into(),
+        };
+        format!("{PROVENANCE}{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    /// What there is.
+    pub(super) fn open(&self, config: &Config) -> Result<Opened<'_>> {
+        // JSON spells a byte with up to six; edges and visits stand beside the text.
+        let longest = config.insert.max_node_bytes.saturating_mul(8) as u64;
+        let opened = |total, pieces| Opened { total, pieces, left_out: Vec::new() };
+        let path = match self {
+            Source::Text(text) if text.trim_start().starts_with('{') => {
+                return Ok(opened(None, Box::new(lines(Cursor::new(text), longest))));
+            }
+            Source::Text(text) => {
+                let piece = Piece { content: text.clone(), form: Form::Markdown(None) };
+                return Ok(opened(Some(1), Box::new(std::iter::once((Place::File("-".into()), Ok(piece))))));
+            }
+            Source::Lines(_, lines) => {
+                let piece = |(number, line): &(u64, String)| {
+                    (Place::Line(*number), Ok(Piece { content: line.clone(), form: Form::JsonLine }))
+                };
+                return Ok(opened(Some(lines.len() as u64), Box::new(lines.iter().map(piece))));
+            }
+            Source::Path(path) => path,
+        };
+        let wrong = |error: std::io::Error| {
+            let error = if error.kind() == std::io::ErrorKind::NotFound {
+                Error::not_found("there is no such file or folder")
+            } else {
+                Error::invalid(format!("cannot be read: {error}"))
+            };
+            error.file(path.display().to_string())
+        };
+        if fs::metadata(path).map_err(wrong)?.is_dir() {
+            let (files, others): (Vec<PathBuf>, Vec<PathBuf>) =
+                files_in(path).map_err(wrong)?.into_iter().partition(|file| has_extension(file, &MARKDOWN));
+            if files.is_empty()
+                && let Some(other) = others.first()
+            {
+                return Err(Error::invalid("the folder has no Markdown file")
+                    .hint(format!(
+                        "`poc-memory import {}` takes the notes of that file",
+                        path.join(other).display()
+                    ))
+                    .file(path.display().to_string()));
+            }
+            let total = files.len() as u64;
+            let pieces = files.into_iter().map(move |relative| {
+                let name = relative.to_string_lossy().into_owned();
+                let piece = markdown_file(&path.join(&relative), &relative, longest);
+                (Place::File(name), piece)
+            });
+            let left_out = others.iter().map(|file| file.display().to_string()).collect();
+            return Ok(Opened { total: Some(total), pieces: Box::new(pieces), left_out });
+        }
+        if has_extension(path, &MARKDOWN) {
+            let name = PathBuf::from(path.file_name().unwrap_or(path.as_os_str()));
+            let place = Place::File(name.to_string_lossy().into_owned());
+            let piece = markdown_file(path, &name, longest);
+            return Ok(opened(Some(1), Box::new(std::iter::once((place, piece)))));
+        }
+        if has_extension(path, &JSON_LINES) {
+            let file = BufReader::new(File::open(path).map_err(wrong)?);
+            return Ok(opened(None, Box::new(lines(file, longest))));
+        }
+        Err(Error::invalid("it is neither Markdown nor JSON Lines")
+            .hint("name a folder of Markdown files, a file `….md` or a file `….jsonl`")
+            .file(path.display().to_string()))
+    }
+}
+
+impl Piece {
+    /// The note it spells.
+    pub(super) fn read(self, options: &Options, provenance: &str) -> Result<Read> {
+        match self.form {
+            Form::JsonLine => {
+                let value: Value = serde_json::from_str(self.content.trim()).map_err(|error| {
+                    let message = error.to_string();
+                    let message = message.split(" at line ").next().unwrap_or_default();
+                    Error::invalid(format!("it is not JSON: {message} at column {}", error.column()))
+                })?;
+                let Value::Object(fields) = value else {
+                    return Err(Error::invalid("it is JSON but not an object")
+                        .hint("write one note a line: {\"title\": …, \"body\": …}"));
+                };
+                if is_own(&fields)? {
+                    return serde_path_to_error::deserialize(Value::Object(fields))
+                        .map(|note| Read::Own(Box::new(note)))
+                        .map_err(|error| {
+                            let field = error.path().to_string();
+                            let wrong = Error::invalid(error.into_inner().to_string());
+                            if field == "." { wrong } else { wrong.field(field) }
+                        });
+                }
+                Foreign::read(fields, None, None, options, provenance)
+            }
+            Form::Markdown(key) => {
+                let parts = markdown::split(&self.content);
+                let fields = match markdown::front::<Option<Value>>(parts.front)? {
+                    None => Map::new(),
+                    Some(Value::Object(fields)) => fields,
+                    Some(_) => {
+                        return Err(Error::invalid("the front matter is not a list of `name: value`"));
+                    }
+                };
+                if is_own(&fields)? {
+                    let mut note: Note = markdown::front(parts.front)?;
+                    note.body = parts.body.to_owned();
+                    return Ok(Read::Own(Box::new(note)));
+                }
+                Foreign::read(fields, Some(parts.body), key, options, provenance)
+            }
+        }
+    }
+}
+
+/// Whether export wrote these fields, in a form this release reads.
+fn is_own(fields: &Map<String, Value>) -> Result<bool> {
+    match fields.get("schema_version") {
+        None => Ok(false),
+        Some(version) if version.as_u64() == Some(u64::from(SCHEMA_VERSION)) => Ok(true),
+        Some(version) => Err(Error::invalid(format!(
+            "the note has the form {version}, this release reads {SCHEMA_VERSION}"
+        ))
+        .hint("import it with the release that wrote it, or a newer one")
+        .field("schema_version")),
+    }
+}
+
+/// The lines with anything on them, each with its number. One that is too long is skipped.
+fn lines(mut input: impl BufRead, longest: u64) -> impl Iterator<Item = (Place, Result<Piece>)> {
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        loop {
+            number += 1;
+            let mut line = Vec::new();
+            let unreadable = |error| Error::invalid(format!("cannot be read: {error}"));
+            match input.by_ref().take(longest).read_until(b'\n', &mut line) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                // A device that fails once would fail at every line.
+                Err(error) => {
+                    number = u64::MAX;
+                    return Some((Place::Line(number), Err(unreadable(error))));
+                }
+            }
+            if line.len() as u64 == longest && line.last() != Some(&b'\n') {
+                let too_long = Error::invalid(format!("the line has more than {longest} bytes"))
+                    .hint("split the note into several, one idea each");
+                let error = input.skip_until(b'\n').err().map_or(too_long, unreadable);
+                return Some((Place::Line(number), Err(error)));
+            }
+            match String::from_utf8(line) {
+                Ok(content) if content.trim().is_empty() => {}
+                Ok(content) => {
+                    return Some((Place::Line(number), Ok(Piece { content, form: Form::JsonLine })));
+                }
+                Err(error) => return Some((Place::Line(number), Err(not_utf8(error.utf8_error())))),
+            }
+        }
+    })
+}
+
+/// The files below a folder with one of these extensions, relative to it, sorted. Hidden folders and files
+/// are left out; links to folders are not followed.
+fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(relative) = folders.pop() {
+        for entry in fs::read_dir(folder.join(&relative))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name.to_string_lossy().starts_with('.') {
+                continue;
+            }
+            let path = relative.join(&name);
+            if entry.file_type()?.is_dir() {
+                folders.push(path);
+            } else if (has_extension(&path, &MARKDOWN) || has_extension(&path, &JSON_LINES))
+                && folder.join(&path).is_file()
+            {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn markdown_file(path: &Path, relative: &Path, longest: u64) -> Result<Piece> {
+    let unreadable = |error| Error::invalid(format!("cannot be read: {error}"));
+    let mut bytes = Vec::new();
+    File::open(path).and_then(|file| file.take(longest + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    if bytes.len() as u64 > longest {
+        return Err(Error::invalid(format!("the file has more than {longest} bytes"))
+            .hint("split it into several notes, one idea each"));
+    }
+    let content = String::from_utf8(bytes).map_err(|error| not_utf8(error.utf8_error()))?;
+    let key = relative.with_extension("");
+    let key: Vec<_> = key.iter().map(|part| part.to_string_lossy()).collect();
+    Ok(Piece { content, form: Form::Markdown(Some(key.join("/"))) })
+}
+
+fn not_utf8(error: std::str::Utf8Error) -> Error {
+    Error::invalid(format!("it is not UTF-8 from byte {} on", error.valid_up_to() + 1))
+}
+
+fn has_extension(path: &Path, extensions: &[&str]) -> bool {
+    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    extension.is_some_and(|extension| extensions.contains(&extension.as_str()))
+}

@@ -1,0 +1,218 @@
+//! Storing a note: what is slow happens in [`prepare`], what must not be torn in [`apply`].
+
+use super::draft::Draft;
+use super::plan::{self, Planned};
+use super::samples::{self, Met};
+use super::{Memory, key, resolve, supersede, ties};
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Activity, Node, NodeId};
+use poc_store::{Cause, Tx};
+
+/// A note that is checked, embedded and knows what it will be tied to. Nothing is stored yet.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    content: Content,
+    supersedes: Option<NodeId>,
+    provenance: String,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    /// There is a node that says just this.
+    Known(NodeId),
+    /// It becomes a node.
+    New(Box<Planned>),
+}
+
+impl Prepared {
+    /// The note that says just this already, other than the one to be replaced.
+    pub fn said_by(&self, tx: &Tx<'_>) -> Result<Option<NodeId>> {
+        match &self.content {
+            Content::Known(id) => Ok(Some(*id)),
+            Content::New(planned) => {
+                let same = tx.find_hash(&planned.node.content_hash)?;
+                Ok(same.filter(|&same| Some(same) != self.supersedes))
+            }
+        }
+    }
+}
+
+/// What became of a note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inserted {
+    /// The node.
+    pub id: NodeId,
+    /// Its key.
+    pub key: String,
+    /// Whether the node was there before with the same content, and was left as it is.
+    pub duplicate: bool,
+    /// Whether the node was there before and has a new version now.
+    pub updated: bool,
+    /// Edges made to notes that share a keyword.
+    pub keyword_edges: usize,
+    /// Edges made to notes alike in meaning.
+    pub semantic_edges: usize,
+}
+
+/// Prepares and stores one note.
+pub fn insert(memory: &Memory, draft: Draft, cause: Cause) -> Result<Inserted> {
+    let prepared = prepare(memory, draft)?;
+    let now = cause.at;
+    Ok(memory.store.transact(cause, |tx| apply(tx, &prepared, now))?.value)
+}
+
+/// Prepares one note: outside of any transaction, because embedding takes time.
+pub fn prepare(memory: &Memory, draft: Draft) -> Result<Prepared> {
+    prepare_all(memory, vec![draft])?
+        .pop()
+        .unwrap_or_else(|| Err(Error::internal("the note to prepare got lost")))
+}
+
+/// Prepares notes that will be stored in one transaction, in this order: each may be tied to those
+/// before it. The texts of all are embedded in one call. A note that is wrong does not hinder the
+/// others.
+pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<Prepared>>> {
+    let now = memory.now();
+    let mut prepared: Vec<Result<Prepared>> =
+        drafts.into_iter().map(|draft| plan(memory, draft, now)).collect();
+    let mut unembedded: Vec<&mut Planned> = prepared
+        .iter_mut()
+        .flatten()
+        .filter_map(|note| match &mut note.content {
+            Content::New(planned) if planned.text_changes => Some(&mut **planned),
+            _ => None,
+        })
+        .collect();
+    plan::give_text(memory, &mut unembedded)?;
+    Ok(prepared)
+}
+
+fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<Prepared> {
+    let draft = draft.checked(&memory.config, now)?;
+    let planned = plan::plan(memory, &draft, now)?;
+    let (node, supersedes) = (&planned.node, draft.supersedes);
+    let same = memory.store.find_hash(&node.content_hash)?;
+    let content = match (planned.replaces, same) {
+        (Some(version), _) if version == node.version => Content::Known(node.id),
+        (None, Some(id)) if supersedes != Some(id) => Content::Known(id),
+        _ => Content::New(Box::new(planned)),
+    };
+    Ok(Prepared { content, supersedes, provenance: draft.provenance })
+}
+
+/// Stores a prepared note. Everything that can be wrong with it is found before the first write, so
+/// that a failure leaves the transaction as it was.
+pub fn apply(tx: &mut Tx<'_>, prepared: &Prepared, now: Timestamp) -> Result<Inserted> {
+    let planned = match &prepared.content {
+        Content::Known(id) => return known(tx, *id, prepared, now),
+        Content::New(planned) => planned,
+    };
+    let mut node = planned.node.clone();
+    if let Some(same) = tx.find_hash(&node.content_hash)?
+        && (same != node.id || planned.replaces.is_none())
+        && Some(same) != prepared.supersedes
+    {
+        return match planned.replaces {
+            None => known(tx, same, prepared, now),
+            Some(_) => Err(same_text(&node, &resolve::expect(tx, same)?)),
+        };
+    }
+    let retired = prepared.supersedes.map(|old| supersede::check(tx, old)).transpose()?;
+    match planned.replaces {
+        Some(version) => check_unchanged(tx, &node, version)?,
+        None => node.key = free_key(tx, &node, planned.key_is_made, retired.as_ref())?,
+    }
+
+    if let Some(mut old) = retired {
+        if old.key == node.key {
+            old.key = key::unique(&format!("{}-old", old.key), |key| Ok(tx.find_key(key)?.is_some()))?;
+        }
+        supersede::retire(tx, old, now)?;
+    }
+    tx.put_node(&node)?;
+    put_activity(tx, &node, planned, now)?;
+    let mut made = ties::Made::default();
+    if let Some(text) = &planned.text {
+        tx.put_vectors(node.id, &text.embedder, &text.parts)?;
+        ties::unmake(tx, node.id)?;
+        made = ties::make(tx, node.id, &text.ties, &prepared.provenance, now)?;
+        samples::add(tx, Met::Insert, &text.embedder, &text.seen)?;
+    }
+    if let Some(old) = prepared.supersedes {
+        supersede::tie(tx, old, node.id, &prepared.provenance, "", now)?;
+    }
+    Ok(Inserted {
+        id: node.id,
+        key: node.key,
+        duplicate: false,
+        updated: planned.replaces.is_some(),
+        keyword_edges: made.keyword,
+        semantic_edges: made.semantic,
+    })
+}
+
+/// The answer for a note whose content is there already. What it was to supersede is superseded by
+/// the node that has the content.
+fn known(tx: &mut Tx<'_>, id: NodeId, prepared: &Prepared, now: Timestamp) -> Result<Inserted> {
+    let node = tx.node(id)?.ok_or_else(|| {
+        Error::conflict(format!("the node `{id}` with the same text was deleted in between"))
+            .hint("try again")
+    })?;
+    if let Some(old) = prepared.supersedes {
+        supersede::apply(tx, old, id, &prepared.provenance, "", now)?;
+    }
+    Ok(Inserted { id, key: node.key, duplicate: true, updated: false, keyword_edges: 0, semantic_edges: 0 })
+}
+
+fn put_activity(tx: &mut Tx<'_>, node: &Node, planned: &Planned, now: Timestamp) -> Result<()> {
+    match (planned.replaces, planned.weight) {
+        (None, weight) => tx.put_activity(node.id, &Activity::born(now, weight.unwrap_or(1.0))),
+        (Some(_), Some(weight)) => {
+            let activity = tx.activity(node.id)?.unwrap_or_else(|| Activity::born(now, weight));
+            tx.put_activity(node.id, &Activity { weight, touched: now, ..activity })
+        }
+        (Some(_), None) => Ok(()),
+    }
+}
+
+/// That the node to update is as it was when the update was prepared, and in use.
+fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
+    let stored = tx.node(next.id)?;
+    if stored.as_ref().is_none_or(|stored| stored.version != version || stored.key != next.key) {
+        return Err(Error::conflict(format!("`{}` was changed in between", next.key)).hint("try again"));
+    }
+    if next.state.is_live() {
+        return Ok(());
+    }
+    let error = Error::conflict(format!("`{}` is {} and takes no new text", next.key, next.state));
+    Err(match supersede::successor(tx, next.id)? {
+        Some(successor) => error.hint(format!("update `{}`, which has taken its place", successor.key)),
+        None => error.hint("give the note another key"),
+    })
+}
+
+/// The key a new node gets.
+fn free_key(tx: &Tx<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> Result<String> {
+    let taken = |key: &str| {
+        let owner = tx.find_key(key)?;
+        Ok(owner.is_some() && owner != retired.map(|old| old.id))
+    };
+    if is_made {
+        return key::unique(&node.key, |key| Ok(tx.find_key(key)?.is_some()));
+    }
+    if taken(&node.key)? {
+        return Err(Error::conflict(format!("the key `{}` is taken", node.key))
+            .hint(format!(
+                "`--update` makes the note its new version, `--supersedes {}` retires it, another key keeps both",
+                node.key
+            ))
+            .field("key"));
+    }
+    Ok(node.key.clone())
+}
+
+fn same_text(node: &Node, other: &Node) -> Error {
+    Error::conflict(format!("`{}` says the same already", other.key))
+        .hint(format!("`poc-memory supersede {} {}` retires `{0}`", node.key, other.key))
+}

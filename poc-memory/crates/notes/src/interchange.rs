@@ -1,0 +1,362 @@
+//! A node with everything that belongs to it, as export writes it and import reads it back.
+
+use super::draft::{self, EMOTION_MAX};
+use super::{key, keywords, message};
+use poc_config::Config;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{
+    Activity, Category, ChunkOf, Edge, EdgeKind, Message, MessageId, Node, NodeId, NodeType, Origin, State,
+    Tenant, Trust, View, Visit, VisitOutcome,
+};
+use poc_store::Records;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The version of this form; what is newer is refused.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// A node, its activity, the edges that start at it and its visits. Vectors are not part of it:
+/// they follow from the text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Note {
+    /// [`SCHEMA_VERSION`]; a note that has this field is in this form.
+    pub schema_version: u32,
+    /// As in [`Node`], like all that follows up to `version`.
+    pub id: NodeId,
+    /// Key.
+    pub key: String,
+    /// Title.
+    pub title: String,
+    /// Type.
+    #[serde(rename = "type")]
+    pub node_type: NodeType,
+    /// Category.
+    pub category: Category,
+    /// Keywords.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<String>,
+    /// Provenance.
+    pub provenance: String,
+    /// Trust.
+    pub trust: Trust,
+    /// Author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// Source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Emotion.
+    pub emotion: f32,
+    /// Created.
+    pub created: Timestamp,
+    /// Modified.
+    pub modified: Timestamp,
+    /// Expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<Timestamp>,
+    /// State.
+    pub state: State,
+    /// Origin.
+    pub origin: Origin,
+    /// Version.
+    pub version: u32,
+    /// As in [`Activity`], like all that follows up to `replayed`.
+    pub weight: f64,
+    /// When the weight was last written.
+    pub touched: Timestamp,
+    /// Uses.
+    pub accesses: u64,
+    /// Spaced-repetition interval in days.
+    pub replay_interval: u16,
+    /// Last replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replayed: Option<Timestamp>,
+    /// Edges that start here, by kind and target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edges: Vec<NoteEdge>,
+    /// The last visit by each agent, by agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub visits: Vec<NoteVisit>,
+    /// The message this is a chunk of; it stands at the first that still is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<NoteMessage>,
+    /// Markdown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub body: String,
+}
+
+/// A message, as in [`Message`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoteMessage {
+    /// Names it.
+    pub id: MessageId,
+    /// Created.
+    pub created: Timestamp,
+    /// Provenance.
+    pub provenance: String,
+    /// Metadata.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// Its nodes, in the order of the text.
+    pub chunks: Vec<NodeId>,
+    /// Text.
+    pub text: String,
+}
+
+/// An edge of a [`Note`], as in [`Edge`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoteEdge {
+    /// The node it leads to.
+    pub to: NodeId,
+    /// Kind.
+    pub kind: EdgeKind,
+    /// Strength.
+    pub strength: f64,
+    /// Created.
+    pub created: Timestamp,
+    /// Touched.
+    pub touched: Timestamp,
+    /// Provenance.
+    pub provenance: String,
+    /// Reason.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+}
+
+/// A visit of a [`Note`], as in [`Visit`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoteVisit {
+    /// The agent.
+    pub agent: String,
+    /// When.
+    pub at: Timestamp,
+    /// Outcome.
+    pub outcome: VisitOutcome,
+    /// The version seen.
+    pub version: u32,
+}
+
+impl Note {
+    /// The note of a stored node; edges to nodes that `view` does not have are left out.
+    pub fn read<R: Records + ?Sized>(records: &R, view: &View, id: NodeId) -> Result<Option<Note>> {
+        let Some(node) = records.node(id)? else { return Ok(None) };
+        let born = || Activity::born(node.created, 1.0);
+        let activity = records.activity(id)?.unwrap_or_else(born);
+        let mut edges: Vec<NoteEdge> = records
+            .edges(id)?
+            .into_iter()
+            .filter(|edge| edge.src == id && view.find(edge.dst).is_some())
+            .map(|edge| NoteEdge {
+                to: edge.dst,
+                kind: edge.kind,
+                strength: edge.strength,
+                created: edge.created,
+                touched: edge.touched,
+                provenance: edge.provenance,
+                reason: edge.reason,
+            })
+            .collect();
+        edges.sort_by_key(|edge| (edge.kind, edge.to));
+        let mut visits: Vec<NoteVisit> = records
+            .visits(id)?
+            .into_iter()
+            .map(|(agent, visit)| NoteVisit {
+                agent,
+                at: visit.at,
+                outcome: visit.outcome,
+                version: visit.version,
+            })
+            .collect();
+        visits.sort_by(|a, b| a.agent.cmp(&b.agent));
+        let message = match message::of(records, id, node.source.as_deref())? {
+            Some((_, message)) if first_of(records, view, &message)? == Some(id) => {
+                Some(NoteMessage::of(message)?)
+            }
+            _ => None,
+        };
+        Ok(Some(Note {
+            schema_version: SCHEMA_VERSION,
+            id,
+            key: node.key,
+            title: node.title,
+            node_type: node.node_type,
+            category: node.category,
+            keywords: node.keywords,
+            provenance: node.provenance,
+            trust: node.trust,
+            author: node.author,
+            source: node.source,
+            emotion: node.emotion,
+            created: node.created,
+            modified: node.modified,
+            expires: node.expires,
+            state: node.state,
+            origin: node.origin,
+            version: node.version,
+            weight: activity.weight,
+            touched: activity.touched,
+            accesses: activity.accesses,
+            replay_interval: activity.replay_interval,
+            replayed: activity.replayed,
+            edges,
+            visits,
+            message,
+            body: node.body,
+        }))
+    }
+
+    /// The node it is in the memory of a tenant.
+    pub fn node(&self, tenant: Tenant) -> Node {
+        let mut node = Node {
+            id: self.id,
+            tenant,
+            key: self.key.clone(),
+            title: self.title.clone(),
+            body: self.body.clone(),
+            node_type: self.node_type.clone(),
+            category: self.category,
+            keywords: self.keywords.clone(),
+            provenance: self.provenance.clone(),
+            trust: self.trust,
+            author: self.author.clone(),
+            source: self.source.clone(),
+            emotion: self.emotion,
+            created: self.created,
+            modified: self.modified,
+            expires: self.expires,
+            state: self.state,
+            origin: self.origin,
+            content_hash: [0; 32],
+            version: self.version,
+        };
+        node.content_hash = node.hash();
+        node
+    }
+
+    /// Its activity.
+    pub fn activity(&self) -> Activity {
+        Activity {
+            weight: self.weight,
+            touched: self.touched,
+            accesses: self.accesses,
+            replay_interval: self.replay_interval,
+            replayed: self.replayed,
+            judged: None,
+        }
+    }
+
+    /// Its visits.
+    pub fn visits(&self) -> impl Iterator<Item = (&str, Visit)> {
+        self.visits.iter().map(|visit| {
+            (visit.agent.as_str(), Visit { at: visit.at, outcome: visit.outcome, version: visit.version })
+        })
+    }
+
+    /// Checks what no store would have written.
+    pub(super) fn check(&self, config: &Config) -> Result<()> {
+        let wrong = |field: &str, what: String| {
+            Err(Error::invalid(what)
+                .hint("only `poc-memory export` writes notes with `schema_version`: leave it out of your own")
+                .field(field))
+        };
+        if key::checked(&self.key)? != self.key {
+            return wrong("key", format!("the key {:?} is not trimmed and in NFC", self.key));
+        }
+        if keywords::normalized(&self.keywords)? != self.keywords {
+            return wrong("keywords", "the keywords are not normalised".into());
+        }
+        if self.title.is_empty() || self.title.contains('\n') {
+            return wrong("title", "the title is not one line of text".into());
+        }
+        if !(0.0..=EMOTION_MAX).contains(&self.emotion) {
+            return wrong("emotion", format!("an emotion of {} is not within 0 to 10", self.emotion));
+        }
+        if !self.weight.is_finite() || self.weight < 0.0 {
+            return wrong("weight", format!("a weight of {} is out of range", self.weight));
+        }
+        if self.version == 0 {
+            return wrong("version", "versions count from 1".into());
+        }
+        for edge in &self.edges {
+            let most = if edge.kind.is_associative() { f64::MAX } else { 1.0 };
+            if !(0.0..=most).contains(&edge.strength) {
+                return wrong("edges", format!("a strength of {} is out of range", edge.strength));
+            }
+            if edge.to == self.id {
+                return wrong("edges", "an edge leads from the note to itself".into());
+            }
+        }
+        if self.visits.iter().any(|visit| visit.agent.is_empty()) {
+            return wrong("visits", "a visit names no agent".into());
+        }
+        if let Some(message) = &self.message {
+            let of = ChunkOf::source(self.source.as_deref());
+            if of.is_none_or(|of| of.message != message.id) || !message.chunks.contains(&self.id) {
+                return wrong("message", "the note is not a chunk of its message".into());
+            }
+            if message.text.trim().is_empty() {
+                return wrong("message", "the message is blank".into());
+            }
+        }
+        draft::known_type(&self.node_type.0, config)?;
+        draft::check_size(&self.title, &self.body, &self.keywords, config.insert.max_node_bytes)
+    }
+}
+
+/// The first node of a message that still is a chunk of it: some may be gone or say that they come from
+/// elsewhere.
+fn first_of<R: Records + ?Sized>(records: &R, view: &View, message: &Message) -> Result<Option<NodeId>> {
+    for &chunk in message.chunks.iter().filter(|&&chunk| view.find(chunk).is_some()) {
+        let source = records.node(chunk)?.and_then(|node| node.source);
+        if ChunkOf::source(source.as_deref()).is_some_and(|of| of.message == message.id) {
+            return Ok(Some(chunk));
+        }
+    }
+    Ok(None)
+}
+
+impl NoteMessage {
+    fn of(message: Message) -> Result<NoteMessage> {
+        Ok(NoteMessage {
+            id: message.id,
+            created: message.created,
+            provenance: message.provenance,
+            metadata: message::metadata(&message.metadata)?,
+            chunks: message.chunks,
+            text: message.text,
+        })
+    }
+
+    /// The message.
+    pub fn message(&self) -> Message {
+        Message {
+            id: self.id,
+            text: self.text.clone(),
+            metadata: Value::Object(self.metadata.clone()).to_string(),
+            created: self.created,
+            provenance: self.provenance.clone(),
+            chunks: self.chunks.clone(),
+        }
+    }
+}
+
+impl NoteEdge {
+    /// The edge, starting at `src`.
+    pub fn edge(&self, src: NodeId) -> Edge {
+        Edge {
+            src,
+            dst: self.to,
+            kind: self.kind,
+            strength: self.strength,
+            created: self.created,
+            touched: self.touched,
+            provenance: self.provenance.clone(),
+            reason: self.reason.clone(),
+        }
+    }
+}

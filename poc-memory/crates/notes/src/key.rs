@@ -1,0 +1,113 @@
+//! Keys: what people call a node.
+
+use poc_graph::error::{Error, Result};
+use poc_graph::{KEY_MAX_BYTES, normal_key};
+use unicode_normalization::UnicodeNormalization;
+
+const SLUG_WORDS: usize = 7;
+const SLUG_CHARS: usize = 48;
+
+/// The key in the form it is stored in (trimmed, NFC), or what is wrong with it.
+pub(super) fn checked(key: &str) -> Result<String> {
+    let key = normal_key(key).into_owned();
+    let wrong = if key.is_empty() {
+        "the key is empty".to_owned()
+    } else if key.len() > KEY_MAX_BYTES {
+        format!("the key has {} bytes, a key may have {KEY_MAX_BYTES}", key.len())
+    } else if key.contains(char::is_control) {
+        format!("the key {key:?} has a control character in it")
+    } else {
+        return Ok(key);
+    };
+    Err(Error::invalid(wrong).hint("give a short name such as `journal-btree-split`").field("key"))
+}
+
+/// A readable key made of the first words of a title; `note` when it has none.
+pub(super) fn slug(title: &str) -> String {
+    let text: String =
+        title.nfc().flat_map(char::to_lowercase).filter(|c| !matches!(c, '\'' | '’')).collect();
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let mut slug = String::new();
+    let mut chars = 0;
+    for word in words.take(SLUG_WORDS) {
+        let more = word.chars().count();
+        if slug.is_empty() {
+            slug = word.chars().take(SLUG_CHARS).collect();
+            chars = more;
+        } else if chars + 1 + more <= SLUG_CHARS {
+            slug.push('-');
+            slug.push_str(word);
+            chars += 1 + more;
+        } else {
+            break;
+        }
+    }
+    if slug.is_empty() { "note".into() } else { slug }
+}
+
+/// `key` if it is free, else `key-2`, `key-3` …; with very many taken, one that is free. Asks
+/// `taken` about as often as the number that is found has digits in base two.
+pub(super) fn unique(key: &str, taken: impl Fn(&str) -> Result<bool>) -> Result<String> {
+    if !taken(key)? {
+        return Ok(key.to_owned());
+    }
+    let numbered = |number: u64| format!("{key}-{number}");
+    let (mut last_taken, mut free) = (1, 2);
+    while taken(&numbered(free))? {
+        last_taken = free;
+        free *= 2;
+    }
+    while free - last_taken > 1 {
+        let middle = last_taken + (free - last_taken) / 2;
+        if taken(&numbered(middle))? {
+            last_taken = middle;
+        } else {
+            free = middle;
+        }
+    }
+    Ok(numbered(free))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn slugs_read_like_their_titles() {
+        let check = |title: &str, key: &str| assert_eq!(slug(title), key);
+        check("The B-tree doesn't split", "the-b-tree-doesnt-split");
+        check("Café: größer!", "café-größer");
+        check("one two three four five six seven eight", "one-two-three-four-five-six-seven");
+        check(" — ", "note");
+        check(&"x".repeat(100), &"x".repeat(SLUG_CHARS));
+    }
+
+    #[test]
+    fn equal_titles_are_numbered() {
+        let mut taken = BTreeSet::new();
+        for number in 1..200 {
+            let key = unique("note", |key| Ok(taken.contains(key))).unwrap();
+            let expected = if number == 1 { "note".to_owned() } else { format!("note-{number}") };
+            assert_eq!(key, expected);
+            taken.insert(key);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_unique_key_is_free_whatever_is_taken(taken in proptest::collection::btree_set(1u64..60, 0..60)) {
+            let taken: BTreeSet<String> =
+                taken.iter().map(|&n| if n == 1 { "k".into() } else { format!("k-{n}") }).collect();
+            let key = unique("k", |key| Ok(taken.contains(key))).unwrap();
+            prop_assert!(!taken.contains(&key));
+        }
+
+        #[test]
+        fn a_slug_is_a_valid_key(title in "\\PC{0,80}") {
+            let key = slug(&title);
+            prop_assert_eq!(checked(&key).unwrap(), key);
+        }
+    }
+}

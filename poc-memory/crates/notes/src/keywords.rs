@@ -1,0 +1,26 @@
+//! Keywords: the words notes are filed under.
+
+use poc_graph::error::{Error, Result};
+use unicode_normalization::UnicodeNormalization;
+
+/// Keywords trimmed, in lower case and in Unicode's NFC, each once, in order.
+pub fn normalized(words: &[String]) -> Result<Vec<String>> {
+    let mut kept: Vec<String> = Vec::with_capacity(words.len());
+    for word in words {
+        let normal: String = word.trim().to_lowercase().nfc().collect();
+        let wrong = if normal.is_empty() {
+            "a keyword is empty".to_owned()
+        } else if normal.contains(',') {
+            format!("the keyword `{normal}` has a comma in it")
+        } else if normal.contains(char::is_control) {
+            format!("the keyword {normal:?} has a control character in it")
+        } else {
+            if !kept.contains(&normal) {
+                kept.push(normal);
+            }
+            continue;
+        };
+        return Err(Error::invalid(wrong).hint("give each keyword by itself").field("keywords"));
+    }
+    Ok(kept)
+}

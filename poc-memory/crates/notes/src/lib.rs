@@ -1,0 +1,263 @@
+//! The open memory: store, indexes, embedder and settings together, and what can be done to notes.
+
+pub mod batch;
+mod chunks;
+pub mod classify;
+pub mod consolidate;
+pub mod delete;
+pub mod diff;
+mod draft;
+pub mod drawing;
+pub mod edges;
+mod embedder;
+pub mod eval;
+pub mod export;
+pub mod forget;
+pub mod freshness;
+pub mod history;
+pub mod import;
+pub mod insert;
+pub mod interchange;
+mod key;
+pub mod keywords;
+pub mod link;
+pub mod mark;
+pub mod markdown;
+pub mod message;
+pub mod migrate;
+pub mod parts;
+mod past;
+mod plan;
+mod reading;
+pub mod recall;
+pub mod recognize;
+pub mod rerank;
+pub mod resolve;
+mod row;
+pub mod samples;
+pub mod stats;
+pub mod structure;
+pub mod supersede;
+pub mod sync;
+#[doc(hidden)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+mod ties;
+pub mod undo;
+pub mod visit;
+pub mod weigh;
+pub mod write;
+
+pub use draft::{Draft, EMOTION_MAX};
+pub use embedder::recorded as recorded_embedder;
+pub use past::Past;
+pub use reading::Reading;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_embed::{Embedder, Reranker};
+use poc_graph::chance::Chance;
+use poc_graph::error::Result;
+use poc_graph::time::{Clock, Timestamp};
+use poc_graph::{MessageId, Minter, Node, NodeId, RunId, Tuple, View};
+use poc_index::{MentionIndex, MentionReader, PerTenant, TextIndex, TextReader, VectorIndex, VectorReader};
+use poc_search::query::{Indexes, Names, Sources};
+use poc_search::retrieve::Retriever;
+use poc_store::{Cause, Store};
+use std::sync::Arc;
+
+/// Everything an op or an agent needs, as one tenant sees it. A clone is another handle to the same.
+#[derive(Clone)]
+pub struct Memory {
+    /// Where things live.
+    pub paths: Arc<Paths>,
+    /// The settings, with the embedder that the store has.
+    pub config: Arc<Config>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Chance.
+    pub chance: Arc<dyn Chance>,
+    /// Text to vectors: the embedder the store has.
+    pub embedder: Arc<dyn Embedder>,
+    /// What judges the best notes again, if the settings name something.
+    pub reranker: Option<Arc<Reranker>>,
+    /// The embedder the settings name, when that is another one.
+    pub wanted_embedder: Option<Arc<poc_config::Embedder>>,
+    /// [`Config::fingerprint`] of the settings as they were given.
+    pub fingerprint: String,
+    /// Durable truth.
+    pub store: Store,
+    /// Words.
+    pub text: Arc<TextIndex>,
+    /// Vectors.
+    pub vectors: Arc<VectorIndex>,
+    /// Which notes name which.
+    pub mentions: Arc<MentionIndex>,
+    /// Words, for every tenant.
+    pub texts: Arc<PerTenant<TextIndex>>,
+    /// Vectors, for every tenant.
+    pub vector_sets: Arc<PerTenant<VectorIndex>>,
+    /// Which notes name which, for every tenant.
+    pub mention_sets: Arc<PerTenant<MentionIndex>>,
+    /// What the texts of pipelines may name.
+    pub names: Arc<ArcSwap<Names>>,
+    /// Names this opening of the store: one process holds it at a time, so a run that carries
+    /// another name is nobody's any more.
+    pub boot: String,
+    minter: Arc<Minter>,
+    // The past state that was asked for last, by whichever tenant.
+    past: Arc<Mutex<Option<Arc<Past>>>>,
+    waiting: Arc<samples::Waiting>,
+    // Why some notes have no vectors of the store's embedder, or it is not the one of the settings.
+    lacking: Arc<Mutex<Option<String>>>,
+}
+
+impl Memory {
+    /// Opens the memory of a profile, making it when it is missing.
+    pub fn open(
+        paths: Paths,
+        config: Config,
+        clock: Arc<dyn Clock>,
+        chance: Arc<dyn Chance>,
+    ) -> Result<Memory> {
+        paths.create()?;
+        let fingerprint = config.fingerprint();
+        let directory = paths.store();
+        let chosen = embedder::choose(&directory, &config.embedder)?;
+        let embedder = chosen.embedder.clone();
+        let folder = directory.join("text");
+        let texts = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
+        let folder = directory.join("vectors");
+        let vectors = VectorIndex::closed(&folder, &config.vectors, embedder.name(), embedder.dimensions())?;
+        let vector_sets = Arc::new(PerTenant::new(vectors, &folder));
+        let folder = directory.join("mentions");
+        let mention_sets = Arc::new(PerTenant::new(MentionIndex::closed(&folder), &folder));
+        let store = Store::open(
+            &directory,
+            embedder.name(),
+            vec![texts.clone(), vector_sets.clone(), mention_sets.clone()],
+        )?;
+        let Some(settled) = embedder::settle(&directory, &store, &chosen)? else {
+            drop(store);
+            return Memory::open(paths, config, clock, chance);
+        };
+        let config = Config { embedder: chosen.settings, ..config };
+        structure::remember(&store.view(), &paths.structure(), config.structure.rules());
+        let memory = Memory {
+            text: texts.of(store.tenant()),
+            vectors: vector_sets.of(store.tenant()),
+            mentions: mention_sets.of(store.tenant()),
+            names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
+            boot: format!("{:016x}", chance.bits()),
+            minter: Arc::default(),
+            past: Arc::default(),
+            waiting: Arc::default(),
+            reranker: Reranker::of(&config.rerank).map(Arc::new),
+            lacking: Arc::default(),
+            paths: Arc::new(paths),
+            config: Arc::new(config),
+            embedder,
+            clock,
+            chance,
+            store,
+            texts,
+            vector_sets,
+            mention_sets,
+            wanted_embedder: chosen.wanted.map(Arc::new),
+            fingerprint,
+        };
+        if memory.wanted_embedder.is_none() && settled.incomplete {
+            *memory.lacking.lock() = migrate::complete(&memory);
+        }
+        if let Some(trouble) = chosen.trouble {
+            tracing::warn!("{trouble}");
+            *memory.lacking.lock() = Some(trouble);
+        }
+        Ok(memory)
+    }
+
+    /// The memory of a tenant.
+    pub fn of(&self, tenant: &Tuple) -> Memory {
+        let store = self.store.of(tenant);
+        Memory {
+            text: self.texts.of(store.tenant()),
+            vectors: self.vector_sets.of(store.tenant()),
+            mentions: self.mention_sets.of(store.tenant()),
+            store,
+            ..self.clone()
+        }
+    }
+
+    /// Now, by the memory's clock.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The node, in any state, that an id or a key names.
+    pub fn find(&self, name: &str) -> Result<Node> {
+        resolve::find(&self.store, &self.store.view(), name)
+    }
+
+    /// A fresh node id.
+    pub fn new_node_id(&self) -> NodeId {
+        self.minter.node(self.now(), self.chance.as_ref())
+    }
+
+    /// A fresh message id.
+    pub fn new_message_id(&self) -> MessageId {
+        self.minter.message(self.now(), self.chance.as_ref())
+    }
+
+    /// A fresh run id.
+    pub fn new_run_id(&self) -> RunId {
+        self.minter.run(self.now(), self.chance.as_ref())
+    }
+
+    /// The cause of a transaction a person's op makes.
+    pub fn cause(&self, actor: &str, op: &str) -> Cause {
+        Cause { at: self.now(), actor: actor.into(), run: None, op: op.into() }
+    }
+
+    /// What finds by meaning and by words together.
+    pub fn retriever<'a>(&'a self, view: &'a View) -> Retriever<'a> {
+        Retriever {
+            view,
+            text: &*self.text,
+            vectors: &*self.vectors,
+            mentions: &*self.mentions,
+            embedder: self.embedder.as_ref(),
+            config: &self.config.retrieve,
+            except: &[],
+        }
+    }
+
+    /// What a pipeline reads, over `view`.
+    pub fn sources<'a>(&'a self, view: &'a View) -> Sources<'a> {
+        Sources {
+            view,
+            indexes: self,
+            embedder: self.embedder.as_ref(),
+            config: &self.config,
+            now: self.now(),
+            quarantined: true,
+            revisit_on_change: true,
+        }
+    }
+}
+
+impl Indexes for Memory {
+    fn text(&self) -> Result<&dyn TextReader> {
+        Ok(&*self.text)
+    }
+
+    fn vectors(&self) -> Result<&dyn VectorReader> {
+        Ok(&*self.vectors)
+    }
+
+    fn mentions(&self) -> Result<&dyn MentionReader> {
+        Ok(&*self.mentions)
+    }
+}

@@ -1,0 +1,104 @@
+//! Explicit ties between nodes.
+
+use super::resolve;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Edge, EdgeKind, NodeId};
+use poc_store::Tx;
+
+/// Strength of a link when none is given.
+pub const STRENGTH: f64 = 0.8;
+
+/// A tie to make.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Where it starts.
+    pub src: NodeId,
+    /// Where it ends.
+    pub dst: NodeId,
+    /// [`EdgeKind::Link`] or [`EdgeKind::Contradicts`].
+    pub kind: EdgeKind,
+    /// Above 0, at most 1.
+    pub strength: f64,
+    /// Why; may be empty.
+    pub reason: String,
+    /// Who makes it.
+    pub provenance: String,
+}
+
+/// What became of a tie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Linked {
+    /// It was made.
+    Added,
+    /// It was there, with this strength, and was left as it is.
+    AlreadyPresent(f64),
+}
+
+/// Makes a tie unless the same one (source, kind, target) is there.
+pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Linked> {
+    let Link { src, dst, kind, strength, .. } = *link;
+    check_kind(kind)?;
+    if !(strength > 0.0 && strength <= 1.0) {
+        return Err(Error::invalid(format!("a strength of {strength} is out of range"))
+            .hint("give a number above 0 and at most 1")
+            .field("strength"));
+    }
+    if src == dst {
+        return Err(Error::invalid("a node cannot be linked to itself")
+            .hint("name two different nodes")
+            .field("to"));
+    }
+    resolve::expect(tx, src)?;
+    resolve::expect(tx, dst)?;
+    if let Some(there) = tx.edge(src, kind, dst)? {
+        return Ok(Linked::AlreadyPresent(there.strength));
+    }
+    tx.put_edge(&Edge {
+        src,
+        dst,
+        kind,
+        strength,
+        created: now,
+        touched: now,
+        provenance: link.provenance.clone(),
+        reason: link.reason.clone(),
+    })?;
+    Ok(Linked::Added)
+}
+
+/// Makes a tie, or gives one that is there the strength that is wanted, and the reason if there is one:
+/// `None` when that changed it.
+pub fn set(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Option<Linked>> {
+    let linked = add(tx, link, now)?;
+    let (Linked::AlreadyPresent(before), Some(there)) = (linked, tx.edge(link.src, link.kind, link.dst)?)
+    else {
+        return Ok(Some(linked));
+    };
+    let reason = if link.reason.is_empty() { there.reason.clone() } else { link.reason.clone() };
+    if before == link.strength && reason == there.reason {
+        return Ok(Some(linked));
+    }
+    let provenance = link.provenance.clone();
+    tx.put_edge(&Edge { strength: link.strength, touched: now, reason, provenance, ..there })?;
+    Ok(None)
+}
+
+/// Takes a tie away; whether it was there.
+pub fn remove(tx: &mut Tx<'_>, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<bool> {
+    check_kind(kind)?;
+    let there = tx.edge(src, kind, dst)?.is_some();
+    if there {
+        tx.delete_edge(src, kind, dst)?;
+    }
+    Ok(there)
+}
+
+fn check_kind(kind: EdgeKind) -> Result<()> {
+    if matches!(kind, EdgeKind::Link | EdgeKind::Contradicts) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("edges of kind `{kind}` are not made by hand"))
+        .hint("the kinds are `link` and `contradicts`")
+        .field("kind"))
+}

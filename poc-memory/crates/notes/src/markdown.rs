@@ -1,0 +1,99 @@
+//! A note as a Markdown file: front matter in YAML between two lines `---`, then the body.
+
+use super::interchange::Note;
+use poc_graph::error::{At, Error, Result};
+use serde::Serialize;
+
+/// The file of a note.
+pub fn write(note: &Note) -> Result<String> {
+    let mut front = note.clone();
+    let body = std::mem::take(&mut front.body);
+    Ok(format!("---\n{}---\n\n{body}\n", yaml(&front)?))
+}
+
+/// A value as YAML.
+pub fn yaml<T: Serialize>(value: &T) -> Result<String> {
+    serde_norway::to_string(value)
+        .map_err(|error| Error::internal(format!("a note cannot be written as YAML: {error}")))
+}
+
+/// A Markdown file in its two parts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parts<'a> {
+    /// The YAML between the lines `---`; empty when there is none.
+    pub front: &'a str,
+    /// Everything behind it, without the one line end in front and the one behind that
+    /// [`write`] puts there.
+    pub body: &'a str,
+}
+
+/// Splits a file. What starts with `---` but never ends its front matter is all body.
+pub fn split(text: &str) -> Parts<'_> {
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    let all_body = Parts { front: "", body: trimmed(text) };
+    let Some(rest) = text.strip_prefix("---").and_then(line_end) else { return all_body };
+    let mut at = 0;
+    for line in rest.split_inclusive('\n') {
+        if matches!(line.trim_end(), "---" | "...") && !line.starts_with(char::is_whitespace) {
+            let front = rest.get(..at).unwrap_or_default();
+            let behind = rest.get(at + line.len()..).unwrap_or_default();
+            let body = trimmed(line_end(behind).unwrap_or(behind));
+            return Parts { front, body };
+        }
+        at += line.len();
+    }
+    all_body
+}
+
+/// The front matter as a value; an error has the line and column within the whole file.
+pub fn front<T: serde::de::DeserializeOwned>(front: &str) -> Result<T> {
+    serde_path_to_error::deserialize(serde_norway::Deserializer::from_str(front)).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.into_inner();
+        let at = inner.location().map_or_else(At::default, |place| At {
+            line: Some(place.line() as u32 + 1),
+            column: Some(place.column() as u32),
+            ..At::default()
+        });
+        let field = (path != "." && path != "?").then_some(path);
+        // The place stands in `at`, so it need not stand in the message again.
+        let message = inner.to_string();
+        let message = message.split(" at line ").next().unwrap_or_default();
+        Error::invalid(format!("the front matter is wrong: {message}")).at(At { field, ..at })
+    })
+}
+
+fn line_end(text: &str) -> Option<&str> {
+    text.strip_prefix('\n').or_else(|| text.strip_prefix("\r\n"))
+}
+
+fn trimmed(text: &str) -> &str {
+    text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, front: &str, body: &str) {
+        assert_eq!(split(text), Parts { front, body });
+    }
+
+    #[test]
+    fn a_file_has_two_parts() {
+        check("---\ntitle: A\n---\n\nBody\n", "title: A\n", "Body");
+        check("---\r\ntitle: A\r\n---\r\nBody", "title: A\r\n", "Body");
+        check("---\n---\n", "", "");
+        check("Body\n---\nmore\n", "", "Body\n---\nmore");
+        check("---\nnever closed\n", "", "---\nnever closed");
+        check("---\na: |\n  ---\n...\nBody\n", "a: |\n  ---\n", "Body");
+        check("", "", "");
+    }
+
+    #[test]
+    fn an_error_is_placed_in_the_file() {
+        let error = front::<serde_json::Value>("title: A\nkey: [\n").unwrap_err();
+        let at = error.at.unwrap();
+        assert!(at.line >= Some(3), "{at:?}");
+    }
+}

@@ -1,0 +1,229 @@
+use super::*;
+use crate::insert;
+use crate::testing::draft;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::chance::SeededChance;
+use poc_graph::error::Error;
+use poc_graph::time::{ManualClock, Timestamp};
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// Opens the memory in a folder with `hash` of so many dimensions.
+fn open(folder: &tempfile::TempDir, dimensions: usize) -> Memory {
+    let mut config = Config::defaults().unwrap();
+    (config.embedder.kind, config.embedder.dimensions) = ("hash".into(), dimensions);
+    let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
+    let chance = Arc::new(SeededChance::new(dimensions as u64));
+    Memory::open(Paths::in_folder(folder.path()), config, clock, chance).unwrap()
+}
+
+fn note(memory: &Memory, body: &str) -> NodeId {
+    insert::insert(memory, draft(body), memory.cause("manual", "insert")).unwrap().id
+}
+
+fn nearest(memory: &Memory, text: &str) -> Vec<NodeId> {
+    let vector = memory.embedder.embed_one(text).unwrap();
+    memory.vectors.search(&vector, 1, &|_| true).unwrap().into_iter().map(|hit| hit.id).collect()
+}
+
+fn run(memory: &Memory) -> Option<Migrated> {
+    migrate(memory, "manual", &Watch { progress: &|_, _| {}, go_on: &|| Ok(()) }).unwrap()
+}
+
+/// A migration that is stopped after so many transactions.
+fn stopped_after(memory: &Memory, transactions: usize) {
+    let left = Cell::new(transactions);
+    let go_on = || match left.replace(left.get().wrapping_sub(1)) {
+        0 => Err(Error::unavailable("stopped")),
+        _ => Ok(()),
+    };
+    assert!(migrate(memory, "manual", &Watch { progress: &|_, _| {}, go_on: &go_on }).is_err());
+}
+
+#[test]
+fn the_old_vectors_serve_until_all_are_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let ids: Vec<NodeId> =
+        (0..100).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
+    assert_eq!(run(&memory), None);
+    drop(memory);
+
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "tree7 lake7")), ("hash-64-1", vec![ids[7]]));
+    // Stopped in between.
+    stopped_after(&memory, 2);
+    drop(memory);
+
+    let memory = open(&folder, 128);
+    assert_eq!(memory.embedder.name(), "hash-64-1");
+    // A text that changes takes the new vectors of the old text along.
+    let changed = Draft::of(&memory, ids[0]);
+    insert::insert(&memory, changed, memory.cause("manual", "insert")).unwrap();
+    let done = run(&memory).unwrap();
+    assert_eq!((done.had, done.notes), (2 * CHUNK as u64 - 1, 100 - (2 * CHUNK as u64 - 1)));
+    // Written after the migration and before the store is opened anew.
+    let late = note(&memory, "a heron stands in the reeds");
+    assert_eq!(nearest(&memory, "heron reeds"), [late]);
+    drop(memory);
+
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), run(&memory)), ("hash-128-1", None));
+    assert_eq!(nearest(&memory, "tree7 lake7"), [ids[7]]);
+    assert_eq!(nearest(&memory, "heron reeds"), [late]);
+    assert_eq!(nearest(&memory, "a fish in the harbour"), [ids[0]]);
+    assert_eq!(memory.vectors.of(late)[0].1.len(), 128);
+}
+
+#[test]
+fn what_was_written_with_another_embedder_is_not_put_back_without_vectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let ids = ["a gull on the mast", "an otter in the weir"].map(|body| note(&memory, body));
+    let edited = Draft::of(&memory, ids[0]);
+    insert::insert(&memory, edited, memory.cause("manual", "insert")).unwrap();
+    let edit = memory.store.view().seq;
+    drop(memory);
+    let memory = open(&folder, 128);
+    run(&memory).unwrap();
+    let migration = memory.store.view().seq;
+    drop(memory);
+
+    let memory = open(&folder, 128);
+    let undone = |seq| crate::undo::undo(&memory, seq);
+    assert!(undone(migration).unwrap_err().to_string().contains("changed no note"));
+    insta::assert_snapshot!(
+        undone(edit).unwrap().refused.unwrap(),
+        @"the text of `a-gull-on-the-mast` has no vectors of `hash-128-1`, the embedder by now"
+    );
+    // What was written since comes back as ever.
+    let cause = memory.cause("manual", "delete");
+    memory.store.transact(cause, |tx| crate::delete::apply(tx, ids[1])).unwrap();
+    let delete = memory.store.view().seq;
+    assert_eq!(undone(delete).unwrap().refused, None);
+    assert_eq!(nearest(&memory, "otter weir"), [ids[1]]);
+}
+
+#[test]
+fn an_undo_leaves_no_vectors_of_the_text_that_went() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let id = note(&memory, "a gull on the mast");
+    insert::insert(&memory, Draft::of(&memory, id), memory.cause("manual", "insert")).unwrap();
+    let edit = memory.store.view().seq;
+    drop(memory);
+    // Made anew, but not yet in use: as beside a daemon.
+    let memory = open(&folder, 128);
+    run(&memory).unwrap();
+    assert_eq!(crate::undo::undo(&memory, edit).unwrap().refused, None);
+    assert!(memory.store.vectors(id, "hash-128-1").unwrap().is_empty());
+    drop(memory);
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "gull mast")), ("hash-128-1", vec![id]));
+    let vector = memory.embedder.embed_one("a gull on the mast").unwrap();
+    assert!(memory.vectors.search(&vector, 1, &|_| true).unwrap()[0].cosine > 0.95);
+}
+
+#[test]
+fn what_cannot_be_completed_at_once_is_told_and_made_later() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(open(&folder, 64));
+    let memory = open(&folder, 128);
+    run(&memory).unwrap();
+    let many = AT_ONCE + 1;
+    let ids: Vec<NodeId> =
+        (0..many).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
+    drop(memory);
+    let memory = open(&folder, 128);
+    assert!(memory.store.vectors(ids[0], "hash-128-1").unwrap().is_empty());
+    let degraded = || crate::freshness::of(&memory, &memory.store.view()).degraded.join("");
+    insta::assert_snapshot!(degraded(), @"vectors: notes have none of `hash-128-1` yet (they are 257); `poc-memory embed migrate` makes them");
+    let done = run(&memory).unwrap();
+    assert_eq!((done.from, done.to, done.notes), ("hash-128-1".into(), "hash-128-1".into(), many as u64));
+    assert_eq!((degraded(), nearest(&memory, "tree7 lake7")), (String::new(), vec![ids[7]]));
+    drop(memory);
+    assert_eq!(run(&open(&folder, 128)), None);
+}
+
+#[test]
+fn an_embedder_that_cannot_be_used_stops_no_store_that_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let id = note(&memory, "a gull on the mast");
+    drop(memory);
+    let lost = |folder: &tempfile::TempDir| {
+        let mut config = Config::defaults().unwrap();
+        (config.embedder.kind, config.embedder.model) = ("candle".into(), "/nowhere/at/all".into());
+        let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
+        Memory::open(Paths::in_folder(folder.path()), config, clock, Arc::new(SeededChance::new(7)))
+    };
+    let memory = lost(&folder).unwrap();
+    assert_eq!((memory.embedder.name(), nearest(&memory, "gull mast")), ("hash-64-1", vec![id]));
+    let degraded = crate::freshness::of(&memory, &memory.store.view()).degraded.join("");
+    assert!(degraded.starts_with("embedder: ") && degraded.contains("/nowhere/at/all"), "{degraded}");
+    assert!(lost(&tempfile::tempdir().unwrap()).is_err());
+}
+
+#[test]
+fn without_the_file_the_embedder_with_most_vectors_is_the_stores() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let ids: Vec<NodeId> = (0..40).map(|n| note(&memory, &format!("tree{n} grows beside lake{n}"))).collect();
+    drop(memory);
+    let memory = open(&folder, 128);
+    stopped_after(&memory, 1);
+    let file = memory.paths.store().join("embedder.json");
+    drop(memory);
+    std::fs::remove_file(&file).unwrap();
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "tree39 lake39")), ("hash-64-1", vec![ids[39]]));
+    run(&memory).unwrap();
+    drop(memory);
+    std::fs::remove_file(&file).unwrap();
+    // Both have made all: the settings decide.
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "tree39 lake39")), ("hash-128-1", vec![ids[39]]));
+}
+
+/// The changed text of a note.
+struct Draft;
+impl Draft {
+    fn of(memory: &Memory, id: NodeId) -> crate::Draft {
+        let key = Some(memory.store.node(id).unwrap().unwrap().key);
+        crate::Draft { key, update: true, ..draft("a fish in the harbour") }
+    }
+}
+
+#[test]
+fn a_store_from_before_is_known_by_its_vectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let id = note(&memory, "a fish in the harbour");
+    drop(memory);
+    let file = Paths::in_folder(folder.path()).store().join("embedder.json");
+    std::fs::remove_file(&file).unwrap();
+    let memory = open(&folder, 128);
+    assert_eq!((memory.embedder.name(), nearest(&memory, "fish")), ("hash-64-1", vec![id]));
+    assert!(memory.wanted_embedder.is_some() && file.exists());
+}
+
+#[test]
+fn an_embedder_that_is_gone_leaves_the_rest_usable() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = open(&folder, 64);
+    let id = note(&memory, "a fish in the harbour");
+    drop(memory);
+    let store = Paths::in_folder(folder.path()).store();
+    let record = embedder::read(&store).unwrap().unwrap();
+    let settings =
+        config::Embedder { kind: "static".into(), model: "/nowhere".into(), ..record.settings.clone() };
+    embedder::write(&store, &Record { settings, ..record }).unwrap();
+    let memory = open(&folder, 128);
+    let error = memory.embedder.embed_one("fish").unwrap_err();
+    insta::assert_snapshot!(error, @"`embedder`: the vectors of this store were made by `hash-64-1`, which the settings no longer describe");
+    assert_eq!(memory.store.node(id).unwrap().unwrap().body, "a fish in the harbour");
+    assert_eq!(run(&memory).unwrap().notes, 1);
+    drop(memory);
+    assert_eq!(nearest(&open(&folder, 128), "fish"), [id]);
+}

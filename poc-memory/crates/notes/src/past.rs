@@ -1,0 +1,99 @@
+//! A past state with the indexes of then, which are built when a question needs them.
+
+use super::Memory;
+use parking_lot::Mutex;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_index::{Index, MentionIndex, MentionReader, TextIndex, TextReader, VectorIndex, VectorReader};
+use poc_search::query::Indexes;
+use std::sync::{Arc, OnceLock};
+
+/// The memory as it was after one of its changes.
+pub struct Past {
+    /// The records and the graph of then.
+    pub store: poc_store::Past,
+    text: Rewound<TextIndex>,
+    vectors: Rewound<VectorIndex>,
+    mentions: Rewound<MentionIndex>,
+}
+
+/// An index of now, and what it was.
+struct Rewound<I> {
+    now: Arc<I>,
+    then: OnceLock<I>,
+    // Held while it is built, so that it is built once.
+    building: Mutex<()>,
+}
+
+impl<I: Index> Rewound<I> {
+    fn of(now: &Arc<I>) -> Self {
+        Rewound { now: now.clone(), then: OnceLock::new(), building: Mutex::default() }
+    }
+
+    /// A copy of the index, taken back by what has changed since.
+    fn get(&self, past: &poc_store::Past, fork: fn(&I) -> I) -> Result<&I> {
+        if let Some(then) = self.then.get() {
+            return Ok(then);
+        }
+        let _building = self.building.lock();
+        if self.then.get().is_none() {
+            // First copied, then asked what has changed: that includes all the copy has seen.
+            let copy = fork(&self.now);
+            copy.apply(0, &past.deltas()?)?;
+            let _ = self.then.set(copy);
+        }
+        self.then.get().ok_or_else(|| Error::internal("an index of the past was not kept"))
+    }
+}
+
+impl Indexes for Past {
+    fn text(&self) -> Result<&dyn TextReader> {
+        Ok(self.text.get(&self.store, TextIndex::fork)?)
+    }
+
+    fn vectors(&self) -> Result<&dyn VectorReader> {
+        Ok(self.vectors.get(&self.store, VectorIndex::fork)?)
+    }
+
+    fn mentions(&self) -> Result<&dyn MentionReader> {
+        Ok(self.mentions.get(&self.store, MentionIndex::fork)?)
+    }
+}
+
+impl Memory {
+    /// The state after the last change that was made at `at` or before. The one asked for last is
+    /// kept, since questions about a past come in rows.
+    ///
+    /// # Errors
+    /// `invalid_argument` when `at` lies in the future; `not_found` when nothing was stored yet, or
+    /// the log does not reach back.
+    pub fn past(&self, at: Timestamp) -> Result<Arc<Past>> {
+        let now = self.now();
+        if at > now {
+            return Err(Error::invalid(format!("{at} lies in the future"))
+                .hint(format!("it is {now}; without a time the newest state is shown"))
+                .field("at"));
+        }
+        if at.utc().is_none() {
+            return Err(Error::not_found("nothing was stored as long ago as that").field("at"));
+        }
+        let kept = self.past.lock().clone();
+        if let Some(past) = kept
+            && past.store.tenant() == self.store.tenant()
+            && past.store.is_as_of(at)?
+        {
+            return Ok(past);
+        }
+        // Not under the lock: a long way back must not hold up who asks for another instant. An index
+        // goes back from all there is, not from a part.
+        self.store.settle();
+        let past = Arc::new(Past {
+            store: self.store.past(at).map_err(|error| error.field("at"))?,
+            text: Rewound::of(&self.text),
+            vectors: Rewound::of(&self.vectors),
+            mentions: Rewound::of(&self.mentions),
+        });
+        *self.past.lock() = Some(past.clone());
+        Ok(past)
+    }
+}

@@ -1,0 +1,191 @@
+//! What a draft would become, by the state of the store when it is prepared.
+
+use super::draft::{Draft, check_size};
+use super::ties::{self, Mate, Tie};
+use super::{Memory, key, parts};
+use poc_embed::Embedder;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Category, Node, NodeType, Origin, State, Trust, title_of};
+use poc_rank::histogram::Histogram;
+use rayon::prelude::*;
+use std::borrow::Cow;
+
+/// A node to write.
+#[derive(Clone, Debug)]
+pub(super) struct Planned {
+    /// The node; its key is final when it was given.
+    pub node: Node,
+    /// The version of the stored node that this is the next version of.
+    pub replaces: Option<u32>,
+    /// Whether the key was made from the title and may be numbered.
+    pub key_is_made: bool,
+    /// The weight to give it.
+    pub weight: Option<f64>,
+    /// Whether the text is not the one stored; else vectors and edges stay as they are.
+    pub text_changes: bool,
+    /// What follows from the text, once it is embedded.
+    pub text: Option<Text>,
+}
+
+/// What follows from the text of a node.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    /// Name of the embedder.
+    pub embedder: String,
+    /// Vectors: the title, then the passages of the body.
+    pub parts: Vec<Vec<f32>>,
+    /// Edges to make.
+    pub ties: Vec<Tie>,
+    /// The cosines of the notes nearest to it.
+    pub seen: Histogram,
+}
+
+/// The node a checked draft would become; the text is still to be embedded.
+pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Planned> {
+    let stored = match &draft.key {
+        Some(key) if draft.update => {
+            let id = memory.store.find_key(key)?;
+            id.map(|id| memory.store.node(id)).transpose()?.flatten()
+        }
+        _ => None,
+    };
+    let node = match &stored {
+        Some(stored) => next_version(stored, draft, now),
+        None => first_version(memory, draft, now)?,
+    };
+    check_size(&node.title, &node.body, &node.keywords, memory.config.insert.max_node_bytes)?;
+    Ok(Planned {
+        replaces: stored.as_ref().map(|stored| stored.version),
+        key_is_made: draft.key.is_none(),
+        weight: draft.weight,
+        text_changes: stored.is_none_or(|stored| stored.content_hash != node.content_hash),
+        text: None,
+        node,
+    })
+}
+
+fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node> {
+    let body = draft.body.clone().unwrap_or_default();
+    let Some(title) = draft.title.clone().or_else(|| title_of(&body)) else {
+        return Err(Error::invalid("the note has neither a title nor a body")
+            .hint("give a title, a body or both")
+            .field("title"));
+    };
+    let keywords = draft.keywords.clone().unwrap_or_default();
+    let mut node = Node {
+        id: memory.new_node_id(),
+        tenant: memory.store.tenant(),
+        key: draft.key.clone().unwrap_or_else(|| key::slug(&title)),
+        content_hash: [0; 32],
+        title,
+        body,
+        keywords,
+        node_type: draft.node_type.clone().map_or_else(NodeType::default, NodeType),
+        category: draft.category.unwrap_or(Category::General),
+        provenance: draft.provenance.clone(),
+        trust: draft.trust,
+        author: draft.author.clone(),
+        source: draft.source.clone(),
+        emotion: draft.emotion.unwrap_or(0.0),
+        created: draft.created.unwrap_or(now),
+        modified: draft.modified.or(draft.created).unwrap_or(now),
+        expires: draft.expires,
+        state: State::Active,
+        origin: Origin::Local,
+        version: 1,
+    };
+    node.content_hash = node.hash();
+    Ok(node)
+}
+
+/// The stored node with what the draft gives in its place. Who wrote it and how far it may be
+/// relied on go with the text.
+fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
+    let mut node = stored.clone();
+    let replace = |field: &mut String, given: &Option<String>| {
+        if let Some(given) = given {
+            field.clone_from(given);
+        }
+    };
+    replace(&mut node.body, &draft.body);
+    // A title that came from the body goes with it.
+    let follows = draft.body.is_some() && title_of(&stored.body).as_ref() == Some(&stored.title);
+    let title = draft.title.clone().or_else(|| title_of(&node.body).filter(|_| follows));
+    replace(&mut node.title, &title);
+    replace(&mut node.node_type.0, &draft.node_type);
+    if let Some(keywords) = &draft.keywords {
+        node.keywords.clone_from(keywords);
+    }
+    node.category = draft.category.unwrap_or(node.category);
+    node.author = draft.author.clone().or(node.author);
+    node.source = draft.source.clone().or(node.source);
+    node.emotion = draft.emotion.unwrap_or(node.emotion);
+    node.created = draft.created.unwrap_or(node.created);
+    node.expires = draft.expires.or(node.expires);
+    node.content_hash = node.hash();
+    if node.content_hash != stored.content_hash {
+        node.provenance.clone_from(&draft.provenance);
+        // What another store has is the text before.
+        node.origin = Origin::Local;
+        node.trust = if draft.trust == Trust::User { stored.trust.max(Trust::User) } else { draft.trust };
+    }
+    if node != *stored {
+        node.version = stored.version.saturating_add(1);
+        node.modified = draft.modified.unwrap_or(now).max(stored.modified);
+    }
+    node
+}
+
+/// Embeds the texts of the notes in one call and finds what each would be tied to.
+pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<()> {
+    if notes.is_empty() {
+        return Ok(());
+    }
+    let nodes: Vec<&Node> = notes.iter().map(|note| &note.node).collect();
+    let parts = embed(memory, &nodes)?;
+    // Ties are made once: not from an index that is still being built.
+    memory.store.settle();
+    let view = memory.store.view();
+    let mate = |(node, parts): (&Node, _)| Mate {
+        id: node.id,
+        text: node.text(),
+        keywords: node.keywords.clone(),
+        parts,
+    };
+    let mates: Vec<Mate> = nodes.into_iter().zip(parts).map(mate).collect();
+    // Each looks at those before it, at nothing that another is about to change.
+    let before = |at| mates.get(..at).unwrap_or_default();
+    let found = mates.par_iter().enumerate().map(|(at, mate)| ties::find(memory, &view, mate, before(at)));
+    let found: Vec<Result<_>> = found.collect();
+    for ((note, mate), found) in notes.iter_mut().zip(mates).zip(found) {
+        let (ties, seen) = found?;
+        let embedder = memory.embedder.name().to_owned();
+        note.text = Some(Text { embedder, parts: mate.parts, ties, seen });
+    }
+    Ok(())
+}
+
+/// The vectors of each node, in one call: its title, then the passages of its body that say more than
+/// the title, each with the title in front.
+pub(super) fn embed(memory: &Memory, nodes: &[&Node]) -> Result<Vec<Vec<Vec<f32>>>> {
+    vectors(&memory.config.vectors, memory.embedder.as_ref(), nodes)
+}
+
+/// The same with an embedder.
+pub(super) fn vectors(
+    config: &poc_config::Vectors,
+    embedder: &dyn Embedder,
+    nodes: &[&Node],
+) -> Result<Vec<Vec<Vec<f32>>>> {
+    let mut texts: Vec<Cow<'_, str>> = Vec::new();
+    let mut counts = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let before = texts.len();
+        texts.extend(parts::all_said(node, config));
+        counts.push(texts.len() - before);
+    }
+    let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+    let mut embedded = if texts.is_empty() { Vec::new() } else { embedder.embed(&texts)? }.into_iter();
+    Ok(counts.into_iter().map(|count| embedded.by_ref().take(count).collect()).collect())
+}

@@ -1,0 +1,136 @@
+//! What a question is asked of: the newest state of the memory, or a past one.
+
+use super::freshness::{self, AsOf, Freshness};
+use super::history::{self, Entry};
+use super::past::Past;
+use super::{Memory, resolve};
+use poc_graph::error::Result;
+use poc_graph::time::{Moment, Timestamp};
+use poc_graph::{Node, NodeId, Sight, View};
+use poc_search::query::{Indexes, Sources};
+use poc_store::{Records, Table};
+use std::sync::Arc;
+
+/// One state, with its graph, its records and its now.
+pub struct Reading<'a> {
+    memory: &'a Memory,
+    state: State,
+    now: Timestamp,
+    quarantined: bool,
+    // Indexes completed when it began.
+    completed: usize,
+}
+
+enum State {
+    Newest(Arc<View>),
+    Past(Arc<Past>),
+}
+
+impl<'a> Reading<'a> {
+    /// The newest state, or the one as of a moment.
+    ///
+    /// # Errors
+    /// As [`Memory::past`].
+    pub fn of(memory: &'a Memory, moment: Option<Moment>) -> Result<Reading<'a>> {
+        let completed = memory.store.completed();
+        // The view before the time: `--at` the time that is told then shows no less than the answer.
+        let view = memory.store.view();
+        let now = memory.now();
+        Ok(match moment.map(|moment| moment.from(now)) {
+            None => Reading { memory, state: State::Newest(view), now, quarantined: true, completed },
+            Some(at) => {
+                let state = State::Past(memory.past(at)?);
+                Reading { memory, state, now: at, quarantined: true, completed }
+            }
+        })
+    }
+
+    /// The same, without what is quarantined unless `quarantined` is set.
+    #[must_use]
+    pub fn seeing(self, quarantined: bool) -> Reading<'a> {
+        Reading { quarantined, ..self }
+    }
+
+    /// What it sees.
+    pub fn sight(&self) -> Sight {
+        Sight { now: self.now, quarantined: self.quarantined }
+    }
+
+    /// The instant questions take for now.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Whether it is a past state.
+    pub fn is_past(&self) -> bool {
+        matches!(self.state, State::Past(_))
+    }
+
+    /// The graph.
+    pub fn view(&self) -> &View {
+        match &self.state {
+            State::Newest(view) => view,
+            State::Past(past) => past.store.view(),
+        }
+    }
+
+    /// What a pipeline reads.
+    pub fn sources(&self) -> Sources<'_> {
+        let indexes: &dyn Indexes = match &self.state {
+            State::Newest(_) => self.memory,
+            State::Past(past) => past.as_ref(),
+        };
+        Sources { indexes, now: self.now, quarantined: self.quarantined, ..self.memory.sources(self.view()) }
+    }
+
+    /// The node, in any state, that an id or a key names.
+    ///
+    /// # Errors
+    /// `not_found`; `rejected` when it is quarantined and that is not seen.
+    pub fn find(&self, name: &str) -> Result<Node> {
+        resolve::seen(resolve::find(self, self.view(), name)?, self.sight())
+    }
+
+    /// The changes of a node up to here, oldest first.
+    pub fn history(&self, id: NodeId) -> Result<Vec<Entry>> {
+        let mut entries = history::entries(self.memory, id)?;
+        if let State::Past(past) = &self.state {
+            entries.retain(|entry| entry.seq <= past.store.seq());
+        }
+        Ok(entries)
+    }
+
+    /// Which state it is, and how completely it was read up to here.
+    pub fn freshness(&self) -> Freshness {
+        let mut newest = freshness::of(self.memory, self.view());
+        newest.as_of.at = self.now;
+        match &self.state {
+            State::Newest(_) => {
+                if self.memory.store.completed() != self.completed {
+                    newest.degraded.push("an index was completed only while this was answered".into());
+                }
+                newest
+            }
+            // Its indexes are made for it.
+            State::Past(past) => {
+                Freshness { as_of: AsOf { seq: past.store.seq(), ..newest.as_of }, lag: 0, ..newest }
+            }
+        }
+    }
+}
+
+impl Records for Reading<'_> {
+    fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        match &self.state {
+            State::Newest(_) => self.memory.store.raw(table, key),
+            State::Past(past) => past.store.raw(table, key),
+        }
+    }
+
+    fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        match &self.state {
+            State::Newest(_) => self.memory.store.raw_range(table, prefix),
+            State::Past(past) => past.store.raw_range(table, prefix),
+        }
+    }
+}

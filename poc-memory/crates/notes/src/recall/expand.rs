@@ -1,0 +1,163 @@
+//! Ways along associative edges from what was found.
+
+use super::{Found, Step};
+use poc_config::Config;
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{EdgeKind, Ix, NodeId, View};
+use poc_rank::decay::edge_at;
+use poc_rank::recollection::after_hops;
+use poc_store::{Records, Store};
+use rustc_hash::FxHashMap;
+
+/// The end of a way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The node.
+    pub(super) ix: Ix,
+    /// Likeness of the start to what was asked.
+    pub(super) likeness: f64,
+    /// Hops from the start.
+    pub(super) hops: usize,
+    /// What the way leaves: `likeness^α / factor^hops`.
+    left: f64,
+    /// The place before it, by number, and the edge from there.
+    from: Option<(usize, EdgeKind, f64)>,
+}
+
+/// All ways that were found so far.
+pub(super) struct Expansion<'a> {
+    store: &'a Store,
+    view: &'a View,
+    config: &'a Config,
+    now: Timestamp,
+    /// Every place that was the best of its node when it was found.
+    places: Vec<Place>,
+    /// The best place of each node, by number.
+    best: FxHashMap<Ix, usize>,
+    /// Those found in the last step.
+    frontier: Vec<usize>,
+}
+
+impl<'a> Expansion<'a> {
+    /// The starts alone.
+    pub(super) fn new(
+        store: &'a Store,
+        view: &'a View,
+        starts: &[Found],
+        config: &'a Config,
+        now: Timestamp,
+    ) -> Self {
+        let mut expansion = Expansion {
+            store,
+            view,
+            config,
+            now,
+            places: Vec::new(),
+            best: FxHashMap::default(),
+            frontier: Vec::new(),
+        };
+        for start in starts {
+            let likeness = start.likeness;
+            expansion.take(Place {
+                ix: start.ix,
+                likeness,
+                hops: 0,
+                left: expansion.left(likeness, 0),
+                from: None,
+            });
+        }
+        expansion
+    }
+
+    /// Goes so many hops further, to nodes that `may` be come upon.
+    pub(super) fn walk(&mut self, hops: usize, may: &dyn Fn(Ix) -> bool) -> Result<()> {
+        for hop in 1..=hops {
+            let mut frontier = std::mem::take(&mut self.frontier);
+            // The first way to a node in this hop is the best one, ties by the id of where it comes from.
+            let order = |at: &usize| self.places.get(*at).map(|place| (place.left, self.view.id(place.ix)));
+            frontier.sort_by(|a, b| {
+                let (a, b) = (order(a), order(b));
+                let left = |of: &Option<(f64, _)>| of.map_or(0.0, |(left, _)| left);
+                left(&b).total_cmp(&left(&a)).then_with(|| a.map(|(_, id)| id).cmp(&b.map(|(_, id)| id)))
+            });
+            for at in frontier {
+                self.step(at, hop, may)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One hop from a place, to every node that is not yet come upon by a way as good.
+    fn step(&mut self, at: usize, hop: usize, may: &dyn Fn(Ix) -> bool) -> Result<()> {
+        let Some(&Place { ix, likeness, .. }) = self.places.get(at) else { return Ok(()) };
+        let left = self.left(likeness, hop);
+        let edges = self.view.edges(ix);
+        for run in edges.chunk_by(|a, b| a.target() == b.target()) {
+            let Some(target) = run.first().map(|edge| edge.target()) else { continue };
+            let known = self.best.get(&target).and_then(|&known| self.places.get(known));
+            if known.is_some_and(|known| known.left >= left) || !may(target) {
+                continue;
+            }
+            let kinds = run
+                .iter()
+                .filter(|edge| edge.is_outgoing() && edge.kind().is_associative())
+                .map(|edge| edge.kind());
+            if let Some((kind, strength)) = self.strongest(ix, target, kinds)? {
+                self.take(Place { ix: target, likeness, hops: hop, left, from: Some((at, kind, strength)) });
+            }
+        }
+        Ok(())
+    }
+
+    /// The strongest of the edges from one node to another, as decayed to now, if it is not under the
+    /// floor; of equals the first kind.
+    fn strongest(
+        &self,
+        from: Ix,
+        to: Ix,
+        kinds: impl Iterator<Item = EdgeKind>,
+    ) -> Result<Option<(EdgeKind, f64)>> {
+        let (Some(src), Some(dst)) = (self.view.id(from), self.view.id(to)) else { return Ok(None) };
+        let mut best: Option<(EdgeKind, f64)> = None;
+        for kind in kinds {
+            // Gone since the view was taken.
+            let Some(edge) = self.store.edge(src, kind, dst)? else { continue };
+            let strength = edge_at(&edge, &self.config.edges, self.now);
+            if strength >= self.config.edges.floor && best.is_none_or(|(_, best)| strength > best) {
+                best = Some((kind, strength));
+            }
+        }
+        Ok(best)
+    }
+
+    fn left(&self, likeness: f64, hops: usize) -> f64 {
+        let recall = &self.config.recall;
+        likeness.powf(recall.likeness_exponent) * after_hops(hops, recall.depth_factor)
+    }
+
+    fn take(&mut self, place: Place) {
+        let at = self.places.len();
+        self.places.push(place);
+        self.best.insert(place.ix, at);
+        self.frontier.push(at);
+    }
+
+    /// The best place of every node that was come upon, with its number.
+    pub(super) fn best(&self) -> impl Iterator<Item = (usize, &Place)> {
+        self.best.values().filter_map(|&at| Some((at, self.places.get(at)?)))
+    }
+
+    /// The way to a place.
+    pub(super) fn path(&self, at: usize) -> Vec<Step> {
+        let id = |at: usize| -> Option<NodeId> { self.view.id(self.places.get(at)?.ix) };
+        let mut path = Vec::new();
+        let mut at = at;
+        while let Some((from, kind, strength)) = self.places.get(at).and_then(|place| place.from) {
+            path.extend(id(from).zip(id(at)).map(|(from, to)| Step { from, to, kind, strength }));
+            at = from;
+        }
+        path.reverse();
+        path
+    }
+}

@@ -1,0 +1,560 @@
+//! Recall beside a second one that shares nothing with it but the formulas' text, and its worked values.
+
+use super::*;
+use crate::mark;
+use crate::testing::Scratch;
+use crate::weigh;
+use poc_config::Config;
+use poc_graph::time::Span;
+use poc_graph::{Activity, Category, Edge, Node, Sight, State, Trust, testing};
+use poc_store::{Records as _, Tx};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A unit vector whose first components are in proportion to these.
+fn vector(memory: &Scratch, parts: &[i8]) -> Vec<f32> {
+    let mut vector = vec![0.0; memory.embedder.dimensions()];
+    for (slot, part) in vector.iter_mut().zip(parts) {
+        *slot = f32::from(*part);
+    }
+    vector
+}
+
+fn put(memory: &Scratch, build: impl FnOnce(&mut Tx) -> poc_graph::error::Result<()>) {
+    memory.store.transact(memory.cause("manual", "test"), build).unwrap();
+}
+
+fn put_node(memory: &Scratch, node: &Node, parts: &[i8], weight: f64, days: i64) {
+    let vector = vector(memory, parts);
+    let touched = memory.now().minus(Span(days * Span::DAY.0));
+    put(memory, |tx| {
+        tx.put_node(node)?;
+        tx.put_activity(node.id, &Activity::born(touched, weight))?;
+        tx.put_vectors(node.id, memory.embedder.name(), &[vector])
+    });
+}
+
+fn edge(memory: &Scratch, from: u64, to: u64, kind: EdgeKind, strength: f64, days: i64) -> Edge {
+    let touched = memory.now().minus(Span(days * Span::DAY.0));
+    Edge { touched, ..testing::edge(from, to, kind, strength) }
+}
+
+fn ask(memory: &Scratch, parts: &[i8], k: usize, hops: usize, oversample: usize) -> Recalled {
+    let wish = Wish { vector: &vector(memory, parts), k, hops, oversample };
+    recall(memory, &memory.store.view(), &wish, memory.now()).unwrap()
+}
+
+fn write_down(memory: &Scratch, recalled: &Recalled) {
+    let now = memory.now();
+    put(memory, |tx| learn(tx, &recalled.learning, &memory.config, "manual", now));
+}
+
+fn id(number: u64) -> NodeId {
+    testing::node(number).id
+}
+
+fn weight(memory: &Scratch, number: u64) -> f64 {
+    memory.store.activity(id(number)).unwrap().unwrap().weight
+}
+
+fn strength(memory: &Scratch, from: u64, kind: EdgeKind, to: u64) -> Option<f64> {
+    memory.store.edge(id(from), kind, id(to)).unwrap().map(|edge| edge.strength)
+}
+
+/// Four notes in a row; the question is like the first alone.
+fn row() -> Scratch {
+    let memory = Scratch::new();
+    put_node(&memory, &testing::node(1), &[1, 0], 3.0, 0);
+    put_node(&memory, &testing::node(2), &[0, 1], 1.0, 0);
+    put_node(&memory, &testing::node(3), &[0, 0, 1], 4.0, 0);
+    put_node(&memory, &testing::node(4), &[0, 0, 0, 1], 4.0, 0);
+    put(&memory, |tx| {
+        tx.put_edge(&edge(&memory, 1, 2, EdgeKind::Structural, 1.0, 0))?;
+        tx.put_edge(&edge(&memory, 2, 3, EdgeKind::Structural, 1.0, 0))?;
+        tx.put_edge(&edge(&memory, 2, 3, EdgeKind::CoRetrieval, 2.0, 0))?;
+        tx.put_edge(&edge(&memory, 3, 4, EdgeKind::Structural, 1.0, 0))
+    });
+    memory
+}
+
+#[test]
+fn worked_values() {
+    let memory = row();
+    // One candidate, which gains 1: 1 · √4. Then halved by each hop: 0.5 · √1, 0.25 · √4.
+    let told = |recalled: &Recalled| -> Vec<(NodeId, f64, f64, usize)> {
+        let hits = recalled.hits.iter();
+        // Cosines of the index are those of single floats.
+        hits.map(|hit| (hit.id, (hit.score * 1e6).round() / 1e6, hit.graph, hit.path.len())).collect()
+    };
+    // `k` is also the number of starts, and the starts are never fewer than `k`.
+    let only = ask(&memory, &[1, 0], 1, 2, 1);
+    assert_eq!(told(&only), [(id(1), 2.0, 1.0, 0)]);
+    assert_eq!(only.learning, Learning { used: vec![id(1)], together: Vec::new(), led: Vec::new() });
+
+    put(&memory, |tx| {
+        for number in [2, 3, 4] {
+            tx.put_vectors(id(number), memory.embedder.name(), &[])?;
+        }
+        Ok(())
+    });
+    let three = ask(&memory, &[1, 0], 3, 2, 300);
+    assert_eq!(told(&three), [(id(1), 2.0, 1.0, 0), (id(2), 0.5, 0.5, 1), (id(3), 0.5, 0.25, 2)]);
+    let path: Vec<_> =
+        three.hits[2].path.iter().map(|step| (step.from, step.to, step.kind, step.strength)).collect();
+    assert_eq!(path, [(id(1), id(2), EdgeKind::Structural, 1.0), (id(2), id(3), EdgeKind::CoRetrieval, 2.0)]);
+    assert_eq!(three.learning.led, [(id(1), id(2)), (id(2), id(3))]);
+    assert_eq!(told(&ask(&memory, &[1, 0], 9, 0, 300)).len(), 1, "no hops, no ways");
+    assert_eq!(told(&ask(&memory, &[1, 0], 9, 3, 300)).len(), 4);
+
+    write_down(&memory, &three);
+    assert_eq!([1, 2, 3].map(|number| weight(&memory, number)), [4.0, 1.0, 4.0]);
+    assert_eq!(memory.store.activity(id(1)).unwrap().unwrap().accesses, 1);
+    assert_eq!(strength(&memory, 1, EdgeKind::CoTraversal, 2), Some(0.75));
+    assert_eq!(strength(&memory, 2, EdgeKind::CoTraversal, 3), Some(0.75));
+    assert_eq!(strength(&memory, 2, EdgeKind::CoTraversal, 1), None, "one way");
+    assert_eq!(strength(&memory, 1, EdgeKind::Structural, 2), Some(1.0), "what was walked stays as it is");
+    // It fades by its own λ before it gains again.
+    let lambda = memory.config.edges.decay.co_traversal;
+    memory.clock.advance(Span((std::f64::consts::LN_2 / lambda * 1000.0) as i64));
+    write_down(&memory, &three);
+    assert!((strength(&memory, 1, EdgeKind::CoTraversal, 2).unwrap() - 1.125).abs() < 1e-6);
+}
+
+#[test]
+fn what_is_found_together_is_tied_by_the_lesser_likeness() {
+    let memory = Scratch::new();
+    put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
+    put_node(&memory, &testing::node(2), &[0, 1], 1.0, 0);
+    put_node(&memory, &testing::node(3), &[-1, 0], 1.0, 0);
+    let recalled = ask(&memory, &[1, 0], 8, 2, 300);
+    write_down(&memory, &recalled);
+    // Likenesses 1, 0.5 and 0: half of the lesser one, and nothing where that is under the floor.
+    assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 2), Some(0.25));
+    assert_eq!(strength(&memory, 2, EdgeKind::CoRetrieval, 1), Some(0.25));
+    assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 3), None);
+    for _ in 0..500 {
+        let seed = Learning { used: Vec::new(), together: vec![(id(1), id(2), 0.25)], led: Vec::new() };
+        write_down(&memory, &Recalled { hits: Vec::new(), learning: seed });
+    }
+    assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 2), Some(100.0), "the cap");
+}
+
+#[test]
+fn of_many_found_together_the_best_are_tied() {
+    let mut config = Config::defaults().unwrap();
+    config.recall.co_retrieval_notes = 3;
+    let memory = Scratch::with(config);
+    for number in 1..=9 {
+        put_node(&memory, &testing::node(number), &[1, number as i8], 1.0, 0);
+    }
+    let recalled = ask(&memory, &[1, 0], 9, 0, 300);
+    assert_eq!(recalled.hits.len(), 9);
+    let pairs: Vec<_> = recalled.learning.together.iter().map(|(a, b, _)| (*a, *b)).collect();
+    assert_eq!(pairs, [(id(1), id(2)), (id(1), id(3)), (id(2), id(3))]);
+    // As set, the greatest answer writes hundreds of edges and not tens of thousands.
+    assert!(Config::defaults().unwrap().recall.co_retrieval_notes <= 64);
+}
+
+#[test]
+fn ties_and_notes_that_have_faded_are_not_followed() {
+    let memory = Scratch::new();
+    put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
+    for number in 2..=5 {
+        put_node(&memory, &testing::node(number), &[], 1.0, 0);
+    }
+    // Under 0.05 after a year: 0.06 · e^(−2.7e-7 · 3.15e7); a structural one is not.
+    put_node(&memory, &testing::node(4), &[], 0.011, 365);
+    put(&memory, |tx| {
+        tx.put_edge(&edge(&memory, 1, 2, EdgeKind::CoRetrieval, 0.06, 365))?;
+        tx.put_edge(&edge(&memory, 1, 3, EdgeKind::Structural, 0.2, 365))?;
+        tx.put_edge(&edge(&memory, 1, 4, EdgeKind::Structural, 5.0, 0))?;
+        // Neither what leads here nor what is no association is walked.
+        tx.put_edge(&edge(&memory, 5, 1, EdgeKind::Structural, 5.0, 0))?;
+        tx.put_edge(&edge(&memory, 1, 5, EdgeKind::Semantic, 0.9, 0))
+    });
+    let ids: Vec<NodeId> = ask(&memory, &[1, 0], 9, 2, 300).hits.iter().map(|hit| hit.id).collect();
+    assert_eq!(ids, [id(1), id(3)]);
+}
+
+#[test]
+fn what_is_out_of_use_or_quarantined_never_comes_to_mind() {
+    let memory = Scratch::new();
+    put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
+    let hidden = [
+        Node { state: State::Superseded, ..testing::node(2) },
+        Node { state: State::Expired, ..testing::node(3) },
+        Node { expires: Some(memory.now()), ..testing::node(4) },
+        Node { trust: Trust::Quarantined, ..testing::node(5) },
+    ];
+    for node in &hidden {
+        put_node(&memory, node, &[1, 0], 9.0, 0);
+    }
+    put(&memory, |tx| {
+        (2..=5).try_for_each(|to| tx.put_edge(&edge(&memory, 1, to, EdgeKind::Structural, 5.0, 0)))
+    });
+    let recalled = ask(&memory, &[1, 0], 9, 2, 300);
+    assert_eq!(recalled.hits.iter().map(|hit| hit.id).collect::<Vec<_>>(), [id(1)]);
+    assert_eq!(recalled.learning.used, [id(1)]);
+}
+
+#[test]
+fn uses_are_gained_from_once_a_minute_and_less_and_less() {
+    let memory = Scratch::new();
+    put_node(&memory, &testing::node(1), &[1], 25.0, 0);
+    let bump = |delta: f64| {
+        let mut bumped = None;
+        put(&memory, |tx| {
+            bumped = Some(weigh::bump(tx, id(1), delta, &memory.config, memory.now())?);
+            Ok(())
+        });
+        bumped.unwrap()
+    };
+    // To be born is no judgement.
+    let first = bump(1.0);
+    assert_eq!(
+        (first.before, first.after, first.accesses, first.skipped_refractory),
+        (25.0, 25.75, 1, false)
+    );
+    memory.clock.advance(Span(59_999));
+    let second = bump(1.0);
+    assert!(second.skipped_refractory && second.accesses == 2 && second.after == second.before);
+    memory.clock.advance(Span(59_999));
+    assert!(bump(-1.0).skipped_refractory, "what was skipped was a judgement, too");
+    memory.clock.advance(Span::MINUTE);
+    let third = bump(-1.0);
+    assert!(!third.skipped_refractory && (third.before - third.after - 1.0).abs() < 1e-12, "not dampened");
+    memory.clock.advance(Span::MINUTE);
+    assert_eq!(bump(-1000.0).after, 0.01, "the floor");
+    memory.clock.advance(Span::MINUTE);
+    assert!((bump(1000.0).after - 100.0).abs() < 1e-9, "the cap");
+    memory.clock.advance(Span::MINUTE);
+    write_down(&memory, &ask(&memory, &[1], 1, 0, 1));
+    put(&memory, |tx| weigh::touch(tx, id(1), &memory.config.weight, memory.now()));
+    let after_recall = bump(-1.0);
+    assert!(!after_recall.skipped_refractory, "what was just remembered can be judged");
+    assert_eq!(after_recall.accesses, 9);
+}
+
+#[test]
+fn what_is_of_the_core_does_not_fade() {
+    let memory = Scratch::new();
+    put_node(&memory, &Node { category: Category::Core, ..testing::node(1) }, &[1], 3.0, 5000);
+    put_node(&memory, &testing::node(2), &[1], 3.0, 0);
+    memory.clock.advance(Span((std::f64::consts::LN_2 / 8.0e-8 * 1000.0) as i64));
+    let weights: BTreeMap<NodeId, f64> =
+        ask(&memory, &[1], 9, 0, 300).hits.iter().map(|hit| (hit.id, hit.weight)).collect();
+    assert_eq!(weights[&id(1)], 4.0);
+    assert!((weights[&id(2)] - 2.5).abs() < 1e-6);
+}
+
+#[test]
+fn a_mark_fades_evenly_towards_its_far_end() {
+    let mut config = Config::defaults().unwrap();
+    config.reinforce.mark_nodes = 4;
+    let memory = Scratch::with(config);
+    let now = memory.now();
+    let hours = |hours: f64| now.minus(Span((hours * 3_600_000.0) as i64));
+    for (number, age) in [(1, 0.0), (2, 1.0), (3, 2.0), (4, 4.0), (5, 4.1), (6, -1.0)] {
+        put_node(&memory, &Node { created: hours(age), ..testing::node(number) }, &[1], 50.0, 0);
+    }
+    put(&memory, |tx| weigh::bump(tx, id(2), 0.0, &memory.config, now).map(drop));
+    let mut marked = mark::Marked::default();
+    put(&memory, |tx| {
+        marked = mark::mark(tx, hours(4.0), 8.0, &memory.config, Sight::of_person(now))?;
+        Ok(())
+    });
+    assert_eq!((marked.affected, marked.skipped), (3, 1));
+    // Half of it is left of a gain at half the cap.
+    assert_eq!(
+        [1, 2, 3, 4, 5, 6].map(|number| weight(&memory, number)),
+        [54.0, 50.0, 52.0, 50.0, 50.0, 50.0]
+    );
+    // A gain without bounds times nothing is no number.
+    let mut boundless = Config::clone(&memory.config);
+    boundless.reinforce.delta = 10.0;
+    // The newest are marked when there are too many.
+    memory.clock.advance(Span::HOUR);
+    put(&memory, |tx| {
+        marked = mark::mark(tx, hours(24.0), 1.0, &memory.config, Sight::of_person(memory.now()))?;
+        Ok(())
+    });
+    assert_eq!((marked.affected, marked.skipped), (4, 0));
+    assert_eq!(weight(&memory, 5), 50.0);
+    let refused = |since, strength| {
+        memory
+            .store
+            .transact(memory.cause("manual", "mark"), |tx| {
+                mark::mark(tx, since, strength, &boundless, Sight::of_person(memory.now()))
+            })
+            .unwrap_err()
+            .line()
+    };
+    insta::assert_snapshot!([refused(now, 0.0), refused(now, f64::NAN), refused(memory.now(), 1.0)].join("\n"), @r"
+    `strength`: a strength of 0 is out of range; give a number above 0; 1 is a use
+    `strength`: a strength of NaN is out of range; give a number above 0; 1 is a use
+    `since`: 2026-11-21T09:00:00.000Z is not in the past; give an earlier time, or how long ago: `30m`
+    ");
+    assert!(refused(hours(2.0), f64::MAX).starts_with("`strength`: a strength of 17976931348623157"));
+}
+
+#[test]
+fn what_a_recall_teaches_is_one_short_record_of_the_log() {
+    let memory = Scratch::new();
+    let nodes: Vec<u64> = (1..=300).collect();
+    put(&memory, |tx| {
+        nodes.iter().try_for_each(|&number| {
+            // Ids as a store makes them: their times are alike and the rest is not.
+            let node = Node { id: memory.new_node_id(), ..testing::node(number) };
+            tx.put_node(&node)?;
+            tx.put_activity(node.id, &Activity::born(memory.now(), 1.0 + 0.001 * number as f64))?;
+            tx.put_vectors(node.id, memory.embedder.name(), &[vector(&memory, &[1, (number % 7) as i8])])
+        })
+    });
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        memory.clock.advance(Span::HOUR);
+        let (before, seq) = (memory.store.sizes().unwrap().0, memory.store.view().seq);
+        let recalled = ask(&memory, &[1, 0], 8, 2, 300);
+        write_down(&memory, &recalled);
+        assert_eq!((recalled.learning.used.len(), recalled.learning.together.len()), (300, 28));
+        assert_eq!(memory.store.view().seq, seq + 1);
+        told.push(memory.store.sizes().unwrap().0 - before);
+    }
+    assert!(told.iter().all(|&bytes| bytes < 24_000), "{told:?}");
+    println!("bytes of log: {told:?}");
+}
+
+/// A store by chance, as plain data too.
+#[derive(Clone, Debug)]
+struct Plain {
+    /// Parts of the vector, weight, days since it was touched, whether it is quarantined.
+    nodes: Vec<(Vec<i8>, f64, i64, bool)>,
+    /// From, to, kind, strength, days.
+    edges: BTreeMap<(usize, usize, usize), (f64, i64)>,
+    query: Vec<i8>,
+    k: usize,
+    hops: usize,
+    oversample: usize,
+}
+
+const KINDS: [EdgeKind; 4] =
+    [EdgeKind::Structural, EdgeKind::CoRetrieval, EdgeKind::CoTraversal, EdgeKind::Link];
+
+fn plain() -> impl Strategy<Value = Plain> {
+    let parts = || {
+        proptest::collection::vec(-1i8..=1, 5)
+            .prop_filter("a direction", |parts| parts.iter().any(|&part| part != 0))
+    };
+    let node = (parts(), 0.01f64..20.0, 0i64..2000, proptest::bool::weighted(0.1));
+    let edge = ((0usize..9, 0usize..9, 0usize..4), (0.05f64..1.0, 0i64..400));
+    (
+        proptest::collection::vec(node, 2..10),
+        proptest::collection::btree_map(edge.0, edge.1, 0..30),
+        parts(),
+        1usize..6,
+        0usize..4,
+        1usize..12,
+    )
+        .prop_map(|(nodes, edges, query, k, hops, oversample)| {
+            let count = nodes.len();
+            let edges =
+                edges.into_iter().filter(|((a, b, _), _)| a != b && *a < count && *b < count).collect();
+            Plain { nodes, edges, query, k, hops, oversample }
+        })
+}
+
+impl Plain {
+    fn build(&self) -> Scratch {
+        let memory = Scratch::new();
+        for (number, (parts, weight, days, quarantined)) in self.nodes.iter().enumerate() {
+            let trust = if *quarantined { Trust::Quarantined } else { Trust::User };
+            put_node(&memory, &Node { trust, ..testing::node(number as u64) }, parts, *weight, *days);
+        }
+        put(&memory, |tx| {
+            for (&(from, to, kind), &(strength, days)) in &self.edges {
+                tx.put_edge(&edge(&memory, from as u64, to as u64, KINDS[kind], strength, days))?;
+            }
+            Ok(())
+        });
+        memory
+    }
+
+    fn cosine(&self, number: usize) -> f64 {
+        let of = |a: &[i8], b: &[i8]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+        let own = &self.nodes[number].0;
+        of(own, &self.query) / (of(own, own) * of(&self.query, &self.query)).sqrt()
+    }
+
+    fn faded(&self, number: usize) -> f64 {
+        let (_, weight, days, _) = self.nodes[number];
+        weight * (-8.0e-8 * days as f64 * 86_400.0).exp()
+    }
+
+    /// Weight of the strongest edge that can be walked.
+    fn walkable(&self, from: usize, to: usize) -> Option<f64> {
+        let lambdas = [4.0e-8, 2.7e-7, 1.3e-7];
+        (0..3)
+            .filter_map(|kind| {
+                let (strength, days) = self.edges.get(&(from, to, kind))?;
+                Some(strength * (-lambdas[kind] * *days as f64 * 86_400.0).exp())
+            })
+            .filter(|strength| *strength >= 0.05)
+            .max_by(f64::total_cmp)
+    }
+
+    /// Likeness and weight of the candidates; none when which they are hangs on a hair.
+    fn candidates(&self) -> Option<BTreeMap<usize, (f64, f64)>> {
+        let mut near: Vec<usize> = (0..self.nodes.len()).filter(|&n| !self.nodes[n].3).collect();
+        near.sort_by(|&a, &b| self.cosine(b).total_cmp(&self.cosine(a)));
+        let cut = self.oversample.max(self.k);
+        if let (Some(&last), Some(&next)) = (near.get(cut - 1), near.get(cut))
+            && (self.cosine(last) - self.cosine(next)).abs() < 1e-6
+        {
+            return None;
+        }
+        near.truncate(cut);
+        Some(
+            near.into_iter()
+                .map(|n| (n, ((self.cosine(n) + 1.0) / 2.0, self.faded(n).max(0.01) + 1.0)))
+                .collect(),
+        )
+    }
+
+    /// The best that any walk of at most so many hops from a start leaves at each node.
+    fn walk(
+        &self,
+        at: usize,
+        left: f64,
+        hops: usize,
+        candidates: &BTreeMap<usize, (f64, f64)>,
+        best: &mut BTreeMap<usize, f64>,
+    ) {
+        let known = best.entry(at).or_insert(left);
+        *known = known.max(left);
+        if hops == 0 {
+            return;
+        }
+        for to in 0..self.nodes.len() {
+            let alive = candidates.contains_key(&to) || self.faded(to) >= 0.01;
+            if !self.nodes[to].3 && alive && self.walkable(at, to).is_some() {
+                self.walk(to, left / 2.0, hops - 1, candidates, best);
+            }
+        }
+    }
+}
+
+fn number(id: NodeId) -> usize {
+    usize::from(id.as_bytes()[15])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn it_is_what_brute_force_says(plain in plain()) {
+        let Some(candidates) = plain.candidates() else { return Ok(()) };
+        let memory = plain.build();
+        let recalled = ask(&memory, &plain.query, plain.k, plain.hops, plain.oversample);
+
+        let mut starts: Vec<(usize, f64)> = candidates.iter().map(|(&n, &(sim, weight))| (n, sim * weight.sqrt())).collect();
+        starts.sort_by(|a, b| b.1.total_cmp(&a.1));
+        starts.truncate(plain.k);
+        let starts: Vec<usize> = starts.into_iter().map(|(n, _)| n).collect();
+        let mut best = BTreeMap::new();
+        for &start in &starts {
+            plain.walk(start, candidates[&start].0, plain.hops, &candidates, &mut best);
+        }
+        let weight = |n: usize| candidates.get(&n).map_or(plain.faded(n).max(0.01), |of| of.1);
+        let mut expected: Vec<(usize, f64)> = best.iter().map(|(&n, left)| (n, left * weight(n).sqrt())).collect();
+        expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        expected.truncate(plain.k);
+        prop_assert_eq!(recalled.hits.len(), expected.len());
+        for (hit, (n, score)) in recalled.hits.iter().zip(&expected) {
+            prop_assert_eq!(number(hit.id), *n);
+            prop_assert!((hit.score - score).abs() < 1e-5, "{} {}", hit.score, score);
+            // The way is one, and is what the score says it is.
+            let first = hit.path.first().map_or(hit.id, |step| step.from);
+            prop_assert!(starts.contains(&number(first)));
+            prop_assert!((hit.likeness - candidates[&number(first)].0).abs() < 1e-6);
+            prop_assert_eq!(hit.graph, 0.5f64.powi(hit.path.len() as i32));
+            prop_assert!(hit.path.len() <= plain.hops);
+            for step in &hit.path {
+                let strongest = plain.walkable(number(step.from), number(step.to)).unwrap();
+                prop_assert!((step.strength - strongest).abs() < 1e-9);
+            }
+            prop_assert!(hit.path.windows(2).all(|pair| pair[0].to == pair[1].from));
+            prop_assert!(hit.path.last().is_none_or(|step| step.to == hit.id));
+        }
+
+        // What it teaches, and nothing else.
+        let mut used: Vec<usize> = recalled.learning.used.iter().map(|&id| number(id)).collect();
+        used.sort_unstable();
+        prop_assert_eq!(used, candidates.keys().copied().collect::<Vec<_>>());
+        let before: BTreeMap<usize, f64> = (0..plain.nodes.len()).map(|n| (n, crate::recall::tests::weight(&memory, n as u64))).collect();
+        write_down(&memory, &recalled);
+        for n in 0..plain.nodes.len() {
+            let after = crate::recall::tests::weight(&memory, n as u64);
+            match candidates.get(&n) {
+                Some(of) => prop_assert!((after - of.1).abs() < 1e-9),
+                None => prop_assert_eq!(after, before[&n]),
+            }
+        }
+        for a in 0..plain.nodes.len() {
+            for b in 0..plain.nodes.len() {
+                let (from, to) = (id(a as u64), id(b as u64));
+                let faded = |kind: usize, lambda: f64| plain.edges.get(&(a, b, kind))
+                    .map(|(strength, days)| (*strength, strength * (-lambda * *days as f64 * 86_400.0).exp()));
+                let together = (a != b && starts.contains(&a) && starts.contains(&b))
+                    .then(|| 0.5 * candidates[&a].0.min(candidates[&b].0));
+                let led = recalled.hits.iter().any(|hit| hit.path.iter().any(|step| (step.from, step.to) == (from, to)));
+                for (kind, lambda, gain) in [(1, 2.7e-7, together), (2, 1.3e-7, led.then_some(0.75)), (0, 4.0e-8, None)] {
+                    let there = faded(kind, lambda);
+                    let expected = match gain {
+                        None => there.map(|(stored, _)| stored),
+                        Some(gain) => {
+                            let sum = there.map_or(0.0, |(_, faded)| faded) + gain;
+                            if sum < 0.05 { there.map(|(stored, _)| stored) } else { Some(sum) }
+                        }
+                    };
+                    let found = strength(&memory, a as u64, KINDS[kind], b as u64);
+                    match (found, expected) {
+                        (Some(found), Some(expected)) => prop_assert!((found - expected).abs() < 1e-6, "{a} {b} {kind}"),
+                        (found, expected) => prop_assert_eq!(found.is_some(), expected.is_some(), "{} {} {}", a, b, kind),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whatever happens, weights stay within floor and cap.
+    #[test]
+    fn weights_stay_within_their_bounds(steps in proptest::collection::vec((0u8..6, 0u64..4, 0.0f64..500.0, 0i64..4_000_000_000), 1..30)) {
+        let mut config = Config::defaults().unwrap();
+        config.reinforce.delta = 30.0;
+        config.recall.co_retrieval_base = 60.0;
+        let memory = Scratch::with(config);
+        for number in 0..4 {
+            put_node(&memory, &testing::node(number), &[1, number as i8], 1.0, 0);
+            put(&memory, |tx| tx.put_edge(&edge(&memory, number, 0, EdgeKind::Structural, 1.0, 0)).or(Ok(())));
+        }
+        for (step, node, amount, millis) in steps {
+            memory.clock.advance(Span(millis));
+            let now = memory.now();
+            let config = &memory.config;
+            match step {
+                0 => put(&memory, |tx| weigh::bump(tx, id(node), amount, config, now).map(drop)),
+                1 => put(&memory, |tx| weigh::bump(tx, id(node), -amount, config, now).map(drop)),
+                2 => put(&memory, |tx| mark::mark(tx, now.minus(Span(millis + 1)), amount + 0.1, config, Sight::of_person(now)).map(drop)),
+                3 => put(&memory, |tx| weigh::change(tx, id(node), weigh::Change::By(amount - 250.0), &config.weight, now).map(drop)),
+                _ => write_down(&memory, &ask(&memory, &[1, node as i8], 3, 2, 300)),
+            }
+            for number in 0..4 {
+                let weight = weight(&memory, number);
+                prop_assert!((0.01..=100.0).contains(&weight), "{}", weight);
+                for edge in memory.store.edges(id(number)).unwrap() {
+                    prop_assert!((0.05..=100.0).contains(&edge.strength), "{:?}", edge);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Is this known? The note that says what was asked, when what is found passes the gate.
+
+use super::{Memory, rerank, weigh};
+use poc_graph::error::{Error, Result};
+use poc_graph::{Node, NodeId, Sight, View};
+use poc_index::{MentionIndex, TextAsked};
+use poc_rank::gate::{Signals, Verdict};
+use poc_rank::histogram::Histogram;
+use poc_search::retrieve::{Hit, key};
+use poc_store::Cause;
+
+/// What is known of a question.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// How sure it is.
+    pub verdict: Verdict,
+    /// How the question and what was found agree.
+    pub signals: Signals,
+    /// The best note that was found, also of a miss.
+    pub best: Option<Node>,
+    /// What was found, best first: as many as are named when nothing is known.
+    pub found: Vec<Hit>,
+    /// The names in the question (`INC-90037`) that no note holds: it is about something else than they are.
+    pub unheld: Vec<String>,
+    /// The cosines of the notes looked at.
+    pub seen: Histogram,
+}
+
+/// Finds notes for a text and judges whether they know of it.
+///
+/// # Errors
+/// As [`agreement`]; `invalid_config` when there is no gate for the embedder.
+pub fn recognize(memory: &Memory, view: &View, text: &str, sight: Sight) -> Result<Known> {
+    let config = &memory.config.query;
+    let gate = gate(memory)?;
+    let Agreement { signals, mut found, best, unheld, by_key } = agreement(memory, view, text, sight, &[])?;
+    let mut seen = Histogram::default();
+    found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| seen.add(near.cosine));
+    let best = best.map(|id| memory.store.node(id)).transpose()?.flatten();
+    let verdict = match signals.judge(gate) {
+        // Deleted since the view was taken.
+        _ if best.is_none() => Verdict::Miss,
+        _ if by_key => Verdict::Strong,
+        Verdict::Strong if !unheld.is_empty() => Verdict::Weak,
+        verdict => verdict,
+    };
+    found.truncate(config.fallback);
+    Ok(Known { verdict, signals, best, found, unheld, seen })
+}
+
+/// How a question and what was found for it agree.
+#[derive(Clone, Debug)]
+pub struct Agreement {
+    /// How they do.
+    pub signals: Signals,
+    /// What was found, best first.
+    pub found: Vec<Hit>,
+    /// The note that agrees best: the first, if the question asks for it by its key and is nothing but keys;
+    /// else the likeliest, where a cross-encoder was asked; else the first, if its key stands in the question
+    /// or it speaks of at least half as much of it as another that was looked at.
+    pub best: Option<NodeId>,
+    /// The names in the question that no note holds: those told by their form, and words with a capital.
+    pub unheld: Vec<String>,
+    /// Whether the question is keys and nothing else, and that note has one of them.
+    pub by_key: bool,
+}
+
+/// How a question and what is found for it ([`rerank::find`]) agree ([`poc_rank::gate`]); as if the notes of
+/// `except` were not there.
+///
+/// # Errors
+/// What the embedder fails with.
+pub fn agreement(
+    memory: &Memory,
+    view: &View,
+    text: &str,
+    sight: Sight,
+    except: &[NodeId],
+) -> Result<Agreement> {
+    let config = &memory.config.query;
+    let wanted = config.pool.max(config.fallback);
+    let found = rerank::find(memory, view, text, wanted, sight, except)?;
+    let words = memory.text.asked(text);
+    let looked_at = found.hits.iter().take(config.pool);
+    let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
+    let owners = key::asked(view, text, &sees);
+    let keys: Vec<&str> = owners.iter().map(|owner| owner.spelt).collect();
+    // Keys that are asked for count as said: a note seldom holds its own.
+    let spelt = keys.join(" ");
+    let said = |hit: &Hit| words.coverage(hit.id, if hit.by_key { &spelt } else { "" });
+    let covered: Vec<(&Hit, f64)> = looked_at.map(|hit| (hit, said(hit))).collect();
+    let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
+    let cosine = found.cosine.unwrap_or(0.0);
+    let likely = |hit: &&Hit| hit.likelihood.is_some();
+    let by_likelihood =
+        |a: &&Hit, b: &&Hit| a.likelihood.unwrap_or(0.0).total_cmp(&b.likelihood.unwrap_or(0.0));
+    // Not always the first: that may be there for its key.
+    let likeliest = found.hits.iter().rev().filter(likely).max_by(by_likelihood);
+    let likelihood = likeliest.and_then(|hit| hit.likelihood);
+    let signals = Signals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
+    let own = |(hit, coverage): &(&Hit, f64)| {
+        Signals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight).certainty
+    };
+    let first = covered.first();
+    let speaks = |of: &(&Hit, f64)| of.0.by_key || own(of) >= coverage / 2.0;
+    let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
+    let only_keys = owners.iter().any(|owner| owner.is_all) || words.all_stand_in(&spelt);
+    let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);
+    let by_words = || first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| *hit);
+    let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
+    let by_key = owner.is_some();
+    // A key with spaces may have names in it that are none by themselves.
+    let unheld =
+        if by_key { Vec::new() } else { unheld(memory, view, text, &words, &spelt, &found.hits, &sees)? };
+    Ok(Agreement { signals, best, found: found.hits, unheld, by_key })
+}
+
+/// The names of a question that no note holds: not as its text, its key or a keyword, nor as the author of one
+/// that was `found`. Keys that are asked for are held as they are `spelt`.
+fn unheld(
+    memory: &Memory,
+    view: &View,
+    text: &str,
+    words: &TextAsked<'_>,
+    spelt: &str,
+    found: &[Hit],
+    sees: &dyn Fn(NodeId) -> bool,
+) -> Result<Vec<String>> {
+    let is_key = |name: &str| !key::asked(view, name, sees).is_empty();
+    let mut unheld: Vec<String> = words.unheld(&sees, &is_key).map(str::to_owned).collect();
+    let mut also = spelt.to_owned();
+    for hit in found.iter().take(memory.config.query.pool) {
+        let author = memory.store.node(hit.id)?.and_then(|node| node.author).unwrap_or_default();
+        also = format!("{also} {author}");
+    }
+    for word in MentionIndex::capitals(text) {
+        let is_held = words.is_held(&word, &also, sees) || view.keyword_number(&word).is_some();
+        if !is_held && !is_key(&word) && unheld.iter().all(|name| !name.contains(&word)) {
+            unheld.push(word);
+        }
+    }
+    Ok(unheld)
+}
+
+/// What is as certain as `query` needs it, with the embedder or the cross-encoder in use.
+fn gate(memory: &Memory) -> Result<&poc_config::Gate> {
+    if let Some(reranker) = &memory.reranker {
+        return Ok(&reranker.config().gate);
+    }
+    let kind = &memory.config.embedder.kind;
+    memory.config.query.gate(kind).ok_or_else(|| {
+        Error::config(format!("there is no gate for the embedder `{kind}`"))
+            .hint("add a section `[query.gates.default]`")
+            .field("query.gates")
+    })
+}
+
+/// Counts that a note was used.
+pub fn touch(memory: &Memory, id: NodeId, cause: Cause) -> Result<()> {
+    let now = cause.at;
+    memory.store.transact(cause, |tx| weigh::touch(tx, id, &memory.config.weight, now))?;
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! Which cosines notes and questions meet: what thresholds are set by.
+//!
+//! Those of an insert are counted in its own transaction. A question writes nothing: what it met waits
+//! in memory until the daemon writes a checkpoint, or a process without one is done. What waits when a
+//! process is killed is lost; these are statistics.
+
+use super::Memory;
+use parking_lot::Mutex;
+use poc_graph::error::Result;
+use poc_graph::{Tenant, Tuple};
+use poc_rank::histogram::Histogram;
+use poc_store::Tx;
+use rustc_hash::FxHashMap;
+
+/// What met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    /// A new note and the notes nearest to it.
+    Insert = 0,
+    /// A question and the notes found for it.
+    Query = 1,
+}
+
+/// Where it is kept: cosines belong to an embedder.
+fn key(met: Met, embedder: &str) -> Vec<u8> {
+    [&[met as u8], embedder.as_bytes()].concat()
+}
+
+/// What questions have met and is not stored yet.
+#[derive(Debug, Default)]
+pub struct Waiting(Mutex<FxHashMap<Tenant, (Tuple, Histogram)>>);
+
+/// Counts what met in a transaction.
+pub(super) fn add(tx: &mut Tx<'_>, met: Met, embedder: &str, seen: &Histogram) -> Result<()> {
+    if seen.is_empty() {
+        return Ok(());
+    }
+    let key = key(met, embedder);
+    let mut all: Histogram = tx.get(&key)?.unwrap_or_default();
+    all.merge(seen);
+    tx.put(&key, &all)
+}
+
+/// Remembers what a question has met.
+pub fn remember(memory: &Memory, seen: &Histogram) {
+    if !seen.is_empty() {
+        let mut waiting = memory.waiting.0.lock();
+        let (_, all) = waiting
+            .entry(memory.store.tenant())
+            .or_insert_with(|| (memory.store.tuple().clone(), Histogram::default()));
+        all.merge(seen);
+    }
+}
+
+/// Everything that has met in this memory so far.
+pub fn all(memory: &Memory, met: Met) -> Result<Histogram> {
+    let stored = memory.store.get(&key(met, memory.embedder.name()))?;
+    let mut all: Histogram = stored.unwrap_or_default();
+    if met == Met::Query
+        && let Some((_, waiting)) = memory.waiting.0.lock().get(&memory.store.tenant())
+    {
+        all.merge(waiting);
+    }
+    Ok(all)
+}
+
+/// Whether anything waits to be stored, of any tenant.
+#[cfg(test)]
+pub fn any_wait(memory: &Memory) -> bool {
+    !memory.waiting.0.lock().is_empty()
+}
+
+/// Stores what waits, of every tenant, in one transaction each.
+///
+/// # Errors
+/// Those of the store; what is not stored waits on.
+pub fn keep(memory: &Memory) -> Result<()> {
+    loop {
+        let Some((tuple, seen)) = ({
+            let mut waiting = memory.waiting.0.lock();
+            let tenant = waiting.keys().next().copied();
+            tenant.and_then(|tenant| waiting.remove(&tenant))
+        }) else {
+            return Ok(());
+        };
+        let own = memory.of(&tuple);
+        let cause = own.cause("poc-memory", "samples");
+        let embedder = own.embedder.name();
+        if let Err(error) = own.store.transact(cause, |tx| add(tx, Met::Query, embedder, &seen)) {
+            remember(&own, &seen);
+            return Err(error);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! How much there is of everything.
+
+use super::Memory;
+use super::samples::{self, Met};
+use poc_graph::View;
+use poc_graph::error::{Error, Result};
+use poc_rank::decay::weight_at;
+use poc_rank::histogram::Histogram;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Counts and sizes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stats {
+    /// Nodes in any state.
+    pub nodes: u64,
+    /// Nodes that searches see.
+    pub live: u64,
+    /// Edges of every kind.
+    pub edges: u64,
+    /// Different keywords of live nodes.
+    pub keywords: u64,
+    /// Nodes by type.
+    pub by_type: BTreeMap<String, u64>,
+    /// Nodes by state.
+    pub by_state: BTreeMap<String, u64>,
+    /// Edges by kind.
+    pub by_edge_kind: BTreeMap<String, u64>,
+    /// Nodes of each tenant that has ever written, by name; for the default tenant alone.
+    pub by_tenant: Option<BTreeMap<String, u64>>,
+    /// Average weight of live nodes, as decayed to now.
+    pub average_weight: f64,
+    /// What all tenants together take; for the default tenant alone.
+    pub sizes: Option<Sizes>,
+    /// How many transactions the answers of each index do not know, by its name.
+    pub lags: BTreeMap<String, u64>,
+    /// The cosines new notes have met.
+    pub insert_cosines: Histogram,
+    /// The cosines questions have met.
+    pub query_cosines: Histogram,
+}
+
+/// Bytes on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Of the log.
+    pub log: u64,
+    /// Of the records.
+    pub records: u64,
+    /// Of the saved indexes.
+    pub indexes: u64,
+}
+
+/// What a view keeps count of, and what is as quick to find. Only the average weight is worked out by
+/// going over all nodes: every weight fades with time, each in its own way.
+pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
+    let now = memory.now();
+    let by_type = view.nodes_by_type().into_iter();
+    let by_state = view.nodes_by_state().into_iter();
+    let by_edge_kind = view.edges_by_kind().into_iter();
+    let live = (0..view.slots()).filter(|&ix| view.is_live(ix));
+    let weights: f64 = live.map(|ix| weight_at(view, ix, &memory.config.weight, now)).sum();
+    let mut stats = Stats {
+        nodes: view.node_count() as u64,
+        live: view.live_count() as u64,
+        edges: view.edges_by_kind().values().sum(),
+        keywords: view.keyword_count() as u64,
+        by_type: by_type.map(|(name, count)| (name.to_owned(), count)).collect(),
+        by_state: by_state.map(|(state, count)| (state.name().to_owned(), count)).collect(),
+        by_edge_kind: by_edge_kind.map(|(kind, count)| (kind.name().to_owned(), count)).collect(),
+        average_weight: if view.live_count() > 0 { weights / view.live_count() as f64 } else { 0.0 },
+        ..Stats::default()
+    };
+    // A tenant learns nothing of others.
+    if memory.store.tenant().is_default() {
+        let tenants = memory.store.tenants()?.into_iter();
+        let counted = tenants.map(|(tuple, view)| (tuple.to_string(), view.node_count() as u64));
+        stats.by_tenant = Some(counted.collect());
+        stats.sizes = Some(sizes(memory)?);
+    }
+    let lags = memory.store.lags(view.seq).into_iter();
+    stats.lags = lags.map(|(name, lag)| (name.to_owned(), lag)).collect();
+    stats.insert_cosines = samples::all(memory, Met::Insert)?;
+    stats.query_cosines = samples::all(memory, Met::Query)?;
+    Ok(stats)
+}
+
+fn sizes(memory: &Memory) -> Result<Sizes> {
+    let (log, records) = memory.store.sizes()?;
+    let store = memory.paths.store();
+    let folders = ["text", "vectors", "mentions"].map(|name| store.join(name)).into_iter();
+    let sizes = folders.chain([memory.paths.structure()]).map(|folder| size(&folder));
+    let indexes = sizes.sum::<Result<u64>>()?;
+    Ok(Sizes { log, records, indexes })
+}
+
+/// Bytes of the files below a folder; 0 when it is not there.
+fn size(folder: &Path) -> Result<u64> {
+    let wrong =
+        |error| Error::internal(format!("cannot be measured: {error}")).file(folder.display().to_string());
+    let mut bytes = 0;
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(wrong(error)),
+    };
+    for entry in entries {
+        let entry = entry.map_err(wrong)?;
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => bytes += size(&entry.path())?,
+            Ok(metadata) => bytes += metadata.len(),
+            // Replaced by a newer file in between.
+            Err(_) => {}
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,104 @@
+//! Replacing a node by another: the gentle way to be rid of it.
+
+use super::resolve;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Edge, EdgeKind, Node, NodeId, State};
+use poc_store::Tx;
+
+/// What a supersession did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Superseded {
+    /// Explicit links of the old node that the new one has now.
+    pub links: usize,
+}
+
+/// Replaces one stored node by another: the old one leaves retrieval and stays in history, an edge
+/// `supersedes` leads to it, and the new one gets its explicit links.
+pub fn apply(
+    tx: &mut Tx<'_>,
+    old: NodeId,
+    new: NodeId,
+    provenance: &str,
+    reason: &str,
+    now: Timestamp,
+) -> Result<Superseded> {
+    let successor = resolve::expect(tx, new)?;
+    let retired = check(tx, old)?;
+    if old == new {
+        return Err(Error::invalid(format!("`{}` cannot supersede itself", retired.key))
+            .hint("name two different nodes")
+            .field("new"));
+    }
+    if !successor.state.is_live() {
+        return Err(Error::conflict(format!(
+            "`{}` is {} and cannot take the place of another node",
+            successor.key, successor.state
+        ))
+        .hint("name a node that is in use")
+        .field("new"));
+    }
+    retire(tx, retired, now)?;
+    tie(tx, old, new, provenance, reason, now)
+}
+
+/// The node that is to be superseded, if it can be.
+pub(super) fn check(tx: &Tx<'_>, old: NodeId) -> Result<Node> {
+    let node = resolve::expect(tx, old)?;
+    if node.state.is_live() {
+        return Ok(node);
+    }
+    let error = Error::conflict(format!("`{}` is {} already", node.key, node.state)).field("old");
+    Err(match successor(tx, old)? {
+        Some(next) => error.hint(format!("`{}` has taken its place", next.key)),
+        None => error,
+    })
+}
+
+/// The node that has taken the place of another.
+pub(super) fn successor(tx: &Tx<'_>, old: NodeId) -> Result<Option<Node>> {
+    let edges = tx.edges(old)?;
+    match edges.iter().find(|edge| edge.kind == EdgeKind::Supersedes && edge.dst == old) {
+        Some(edge) => tx.node(edge.src),
+        None => Ok(None),
+    }
+}
+
+/// Takes a node out of retrieval.
+pub(super) fn retire(tx: &mut Tx<'_>, mut node: Node, now: Timestamp) -> Result<()> {
+    node.state = State::Superseded;
+    node.version = node.version.saturating_add(1);
+    node.modified = now;
+    tx.put_node(&node)
+}
+
+/// Ties a node to the one it replaces and gives it that one's explicit links.
+pub(super) fn tie(
+    tx: &mut Tx<'_>,
+    old: NodeId,
+    new: NodeId,
+    provenance: &str,
+    reason: &str,
+    now: Timestamp,
+) -> Result<Superseded> {
+    let mut links = 0;
+    for edge in tx.edges(old)? {
+        let moved = |end: NodeId| if end == old { new } else { end };
+        let (src, dst) = (moved(edge.src), moved(edge.dst));
+        if edge.kind == EdgeKind::Link && src != dst && tx.edge(src, EdgeKind::Link, dst)?.is_none() {
+            tx.put_edge(&Edge { src, dst, ..edge })?;
+            links += 1;
+        }
+    }
+    tx.put_edge(&Edge {
+        src: new,
+        dst: old,
+        kind: EdgeKind::Supersedes,
+        strength: 1.0,
+        created: now,
+        touched: now,
+        provenance: provenance.to_owned(),
+        reason: reason.to_owned(),
+    })?;
+    Ok(Superseded { links })
+}

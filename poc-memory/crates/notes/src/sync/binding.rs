@@ -1,0 +1,285 @@
+//! What a store remembers about its remote: where it is, how far it was read, and what the two
+//! stores had in common when they last met.
+
+use poc_graph::chance::Chance;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{EdgeKind, NodeId, Tenant, Trust};
+use poc_store::{Record, Records, Store, Table, Tx};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::path::PathBuf;
+
+const BINDING: &[u8] = b"remote";
+const IDENTITY: &[u8] = b"identity";
+const POINT: &[u8] = b"remote point\0";
+const NOTES: &[u8] = b"remote note\0";
+const TWINS: &[u8] = b"remote twin\0";
+const LINKS: &[u8] = b"remote link\0";
+
+/// Where a remote is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    /// The profile with a name, beside this one.
+    Profile(String),
+    /// A folder that is a store or holds one.
+    Folder(PathBuf),
+}
+
+impl Place {
+    /// The place that a word means: with a slash it is a folder, else a profile.
+    pub fn parse(word: &str) -> Result<Place> {
+        let word = word.trim();
+        if word.is_empty() {
+            return Err(Error::invalid("the remote is empty")
+                .hint("name a profile, or a folder with its whole path")
+                .field("remote"));
+        }
+        if word.starts_with('/') {
+            return Ok(Place::Folder(word.into()));
+        }
+        if word.contains('/') || word == "." || word == ".." {
+            return Err(Error::invalid(format!("`{word}` is not a whole path"))
+                .hint("give the path of the folder from `/` on")
+                .field("remote"));
+        }
+        Ok(Place::Profile(word.to_owned()))
+    }
+
+    /// How far a text from there may be relied on when the person does not say: the own profiles
+    /// hold what their person wrote, a folder may come from anybody.
+    pub fn usual_trust(&self) -> Trust {
+        match self {
+            Place::Profile(_) => Trust::User,
+            Place::Folder(_) => Trust::External,
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Profile(name) => f.write_str(name),
+            Place::Folder(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// Which remote a store is synchronised with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Binding {
+    /// Where it is.
+    pub place: Place,
+    /// What is pulled is trusted no further than this.
+    pub trust: Trust,
+    /// Since when.
+    pub bound: Timestamp,
+    /// The last sync that was completed.
+    pub last: Option<Last>,
+}
+
+/// A sync that was completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Last {
+    /// When.
+    pub at: Timestamp,
+    /// Notes taken from the remote.
+    pub pulled: u64,
+    /// Notes deleted because the remote no longer has them.
+    pub deleted: u64,
+    /// Notes given to the remote.
+    pub pushed: u64,
+}
+
+impl Record for Binding {
+    const TABLE: Table = Table::Meta;
+}
+
+impl Binding {
+    /// The binding of a store.
+    pub fn of<R: Records + ?Sized>(records: &R) -> Result<Option<Binding>> {
+        records.record(BINDING)
+    }
+
+    /// Puts it.
+    pub(super) fn put(&self, tx: &mut Tx<'_>) -> Result<()> {
+        tx.put(BINDING, self)
+    }
+}
+
+/// Forgets the remote, and with it what the stores had in common: a later sync, with whichever
+/// remote, takes every note for one that was never synchronised.
+pub(super) fn forget(tx: &mut Tx<'_>) -> Result<()> {
+    tx.delete::<Binding>(BINDING)?;
+    for (key, _) in tx.raw_range(Table::Meta, POINT)? {
+        tx.put_raw(Table::Meta, &key, None)?;
+    }
+    Ok(())
+}
+
+/// Names a store for ever, wherever it lies. A copy has the name of its original.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Identity([u8; 16]);
+
+impl Record for Identity {
+    const TABLE: Table = Table::Meta;
+}
+
+impl Identity {
+    pub(super) fn of<R: Records + ?Sized>(records: &R) -> Result<Option<Identity>> {
+        records.record(IDENTITY)
+    }
+
+    /// The store's, which it gets if it has none yet.
+    pub(super) fn given(tx: &mut Tx<'_>, chance: &dyn Chance) -> Result<Identity> {
+        if let Some(known) = Identity::of(tx)? {
+            return Ok(known);
+        }
+        let bits = u128::from(chance.bits()) << 64 | u128::from(chance.bits());
+        let identity = Identity(bits.to_be_bytes());
+        tx.put(IDENTITY, &identity)?;
+        Ok(identity)
+    }
+}
+
+/// A moment of a remote's log. The marks speak of the remote as of it, or later: a remote whose log
+/// does not hold this very record is another one, or has lost what happened since, and the marks say
+/// nothing about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Point {
+    remote: Identity,
+    seq: u64,
+    checksum: u32,
+}
+
+impl Record for Point {
+    const TABLE: Table = Table::Meta;
+}
+
+impl Point {
+    /// The remote as it is after a transaction.
+    pub(super) fn at(remote: &Store, identity: Identity, seq: u64) -> Result<Point> {
+        let checksum = remote
+            .checksum(seq)?
+            .ok_or_else(|| Error::internal(format!("the remote's log does not hold transaction {seq}")))?;
+        Ok(Point { remote: identity, seq, checksum })
+    }
+
+    /// Whether the marks of a tenant hold for this remote.
+    pub(super) fn holds<R: Records + ?Sized>(local: &R, tenant: Tenant, remote: &Store) -> Result<bool> {
+        let Some(point) = local.record::<Point>(&of_tenant(POINT, tenant))? else { return Ok(false) };
+        Ok(Identity::of(remote)? == Some(point.remote) && remote.checksum(point.seq)? == Some(point.checksum))
+    }
+
+    pub(super) fn put(&self, tx: &mut Tx<'_>, tenant: Tenant) -> Result<()> {
+        tx.put(&of_tenant(POINT, tenant), self)
+    }
+}
+
+/// A note as both stores had it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    /// Of its text.
+    pub(super) hash: [u8; 32],
+    /// Its id there; `None` when that was not written down, as long as the two were the same.
+    pub(super) there: Option<NodeId>,
+}
+
+/// The text a note had when both stores had it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Text([u8; 32]);
+
+impl Record for Text {
+    const TABLE: Table = Table::Meta;
+}
+
+/// The id of a note there, where it is another than here.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Twin(NodeId);
+
+impl Record for Twin {
+    const TABLE: Table = Table::Meta;
+}
+
+/// A tie, seen from this store: source, kind, target.
+pub(super) type Link = (NodeId, EdgeKind, NodeId);
+
+/// Every note as both stores last had it, by its id here.
+pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, Mark>> {
+    let (notes, twins) = (of_tenant(NOTES, tenant), of_tenant(TWINS, tenant));
+    let mut marks = HashMap::new();
+    for (key, Text(hash)) in records.range::<Text>(&notes)? {
+        marks.insert(read_id(key.get(notes.len()..))?, Mark { hash, there: None });
+    }
+    for (key, Twin(there)) in records.range::<Twin>(&twins)? {
+        if let Some(mark) = marks.get_mut(&read_id(key.get(twins.len()..))?) {
+            mark.there = Some(there);
+        }
+    }
+    Ok(marks)
+}
+
+/// Remembers that both stores have this text of a note, which has the id `there` in the remote.
+pub(super) fn mark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
+    tx.put(&key_of(NOTES, tenant, id), &Text(hash))?;
+    let twin = key_of(TWINS, tenant, id);
+    if there == id { tx.delete::<Twin>(&twin) } else { tx.put(&twin, &Twin(there)) }
+}
+
+/// Forgets that.
+pub(super) fn unmark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId) -> Result<()> {
+    tx.delete::<Text>(&key_of(NOTES, tenant, id))?;
+    tx.delete::<Twin>(&key_of(TWINS, tenant, id))
+}
+
+/// The ties that both stores had.
+pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<BTreeSet<Link>> {
+    let prefix = of_tenant(LINKS, tenant);
+    let marks = records.raw_range(Table::Meta, &prefix)?;
+    marks
+        .iter()
+        .map(|(key, _)| {
+            let parts = || {
+                let (src, rest) = key.get(prefix.len()..)?.split_first_chunk::<16>()?;
+                let (&kind, rest) = rest.split_first()?;
+                Some((*src, *EdgeKind::ALL.get(usize::from(kind))?, <[u8; 16]>::try_from(rest).ok()?))
+            };
+            let (src, kind, dst) = parts().ok_or_else(damaged)?;
+            Ok((NodeId::from_bytes(src), kind, NodeId::from_bytes(dst)))
+        })
+        .collect()
+}
+
+/// Remembers that both stores have a tie.
+pub(super) fn mark_link(tx: &mut Tx<'_>, tenant: Tenant, link: Link) -> Result<()> {
+    tx.put_raw(Table::Meta, &link_key(tenant, link), Some(Vec::new()))
+}
+
+/// Forgets that.
+pub(super) fn unmark_link(tx: &mut Tx<'_>, tenant: Tenant, link: Link) -> Result<()> {
+    tx.put_raw(Table::Meta, &link_key(tenant, link), None)
+}
+
+fn key_of(name: &[u8], tenant: Tenant, id: NodeId) -> Vec<u8> {
+    [of_tenant(name, tenant).as_slice(), id.as_bytes()].concat()
+}
+
+fn link_key(tenant: Tenant, (src, kind, dst): Link) -> Vec<u8> {
+    [of_tenant(LINKS, tenant).as_slice(), src.as_bytes(), &[kind as u8], dst.as_bytes()].concat()
+}
+
+fn of_tenant(name: &[u8], tenant: Tenant) -> Vec<u8> {
+    [name, tenant.0.as_slice()].concat()
+}
+
+fn read_id(bytes: Option<&[u8]>) -> Result<NodeId> {
+    let id = bytes.and_then(|bytes| <[u8; 16]>::try_from(bytes).ok());
+    id.map(NodeId::from_bytes).ok_or_else(damaged)
+}
+
+fn damaged() -> Error {
+    Error::internal("a mark of the last sync is damaged")
+}

@@ -1,0 +1,100 @@
+//! Which notes a store has, as far as a sync must know.
+
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{NodeId, Origin, State};
+use poc_store::Store;
+use std::collections::HashMap;
+
+/// A note.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    pub(super) id: NodeId,
+    pub(super) hash: [u8; 32],
+    pub(super) state: State,
+    pub(super) expires: Option<Timestamp>,
+    /// Whether it is said to be in this store alone.
+    pub(super) is_own: bool,
+}
+
+impl Item {
+    /// Whether it goes to the other store. What is past its date does not: it would come back as
+    /// often as it is cleared away.
+    pub(super) fn travels(&self, now: Timestamp) -> bool {
+        self.state != State::Expired && self.expires.is_none_or(|at| at > now)
+    }
+}
+
+/// The notes of a store by id and by text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Inventory {
+    items: Vec<Item>,
+    by_id: HashMap<NodeId, usize>,
+    by_hash: HashMap<[u8; 32], usize>,
+}
+
+impl Inventory {
+    /// What a store has now. `progress` is told how many notes are read.
+    pub(super) fn read(store: &Store, progress: &dyn Fn(u64, u64)) -> Result<Inventory> {
+        let view = store.view();
+        let mut ids: Vec<NodeId> =
+            (0..view.slots()).filter(|&ix| view.state(ix).is_some()).filter_map(|ix| view.id(ix)).collect();
+        ids.sort_unstable();
+        let mut items = Vec::with_capacity(ids.len());
+        for (done, id) in ids.iter().enumerate() {
+            if let Some(node) = store.node(*id)? {
+                items.push(Item {
+                    id: node.id,
+                    hash: node.content_hash,
+                    state: node.state,
+                    expires: node.expires,
+                    is_own: node.origin == Origin::Local,
+                });
+            }
+            if done.is_multiple_of(1000) {
+                progress(done as u64, ids.len() as u64);
+            }
+        }
+        Ok(Inventory::of(items))
+    }
+
+    /// Of several notes with one text the live one with the smallest id stands for all.
+    pub(super) fn of(mut items: Vec<Item>) -> Inventory {
+        items.sort_unstable_by_key(|item| (!item.state.is_live(), item.id));
+        let mut inventory = Inventory::default();
+        for (at, item) in items.iter().enumerate() {
+            inventory.by_id.insert(item.id, at);
+            inventory.by_hash.entry(item.hash).or_insert(at);
+        }
+        Inventory { items, ..inventory }
+    }
+
+    /// What it is after some notes went and some came, or were changed.
+    pub(super) fn after(&self, gone: &[NodeId], come: Vec<Item>) -> Inventory {
+        let mut items: HashMap<NodeId, Item> = self.items.iter().map(|item| (item.id, *item)).collect();
+        for id in gone {
+            items.remove(id);
+        }
+        items.extend(come.into_iter().map(|item| (item.id, item)));
+        Inventory::of(items.into_values().collect())
+    }
+
+    /// All, live ones first, then by id.
+    pub(super) fn items(&self) -> &[Item] {
+        &self.items
+    }
+
+    pub(super) fn with_id(&self, id: NodeId) -> Option<&Item> {
+        self.by_id.get(&id).and_then(|&at| self.items.get(at))
+    }
+
+    /// The note that stands for all with a text.
+    pub(super) fn with_hash(&self, hash: &[u8; 32]) -> Option<&Item> {
+        self.by_hash.get(hash).and_then(|&at| self.items.get(at))
+    }
+
+    /// The notes that stand for all texts there are, in the order of [`Inventory::items`].
+    pub(super) fn texts(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|item| self.with_hash(&item.hash).is_some_and(|first| first.id == item.id))
+    }
+}

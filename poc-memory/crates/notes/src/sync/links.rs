@@ -1,0 +1,193 @@
+//! The ties that were made on purpose, and those within a message: a tie between two notes that both
+//! stores have belongs in both.
+//!
+//! What both had and one has no longer goes from the other, too; what only one has and both never
+//! had is given to the other. Ties of likeness are made anew where a note arrives, and what was
+//! learned by use stays where it was learned.
+
+use super::Sync;
+use super::binding::{self, Link};
+use super::inventory::{Inventory, Item};
+use super::plan::{Becomes, Parcel, Plan};
+use crate::Memory;
+use crate::supersede;
+use poc_graph::error::Result;
+use poc_graph::{Edge, EdgeKind, NodeId, State};
+use poc_store::{Records, Store, Tx};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// The kinds that travel.
+const KINDS: [EdgeKind; 4] =
+    [EdgeKind::Link, EdgeKind::Supersedes, EdgeKind::Contradicts, EdgeKind::Structural];
+
+/// What was done to ties.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    /// Taken from the remote.
+    pub pulled: u64,
+    /// Taken away, here or there.
+    pub deleted: u64,
+    /// Given to the remote.
+    pub pushed: u64,
+}
+
+/// Which local note is which remote one.
+struct Pairs {
+    to_remote: HashMap<NodeId, NodeId>,
+    to_local: HashMap<NodeId, NodeId>,
+}
+
+impl Pairs {
+    fn of(local: &Inventory, remote: &Inventory) -> Pairs {
+        let same = |own: &super::inventory::Item| Some((own.id, remote.with_hash(&own.hash)?.id));
+        let to_remote: HashMap<NodeId, NodeId> = local.texts().filter_map(same).collect();
+        let to_local = to_remote.iter().map(|(own, other)| (*other, *own)).collect();
+        Pairs { to_remote, to_local }
+    }
+}
+
+/// Forgets what both had of ties that went with a note, here or there: should the note come back, its
+/// ties do, too.
+pub(super) fn forget_lost(sync: &Sync<'_>, local: &Inventory, plan: &Plan) -> Result<()> {
+    let marks = binding::link_marks(&sync.local.store, sync.tenant)?;
+    let given_anew = |parcel: &&Parcel| matches!(parcel.becomes, Becomes::New(_));
+    let given: HashSet<NodeId> = plan.pushes.iter().filter(given_anew).map(|parcel| parcel.id).collect();
+    let lost = |id: NodeId| local.with_id(id).is_none() || given.contains(&id);
+    let lost: Vec<Link> = marks.into_iter().filter(|(src, _, dst)| lost(*src) || lost(*dst)).collect();
+    sync.here(&lost, |tx, link| binding::unmark_link(tx, sync.tenant, *link))
+}
+
+/// Brings the ties of both stores in step. The inventories are those after the notes were.
+pub(super) fn bring_in_step(sync: &Sync<'_>, local: &Inventory, remote: &Inventory) -> Result<Links> {
+    let pairs = Pairs::of(local, remote);
+    let marks = binding::link_marks(&sync.local.store, sync.tenant)?;
+    let ours =
+        among(&sync.local.store, &pairs.to_remote, |id| pairs.to_remote.contains_key(&id).then_some(id))?;
+    let theirs = among(&sync.remote.store, &pairs.to_local, |id| pairs.to_local.get(&id).copied())?;
+    let (own, other): (BTreeSet<Link>, BTreeSet<Link>) =
+        (ours.keys().copied().collect(), theirs.keys().copied().collect());
+    let picked = |all: &BTreeSet<Link>, keep: &dyn Fn(&Link) -> bool| -> Vec<Link> {
+        all.iter().filter(|link| keep(link)).copied().collect()
+    };
+    let tenant = sync.tenant;
+    let there =
+        |(src, kind, dst): &Link| Some((*pairs.to_remote.get(src)?, *kind, *pairs.to_remote.get(dst)?));
+    let mut done = Links::default();
+
+    let pull = picked(&other, &|link| !own.contains(link) && !marks.contains(link));
+    sync.here(&pull, |tx, link| {
+        if let Some(edge) = theirs.get(link) {
+            add(tx, &Edge { src: link.0, dst: link.2, ..edge.clone() }, sync.local)?;
+        }
+        binding::mark_link(tx, tenant, *link)
+    })?;
+    done.pulled = pull.len() as u64;
+
+    let gone = picked(&own, &|link| marks.contains(link) && !other.contains(link));
+    sync.here(&gone, |tx, link| {
+        remove(tx, *link, sync.local)?;
+        binding::unmark_link(tx, tenant, *link)
+    })?;
+
+    // A note that was deleted since its ties were read had no wish to lose them.
+    let kept = |id: NodeId| sync.local.store.node(id).map(|node| node.is_some());
+    let mut dropped = Vec::new();
+    for link in picked(&other, &|link| marks.contains(link) && !own.contains(link)) {
+        if kept(link.0)? && kept(link.2)? {
+            dropped.push(link);
+        }
+    }
+    sync.there(&dropped, |tx, link| match there(link) {
+        Some(link) => remove(tx, link, sync.remote),
+        None => Ok(()),
+    })?;
+    done.deleted = (gone.len() + dropped.len()) as u64;
+
+    let push = picked(&own, &|link| !other.contains(link) && !marks.contains(link));
+    sync.there(&push, |tx, link| match (ours.get(link), there(link)) {
+        (Some(edge), Some((src, _, dst))) => add(tx, &Edge { src, dst, ..edge.clone() }, sync.remote),
+        _ => Ok(()),
+    })?;
+    done.pushed = push.len() as u64;
+
+    // What was done there is written down here when it is durable there.
+    let both = picked(&own, &|link| other.contains(link) && !marks.contains(link));
+    let common: Vec<Link> = push.into_iter().chain(both).collect();
+    sync.here(&common, |tx, link| binding::mark_link(tx, tenant, *link))?;
+    let neither = picked(&marks, &|link| !own.contains(link) && !other.contains(link));
+    let forgotten: Vec<Link> = dropped.into_iter().chain(neither).collect();
+    sync.here(&forgotten, |tx, link| binding::unmark_link(tx, tenant, *link))?;
+    Ok(done)
+}
+
+/// The ties among notes that `local` knows by the ids they have here.
+fn among(
+    store: &Store,
+    notes: &HashMap<NodeId, NodeId>,
+    local: impl Fn(NodeId) -> Option<NodeId>,
+) -> Result<BTreeMap<Link, Edge>> {
+    let mut found = BTreeMap::new();
+    for id in notes.keys() {
+        for edge in store.edges_from(*id, &KINDS)? {
+            if let (Some(src), Some(dst)) = (local(edge.src), local(edge.dst)) {
+                found.insert((src, edge.kind, dst), edge);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Adds a tie unless it is there or an end is gone. A note that another takes the place of is
+/// retired.
+fn add(tx: &mut Tx<'_>, edge: &Edge, memory: &Memory) -> Result<()> {
+    let (Some(_), Some(target)) = (tx.node(edge.src)?, tx.node(edge.dst)?) else { return Ok(()) };
+    if edge.src == edge.dst || tx.edge(edge.src, edge.kind, edge.dst)?.is_some() {
+        return Ok(());
+    }
+    tx.put_edge(edge)?;
+    if edge.kind == EdgeKind::Supersedes && target.state.is_live() {
+        supersede::retire(tx, target, memory.now())?;
+    }
+    Ok(())
+}
+
+/// Takes a tie away. A note that nothing takes the place of any more is in use again.
+fn remove(tx: &mut Tx<'_>, (src, kind, dst): Link, memory: &Memory) -> Result<()> {
+    tx.delete_edge(src, kind, dst)?;
+    if kind != EdgeKind::Supersedes || supersede::successor(tx, dst)?.is_some() {
+        return Ok(());
+    }
+    match tx.node(dst)? {
+        Some(mut node) if node.state == State::Superseded => {
+            node.state = State::Active;
+            node.version = node.version.saturating_add(1);
+            node.modified = memory.now();
+            tx.put_node(&node)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Notes of both stores that the remote has retired without saying by what follow it.
+pub(super) fn follow_retired(sync: &Sync<'_>, local: &Inventory, remote: &Inventory) -> Result<u64> {
+    let marks = binding::marks(&sync.local.store, sync.tenant)?;
+    let is_marked = |own: &Item| marks.get(&own.id).is_some_and(|mark| mark.hash == own.hash);
+    let mut retired = Vec::new();
+    for own in local.texts().filter(|own| own.state.is_live() && is_marked(own)) {
+        let Some(other) = remote.with_hash(&own.hash) else { continue };
+        let is = |store: &Store, id, state: &dyn Fn(State) -> bool| -> Result<bool> {
+            Ok(store.node(id)?.is_some_and(|node| node.content_hash == own.hash && state(node.state)))
+        };
+        if other.state == State::Superseded
+            && is(&sync.remote.store, other.id, &|state| state == State::Superseded)?
+            && is(&sync.local.store, own.id, &State::is_live)?
+        {
+            retired.push(own.id);
+        }
+    }
+    sync.here(&retired, |tx, id| match tx.node(*id)?.filter(|node| node.state.is_live()) {
+        Some(node) => supersede::retire(tx, node, sync.local.now()),
+        None => Ok(()),
+    })?;
+    Ok(retired.len() as u64)
+}

@@ -1,0 +1,145 @@
+//! Finding and opening the other store.
+
+use super::binding::Place;
+use crate::Memory;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::similar;
+use poc_store::Store;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// A place that was looked at.
+pub struct Found {
+    paths: Paths,
+    name: String,
+}
+
+/// The store at a place.
+///
+/// # Errors
+/// `not_found` when there is none, `conflict` when it is this memory's own or of a newer format.
+/// Nothing is opened or touched.
+pub(super) fn find(memory: &Memory, place: &Place) -> Result<Found> {
+    let paths = locate(memory, place)?;
+    let name = format!("the remote `{place}`");
+    if !is_store(&paths.store()) {
+        return Err(missing(memory, place, &paths)?);
+    }
+    check_other(memory, &paths, &name)?;
+    Store::check_format(&paths.store()).map_err(|error| of_remote(&name, error))?;
+    Ok(Found { paths, name })
+}
+
+/// Makes an empty store at a place that has none.
+pub(super) fn create(memory: &Memory, place: &Place) -> Result<Found> {
+    let paths = locate(memory, place)?;
+    if is_store(&paths.store()) {
+        return find(memory, place);
+    }
+    let found = Found { paths, name: format!("the remote `{place}`") };
+    drop(found.open(memory)?);
+    Ok(found)
+}
+
+fn locate(memory: &Memory, place: &Place) -> Result<Paths> {
+    match place {
+        Place::Profile(name) => memory.paths.of_profile(name).map_err(|error| error.field("remote")),
+        // A store may be given itself, or the folder that everything of a memory is in.
+        Place::Folder(folder) if is_store(folder) => Ok(Paths::of_store(folder)),
+        Place::Folder(folder) => Ok(Paths::in_folder(folder)),
+    }
+}
+
+impl Found {
+    /// Where its store is.
+    pub fn store(&self) -> std::path::PathBuf {
+        self.paths.store()
+    }
+
+    /// The process that has it open, if any does; 0 when it does not say which.
+    pub fn holder(&self) -> Result<Option<u32>> {
+        Store::holder(&self.paths.store())
+    }
+
+    /// Opens it with its own settings, so that what is written there is embedded and tied as if it
+    /// had been written there.
+    ///
+    /// # Errors
+    /// `locked` when a process holds it.
+    pub(super) fn open(&self, memory: &Memory) -> Result<Memory> {
+        let config = Config::load(&self.paths.config_file()).map_err(|error| of_remote(&self.name, error))?;
+        let opened = Memory::open(self.paths.clone(), config, memory.clock.clone(), memory.chance.clone());
+        opened.map_err(|error| match error.code {
+            Code::Locked => self.locked(&error),
+            _ => of_remote(&self.name, error),
+        })
+    }
+
+    fn locked(&self, error: &Error) -> Error {
+        let own = format!("process {}", std::process::id());
+        if error.message.ends_with(&own) {
+            return Error::new(Code::Locked, format!("{} is being synchronised already", self.name))
+                .hint("try again when that is done");
+        }
+        let message = error.message.replacen("the store", &self.name, 1);
+        let profile = match self.paths.profile() {
+            poc_config::paths::DEFAULT_PROFILE => String::new(),
+            name => format!(" --profile {name}"),
+        };
+        Error::new(Code::Locked, message)
+            .hint(format!("stop it first: a daemon with `poc-memory{profile} daemon stop`"))
+    }
+}
+
+fn is_store(folder: &Path) -> bool {
+    folder.join("log").is_dir()
+}
+
+/// The same file under two names, a link or another mount is one store. A copy is not: it is
+/// another store, even though it has the name of its original.
+fn check_other(memory: &Memory, paths: &Paths, name: &str) -> Result<()> {
+    let (own, other) = (memory.paths.store(), paths.store());
+    let file = |folder: &Path, part: &str| {
+        let found = std::fs::metadata(folder.join(part)).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    let same = ["lock", "log"].iter().any(|part| {
+        let own = file(&own, part);
+        own.is_some() && own == file(&other, part)
+    });
+    if same {
+        return Err(Error::conflict(format!("{name} is this very store"))
+            .hint("name another profile or folder")
+            .field("remote"));
+    }
+    Ok(())
+}
+
+fn missing(memory: &Memory, place: &Place, paths: &Paths) -> Result<Error> {
+    let error = match place {
+        Place::Profile(name) => {
+            let names = memory.paths.profiles()?;
+            let error = Error::not_found(match paths.exists() {
+                true => format!("the profile `{name}` has no store yet"),
+                false => format!("there is no profile `{name}`"),
+            });
+            match similar::to(name, names.iter().map(String::as_str)).filter(|near| near != name) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("`poc-memory profile create {name}` makes it")),
+            }
+        }
+        Place::Folder(folder) if folder.is_dir() => {
+            Error::not_found(format!("there is no store in `{}`", folder.display()))
+                .hint("`--create` of `poc-memory profile remote bind` makes an empty one there")
+        }
+        Place::Folder(folder) => Error::not_found(format!("there is no folder `{}`", folder.display()))
+            .hint("is its disk mounted? `--create` of `poc-memory profile remote bind` makes it"),
+    };
+    Ok(error.field("remote"))
+}
+
+fn of_remote(name: &str, error: Error) -> Error {
+    Error { message: format!("{name}: {}", error.message), ..error }
+}

@@ -1,0 +1,154 @@
+//! Two stores and what a sync makes of them.
+
+mod killed;
+mod laws;
+mod messages;
+mod places;
+mod worked;
+
+use super::{Binding, Place, Report, Watch, between};
+use crate::Draft;
+use crate::Memory;
+use crate::insert;
+use crate::testing::{Scratch, draft};
+use poc_config::Config;
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{EdgeKind, Node, NodeId, Trust};
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+/// A store and its remote, both open.
+pub(super) struct Both {
+    pub(super) local: Scratch,
+    pub(super) remote: Scratch,
+    pub(super) binding: Binding,
+}
+
+impl Both {
+    pub(super) fn new() -> Both {
+        let config = || Config::defaults().unwrap();
+        let binding = Binding {
+            place: Place::Profile("there".into()),
+            trust: Trust::User,
+            bound: Timestamp(0),
+            last: None,
+        };
+        Both { local: Scratch::apart(1, config()), remote: Scratch::apart(2, config()), binding }
+    }
+
+    pub(super) fn sync(&self) -> Report {
+        self.watched(false, &|| Ok(())).unwrap()
+    }
+
+    pub(super) fn dry_run(&self) -> Report {
+        self.watched(true, &|| Ok(())).unwrap()
+    }
+
+    /// Ends after so many transactions; whether it was done before.
+    pub(super) fn killed_after(&self, transactions: usize) -> bool {
+        let left = Cell::new(transactions);
+        let go_on = || match left.get() {
+            0 => Err(Error::new(Code::Unavailable, "killed")),
+            more => {
+                left.set(more - 1);
+                Ok(())
+            }
+        };
+        match self.watched(false, &go_on) {
+            Ok(_) => true,
+            Err(error) => {
+                assert_eq!(error.message, "killed");
+                false
+            }
+        }
+    }
+
+    fn watched(&self, dry_run: bool, go_on: &dyn Fn() -> Result<()>) -> Result<Report> {
+        let watch = Watch { progress: &|_, _, _| {}, go_on };
+        between(&self.local, &self.remote, &self.binding, dry_run, &watch)
+    }
+
+    /// Time passes in both.
+    pub(super) fn later(&self) {
+        for side in [&self.local, &self.remote] {
+            side.clock.advance(poc_graph::time::Span::MINUTE);
+        }
+    }
+}
+
+/// Pulled, deleted, pushed.
+pub(super) fn counts(report: &Report) -> (u64, u64, u64) {
+    (report.pulled, report.deleted, report.pushed)
+}
+
+/// Every note, by id.
+pub(super) fn notes(memory: &Memory) -> Vec<Node> {
+    let view = memory.store.view();
+    let ids: BTreeSet<NodeId> =
+        (0..view.slots()).filter(|&ix| view.state(ix).is_some()).filter_map(|ix| view.id(ix)).collect();
+    ids.into_iter().map(|id| memory.store.node(id).unwrap().unwrap()).collect()
+}
+
+/// What every note says.
+pub(super) fn texts(memory: &Memory) -> BTreeSet<String> {
+    notes(memory).into_iter().map(|node| node.body).collect()
+}
+
+pub(super) fn named(memory: &Memory, key: &str) -> Node {
+    memory.find(key).unwrap()
+}
+
+/// Gives a note another text.
+pub(super) fn edit(memory: &Memory, key: &str, body: &str) -> Result<insert::Inserted> {
+    let draft = Draft { key: Some(key.into()), update: true, ..draft(body) };
+    insert::insert(memory, draft, memory.cause("manual", "insert"))
+}
+
+pub(super) fn delete(memory: &Memory, key: &str) {
+    let id = named(memory, key).id;
+    let cause = memory.cause("manual", "delete");
+    memory.store.transact(cause, |tx| crate::delete::apply(tx, id)).unwrap();
+}
+
+pub(super) fn link(memory: &Memory, from: &str, to: &str) {
+    let (src, dst) = (named(memory, from).id, named(memory, to).id);
+    let link = crate::link::Link {
+        src,
+        dst,
+        kind: EdgeKind::Link,
+        strength: 0.8,
+        reason: "because".into(),
+        provenance: "manual".into(),
+    };
+    let cause = memory.cause("manual", "link");
+    let now = memory.now();
+    memory.store.transact(cause, |tx| crate::link::add(tx, &link, now)).unwrap();
+}
+
+pub(super) fn unlink(memory: &Memory, from: &str, to: &str) {
+    let (src, dst) = (named(memory, from).id, named(memory, to).id);
+    let cause = memory.cause("manual", "link");
+    memory.store.transact(cause, |tx| crate::link::remove(tx, src, EdgeKind::Link, dst)).unwrap();
+}
+
+pub(super) fn supersede(memory: &Memory, old: &str, new: &str) {
+    let (old, new) = (named(memory, old).id, named(memory, new).id);
+    let cause = memory.cause("manual", "supersede");
+    let now = memory.now();
+    memory.store.transact(cause, |tx| crate::supersede::apply(tx, old, new, "manual", "", now)).unwrap();
+}
+
+/// The ties made on purpose, by the texts of their ends.
+pub(super) fn links(memory: &Memory) -> BTreeSet<(String, EdgeKind, String)> {
+    let mut found = BTreeSet::new();
+    for node in notes(memory) {
+        for edge in memory.store.edges(node.id).unwrap() {
+            if edge.src == node.id && !matches!(edge.kind, EdgeKind::Keyword | EdgeKind::Semantic) {
+                let other = memory.store.node(edge.dst).unwrap().unwrap();
+                found.insert((node.body.clone(), edge.kind, other.body));
+            }
+        }
+    }
+    found
+}

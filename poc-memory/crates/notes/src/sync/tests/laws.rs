@@ -1,0 +1,168 @@
+//! Random histories on both sides, and the rules once more, as naively as they can be said.
+
+use super::*;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// What happens to a side; numbers choose among what is there.
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(usize),
+    Edit(usize, usize),
+    Delete(usize),
+    Link(usize, usize),
+    Unlink(usize),
+    Sync,
+    /// A sync that ends after so many transactions, then a whole one.
+    Killed(usize),
+}
+
+fn step() -> impl Strategy<Value = (bool, Step)> {
+    let number = 0usize..12;
+    let step = prop_oneof![
+        4 => number.clone().prop_map(Step::Insert),
+        4 => (number.clone(), number.clone()).prop_map(|(note, text)| Step::Edit(note, text)),
+        2 => number.clone().prop_map(Step::Delete),
+        2 => (number.clone(), number.clone()).prop_map(|(from, to)| Step::Link(from, to)),
+        1 => number.clone().prop_map(Step::Unlink),
+        3 => Just(Step::Sync),
+        1 => number.prop_map(Step::Killed),
+    ];
+    (any::<bool>(), step)
+}
+
+fn body(number: usize) -> String {
+    format!("Text {number} speaks of {}.", ["tides", "ropes", "sails", "lamps"][number % 4])
+}
+
+fn chosen(memory: &Memory, number: usize) -> Option<Node> {
+    let all = notes(memory);
+    (!all.is_empty()).then(|| all[number % all.len()].clone())
+}
+
+fn act(side: &Scratch, step: &Step) {
+    match *step {
+        Step::Insert(text) => drop(side.insert(draft(&body(text)))),
+        // Refused when another note says the same.
+        Step::Edit(note, text) => {
+            if let Some(node) = chosen(side, note) {
+                drop(edit(side, &node.key, &body(text)));
+            }
+        }
+        Step::Delete(note) => {
+            if let Some(node) = chosen(side, note) {
+                delete(side, &node.key);
+            }
+        }
+        Step::Link(from, to) => {
+            if let (Some(from), Some(to)) = (chosen(side, from), chosen(side, to))
+                && from.id != to.id
+            {
+                link(side, &from.key, &to.key);
+            }
+        }
+        Step::Unlink(number) => {
+            let all: Vec<_> = links(side).into_iter().collect();
+            if let Some((from, _, to)) = all.get(number % all.len().max(1)) {
+                let key = |body: &str| notes(side).into_iter().find(|node| node.body == body).unwrap().key;
+                unlink(side, &key(from), &key(to));
+            }
+        }
+        Step::Sync | Step::Killed(_) => {}
+    }
+}
+
+/// Texts by id.
+type Side = BTreeMap<NodeId, String>;
+
+fn side(memory: &Memory) -> Side {
+    notes(memory).into_iter().map(|node| (node.id, node.body)).collect()
+}
+
+/// Notes that both have, by local id: the id there, and the text.
+type Common = BTreeMap<NodeId, (NodeId, String)>;
+
+/// The rules: what both sides say afterwards, and how many notes were pulled, deleted and pushed.
+fn expected(local: &Side, remote: &Side, common: &Common) -> (BTreeSet<String>, (u64, u64, u64)) {
+    let says = |side: &Side, text: &str| side.values().any(|other| other == text);
+    let was_in_both = |id: &NodeId, text: &String| {
+        common.get(id).is_some_and(|(_, said)| said == text) || remote.get(id) == Some(text)
+    };
+    let mut after: BTreeSet<String> = BTreeSet::new();
+    let mut counts = (0, 0, 0);
+    // Ours that the remote knows under its old text, which nobody else has: there it gets the new one.
+    let edited: BTreeSet<&String> = local
+        .iter()
+        .filter(|(id, text)| !was_in_both(id, text) && !says(remote, text))
+        .filter_map(|(id, _)| common.get(id))
+        .filter_map(|(there, said)| remote.get(there).filter(|old| *old == said && !says(local, old)))
+        .collect();
+    for (id, text) in local {
+        if says(remote, text) {
+            after.insert(text.clone());
+        } else if was_in_both(id, text) {
+            counts.1 += 1;
+        } else if after.insert(text.clone()) {
+            counts.2 += 1;
+        }
+    }
+    for text in remote.values() {
+        if !says(local, text) && !edited.contains(text) && after.insert(text.clone()) {
+            counts.0 += 1;
+        }
+    }
+    (after, counts)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_sync_does_what_the_rules_say_and_then_has_nothing_to_do(
+        history in proptest::collection::vec(step(), 1..40),
+    ) {
+        let both = Both::new();
+        // What both had after the last sync.
+        let mut common = Common::new();
+        for (here, step) in &history {
+            act(if *here { &both.local } else { &both.remote }, step);
+            both.later();
+            if let Step::Killed(transactions) = step {
+                both.killed_after(*transactions);
+            }
+            if !matches!(step, Step::Sync | Step::Killed(_)) {
+                continue;
+            }
+            let (local, remote) = (side(&both.local), side(&both.remote));
+            let (texts_after, counted) = expected(&local, &remote, &common);
+            let report = both.sync();
+            // What a killed one has done already it does not do again.
+            if matches!(step, Step::Sync) {
+                prop_assert_eq!(counts(&report), counted, "{:?} {:?} {:?}", local, remote, common);
+                prop_assert_eq!(&texts(&both.local), &texts_after);
+            }
+            prop_assert_eq!(texts(&both.remote), texts(&both.local));
+            prop_assert_eq!(links(&both.remote), links(&both.local));
+            prop_assert_eq!(both.sync(), Report::default());
+            let marks = crate::sync::binding::marks(&both.local.store, Default::default()).unwrap();
+            let remote = notes(&both.remote);
+            let says = |body: &str| remote.iter().find(|other| other.body == body).unwrap().id;
+            common = notes(&both.local)
+                .into_iter()
+                .filter(|node| marks.get(&node.id).is_some_and(|mark| mark.hash == node.content_hash))
+                .map(|node| {
+                    // As long as it says the same it stays the pair of the one it was: another note may say
+                    // by now what that said.
+                    let before = common.get(&node.id).filter(|(_, said)| *said == node.body);
+                    let there = before.map_or_else(|| says(&node.body), |(there, _)| *there);
+                    (node.id, (there, node.body))
+                })
+                .collect();
+            // Only what a sync carried is marked: the rest says the same by itself.
+            for node in notes(&both.local) {
+                let marked = common.contains_key(&node.id);
+                prop_assert_eq!(marked, node.origin != poc_graph::Origin::Local, "{}", node.body);
+            }
+        }
+    }
+}

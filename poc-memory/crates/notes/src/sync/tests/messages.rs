@@ -1,0 +1,82 @@
+//! Messages go with their chunks.
+
+use super::*;
+use crate::forget;
+use crate::message;
+use crate::write::{self, Written};
+use poc_graph::MessageId;
+use poc_store::Records as _;
+
+const TEXT: &str = "One is a split. Two is a journal. Three is a page. Four is a key. Five is a leaf.";
+
+fn write(memory: &Memory) -> Written {
+    let metadata = serde_json::json!({"session": "42"}).as_object().unwrap().clone();
+    let draft = write::Draft { text: TEXT.into(), metadata, provenance: "manual".into(), trust: Trust::User };
+    write::write(memory, draft, memory.cause("manual", "write")).unwrap()
+}
+
+fn forget(memory: &Memory, id: MessageId) -> Result<forget::Forgotten> {
+    forget::one(memory, id, memory.cause("manual", "forget"))
+}
+
+/// How many notes say that they are chunks, and how many the message knows.
+fn chunks(memory: &Memory) -> (usize, usize) {
+    let said: Vec<Node> = notes(memory).into_iter().filter(|node| node.source.is_some()).collect();
+    let known =
+        |node: &&Node| message::origin(&memory.store, node.id, node.source.as_deref()).unwrap().is_some();
+    (said.len(), said.iter().filter(known).count())
+}
+
+#[test]
+fn a_message_goes_with_its_chunks_either_way() {
+    let both = Both::new();
+    let (ours, theirs) = (write(&both.local), write(&both.remote));
+    assert_eq!((ours.nodes.len(), counts(&both.sync())), (2, (2, 0, 2)));
+    for id in [ours.message, theirs.message] {
+        let record = |memory: &Memory| memory.store.message(id).unwrap().unwrap();
+        assert_eq!(record(&both.local), record(&both.remote));
+    }
+    assert_eq!((chunks(&both.local), chunks(&both.remote)), ((4, 4), (4, 4)));
+    assert_eq!(counts(&both.sync()), (0, 0, 0));
+}
+
+#[test]
+fn a_chunk_whose_id_is_taken_is_known_by_its_message_all_the_same() {
+    let both = Both::new();
+    let written = write(&both.local);
+    let other = Node { id: written.nodes[1], ..poc_graph::testing::node(9) };
+    both.remote.store.transact(both.remote.cause("manual", "test"), |tx| tx.put_node(&other)).unwrap();
+    both.sync();
+    assert_eq!(chunks(&both.remote), (2, 2));
+    assert_eq!(forget(&both.remote, written.message).unwrap().nodes, 2);
+    assert!(both.remote.store.node(other.id).unwrap().is_some());
+}
+
+#[test]
+fn what_was_forgotten_here_comes_back_whole_and_what_was_forgotten_there_goes() {
+    let both = Both::new();
+    let id = write(&both.remote).message;
+    both.sync();
+    assert_eq!(forget(&both.local, id).unwrap().nodes, 2);
+    assert_eq!(chunks(&both.local), (0, 0));
+    // The remote decides about deletions.
+    assert_eq!(counts(&both.sync()), (2, 0, 0));
+    assert_eq!(chunks(&both.local), (2, 2));
+
+    assert_eq!(forget(&both.remote, id).unwrap().nodes, 2);
+    assert_eq!(counts(&both.sync()), (0, 2, 0));
+    assert_eq!((chunks(&both.local), both.local.store.message(id).unwrap()), ((0, 0), None));
+    assert_eq!(forget(&both.local, id).unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn a_message_stays_with_a_chunk_that_was_edited_here() {
+    let both = Both::new();
+    let written = write(&both.remote);
+    both.sync();
+    let key = both.local.store.node(written.nodes[0]).unwrap().unwrap().key;
+    edit(&both.local, &key, "One was a split.").unwrap();
+    forget(&both.remote, written.message).unwrap();
+    both.sync();
+    assert_eq!((chunks(&both.local), chunks(&both.remote)), ((1, 1), (1, 1)));
+}

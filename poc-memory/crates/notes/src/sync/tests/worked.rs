@@ -1,0 +1,406 @@
+//! Single cases.
+
+use super::*;
+use crate::visit;
+use crate::weigh::current;
+use crate::weigh::{self, Change};
+use poc_graph::{Origin, State, VisitOutcome};
+
+#[test]
+fn notes_go_both_ways_once() {
+    let both = Both::new();
+    both.local.note("ours", "The tide tables are in the drawer.");
+    both.remote.note("theirs", "The lighthouse keeper is called Ann.");
+    both.local.note("same", "Both wrote this down.");
+    both.remote.note("equal", "Both wrote this down.");
+    assert_eq!(counts(&both.sync()), (1, 0, 1));
+    assert_eq!(texts(&both.local), texts(&both.remote));
+    assert_eq!(texts(&both.local).len(), 3);
+    let origin = |key: &str| named(&both.local, key).origin;
+    assert_eq!(
+        (origin("ours"), origin("theirs"), origin("same")),
+        (Origin::Pushed, Origin::Remote, Origin::Local)
+    );
+    assert_eq!(named(&both.remote, "ours").origin, Origin::Local);
+    assert_eq!(named(&both.remote, "ours").id, named(&both.local, "ours").id);
+    assert_eq!(counts(&both.sync()), (0, 0, 0));
+}
+
+#[test]
+fn what_the_remote_deleted_goes_here_unless_it_never_was_there() {
+    let both = Both::new();
+    for (key, body) in [("a", "Apples keep."), ("b", "Bread does not."), ("same", "Both wrote this down.")] {
+        both.local.note(key, body);
+    }
+    both.remote.note("c", "Cheese does.");
+    both.remote.note("equal", "Both wrote this down.");
+    assert_eq!(counts(&both.sync()), (1, 0, 2));
+    for key in ["a", "c", "equal"] {
+        delete(&both.remote, key);
+    }
+    both.local.note("new", "Nobody else has seen this.");
+    // What both wrote by themselves was never pushed: it is given back.
+    assert_eq!(counts(&both.sync()), (0, 2, 2));
+    let expected = ["Bread does not.", "Both wrote this down.", "Nobody else has seen this."];
+    assert_eq!(texts(&both.local), expected.map(String::from).into());
+    assert_eq!(texts(&both.remote), texts(&both.local));
+    assert_eq!(counts(&both.sync()), (0, 0, 0));
+}
+
+#[test]
+fn edits_of_a_note_that_has_another_id_there_make_no_second_note() {
+    let both = Both::new();
+    both.remote.note("c", "Cheese keeps.");
+    both.sync();
+    // Both change it: each keeps its own, and gets the other's beside it.
+    edit(&both.local, "c", "Cheese keeps for long.").unwrap();
+    edit(&both.remote, "c", "Cheese keeps in salt.").unwrap();
+    assert_eq!(counts(&both.sync()), (1, 0, 1));
+    let came = notes(&both.local).into_iter().find(|node| node.body == "Cheese keeps in salt.").unwrap();
+    for body in ["Cheese keeps in brine.", "Cheese keeps in oil.", "Cheese keeps in wax."] {
+        edit(&both.local, &came.key, body).unwrap();
+        assert_eq!(counts(&both.sync()), (0, 0, 1), "{body}");
+        assert_eq!(texts(&both.remote), ["Cheese keeps for long.", body].map(String::from).into());
+        assert_eq!(counts(&both.sync()), (0, 0, 0));
+    }
+}
+
+#[test]
+fn what_was_deleted_here_comes_back() {
+    let both = Both::new();
+    both.remote.note("c", "Cheese keeps.");
+    both.sync();
+    delete(&both.local, "c");
+    assert_eq!(counts(&both.sync()), (1, 0, 0));
+    assert_eq!(texts(&both.local), texts(&both.remote));
+}
+
+#[test]
+fn an_edit_there_becomes_a_new_version_here() {
+    let both = Both::new();
+    both.remote.note("tide", "High water is at six.");
+    both.sync();
+    let id = named(&both.local, "tide").id;
+    both.local.note("mine", "My own note on water.");
+    link(&both.local, "mine", "tide");
+    let now = both.local.now();
+    let visited = |tx: &mut poc_store::Tx<'_>| visit::record(tx, "linker", id, VisitOutcome::Processed, now);
+    both.local.store.transact(both.local.cause("manual", "visit"), visited).unwrap();
+    both.later();
+    edit(&both.remote, "tide", "High water is at seven.").unwrap();
+    let dry = both.dry_run();
+    assert_eq!(counts(&dry), (1, 1, 1));
+    assert_eq!(counts(&both.sync()), (1, 1, 1));
+    let node = named(&both.local, "tide");
+    assert_eq!((node.id, node.body.as_str(), node.version), (id, "High water is at seven.", 2));
+    assert_eq!(both.local.store.visits(id).unwrap().len(), 1);
+    assert!(links(&both.local).contains(&(
+        "My own note on water.".into(),
+        EdgeKind::Link,
+        "High water is at seven.".into()
+    )));
+    assert_eq!(links(&both.remote), links(&both.local));
+    assert_eq!(counts(&both.sync()), (0, 0, 0));
+}
+
+#[test]
+fn an_edit_here_becomes_a_new_version_there() {
+    let both = Both::new();
+    both.remote.note("tide", "High water is at six.");
+    both.sync();
+    edit(&both.local, "tide", "High water is at eight.").unwrap();
+    assert_eq!(named(&both.local, "tide").origin, Origin::Local);
+    assert_eq!(counts(&both.sync()), (0, 0, 1));
+    let node = named(&both.remote, "tide");
+    assert_eq!((node.body.as_str(), node.version), ("High water is at eight.", 2));
+    assert_eq!(named(&both.local, "tide").origin, Origin::Pushed);
+    assert_eq!(counts(&both.sync()), (0, 0, 0));
+    // And it is the remote's from now on.
+    delete(&both.remote, "tide");
+    assert_eq!(counts(&both.sync()), (0, 1, 0));
+}
+
+#[test]
+fn an_edit_here_outlives_a_deletion_there() {
+    let both = Both::new();
+    both.remote.note("tide", "High water is at six.");
+    both.remote.note("moon", "The moon is full.");
+    link(&both.remote, "tide", "moon");
+    both.sync();
+    edit(&both.local, "tide", "High water is at eight.").unwrap();
+    delete(&both.remote, "tide");
+    assert_eq!(counts(&both.sync()), (0, 0, 1));
+    assert!(texts(&both.remote).contains("High water is at eight."));
+    // And so do its links.
+    assert_eq!(links(&both.local).len(), 1);
+    assert_eq!(links(&both.local), links(&both.remote));
+}
+
+#[test]
+fn an_edit_that_was_put_back_is_none() {
+    let both = Both::new();
+    both.local.note("ours", "The tide tables are in the drawer.");
+    both.remote.note("theirs", "The lighthouse keeper is called Ann.");
+    both.sync();
+    for (key, text) in
+        [("ours", "The tide tables are in the drawer."), ("theirs", "The lighthouse keeper is called Ann.")]
+    {
+        edit(&both.local, key, "Something else for a while.").unwrap();
+        edit(&both.local, key, text).unwrap();
+        assert_eq!(named(&both.local, key).origin, Origin::Local);
+    }
+    assert_eq!(both.sync(), Report::default());
+    for key in ["ours", "theirs"] {
+        assert_eq!(named(&both.local, key).origin, Origin::Pushed, "{key}");
+    }
+}
+
+#[test]
+fn what_both_edited_is_kept_twice() {
+    let both = Both::new();
+    both.remote.note("tide", "High water is at six.");
+    both.sync();
+    edit(&both.local, "tide", "High water is at eight.").unwrap();
+    edit(&both.remote, "tide", "High water is at seven.").unwrap();
+    let report = both.sync();
+    assert_eq!(counts(&report), (1, 0, 1));
+    assert_eq!(named(&both.local, "tide").body, "High water is at eight.");
+    assert_eq!(named(&both.local, "tide-2").body, "High water is at seven.");
+    assert_eq!(named(&both.remote, "tide").body, "High water is at seven.");
+    assert_eq!(named(&both.remote, "tide-2").body, "High water is at eight.");
+    let renamed = |pulled| super::super::Renamed { pulled, key: "tide".into(), renamed: "tide-2".into() };
+    assert_eq!(report.renamed, [renamed(true), renamed(false)]);
+    assert_eq!(counts(&both.sync()), (0, 0, 0));
+}
+
+#[test]
+fn a_taken_key_stays_with_its_note() {
+    let both = Both::new();
+    both.local.note("plan", "We sail on Monday.");
+    both.remote.note("plan", "They sail on Tuesday.");
+    assert_eq!(counts(&both.sync()), (1, 0, 1));
+    assert_eq!(named(&both.local, "plan").body, "We sail on Monday.");
+    assert_eq!(named(&both.local, "plan-2").body, "They sail on Tuesday.");
+    assert_eq!(named(&both.remote, "plan").body, "They sail on Tuesday.");
+    assert_eq!(named(&both.remote, "plan-2").body, "We sail on Monday.");
+    // A new text there finds its note here under the name it has here.
+    edit(&both.remote, "plan", "They sail on Friday.").unwrap();
+    assert_eq!(counts(&both.sync()), (1, 1, 0));
+    assert_eq!(named(&both.local, "plan-2").body, "They sail on Friday.");
+}
+
+#[test]
+fn links_follow_what_was_done_to_them_on_either_side() {
+    let both = Both::new();
+    for (key, body) in [("a", "Apples keep."), ("b", "Bread does not."), ("c", "Cheese does.")] {
+        both.local.note(key, body);
+    }
+    both.sync();
+    link(&both.local, "a", "b");
+    link(&both.remote, "b", "c");
+    link(&both.local, "c", "a");
+    link(&both.remote, "c", "a");
+    let report = both.sync();
+    assert_eq!((report.links.pulled, report.links.deleted, report.links.pushed), (1, 0, 1));
+    assert_eq!(links(&both.local), links(&both.remote));
+    assert_eq!(links(&both.local).len(), 3);
+    unlink(&both.local, "a", "b");
+    unlink(&both.remote, "b", "c");
+    assert_eq!(both.sync().links.deleted, 2);
+    assert_eq!(links(&both.local), links(&both.remote));
+    assert_eq!(links(&both.local).len(), 1);
+    // A note that comes back brings its links along.
+    delete(&both.local, "a");
+    let report = both.sync();
+    assert_eq!((report.pulled, report.links.pulled, report.links.deleted), (1, 1, 0));
+    assert_eq!(links(&both.local), links(&both.remote));
+    assert_eq!(both.sync(), Report::default());
+}
+
+#[test]
+fn who_is_retired_on_one_side_is_on_the_other() {
+    let both = Both::new();
+    for (key, body) in [("old", "The key is under the mat."), ("older", "The key is in the shed.")] {
+        both.local.note(key, body);
+    }
+    both.sync();
+    both.local.note("new", "The key is with Ann.");
+    supersede(&both.local, "old", "new");
+    both.remote.note("newer", "The shed is gone.");
+    supersede(&both.remote, "older", "newer");
+    let report = both.sync();
+    assert_eq!(counts(&report), (1, 0, 1));
+    for side in [&both.local, &both.remote] {
+        assert_eq!(named(side, "old").state, State::Superseded);
+        assert_eq!(named(side, "older").state, State::Superseded);
+    }
+    assert_eq!(links(&both.local), links(&both.remote));
+    assert_eq!(both.sync(), Report::default());
+    // The supersession is taken back there.
+    let (new, old) = (named(&both.remote, "new").id, named(&both.remote, "old").id);
+    let revive = |tx: &mut poc_store::Tx<'_>| {
+        tx.delete_edge(new, EdgeKind::Supersedes, old)?;
+        let node = tx.node(old)?.unwrap();
+        tx.put_node(&Node { state: State::Active, ..node })
+    };
+    both.remote.store.transact(both.remote.cause("manual", "agent undo"), revive).unwrap();
+    both.sync();
+    assert_eq!(named(&both.local, "old").state, State::Active);
+    // Retired with nothing in its place.
+    let retire = |tx: &mut poc_store::Tx<'_>| {
+        let node = tx.node(old)?.unwrap();
+        tx.put_node(&Node { state: State::Superseded, ..node })
+    };
+    both.remote.store.transact(both.remote.cause("manual", "test"), retire).unwrap();
+    assert_eq!(both.sync().retired, 1);
+    assert_eq!(named(&both.local, "old").state, State::Superseded);
+    assert_eq!(both.sync(), Report::default());
+}
+
+#[test]
+fn nothing_past_its_date_travels() {
+    let both = Both::new();
+    let expires = Some(both.local.now().plus(poc_graph::time::Span::DAY));
+    both.local.insert(Draft { expires, ..draft("Milk in the fridge.") }).unwrap();
+    both.remote.insert(Draft { expires, ..draft("Cream in the fridge.") }).unwrap();
+    both.local.clock.advance(poc_graph::time::Span::WEEK);
+    assert_eq!(counts(&both.sync()), (0, 0, 0));
+}
+
+#[test]
+fn a_note_is_trusted_no_further_than_its_remote_and_weighs_what_it_weighed() {
+    let mut both = Both::new();
+    both.binding.trust = Trust::Agent;
+    let id = both.remote.note("user", "A person wrote this.");
+    let weight = &both.remote.config.weight;
+    let now = both.remote.now();
+    let weigh = |tx: &mut poc_store::Tx<'_>| weigh::change(tx, id, Change::To(3.0), weight, now);
+    both.remote.store.transact(both.remote.cause("manual", "weight"), weigh).unwrap();
+    both.remote
+        .insert(Draft { trust: Trust::Quarantined, key: Some("doubt".into()), ..draft("Who said this?") })
+        .unwrap();
+    both.local.note("ours", "We wrote this.");
+    both.sync();
+    assert_eq!(named(&both.local, "user").trust, Trust::Agent);
+    assert_eq!(named(&both.local, "doubt").trust, Trust::Quarantined);
+    assert_eq!(named(&both.remote, "ours").trust, Trust::User);
+    let activity = both.local.store.activity(id).unwrap().unwrap();
+    assert_eq!((current(&activity, 0.0, weight, now), activity.accesses), (3.0, 0));
+}
+
+#[test]
+fn vectors_are_made_anew_where_the_embedder_is_another() {
+    let mut config = Config::defaults().unwrap();
+    config.embedder.dimensions = 64;
+    let both = Both { remote: Scratch::apart(2, config), ..Both::new() };
+    both.remote.note("theirs", "The lighthouse keeper is called Ann.");
+    both.local.note("ours", "The tide tables are in the drawer.");
+    both.sync();
+    for side in [&both.local, &both.remote] {
+        for node in notes(side) {
+            let parts = side.store.vectors(node.id, side.embedder.name()).unwrap();
+            assert!(!parts.is_empty() && parts.iter().all(|part| part.len() == side.embedder.dimensions()));
+        }
+    }
+}
+
+#[test]
+fn a_pulled_note_is_tied_as_if_it_had_been_written_here() {
+    let both = Both::new();
+    let body = "The journal is written before the pages of the B-tree are.";
+    both.local.note("ours", body);
+    both.remote.note("theirs", &format!("{body} So no key is lost."));
+    both.sync();
+    for side in [&both.local, &both.remote] {
+        let edges = side.store.edges(named(side, "theirs").id).unwrap();
+        assert!(edges.iter().any(|edge| edge.kind == EdgeKind::Semantic), "{edges:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_names_what_a_sync_does_and_does_nothing() {
+    let both = Both::new();
+    both.local.note("gone", "It will be deleted there.");
+    both.sync();
+    delete(&both.remote, "gone");
+    both.local.note("ours", "We wrote this.");
+    both.remote.note("theirs", "They wrote this.");
+    let seqs = || (both.local.store.view().seq, both.remote.store.view().seq);
+    let before = seqs();
+    let report = both.dry_run();
+    assert_eq!(seqs(), before);
+    let keys =
+        report.lists.each_ref().map(|list| list.iter().map(|note| note.key.clone()).collect::<Vec<_>>());
+    assert_eq!(keys, [["theirs"], ["gone"], ["ours"]]);
+    assert_eq!(counts(&both.sync()), counts(&report));
+}
+
+#[test]
+fn a_remote_that_is_another_deletes_nothing() {
+    let mut both = Both::new();
+    both.local.note("ours", "We wrote this.");
+    both.remote.note("theirs", "They wrote this.");
+    both.sync();
+    both.remote = Scratch::apart(3, Config::defaults().unwrap());
+    assert_eq!(counts(&both.sync()), (0, 0, 2));
+    assert_eq!(texts(&both.remote), texts(&both.local));
+    assert_eq!(counts(&both.sync()), (0, 0, 0));
+    // Known from now on.
+    delete(&both.remote, "theirs");
+    assert_eq!(counts(&both.sync()), (0, 1, 0));
+}
+
+#[test]
+fn after_a_detachment_nothing_was_ever_synchronised() {
+    let both = Both::new();
+    both.local.note("ours", "We wrote this.");
+    super::super::bind(&both.local, &both.binding, "manual").unwrap();
+    both.sync();
+    delete(&both.remote, "ours");
+    super::super::detach(&both.local, "manual").unwrap();
+    assert_eq!(counts(&both.sync()), (0, 0, 1));
+    assert_eq!(super::super::detach(&both.local, "manual").unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn a_sync_speaks_for_one_tenant() {
+    let both = Both::new();
+    let ann = poc_graph::Tuple::new([("user", "ann")]).unwrap();
+    let write = |memory: &Memory, key: &str, body: &str| {
+        let draft = Draft { key: Some(key.into()), ..draft(body) };
+        insert::insert(memory, draft, memory.cause("manual", "insert")).unwrap();
+    };
+    let (local, remote) = (both.local.of(&ann), both.remote.of(&ann));
+    both.remote.note("everybody", "Everybody may read this.");
+    write(&remote, "ann", "Ann wrote this there.");
+    write(&local, "mine", "Ann wrote this here.");
+    let watch = Watch { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+    let sync = || between(&local, &remote, &both.binding, false, &watch).unwrap();
+    assert_eq!(counts(&sync()), (1, 0, 1));
+    assert_eq!(sync(), Report::default());
+    assert!(texts(&both.local).is_empty());
+    // The marks of one are nothing to the other.
+    assert_eq!(counts(&both.sync()), (1, 0, 0));
+    delete(&remote, "mine");
+    assert_eq!(both.sync(), Report::default());
+    assert_eq!(counts(&sync()), (0, 1, 0));
+    // One that the remote has never heard of.
+    let bob = poc_graph::Tuple::new([("user", "bob")]).unwrap();
+    let (local, remote) = (both.local.of(&bob), both.remote.of(&bob));
+    assert_eq!(between(&local, &remote, &both.binding, false, &watch).unwrap(), Report::default());
+    write(&local, "bob", "Bob wrote this.");
+    assert_eq!(counts(&between(&local, &remote, &both.binding, false, &watch).unwrap()), (0, 0, 1));
+    assert_eq!(texts(&remote).len(), 1);
+}
+
+#[test]
+fn each_may_be_the_others_remote() {
+    let both = Both::new();
+    both.local.note("ours", "We wrote this.");
+    both.sync();
+    let Both { local, remote, binding } = both;
+    let turned = Both { local: remote, remote: local, binding };
+    assert_eq!(counts(&turned.sync()), (0, 0, 0));
+    delete(&turned.remote, "ours");
+    assert_eq!(counts(&turned.sync()), (0, 1, 0));
+}

@@ -1,0 +1,107 @@
+//! A memory of its own for each test.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "only tests use it; the lints exempt tests by `cfg(test)`, which does not reach other crates"
+)]
+
+use super::{Draft, Memory, insert};
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::chance::SeededChance;
+use poc_graph::time::{ManualClock, Timestamp};
+use poc_graph::{NodeId, Trust, testing};
+use poc_store::{Follower, Store, Tx};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open memory in a temporary folder, with a clock that stands still.
+pub struct Scratch {
+    // Closed before its folder goes.
+    memory: Memory,
+    /// What the memory takes for now.
+    pub clock: Arc<ManualClock>,
+    folder: tempfile::TempDir,
+}
+
+impl Scratch {
+    /// An empty memory with the default settings.
+    pub fn new() -> Scratch {
+        Scratch::with(Config::defaults().unwrap())
+    }
+
+    /// An empty memory with these settings.
+    pub fn with(config: Config) -> Scratch {
+        Scratch::apart(7, config)
+    }
+
+    /// One whose ids are not those of another: its chance has this seed.
+    pub fn apart(seed: u64, config: Config) -> Scratch {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
+        let paths = Paths::in_folder(&folder.path().join("home"));
+        let chance = Arc::new(SeededChance::new(seed));
+        let memory = Memory::open(paths, tame(config), clock.clone(), chance).unwrap();
+        Scratch { memory, clock, folder }
+    }
+
+    /// A memory whose store holds so many notes and is also followed by another index than its own.
+    pub fn followed_by(follower: Arc<dyn Follower>, notes: u64) -> Scratch {
+        let mut scratch = Scratch::new();
+        let directory = scratch.folder.path().join("followed");
+        let embedder = scratch.embedder.name();
+        let store = Store::open(&directory, embedder, Vec::new()).unwrap();
+        let fill = |tx: &mut Tx<'_>| (1..=notes).try_for_each(|number| tx.put_node(&testing::node(number)));
+        store.transact(scratch.cause("manual", "import"), fill).unwrap();
+        store.checkpoint().unwrap();
+        drop(store);
+        scratch.memory.store = Store::open(&directory, scratch.embedder.name(), vec![follower]).unwrap();
+        scratch
+    }
+
+    /// The same memory after it was closed.
+    pub fn reopened(self) -> Scratch {
+        let Scratch { memory, clock, folder } = self;
+        let (paths, config) = (Paths::clone(&memory.paths), Config::clone(&memory.config));
+        drop(memory);
+        let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededChance::new(8))).unwrap();
+        Scratch { memory, clock, folder }
+    }
+
+    /// A folder for files of the test.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Stores a note of the user's.
+    pub fn insert(&self, draft: Draft) -> poc_graph::error::Result<insert::Inserted> {
+        insert::insert(&self.memory, draft, self.memory.cause("manual", "insert"))
+    }
+
+    /// Stores a note with a key and a body; its id.
+    pub fn note(&self, key: &str, body: &str) -> NodeId {
+        self.insert(Draft { key: Some(key.into()), ..draft(body) }).unwrap().id
+    }
+}
+
+/// Settings with the embedder of tests, of which one can tell beforehand what it takes for alike.
+pub fn tame(config: Config) -> Config {
+    let embedder = poc_config::Embedder { kind: "hash".into(), ..config.embedder };
+    Config { embedder, ..config }
+}
+
+impl std::ops::Deref for Scratch {
+    type Target = Memory;
+    fn deref(&self) -> &Memory {
+        &self.memory
+    }
+}
+
+/// A note of the user's with only a body.
+pub fn draft(body: &str) -> Draft {
+    Draft { body: Some(body.into()), ..Draft::new("manual", Trust::User) }
+}

@@ -1,0 +1,389 @@
+//! Stories of single notes.
+
+use super::link::{self, Link, Linked};
+use super::testing::{Scratch, draft};
+use super::weigh::{self, Change};
+use super::{Draft, delete, history, insert, supersede, visit};
+use poc_config::Config;
+use poc_graph::error::{Code, Error, Result};
+use poc_graph::time::Span;
+use poc_graph::{Edge, EdgeKind, Node, NodeId, State, Trust, VisitOutcome};
+use poc_store::Tx;
+
+fn said(error: Error) -> String {
+    format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
+}
+
+fn write<T>(memory: &Scratch, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<T> {
+    memory.store.transact(memory.cause("manual", "test"), build).map(|done| done.value)
+}
+
+fn node(memory: &Scratch, id: NodeId) -> Node {
+    memory.store.node(id).unwrap().unwrap()
+}
+
+fn edges(memory: &Scratch, id: NodeId, kind: EdgeKind) -> Vec<Edge> {
+    memory.store.edges(id).unwrap().into_iter().filter(|edge| edge.kind == kind).collect()
+}
+
+fn linked(memory: &Scratch, src: NodeId, dst: NodeId) -> Result<Linked> {
+    let link = Link {
+        src,
+        dst,
+        kind: EdgeKind::Link,
+        strength: 0.8,
+        reason: "because".into(),
+        provenance: "manual".into(),
+    };
+    write(memory, |tx| link::add(tx, &link, memory.now()))
+}
+
+const JOURNAL: &str = "The journal is written before the pages of the B-tree, so that a crash loses no key.";
+
+#[test]
+fn a_note_is_stored_once() {
+    let memory = Scratch::new();
+    let first = memory.insert(draft("# The journal\n\nIt is cut at a checkpoint.")).unwrap();
+    assert_eq!((first.key.as_str(), first.duplicate), ("the-journal", false));
+    let stored = node(&memory, first.id);
+    assert_eq!((stored.title.as_str(), stored.version, stored.trust), ("The journal", 1, Trust::User));
+
+    let seq = memory.store.view().seq;
+    let again = memory.insert(Draft {
+        key: Some("other".into()),
+        ..draft("# The journal\n\nIt is cut at a checkpoint.\n")
+    });
+    assert_eq!(again.unwrap(), insert::Inserted { duplicate: true, ..first });
+    assert_eq!(memory.store.view().seq, seq, "a duplicate writes nothing");
+}
+
+#[test]
+fn a_note_without_text_or_too_much_of_it_is_refused() {
+    let mut config = Config::defaults().unwrap();
+    config.insert.max_node_bytes = 100;
+    let memory = Scratch::with(config);
+    insta::assert_snapshot!(said(memory.insert(draft(" \n")).unwrap_err()), @r"
+    invalid_argument: `title`: the note has neither a title nor a body
+    give a title, a body or both
+    ");
+    insta::assert_snapshot!(said(memory.insert(draft(&"x".repeat(120))).unwrap_err()), @r"
+    invalid_argument: `body`: the note has 202 bytes of text, a node may have 100
+    split it into several notes, one idea each
+    ");
+    assert_eq!(memory.store.view().node_count(), 0);
+}
+
+#[test]
+fn keys_are_made_readable_and_unique() {
+    let memory = Scratch::new();
+    let key =
+        |body: &str| memory.insert(Draft { title: Some("The journal".into()), ..draft(body) }).unwrap().key;
+    assert_eq!([key("one"), key("two"), key("three")], ["the-journal", "the-journal-2", "the-journal-3"]);
+}
+
+#[test]
+fn a_taken_key_is_a_conflict_and_nothing_changes() {
+    let memory = Scratch::new();
+    let id = memory.note("journal", JOURNAL);
+    let error = memory.insert(Draft { key: Some("journal".into()), ..draft("Something else") }).unwrap_err();
+    insta::assert_snapshot!(said(error), @r"
+    conflict: `key`: the key `journal` is taken
+    `--update` makes the note its new version, `--supersedes journal` retires it, another key keeps both
+    ");
+    assert_eq!(memory.store.view().node_count(), 1);
+    assert_eq!(node(&memory, id).body, JOURNAL);
+}
+
+#[test]
+fn an_update_is_a_new_version() {
+    let memory = Scratch::new();
+    let other = memory
+        .note("pages", "Pages of the B-tree are written after the journal, so that a crash loses no key.");
+    let id = memory
+        .insert(Draft { key: Some("journal".into()), author: Some("Ann".into()), ..draft(JOURNAL) })
+        .unwrap()
+        .id;
+    assert_eq!(edges(&memory, id, EdgeKind::Semantic).len(), 1, "alike in meaning");
+    let change = |body: &str| Draft { key: Some("journal".into()), update: true, ..draft(body) };
+
+    assert!(memory.insert(change(JOURNAL)).unwrap().duplicate);
+    assert_eq!(node(&memory, id).version, 1);
+
+    memory.clock.advance(Span::DAY);
+    let updated = memory.insert(change("Lentil soup for lunch")).unwrap();
+    assert_eq!((updated.id, updated.updated, updated.duplicate), (id, true, false));
+    let now = node(&memory, id);
+    assert_eq!(
+        (now.version, now.body.as_str(), now.author.as_deref()),
+        (2, "Lentil soup for lunch", Some("Ann"))
+    );
+    assert_eq!(now.modified, memory.now());
+    assert_eq!(edges(&memory, id, EdgeKind::Semantic), [], "edges follow the text");
+    assert_eq!(edges(&memory, other, EdgeKind::Semantic), []);
+
+    // Only what is given changes; the text and what follows from it stay.
+    memory.insert(Draft { body: None, emotion: Some(5.0), ..change("") }).unwrap();
+    let now = node(&memory, id);
+    assert_eq!((now.version, now.body.as_str(), now.emotion), (3, "Lentil soup for lunch", 5.0));
+
+    let changes: Vec<String> = history::find(&memory, "journal", poc_graph::Sight::of_person(memory.now()))
+        .unwrap()
+        .entries
+        .iter()
+        .map(|entry| {
+            let fields: Vec<&str> = entry.fields.iter().map(|change| change.field.as_str()).collect();
+            format!("v{} {} {fields:?}", entry.version, entry.did.name())
+        })
+        .collect();
+    insta::assert_snapshot!(changes.join("\n"), @r#"
+    v1 created []
+    v2 changed ["title", "body"]
+    v3 changed ["emotion"]
+    "#);
+}
+
+#[test]
+fn an_update_with_the_text_of_another_note_is_refused() {
+    let memory = Scratch::new();
+    memory.insert(Draft { title: Some("Journal".into()), key: Some("a".into()), ..draft(JOURNAL) }).unwrap();
+    memory.insert(Draft { title: Some("Journal".into()), key: Some("b".into()), ..draft("Soup") }).unwrap();
+    let update = Draft { key: Some("b".into()), update: true, ..draft(JOURNAL) };
+    insta::assert_snapshot!(said(memory.insert(update).unwrap_err()), @r"
+    conflict: `a` says the same already
+    `poc-memory supersede b a` retires `b`
+    ");
+}
+
+#[test]
+fn what_moved_on_between_preparing_and_storing_is_seen() {
+    let memory = Scratch::new();
+    let id = memory.note("journal", JOURNAL);
+    let update =
+        insert::prepare(&memory, Draft { key: Some("journal".into()), update: true, ..draft("new") })
+            .unwrap();
+    let fresh = insert::prepare(&memory, Draft { key: Some("soup".into()), ..draft("Lentils") }).unwrap();
+    let same = insert::prepare(&memory, draft("Lentils")).unwrap();
+    memory.insert(Draft { key: Some("journal".into()), update: true, ..draft("meanwhile") }).unwrap();
+
+    let now = memory.now();
+    let refused = write(&memory, |tx| insert::apply(tx, &update, now)).unwrap_err();
+    assert_eq!((refused.code, node(&memory, id).body.as_str()), (Code::Conflict, "meanwhile"));
+    // In one transaction each sees what was stored before it.
+    let (first, second) =
+        write(&memory, |tx| Ok((insert::apply(tx, &fresh, now)?, insert::apply(tx, &same, now)?))).unwrap();
+    assert_eq!((second.id, second.duplicate), (first.id, true));
+    // Once more, the key is taken.
+    assert!(write(&memory, |tx| insert::apply(tx, &fresh, now)).unwrap().duplicate);
+}
+
+#[test]
+fn a_note_is_tied_to_what_shares_a_keyword_or_a_meaning() {
+    let memory = Scratch::new();
+    let with = |key: &str, body: &str, words: &[&str]| Draft {
+        key: Some(key.into()),
+        keywords: Some(words.iter().map(|word| (*word).into()).collect()),
+        ..draft(body)
+    };
+    let near = memory
+        .insert(with("near", "A crash of the machine loses no key of the B-tree", &["Storage", "tree"]))
+        .unwrap()
+        .id;
+    let far = memory.insert(with("far", "Lentil soup needs salt", &["storage"])).unwrap().id;
+    let new = memory
+        .insert(with("new", "A crash of the machine loses no key of a B-tree", &["storage", "tree"]))
+        .unwrap();
+    let keyword = edges(&memory, new.id, EdgeKind::Keyword);
+    assert_eq!(keyword.len(), 1, "one edge, though two keywords are shared, and none to what is unlike");
+    assert_eq!((keyword[0].src, keyword[0].dst, keyword[0].reason.as_str()), (new.id, near, "storage, tree"));
+    assert!(keyword[0].strength >= 0.5 && keyword[0].strength <= 1.0);
+    assert_eq!((new.keyword_edges, new.semantic_edges), (1, 1));
+    assert_eq!(edges(&memory, new.id, EdgeKind::Semantic)[0].dst, near);
+    assert_eq!(memory.store.edges(far).unwrap(), []);
+}
+
+#[test]
+fn keyword_edges_per_keyword_are_bounded_and_the_nearest() {
+    let mut config = Config::defaults().unwrap();
+    config.insert.keyword_edges = 2;
+    config.cosines.values_mut().for_each(|cosines| cosines.semantic = 2.0);
+    let memory = Scratch::with(config);
+    let bodies = [
+        "the page cache is cold at boot",
+        "the page cache is cold at start",
+        "the page cache is warm at noon",
+        "page cache",
+    ];
+    let drafts: Vec<Draft> =
+        bodies.iter().map(|body| Draft { keywords: Some(vec!["cache".into()]), ..draft(body) }).collect();
+    // In one batch: each sees those before it.
+    let prepared: Vec<_> =
+        insert::prepare_all(&memory, drafts).unwrap().into_iter().map(Result::unwrap).collect();
+    let now = memory.now();
+    let done = write(&memory, |tx| {
+        prepared.iter().map(|note| insert::apply(tx, note, now)).collect::<Result<Vec<_>>>()
+    })
+    .unwrap();
+    let counts: Vec<usize> = done.iter().map(|note| note.keyword_edges).collect();
+    assert_eq!(counts[..3], [0, 1, 2]);
+    assert!(counts[3] <= 2);
+    assert_eq!(
+        edges(&memory, done[1].id, EdgeKind::Keyword).iter().filter(|edge| edge.src == done[1].id).count(),
+        1
+    );
+}
+
+#[test]
+fn a_superseded_note_leaves_retrieval_and_hands_on_its_links() {
+    let memory = Scratch::new();
+    let old = memory.note("old", JOURNAL);
+    let friend = memory.note("friend", "Checkpoints cut the log");
+    let fan = memory.note("fan", "A note about soup");
+    assert_eq!(linked(&memory, old, friend).unwrap(), Linked::Added);
+    assert_eq!(linked(&memory, fan, old).unwrap(), Linked::Added);
+
+    let new = memory.insert(Draft { supersedes: Some(old), ..draft("The journal is gone") }).unwrap().id;
+    let retired = node(&memory, old);
+    assert_eq!((retired.state, retired.version), (State::Superseded, 2));
+    let replaced = edges(&memory, new, EdgeKind::Supersedes);
+    assert_eq!((replaced[0].src, replaced[0].dst, replaced[0].strength), (new, old, 1.0));
+    let links: Vec<(NodeId, NodeId)> =
+        edges(&memory, new, EdgeKind::Link).iter().map(|edge| (edge.src, edge.dst)).collect();
+    assert_eq!(links, [(new, friend), (fan, new)]);
+
+    let again =
+        write(&memory, |tx| supersede::apply(tx, old, friend, "manual", "", memory.now())).unwrap_err();
+    insta::assert_snapshot!(said(again), @r"
+    conflict: `old`: `old` is superseded already
+    `the-journal-is-gone` has taken its place
+    ");
+    let update = memory.insert(Draft { key: Some("old".into()), update: true, ..draft("x") }).unwrap_err();
+    insta::assert_snapshot!(said(update), @r"
+    conflict: `old` is superseded and takes no new text
+    update `the-journal-is-gone`, which has taken its place
+    ");
+    let itself = write(&memory, |tx| supersede::apply(tx, new, new, "manual", "", memory.now())).unwrap_err();
+    assert_eq!(itself.code, Code::InvalidArgument);
+    // The content of a retired note may come back.
+    assert!(!memory.insert(Draft { key: Some("back".into()), ..draft(JOURNAL) }).unwrap().duplicate);
+}
+
+#[test]
+fn a_note_may_take_the_key_and_even_the_text_of_the_one_it_supersedes() {
+    let memory = Scratch::new();
+    let old = memory.note("journal", JOURNAL);
+    let new = memory
+        .insert(Draft { key: Some("journal".into()), supersedes: Some(old), ..draft(JOURNAL) })
+        .unwrap();
+    assert_eq!((new.duplicate, new.key.as_str()), (false, "journal"));
+    assert_eq!(node(&memory, old).key, "journal-old");
+    assert_eq!(memory.find("journal").unwrap().id, new.id);
+    assert_eq!(
+        memory.store.view().find_key("journal").and_then(|ix| memory.store.view().id(ix)),
+        Some(new.id)
+    );
+}
+
+#[test]
+fn a_duplicate_supersedes_with_the_note_that_is_there() {
+    let memory = Scratch::new();
+    let old = memory.note("old", "The journal is slow");
+    let there = memory.note("there", JOURNAL);
+    let done = memory.insert(Draft { supersedes: Some(old), ..draft(JOURNAL) }).unwrap();
+    assert_eq!((done.id, done.duplicate), (there, true));
+    assert_eq!(node(&memory, old).state, State::Superseded);
+    assert_eq!(edges(&memory, there, EdgeKind::Supersedes).len(), 1);
+}
+
+#[test]
+fn a_link_is_made_once_and_between_two() {
+    let memory = Scratch::new();
+    let (a, b) = (memory.note("a", "one"), memory.note("b", "two"));
+    assert_eq!(linked(&memory, a, b).unwrap(), Linked::Added);
+    assert_eq!(linked(&memory, a, b).unwrap(), Linked::AlreadyPresent(0.8));
+    assert_eq!(node(&memory, a).version, 1, "a tie is no edit");
+    assert_eq!(linked(&memory, a, a).unwrap_err().code, Code::InvalidArgument);
+    assert!(write(&memory, |tx| link::remove(tx, a, EdgeKind::Link, b)).unwrap());
+    assert!(!write(&memory, |tx| link::remove(tx, a, EdgeKind::Link, b)).unwrap());
+    let by_hand = write(&memory, |tx| link::remove(tx, a, EdgeKind::Semantic, b)).unwrap_err();
+    insta::assert_snapshot!(said(by_hand), @r"
+    invalid_argument: `kind`: edges of kind `semantic` are not made by hand
+    the kinds are `link` and `contradicts`
+    ");
+}
+
+#[test]
+fn a_weight_is_decayed_first_and_stays_within_its_bounds() {
+    let memory = Scratch::new();
+    let id = memory.note("a", "one");
+    let change = |change| {
+        write(&memory, |tx| weigh::change(tx, id, change, &memory.config.weight, memory.now())).unwrap()
+    };
+    let half_life = Span((std::f64::consts::LN_2 / memory.config.weight.decay * 1000.0) as i64);
+    memory.clock.advance(half_life);
+    let by = change(Change::By(0.5));
+    assert!((by.before - 0.5).abs() < 1e-6 && (by.after - 1.0).abs() < 1e-6, "{by:?}");
+    assert_eq!(change(Change::To(1e9)).after, memory.config.weight.cap);
+    assert_eq!(change(Change::By(-1e9)).after, memory.config.weight.floor);
+    assert_eq!(node(&memory, id).version, 1, "learning is no edit");
+    assert_eq!(memory.store.activity(id).unwrap().unwrap().touched, memory.now());
+    let refused =
+        write(&memory, |tx| weigh::change(tx, id, Change::To(f64::NAN), &memory.config.weight, memory.now()));
+    assert_eq!(refused.unwrap_err().code, Code::InvalidArgument);
+}
+
+#[test]
+fn a_weight_change_reads_back_as_it_is_written() {
+    for (text, change) in [("2.5", Change::To(2.5)), ("+0.3", Change::By(0.3)), ("-0.3", Change::By(-0.3))] {
+        assert_eq!(text.parse::<Change>().unwrap(), change);
+        assert_eq!(change.to_string(), text);
+    }
+    insta::assert_snapshot!(said("much".parse::<Change>().unwrap_err()), @r"
+    invalid_argument: `value`: `much` is not a weight
+    write `2.5` to set it, `+0.3` or `-0.3` to move it
+    ");
+}
+
+#[test]
+fn a_deleted_note_is_gone_with_everything_but_its_history() {
+    let memory = Scratch::new();
+    let (a, b) = (memory.note("a", JOURNAL), memory.note("b", "two"));
+    linked(&memory, a, b).unwrap();
+    write(&memory, |tx| visit::record(tx, "linker", a, VisitOutcome::Processed, memory.now())).unwrap();
+    let deleted = write(&memory, |tx| delete::apply(tx, a)).unwrap();
+    assert_eq!((deleted.node.key.as_str(), deleted.edges), ("a", 1));
+    assert_eq!(memory.store.edges(b).unwrap(), []);
+    assert_eq!(memory.store.visits(a).unwrap(), []);
+    assert_eq!(write(&memory, |tx| delete::apply(tx, a)).unwrap_err().code, Code::NotFound);
+    let history = history::find(&memory, &a.to_string(), poc_graph::Sight::of_person(memory.now())).unwrap();
+    assert_eq!((history.key.as_str(), history.entries.last().unwrap().did), ("a", history::Did::Deleted));
+    assert!(!memory.insert(draft(JOURNAL)).unwrap().duplicate, "its content is free again");
+}
+
+#[test]
+fn a_wrong_name_is_answered_with_the_right_one() {
+    let memory = Scratch::new();
+    memory.note("journal-replay", "one");
+    insta::assert_snapshot!(said(memory.find("jurnal-replay").unwrap_err()), @r"
+    not_found: there is no node `jurnal-replay`
+    did you mean `journal-replay`?
+    ");
+    insta::assert_snapshot!(said(memory.find("what's this").unwrap_err()), @r"
+    not_found: there is no node `what's this`
+    `poc-memory search 'what'\''s this'` looks for it
+    ");
+    let id = memory.find("journal-replay").unwrap().id;
+    assert_eq!(memory.find(&id.to_string()).unwrap().id, id);
+}
+
+#[test]
+fn a_visit_knows_the_version_it_saw() {
+    let memory = Scratch::new();
+    let id = memory.note("a", "one");
+    memory.insert(Draft { key: Some("a".into()), update: true, ..draft("two") }).unwrap();
+    let seen =
+        write(&memory, |tx| visit::record(tx, "linker", id, VisitOutcome::Skipped, memory.now())).unwrap();
+    assert_eq!((seen.version, seen.at), (2, memory.now()));
+    assert_eq!(memory.store.visits(id).unwrap(), [("linker".to_owned(), seen)]);
+    let nobody = write(&memory, |tx| visit::record(tx, " ", id, VisitOutcome::Skipped, memory.now()));
+    assert_eq!(nobody.unwrap_err().code, Code::InvalidArgument);
+}

@@ -1,0 +1,288 @@
+//! Taking back what was written: every record goes back to what it was, unless it was changed since.
+
+use super::{Memory, history, weigh};
+use poc_config::Config;
+use poc_graph::error::{Error, Result};
+use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
+use poc_rank::decay::{decayed, lambda};
+use poc_store::{Record, Table, Tx, Write};
+use std::collections::HashSet;
+
+/// What became of one part of what was to be undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What it was, in words.
+    pub summary: String,
+    /// Why it could not be undone; `None` when it was.
+    pub refused: Option<String>,
+}
+
+/// Undoes one change, named by the number of its transaction: all of it or, when something was changed
+/// since, nothing. To undo that is a change as well, and can be undone.
+///
+/// # Errors
+/// `not_found` when the tenant's log holds no such change, `conflict` when it is a run's, or not one of
+/// notes.
+pub fn undo(memory: &Memory, seq: u64) -> Result<Item> {
+    let txn = memory.store.txn(seq)?.ok_or_else(|| {
+        Error::not_found(format!("there is no change {seq}"))
+            .hint("`poc-memory changes` shows the latest with their numbers")
+    })?;
+    if let Some(run) = txn.cause.run {
+        return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
+            .hint(format!("undo the run: `poc-memory undo {run}`")));
+    }
+    if txn.writes.iter().any(|write| !is_of_notes(write.table) && !stays(write.table)) {
+        return Err(Error::conflict(format!(
+            "change {seq}, a `{}`, is not one of notes alone",
+            txn.cause.op
+        ))
+        .hint("only changes of notes can be undone"));
+    }
+    // Vectors alone are those of a migration: what they stand for is as it was.
+    if txn.writes.iter().all(|write| stays(write.table) || write.table == Table::Vectors) {
+        return Err(Error::conflict(format!("change {seq}, a `{}`, changed no note", txn.cause.op)));
+    }
+    let summary = history::in_words(memory, &txn)?;
+    let cause = memory.cause("manual", "undo");
+    let refused = memory.store.transact(cause, |tx| restore(memory, tx, &txn.writes))?.value;
+    Ok(Item { summary, refused })
+}
+
+/// Whether a table says what notes there are.
+pub(super) fn is_of_notes(table: Table) -> bool {
+    match table {
+        Table::Nodes
+        | Table::Edges
+        | Table::EdgesIn
+        | Table::Vectors
+        | Table::Keys
+        | Table::Hashes
+        | Table::Keywords
+        | Table::Visits
+        | Table::Activity
+        | Table::Messages => true,
+        Table::Runs
+        | Table::Occurrences
+        | Table::Agents
+        | Table::AgentStates
+        | Table::Proposals
+        | Table::Promises
+        | Table::Meta
+        | Table::Changes
+        | Table::Tenants
+        | Table::Samples => false,
+    }
+}
+
+/// Whether what was written stays, whatever is undone: what was counted was seen, and others have
+/// counted since; a tenant that has a name keeps it.
+fn stays(table: Table) -> bool {
+    matches!(table, Table::Samples | Table::Tenants)
+}
+
+/// Puts records back to what they were before, all or none. Returns why not.
+pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+    let own = || writes.iter().filter(|write| !stays(write.table));
+    let mut used = Vec::new();
+    for write in own() {
+        let now = tx.get_raw(write.table, &write.key)?;
+        if is_as_left(write, now.as_deref())? {
+            continue;
+        }
+        match taken_back(tx, write, now.as_deref(), &memory.config)? {
+            Some(activity) => used.push(activity),
+            None => return Ok(Some(format!("{} changed since", record(tx, write)?))),
+        }
+    }
+    let embedded = embedded(writes)?;
+    let anew = embedded_anew(&embedded, memory.embedder.name());
+    for why in [said_again(tx, writes)?, out_of_place(tx, writes)?, anew] {
+        if why.is_some() {
+            return Ok(why);
+        }
+    }
+    let made: Vec<Node> = writes
+        .iter()
+        .filter(|write| write.table == Table::Nodes && write.before.is_none())
+        .filter_map(|write| write.after.as_deref().map(Node::decode))
+        .collect::<Result<_>>()?;
+    for node in &made {
+        if let Some(why) = in_use(tx, node, writes)? {
+            return Ok(Some(why));
+        }
+    }
+    for node in made {
+        tx.delete_node(node.id)?;
+    }
+    for write in own() {
+        tx.put_raw(write.table, &write.key, write.before.clone())?;
+    }
+    own().try_for_each(|write| drop_loose(tx, write))?;
+    for (node, makers) in embedded {
+        // Those that were made since are of the text that went.
+        if tx.node(node.id)?.is_some() {
+            tx.keep_vectors_of(node.id, &makers)?;
+        }
+    }
+    for (id, activity) in used {
+        if tx.node(id)?.is_some() {
+            tx.put_activity(id, &activity)?;
+        }
+    }
+    Ok(None)
+}
+
+/// The activity of a node that was used since, without what the run did to its weight: what is left of
+/// that by now. `None` when the record is another one, or was changed otherwise than by use.
+fn taken_back(
+    tx: &Tx<'_>,
+    write: &Write,
+    now: Option<&[u8]>,
+    config: &Config,
+) -> Result<Option<(NodeId, Activity)>> {
+    let (Table::Activity, Some(left), Some(now)) = (write.table, write.after.as_deref(), now) else {
+        return Ok(None);
+    };
+    let (left, now) = (Activity::decode(left)?, Activity::decode(now)?);
+    let Some(node) = node_of(tx, write)?.filter(|_| now.accesses > left.accesses) else { return Ok(None) };
+    let before = match write.before.as_deref() {
+        Some(before) => Activity::decode(before)?,
+        None => Activity::born(node.created, 1.0),
+    };
+    let (lambda, bounds) = (lambda(&config.weight, node.category), &config.weight);
+    let moved = left.weight - weigh::current(&before, lambda, bounds, left.touched);
+    let remains = decayed(moved, lambda, now.touched.seconds_since(left.touched));
+    let weight = (now.weight - remains).clamp(bounds.floor, bounds.cap);
+    Ok(Some((node.id, Activity { weight, ..now })))
+}
+
+/// Whether a record is as the run left it. That a note was given to another store since is no change
+/// of it.
+fn is_as_left(write: &Write, now: Option<&[u8]>) -> Result<bool> {
+    let left = write.after.as_deref();
+    if left == now || write.table != Table::Nodes {
+        return Ok(left == now);
+    }
+    let (Some(left), Some(now)) = (left, now) else { return Ok(false) };
+    let (left, now) = (Node::decode(left)?, Node::decode(now)?);
+    Ok(Node { origin: now.origin, ..left } == now)
+}
+
+/// Why a node the run made cannot go: something was tied to it since, otherwise than by remembering.
+fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> {
+    let own: HashSet<(NodeId, NodeId)> = writes
+        .iter()
+        .filter(|write| write.table == Table::Edges)
+        .filter_map(|write| write.after.as_deref().map(Edge::decode))
+        .map(|edge| edge.map(|edge| (edge.src, edge.dst)))
+        .collect::<Result<_>>()?;
+    let learned = |kind| matches!(kind, EdgeKind::CoRetrieval | EdgeKind::CoTraversal);
+    let tied = tx
+        .edges(node.id)?
+        .into_iter()
+        .any(|edge| !learned(edge.kind) && !own.contains(&(edge.src, edge.dst)));
+    Ok(tied.then(|| format!("`{}` was tied to other notes since", node.key)))
+}
+
+/// A record as people call it.
+fn record(tx: &Tx<'_>, write: &Write) -> Result<String> {
+    let what = match write.table {
+        Table::Nodes => "the note",
+        Table::Activity => "the weight of the note",
+        Table::Edges | Table::EdgesIn => "a link of the note",
+        _ => "a record of the note",
+    };
+    Ok(match node_of(tx, write)? {
+        Some(node) => format!("{what} `{}`", node.key),
+        None => format!("{what} is gone or"),
+    })
+}
+
+/// The node a record belongs to.
+fn node_of(tx: &Tx<'_>, write: &Write) -> Result<Option<Node>> {
+    Ok(write.node_id().map(|id| tx.node(id)).transpose()?.flatten())
+}
+
+/// Takes an edge or a visit away again that has come back, when a note it is about was deleted since.
+fn drop_loose(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
+    let Some(before) = write.before.as_deref() else { return Ok(()) };
+    match write.table {
+        Table::Edges => {
+            let edge = Edge::decode(before)?;
+            if tx.node(edge.src)?.is_none() || tx.node(edge.dst)?.is_none() {
+                tx.delete_edge(edge.src, edge.kind, edge.dst)?;
+            }
+        }
+        Table::Visits if node_of(tx, write)?.is_none() => {
+            tx.put_raw(write.table, &write.key, None)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Why a note cannot go out of use again: what took its place is out of use itself by now.
+fn out_of_place(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+    for write in writes.iter().filter(|write| write.table == Table::Edges) {
+        let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { continue };
+        if edge.kind != EdgeKind::Supersedes {
+            continue;
+        }
+        let own = writes.iter().find(|own| own.table == Table::Nodes && own.key == edge.src.as_bytes());
+        let successor = match own {
+            Some(own) => own.before.as_deref().map(Node::decode).transpose()?,
+            None => tx.node(edge.src)?,
+        };
+        if let Some(successor) = successor.filter(|successor| !successor.state.is_live()) {
+            return Ok(Some(format!(
+                "`{}`, which took its place, is {} by now",
+                successor.key, successor.state
+            )));
+        }
+    }
+    Ok(None)
+}
+
+/// Why a text cannot come back: what was written held its vectors of another embedder than the one in use
+/// since.
+fn embedded_anew(embedded: &[Embedded<'_>], embedder: &str) -> Option<String> {
+    let lacking = |(_, makers): &&Embedded<'_>| !makers.is_empty() && !makers.contains(&embedder.as_bytes());
+    embedded.iter().find(lacking).map(|(Node { key, .. }, _)| {
+        format!("the text of `{key}` has no vectors of `{embedder}`, the embedder by now")
+    })
+}
+
+/// A note, and the names of embedders.
+type Embedded<'a> = (Node, Vec<&'a [u8]>);
+
+/// The notes whose text was changed or went, as they were before, and the embedders of its vectors.
+fn embedded(writes: &[Write]) -> Result<Vec<Embedded<'_>>> {
+    let mut found = Vec::new();
+    for write in writes.iter().filter(|write| write.table == Table::Nodes) {
+        let Some(before) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
+        let after = write.after.as_deref().map(Node::decode).transpose()?;
+        if after.is_some_and(|after| after.content_hash == before.content_hash) {
+            continue;
+        }
+        let own = |vector: &&Write| vector.before.is_some() && vector.node_id() == Some(before.id);
+        let makers = writes.iter().filter(own).filter_map(Write::embedder).collect();
+        found.push((before, makers));
+    }
+    Ok(found)
+}
+
+/// Why a note cannot come back into use: another one says the same by now.
+fn said_again(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+    for write in writes.iter().filter(|write| write.table == Table::Nodes) {
+        let Some(node) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
+        let same = tx.find_hash(&node.content_hash)?.filter(|_| node.state.is_live());
+        if let Some(same) = same.filter(|same| *same != node.id)
+            && !writes.iter().any(|write| write.table == Table::Nodes && write.key == same.as_bytes())
+            && let Some(same) = tx.node(same)?
+        {
+            return Ok(Some(format!("`{}` says the same by now", same.key)));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,165 @@
+//! Changing how much a node weighs.
+
+use super::resolve;
+use poc_config::Config;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Timestamp;
+use poc_graph::{Activity, NodeId};
+use poc_rank::dampening::dampened;
+use poc_rank::decay::{decayed, lambda};
+use poc_store::Tx;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// How a weight changes: `2.5` sets it, `+0.3` and `-0.3` move it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Change {
+    /// To this weight.
+    To(f64),
+    /// By this much.
+    By(f64),
+}
+
+/// A weight as decayed to now, and what it became.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Weighed {
+    /// Before.
+    pub before: f64,
+    /// After, within floor and cap.
+    pub after: f64,
+}
+
+/// The weight of a node at `now`, not below the floor.
+pub fn current(activity: &Activity, lambda: f64, config: &poc_config::Weight, now: Timestamp) -> f64 {
+    decayed(activity.weight, lambda, now.seconds_since(activity.touched)).max(config.floor)
+}
+
+/// Decays the weight of a node to `now`, changes it and keeps it within floor and cap. The node
+/// itself, and so its version, stays as it is.
+pub fn change(
+    tx: &mut Tx<'_>,
+    id: NodeId,
+    change: Change,
+    config: &poc_config::Weight,
+    now: Timestamp,
+) -> Result<Weighed> {
+    let activity = at(tx, id, config, now)?;
+    let before = activity.weight;
+    let wanted = match change {
+        Change::To(weight) => weight,
+        Change::By(delta) => before + delta,
+    };
+    if !wanted.is_finite() {
+        return Err(Error::invalid(format!("a weight cannot become {wanted}")).field("value"));
+    }
+    let after = wanted.clamp(config.floor, config.cap);
+    tx.put_activity(id, &Activity { weight: after, ..activity })?;
+    Ok(Weighed { before, after })
+}
+
+/// Counts a use of a node. Its weight is as decayed to `now` and nothing else.
+pub fn touch(tx: &mut Tx<'_>, id: NodeId, config: &poc_config::Weight, now: Timestamp) -> Result<()> {
+    let activity = at(tx, id, config, now)?;
+    tx.put_activity(id, &Activity { accesses: activity.accesses.saturating_add(1), ..activity })
+}
+
+/// What a use did to a weight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bumped {
+    /// As decayed to now.
+    pub before: f64,
+    /// After, within floor and cap.
+    pub after: f64,
+    /// Uses so far, this one among them.
+    pub accesses: u64,
+    /// Whether the node was judged so shortly before that the weight only decayed.
+    pub skipped_refractory: bool,
+}
+
+/// A use that somebody speaks well (`delta` above 0) or ill of: counts it, and moves the weight, as
+/// decayed to `now`, by `delta`. A gain is dampened near the cap, where the settings say so. Within the
+/// refractory time after the last such judgement the weight stays; what a recall or a question does to a
+/// node is none, so that what was just remembered can be judged.
+pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Timestamp) -> Result<Bumped> {
+    let rules = &config.reinforce;
+    let activity = at(tx, id, &config.weight, now)?;
+    let refractory = activity.judged.is_some_and(|last| now < last.plus(rules.refractory));
+    let before = activity.weight;
+    let moved = match refractory {
+        true => 0.0,
+        false if rules.log_dampening => dampened(delta, before, config.weight.cap),
+        false => delta,
+    };
+    let after = (before + moved).clamp(config.weight.floor, config.weight.cap);
+    let accesses = activity.accesses.saturating_add(1);
+    tx.put_activity(id, &Activity { weight: after, accesses, judged: Some(now), ..activity })?;
+    Ok(Bumped { before, after, accesses, skipped_refractory: refractory })
+}
+
+/// A weight after a recall has used its node: more by the delta of a use, up to the cap.
+pub fn used(weight: f64, config: &Config) -> f64 {
+    (weight + config.reinforce.delta).min(config.weight.cap)
+}
+
+/// A use by a recall: counts it and adds to the weight as [`used`] says.
+pub fn gain(tx: &mut Tx<'_>, id: NodeId, config: &Config, now: Timestamp) -> Result<()> {
+    let activity = at(tx, id, &config.weight, now)?;
+    let accesses = activity.accesses.saturating_add(1);
+    tx.put_activity(id, &Activity { weight: used(activity.weight, config), accesses, ..activity })
+}
+
+/// The activity of a node with its weight as decayed to `now`.
+fn at(tx: &Tx<'_>, id: NodeId, config: &poc_config::Weight, now: Timestamp) -> Result<Activity> {
+    let node = resolve::expect(tx, id)?;
+    let activity = tx.activity(id)?.unwrap_or_else(|| Activity::born(node.created, 1.0));
+    let weight = current(&activity, lambda(config, node.category), config, now);
+    Ok(Activity { weight, touched: now, ..activity })
+}
+
+impl FromStr for Change {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Change> {
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() && text.starts_with(['+', '-']) => Ok(Change::By(number)),
+            Ok(number) if number.is_finite() => Ok(Change::To(number)),
+            _ => Err(Error::invalid(format!("`{text}` is not a weight"))
+                .hint("write `2.5` to set it, `+0.3` or `-0.3` to move it")
+                .field("value")),
+        }
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Change::To(weight) => write!(f, "{weight}"),
+            Change::By(delta) => write!(f, "{delta:+}"),
+        }
+    }
+}
+
+impl Serialize for Change {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Change {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(|error: Error| {
+            serde::de::Error::custom(format!("{}; {}", error.message, error.hint.unwrap_or_default()))
+        })
+    }
+}
+
+impl JsonSchema for Change {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "WeightChange".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "pattern": r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$", "description": "`2.5` sets the weight, `+0.3` or `-0.3` moves it"})
+    }
+}

@@ -1,0 +1,193 @@
+//! Storing a message: chunks that are nodes of their own, tied to each other and to what was written
+//! just before.
+
+use super::draft::{self, check_size};
+use super::{Memory, chunks, key, plan, row};
+use poc_graph::error::{Error, Result};
+use poc_graph::{
+    Activity, Category, ChunkOf, DERIVED_TITLE_CHARS, Message, MessageId, Node, NodeId, NodeType, Origin,
+    State, Trust, title_of,
+};
+use poc_store::{Cause, Tx};
+use serde_json::{Map, Value};
+
+/// A message to write.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The text.
+    pub text: String,
+    /// What else is known of it.
+    pub metadata: Map<String, Value>,
+    /// Who writes it.
+    pub provenance: String,
+    /// How far it may be relied on.
+    pub trust: Trust,
+}
+
+/// What became of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The message.
+    pub message: MessageId,
+    /// Its chunks, in the order of the text.
+    pub nodes: Vec<NodeId>,
+    /// Edges that were made.
+    pub edges: usize,
+}
+
+/// Cuts, embeds and stores a message. The same text written twice is two messages.
+pub fn write(memory: &Memory, draft: Draft, cause: Cause) -> Result<Written> {
+    let config = &memory.config.write;
+    let metadata = checked(&draft, config)?;
+    let now = cause.at;
+    let mut message = Message {
+        id: memory.new_message_id(),
+        text: draft.text,
+        metadata,
+        created: now,
+        provenance: draft.provenance,
+        chunks: Vec::new(),
+    };
+    let nodes = nodes(memory, &message, draft.trust)?;
+    message.chunks = nodes.iter().map(|node| node.id).collect();
+    let parts = plan::embed(memory, &nodes.iter().collect::<Vec<_>>())?;
+    let embedder = memory.embedder.name();
+    let edges = memory.store.transact(cause, |tx| {
+        let before = recent(tx, &message, config)?;
+        for (node, parts) in nodes.iter().zip(&parts) {
+            let taken = |key: &str| Ok(tx.find_key(key)?.is_some());
+            let node = Node { key: key::unique(&node.key, taken)?, ..node.clone() };
+            tx.put_node(&node)?;
+            tx.put_activity(node.id, &Activity::born(now, 1.0))?;
+            tx.put_vectors(node.id, embedder, parts)?;
+        }
+        tx.put_message(&message)?;
+        tie(tx, &message, &before, config)
+    })?;
+    Ok(Written { message: message.id, nodes: message.chunks, edges: edges.value })
+}
+
+/// That a message has a text and neither it nor its metadata, which are returned as JSON, are too long.
+fn checked(draft: &Draft, config: &poc_config::Write) -> Result<String> {
+    if draft.text.trim().is_empty() {
+        return Err(Error::invalid("the message is blank").hint("give a text").field("message"));
+    }
+    draft::no_nul(&draft.text, "message")?;
+    if draft.text.len() > config.max_message_bytes {
+        return Err(Error::invalid(format!(
+            "the message has {} bytes, a message may have {}",
+            draft.text.len(),
+            config.max_message_bytes
+        ))
+        .hint("split it into several")
+        .field("message"));
+    }
+    let metadata = Value::Object(draft.metadata.clone()).to_string();
+    if metadata.len() > config.max_metadata_bytes {
+        return Err(Error::invalid(format!(
+            "the metadata have {} bytes as JSON, they may have {}",
+            metadata.len(),
+            config.max_metadata_bytes
+        ))
+        .hint("put what is long into the message")
+        .field("metadata"));
+    }
+    Ok(metadata)
+}
+
+/// The nodes of a message; their keys may still be taken.
+fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> {
+    let text = draft::tidy(&message.text);
+    let chunks = chunks::chunks(&text, &memory.config.write);
+    let most = memory.config.write.max_chunks;
+    if chunks.len() > most {
+        return Err(Error::invalid(format!(
+            "the message has {} chunks of a few sentences, a message may have {most}",
+            chunks.len()
+        ))
+        .hint("split it into several")
+        .field("message"));
+    }
+    let node = |(place, chunk): (usize, &str)| {
+        let title = title_of(chunk)
+            .unwrap_or_else(|| chunk.chars().filter(|c| !c.is_control()).take(DERIVED_TITLE_CHARS).collect());
+        check_size(&title, chunk, &[], memory.config.insert.max_node_bytes).map_err(|error| {
+            Error { message: format!("chunk {} of the message: {}", place + 1, error.message), ..error }
+                .hint("end its sentences sooner: a chunk has a few whole ones")
+                .field("message")
+        })?;
+        let mut node = Node {
+            id: memory.new_node_id(),
+            tenant: memory.store.tenant(),
+            key: key::slug(&title),
+            title,
+            body: chunk.to_owned(),
+            node_type: NodeType("episodic".into()),
+            category: Category::General,
+            keywords: Vec::new(),
+            provenance: message.provenance.clone(),
+            trust,
+            author: None,
+            source: Some(ChunkOf { message: message.id, number: place + 1 }.to_string()),
+            emotion: 0.0,
+            created: message.created,
+            modified: message.created,
+            expires: None,
+            state: State::Active,
+            origin: Origin::Local,
+            content_hash: [0; 32],
+            version: 1,
+        };
+        node.content_hash = node.hash();
+        Ok(node)
+    };
+    chunks.into_iter().enumerate().map(node).collect()
+}
+
+/// Ties neighbours both ways, and the first chunk to what was written just before; how many edges
+/// that made.
+fn tie(tx: &mut Tx<'_>, message: &Message, before: &[NodeId], config: &poc_config::Write) -> Result<usize> {
+    let (at, provenance) = (message.created, message.provenance.as_str());
+    let mut edges = row::edges(&message.chunks, config.structural_weight, at, provenance);
+    if let Some(&first) = message.chunks.first() {
+        let temporal = |&other: &NodeId| row::edge(first, other, config.temporal_weight, at, provenance);
+        edges.extend(before.iter().map(temporal));
+    }
+    edges.iter().try_for_each(|edge| tx.put_edge(edge))?;
+    Ok(edges.len())
+}
+
+/// Ranges of ids that are asked for one by one at most.
+const BLOCKS: i64 = 16;
+
+/// The newest live chunks of the messages written within the time before `message`, newest first.
+fn recent(tx: &Tx<'_>, message: &Message, config: &poc_config::Write) -> Result<Vec<NodeId>> {
+    let since = message.created.minus(config.temporal_within);
+    // Ids begin with the time they were made, so those of a time begin alike. They never run behind
+    // the clock and the newest is that of the message.
+    let (first, last) = (since.0.max(0), message.id.millis());
+    let bits =
+        (0..=5).map(|bytes| bytes * 8).find(|bits| (last >> bits) - (first >> bits) < BLOCKS).unwrap_or(40);
+    let mut found = Vec::new();
+    for block in ((first >> bits)..=(last >> bits)).rev() {
+        let start = (block << bits).to_be_bytes();
+        let prefix = start.get(2..8 - bits / 8).unwrap_or_default();
+        for other in tx.messages(prefix)?.into_iter().rev() {
+            if !(since..=message.created).contains(&other.created) {
+                continue;
+            }
+            for &chunk in other.chunks.iter().rev() {
+                if found.len() >= config.temporal_nodes {
+                    return Ok(found);
+                }
+                if tx.node(chunk)?.is_some_and(|node| node.state.is_live()) {
+                    found.push(chunk);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

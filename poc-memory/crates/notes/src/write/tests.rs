@@ -1,0 +1,296 @@
+//! Stories of messages: written, tied, exported, forgotten.
+
+use super::*;
+use crate::export;
+use crate::forget;
+use crate::import::{Options, Source, import};
+use crate::insert;
+use crate::message;
+use crate::testing::{Scratch, draft};
+use poc_config::Config;
+use poc_graph::EdgeKind;
+use poc_graph::error::Code;
+use poc_graph::time::Span;
+use poc_store::Records as _;
+use serde_json::json;
+
+const SIX: &str =
+    "One is a split. Two is a journal. Three is a page. Four is a key. Five is a leaf. Six is a root.";
+
+fn message(memory: &Scratch, text: &str) -> Written {
+    let metadata = json!({"session": "42"}).as_object().unwrap().clone();
+    let draft = Draft { text: text.into(), metadata, provenance: "manual".into(), trust: Trust::User };
+    write(memory, draft, memory.cause("manual", "write")).unwrap()
+}
+
+fn refused(memory: &Scratch, text: &str, metadata: Value) -> String {
+    let metadata = metadata.as_object().unwrap().clone();
+    let draft = Draft { text: text.into(), metadata, provenance: "manual".into(), trust: Trust::User };
+    let error = write(memory, draft, memory.cause("manual", "write")).unwrap_err();
+    format!("{}: {}", error.code.name(), error.line())
+}
+
+/// The structural edges that start at a node: how far down the list of nodes they lead, and weights.
+fn ties(memory: &Scratch, from: NodeId) -> Vec<(NodeId, f64)> {
+    let mut ties: Vec<(NodeId, f64)> = memory
+        .store
+        .edges(from)
+        .unwrap()
+        .into_iter()
+        .filter(|edge| edge.src == from && edge.kind == EdgeKind::Structural)
+        .map(|edge| (edge.dst, edge.strength))
+        .collect();
+    ties.sort_by_key(|(id, _)| *id);
+    ties
+}
+
+fn node(memory: &Scratch, id: NodeId) -> Node {
+    memory.store.node(id).unwrap().unwrap()
+}
+
+#[test]
+fn a_message_becomes_chunks_that_overlap_and_are_tied() {
+    let memory = Scratch::new();
+    let written = message(&memory, SIX);
+    let [a, b, c] = written.nodes.as_slice() else { panic!("{written:?}") };
+    let bodies: Vec<String> = written.nodes.iter().map(|&id| node(&memory, id).body).collect();
+    assert_eq!(
+        bodies,
+        [
+            "One is a split. Two is a journal. Three is a page.",
+            "Three is a page. Four is a key. Five is a leaf.",
+            "Five is a leaf. Six is a root."
+        ]
+    );
+    let first = node(&memory, *a);
+    assert_eq!((first.node_type.0.as_str(), first.state, first.version), ("episodic", State::Active, 1));
+    assert_eq!(first.source, Some(format!("message:{}#1", written.message)));
+    assert_eq!(ties(&memory, *a), [(*b, 1.0)]);
+    assert_eq!(ties(&memory, *b), [(*a, 1.0), (*c, 1.0)]);
+    assert_eq!(ties(&memory, *c), [(*b, 1.0)]);
+    assert_eq!(written.edges, 4);
+    assert!(written.nodes.iter().all(|&id| !memory.vectors.of(id).is_empty()));
+
+    let origin = message::whole(&memory.store, *b, node(&memory, *b).source.as_deref()).unwrap().unwrap();
+    assert_eq!((origin.id, origin.chunk, origin.chunks), (written.message, 2, 3));
+    assert_eq!((origin.text.as_deref(), origin.metadata["session"].as_str()), (Some(SIX), Some("42")));
+    // A note that says it is a chunk is none.
+    let other = memory.insert(insert_with_source(&first)).unwrap();
+    assert_eq!(message::origin(&memory.store, other.id, first.source.as_deref()).unwrap(), None);
+}
+
+fn insert_with_source(chunk: &Node) -> crate::Draft {
+    crate::Draft { source: chunk.source.clone(), ..draft("Quite another text") }
+}
+
+#[test]
+fn the_same_message_twice_is_two() {
+    let memory = Scratch::new();
+    let (one, two) = (
+        message(&memory, "A split. A split. A split. A split."),
+        message(&memory, "A split. A split. A split. A split."),
+    );
+    assert_ne!(one.message, two.message);
+    let nodes: Vec<Node> = one.nodes.iter().chain(&two.nodes).map(|&id| node(&memory, id)).collect();
+    assert_eq!(nodes.len(), 4);
+    for (at, a) in nodes.iter().enumerate() {
+        for b in &nodes[at + 1..] {
+            assert!(a.key != b.key && a.content_hash != b.content_hash && a.id != b.id);
+        }
+    }
+    // A note that says the same is a note of its own and stays when the messages go.
+    let note =
+        memory.insert(crate::Draft { title: Some(nodes[1].title.clone()), ..draft(&nodes[1].body) }).unwrap();
+    assert!(!note.duplicate);
+    for id in [one.message, two.message] {
+        forget::one(&memory, id, memory.cause("manual", "forget")).unwrap();
+    }
+    assert_eq!(memory.store.view().node_count(), 1);
+    assert!(memory.store.node(note.id).unwrap().is_some());
+}
+
+#[test]
+fn what_was_written_just_before_is_tied_to_the_first_chunk() {
+    let memory = Scratch::new();
+    let old = message(&memory, SIX);
+    memory.clock.advance(Span::MINUTE);
+    let note = memory.note("note", "A note is no message.");
+    let retired = message(&memory, "This will be replaced.");
+    insert::insert(
+        &memory,
+        crate::Draft { supersedes: Some(retired.nodes[0]), ..draft("It was replaced.") },
+        memory.cause("manual", "insert"),
+    )
+    .unwrap();
+    // Exactly five minutes after the first.
+    memory.clock.advance(Span(4 * Span::MINUTE.0));
+    let new = message(&memory, SIX);
+    let mut expected: Vec<(NodeId, f64)> = old.nodes.iter().map(|&id| (id, 0.3)).collect();
+    expected.push((new.nodes[1], 1.0));
+    assert_eq!(ties(&memory, new.nodes[0]), expected);
+    assert!(!ties(&memory, new.nodes[0]).iter().any(|(id, _)| *id == note));
+    assert_eq!(ties(&memory, old.nodes[0]), [(old.nodes[1], 1.0)], "they lead back in time alone");
+
+    memory.clock.advance(Span(5 * Span::MINUTE.0 + 1));
+    assert_eq!(message(&memory, "Later.").edges, 0);
+    // Sixteen at most, the newest.
+    let many: Vec<Written> =
+        (0..20).map(|number| message(&memory, &format!("Number {number} was said."))).collect();
+    let last = message(&memory, "The last of them.");
+    let mut newest: Vec<(NodeId, f64)> = many[4..].iter().map(|written| (written.nodes[0], 0.3)).collect();
+    newest.sort_by_key(|(id, _)| *id);
+    assert_eq!(ties(&memory, last.nodes[0]), newest);
+}
+
+#[test]
+fn the_times_of_ids_are_searched_whatever_the_settings() {
+    for within in ["0s", "1s", "5m", "3w", "5000w"] {
+        let mut config = Config::defaults().unwrap();
+        config.write.temporal_within = Span::parse(within).unwrap();
+        let memory = Scratch::with(config.clone());
+        let span = config.write.temporal_within;
+        let first = message(&memory, "The first of them.");
+        memory.clock.advance(span);
+        let second = message(&memory, "The second of them.");
+        assert_eq!(ties(&memory, second.nodes[0]), [(first.nodes[0], 0.3)], "{within}");
+        memory.clock.advance(Span(span.0 + 1));
+        assert_eq!(message(&memory, "The third of them.").edges, 0, "{within}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_and_nothing_changes() {
+    let mut config = Config::defaults().unwrap();
+    (config.write.max_message_bytes, config.write.max_metadata_bytes) = (100, 30);
+    let memory = Scratch::with(config);
+    let told = [
+        refused(&memory, " \n", json!({})),
+        refused(&memory, "", json!({})),
+        refused(&memory, &"x ".repeat(51), json!({})),
+        refused(&memory, "x", json!({"key": "a value that is quite long"})),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    invalid_argument: `message`: the message is blank; give a text
+    invalid_argument: `message`: the message is blank; give a text
+    invalid_argument: `message`: the message has 102 bytes, a message may have 100; split it into several
+    invalid_argument: `metadata`: the metadata have 36 bytes as JSON, they may have 30; put what is long into the message
+    ");
+    assert_eq!(memory.store.view().seq, 0);
+}
+
+#[test]
+fn a_message_of_too_many_chunks_or_too_long_a_sentence_is_refused() {
+    let mut config = Config::defaults().unwrap();
+    (config.write.max_chunks, config.insert.max_node_bytes) = (3, 120);
+    let memory = Scratch::with(config);
+    assert_eq!(message(&memory, SIX).nodes.len(), 3);
+    let seq = memory.store.view().seq;
+    let told = [
+        refused(&memory, &format!("{SIX} Seven is a lock. Eight is a log."), json!({})),
+        refused(&memory, &format!("Short. {}.", "and so on ".repeat(20).trim()), json!({})),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    invalid_argument: `message`: the message has 4 chunks of a few sentences, a message may have 3; split it into several
+    invalid_argument: `message`: chunk 1 of the message: the note has 286 bytes of text, a node may have 120; end its sentences sooner: a chunk has a few whole ones
+    ");
+    assert_eq!(memory.store.view().seq, seq);
+}
+
+#[test]
+fn a_message_is_exported_whatever_became_of_its_first_chunk() {
+    let memory = Scratch::new();
+    let written = message(&memory, SIX);
+    let first = node(&memory, written.nodes[0]);
+    let moved = crate::Draft {
+        key: Some(first.key.clone()),
+        source: Some("a book".into()),
+        update: true,
+        ..draft(&first.body)
+    };
+    memory.insert(moved).unwrap();
+    let mut out = Vec::new();
+    export::json_lines(&memory, &mut out, &|_, _| {}).unwrap();
+    let copy = Scratch::new();
+    let source = Source::Text(String::from_utf8(out).unwrap());
+    let report = import(&copy, &source, &Options::default(), &|_, _| {}).unwrap();
+    assert_eq!((report.inserted, report.failed.len()), (3, 0), "{report:?}");
+    let record = |memory: &Scratch| memory.store.message(written.message).unwrap();
+    assert_eq!(record(&copy), record(&memory));
+    assert!(record(&copy).is_some());
+}
+
+#[test]
+fn a_message_is_forgotten_whole() {
+    let memory = Scratch::new();
+    let one = message(&memory, SIX);
+    let two = message(&memory, SIX);
+    let cause = || memory.cause("manual", "forget");
+    let forgotten = forget::one(&memory, one.message, cause()).unwrap();
+    // Four edges of its own and three from the other message.
+    assert_eq!((forgotten.messages, forgotten.nodes, forgotten.edges), (1, 3, 7));
+    assert!(forgotten.vectors >= 3);
+    assert!(
+        one.nodes
+            .iter()
+            .all(|&id| memory.store.node(id).unwrap().is_none() && memory.vectors.of(id).is_empty())
+    );
+    assert_eq!(memory.store.edges(two.nodes[0]).unwrap().len(), 2);
+    let error = forget::one(&memory, one.message, cause()).unwrap_err();
+    assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::NotFound, Some("message_id")));
+    // A chunk that is gone already does not hinder.
+    memory.store.transact(cause(), |tx| tx.delete_node(two.nodes[1])).unwrap();
+    assert_eq!(forget::one(&memory, two.message, cause()).unwrap().nodes, 2);
+    assert_eq!(memory.store.view().node_count(), 0);
+}
+
+#[test]
+fn messages_before_an_instant_are_forgotten_and_not_those_at_it() {
+    let memory = Scratch::new();
+    for number in 0..40 {
+        message(&memory, &format!("{SIX} Number {number}."));
+    }
+    memory.clock.advance(Span::HOUR);
+    let edge = message(&memory, SIX);
+    let seq = memory.store.view().seq;
+    let told = std::cell::Cell::new((0, 0));
+    let before =
+        |at| forget::before(&memory, at, &memory.cause("manual", "forget"), &|done, of| told.set((done, of)));
+    let forgotten = before(memory.now()).unwrap();
+    assert_eq!((forgotten.messages, forgotten.nodes, told.get()), (40, 120, (40, 40)));
+    assert!(memory.store.view().seq > seq + 1, "not all in one transaction");
+    assert_eq!(memory.store.view().node_count(), 3);
+    assert_eq!(before(memory.now()).unwrap(), forget::Forgotten::default());
+    assert_eq!(before(memory.now().plus(Span(1))).unwrap().messages, 1);
+    assert!(memory.store.node(edge.nodes[0]).unwrap().is_none());
+}
+
+#[test]
+fn an_export_brings_messages_along() {
+    let memory = Scratch::new();
+    let one = message(&memory, SIX);
+    message(&memory, "The same. The same. The same. The same.");
+    message(&memory, "The same. The same. The same. The same.");
+    // The first chunk is gone: the message stands at the next.
+    memory.store.transact(memory.cause("manual", "delete"), |tx| tx.delete_node(one.nodes[0])).unwrap();
+    let exported = |memory: &Scratch| {
+        let mut out = Vec::new();
+        export::json_lines(memory, &mut out, &|_, _| {}).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let folder = memory.folder().join("out");
+    export::folder(&memory, &folder, &|_, _| {}).unwrap();
+    for source in [Source::Text(exported(&memory)), Source::Path(folder)] {
+        let copy = Scratch::new();
+        let report = import(&copy, &source, &Options::default(), &|_, _| {}).unwrap();
+        assert_eq!((report.inserted, report.failed.len()), (6, 0), "{report:?}");
+        assert_eq!(exported(&copy), exported(&memory));
+        let again = import(&copy, &source, &Options::default(), &|_, _| {}).unwrap();
+        assert_eq!((again.inserted, again.duplicates), (0, 6));
+        assert_eq!(forget::one(&copy, one.message, copy.cause("manual", "forget")).unwrap().nodes, 2);
+    }
+    let lines = exported(&memory).replace(&format!("message:{}", one.message), "somewhere");
+    let report = import(&Scratch::new(), &Source::Text(lines), &Options::default(), &|_, _| {}).unwrap();
+    // And with the note the edges that lead to it.
+    let told = |what: &str| report.failed.iter().filter(|(_, error)| error.message.contains(what)).count();
+    assert_eq!((told("not a chunk of its message"), told("which is nowhere")), (1, 3));
+}

@@ -1,0 +1,106 @@
+//! The arguments of one use of a stage.
+
+use super::param::{Absent, Param, Place};
+use super::value::{Compare, Direction, Value};
+use poc_graph::State;
+use poc_graph::error::{Error, Result};
+use poc_graph::time::Span;
+use std::fmt;
+
+/// The arguments that one use of a stage is given. `Display` writes them as they stand behind the stage's word.
+#[derive(Clone, Debug)]
+pub(super) struct Arguments {
+    /// The stage's word.
+    pub(super) word: &'static str,
+    /// The parameters of the stage.
+    pub(super) params: &'static [Param],
+    /// One value per parameter; `None` where not given.
+    pub(super) values: Vec<Option<Value>>,
+}
+
+impl PartialEq for Arguments {
+    fn eq(&self, other: &Self) -> bool {
+        self.word == other.word && self.values == other.values
+    }
+}
+
+impl fmt::Display for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (param, value) in self.params.iter().zip(&self.values) {
+            let Some(value) = value else { continue };
+            match param.place {
+                Place::Colon => write!(f, ":{value}")?,
+                Place::Comma => write!(f, ",{value}")?,
+                Place::Named => write!(f, ",{}={value}", param.name)?,
+                Place::Space => write!(f, " {value}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+macro_rules! arguments {
+    ($($(#[$doc:meta])* $name:ident: $variant:ident -> $type:ty;)+) => {
+        impl Arguments {
+            $($(#[$doc])*
+            pub(super) fn $name(&self, name: &str) -> Result<$type> {
+                match self.argument(name)? {
+                    Some(Value::$variant(value)) => Ok(value),
+                    _ => Err(Error::internal(format!(
+                        "`{}` has no {} `{name}`", self.word, stringify!($variant),
+                    ))),
+                }
+            })+
+        }
+    };
+}
+
+arguments! {
+    /// The text of a parameter.
+    text: Text -> String;
+    /// The whole number of a parameter.
+    count: Count -> usize;
+    /// The number of a parameter.
+    number: Number -> f64;
+    /// The comparison of a parameter.
+    compare: Compare -> Compare;
+    /// The glob of a parameter.
+    glob: Glob -> super::glob::Glob;
+    /// The state of a parameter.
+    state: State -> State;
+    /// The direction of a parameter.
+    direction: Direction -> Direction;
+}
+
+impl Arguments {
+    /// The duration of a parameter that may be absent.
+    pub(super) fn duration(&self, name: &str) -> Option<Span> {
+        match self.argument(name) {
+            Ok(Some(Value::Span(span))) => Some(span),
+            _ => None,
+        }
+    }
+
+    /// The number of a parameter that may be absent.
+    pub(super) fn number_if_given(&self, name: &str) -> Option<f64> {
+        match self.argument(name) {
+            Ok(Some(Value::Number(number))) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// What was given for a parameter, else its default.
+    pub(super) fn argument(&self, name: &str) -> Result<Option<Value>> {
+        let mut params = self.params.iter().zip(&self.values);
+        let Some((param, given)) = params.find(|(param, _)| param.name == name) else { return Ok(None) };
+        match (given, param.absent) {
+            (Some(value), _) => Ok(Some(value.clone())),
+            (None, Absent::Default(text)) => {
+                let wrong =
+                    |_| Error::internal(format!("the default of `{name}` of `{}` is wrong", self.word));
+                param.takes.read(text).map(Some).map_err(wrong)
+            }
+            (None, _) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Binds the arguments of one stage, as written, to its parameters.
+
+use super::diagnostic::{SourceDiagnostic, short};
+use super::lex::{Argument, RawStage, Word};
+use super::names::Names;
+use super::param::{Absent, Param, Place, Takes, unreadable};
+use super::stage::definition::StageDef;
+use super::value::{Relation, Value};
+use poc_graph::similar;
+use std::ops::Range;
+
+/// The values of a stage's parameters, in their order; `None` where none is given. What is wrong
+/// is added to `problems`.
+pub(super) fn bind(
+    stage: &RawStage,
+    def: &'static StageDef,
+    names: &Names,
+    problems: &mut Vec<SourceDiagnostic>,
+) -> Vec<Option<Value>> {
+    let count = def.params.len();
+    Binder { stage, def, names, values: vec![None; count], written: vec![false; count], problems }.read()
+}
+
+struct Binder<'a> {
+    stage: &'a RawStage,
+    def: &'static StageDef,
+    names: &'a Names,
+    values: Vec<Option<Value>>,
+    // Whether something stands at the place of a parameter, be it wrong.
+    written: Vec<bool>,
+    problems: &'a mut Vec<SourceDiagnostic>,
+}
+
+impl Binder<'_> {
+    fn read(mut self) -> Vec<Option<Value>> {
+        self.colon();
+        for argument in &self.stage.arguments {
+            self.comma(argument);
+        }
+        let before = self.problems.len();
+        self.words(&self.stage.trailing);
+        // A stray word is probably the text that is missing.
+        if self.problems.len() == before || self.def.text().is_none() {
+            self.missing();
+        }
+        self.values
+    }
+
+    fn problem(&mut self, span: Range<usize>, message: String) {
+        let signature = self.def.signature();
+        self.problems.push(SourceDiagnostic::new(span, message).hint(format!("write `{signature}`")));
+    }
+
+    fn colon(&mut self) {
+        let Some(argument) = &self.stage.value else { return };
+        match self.free(Place::Colon) {
+            Some(position) => self.argument(position, argument),
+            None => {
+                let span = argument.mark.start..argument.end();
+                self.problem(span, format!("`{}` takes nothing behind a `:`", self.def.word));
+            }
+        }
+    }
+
+    fn comma(&mut self, argument: &Argument) {
+        let Some(first) = argument.words.first() else {
+            let message = format!("a parameter of `{}` is missing behind this `,`", self.def.word);
+            return self.problem(argument.mark.clone(), message);
+        };
+        if let Some((name, value)) = first.equals.and_then(|at| first.text.split_at_checked(at)) {
+            return self.named(name, value, argument, first);
+        }
+        match self.free(Place::Comma) {
+            Some(position) => self.argument(position, argument),
+            None => {
+                let span = first.span.start..argument.end();
+                self.problem(span, format!("`{}` takes no further `{}`", self.def.word, short(&first.text)));
+            }
+        }
+    }
+
+    fn named(&mut self, name: &str, value: &str, argument: &Argument, first: &Word) {
+        let named = || self.def.params.iter().enumerate().filter(|(_, param)| param.place == Place::Named);
+        let Some((position, param)) = named().find(|(_, param)| param.name == name) else {
+            let near = similar::to(name, named().map(|(_, param)| param.name));
+            let message = format!("`{}` has no parameter `{}`", self.def.word, short(name));
+            match near {
+                Some(near) => {
+                    let hint = format!("did you mean `{near}`?");
+                    self.problems.push(SourceDiagnostic::new(first.span.clone(), message).hint(hint));
+                }
+                None => self.problem(first.span.clone(), message),
+            }
+            return;
+        };
+        if self.values.get(position).is_some_and(Option::is_some) {
+            let message = format!("`{name}` of `{}` is given twice", self.def.word);
+            return self.problem(first.span.clone(), message);
+        }
+        let text = value.get(1..).unwrap_or("");
+        self.set(position, param, text, first.span.clone());
+        self.words(argument.words.get(1..).unwrap_or(&[]));
+    }
+
+    /// The first parameter at a place that has no value yet.
+    fn free(&self, place: Place) -> Option<usize> {
+        let mut params = self.def.params.iter().zip(&self.values);
+        params.position(|(param, value)| param.place == place && value.is_none())
+    }
+
+    fn argument(&mut self, position: usize, argument: &Argument) {
+        let Some(param) = self.def.params.get(position) else { return };
+        self.write(position);
+        let Some((first, others)) = argument.words.split_first() else {
+            let message = format!("`{}` needs {}", self.def.word, param.takes.words());
+            return self.problem(argument.mark.clone(), message);
+        };
+        match param.takes.joins() {
+            Some(joint) => {
+                // Of a comparison only the sign may stand apart.
+                let count = match param.takes {
+                    Takes::Text => argument.words.len(),
+                    _ => 1 + usize::from(Relation::SIGNS.iter().any(|(sign, _)| *sign == first.text)),
+                };
+                let (joined, others) = argument.words.split_at(count.min(argument.words.len()));
+                let texts: Vec<&str> = joined.iter().map(|word| word.text.as_str()).collect();
+                let end = joined.last().map_or(first.span.end, |word| word.span.end);
+                self.set(position, param, &texts.join(joint), first.span.start..end);
+                self.words(others);
+            }
+            None => {
+                self.set(position, param, &first.text, first.span.clone());
+                self.words(others);
+            }
+        }
+    }
+
+    /// Words behind a value: for the parameters that stand behind a space.
+    fn words(&mut self, words: &[Word]) {
+        for word in words {
+            match self.free(Place::Space).and_then(|at| Some((at, self.def.params.get(at)?))) {
+                Some((position, param)) => self.set(position, param, &word.text, word.span.clone()),
+                None => {
+                    let message = format!("`{}` does not belong to `{}`", short(&word.text), self.def.word);
+                    let hint = "stages are divided by `|`; a value with spaces stands in quotes";
+                    self.problems.push(SourceDiagnostic::new(word.span.clone(), message).hint(hint));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, position: usize) {
+        if let Some(written) = self.written.get_mut(position) {
+            *written = true;
+        }
+    }
+
+    fn set(&mut self, position: usize, param: &Param, text: &str, span: Range<usize>) {
+        self.write(position);
+        match param.takes.read(text) {
+            Ok(Value::Text(name)) if param.takes == Takes::NodeType && !self.names.has_type(&name) => {
+                self.problems.push(self.unknown_type(&name, span));
+            }
+            Ok(value) => {
+                if let Some(slot) = self.values.get_mut(position) {
+                    *slot = Some(value);
+                }
+            }
+            Err(reason) => {
+                self.problems.push(unreadable(self.def.word, param, &short(text), span, reason));
+            }
+        }
+    }
+
+    fn unknown_type(&self, name: &str, span: Range<usize>) -> SourceDiagnostic {
+        let problem = SourceDiagnostic::new(span, format!("unknown node type `{}`", short(name)));
+        match similar::to(name, self.names.types()) {
+            Some(near) => problem.hint(format!("did you mean `{near}`?")),
+            None => {
+                let known: Vec<String> = self.names.types().map(|known| format!("`{known}`")).collect();
+                problem.hint(format!("types are {}; add others under `[nodes] types`", known.join(", ")))
+            }
+        }
+    }
+
+    fn missing(&mut self) {
+        let mut params = self.def.params.iter().zip(&self.written);
+        let missing = params.find(|(param, written)| param.absent == Absent::Error && !**written);
+        let Some((param, _)) = missing else { return };
+        let message = format!("`{}` needs {}", self.def.word, param.takes.words());
+        let problem = SourceDiagnostic::new(self.stage.word_span.clone(), message);
+        let signature = self.def.signature();
+        self.problems.push(match self.def.text() {
+            Some(_) => problem.hint(format!("write `{signature}`; search terms in front serve as its text")),
+            None => problem.hint(format!("write `{signature}`")),
+        });
+    }
+}

@@ -1,0 +1,189 @@
+//! Everything that is wrong with one pipeline, shown under the pipeline.
+
+use poc_graph::error::{At, Diagnostic, Error, PipelineDiagnostics};
+use std::fmt::Write;
+use std::ops::Range;
+use unicode_width::UnicodeWidthChar;
+
+/// One thing that is wrong, at its place in bytes: a [`Diagnostic`] counts characters.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SourceDiagnostic {
+    /// Where: bytes of the pipeline's text.
+    pub(super) span: Range<usize>,
+    /// What is wrong.
+    pub(super) message: String,
+    /// What would be right.
+    pub(super) hint: Option<String>,
+}
+
+impl SourceDiagnostic {
+    pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+        SourceDiagnostic { span, message: message.into(), hint: None }
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// A text with everything that is wrong in it.
+#[derive(Clone, Debug)]
+pub(super) struct SourceDiagnostics {
+    /// The name it is saved under; of the pipeline itself none.
+    pub(super) saved: Option<String>,
+    text: String,
+    problems: Vec<SourceDiagnostic>,
+}
+
+impl SourceDiagnostics {
+    pub(super) fn new(saved: Option<&&str>, text: &str, mut problems: Vec<SourceDiagnostic>) -> Self {
+        problems.sort_by_key(|problem| (problem.span.start, problem.span.end));
+        SourceDiagnostics { saved: saved.map(|name| (*name).to_owned()), text: text.to_owned(), problems }
+    }
+
+    fn name(&self) -> Option<String> {
+        self.saved.as_ref().map(|name| format!("the saved pipeline `@{name}`"))
+    }
+}
+
+/// Problems shown of one text; what follows is counted.
+const MOST: usize = 10;
+
+/// Longer lines are shown in part, around the problem.
+const WIDEST: usize = 160;
+
+/// The problems of a pipeline as one error. One problem: its message, then the text with carets.
+/// Several: each text once, then carets and message of each. As data they stand in the error's
+/// place.
+pub(super) fn error(texts: Vec<SourceDiagnostics>) -> Error {
+    let error = match texts.as_slice() {
+        [text] if text.problems.len() == 1 => single(text),
+        _ => several(&texts),
+    };
+    error.at(At { pipelines: texts.into_iter().map(as_data).collect(), ..At::default() })
+}
+
+fn single(text: &SourceDiagnostics) -> Error {
+    let mut message = String::new();
+    let mut hint = None;
+    for problem in &text.problems {
+        if let Some(name) = text.name() {
+            let _ = write!(message, "in {name}: ");
+        }
+        message.push_str(&problem.message);
+        let line = Line::of(&text.text, problem.span.start).around(&problem.span);
+        if !text.text.trim().is_empty() {
+            let _ = write!(message, "\n  {}\n  {}", line.shown(), line.carets(&problem.span));
+        }
+        hint.clone_from(&problem.hint);
+    }
+    let error = Error::invalid(message);
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+fn several(texts: &[SourceDiagnostics]) -> Error {
+    let count: usize = texts.iter().map(|text| text.problems.len()).sum();
+    let place = match texts {
+        [text] => text.name().unwrap_or_else(|| "this pipeline".into()),
+        _ => "this pipeline".into(),
+    };
+    let mut message = format!("{count} problems in {place}");
+    for text in texts {
+        if let Some(name) = text.name().filter(|_| texts.len() > 1) {
+            let _ = write!(message, "\n  in {name}:");
+        }
+        let mut shown: Option<Line<'_>> = None;
+        for problem in text.problems.iter().take(MOST) {
+            let line = Line::of(&text.text, problem.span.start).around(&problem.span);
+            if shown.as_ref() != Some(&line) {
+                let _ = write!(message, "\n  {}", line.shown());
+            }
+            let _ = write!(message, "\n  {} {}", line.carets(&problem.span), problem.message);
+            if let Some(hint) = &problem.hint {
+                let _ = write!(message, "; {hint}");
+            }
+            shown = Some(line);
+        }
+        if text.problems.len() > MOST {
+            let _ = write!(message, "\n  … and {} more", text.problems.len() - MOST);
+        }
+    }
+    Error::invalid(message)
+}
+
+/// A text and its problems as data: places in characters.
+fn as_data(text: SourceDiagnostics) -> PipelineDiagnostics {
+    let characters = |bytes: usize| text.text.char_indices().take_while(|(at, _)| *at < bytes).count();
+    let faults = text.problems.iter().map(|problem| {
+        let offset = characters(problem.span.start);
+        let length = characters(problem.span.end).saturating_sub(offset);
+        Diagnostic { offset, length, message: problem.message.clone(), hint: problem.hint.clone() }
+    });
+    let problems = faults.collect();
+    PipelineDiagnostics { problems, text: text.text, saved: text.saved }
+}
+
+/// At most 40 characters of a word that may be anything.
+pub(super) fn short(text: &str) -> String {
+    match text.char_indices().nth(40) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or("")),
+        None => text.to_owned(),
+    }
+}
+
+/// A line of the pipeline, or a part of one.
+#[derive(PartialEq)]
+struct Line<'a> {
+    start: usize,
+    text: &'a str,
+    cut: (bool, bool),
+}
+
+impl<'a> Line<'a> {
+    fn of(text: &'a str, offset: usize) -> Self {
+        let (before, behind) = text.split_at_checked(offset).unwrap_or((text, ""));
+        let start = before.rfind('\n').map_or(0, |at| at + 1);
+        let end = before.len() + behind.find('\n').unwrap_or(behind.len());
+        Line { start, text: text.get(start..end).unwrap_or(""), cut: (false, false) }
+    }
+
+    /// The part around a span, when the line is too long.
+    fn around(self, span: &Range<usize>) -> Self {
+        if self.text.chars().count() <= WIDEST {
+            return self;
+        }
+        let at = span.start - self.start;
+        let places: Vec<usize> = self.text.char_indices().map(|(place, _)| place).collect();
+        let here = places.partition_point(|&place| place < at);
+        let first = here.saturating_sub(WIDEST / 2);
+        let from = places.get(first).copied().unwrap_or(0);
+        let to = places.get(first + WIDEST).copied().unwrap_or(self.text.len());
+        Line {
+            start: self.start + from,
+            text: self.text.get(from..to).unwrap_or(""),
+            cut: (from > 0, to < self.text.len()),
+        }
+    }
+
+    fn shown(&self) -> String {
+        let flat = self.text.chars().map(|char| if char.is_control() { ' ' } else { char });
+        let cut = |cut: bool| cut.then_some('…').into_iter();
+        cut(self.cut.0).chain(flat).chain(cut(self.cut.1)).collect::<String>().trim_end().to_owned()
+    }
+
+    /// Carets under the span, column for column of a terminal: some characters take two, some none.
+    fn carets(&self, span: &Range<usize>) -> String {
+        let place = |offset: usize| {
+            let before = self.text.char_indices().take_while(|(at, _)| self.start + at < offset);
+            // What is shown as a space has the width of one.
+            before.map(|(_, char)| char.width().unwrap_or(1)).sum::<usize>()
+        };
+        let (from, to) = (place(span.start), place(span.end));
+        let indent = from + usize::from(self.cut.0);
+        format!("{:indent$}{}", "", "^".repeat((to - from).max(1)))
+    }
+}

@@ -1,0 +1,273 @@
+//! Text into stages: where words, quotes, colons, commas and pipes stand. No meaning yet.
+//!
+//! A quote opens where a value may start (at a word's start, behind `:` or `=`) and nowhere else,
+//! so `match:don't` needs none. Inside, the same quote written twice stands for itself.
+
+use super::diagnostic::{SourceDiagnostic, short};
+use poc_graph::similar;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Values of the parameters that stand in a text as `${NAME}`.
+pub(super) type Values = BTreeMap<String, String>;
+
+/// A run of text without unquoted spaces.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Word {
+    /// What it says, quotes resolved.
+    pub(super) text: String,
+    /// Where it stands, quotes included.
+    pub(super) span: Range<usize>,
+    /// Where in `text` the first `=` outside quotes is.
+    pub(super) equals: Option<usize>,
+}
+
+/// What stands between a `:` or `,` and the next `,` or `|`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Argument {
+    /// Its words.
+    pub(super) words: Vec<Word>,
+    /// The `:` or `,` in front.
+    pub(super) mark: Range<usize>,
+}
+
+/// One stage as written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RawStage {
+    /// The `!` in front.
+    pub(super) not: Option<Range<usize>>,
+    /// The stage's word.
+    pub(super) word: String,
+    /// Where the word stands.
+    pub(super) word_span: Range<usize>,
+    /// What is behind the first `:`.
+    pub(super) value: Option<Argument>,
+    /// What is behind each `,`.
+    pub(super) arguments: Vec<Argument>,
+    /// Words behind a stage word without `:`.
+    pub(super) trailing: Vec<Word>,
+    /// From the first character to the last.
+    pub(super) span: Range<usize>,
+}
+
+/// Splits `part` of `text` into stages. With `values`, a `${NAME}` is the value of a parameter: text where it
+/// stands, whatever it says, so that it never ends a word, a quote or a stage.
+pub(super) fn stages(
+    text: &str,
+    part: Range<usize>,
+    values: Option<&Values>,
+    problems: &mut Vec<SourceDiagnostic>,
+) -> Vec<RawStage> {
+    let part_text = text.get(part.clone()).unwrap_or("");
+    let rest = part_text.char_indices().peekable();
+    let mut lexer = Lexer { rest, base: part.start, end: part.end, values, problems };
+    let mut stages = Vec::new();
+    loop {
+        stages.push(lexer.stage());
+        if lexer.rest.next_if(|(_, char)| *char == '|').is_none() {
+            return stages;
+        }
+    }
+}
+
+struct Lexer<'a, 'p> {
+    rest: std::iter::Peekable<std::str::CharIndices<'a>>,
+    base: usize,
+    end: usize,
+    values: Option<&'p Values>,
+    problems: &'p mut Vec<SourceDiagnostic>,
+}
+
+impl Lexer<'_, '_> {
+    /// Whether these characters come next.
+    fn comes(&self, text: &str) -> bool {
+        let mut rest = self.rest.clone();
+        text.chars().all(|wanted| rest.next().is_some_and(|(_, char)| char == wanted))
+    }
+
+    /// Takes a `${NAME}` where there are parameters; of `$${` one `$` is taken and the rest stays as it is.
+    fn parameter(&mut self, text: &mut String) -> bool {
+        let Some(values) = self.values else { return false };
+        if self.comes("$${") {
+            self.rest.next();
+            text.extend([self.rest.next(), self.rest.next()].into_iter().flatten().map(|(_, char)| char));
+            return true;
+        }
+        if !self.comes("${") {
+            return false;
+        }
+        let start = self.offset();
+        self.rest.next();
+        self.rest.next();
+        let mut name = String::new();
+        while let Some((_, char)) =
+            self.rest.next_if(|(_, char)| char.is_alphanumeric() || "-_".contains(*char))
+        {
+            name.push(char);
+        }
+        if self.take('}').is_none() {
+            let end = self.offset();
+            self.problems.push(
+                SourceDiagnostic::new(start..end, "this `${` is not followed by a name and a `}`")
+                    .hint("write `${NAME}`; `$${` stands for `${` itself"),
+            );
+            return true;
+        }
+        match values.get(&name) {
+            Some(value) => text.push_str(value),
+            None => {
+                let end = self.offset();
+                let problem =
+                    SourceDiagnostic::new(start..end, format!("there is no parameter `{}`", short(&name)));
+                self.problems.push(match similar::to(&name, values.keys().map(String::as_str)) {
+                    Some(near) => problem.hint(format!("did you mean `${{{near}}}`?")),
+                    None => problem.hint(format!("add `{name} = \"…\"` under `[query.params]`")),
+                });
+            }
+        }
+        true
+    }
+
+    fn peek(&mut self) -> Option<char> {
+        self.rest.peek().map(|(_, char)| *char)
+    }
+
+    /// The offset of the next character.
+    fn offset(&mut self) -> usize {
+        self.rest.peek().map_or(self.end, |(at, _)| self.base + at)
+    }
+
+    fn take(&mut self, wanted: char) -> Option<Range<usize>> {
+        let start = self.offset();
+        self.rest.next_if(|(_, char)| *char == wanted).map(|_| start..start + wanted.len_utf8())
+    }
+
+    fn skip_space(&mut self) {
+        while self.rest.next_if(|(_, char)| char.is_whitespace()).is_some() {}
+    }
+
+    fn stage(&mut self) -> RawStage {
+        self.skip_space();
+        let mut stage = RawStage { span: self.offset()..self.offset(), ..RawStage::default() };
+        stage.not = self.take('!');
+        self.skip_space();
+        while let Some(again) = self.take('!') {
+            self.problems.push(SourceDiagnostic::new(again, "a second `!`").hint("one `!` negates a filter"));
+            self.skip_space();
+        }
+        let start = self.offset();
+        while let Some((_, char)) =
+            self.rest.next_if(|(_, char)| !char.is_whitespace() && !matches!(char, ':' | ',' | '|'))
+        {
+            stage.word.push(char);
+        }
+        stage.word_span = start..self.offset();
+        if self.values.is_some() && stage.word.contains("${") {
+            let problem = SourceDiagnostic::new(
+                stage.word_span.clone(),
+                "a parameter cannot stand for a stage or a part of its word",
+            );
+            self.problems
+                .push(problem.hint("write the stage out and the parameter in its argument: `type:${kind}`"));
+        }
+        if let Some(mark) = self.take(':') {
+            stage.value = Some(self.argument(mark));
+        }
+        stage.trailing = self.words();
+        while let Some(mark) = self.take(',') {
+            let argument = self.argument(mark);
+            stage.arguments.push(argument);
+        }
+        let ends = [
+            stage.word_span.end,
+            stage.not.as_ref().map_or(0, |span| span.end),
+            stage.value.as_ref().map_or(0, Argument::end),
+            stage.arguments.last().map_or(0, Argument::end),
+            stage.trailing.last().map_or(0, |word| word.span.end),
+        ];
+        stage.span.end = ends.into_iter().fold(stage.span.start, usize::max);
+        stage
+    }
+
+    fn argument(&mut self, mark: Range<usize>) -> Argument {
+        Argument { words: self.words(), mark }
+    }
+
+    /// The words up to the next `,`, `|` or the end.
+    fn words(&mut self) -> Vec<Word> {
+        let mut words = Vec::new();
+        loop {
+            self.skip_space();
+            match self.peek() {
+                None | Some(',' | '|') => return words,
+                Some(_) => words.push(self.word()),
+            }
+        }
+    }
+
+    fn word(&mut self) -> Word {
+        let start = self.offset();
+        let mut word = Word::default();
+        let mut value_starts = true;
+        while let Some(char) = self.peek() {
+            match char {
+                '$' if self.parameter(&mut word.text) => {
+                    value_starts = false;
+                    continue;
+                }
+                '"' | '\'' if value_starts => {
+                    self.quoted(char, &mut word.text);
+                    value_starts = false;
+                    continue;
+                }
+                ',' | '|' => break,
+                space if space.is_whitespace() => break,
+                '=' if word.equals.is_none() => word.equals = Some(word.text.len()),
+                _ => {}
+            }
+            word.text.push(char);
+            value_starts = matches!(char, ':' | '=');
+            self.rest.next();
+        }
+        word.span = start..self.offset();
+        word
+    }
+
+    /// Reads a quoted text to its closing quote.
+    fn quoted(&mut self, quote: char, text: &mut String) {
+        let opened = self.offset();
+        self.rest.next();
+        loop {
+            if self.parameter(text) {
+                continue;
+            }
+            let Some((_, char)) = self.rest.next() else { break };
+            if char != quote {
+                text.push(char);
+            } else if self.take(quote).is_some() {
+                text.push(quote);
+            } else {
+                let behind = self.offset();
+                if self.peek().is_some_and(|next| !next.is_whitespace() && !matches!(next, ',' | '|')) {
+                    let problem =
+                        SourceDiagnostic::new(behind..behind + 1, "text follows a closing quote directly");
+                    self.problems.push(problem.hint(format!(
+                        "put all of the value in quotes; inside, `{quote}` is written `{quote}{quote}`"
+                    )));
+                }
+                return;
+            }
+        }
+        self.problems.push(
+            SourceDiagnostic::new(opened..opened + 1, format!("this `{quote}` is never closed"))
+                .hint(format!("close it with another `{quote}`")),
+        );
+    }
+}
+
+impl Argument {
+    /// Where it ends.
+    pub(super) fn end(&self) -> usize {
+        self.words.last().map_or(self.mark.end, |word| word.span.end)
+    }
+}

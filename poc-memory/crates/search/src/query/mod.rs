@@ -1,0 +1,40 @@
+//! The pipeline language. It reads a [`View`](poc_graph::View) and the indexes through traits that can only
+//! read ([`Indexes`]): it has no method that writes and knows no lock.
+
+mod arguments;
+mod ast;
+mod binding;
+mod check;
+mod context;
+mod diagnostic;
+mod example;
+mod explain;
+mod field;
+mod glob;
+mod lex;
+mod names;
+mod outline;
+mod param;
+mod parse;
+mod pass;
+mod plan;
+mod properties;
+mod scan;
+mod set;
+mod sources;
+mod stage;
+#[cfg(test)]
+mod tests;
+mod top;
+mod value;
+
+pub use ast::Pipeline;
+pub use example::Example;
+pub use explain::{Explanation, StageReport};
+pub use field::{FIELDS, Field, Unit};
+pub use names::Names;
+pub use outline::{Argument, Outline};
+pub use param::{Absent, Param, Place, Takes};
+pub use set::{Pair, ResultSet, Scored};
+pub use sources::{Indexes, Sources};
+pub use stage::{Kind, STAGES, StageDef, is_generated, is_id, vocabulary};

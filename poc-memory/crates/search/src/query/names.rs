@@ -1,0 +1,89 @@
+//! What the texts of pipelines may name besides the words of the language.
+
+use super::diagnostic::{SourceDiagnostic, short};
+use poc_config::{Config, SavedPipeline};
+use poc_graph::similar;
+use std::collections::BTreeMap;
+
+/// The names a pipeline may use: node types, and saved pipelines behind an `@`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Names {
+    types: Vec<String>,
+    saved: BTreeMap<String, SavedPipeline>,
+}
+
+impl Names {
+    /// The names the settings know.
+    pub fn of(config: &Config) -> Names {
+        Names { types: config.node_types().map(str::to_owned).collect(), saved: config.pipelines.clone() }
+    }
+
+    /// The same with other saved pipelines.
+    #[must_use]
+    pub fn with_saved(self, saved: BTreeMap<String, SavedPipeline>) -> Names {
+        Names { saved, ..self }
+    }
+
+    /// The saved pipelines by name.
+    pub fn all_saved(&self) -> &BTreeMap<String, SavedPipeline> {
+        &self.saved
+    }
+
+    /// Whether it is a node type.
+    pub(super) fn has_type(&self, name: &str) -> bool {
+        self.types().any(|known| known == name)
+    }
+
+    /// The node types.
+    pub(super) fn types(&self) -> impl Iterator<Item = &str> {
+        self.types.iter().map(String::as_str)
+    }
+
+    /// Name and text of a saved pipeline.
+    pub(super) fn saved(&self, name: &str) -> Option<(&str, &str)> {
+        let (name, saved) = self.saved.get_key_value(name).filter(|(name, _)| is_name(name))?;
+        Some((name, &saved.text))
+    }
+
+    /// The diagnostic of a name under which nothing is saved.
+    pub(super) fn unknown(
+        &self,
+        name: &str,
+        diagnostic: impl Fn(String) -> SourceDiagnostic,
+    ) -> SourceDiagnostic {
+        if name.is_empty() {
+            return diagnostic("a name is missing behind this `@`".into())
+                .hint("`@NAME` stands for the pipeline saved as NAME");
+        }
+        if self.saved.contains_key(name) {
+            return diagnostic(no_name(name)).hint(NAMING);
+        }
+        let diagnostic = diagnostic(format!("there is no saved pipeline `@{}`", short(name)));
+        let names = || self.saved.keys().map(String::as_str).filter(|name| is_name(name));
+        if let Some(near) = similar::to(name, names()) {
+            return diagnostic.hint(format!("did you mean `@{near}`?"));
+        }
+        let known: Vec<String> = names().take(10).map(|name| format!("`@{name}`")).collect();
+        let known =
+            if known.is_empty() { String::new() } else { format!("saved are {}; ", known.join(", ")) };
+        diagnostic.hint(format!(
+            "{known}save one in config.toml under `[pipelines]`: `recent = \"age:<7d | limit:20\"`"
+        ))
+    }
+}
+
+/// What the name of a saved pipeline should look like.
+pub(super) const NAMING: &str = "write lower-case words with `-` between them: `recent-sessions`";
+
+/// The message about a name that no pipeline can be saved under.
+pub(super) fn no_name(name: &str) -> String {
+    format!("`{}` is no name for a saved pipeline", short(name))
+}
+
+/// Whether a pipeline can be saved under a name: lower-case kebab.
+pub(super) fn is_name(name: &str) -> bool {
+    let part = |part: &str| {
+        !part.is_empty() && part.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit())
+    };
+    name.starts_with(|char: char| char.is_ascii_lowercase()) && name.split('-').all(part)
+}

@@ -1,0 +1,366 @@
+//! Stages as written, checked against the table of words: everything that can be wrong without
+//! looking at a store is found here, and all of it is reported together.
+
+use super::arguments::Arguments;
+use super::ast::{Call, Pipeline};
+use super::diagnostic::{self, SourceDiagnostic, SourceDiagnostics, short};
+use super::field::FIELDS;
+use super::lex::{self, Argument, RawStage, Values, Word};
+use super::names::Names;
+use super::stage::definition::{Kind, StageDef};
+use super::value::quoted;
+use super::{binding, stage};
+use poc_graph::error::{Error, Result};
+use poc_graph::similar;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Bytes a pipeline may have.
+const MAX_BYTES: usize = 64 * 1024;
+
+/// Stages a pipeline may have, those of its saved pipelines included.
+const MAX_STAGES: usize = 64;
+
+/// Saved pipelines that may stand within each other.
+const MAX_DEPTH: usize = 16;
+
+impl Pipeline {
+    /// Parses and checks a pipeline as written in an agent file. A pipeline that does not start
+    /// with a generator starts with an implicit `all`.
+    ///
+    /// # Errors
+    /// `invalid_argument` with everything that is wrong, under the pipeline.
+    pub fn parse(text: &str, names: &Names) -> Result<Pipeline> {
+        build(text, std::slice::from_ref(&(0..text.len())), names, None, None)
+    }
+
+    /// As [`Pipeline::parse`], with values for the parameters that stand in the text as `${NAME}`. A value is
+    /// text within the argument it stands in, as if it stood there in quotes: it cannot add a stage.
+    ///
+    /// # Errors
+    /// As [`Pipeline::parse`]; also for a parameter without a value.
+    pub fn with_values(text: &str, names: &Names, values: &BTreeMap<String, String>) -> Result<Pipeline> {
+        build(text, std::slice::from_ref(&(0..text.len())), names, None, Some(values))
+    }
+
+    /// The parameters that stand in a text.
+    pub fn parameters(text: &str) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            let (before, behind) = (rest.get(..at).unwrap_or(""), rest.get(at + 2..).unwrap_or(""));
+            let name = behind.split('}').next().unwrap_or("");
+            if !before.ends_with('$') {
+                names.insert(name.to_owned());
+            }
+            rest = behind;
+        }
+        names
+    }
+
+    /// As [`Pipeline::parse`] for a pipeline that search terms may complete: where its first stage
+    /// takes a text and has none, `TERMS` stands in.
+    ///
+    /// # Errors
+    /// As [`Pipeline::parse`].
+    pub fn template(text: &str, names: &Names) -> Result<Pipeline> {
+        match lacking(text, names, 0) {
+            Some(_) => Pipeline::from_parts(&["TERMS".into()], &[text.to_owned()], names),
+            None => Pipeline::parse(text, names),
+        }
+    }
+
+    /// Parses and checks the command line's form: free terms, then `-p` stages, each of which may
+    /// itself hold `|`. Terms become the text of a first stage that takes one and has none
+    /// (`hybrid`), also where it is the first of a saved pipeline; else an implicit `match:` in
+    /// front.
+    ///
+    /// # Errors
+    /// As [`Pipeline::parse`].
+    pub fn from_parts(terms: &[String], stages: &[String], names: &Names) -> Result<Pipeline> {
+        let mut all = stages.to_vec();
+        let mut waiting = None;
+        if !terms.is_empty() {
+            let terms = terms.join(" ");
+            match all.first_mut().and_then(|first| Some((lacking(first, names, 0)?, first))) {
+                Some((Lacks::Here(place), first)) => first.insert_str(place, &format!(":{}", quoted(&terms))),
+                Some((Lacks::Saved, _)) => waiting = Some(terms),
+                None => all.insert(0, format!("match:{}", quoted(&terms))),
+            }
+        }
+        let mut text = String::new();
+        let mut parts = Vec::new();
+        for part in &all {
+            if !parts.is_empty() {
+                text.push_str(" | ");
+            }
+            let start = text.len();
+            text.push_str(part);
+            parts.push(start..text.len());
+        }
+        if parts.is_empty() {
+            parts.push(0..0);
+        }
+        build(&text, &parts, names, waiting, None)
+    }
+}
+
+/// Where the text of a first stage is missing.
+enum Lacks {
+    /// At this byte.
+    Here(usize),
+    /// In the saved pipeline it names.
+    Saved,
+}
+
+/// Where a pipeline lacks the text of its first stage, a generator that takes one.
+fn lacking(text: &str, names: &Names, depth: usize) -> Option<Lacks> {
+    let stages = lex::stages(text, 0..text.len(), None, &mut Vec::new());
+    let first = stages.first().filter(|first| first.not.is_none() && lacks_text(first))?;
+    match first.word.strip_prefix('@') {
+        Some(name) if depth < MAX_DEPTH => {
+            lacking(names.saved(name)?.1, names, depth + 1).map(|_| Lacks::Saved)
+        }
+        Some(_) => None,
+        None => {
+            stage::find(&first.word)?.text()?;
+            Some(Lacks::Here(first.word_span.end))
+        }
+    }
+}
+
+fn lacks_text(stage: &RawStage) -> bool {
+    stage.value.is_none() && stage.trailing.is_empty()
+}
+
+/// `terms` are the text of the first stage, when that is in a saved pipeline and lacks one; `values` those of
+/// the parameters of the text itself.
+fn build(
+    source: &str,
+    parts: &[Range<usize>],
+    names: &Names,
+    terms: Option<String>,
+    values: Option<&Values>,
+) -> Result<Pipeline> {
+    let mut builder = Builder {
+        names,
+        terms,
+        values,
+        calls: Vec::new(),
+        used: BTreeSet::new(),
+        diagnostics: Vec::new(),
+        broken: BTreeSet::new(),
+    };
+    builder.text(source, parts, &mut Vec::new());
+    let starts = builder.calls.first().is_some_and(|call| call.def.kind() == Kind::Generator);
+    if !starts {
+        let def = stage::implied();
+        let arguments = Arguments { word: def.word, params: def.params, values: Vec::new() };
+        builder.calls.insert(0, Call { def, negated: false, arguments, saved: None });
+    }
+    if !builder.diagnostics.is_empty() {
+        return Err(diagnostic::error(builder.diagnostics));
+    }
+    let pipeline = Pipeline { calls: builder.calls, used: builder.used };
+    let written_out = "with what its saved pipelines and the `all` in front of it add, ";
+    if pipeline.calls.len() > MAX_STAGES {
+        let message = format!("{written_out}this pipeline has more than {MAX_STAGES} stages");
+        return Err(Error::invalid(message).hint("take stages out of it"));
+    }
+    let bytes = pipeline.to_string().len();
+    if bytes > MAX_BYTES {
+        let message = format!("written out, a pipeline of {bytes} bytes is too long");
+        return Err(Error::invalid(message).hint(format!("at most {MAX_BYTES} bytes are read")));
+    }
+    Ok(pipeline)
+}
+
+/// Stages of one text after the other, saved pipelines in the place of their names.
+struct Builder<'a> {
+    names: &'a Names,
+    /// The text of the first stage.
+    terms: Option<String>,
+    /// Of the parameters; saved pipelines have none.
+    values: Option<&'a Values>,
+    calls: Vec<Call>,
+    /// The saved pipelines used, directly or by each other.
+    used: BTreeSet<Arc<str>>,
+    /// The texts in which something is wrong: that of the pipeline itself first.
+    diagnostics: Vec<SourceDiagnostics>,
+    /// The saved pipelines that have led to them.
+    broken: BTreeSet<&'a str>,
+}
+
+impl<'a> Builder<'a> {
+    /// Adds the stages of a text. `chain` are the saved pipelines it stands in; the last is its own
+    /// name.
+    fn text(&mut self, source: &str, parts: &[Range<usize>], chain: &mut Vec<&'a str>) {
+        let mut problems = Vec::new();
+        if source.len() > MAX_BYTES {
+            let message = format!("a pipeline of {} bytes is too long", source.len());
+            let problem =
+                SourceDiagnostic::new(0..0, message).hint(format!("at most {MAX_BYTES} bytes are read"));
+            return self.diagnostics.push(SourceDiagnostics::new(chain.last(), "", vec![problem]));
+        }
+        let mut raw: Vec<RawStage> = Vec::new();
+        for part in parts {
+            let values = self.values.filter(|_| chain.is_empty());
+            raw.extend(lex::stages(source, part.clone(), values, &mut problems));
+        }
+        if let Some(stage) = raw.get(MAX_STAGES) {
+            problems.push(SourceDiagnostic::new(
+                stage.span.start..source.len(),
+                format!("a pipeline has at most {MAX_STAGES} stages, this one has {}", raw.len()),
+            ));
+        }
+        for (position, stage) in raw.iter().enumerate().take(MAX_STAGES) {
+            let before = self.calls.len();
+            match stage.word.strip_prefix('@').filter(|name| !name.contains("${")) {
+                Some(name) => self.saved(stage, name, chain, &mut problems),
+                None => self.stage(stage, raw.len() == 1, chain, &mut problems),
+            }
+            let begins = self.calls.get(before).map(|call| call.def);
+            if let Some(def) = begins.filter(|def| position > 0 && def.kind() == Kind::Generator) {
+                problems.push(not_first(stage, def, raw.first()));
+            }
+        }
+        if !problems.is_empty() {
+            let diagnostics = SourceDiagnostics::new(chain.last(), source, problems);
+            let at = if chain.is_empty() { 0 } else { self.diagnostics.len() };
+            self.diagnostics.insert(at, diagnostics);
+        }
+    }
+
+    /// Adds one stage of the language.
+    fn stage(&mut self, stage: &RawStage, alone: bool, chain: &[&str], problems: &mut Vec<SourceDiagnostic>) {
+        // A quote in the wrong place makes everything behind it look wrong: one problem is enough.
+        let misread = problems.iter().any(|problem| within(&problem.span, &stage.span));
+        if misread && stage.word.contains("${") {
+            return;
+        }
+        let Some(def) = look_up(stage, alone, self.names, problems) else { return };
+        if let Some(not) = stage.not.clone().filter(|_| def.kind() != Kind::Filter) {
+            let message =
+                format!("`!` cannot stand before `{}`, which is {}", def.word, with_article(def.kind()));
+            problems.push(SourceDiagnostic::new(not, message).hint("only a filter can be negated"));
+        }
+        let mut stage = stage.clone();
+        if lacks_text(&stage) && def.text().is_some() && self.calls.is_empty() {
+            let end = stage.word_span.end..stage.word_span.end;
+            let word = |text| Word { text, span: end.clone(), equals: None };
+            stage.value =
+                self.terms.take().map(|terms| Argument { words: vec![word(terms)], mark: end.clone() });
+        }
+        let values = match misread {
+            true => vec![None; def.params.len()],
+            false => binding::bind(&stage, def, self.names, problems),
+        };
+        let saved = chain.last().map(|&name| name.into());
+        let arguments = Arguments { word: def.word, params: def.params, values };
+        self.calls.push(Call { def, negated: stage.not.is_some(), arguments, saved });
+    }
+
+    /// Adds the stages of the saved pipeline that `stage` names.
+    fn saved(
+        &mut self,
+        stage: &RawStage,
+        name: &str,
+        chain: &mut Vec<&'a str>,
+        problems: &mut Vec<SourceDiagnostic>,
+    ) {
+        let problem = |message: String| SourceDiagnostic::new(stage.word_span.clone(), message);
+        let Some((name, text)) = self.names.saved(name) else {
+            return problems.push(self.names.unknown(name, problem));
+        };
+        if let Some(not) = stage.not.clone() {
+            let message = format!("`!` cannot stand before `@{name}`, a saved pipeline");
+            problems.push(SourceDiagnostic::new(not, message).hint("only a filter can be negated"));
+        }
+        if stage.span.end > stage.word_span.end {
+            let rest = stage.word_span.end..stage.span.end;
+            let message = format!("`@{name}` takes nothing behind its name");
+            problems.push(SourceDiagnostic::new(rest, message).hint("further stages stand behind a `|`"));
+        }
+        if let Some(from) = chain.iter().position(|link| *link == name) {
+            let mut circle: Vec<String> =
+                chain.get(from..).unwrap_or(&[]).iter().map(|link| format!("`@{link}`")).collect();
+            circle.push(format!("`@{name}`"));
+            let message = format!("`@{name}` leads back to itself: {}", circle.join(" → "));
+            return problems.push(problem(message).hint("take one of them out of the other"));
+        }
+        if chain.len() == MAX_DEPTH {
+            let message = format!("saved pipelines stand more than {MAX_DEPTH} deep in each other");
+            return problems.push(problem(message).hint("write some of them out"));
+        }
+        self.used.insert(name.into());
+        // What is broken is told once, and what is too long need not become longer.
+        if self.broken.contains(name) || self.calls.len() > MAX_STAGES {
+            return;
+        }
+        let before = (self.diagnostics.len(), self.calls.len());
+        chain.push(name);
+        self.text(text, std::slice::from_ref(&(0..text.len())), chain);
+        chain.pop();
+        if self.diagnostics.len() > before.0 || self.calls.len() == before.1 {
+            self.broken.insert(name);
+        }
+    }
+}
+
+fn within(inner: &Range<usize>, outer: &Range<usize>) -> bool {
+    outer.start <= inner.start && inner.start < outer.end.max(outer.start + 1)
+}
+
+fn with_article(kind: Kind) -> String {
+    let article = if kind == Kind::Algorithm { "an" } else { "a" };
+    format!("{article} {}", kind.name())
+}
+
+fn look_up(
+    stage: &RawStage,
+    alone: bool,
+    names: &Names,
+    problems: &mut Vec<SourceDiagnostic>,
+) -> Option<&'static StageDef> {
+    let word = stage.word.as_str();
+    if word.is_empty() {
+        let nothing = stage.value.is_none() && stage.arguments.is_empty() && stage.not.is_none();
+        problems.push(match nothing {
+            true if alone => SourceDiagnostic::new(stage.span.clone(), "the pipeline is empty")
+                .hint("`all | limit:20` is a short one"),
+            true => SourceDiagnostic::new(stage.span.clone(), "a stage is missing here")
+                .hint("stages stand between single `|`"),
+            false => {
+                SourceDiagnostic::new(stage.span.clone(), "a stage starts with its word, as in `type:daily`")
+            }
+        });
+        return None;
+    }
+    let found = stage::find(word);
+    if found.is_none() {
+        let problem =
+            SourceDiagnostic::new(stage.word_span.clone(), format!("unknown stage `{}`", short(word)));
+        let sorts = FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
+        let near = similar::to(word, stage::vocabulary().iter().map(|stage| stage.word));
+        problems.push(match (sorts, near) {
+            _ if names.saved(word).is_some() => problem.hint(format!("the saved pipeline is `@{word}`")),
+            (Some(sort), _) => problem.hint(format!("it is a field to sort by: `sort:{sort}`")),
+            (None, Some(near)) => problem.hint(format!("did you mean `{near}`?")),
+            (None, None) => problem.hint("`poc-memory search --help` lists every stage"),
+        });
+    }
+    found
+}
+
+fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> SourceDiagnostic {
+    let message = match stage.word.starts_with('@') {
+        true => format!("`{}` starts with `{}` and can only be the first stage", stage.word, def.word),
+        false => format!("`{}` produces a set and can only be the first stage", def.word),
+    };
+    let problem = SourceDiagnostic::new(stage.word_span.clone(), message);
+    match first.filter(|first| first.word == "match") {
+        Some(_) => problem.hint("search terms already are the first stage, `match:`"),
+        None => problem.hint("put it first, or leave it out"),
+    }
+}

@@ -1,0 +1,91 @@
+//! One pass over the columns: a scan, the filters right behind it, and a sort behind those.
+//!
+//! Each block goes through all of them while it is in the processor's cache. With a sort of which
+//! only the first few are wanted nothing is kept of the other nodes.
+
+use super::scan::{Filter, Order, Read, Scan};
+use super::set::Scored;
+use super::top::{First, by_id};
+use poc_graph::View;
+use std::time::{Duration, Instant};
+
+/// What one stage took, gave and needed.
+#[derive(Default)]
+pub(super) struct Meter {
+    pub(super) taken: usize,
+    pub(super) given: usize,
+    pub(super) elapsed: Duration,
+    pub(super) note: Option<String>,
+}
+
+/// The stages of a pass.
+pub(super) struct Pass<'a> {
+    scan: Box<dyn Scan + 'a>,
+    filters: Vec<(Box<dyn Filter + 'a>, bool)>,
+    sort: Option<(Box<dyn Read + 'a>, First<'a>)>,
+    view: &'a View,
+}
+
+impl<'a> Pass<'a> {
+    /// A scan alone.
+    pub(super) fn new(scan: Box<dyn Scan + 'a>, view: &'a View) -> Self {
+        Pass { scan, filters: Vec::new(), sort: None, view }
+    }
+
+    /// Adds a filter, which keeps the items whose test comes out as `wanted`. No sort has joined.
+    pub(super) fn filter(&mut self, filter: Box<dyn Filter + 'a>, wanted: bool) {
+        self.filters.push((filter, wanted));
+    }
+
+    /// Ends with a sort of which the first `wanted` are kept.
+    pub(super) fn sort(&mut self, (field, direction): Order<'a>, wanted: usize) {
+        self.sort = Some((field, First::new(self.view, direction, wanted)));
+    }
+
+    /// How many stages have joined the scan.
+    pub(super) fn joined(&self) -> usize {
+        self.filters.len() + usize::from(self.sort.is_some())
+    }
+
+    /// Runs over all blocks. `scanned` is the meter of the scan, `joined` those of the stages that
+    /// have joined it, in order.
+    pub(super) fn run(mut self, scanned: &mut Meter, joined: &mut [Meter]) -> Vec<Scored> {
+        let mut items = Vec::new();
+        let (mut block, mut values) = (Vec::new(), Vec::new());
+        let mut last = Instant::now();
+        let mut lap = || {
+            let now = Instant::now();
+            now.duration_since(std::mem::replace(&mut last, now))
+        };
+        while self.scan.next(&mut block) {
+            scanned.given += block.len();
+            scanned.elapsed += lap();
+            let mut meters = joined.iter_mut();
+            for ((filter, wanted), meter) in self.filters.iter_mut().zip(&mut meters) {
+                meter.taken += block.len();
+                filter.retain(&mut block, *wanted);
+                meter.given += block.len();
+                meter.elapsed += lap();
+            }
+            match (&mut self.sort, meters.next()) {
+                (Some((field, first)), Some(meter)) => {
+                    values.clear();
+                    field.read(&block, &mut values);
+                    first.offer(&block, &values);
+                    meter.taken += block.len();
+                    meter.given += block.len();
+                    meter.elapsed += lap();
+                }
+                _ => items.extend_from_slice(&block),
+            }
+        }
+        if let Some((_, first)) = self.sort {
+            return first.finish();
+        }
+        if !self.view.ids_ascend() {
+            items.sort_unstable_by(|a, b| by_id(self.view, *a, *b));
+            scanned.elapsed += lap();
+        }
+        items
+    }
+}

@@ -1,0 +1,212 @@
+//! Running a checked pipeline. Stages run in the order written; filters right behind a scan, and a
+//! sort behind those, join its pass, and a sort gives only what the cuts right behind it leave.
+//! Neither can be observed: every stage reports the counts it would have alone.
+
+use super::ast::{Call, Pipeline};
+use super::context::Ctx;
+use super::explain::{Explanation, StageReport};
+use super::pass::{Meter, Pass};
+use super::scan::{Comparison, Filter, States};
+use super::set::{ResultSet, Scored};
+use super::sources::Sources;
+use super::stage::definition::{Kind, Work};
+use super::top;
+use poc_graph::Ix;
+use poc_graph::error::{Error, Result};
+use rustc_hash::FxHashSet;
+use std::time::{Duration, Instant};
+
+impl Pipeline {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// `not_found` when a stage names a node that is not there; the indexes' own.
+    pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
+        let started = Instant::now();
+        let ctx = Ctx::new(sources, self.states());
+        let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
+        let Front { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
+        while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
+            let behind = self.calls.get(at + 1..).unwrap_or(&[]);
+            step(call, behind, &ctx, &mut set, &mut len, meter)?;
+            at += 1;
+        }
+        keep_whole_pairs(&mut set);
+        let total = started.elapsed();
+        let stages = self.calls.iter().zip(meters).map(|(call, meter)| report(call, meter)).collect();
+        Ok((set, Explanation { stages, total_micros: micros(total), reused: ctx.into_reused() }))
+    }
+
+    /// Which of the given nodes pass all of the pipeline's filters; its other stages play no part.
+    ///
+    /// # Errors
+    /// As [`Pipeline::run`].
+    pub fn passing(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
+        let ctx = Ctx::new(sources, self.states());
+        let mut items: Vec<Scored> = nodes.iter().map(|&ix| Scored { ix, score: 1.0 }).collect();
+        for call in self.calls.iter().filter(|call| call.def.kind() == Kind::Filter) {
+            if let Some(mut filter) = filter(call, &ctx)? {
+                filter.retain(&mut items, !call.negated);
+            }
+        }
+        Ok(items.into_iter().map(|item| item.ix).collect())
+    }
+
+    /// Live states, and those that its filters widen the scan to.
+    fn states(&self) -> States {
+        let asked = self.calls.iter().filter(|call| !call.negated);
+        asked.filter_map(|call| call.def.widens_to(&call.arguments)).fold(States::live(), States::with)
+    }
+}
+
+/// What the stages at the front of a pipeline gave together.
+struct Front {
+    set: ResultSet,
+    /// How many items there are as far as the language is concerned.
+    len: usize,
+    /// How many stages are done.
+    done: usize,
+}
+
+/// Runs the generator, with what can join its pass where it can be scanned: the filters right
+/// behind it, and a sort behind those when cuts leave only its first few.
+fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<Front> {
+    let (Some((call, behind)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut())
+    else {
+        return Ok(Front { set: ResultSet::default(), len: 0, done: 0 });
+    };
+    let started = Instant::now();
+    match call.def.work {
+        Work::Generate(generate) => {
+            let set = generate(&call.arguments, ctx)?;
+            meter.given = set.items.len();
+            meter.note = ctx.take_note();
+            meter.elapsed = started.elapsed();
+            Ok(Front { len: set.items.len(), set, done: 1 })
+        }
+        Work::Scan(scan) => {
+            let mut pass = Pass::new(scan(ctx), ctx.sources.view);
+            meter.note = ctx.take_note();
+            for (at, (call, meter)) in behind.iter().zip(meters.iter_mut()).enumerate() {
+                let resolving = Instant::now();
+                if let Some(filter) = filter(call, ctx)? {
+                    pass.filter(filter, !call.negated);
+                } else if let Work::Sort(sort) = call.def.work
+                    && let cuts = behind.get(at + 1..).unwrap_or(&[])
+                    && let wanted = left_by_cuts(cuts, usize::MAX)
+                    && wanted < usize::MAX
+                {
+                    // What follows is a cut, which ends the loop.
+                    pass.sort(sort(&call.arguments, ctx)?, wanted);
+                } else {
+                    break;
+                }
+                meter.note = ctx.take_note();
+                meter.elapsed = resolving.elapsed();
+            }
+            let done = 1 + pass.joined();
+            let items = pass.run(meter, meters);
+            let len = meters.get(..done - 1).and_then(<[Meter]>::last).unwrap_or(meter).given;
+            Ok(Front { set: ResultSet { items, pairs: Vec::new() }, len, done })
+        }
+        _ => Err(Error::internal(format!("`{}` cannot start a pipeline", call.def.word))),
+    }
+}
+
+/// Resolves a filter; `None` when the stage is not one.
+fn filter<'a>(call: &'a Call, ctx: &'a Ctx<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
+    Ok(match call.def.work {
+        Work::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
+        Work::Compare(field) => {
+            let compare = call.arguments.compare("CMP")?;
+            let until = field.unit.is_time().then_some(ctx.sources.now);
+            let field = (field.read)(ctx, "");
+            let (relation, bound) = (compare.relation, compare.quantity.amount());
+            Some(Box::new(Comparison { field, relation, bound, until, values: Vec::new() }))
+        }
+        _ => None,
+    })
+}
+
+/// Runs a stage that is not a generator. `len` is how many items there are as far as the language
+/// is concerned: behind a sort that gave only what the next cuts leave it is more than are there.
+fn step(
+    call: &Call,
+    behind: &[Call],
+    ctx: &Ctx<'_>,
+    set: &mut ResultSet,
+    len: &mut usize,
+    meter: &mut Meter,
+) -> Result<()> {
+    let started = Instant::now();
+    meter.taken = *len;
+    match call.def.work {
+        Work::Sort(sort) => {
+            let (mut field, direction) = sort(&call.arguments, ctx)?;
+            let mut values = Vec::with_capacity(set.items.len());
+            field.read(&set.items, &mut values);
+            let wanted = left_by_cuts(behind, *len);
+            top::order(ctx.sources.view, &mut set.items, &values, direction, wanted);
+        }
+        Work::Order(order) => order(&call.arguments, ctx, &mut set.items, left_by_cuts(behind, *len))?,
+        Work::Cut(cut) => {
+            let range = cut(&call.arguments, *len);
+            set.items.truncate(range.end);
+            set.items.drain(..range.start.min(set.items.len()));
+            *len = range.len();
+        }
+        Work::Algorithm(run) => {
+            *set = ResultSet { items: run(&call.arguments, ctx, &set.items)?, pairs: Vec::new() };
+            *len = set.items.len();
+        }
+        Work::Filter(_) | Work::Compare(_) => {
+            if let Some(mut filter) = filter(call, ctx)? {
+                filter.retain(&mut set.items, !call.negated);
+            }
+            *len = set.items.len();
+        }
+        Work::Scan(_) | Work::Generate(_) => {
+            return Err(Error::internal(format!("`{}` stands inside a pipeline", call.def.word)));
+        }
+    }
+    meter.given = *len;
+    meter.note = ctx.take_note();
+    meter.elapsed = started.elapsed();
+    Ok(())
+}
+
+/// How many of the first `len` items the cuts right behind a sort look at.
+fn left_by_cuts(behind: &[Call], len: usize) -> usize {
+    let mut range = 0..len;
+    for call in behind {
+        let Work::Cut(cut) = call.def.work else { break };
+        let inner = cut(&call.arguments, range.len());
+        range = range.start + inner.start..range.start + inner.end;
+    }
+    range.end
+}
+
+/// Only pairs whose members are both still in the set count.
+fn keep_whole_pairs(set: &mut ResultSet) {
+    if !set.pairs.is_empty() {
+        let members: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
+        set.pairs.retain(|pair| members.contains(&pair.a) && members.contains(&pair.b));
+    }
+}
+
+fn report(call: &Call, meter: Meter) -> StageReport {
+    StageReport {
+        stage: call.to_string(),
+        kind: call.def.kind().name().into(),
+        does: call.does(),
+        taken: meter.taken,
+        given: meter.given,
+        micros: micros(meter.elapsed),
+        note: meter.note,
+        saved: call.saved.as_deref().map(str::to_owned),
+    }
+}
+
+fn micros(elapsed: Duration) -> f64 {
+    elapsed.as_nanos() as f64 / 1e3
+}

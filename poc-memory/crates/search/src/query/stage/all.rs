@@ -1,0 +1,77 @@
+//! `all`: every live node, by id.
+
+use super::definition::{Hints, StageDef, Work};
+use crate::query::context::Ctx;
+use crate::query::example::Example;
+use crate::query::scan::{Scan, States, state_at};
+use crate::query::set::Scored;
+use poc_graph::Ix;
+
+/// Nodes a block holds: those of one chunk of the columns.
+const BLOCK: Ix = poc_graph::Column::<u8>::CHUNK as Ix;
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "all",
+    params: &[],
+    doc: "Every live node, score 1, by id; a `state:` filter widens it to that state",
+    more: "A pipeline that starts with no generator starts with `all`. Live is what is active or stale \
+           and not past its date. A `state:NAME` anywhere in the pipeline (but not `!state:NAME`) lets \
+           the nodes in that state in.",
+    example: Example {
+        pipeline: "all",
+        gives: &[
+            "b-tree",
+            "wal",
+            "session#1",
+            "session#2",
+            "lsm-tree",
+            "day#2026-11-21",
+            "crash-notes",
+            "todo/benchmarks",
+        ],
+    },
+    does: |_| "every live node, by id".into(),
+    work: Work::Scan(|ctx| Box::new(All::new(ctx))),
+    hints: Hints::NONE,
+};
+
+struct All<F> {
+    next: Ix,
+    slots: Ix,
+    admits: F,
+}
+
+impl All<()> {
+    fn new<'a>(ctx: &'a Ctx<'a>) -> All<impl FnMut(Ix) -> bool + 'a> {
+        let view = ctx.sources.view;
+        let mut state = state_at(view, ctx.sources.now);
+        let (states, sight) = (ctx.states, ctx.sources.sight());
+        if states != States::live() {
+            ctx.note("widened by `state:`");
+        }
+        let admits =
+            move |ix| state(ix).is_some_and(|state| states.contains(state)) && sight.admits(view.trust(ix));
+        All { next: 0, slots: view.slots(), admits }
+    }
+}
+
+impl<F: FnMut(Ix) -> bool> Scan for All<F> {
+    fn next(&mut self, block: &mut Vec<Scored>) -> bool {
+        let end = self.next.saturating_add(BLOCK).min(self.slots);
+        if self.next >= end {
+            return false;
+        }
+        // What is not admitted is written over by the next: a branch would be hard to predict.
+        block.resize((end - self.next) as usize, Scored { ix: 0, score: 1.0 });
+        let mut kept = 0;
+        for ix in self.next..end {
+            if let Some(slot) = block.get_mut(kept) {
+                *slot = Scored { ix, score: 1.0 };
+            }
+            kept += usize::from((self.admits)(ix));
+        }
+        block.truncate(kept);
+        self.next = end;
+        true
+    }
+}

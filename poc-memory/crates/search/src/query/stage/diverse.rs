@@ -1,0 +1,71 @@
+//! `diverse,lambda=0.7,pool=1000`: maximal marginal relevance over the set (`rank::mmr`).
+
+use super::definition::{Cost, Hints, StageDef, Work};
+use crate::query::context::Ctx;
+use crate::query::example::Example;
+use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::set::Scored;
+use crate::query::top::best_first;
+use poc_graph::error::Result;
+use poc_rank::mmr::{mmr, relevance};
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "diverse",
+    params: &[
+        Param {
+            name: "lambda",
+            place: Place::Named,
+            takes: Takes::Number(0.0, 1.0),
+            absent: Absent::Default("0.7"),
+            doc: "how much the score counts; the rest is for being unlike",
+        },
+        Param {
+            name: "pool",
+            place: Place::Named,
+            takes: Takes::Count(1, 10_000),
+            absent: Absent::Default("1000"),
+            doc: "nodes that are chosen from, the best by score; the others follow by score",
+        },
+    ],
+    doc: "Puts what is good and unlike what came before next (MMR); with `limit:N` behind it N are chosen",
+    more: "Next always comes the node with the greatest `λ · relevance − (1 − λ) · greatest similarity \
+           to those before it`: maximal marginal relevance (Carbonell and Goldstein 1998, SIGIR). \
+           Relevance is the score, stretched over 0–1 within the set; similarity is the cosine of the \
+           two nodes' most alike passages (of their titles where they have no text), and 0 for a node \
+           without a vector. Scores stay as they are. Equal choices go by score, then by id, so \
+           `lambda=1` is `sort:score`.\n\n\
+           The best `pool` nodes by score are chosen from, what is left follows behind them by score. \
+           The cost is `pool · chosen` comparisons; with `limit:N` behind it only N are chosen.",
+    example: Example {
+        pipeline: "similar:\"slow query with a missing index\",k=3 | diverse,lambda=0.3",
+        gives: &["session#1", "day#2026-11-21", "session#2"],
+    },
+    does: |call| {
+        let lambda = call.number("lambda").unwrap_or_default();
+        format!("orders by score and by being unlike what came before, {lambda} for the score")
+    },
+    work: Work::Order(|call, ctx, items, wanted| {
+        diverse(call.number("lambda")?, call.count("pool")?, ctx, items, wanted)
+    }),
+    hints: Hints { cost: Cost::Derived, ..Hints::NONE },
+};
+
+fn diverse(lambda: f64, pool: usize, ctx: &Ctx<'_>, items: &mut Vec<Scored>, wanted: usize) -> Result<()> {
+    let (view, vectors) = (ctx.sources.view, ctx.sources.indexes.vectors()?);
+    best_first(view, items);
+    let relevance = relevance(items.iter().map(|item| item.score));
+    let behind = items.split_off(pool.min(items.len()));
+    if !behind.is_empty() {
+        ctx.note(format!("chose from the {pool} best scores"));
+    }
+    let id = |at: usize| items.get(at).and_then(|item| view.id(item.ix));
+    let alike = |a, b| {
+        let alike = id(a).zip(id(b)).and_then(|(a, b)| vectors.alike(a, b));
+        alike.unwrap_or(0.0)
+    };
+    let open = relevance.get(..items.len()).unwrap_or(&relevance);
+    let chosen = mmr(open, lambda, alike).take(wanted).filter_map(|at| items.get(at).copied());
+    let chosen: Vec<Scored> = chosen.collect();
+    *items = chosen.into_iter().chain(behind).take(wanted).collect();
+    Ok(())
+}

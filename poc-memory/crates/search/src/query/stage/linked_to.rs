@@ -1,0 +1,40 @@
+//! `linked-to:KEY`: nodes tied to the node with the key.
+
+use super::definition::{Hints, StageDef, Work};
+use crate::query::example::Example;
+use crate::query::param::{Absent, Param, Place, Takes};
+use poc_graph::Neighbor;
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "linked-to",
+    params: &[Param {
+        name: "KEY",
+        place: Place::Colon,
+        takes: Takes::Key,
+        absent: Absent::Error,
+        doc: "the key of the other node",
+    }],
+    doc: "Keeps nodes tied to the node with a key",
+    more: "By an edge of any kind that graph stages see (`link`, `keyword`, `semantic` and the \
+           associative ones), in either direction. The node with the key may be in any state.",
+    example: Example { pipeline: "linked-to:wal", gives: &["b-tree", "crash-notes"] },
+    does: |call| format!("tied to `{}`", call.text("KEY").unwrap_or_default()),
+    work: Work::Filter(|call, ctx| {
+        let view = ctx.sources.view;
+        let center = ctx.node("linked-to", &call.text("KEY")?)?;
+        // By target. Nodes mostly ascend, and the next one stands a little behind the last.
+        let row = view.edges(center);
+        let mut at = 0;
+        Ok(Box::new(move |ix| {
+            let is_before = |edge: &Neighbor| edge.target() < ix;
+            if at > 0 && !row.get(at - 1).is_some_and(is_before) {
+                at = row.partition_point(is_before);
+            }
+            while row.get(at).is_some_and(is_before) {
+                at += 1;
+            }
+            row.get(at).is_some_and(|edge| edge.target() == ix)
+        }))
+    }),
+    hints: Hints::NONE,
+};

@@ -1,0 +1,65 @@
+//! `visited:AGENT[,DURATION]`: nodes the agent has visited, ever or within the duration.
+
+use super::definition::{Hints, StageDef, Work};
+use crate::query::arguments::Arguments;
+use crate::query::context::Ctx;
+use crate::query::example::Example;
+use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::value::in_days;
+use poc_graph::Ix;
+use poc_graph::time::Span;
+
+/// `AGENT[,DURATION]`
+pub(super) const PARAMS: &[Param] = &[
+    Param {
+        name: "AGENT",
+        place: Place::Colon,
+        takes: Takes::Name,
+        absent: Absent::Error,
+        doc: "the agent's name",
+    },
+    Param {
+        name: "DURATION",
+        place: Place::Comma,
+        takes: Takes::Duration,
+        absent: Absent::Nothing,
+        doc: "how far back a visit counts; without it, for ever",
+    },
+];
+
+pub(super) const STAGE: StageDef = StageDef {
+    word: "visited",
+    params: PARAMS,
+    doc: "Keeps nodes an agent has visited, ever or within a duration",
+    more: "A duration counts back from now. A visit counts only for the version it saw: a node edited \
+           since counts as not visited, unless the agent's file says otherwise.",
+    example: Example { pipeline: "visited:linker,7d", gives: &["session#1"] },
+    does: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
+    work: Work::Filter(|call, ctx| {
+        Ok(Box::new(visited(&call.text("AGENT")?, call.duration("DURATION"), ctx)))
+    }),
+    hints: Hints { keeps_visited: Some(true), ..Hints::NONE },
+};
+
+/// ` within 7d`, or nothing.
+pub(super) fn within(call: &Arguments) -> String {
+    call.duration("DURATION").map_or_else(String::new, |span| format!(" within {}", in_days(span)))
+}
+
+/// Tells whether a visit counts.
+pub(super) fn visited<'a>(agent: &str, within: Option<Span>, ctx: &Ctx<'a>) -> impl FnMut(Ix) -> bool + 'a {
+    let view = ctx.sources.view;
+    let mut visits = view.visits_of(agent).map(|column| column.cursor());
+    if visits.is_none() {
+        ctx.note(format!("`{agent}` has visited nothing"));
+    }
+    let mut versions = view.versions();
+    let after = within.map(|span| ctx.sources.now.minus(span));
+    let by_version = ctx.sources.revisit_on_change;
+    move |ix| {
+        let visit = visits.as_mut().and_then(|visits| visits.of(ix, None));
+        visit.is_some_and(|visit| {
+            after.is_none_or(|after| visit.at > after) && (!by_version || visit.version >= versions.of(ix, 0))
+        })
+    }
+}

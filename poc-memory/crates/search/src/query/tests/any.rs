@@ -1,0 +1,155 @@
+//! Random pipelines of all words over random graphs: whatever they say, the answer is a set of nodes
+//! in use with finite scores, the same each time, and the counts add up.
+
+use super::naive::{Graph, graph, state};
+use super::parse;
+use crate::query::{Absent, Kind, Param, Place, StageDef, Takes, vocabulary};
+use poc_graph::error::Code;
+use poc_graph::{Ix, State};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// A value a parameter takes, as written.
+fn value(param: &'static Param) -> BoxedStrategy<String> {
+    let words = |list: &[&'static str]| select(list.to_vec()).prop_map(str::to_owned).boxed();
+    match param.takes {
+        Takes::Text => words(&["title", "body 3", "\"n1 title 2\"", "word", "éé"]),
+        Takes::Key => words(&["n0", "n1", "n3", "n7", "n99"]),
+        Takes::Name => words(&["linker", "manual", "import", "nobody"]),
+        Takes::NodeType => words(&["episodic", "daily", "weekly"]),
+        Takes::SortField => words(&["priority", "weight", "score", "degree", "created", "visited:linker"]),
+        Takes::Direction => words(&["asc", "desc"]),
+        Takes::Glob => words(&["n*", "n?", "n[0-4]", "*"]),
+        Takes::State => words(&["active", "stale", "superseded", "expired"]),
+        Takes::Count(least, most) => {
+            let near = least..=most.min(least + 12);
+            prop_oneof![12 => near, 1 => Just(most)].prop_map(|count| count.to_string()).boxed()
+        }
+        Takes::Number(least, most) => (0u32..=10)
+            .prop_map(move |tenths| (least + (most - least) * f64::from(tenths) / 10.0).to_string())
+            .boxed(),
+        Takes::Duration => words(&["7d", "24h", "90", "2w", "45s"]),
+        Takes::CompareNumber => words(&[">0.5", ">=1", "<3", "<=2", "2", "=1"]),
+        Takes::CompareDuration => words(&[">7d", ">=3h", "<2w", "<=86400", "90"]),
+    }
+}
+
+/// A stage with values for what must be given and for some of what may be.
+fn stage(def: &'static StageDef) -> BoxedStrategy<String> {
+    let start = any::<bool>()
+        .prop_map(|negated| {
+            if negated && def.kind() == Kind::Filter { format!("!{}", def.word) } else { def.word.to_owned() }
+        })
+        .boxed();
+    def.params.iter().fold(start, |written, param| {
+        let given = if param.absent == Absent::Error { Just(true).boxed() } else { any::<bool>().boxed() };
+        (written, given, value(param))
+            .prop_map(move |(written, given, value)| match param.place {
+                _ if !given => written,
+                Place::Colon => format!("{written}:{value}"),
+                Place::Comma => format!("{written},{value}"),
+                Place::Named => format!("{written},{}={value}", param.name),
+                Place::Space => format!("{written} {value}"),
+            })
+            .boxed()
+    })
+}
+
+/// A filter without `!`. `state:` is none of these: it widens `all`.
+fn filter() -> impl Strategy<Value = String> {
+    let filters = vocabulary().iter().filter(|def| def.kind() == Kind::Filter && def.word != "state");
+    let plain = select(filters.collect::<Vec<_>>()).prop_flat_map(stage);
+    plain.prop_map(|text| text.trim_start_matches('!').to_owned())
+}
+
+fn pipeline() -> impl Strategy<Value = String> {
+    let of = |generates: bool| {
+        let defs: Vec<&'static StageDef> =
+            vocabulary().iter().filter(|def| (def.kind() == Kind::Generator) == generates).collect();
+        select(defs).prop_flat_map(stage)
+    };
+    (of(true), proptest::collection::vec(of(false), 0..5))
+        .prop_map(|(first, others)| std::iter::once(first).chain(others).collect::<Vec<_>>().join(" | "))
+}
+
+fn check(graph: &Graph, text: &str) -> Result<(), TestCaseError> {
+    let world = graph.world();
+    let pipeline = parse(text).map_err(|error| TestCaseError::fail(error.message))?;
+    let (set, explanation) = match pipeline.run(&world.sources()) {
+        Ok(answer) => answer,
+        Err(error) => {
+            prop_assert_eq!(error.code, Code::NotFound, "{}", error);
+            prop_assert!(text.contains("n99") || graph.records.len() <= 7, "{}", error);
+            return Ok(());
+        }
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for item in &set.items {
+        prop_assert!(seen.insert(item.ix), "node {} twice", item.ix);
+        prop_assert!(item.score.is_finite(), "score {}", item.score);
+        let state = state(&graph.records[item.ix as usize]);
+        let asked = text.contains(&format!("state:{state}"));
+        prop_assert!(matches!(state, State::Active | State::Stale) || asked, "{} is {}", item.ix, state);
+    }
+    for pair in &set.pairs {
+        prop_assert!(seen.contains(&pair.a) && seen.contains(&pair.b) && pair.a != pair.b);
+        prop_assert!(pair.similarity.is_finite());
+    }
+    let ranked = |stage: &&crate::query::StageReport| {
+        stage.kind != "filter" && !stage.stage.starts_with("limit") && !stage.stage.starts_with("offset")
+    };
+    let last = explanation.stages.iter().rfind(ranked).map_or("", |stage| stage.kind.as_str());
+    if last != "transform" {
+        let id = |at: usize| world.view.id(set.items[at].ix);
+        for (at, two) in set.items.windows(2).enumerate() {
+            let ordered =
+                two[0].score > two[1].score || (two[0].score == two[1].score && id(at) < id(at + 1));
+            prop_assert!(ordered, "{:?} before {:?}", two[0], two[1]);
+        }
+    }
+    for two in explanation.stages.windows(2) {
+        prop_assert_eq!(two[0].given, two[1].taken);
+        let shrinks = two[1].kind != "algorithm";
+        prop_assert!(!shrinks || two[1].given <= two[1].taken);
+    }
+    prop_assert_eq!(explanation.stages.last().map(|stage| stage.given), Some(set.items.len()));
+    let (again, _) = pipeline.run(&world.sources()).map_err(|error| TestCaseError::fail(error.message))?;
+    prop_assert_eq!(again.items, set.items);
+    prop_assert_eq!(again.pairs, set.pairs);
+    Ok(())
+}
+
+proptest! {
+    /// What a filter keeps and what it keeps with a `!` in front are the set, each in its order.
+    #[test]
+    fn a_filter_and_its_negation_part_the_set(
+        graph in graph(14), filters in proptest::collection::vec(filter(), 6),
+    ) {
+        let world = graph.world();
+        let run = |text: &str| -> Option<Vec<Ix>> {
+            let (set, _) = parse(text).unwrap().run(&world.sources()).ok()?;
+            Some(set.items.iter().map(|item| item.ix).collect())
+        };
+        for filter in filters {
+            let halves = [run(&format!("all | {filter}")), run(&format!("all | !{filter}"))];
+            // Both find no node with the key that is asked for, or neither.
+            let [Some(kept), Some(left)] = halves else {
+                prop_assert_eq!(halves, [None, None], "{}", filter);
+                continue;
+            };
+            let all = run("all").unwrap();
+            let of = |half: &[Ix]| all.iter().copied().filter(|ix| half.contains(ix)).collect::<Vec<_>>();
+            prop_assert_eq!((of(&kept), of(&left)), (kept.clone(), left.clone()), "{}", filter);
+            prop_assert_eq!(kept.len() + left.len(), all.len(), "{}", filter);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_pipeline_over_any_graph(graph in graph(14), pipelines in proptest::collection::vec(pipeline(), 4)) {
+        for pipeline in pipelines {
+            check(&graph, &pipeline).map_err(|error| TestCaseError::fail(format!("{pipeline}: {error}")))?;
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Laws and stories of the language.
+
+mod algorithms;
+mod any;
+mod examples;
+mod messages;
+mod naive;
+mod params;
+mod reference;
+mod robust;
+mod sample;
+mod saved;
+mod stories;
+mod text;
+
+use super::{Names, Pipeline};
+use poc_config::Config;
+use poc_graph::error::Result;
+use std::sync::LazyLock;
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| Names::of(&Config::defaults().unwrap()));
+
+/// A pipeline with the names of the default settings.
+fn parse(text: &str) -> Result<Pipeline> {
+    Pipeline::parse(text, &NAMES)
+}
+
+/// The same of the command line's form.
+fn from_parts(terms: &[String], stages: &[String]) -> Result<Pipeline> {
+    Pipeline::from_parts(terms, stages, &NAMES)
+}

@@ -1,0 +1,410 @@
+//! Saved pipelines: what their names stand for, and what is told when that is nothing.
+
+use super::NAMES;
+use super::sample::notes;
+use crate::query::{Names, Pipeline, vocabulary};
+use poc_config::SavedPipeline;
+use poc_graph::error::{Code, Error, Result};
+use proptest::prelude::*;
+
+fn saved(pipelines: &[(&str, &str)]) -> Names {
+    let saved =
+        pipelines.iter().map(|(name, text)| ((*name).to_owned(), SavedPipeline::from((*text).to_owned())));
+    NAMES.clone().with_saved(saved.collect())
+}
+
+/// Pipelines that are sound.
+fn sound() -> Names {
+    saved(&[
+        ("episodes", "type:episodic"),
+        ("due", "@episodes | not-visited:linker,7d | sort:priority"),
+        ("near", "match:b-tree | spread"),
+        ("three", "limit:3"),
+        ("nearest", "@near | @three"),
+    ])
+}
+
+fn told(error: &Error) -> String {
+    match &error.hint {
+        Some(hint) => format!("{error}\nhint: {hint}"),
+        None => error.to_string(),
+    }
+}
+
+#[test]
+fn a_name_stands_for_its_stages() {
+    let names = sound();
+    let check = |text: &str, expected: &str| {
+        let pipeline = Pipeline::parse(text, &names).unwrap_or_else(|error| panic!("{text}\n{error}"));
+        assert_eq!(pipeline.to_string(), expected);
+        assert_eq!(Pipeline::parse(expected, &NAMES).unwrap(), pipeline);
+    };
+    check("@episodes", "all | type:episodic");
+    check("all|@due |limit:2", "all | type:episodic | not-visited:linker,7d | sort:priority | limit:2");
+    check("@near", "match:b-tree | spread");
+    check("@nearest | @episodes", "match:b-tree | spread | limit:3 | type:episodic");
+    check("@episodes | @episodes", "all | type:episodic | type:episodic");
+    let parts = |terms: &[&str], stages: &[&str]| {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        Pipeline::from_parts(&owned(terms), &owned(stages), &names).unwrap().to_string()
+    };
+    assert_eq!(parts(&["wal"], &["spread", "@three"]), "match:wal | spread | limit:3");
+    assert_eq!(parts(&[], &["@near", "limit:1"]), "match:b-tree | spread | limit:1");
+}
+
+#[test]
+fn a_saved_pipeline_behaves_as_if_its_text_stood_there() {
+    let (names, world) = (sound(), notes());
+    let parse = |text: &str| Pipeline::parse(text, &names).unwrap();
+    let due = parse("@due | limit:20");
+    assert!(due.is_scan() && !parse("@near").is_scan());
+    assert!(parse("@episodes").only_filters() && !due.only_filters());
+    assert_eq!(due.not_visited("linker").flatten().unwrap().to_string(), "1w");
+    assert_eq!(due.saved().collect::<Vec<_>>(), ["due", "episodes"]);
+    assert_eq!(due.unvisited("linker").to_string(), "all | type:episodic | sort:priority | limit:20");
+    assert_eq!(parse("@episodes").passing(&world.sources(), &[0, 2, 3]).unwrap(), [2, 3]);
+    let (set, explanation) = due.run(&world.sources()).unwrap();
+    assert_eq!(world.view.key(set.items[0].ix), "session#2");
+    let told: Vec<String> = explanation
+        .stages
+        .iter()
+        .map(|stage| format!("{}: {} of {}", stage.stage, stage.given, stage.saved.as_deref().unwrap_or("-")))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "all: 8 of -",
+            "type:episodic: 2 of episodes",
+            "not-visited:linker,7d: 1 of due",
+            "sort:priority: 1 of due",
+            "limit:20: 1 of -",
+        ]
+    );
+    assert!(explanation.to_string().contains("keeps nodes of type `episodic` (from `@episodes`)"));
+}
+
+#[test]
+fn search_terms_complete_a_saved_pipeline() {
+    let names =
+        saved(&[("deep", "hybrid,k=100 | spread"), ("deeper", "@deep | limit:3"), ("due", "age:<7d")]);
+    let with = |terms: &[&str], stages: &[&str]| {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        Pipeline::from_parts(&owned(terms), &owned(stages), &names).map(|pipeline| pipeline.to_string())
+    };
+    let deeper = Ok("hybrid:\"a | b\",k=100 | spread | limit:3 | age:<7d".to_owned());
+    assert_eq!(with(&["a", "|", "b"], &["@deeper | @due"]), deeper);
+    assert_eq!(with(&["a"], &["@due"]), Ok("match:a | age:<7d".into()));
+    assert_eq!(names.check("deeper").unwrap().to_string(), "hybrid:TERMS,k=100 | spread | limit:3");
+    insta::assert_snapshot!(told(&Pipeline::parse("@deeper", &names).unwrap_err()), @r"
+    in the saved pipeline `@deep`: `hybrid` needs a text
+      hybrid,k=100 | spread
+      ^^^^^^
+    hint: write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+    ");
+    insta::assert_snapshot!(told(&with(&["a"], &["limit:3 | @deep"]).unwrap_err()), @r"
+    2 problems in this pipeline
+      match:a | limit:3 | @deep
+                          ^^^^^ `@deep` starts with `hybrid` and can only be the first stage; search terms already are the first stage, `match:`
+      in the saved pipeline `@deep`:
+      hybrid,k=100 | spread
+      ^^^^^^ `hybrid` needs a text; write `hybrid:TEXT[,k=50]`; search terms in front serve as its text
+    ");
+}
+
+#[test]
+fn each_kind_of_problem() {
+    let names = saved(&[
+        ("episodes", "type:episodic"),
+        ("near", "match:b-tree | spread"),
+        ("typo", "all | tpye:episodic"),
+        ("wrapped", "@typo | limit:5"),
+        ("many", "tpye:x | limit:no"),
+        ("late", "type:daily | match:x"),
+        ("empty", "  "),
+        ("one", "type:daily | @two"),
+        ("two", "@three"),
+        ("three", "@one | limit:2"),
+        ("self", "@self"),
+        ("Capital", "all"),
+    ]);
+    let texts = [
+        "@episods",
+        "all | @nothing-like-it",
+        "@",
+        "@ episodes",
+        "!@episodes",
+        "@episodes:x | @episodes,y | @episodes z",
+        "limit:5 | @near",
+        "match:wal | @near",
+        "@typo",
+        "@wrapped | limt:5",
+        "@typo | @typo | @many",
+        "@many",
+        "@late",
+        "@empty",
+        "@one",
+        "@self",
+        "@Capital",
+        "episodes",
+    ];
+    let all: Vec<String> =
+        texts.iter().map(|text| told(&Pipeline::parse(text, &names).unwrap_err())).collect();
+    insta::assert_snapshot!(all.join("\n\n"), @r#"
+    there is no saved pipeline `@episods`
+      @episods
+      ^^^^^^^^
+    hint: did you mean `@episodes`?
+
+    there is no saved pipeline `@nothing-like-it`
+      all | @nothing-like-it
+            ^^^^^^^^^^^^^^^^
+    hint: saved are `@empty`, `@episodes`, `@late`, `@many`, `@near`, `@one`, `@self`, `@three`, `@two`, `@typo`; save one in config.toml under `[pipelines]`: `recent = "age:<7d | limit:20"`
+
+    a name is missing behind this `@`
+      @
+      ^
+    hint: `@NAME` stands for the pipeline saved as NAME
+
+    a name is missing behind this `@`
+      @ episodes
+      ^
+    hint: `@NAME` stands for the pipeline saved as NAME
+
+    `!` cannot stand before `@episodes`, a saved pipeline
+      !@episodes
+      ^
+    hint: only a filter can be negated
+
+    3 problems in this pipeline
+      @episodes:x | @episodes,y | @episodes z
+               ^^ `@episodes` takes nothing behind its name; further stages stand behind a `|`
+                             ^^ `@episodes` takes nothing behind its name; further stages stand behind a `|`
+                                           ^^ `@episodes` takes nothing behind its name; further stages stand behind a `|`
+
+    `@near` starts with `match` and can only be the first stage
+      limit:5 | @near
+                ^^^^^
+    hint: put it first, or leave it out
+
+    `@near` starts with `match` and can only be the first stage
+      match:wal | @near
+                  ^^^^^
+    hint: search terms already are the first stage, `match:`
+
+    in the saved pipeline `@typo`: unknown stage `tpye`
+      all | tpye:episodic
+            ^^^^
+    hint: did you mean `type`?
+
+    2 problems in this pipeline
+      @wrapped | limt:5
+                 ^^^^ unknown stage `limt`; did you mean `limit`?
+      in the saved pipeline `@typo`:
+      all | tpye:episodic
+            ^^^^ unknown stage `tpye`; did you mean `type`?
+
+    3 problems in this pipeline
+      in the saved pipeline `@typo`:
+      all | tpye:episodic
+            ^^^^ unknown stage `tpye`; did you mean `type`?
+      in the saved pipeline `@many`:
+      tpye:x | limit:no
+      ^^^^ unknown stage `tpye`; did you mean `type`?
+                     ^^ `limit` takes a whole number from 1, not `no`
+
+    2 problems in the saved pipeline `@many`
+      tpye:x | limit:no
+      ^^^^ unknown stage `tpye`; did you mean `type`?
+                     ^^ `limit` takes a whole number from 1, not `no`
+
+    in the saved pipeline `@late`: `match` produces a set and can only be the first stage
+      type:daily | match:x
+                   ^^^^^
+    hint: put it first, or leave it out
+
+    in the saved pipeline `@empty`: the pipeline is empty
+    hint: `all | limit:20` is a short one
+
+    in the saved pipeline `@three`: `@one` leads back to itself: `@one` → `@two` → `@three` → `@one`
+      @one | limit:2
+      ^^^^
+    hint: take one of them out of the other
+
+    in the saved pipeline `@self`: `@self` leads back to itself: `@self` → `@self`
+      @self
+      ^^^^^
+    hint: take one of them out of the other
+
+    `Capital` is no name for a saved pipeline
+      @Capital
+      ^^^^^^^^
+    hint: write lower-case words with `-` between them: `recent-sessions`
+
+    unknown stage `episodes`
+      episodes
+      ^^^^^^^^
+    hint: the saved pipeline is `@episodes`
+    "#);
+    let without = told(&Pipeline::parse("@recent", &NAMES).unwrap_err());
+    insta::assert_snapshot!(without, @r#"
+    there is no saved pipeline `@recent`
+      @recent
+      ^^^^^^^
+    hint: save one in config.toml under `[pipelines]`: `recent = "age:<7d | limit:20"`
+    "#);
+}
+
+#[test]
+fn problems_stand_in_the_error_as_data() {
+    let names = saved(&[("typo", "all | tpye:épisodic")]);
+    let error = Pipeline::parse("@typo | key:é* | limit:0", &names).unwrap_err();
+    assert_eq!(error.code, Code::InvalidArgument);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&error.at).unwrap(), @r#"
+    {
+      "pipelines": [
+        {
+          "text": "@typo | key:é* | limit:0",
+          "problems": [
+            {
+              "offset": 23,
+              "length": 1,
+              "message": "`limit` takes a whole number from 1, not `0`"
+            }
+          ]
+        },
+        {
+          "text": "all | tpye:épisodic",
+          "saved": "typo",
+          "problems": [
+            {
+              "offset": 6,
+              "length": 4,
+              "message": "unknown stage `tpye`",
+              "hint": "did you mean `type`?"
+            }
+          ]
+        }
+      ]
+    }
+    "#);
+    assert_eq!(
+        error.line(),
+        "2 problems in this pipeline: `limit` takes a whole number from 1, not `0`; unknown stage `tpye`"
+    );
+}
+
+#[test]
+fn saved_pipelines_are_checked_where_they_are_saved() {
+    let file = "# mine\n[pipelines]\nrecent = \"age:<7d\"\ntypo = \"all | tpye:x\"\n\"My Own\" = \"all\"\n";
+    let variables = [("POC_MEMORY__PIPELINES__FROM_OUTSIDE".to_owned(), "limit:none".to_owned())];
+    let config = poc_config::Config::layered(Some(("config.toml", file)), variables.into_iter()).unwrap();
+    let names = Names::of(&config);
+    assert_eq!(names.check("recent").unwrap().to_string(), "all | age:<7d");
+    let problems: Vec<String> = names.problems().iter().map(told).collect();
+    insta::assert_snapshot!(problems.join("\n\n"), @r"
+    config.toml:5:1: `My Own` is no name for a saved pipeline
+    hint: write lower-case words with `-` between them: `recent-sessions`
+
+    `POC_MEMORY__PIPELINES__FROM_OUTSIDE`: in the saved pipeline `@from-outside`: `limit` takes a whole number from 1, not `none`
+      limit:none
+            ^^^^
+
+    config.toml:4:1: in the saved pipeline `@typo`: unknown stage `tpye`
+      all | tpye:x
+            ^^^^
+    hint: did you mean `type`?
+    ");
+    assert!(names.problems().iter().all(|error| error.code == Code::InvalidConfig));
+    assert_eq!(names.check("nobody").unwrap_err().code, Code::NotFound);
+}
+
+#[test]
+fn saved_pipelines_are_bounded() {
+    let levels = |count: usize, text: &dyn Fn(usize) -> String| {
+        let level = |at: usize| (format!("l{at}"), SavedPipeline::from(text(at)));
+        NAMES.clone().with_saved((0..count).map(level).collect())
+    };
+    let parse = |names: &Names| Pipeline::parse("@l0", names).map(|pipeline| pipeline.calls.len());
+    let chain = |count: usize| {
+        levels(count, &|at| if at + 1 == count { "limit:1".into() } else { format!("@l{}", at + 1) })
+    };
+    assert_eq!(parse(&chain(16)), Ok(2));
+    insta::assert_snapshot!(told(&parse(&chain(17)).unwrap_err()), @r"
+    in the saved pipeline `@l15`: saved pipelines stand more than 16 deep in each other
+      @l16
+      ^^^^
+    hint: write some of them out
+    ");
+    // Each level uses the next one often: written out it would be endless, sound or not.
+    for last in ["limit:1", "limt:1"] {
+        let bomb = levels(16, &|at| match at {
+            15 => last.to_owned(),
+            at => vec![format!("@l{}", at + 1); 60].join(" | "),
+        });
+        assert!(parse(&bomb).unwrap_err().message.len() < 10_000);
+    }
+    let wide = saved(&[("wide", &["limit:1"; 64].join("|"))]);
+    insta::assert_snapshot!(told(&Pipeline::parse("@wide", &wide).unwrap_err()), @r"
+    with what its saved pipelines and the `all` in front of it add, this pipeline has more than 64 stages
+    hint: take stages out of it
+    ");
+    let fits = saved(&[("wide", &["limit:1"; 63].join("|"))]);
+    assert_eq!(Pipeline::parse("@wide", &fits).unwrap().calls.len(), 64);
+    let long = format!("key:'{}'", "a".repeat(40_000));
+    let long = saved(&[("long", &long)]);
+    insta::assert_snapshot!(told(&Pipeline::parse("@long | @long", &long).unwrap_err()), @r"
+    written out, a pipeline of 80017 bytes is too long
+    hint: at most 65536 bytes are read
+    ");
+}
+
+const NAMED: &[&str] = &["@a", "@b", "@c", "@d", "!@a", "@b:x", "@"];
+
+/// A text as people might save it: words of the language, names, and what is neither.
+fn text(names: &'static [&'static str], least: usize) -> impl Strategy<Value = String> {
+    let words: Vec<&'static str> = vocabulary().iter().map(|stage| stage.word).collect();
+    let stage = prop_oneof![
+        3 => proptest::sample::select(vec!["type:daily", "limit:3", "!key:a*", "spread", "match:x", "sort:created asc"])
+            .prop_map(str::to_owned),
+        3 => proptest::sample::select(names).prop_map(str::to_owned),
+        1 => proptest::sample::select(words).prop_map(str::to_owned),
+    ];
+    proptest::collection::vec(stage, least..4).prop_map(|stages| stages.join(" | "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+
+    /// Whatever is saved, a pipeline is refused or understood; what is understood prints as what it
+    /// stands for, and that reads back without any saved one.
+    #[test]
+    fn what_is_understood_prints_written_out(texts in proptest::collection::vec(text(NAMED, 0), 4), own in text(NAMED, 0)) {
+        let pairs: Vec<(&str, &str)> = ["a", "b", "c", "d"].into_iter().zip(texts.iter().map(String::as_str)).collect();
+        let names = saved(&pairs);
+        match Pipeline::parse(&own, &names) {
+            Ok(pipeline) => prop_assert_eq!(Pipeline::parse(&pipeline.to_string(), &NAMES), Ok(pipeline)),
+            Err(error) => {
+                let at = error.at.unwrap();
+                prop_assert!(at.pipelines.iter().all(|pipeline| !pipeline.problems.is_empty()));
+            }
+        }
+        let broken = names.problems().len();
+        prop_assert_eq!(broken, pairs.iter().filter(|(name, _)| names.check(name).is_err()).count());
+    }
+
+    /// Texts in the place of their names give the same pipeline.
+    #[test]
+    fn a_name_is_its_text(inner in text(&["limit:1"], 1), before in text(&["limit:1"], 0), after in text(&["limit:1"], 0)) {
+        let names = saved(&[("inner", &inner)]);
+        let joined = |middle: &str| -> Result<Pipeline> {
+            let parts: Vec<String> =
+                [&before, middle, &after].into_iter().filter(|part| !part.is_empty()).map(|part| part.to_owned()).collect();
+            Pipeline::from_parts(&[], &parts, &names)
+        };
+        let (named, written) = (joined("@inner"), joined(&inner));
+        prop_assert_eq!(named.is_ok(), written.is_ok());
+        if let (Ok(named), Ok(written)) = (named, written) {
+            prop_assert_eq!(named, written);
+        }
+    }
+}

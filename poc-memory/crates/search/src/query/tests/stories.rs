@@ -1,0 +1,245 @@
+//! What the stages do together.
+
+use super::parse;
+use super::sample::{NOW, World, notes};
+use poc_graph::error::Code;
+use poc_graph::time::{Span, Timestamp};
+use poc_graph::{Activity, Delta, EdgeKind, Ix, Node, State, Visit, VisitOutcome, testing};
+use std::sync::Arc;
+
+fn put(world: &mut World, number: u64, change: impl Fn(&mut Node)) {
+    let mut node = testing::node(number);
+    node.key = world.view.key(number as Ix).to_owned();
+    change(&mut node);
+    world.view.apply(2, &[Delta::Node(Arc::new(node))]);
+}
+
+#[test]
+fn explain_tells_every_stage() {
+    let world = notes();
+    let (_, explanation) = world
+        .run("all | type:semantic | !provenance:linker | weight:>=1 | sort:priority | offset:1 | limit:2");
+    let told: Vec<String> = explanation
+        .stages
+        .iter()
+        .map(|stage| {
+            format!("{} [{}] {} → {}: {}", stage.stage, stage.kind, stage.taken, stage.given, stage.does)
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    all [generator] 0 → 8: every live node, by id
+    type:semantic [filter] 8 → 5: keeps nodes of type `semantic`
+    !provenance:linker [filter] 5 → 4: drops nodes made by `linker`
+    weight:>=1 [filter] 4 → 4: keeps nodes whose weight is >= 1
+    sort:priority [transform] 4 → 4: orders by priority, greatest first
+    offset:1 [transform] 4 → 3: all but the first 1
+    limit:2 [transform] 3 → 2: the first 2
+    ");
+    assert!(explanation.total_micros >= explanation.stages.iter().map(|stage| stage.micros).sum());
+}
+
+#[test]
+fn explain_tells_where_communities_came_from() {
+    let world = notes();
+    let note = || world.run("all | community:0").1.stages[1].note.clone().unwrap();
+    assert!(note().starts_with("communities computed now"), "{}", note());
+    assert_eq!(note(), "communities fresh");
+}
+
+#[test]
+fn a_state_filter_widens_all() {
+    let world = notes();
+    assert_eq!(world.keys("state:superseded"), ["old-tree"]);
+    assert_eq!(world.keys("all | key:*tree | sort:created | state:superseded"), ["old-tree"]);
+    // A node past its date counts as expired before anything has written so.
+    assert_eq!(world.keys("state:expired"), ["past"]);
+    assert_eq!(world.keys("key:past"), [""; 0]);
+    assert_eq!(world.keys("!state:active"), [""; 0]);
+    let widened = world.run("state:superseded").1.stages.remove(0);
+    assert_eq!((widened.given, widened.note.as_deref()), (9, Some("widened by `state:`")));
+    assert_eq!(world.run("!state:superseded").1.stages[0].given, 8);
+}
+
+#[test]
+fn a_visit_counts_for_the_version_it_saw() {
+    let mut world = notes();
+    let query = "type:episodic | not-visited:linker,7d";
+    assert_eq!(world.keys(query), ["session#2"]);
+    put(&mut world, 2, |node| {
+        node.node_type.0 = "episodic".into();
+        node.version = 2;
+    });
+    assert_eq!(world.keys(query), ["session#1", "session#2"]);
+    assert_eq!(world.keys("visited:linker"), ["session#2"]);
+    world.revisit_on_change = false;
+    assert_eq!(world.keys(query), ["session#2"]);
+    assert_eq!(world.keys("visited:linker"), ["session#1", "session#2"]);
+    assert_eq!(world.keys("not-visited:nobody | limit:1"), ["b-tree"]);
+}
+
+#[test]
+fn sorting_by_visits_takes_the_least_recent_first_by_asc() {
+    let world = notes();
+    assert_eq!(world.keys("type:episodic | sort:visited:linker asc"), ["session#2", "session#1"]);
+    assert_eq!(world.keys("sort:visited:linker asc | limit:1"), ["b-tree"]);
+    assert_eq!(world.keys("sort:visited:linker | limit:2"), ["session#1", "session#2"]);
+}
+
+#[test]
+fn priority_puts_what_is_overdue_and_loose_first() {
+    let mut world = notes();
+    // Never replayed: 3. session#1 was replayed two days ago with an interval of one: 2. lsm-tree
+    // matters: 3 × 1.5. b-tree, wal and crash-notes are a community; from its middle, where a usual
+    // distance counts a third, crash-notes is the farthest: its ties are the weakest.
+    let replayed = Activity {
+        replay_interval: 1,
+        replayed: Some(Timestamp(NOW.0 - 2 * Span::DAY.0)),
+        ..Activity::born(NOW, 1.0)
+    };
+    world.view.apply(2, &[Delta::Activity(testing::node(2).id, replayed)]);
+    put(&mut world, 4, |node| node.emotion = 5.0);
+    let order = [
+        "lsm-tree",
+        "session#2",
+        "day#2026-11-21",
+        "todo/benchmarks",
+        "session#1",
+        "crash-notes",
+        "b-tree",
+        "wal",
+    ];
+    assert_eq!(world.keys("sort:priority"), order);
+    assert_eq!(world.keys("sort:priority | limit:3"), order[..3]);
+}
+
+#[test]
+fn terms_that_no_key_answers_are_looked_for_in_texts() {
+    let world = notes();
+    let (set, _) = world.run("match:\"tree recovery\"");
+    let found: Vec<(&str, f64)> =
+        set.items.iter().map(|item| (world.view.key(item.ix), item.score)).collect();
+    assert_eq!(found, [("b-tree", 0.5), ("lsm-tree", 0.5), ("crash-notes", 0.2)]);
+    // `tree` was answered by keys, so the text of `old-tree` or of any other plays no part.
+    assert_eq!(world.keys("match:xyzzy"), [""; 0]);
+    // Out of use, by state and by date.
+    assert!(!world.keys("match:old-tree").contains(&"old-tree"));
+    assert_eq!(world.keys("match:past"), [""; 0]);
+}
+
+#[test]
+fn pairs_travel_with_the_set() {
+    let world = notes();
+    let named = |pipeline: &str| {
+        let (set, _) = world.run(pipeline);
+        let name = |ix| world.view.key(ix);
+        set.pairs.iter().map(|pair| (name(pair.a), name(pair.b))).collect::<Vec<_>>()
+    };
+    assert_eq!(named("interference-pairs,min_sim=0.9 | sort:created"), [("session#1", "session#2")]);
+    assert_eq!(named("interference-pairs,min_sim=0.9 | limit:1"), []);
+    let (set, _) = world.run("interference-pairs,min_sim=0.9");
+    assert!(set.items.iter().all(|item| item.score == set.pairs[0].similarity && item.score > 0.9));
+    // b-tree and wal are of one community, whatever their texts are.
+    let (set, _) = world.run("interference-pairs,min_sim=0");
+    assert!(!set.pairs.is_empty());
+    let communities = world.view.communities(&world.config.structure.rules()).0;
+    assert!(set.pairs.iter().all(|pair| communities.of(pair.a) != communities.of(pair.b)));
+    // With one probe every pair has the node changed last in it.
+    let (few, explanation) = world.run("interference-pairs,min_sim=0,probes=1");
+    assert!(!few.pairs.is_empty() && few.pairs.len() < set.pairs.len());
+    let last = world.view.find_key("lsm-tree").unwrap();
+    assert!(few.pairs.iter().all(|pair| pair.a == last || pair.b == last), "{:?}", few.pairs);
+    assert!(
+        explanation.stages[0].note.as_ref().is_some_and(|note| note.contains("the 1 nodes changed last"))
+    );
+}
+
+#[test]
+fn twins_are_paired_wherever_they_live() {
+    let says =
+        |number: u64, body: &str| Delta::Node(Arc::new(Node { body: body.into(), ..testing::node(number) }));
+    let same = "the index reads pages of the log twice";
+    let other = "the index reads pages of the log backwards";
+    let mut deltas = vec![says(0, same), says(1, same), says(2, other), says(3, "soup for lunch")];
+    deltas.extend((1..4).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
+    let world = World::new(NOW, deltas);
+    for least in ["", ",min_sim=0.1", ",min_sim=0.99"] {
+        let (set, _) = world.run(&format!("interference-pairs{least}"));
+        let pairs: Vec<(&str, &str)> =
+            set.pairs.iter().map(|pair| (world.view.key(pair.a), world.view.key(pair.b))).collect();
+        assert_eq!(pairs, [("n0", "n1")], "{least}");
+    }
+}
+
+/// Fifty notes of one community say what the asking one says, and one of another does too.
+#[test]
+fn a_pair_is_found_past_a_community_that_says_the_same() {
+    let says = |number: u64, body: &str| Node { body: body.into(), ..testing::node(number) };
+    let mut deltas: Vec<Delta> =
+        (0..50).map(|number| Delta::Node(Arc::new(says(number, "the slow query")))).collect();
+    deltas.push(Delta::Node(Arc::new(says(50, "the slow query of Monday"))));
+    deltas.extend((1..50).map(|number| Delta::Edge(testing::edge(0, number, EdgeKind::Link, 0.9))));
+    let mut world = World::new(NOW, deltas);
+    // Twins aside.
+    world.config.cosines.values_mut().for_each(|cosines| cosines.twin = 2.0);
+    let (set, _) = world.run("interference-pairs,min_sim=0.5,k=1");
+    assert_eq!(set.items.len(), 51);
+    assert!(set.pairs.iter().all(|pair| world.view.key(pair.b) == "n50"));
+    assert_eq!(world.run("interference-pairs,min_sim=0.999").0.pairs, []);
+}
+
+#[test]
+fn activation_is_multiplied_by_the_weight_once() {
+    let world = notes();
+    let (set, _) = world.run("match:wal | spread,max_hops=1,edge_decay=0.5");
+    let found: Vec<(&str, f64)> =
+        set.items.iter().map(|item| (world.view.key(item.ix), item.score)).collect();
+    let expected = [("wal", 1.0 * 1.5), ("b-tree", 0.5 * 0.8 * 2.0), ("crash-notes", 0.5 * 0.7)];
+    for ((key, score), (expected_key, expected)) in found.iter().zip(expected) {
+        assert_eq!(*key, expected_key);
+        assert!((score - expected).abs() < 1e-6, "{key}: {score} instead of {expected}");
+    }
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn what_only_a_store_can_tell() {
+    let world = notes();
+    let run = |text: &str| parse(text).unwrap().run(&world.sources()).unwrap_err();
+    let error = run("linked-to:btree");
+    assert_eq!(error.hint.as_deref(), Some("did you mean `b-tree`?"));
+    let error = run("neighbors:crashnotes,hops=2");
+    insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
+    `neighbors` names `crashnotes`, which is no node's key
+    did you mean `crash-notes`?
+    ");
+    assert_eq!(error.code, Code::NotFound);
+    let error = run("linked-to:nowhere");
+    insta::assert_snapshot!(format!("{}\n{}", error.message, error.hint.unwrap()), @r"
+    `linked-to` names `nowhere`, which is no node's key
+    `poc-memory search TERMS` shows keys
+    ");
+    assert_eq!(error.code, Code::NotFound);
+}
+
+#[test]
+fn filters_alone_judge_given_nodes() {
+    let world = notes();
+    let pipeline = parse("provenance:manual | !type:daily").unwrap();
+    assert!(pipeline.only_filters());
+    let passing = pipeline.passing(&world.sources(), &[0, 5, 6, 8]).unwrap();
+    assert_eq!(passing, [0, 8]);
+    assert!(!parse("type:daily | limit:3").unwrap().only_filters());
+}
+
+#[test]
+fn a_node_that_is_gone_leaves_every_answer() {
+    let mut world = notes();
+    put(&mut world, 7, |node| node.state = State::Superseded);
+    assert!(!world.keys("all").contains(&"todo/benchmarks"));
+    world.view.apply(3, &[Delta::NodeGone(testing::node(1).id)]);
+    assert_eq!(world.keys("match:b-tree | spread"), ["b-tree", "crash-notes"]);
+    assert!(!world.keys("similar:\"write-ahead log\"").contains(&"wal"));
+    let visit = Visit { at: NOW, outcome: VisitOutcome::Processed, version: 1 };
+    world.view.apply(4, &[Delta::Visit("linker".into(), testing::node(0).id, visit)]);
+    assert_eq!(world.keys("visited:linker,1h"), ["b-tree"]);
+}

@@ -1,0 +1,172 @@
+//! The values of a stage's parameters.
+
+use super::glob::Glob;
+use poc_graph::State;
+use poc_graph::time::Span;
+use std::fmt;
+
+/// A checked argument.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    /// A name or a text.
+    Text(String),
+    /// A whole number.
+    Count(usize),
+    /// A number.
+    Number(f64),
+    /// A duration.
+    Span(Span),
+    /// A comparison.
+    Compare(Compare),
+    /// A glob.
+    Glob(Glob),
+    /// A state.
+    State(State),
+    /// The direction of a sort.
+    Direction(Direction),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Text(text) => f.write_str(&quoted(text)),
+            Value::Count(count) => write!(f, "{count}"),
+            Value::Number(number) => write!(f, "{number}"),
+            Value::Span(span) => f.write_str(&in_days(*span)),
+            Value::Compare(compare) => write!(f, "{compare}"),
+            Value::Glob(glob) => f.write_str(&quoted(glob.text())),
+            Value::State(state) => write!(f, "{state}"),
+            Value::Direction(direction) => write!(f, "{direction}"),
+        }
+    }
+}
+
+/// Which way a sort goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Smallest first.
+    Asc,
+    /// Greatest first.
+    Desc,
+}
+
+impl Direction {
+    /// Reads `asc` or `desc`.
+    pub(super) fn parse(text: &str) -> Option<Direction> {
+        match text {
+            "asc" => Some(Direction::Asc),
+            "desc" => Some(Direction::Desc),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::Asc => "asc",
+            Direction::Desc => "desc",
+        })
+    }
+}
+
+/// `>0.5`, `<=7d`, `4000` (which is `=4000`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Compare {
+    /// How.
+    pub(super) relation: Relation,
+    /// With what.
+    pub(super) quantity: Quantity,
+}
+
+impl Compare {
+    /// Whether it may hold for something that is so much at most.
+    pub(super) fn holds_up_to(self, most: f64) -> bool {
+        let least = self.quantity.amount();
+        match self.relation {
+            Relation::Greater => most > least,
+            Relation::GreaterEqual | Relation::Equal => most >= least,
+            Relation::Less | Relation::LessEqual => true,
+        }
+    }
+}
+
+/// The right side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Quantity {
+    /// A number.
+    Number(f64),
+    /// A length of time.
+    Span(Span),
+}
+
+/// How two numbers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterEqual,
+    /// `<`
+    Less,
+    /// `<=`
+    LessEqual,
+    /// `=`
+    Equal,
+}
+
+impl Relation {
+    /// The signs, longer ones first.
+    pub(super) const SIGNS: [(&'static str, Relation); 5] = [
+        (">=", Relation::GreaterEqual),
+        ("<=", Relation::LessEqual),
+        (">", Relation::Greater),
+        ("<", Relation::Less),
+        ("=", Relation::Equal),
+    ];
+}
+
+impl Quantity {
+    /// The number, or milliseconds.
+    pub(super) fn amount(self) -> f64 {
+        match self {
+            Quantity::Number(number) => number,
+            Quantity::Span(span) => span.0 as f64,
+        }
+    }
+}
+
+impl fmt::Display for Compare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.relation != Relation::Equal {
+            let sign = Relation::SIGNS.iter().find(|(_, relation)| *relation == self.relation);
+            f.write_str(sign.map_or("", |(sign, _)| sign))?;
+        }
+        match self.quantity {
+            Quantity::Number(number) => write!(f, "{number}"),
+            Quantity::Span(span) => f.write_str(&in_days(span)),
+        }
+    }
+}
+
+/// A duration as people write it in a pipeline: whole weeks as days.
+pub(super) fn in_days(span: Span) -> String {
+    if span.0 != 0 && span.0 % Span::WEEK.0 == 0 {
+        format!("{}d", span.0 / Span::DAY.0)
+    } else {
+        span.to_string()
+    }
+}
+
+/// A text as it stands in a pipeline: bare where that reads back as the same, else in quotes. A
+/// quote inside quotes of its own kind is written twice.
+pub(super) fn quoted(text: &str) -> String {
+    let special = |char: char| char.is_whitespace() || char.is_control() || "|,\"'=".contains(char);
+    if !text.is_empty() && !text.contains(special) {
+        text.to_owned()
+    } else if text.contains('"') && !text.contains('\'') {
+        format!("'{text}'")
+    } else {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    }
+}

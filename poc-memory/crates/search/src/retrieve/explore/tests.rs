@@ -1,0 +1,116 @@
+//! Walks over a graph of seven notes on a plane, small enough to check by hand.
+
+use super::*;
+use poc_config::Config;
+use poc_embed::HashEmbedder;
+use poc_graph::{Delta, Node, testing};
+use poc_index::{VectorIndex, testing as indexes};
+use std::sync::Arc;
+
+const DIMENSIONS: usize = 64;
+
+/// A unit vector at this many degrees from what is looked for.
+fn at(degrees: f64) -> Vec<f32> {
+    let mut vector = vec![0.0; DIMENSIONS];
+    vector[0] = degrees.to_radians().cos() as f32;
+    vector[1] = degrees.to_radians().sin() as f32;
+    vector
+}
+
+struct World {
+    view: View,
+    vectors: VectorIndex,
+    _folder: tempfile::TempDir,
+}
+
+/// Notes at angles, with keywords, and edges between them.
+fn world(notes: &[(f64, &[&str])], edges: &[(u64, u64, EdgeKind, f64)]) -> World {
+    let config = Config::defaults().unwrap();
+    let embedder = HashEmbedder::new(DIMENSIONS).unwrap();
+    let mut deltas = Vec::new();
+    for (number, (degrees, keywords)) in (0..).zip(notes) {
+        let keywords = keywords.iter().map(|word| (*word).to_owned()).collect();
+        let node = Node { keywords, ..testing::node(number) };
+        deltas.push(Delta::Vector(node.id, 0, at(*degrees).into()));
+        deltas.push(Delta::Node(Arc::new(node)));
+    }
+    deltas
+        .extend(edges.iter().map(|&(a, b, kind, strength)| Delta::Edge(testing::edge(a, b, kind, strength))));
+    let (folder, _, vectors) = indexes::fed(&config, &embedder, &deltas);
+    let mut view = View::new();
+    view.apply(1, &deltas);
+    World { view, vectors, _folder: folder }
+}
+
+impl World {
+    fn explore(&self, keywords: &[&str], depth: usize, beam: usize, target_count: usize) -> Explored {
+        let keywords: Vec<String> = keywords.iter().map(|word| (*word).to_owned()).collect();
+        let wish = ExploreQuery { vector: &at(0.0), keywords: &keywords, depth, beam, target_count };
+        let config = Config::defaults().unwrap().explore;
+        let found_at = |id| self.view.find(id).is_some_and(|ix| self.view.is_live(ix));
+        explore(&wish, &self.vectors, &self.view, &config, &found_at).unwrap()
+    }
+}
+
+/// The notes by number, in order.
+fn numbers(explored: &Explored) -> Vec<u64> {
+    let number = |id: NodeId| (0..20).find(|&number| testing::node(number).id == id).unwrap();
+    explored.nodes.iter().map(|node| number(node.id)).collect()
+}
+
+fn chain() -> World {
+    use EdgeKind::{Keyword, Link, Semantic};
+    world(
+        &[(0.0, &[]), (60.0, &["pages"]), (90.0, &[]), (80.0, &[]), (179.0, &[])],
+        &[(0, 2, Semantic, 0.5), (2, 3, Keyword, 0.8), (1, 3, Link, 1.0), (0, 4, Semantic, 0.9)],
+    )
+}
+
+#[test]
+fn a_walk_by_hand() {
+    let explored = chain().explore(&[], 2, 1, 12);
+    // Note 0 is where the text points: 1. From there 2 (at a right angle) beats 4 (opposite); the
+    // link from 1 is no edge of a walk.
+    assert_eq!(numbers(&explored), [0, 2, 3]);
+    let hop = |hop: f64| hop * 0.85f64.ln();
+    let second = 1.0 + 0.5f64.ln() + 0.5 * 0.5f64.ln() + hop(1.0);
+    let cosine = 80f64.to_radians().cos();
+    let nearest = 10f64.to_radians().cos();
+    let third = second + 0.8f64.ln() + 0.5 * ((cosine + 1.0) / 2.0).ln() + hop(2.0) - 0.7 * nearest;
+    for (node, (score, hop)) in explored.nodes.iter().zip([(1.0, 0), (second, 1), (third, 2)]) {
+        assert!((node.score - score).abs() < 0.02, "{node:?} {score}");
+        assert_eq!(node.hop, hop);
+    }
+    let edges: Vec<_> = explored.edges.iter().map(|edge| (edge.kind, edge.strength as f32)).collect();
+    assert_eq!(edges, [(EdgeKind::Semantic, 0.5), (EdgeKind::Keyword, 0.8)]);
+}
+
+#[test]
+fn depth_and_count_end_a_walk() {
+    assert_eq!(numbers(&chain().explore(&[], 1, 1, 12)), [0, 2]);
+    assert_eq!(numbers(&chain().explore(&[], 2, 1, 1)), [0]);
+    assert_eq!(numbers(&chain().explore(&[], 2, 1, 2)), [0, 2]);
+}
+
+#[test]
+fn starts_with_a_keyword_come_first_unless_none_has_it() {
+    assert_eq!(numbers(&chain().explore(&["pages"], 1, 1, 12)), [1]);
+    assert_eq!(numbers(&chain().explore(&["soup"], 1, 1, 12)), [0, 2]);
+}
+
+#[test]
+fn a_wider_beam_follows_several_ways_and_no_way_comes_back() {
+    let explored = chain().explore(&[], 3, 4, 12);
+    let mut all = numbers(&explored);
+    all.sort_unstable();
+    assert_eq!(all, [0, 1, 2, 3, 4]);
+    let shown: Vec<NodeId> = explored.nodes.iter().map(|node| node.id).collect();
+    for edge in &explored.edges {
+        assert!(shown.contains(&edge.from) && shown.contains(&edge.to), "{edge:?}");
+    }
+}
+
+#[test]
+fn an_empty_memory_has_nothing_to_explore() {
+    assert_eq!(world(&[], &[]).explore(&[], 3, 4, 12), Explored::default());
+}

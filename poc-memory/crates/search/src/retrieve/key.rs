@@ -1,0 +1,118 @@
+//! Notes that are asked for by their key.
+
+use poc_graph::{Ix, KEY_MAX_BYTES, NodeId, View, normal_key};
+use poc_index::{is_name, names, without_possessive};
+use rustc_hash::FxHashSet;
+
+/// A note that a text asks for by its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked<'a> {
+    /// The note.
+    pub note: Ix,
+    /// The key as it is spelt in the text.
+    pub spelt: &'a str,
+    /// Whether that is the whole text.
+    pub is_all: bool,
+}
+
+/// Of the notes that `sees` lets through those whose key a text is, and those whose keys stand in it and are
+/// names by their form (`people/lin`, `chat-013`); each once. Other keys count only as the whole text: keys
+/// are made of titles, and texts are full of `follow-up` and `YouTube`. A key may be spelt as people do: with
+/// other capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at the end of an address.
+pub fn asked<'a>(view: &View, text: &'a str, sees: &dyn Fn(NodeId) -> bool) -> Vec<Asked<'a>> {
+    let is_seen = |note: Ix| view.id(note).is_some_and(sees);
+    let all = owners(view, text, &is_seen).into_iter();
+    let mut found: Vec<Asked<'a>> = all.map(|note| Asked { note, spelt: text, is_all: true }).collect();
+    let mut seen: FxHashSet<Ix> = found.iter().map(|owner| owner.note).collect();
+    let is_named = |note: Ix| is_seen(note) && is_name(view.key(note));
+    for spelt in names(text) {
+        for note in owners(view, spelt, &is_named) {
+            if seen.insert(note) {
+                found.push(Asked { note, spelt, is_all: false });
+            }
+        }
+    }
+    found
+}
+
+/// The note whose key a name is as it stands, else those that are meant by it.
+fn owners(view: &View, name: &str, may: &dyn Fn(Ix) -> bool) -> Vec<Ix> {
+    if let Some(owner) = view.find_key(&normal_key(name)).filter(|owner| may(*owner)) {
+        return vec![owner];
+    }
+    let meant = |name: &str| -> Vec<Ix> {
+        let owners = view.find_keys_any_case(&normal_key(name));
+        owners.into_iter().filter(|owner| may(*owner)).collect()
+    };
+    spellings(name).into_iter().map(meant).find(|owners| !owners.is_empty()).unwrap_or_default()
+}
+
+/// The keys that a name may mean, the longest first: without what stands around it, the ends of the path to a
+/// page, and of any other path those that are names by themselves.
+fn spellings(name: &str) -> Vec<&str> {
+    let whole = name.trim();
+    let bare = whole.trim_matches(stands_around);
+    let page = plain(bare);
+    let mut spellings = vec![whole, bare, page];
+    if !bare.contains(char::is_whitespace) {
+        let from = page.len().saturating_sub(KEY_MAX_BYTES);
+        let ends = page.rmatch_indices('/').map(|(at, slash)| at + slash.len()).take_while(|at| *at >= from);
+        // `people/lin` is not `lin`, but `https://wiki/lin` and `notes/lin.md` are.
+        let is_page = bare.contains("://") || bare.to_lowercase().ends_with(".md");
+        let ends = ends.filter_map(|at| page.get(at..)).filter(|end| is_page || is_name(end));
+        let mut ends: Vec<&str> = ends.collect();
+        ends.reverse();
+        spellings.extend(ends);
+    }
+    spellings.retain(|spelling| (1..=KEY_MAX_BYTES).contains(&spelling.len()));
+    spellings.dedup();
+    spellings
+}
+
+/// Quotes, brackets, and what ends a sentence or a part of it.
+fn stands_around(c: char) -> bool {
+    c.is_whitespace() || "\"'`“”„‘’«»()[]{}<>*.,;:!?…".contains(c)
+}
+
+/// A name without the place within a page, `'s` and `.md`.
+fn plain(name: &str) -> &str {
+    let page = name.split_once(['#', '?']).map(|(page, _)| page).filter(|page| page.contains('/'));
+    let owner = without_possessive(page.unwrap_or(name));
+    owner.strip_suffix(".md").or_else(|| owner.strip_suffix(".MD")).unwrap_or(owner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_name_may_mean_what_is_in_it() {
+        let check = |name: &str, expected: &[&str]| assert_eq!(spellings(name), expected, "{name}");
+        check(" people/lin", &["people/lin"]);
+        check("“handbook”?", &["“handbook”?", "handbook"]);
+        check("Mercury (Planet)", &["Mercury (Planet)", "Mercury (Planet"]);
+        check("people/lin'S", &["people/lin'S", "people/lin"]);
+        check("notes/people/lin.md", &["notes/people/lin.md", "notes/people/lin", "people/lin", "lin"]);
+        check("meeting notes.md", &["meeting notes.md", "meeting notes"]);
+        check(
+            "https://wiki/INC-7#what",
+            &["https://wiki/INC-7#what", "https://wiki/INC-7", "/wiki/INC-7", "wiki/INC-7", "INC-7"],
+        );
+        check("what of notes/people/lin?", &["what of notes/people/lin?", "what of notes/people/lin"]);
+        check("C#", &["C#"]);
+        check("#x", &["#x"]);
+        check("?!", &["?!"]);
+        let long = "a/".repeat(40_000);
+        assert!(spellings(&long).len() <= KEY_MAX_BYTES / 2 + 1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_is_too_odd(name in "\\PC{0,40}|[a-zé/#?'’.]{0,20}(\\.md)?") {
+            for spelling in spellings(&name) {
+                prop_assert!(name.contains(spelling) && !spelling.is_empty());
+            }
+        }
+    }
+}

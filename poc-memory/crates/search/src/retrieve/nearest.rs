@@ -1,0 +1,44 @@
+//! Notes near a vector, each standing for itself by the part of it that is nearest.
+
+use poc_graph::NodeId;
+use poc_graph::error::Result;
+use poc_index::VectorReader;
+use poc_rank::cosine::cosine;
+use std::sync::Arc;
+
+/// A note and the part of it that is nearest to what was asked.
+#[derive(Clone, Debug)]
+pub struct Near {
+    /// The note.
+    pub id: NodeId,
+    /// Cosine of that part, −1 to 1.
+    pub cosine: f64,
+    /// Unit vector of that part.
+    pub vector: Arc<[f32]>,
+}
+
+/// The `k` nearest notes that `keep` lets through, best first, ties by id.
+///
+/// # Errors
+/// As [`VectorReader::search`].
+pub fn nearest(
+    vectors: &dyn VectorReader,
+    vector: &[f32],
+    k: usize,
+    keep: &dyn Fn(NodeId) -> bool,
+) -> Result<Vec<Near>> {
+    let part_of =
+        |id, part| vectors.of(id).into_iter().find(|(own, _)| *own == part).map(|(_, vector)| vector);
+    let hits = vectors.search(vector, k, keep)?.into_iter();
+    Ok(hits
+        .filter_map(|hit| Some(Near { id: hit.id, cosine: hit.cosine, vector: part_of(hit.id, hit.part)? }))
+        .collect())
+}
+
+/// How near one note is; `None` when it has no vector.
+pub fn near(vectors: &dyn VectorReader, vector: &[f32], id: NodeId) -> Option<Near> {
+    let parts = vectors.of(id).into_iter();
+    parts
+        .map(|(_, part)| Near { id, cosine: cosine(vector, &part), vector: part })
+        .max_by(|a, b| a.cosine.total_cmp(&b.cosine))
+}

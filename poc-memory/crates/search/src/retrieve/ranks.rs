@@ -1,0 +1,49 @@
+//! Fusion by ranks: three lists of the best, by reciprocal rank.
+
+use super::hit::{Hit, Retrieved};
+use super::retriever::{DEPTH, Retriever};
+use poc_graph::error::Result;
+use poc_graph::{NodeId, Sight};
+use poc_index::TextField;
+use poc_rank::rrf::{K, rrf};
+
+/// The nearest by their best vector, the best by BM25 of the title and by BM25 of the body, 50 each or as
+/// many as are wanted, fused by [`poc_rank::rrf`].
+pub(super) fn find(
+    retriever: &Retriever<'_>,
+    text: &str,
+    vector: &[f32],
+    wanted: usize,
+    sight: Sight,
+) -> Result<Retrieved> {
+    let weights = &retriever.config.rrf;
+    let keep = |id| retriever.sees(id, sight);
+    let depth = wanted.max(DEPTH);
+    let near = retriever.vectors.search(vector, depth, &keep)?;
+    let by_field = |field| -> Vec<NodeId> {
+        retriever.text.search(text, field, depth, &keep).into_iter().map(|hit| hit.id).collect()
+    };
+    let lists = [
+        ("meaning", weights.vector_weight, near.iter().map(|hit| hit.id).collect::<Vec<NodeId>>()),
+        ("title", weights.title_weight, by_field(TextField::Title)),
+        ("text", weights.body_weight, by_field(TextField::Body)),
+    ];
+    let fused = rrf(&lists.each_ref().map(|(_, weight, list)| (*weight, list.as_slice())));
+    let hits = fused.into_iter().take(wanted).map(|(id, score)| {
+        let (mut ranks, mut shares) = (Vec::new(), Vec::new());
+        for (name, weight, list) in &lists {
+            if let Some(before) = list.iter().position(|other| *other == id) {
+                ranks.push((*name, before + 1));
+                shares.push((*name, weight / (K + 1.0 + before as f64)));
+            }
+        }
+        shares.retain(|(_, share)| *share > 0.0);
+        let near = near.iter().find(|hit| hit.id == id).copied();
+        Hit { id, score, ranks, shares, led_by: None, by_key: false, near, likelihood: None }
+    });
+    Ok(Retrieved {
+        hits: hits.collect(),
+        named: lists.each_ref().map(|(name, _, list)| (*name, list.len())).to_vec(),
+        cosine: near.first().map(|hit| hit.cosine),
+    })
+}

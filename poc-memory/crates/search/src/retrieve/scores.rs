@@ -1,0 +1,96 @@
+//! Fusion by scores: how far a note stands out by its words and by its meaning, what the question names,
+//! and one step along the structure.
+
+use super::candidates::{Candidates, POOL, Question};
+use super::hit::{Hit, Retrieved};
+use super::retriever::{DEPTH, Retriever};
+use super::{key, structure};
+use poc_graph::error::Result;
+use poc_graph::{NodeId, Sight};
+use poc_rank::flow::Weights;
+use poc_rank::fusion::lift;
+use poc_rank::top::{Ranked, Top};
+
+pub(super) fn find(
+    retriever: &Retriever<'_>,
+    text: &str,
+    vector: &[f32],
+    wanted: usize,
+    sight: Sight,
+) -> Result<Retrieved> {
+    let weights = &retriever.config.scores;
+    let question = Question::of(retriever, text, vector, sight)?;
+    let lists = question.lists(wanted.max(DEPTH), wanted.saturating_mul(4).max(POOL));
+    let mut candidates = Candidates::of(&question, lists.pool);
+    let best = candidates.best();
+    for id in retriever.mentions.in_text(text) {
+        if let Some(named) = candidates.at(&question, id) {
+            named.named += lift(weights.named_weight, best);
+        }
+    }
+    for id in question.words.asked().named() {
+        if let Some(holder) = candidates.at(&question, id) {
+            holder.identifier += lift(weights.identifier_weight, best);
+        }
+    }
+    let sees = |id| retriever.sees(id, sight);
+    let by_key =
+        if weights.identifier_weight > 0.0 { key::asked(retriever.view, text, &sees) } else { Vec::new() };
+    for asked in &by_key {
+        if let Some(owner) = candidates.at_index(&question, asked.note) {
+            owner.identifier += lift(weights.identifier_weight, best);
+        }
+    }
+    let flow = Weights {
+        mentioned: weights.mentioned_weight,
+        mentioning: weights.mentioning_weight,
+        sharing: weights.shared_weight,
+        shared_by: retriever.most_sharing(),
+        beside: weights.beside_weight,
+        further: weights.further_weight,
+        alike: weights.alike_weight / weights.alike_notes.max(1) as f64,
+    };
+    let mut sources = Vec::new();
+    if retriever.config.graph {
+        if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
+            structure::liken(&question, retriever.mentions, weights, &mut candidates);
+        }
+        sources = structure::flow(&question, retriever, text, flow, wanted, &mut candidates);
+    }
+    // It is the note itself, so it comes before all that it gives on to; what merely holds its key may have
+    // more words of the question and a share of it besides. One deviation where nothing stands out.
+    let most = candidates.all.iter().map(|candidate| candidate.score(flow)).fold(0.0, f64::max);
+    let scores =
+        by_key.iter().filter_map(|asked| Some(candidates.at_index(&question, asked.note)?.score(flow)));
+    let least = scores.fold(most, f64::min);
+    let ahead = most - least + lift(weights.identifier_weight, most.max(1.0));
+    for asked in &by_key {
+        if let Some(owner) = candidates.at_index(&question, asked.note) {
+            // One key may stand in another: the one that is all of the question comes first.
+            owner.key = if asked.is_all { 2.0 * ahead } else { ahead };
+        }
+    }
+    let mut best = Top::new(wanted);
+    for candidate in &candidates.all {
+        best.offer(Ranked { score: candidate.score(flow), id: candidate.id, with: candidate });
+    }
+    let rank = |list: &[NodeId], id| list.iter().position(|other| *other == id).map(|before| before + 1);
+    let hits = best.into_sorted().into_iter().map(|Ranked { score, id, with: candidate }| {
+        let ranks = [("meaning", rank(&lists.nearest, id)), ("words", rank(&lists.matching, id))];
+        Hit {
+            id,
+            score,
+            ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
+            shares: candidate.shares(flow),
+            led_by: candidate.propagated.led_by(flow).and_then(|place| sources.get(place)).copied(),
+            by_key: candidate.key > 0.0,
+            near: question.cosines.part(id),
+            likelihood: None,
+        }
+    });
+    Ok(Retrieved {
+        hits: hits.collect(),
+        named: vec![("meaning", lists.nearest.len()), ("words", lists.matching.len())],
+        cosine: lists.cosine,
+    })
+}

@@ -1,0 +1,491 @@
+mod identifiers;
+
+use super::candidates::Question;
+use super::retriever::DEPTH;
+use super::*;
+use poc_config::{Config, Fusion};
+use poc_embed::{Embedder, HashEmbedder};
+use poc_graph::error::Result;
+use poc_graph::time::Timestamp;
+use poc_graph::{Delta, EdgeKind, Node, NodeId, Sight, State, Trust, View, testing};
+use poc_index::{MentionIndex, TextIndex, VectorIndex, testing as indexes};
+use poc_rank::standard::Sums;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// As `hash`, or as if it read a text as a whole.
+struct Hashed {
+    inner: HashEmbedder,
+    contextual: bool,
+}
+
+impl Embedder for Hashed {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+    fn dimensions(&self) -> usize {
+        self.inner.dimensions()
+    }
+    fn contextual(&self) -> bool {
+        self.contextual
+    }
+    fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+        self.inner.embed(texts)
+    }
+}
+
+struct World {
+    config: Config,
+    embedder: Hashed,
+    view: View,
+    text: TextIndex,
+    vectors: VectorIndex,
+    mentions: MentionIndex,
+    _folder: tempfile::TempDir,
+}
+
+impl World {
+    fn new(notes: &[(&str, &str)]) -> World {
+        let notes: Vec<Node> =
+            (0u64..).zip(notes).map(|(number, (title, body))| note(number, title, body)).collect();
+        World::of(&notes, &[])
+    }
+
+    /// With notes that follow each other in a session.
+    fn of(notes: &[Node], sessions: &[(u64, u64)]) -> World {
+        World::with(Config::defaults().unwrap(), notes, sessions)
+    }
+
+    fn with(config: Config, notes: &[Node], sessions: &[(u64, u64)]) -> World {
+        let embedder = Hashed { inner: HashEmbedder::new(256).unwrap(), contextual: false };
+        let mut deltas = Vec::new();
+        for node in notes {
+            for (part, text) in [(0, &node.title), (1, &node.body)] {
+                deltas.push(Delta::Vector(node.id, part, embedder.embed_one(text).unwrap().into()));
+            }
+            deltas.push(Delta::Node(Arc::new(node.clone())));
+        }
+        for &(first, last) in sessions {
+            for number in first..last {
+                for (a, b) in [(number, number + 1), (number + 1, number)] {
+                    deltas.push(Delta::Edge(testing::edge(a, b, EdgeKind::Structural, 1.0)));
+                }
+            }
+        }
+        let (folder, text, vectors) = indexes::fed(&config, &embedder, &deltas);
+        let mentions = indexes::mentions(&deltas);
+        let mut view = View::new();
+        view.apply(1, &deltas);
+        World { config, embedder, view, text, vectors, mentions, _folder: folder }
+    }
+
+    fn find(&self, text: &str, wanted: usize) -> Retrieved {
+        self.seen(text, wanted, Sight::of_person(Timestamp(0)))
+    }
+
+    fn seen(&self, text: &str, wanted: usize, sight: Sight) -> Retrieved {
+        self.retriever().find(text, wanted, sight).unwrap()
+    }
+
+    fn retriever(&self) -> Retriever<'_> {
+        Retriever {
+            view: &self.view,
+            text: &self.text,
+            vectors: &self.vectors,
+            mentions: &self.mentions,
+            embedder: &self.embedder,
+            config: &self.config.retrieve,
+            except: &[],
+        }
+    }
+
+    fn contextual(mut self) -> World {
+        self.embedder.contextual = true;
+        self
+    }
+
+    fn by_ranks(mut self) -> World {
+        self.config.retrieve.fusion = Fusion::Rrf;
+        self
+    }
+}
+
+fn note(number: u64, title: &str, body: &str) -> Node {
+    Node { title: title.into(), body: body.into(), ..testing::node(number) }
+}
+
+fn number(id: NodeId) -> u64 {
+    (0..1000).find(|&number| testing::node(number).id == id).unwrap()
+}
+
+fn numbers(found: &Retrieved) -> Vec<u64> {
+    found.hits.iter().map(|hit| number(hit.id)).collect()
+}
+
+fn share(hit: &Hit, signal: &str) -> f64 {
+    hit.shares.iter().find(|(name, _)| *name == signal).map_or(0.0, |(_, share)| *share)
+}
+
+#[test]
+fn by_ranks_each_hit_is_worth_what_its_ranks_say() {
+    let world = World::new(&[
+        ("Journal", "Changes are appended before pages are touched"),
+        ("Pages", "A journal records every change"),
+        ("Soup", "Lentils and lemon"),
+    ])
+    .by_ranks();
+    let found = world.find("journal", 10);
+    assert_eq!(found.named, [("meaning", 3), ("title", 1), ("text", 1)]);
+    let ranks: Vec<_> = found.hits.iter().map(|hit| (number(hit.id), hit.ranks.clone())).collect();
+    assert_eq!(
+        ranks,
+        [
+            (0, vec![("meaning", 1), ("title", 1)]),
+            (1, vec![("meaning", 2), ("text", 1)]),
+            (2, vec![("meaning", 3)])
+        ]
+    );
+    for hit in &found.hits {
+        let expected: f64 = hit.ranks.iter().map(|&(_, rank)| 1.0 / (60.0 + rank as f64)).sum();
+        assert!((hit.score - expected).abs() < 1e-12 && hit.score <= 3.0 / 61.0);
+        let shares: f64 = hit.shares.iter().map(|(_, share)| share).sum();
+        assert!((hit.score - shares).abs() < 1e-12);
+    }
+    assert_eq!(world.find("journal", 1).hits, found.hits[..1]);
+}
+
+#[test]
+fn weights_of_ranks_are_settings() {
+    let mut world = World::new(&[("Journal", "Lemon"), ("Lemon", "Journal")]).by_ranks();
+    world.config.retrieve.rrf.vector_weight = 0.0;
+    world.config.retrieve.rrf.body_weight = 2.0;
+    let found = world.find("journal", 9);
+    let scores: Vec<(u64, f64)> = found.hits.iter().map(|hit| (number(hit.id), hit.score)).collect();
+    assert_eq!(scores, [(1, 2.0 / 61.0), (0, 1.0 / 61.0)]);
+}
+
+#[test]
+fn a_note_kept_out_takes_no_place_and_counts_in_no_mean() {
+    let all: Vec<Node> =
+        (0..60).map(|number| note(number, &format!("harbour {number}"), "harbour and quay")).collect();
+    let hidden = |note: &Node| number(note.id).is_multiple_of(2);
+    let quarantined = |note: &Node| Node {
+        trust: if hidden(note) { Trust::Quarantined } else { Trust::User },
+        ..note.clone()
+    };
+    let expired = |note: &Node| Node { expires: hidden(note).then_some(Timestamp(0)), ..note.clone() };
+    let some: Vec<Node> = all.iter().filter(|note| !hidden(note)).cloned().collect();
+    let model = Sight::of_model(Timestamp(0));
+    let alone = World::of(&some, &[]).seen("harbour 7", MOST, model);
+    for half in [all.iter().map(quarantined).collect::<Vec<_>>(), all.iter().map(expired).collect()] {
+        let world = World::of(&half, &[]);
+        let found = world.seen("harbour 7", MOST, model);
+        assert_eq!((numbers(&found), &found.named), (numbers(&alone), &alone.named));
+        // Inverse document frequency and lengths are those of the whole tenant, so BM25 itself differs.
+        assert!((share(&found.hits[0], "meaning") - share(&alone.hits[0], "meaning")).abs() < 1e-6);
+        assert_eq!(
+            world.by_ranks().seen("harbour", MOST, model).named,
+            [("meaning", 30), ("title", 30), ("text", 30)]
+        );
+    }
+    let world = World::of(&all, &[]);
+    assert_eq!(
+        world.find("harbour", MOST).named,
+        [("meaning", 60); 1].into_iter().chain([("words", 60)]).collect::<Vec<_>>()
+    );
+    assert_eq!(world.find("harbour", 7).named, [("meaning", DEPTH), ("words", DEPTH)]);
+}
+
+#[test]
+fn a_text_without_content_finds_nothing() {
+    let world = World::new(&[("Journal", "Lemon")]);
+    assert_eq!(world.find("…", 9).hits, []);
+    assert_eq!(world.by_ranks().find("…", 9).hits, []);
+}
+
+#[test]
+fn what_was_retired_is_not_found() {
+    let retired = Node { state: State::Superseded, ..note(0, "Harbour", "harbour") };
+    let world = World::of(&[retired, note(1, "Harbour", "quay")], &[]);
+    assert_eq!(numbers(&world.find("harbour", 9)), [1]);
+}
+
+/// The fusion by its definition: every note compared, nothing left out.
+fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> Vec<(u64, f64)> {
+    let vector = world.embedder.embed_one(text).unwrap();
+    let (words, near) = (world.text.scores(text), world.vectors.cosine_scores(&vector).unwrap());
+    let live: Vec<&Node> = notes.iter().filter(|note| note.state == State::Active).collect();
+    let scale = |of: &dyn Fn(NodeId) -> f64| {
+        let mut sums = Sums::default();
+        live.iter().for_each(|note| sums.add(of(note.id)));
+        sums.scale(live.len())
+    };
+    let bm25 = |id| words.hits().find(|hit| hit.id == id).map_or(0.0, |hit| hit.score);
+    let cosine = |id| near.part(id).map_or(0.0, |hit| hit.cosine);
+    let (by_words, by_meaning) = (scale(&bm25), scale(&cosine));
+    let mut own: BTreeMap<u64, f64> = live
+        .iter()
+        .map(|note| {
+            let (a, b) = (by_words.standard(bm25(note.id)), by_meaning.standard(cosine(note.id)));
+            (number(note.id), a + 0.5 * b * b.abs())
+        })
+        .collect();
+    let best = own.values().copied().fold(0.0, f64::max);
+    for id in words.asked().named() {
+        if let Some(own) = own.get_mut(&number(id)) {
+            *own += best;
+        }
+    }
+    for id in world.mentions.in_text(text) {
+        if let Some(own) = own.get_mut(&number(id)) {
+            *own += 0.75 * best;
+        }
+    }
+    let mut best_ten: Vec<(u64, f64)> =
+        own.iter().map(|(at, own)| (*at, *own)).filter(|(_, own)| *own > 0.0).collect();
+    best_ten.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    best_ten.truncate(10);
+    let five: Vec<NodeId> = best_ten.iter().take(5).map(|(at, _)| testing::node(*at).id).collect();
+    // Of few notes a tenth may have a rare name.
+    let most = (live.len() / 10).clamp(2, 20);
+    let sharing = world.mentions.sharing(&five, most, text);
+    let by_name = |at: u64| {
+        let ways = best_ten.iter().zip(&sharing).flat_map(|((_, own), sharing)| {
+            let with = sharing.iter().filter(|(id, _)| number(*id) == at);
+            with.map(move |(_, count)| 0.35 * own * (most + 2 - count) as f64 / most as f64)
+        });
+        ways.fold(0.0, f64::max)
+    };
+    let by_mention = |at: u64| {
+        let best = |ids: Vec<NodeId>| {
+            let ids: Vec<u64> = ids.into_iter().map(number).collect();
+            let near = best_ten.iter().filter(|(other, _)| ids.contains(other));
+            near.map(|(_, own)| *own).fold(0.0, f64::max)
+        };
+        let id = testing::node(at).id;
+        (0.35 * best(world.mentions.to(id))).max(0.30 * best(world.mentions.from(id))).max(by_name(at))
+    };
+    let worth = |number: Option<u64>, of: u64| {
+        let session =
+            |number: u64| sessions.iter().position(|(first, last)| (*first..=*last).contains(&number));
+        let there = number.filter(|&number| session(number).is_some() && session(number) == session(of));
+        there.and_then(|number| own.get(&number)).map_or(0.0, |own| own.max(0.0))
+    };
+    let is_tied = |at: u64| {
+        let id = testing::node(at).id;
+        let in_session = sessions.iter().any(|(first, last)| first < last && (*first..=*last).contains(&at));
+        in_session || !world.mentions.to(id).is_empty() || !world.mentions.from(id).is_empty()
+    };
+    let by_likeness = |at: u64| {
+        if !world.embedder.contextual || is_tied(at) {
+            return 0.0;
+        }
+        let near = own.iter().filter(|(other, own)| **other != at && **own > 0.0);
+        let mut near: Vec<(f64, f64)> = near
+            .filter_map(|(other, own)| {
+                Some((world.vectors.alike(testing::node(at).id, testing::node(*other).id)?, *own))
+            })
+            .filter(|(cosine, _)| *cosine > 0.6)
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        near.into_iter().take(5).map(|(cosine, own)| 0.75 / 5.0 * cosine * own).sum()
+    };
+    let mut found: Vec<(u64, f64)> = own
+        .iter()
+        .map(|(&at, own)| {
+            let beside = worth(at.checked_sub(1), at) + worth(Some(at + 1), at);
+            let further = worth(at.checked_sub(2), at) + worth(Some(at + 2), at);
+            (at, own + by_mention(at) + 0.30 * beside + 0.15 * further + by_likeness(at))
+        })
+        .collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    found
+}
+
+const WORDS: [&str; 10] =
+    ["Harbour", "harbour", "quay", "INC-7", "INC-8", "store_open", "lemon", "the", "soup", "lighthouse"];
+
+fn text() -> impl Strategy<Value = String> {
+    proptest::collection::vec(proptest::sample::select(&WORDS[..]), 1..6).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What comes out is what a comparison with every note gives, each score is the sum of its shares, and
+    /// a smaller answer is the head of a greater one.
+    #[test]
+    fn it_is_its_definition(
+        texts in proptest::collection::vec((text(), text()), 1..30), query in text(), cut in 0u64..30, wanted in 1usize..40,
+        rest in any::<bool>(), contextual in any::<bool>(),
+    ) {
+        let notes: Vec<Node> = (0..).zip(&texts).map(|(number, (title, body))| note(number, title, body)).collect();
+        let last = notes.len() as u64 - 1;
+        let cut = cut.min(last);
+        let mut sessions = vec![(0, cut)];
+        if cut < last && rest {
+            sessions.push((cut + 1, last));
+        }
+        let world = World::of(&notes, &sessions);
+        let world = if contextual { world.contextual() } else { world };
+        let found = world.find(&query, wanted);
+        let expected = naive(&world, &query, &notes, &sessions);
+        prop_assert_eq!(found.hits.len(), wanted.min(notes.len()));
+        for (hit, (_, score)) in found.hits.iter().zip(&expected) {
+            prop_assert!((hit.score - score).abs() < 1e-6, "{:?} {:?}", hit, expected);
+            let shares: f64 = hit.shares.iter().map(|(_, share)| share).sum();
+            prop_assert!((hit.score - shares).abs() < 1e-9);
+        }
+        prop_assert_eq!(&world.find(&query, 1).hits[..], &found.hits[..1]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    /// So it is where there are more notes than are looked at, and names lead to those that are not.
+    #[test]
+    fn of_many_it_is_its_definition(
+        picks in proptest::collection::vec((0usize..30, 0usize..30, 0usize..200, 0usize..200), 80..300),
+        query in proptest::collection::vec(0usize..30, 1..3), wanted in 1usize..80,
+    ) {
+        let word = |at: usize| ["b", "d", "f", "g", "k", "l"][at % 6].repeat(1 + at / 6) + "o";
+        let query = query.into_iter().map(word).collect::<Vec<_>>().join(" ");
+        let text = |&(one, two, name, other)| format!("{} {} Name{name} Name{other}", word(one), word(two));
+        let notes: Vec<Node> = (0..).zip(&picks).map(|(number, picks)| note(number, "", &text(picks))).collect();
+        let world = World::of(&notes, &[]);
+        let (found, expected) = (world.find(&query, wanted), naive(&world, &query, &notes, &[]));
+        prop_assert_eq!(found.hits.len(), wanted);
+        for (hit, (_, score)) in found.hits.iter().zip(&expected) {
+            prop_assert!((hit.score - score).abs() < 1e-6, "{:?} {:?}", hit, expected);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The best by both are those that a comparison of all gives, wherever they stand by words or by meaning,
+    /// with or without a vector; what is hidden is not among them.
+    #[test]
+    fn of_many_none_is_missed(
+        bodies in proptest::collection::vec(proptest::collection::vec((0u32..400, 0u32..3), 0..12), 20..90),
+        query in proptest::collection::vec(0u32..60, 1..6), pool in 1usize..20, hidden in proptest::collection::vec(0usize..90, 0..20),
+    ) {
+        // Small numbers are common words.
+        let text = |words: &[(u32, u32)]| {
+            let letter = |number: u32| char::from(b"bcdfghjklmnpqrstvwxz"[number as usize % 20]);
+            let words = words.iter().map(|&(number, times)| number >> (2 * times));
+            words.map(|number| format!("{}a{}u ", letter(number / 20), letter(number))).collect::<String>()
+        };
+        let notes: Vec<Node> = (0..).zip(&bodies).map(|(number, words)| note(number, "", &text(words))).collect();
+        let world = World::of(&notes, &[]);
+        let except: Vec<NodeId> = hidden.iter().filter_map(|at| Some(notes.get(*at)?.id)).collect();
+        let query = text(&query.iter().map(|&number| (number, 0)).collect::<Vec<_>>());
+        let vector = world.embedder.embed_one(&query).unwrap();
+        let retriever = world.retriever().without(&except);
+        let question = Question::of(&retriever, &query, &vector, Sight::of_person(Timestamp(0))).unwrap();
+        let found = question.lists(5, pool).pool;
+
+        let seen = || notes.iter().map(|note| note.id).filter(|id| !except.contains(id));
+        let (words, near) = (world.text.scores(&query), world.vectors.cosine_scores(&vector).unwrap());
+        let mut nearest: Vec<NodeId> = seen().filter(|id| near.of(*id).is_some()).collect();
+        nearest.sort_by(|a, b| near.of(*b).unwrap().total_cmp(&near.of(*a).unwrap()).then(a.cmp(b)));
+        nearest.truncate(pool);
+        let mut expected: Vec<(f64, NodeId)> = seen()
+            .filter(|id| words.of(*id) > 0.0 || nearest.contains(id))
+            .map(|id| (question.score(question.own(words.of(id), near.of(id).unwrap_or(0.0))), id))
+            .collect();
+        expected.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
+        expected.truncate(pool);
+        prop_assert_eq!(found.iter().map(|found| (found.score, found.id)).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn notes_that_the_indexes_alone_have_take_no_place() {
+    let notes: Vec<Node> = (0..400).map(|number| note(number, "", "the keeper of the harbour")).collect();
+    let mut world = World::of(&notes, &[]);
+    let mut deltas: Vec<Delta> =
+        notes[390..].iter().map(|note| Delta::Node(Arc::new(note.clone()))).collect();
+    let retired = Node { state: State::Superseded, ..notes[3].clone() };
+    deltas.push(Delta::Node(Arc::new(retired)));
+    world.view = View::new();
+    world.view.apply(1, &deltas);
+    let found = world.find("harbour", 20);
+    assert_eq!(numbers(&found), (390..400).collect::<Vec<_>>());
+    assert_eq!(found.named, [("meaning", 10), ("words", 10)]);
+}
+
+#[test]
+fn neighbours_in_a_session_come_along() {
+    let notes: Vec<Node> =
+        ["Good morning", "Did you see the lighthouse?", "Yes, yesterday", "Nice", "Soup then"]
+            .iter()
+            .enumerate()
+            .map(|(number, body)| note(number as u64, "", body))
+            .collect();
+    let mut world = World::of(&notes, &[(0, 4)]);
+    let found = world.find("who saw the lighthouse", 5);
+    assert_eq!(numbers(&found)[0], 1);
+    let of = |found: &Retrieved, at: u64| found.hits.iter().find(|hit| number(hit.id) == at).unwrap().clone();
+    assert!((share(&of(&found, 2), "order") - 0.30 * found.hits[0].score).abs() < 0.2 * found.hits[0].score);
+    assert!(share(&of(&found, 3), "order") > 0.0);
+    assert_eq!(share(&of(&found, 4), "order"), 0.0);
+    world.config.retrieve.graph = false;
+    assert!(world.find("who saw the lighthouse", 5).hits.iter().all(|hit| share(hit, "order") == 0.0));
+}
+
+#[test]
+fn what_is_alike_comes_along_where_nothing_is_tied() {
+    let notes: Vec<Node> = (0..)
+        .zip([
+            "the keeper of the lighthouse at the harbour",
+            "the keepers of a lighthouse at a harbour",
+            "lentils and lemon",
+            "the keeper of the lighthouse at a harbour",
+            "so it is",
+        ])
+        .map(|(number, body)| note(number, "", body))
+        .collect();
+    let share_of = |world: &World, at: u64| {
+        let found = world.find("who keeps the lighthouse at the harbour", 5);
+        share(found.hits.iter().find(|hit| number(hit.id) == at).unwrap(), "alike")
+    };
+    let mut world = World::of(&notes, &[(3, 4)]).contextual();
+    assert!(share_of(&world, 0) > 0.0 && share_of(&world, 1) > 0.0);
+    // Nothing is like it; it stands in a session.
+    assert_eq!((share_of(&world, 2), share_of(&world, 3)), (0.0, 0.0));
+    world.config.retrieve.scores.alike_weight = 0.0;
+    assert_eq!(share_of(&world, 0), 0.0);
+    world.config.retrieve.scores.alike_weight = 0.75;
+    world.config.retrieve.scores.alike_cosine = 1.0;
+    assert_eq!(share_of(&world, 0), 0.0);
+    world.config.retrieve.scores.alike_cosine = 0.6;
+    world.config.retrieve.graph = false;
+    assert_eq!(share_of(&world, 0), 0.0);
+    assert_eq!(share_of(&World::of(&notes, &[]), 0), 0.0);
+}
+
+#[test]
+fn what_a_good_note_mentions_comes_along_and_so_does_what_mentions_it() {
+    let mut world = World::new(&[
+        ("Ann Lee", "The keeper of the lighthouse was born in Port Albert."),
+        ("Port Albert", "A town by the sea with a quay."),
+        ("Soup", "Lentils, as Ann Lee made them."),
+        ("Bread", "Flour and water."),
+        ("Rain", "It falls."),
+    ]);
+    let found = world.find("where was the keeper of the lighthouse born", 5);
+    let share = |found: &Retrieved, at: u64, signal| {
+        share(found.hits.iter().find(|hit| number(hit.id) == at).unwrap(), signal)
+    };
+    assert_eq!(numbers(&found)[0], 0);
+    assert!(share(&found, 1, "mention") > share(&found, 2, "mention") && share(&found, 2, "mention") > 0.0);
+    assert_eq!(share(&found, 3, "mention"), 0.0);
+    assert!(share(&world.find("what is Port Albert like", 5), 1, "named") > 0.0);
+    assert_eq!(share(&world.find("what is a port like", 5), 1, "named"), 0.0);
+    world.config.retrieve.graph = false;
+    assert_eq!(share(&world.find("where was the keeper of the lighthouse born", 5), 1, "mention"), 0.0);
+}

@@ -1,4 +1,0 @@
-//! What tests of agents and of their models share.
-
-pub(crate) mod request;
-pub(crate) mod world;
