@@ -8,6 +8,7 @@ mod layer;
 mod learning;
 mod origin;
 mod rest;
+mod schema;
 mod sections;
 mod tenants;
 mod wording;
@@ -16,6 +17,7 @@ pub use finding::{FusedRanks, FusedScores, Fusion, Gate, Query, Rerank, Retrieve
 pub use learning::{EdgeDecay, Edges, Recall, Reinforce, Write};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use rest::Rest;
+pub use schema::schema;
 pub use sections::*;
 pub use tenants::{TenantKey, TenantSchema};
 

@@ -1,10 +1,13 @@
-//! What stands in the documents and follows from tables: the words of the language, the keys of agent files.
+//! Compares generated documents with the tables they come from: the reference, the schemas, the stage table.
 //!
-//! With `POC_MEMORY_BLESS=1` in the environment they are written anew instead of compared.
+//! With `POC_MEMORY_BLESS=1` in the environment the tests write the documents instead.
 
 use crate::agent;
+use crate::config::{self, Config};
+use crate::ops::{self, OPS};
 use crate::query::tests::reference;
 use crate::query::vocabulary;
+use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 fn document(name: &str) -> PathBuf {
@@ -41,6 +44,32 @@ fn the_reference_is_fresh() {
 fn the_schema_of_agent_files_is_fresh() {
     let schema = serde_json::to_string_pretty(&agent::definition::schema()).unwrap();
     fresh("schema/agent.json", &format!("{schema}\n"));
+}
+
+/// `schema/config.json` describes every setting of config.toml.
+#[test]
+fn the_schema_of_the_settings_is_fresh() {
+    let schema = serde_json::to_string_pretty(&config::schema().unwrap()).unwrap();
+    fresh("schema/config.json", &format!("{schema}\n"));
+}
+
+/// `schema/ops.json` describes the request and the answer of every op.
+#[test]
+fn the_schemas_of_the_ops_are_fresh() {
+    let tenants = Config::defaults().unwrap().tenant_schema;
+    let fields = |schema: Value| match schema {
+        Value::Object(fields) => fields,
+        other => panic!("{other} is not an object"),
+    };
+    let schemas = OPS.iter().map(|op| {
+        let mut request = fields((op.request_schema)().to_value());
+        op.add_tenant(&mut request, &tenants);
+        let answer = ops::versioned_schema(fields((op.answer_schema)().to_value()));
+        (op.name.to_owned(), json!({"request": request, "answer": answer}))
+    });
+    let schemas: Map<String, Value> = schemas.collect();
+    let text = serde_json::to_string_pretty(&Value::Object(schemas)).unwrap();
+    fresh("schema/ops.json", &format!("{text}\n"));
 }
 
 /// ARCHITECTURE.md opens with the words of the language.
