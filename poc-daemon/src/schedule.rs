@@ -39,7 +39,11 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 
 /// The same with the waits of the shutdown as arguments: how long runs may go on, and how long they may
 /// take to end once they are cancelled. Neither is polled before its wait begins.
-async fn run_until(shared: Arc<Shared>, grace: impl Future<Output = ()>, cancelled: impl Future<Output = ()>) {
+async fn run_until(
+    shared: Arc<Shared>,
+    grace: impl Future<Output = ()>,
+    cancelled: impl Future<Output = ()>,
+) {
     let recovering = shared.clone();
     blocking(&shared, "recovery of interrupted runs", move || recover(&recovering)).await;
     let Some(mut heartbeat) = heartbeat::start(&shared).await else {

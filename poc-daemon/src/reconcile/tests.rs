@@ -51,14 +51,16 @@ impl World {
             let since = Timestamp(0);
             let (definition, state, errors) = match parsed {
                 Ok(definition) => (Some(Arc::new(definition)), EntryState::Ok, Vec::new()),
-                Err(errors) => match self.current.agents.get(name).and_then(|entry| entry.definition.clone()) {
+                Err(errors) => match self.current.agents.get(name).and_then(|entry| entry.definition.clone())
+                {
                     Some(good) => (Some(good), EntryState::LastGood, errors),
                     None => (None, EntryState::Invalid, errors),
                 },
             };
             (name.clone(), Entry { definition, state, errors, since })
         };
-        let agents = if self.folder_exists { self.files.iter().map(entry).collect() } else { BTreeMap::new() };
+        let agents =
+            if self.folder_exists { self.files.iter().map(entry).collect() } else { BTreeMap::new() };
         let problems = if self.folder_exists { Vec::new() } else { vec!["the folder is gone".to_owned()] };
         let catalog = Catalog { agents, problems, missing: self.missing.clone() };
         ScanResult { catalog, folder_exists: self.folder_exists, settings: self.settings.clone() }

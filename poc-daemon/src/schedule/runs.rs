@@ -76,10 +76,8 @@ impl Runs {
             return;
         }
         let shared = self.shared.clone();
-        let message = format!(
-            "the daemon stopped and waited {} for it",
-            shared.memory.config.daemon.shutdown_grace
-        );
+        let message =
+            format!("the daemon stopped and waited {} for it", shared.memory.config.daemon.shutdown_grace);
         super::blocking(&self.shared, "marking interrupted runs", move || {
             for row in ledger::abandon(&shared.memory, |_| true, Status::Interrupted, &message)? {
                 tracing::warn!(agent = row.agent, run = %row.id, "interrupted: {message}");

@@ -92,7 +92,6 @@ impl World {
         &self.daemon.as_ref().unwrap().shared
     }
 
-
     /// Stops the daemon. Its grace for runs lasts until `during` has returned; without runs there is none.
     fn stop(&mut self, during: impl FnOnce(&World)) {
         self.shared().stop();

@@ -45,7 +45,8 @@ impl Debounce {
 
     /// When to scan next.
     pub(crate) fn deadline(&self) -> Instant {
-        let quiet = self.events.map(|(first, last)| (last + self.delays.quiet).min(first + self.delays.latest));
+        let quiet =
+            self.events.map(|(first, last)| (last + self.delays.quiet).min(first + self.delays.latest));
         [quiet, self.confirm, self.grace].into_iter().flatten().fold(self.poll, Instant::min)
     }
 

@@ -136,7 +136,10 @@ mod tests {
                 *seen += 1;
                 assert_eq!(schema["default"], *default, "{key}");
                 assert!(schema["description"].is_string() || key.starts_with(".pipelines."), "{key}");
-                assert!(["type", "oneOf", "enum", "anyOf"].iter().any(|word| schema.get(*word).is_some()), "{key}");
+                assert!(
+                    ["type", "oneOf", "enum", "anyOf"].iter().any(|word| schema.get(*word).is_some()),
+                    "{key}"
+                );
             }
         }
     }

@@ -80,7 +80,12 @@ impl HttpError {
     /// The body is not declared as JSON.
     pub(super) fn not_json() -> HttpError {
         let hint = "send `Content-Type: application/json`";
-        HttpError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Code::InvalidArgument, "the body must be JSON", hint)
+        HttpError::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Code::InvalidArgument,
+            "the body must be JSON",
+            hint,
+        )
     }
 
     /// The body is longer than allowed.
@@ -98,7 +103,12 @@ impl HttpError {
     /// The body does not arrive in time.
     pub(super) fn too_slow() -> HttpError {
         let hint = "send it faster, or raise `request-timeout` under `[rest]` in config.toml";
-        HttpError::new(StatusCode::REQUEST_TIMEOUT, Code::Unavailable, "the body did not arrive in time", hint)
+        HttpError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            Code::Unavailable,
+            "the body did not arrive in time",
+            hint,
+        )
     }
 }
 

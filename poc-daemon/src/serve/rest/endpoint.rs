@@ -63,7 +63,12 @@ impl Endpoint {
 
     /// Reads the body, which must be JSON. A `POST` must declare JSON even without a body: a page can make
     /// a browser send that only after a preflight request.
-    async fn body(&self, rest: &RestContext, headers: &HeaderMap, body: &mut Body) -> Result<Vec<u8>, HttpError> {
+    async fn body(
+        &self,
+        rest: &RestContext,
+        headers: &HeaderMap,
+        body: &mut Body,
+    ) -> Result<Vec<u8>, HttpError> {
         let config = rest.config();
         let is_json = declares_json(headers);
         if self.route.method == Method::Post && !is_json {
@@ -76,17 +81,14 @@ impl Endpoint {
     /// Runs the op. After the timeout, the op continues but the client gets an error.
     async fn call(&self, rest: &RestContext, scope: TokenScope, args: Value) -> Result<Value, Error> {
         let timeout = rest.config().request_timeout;
-        let origin = CallOrigin {
-            surface: "rest",
-            actor: Actor::Person,
-            may_write: scope == TokenScope::Full,
-        };
+        let origin =
+            CallOrigin { surface: "rest", actor: Actor::Person, may_write: scope == TokenScope::Full };
         let running = tokio::spawn(call(rest.shared.clone(), origin, self.op, args, |_| {}));
         match tokio::time::timeout(timeout.std(), running).await {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => Err(Error::internal(format!("the op `{}` failed: {error}", self.op.name))),
             Err(_) => {
-                Err(Error::unavailable(format!("`{}` is not done after {timeout}; it goes on", self.op.name))
+                Err(Error::unavailable(format!("`{}` has not finished within {timeout}; it continues", self.op.name))
                     .hint("raise `request-timeout` under `[rest]` in config.toml"))
             }
         }

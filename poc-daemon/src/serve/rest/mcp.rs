@@ -78,7 +78,12 @@ impl Mcp {
         }
     }
 
-    async fn try_answer(&self, rest: &RestContext, head: &Parts, body: &mut Body) -> Result<Response, HttpError> {
+    async fn try_answer(
+        &self,
+        rest: &RestContext,
+        head: &Parts,
+        body: &mut Body,
+    ) -> Result<Response, HttpError> {
         if ![Method::GET, Method::POST, Method::DELETE].contains(&head.method) {
             return Err(HttpError::wrong_method(head.method.as_str(), "GET, POST, DELETE"));
         }

@@ -20,11 +20,7 @@ pub(super) struct OriginGuard {
 impl OriginGuard {
     /// The guard of a server that listens at an address.
     pub(super) fn new(address: SocketAddr, config: &Rest) -> OriginGuard {
-        OriginGuard {
-            address,
-            hosts: config.allowed_hosts.clone(),
-            origins: config.allowed_origins.clone(),
-        }
+        OriginGuard { address, hosts: config.allowed_hosts.clone(), origins: config.allowed_origins.clone() }
     }
 
     /// Accepts or refuses a request.
@@ -97,10 +93,15 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() {
-        return Err(HttpError::forbidden(format!("the header `{name}` occurs more than once"), "send it once"));
+        return Err(HttpError::forbidden(
+            format!("the header `{name}` occurs more than once"),
+            "send it once",
+        ));
     }
     let readable = value.map(|value| value.to_str()).transpose();
-    readable.map_err(|_| HttpError::forbidden(format!("the header `{name}` is not ASCII"), "send only ASCII in it"))
+    readable.map_err(|_| {
+        HttpError::forbidden(format!("the header `{name}` is not ASCII"), "send only ASCII in it")
+    })
 }
 
 fn wrong_host(host: &str) -> HttpError {

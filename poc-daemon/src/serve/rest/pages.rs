@@ -24,12 +24,8 @@ pub(super) const METRICS: Page = Page {
     is_public: false,
 };
 
-pub(super) const OPENAPI: Page = Page {
-    path: "/openapi.json",
-    summary: "This document",
-    media_type: "application/json",
-    is_public: true,
-};
+pub(super) const OPENAPI: Page =
+    Page { path: "/openapi.json", summary: "This document", media_type: "application/json", is_public: true };
 
 pub(super) const DOCS: Page = Page {
     path: "/docs",

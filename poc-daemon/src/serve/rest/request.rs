@@ -34,7 +34,7 @@ pub(super) fn of_body<'a>(
     for (name, value) in object(body)? {
         if request.contains_key(&name) {
             let place = if name == tenancy::FIELD { "query" } else { "path" };
-            return Err(Error::invalid(format!("stands in the {place} already"))
+            return Err(Error::invalid(format!("is already given in the {place}"))
                 .hint("leave it out")
                 .field(name));
         }
@@ -99,7 +99,7 @@ mod tests {
         {"node":"a"}
         {"node":"a"}
         {"node":"a","count":1}
-        `node`: stands in the path already
+        `node`: is already given in the path
         the body is not a JSON object
         the body is not a JSON object
         1:11: the body is not JSON: expected value

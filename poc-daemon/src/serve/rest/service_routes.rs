@@ -54,7 +54,8 @@ async fn read_metrics(rest: &RestContext, headers: &HeaderMap) -> Result<Respons
     let shared = rest.shared.clone();
     let reading = call::pool(&rest.shared, None)
         .run(move || shared.metrics.text(&shared.memory, &shared.catalog.load()));
-    let text = reading.await.map_err(|error| Error::internal(format!("the metrics cannot be read: {error}")))??;
+    let text =
+        reading.await.map_err(|error| Error::internal(format!("the metrics cannot be read: {error}")))??;
     Ok(answer::text(METRICS.media_type, text))
 }
 

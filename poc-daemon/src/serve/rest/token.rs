@@ -113,8 +113,9 @@ fn load(path: &Path) -> Result<String> {
 fn create(path: &Path) -> Result<String> {
     // Not the random source of the memory, which may be seeded: a token must not be predictable.
     let mut bytes = [0_u8; TOKEN_BYTES];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::internal(format!("the operating system gives no random numbers for a token: {error}")))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::internal(format!("the operating system gives no random numbers for a token: {error}"))
+    })?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let written = OpenOptions::new()
         .write(true)
