@@ -11,7 +11,6 @@ use poc_memory::paths::Paths;
 use poc_memory::time::{ManualClock, Span, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::sync::mpsc;
 use std::time::Instant;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -48,7 +47,7 @@ struct Daemon {
     runtime: Runtime,
     schedule: JoinHandle<()>,
     /// Receives when the shutdown starts to wait for runs. Ends if it need not.
-    draining: Option<mpsc::Receiver<()>>,
+    draining: Option<oneshot::Receiver<()>>,
     /// Ends that wait when it is dropped.
     grace: oneshot::Sender<()>,
 }
@@ -78,7 +77,7 @@ impl World {
         let catalog = Catalog::load(&memory).unwrap();
         let shared = Arc::new(Shared::new(memory, catalog));
         let (grace, graced) = oneshot::channel::<()>();
-        let (drains, draining) = mpsc::channel();
+        let (drains, draining) = oneshot::channel();
         let wait = async move {
             let _ = drains.send(());
             let _ = graced.await;
@@ -96,7 +95,7 @@ impl World {
     fn stop(&mut self, during: impl FnOnce(&World)) {
         self.shared().stop();
         let draining = self.daemon.as_mut().unwrap().draining.take().unwrap();
-        if draining.recv().is_ok() {
+        if draining.blocking_recv().is_ok() {
             during(self);
         }
         let Daemon { shared, runtime, schedule, grace, .. } = self.daemon.take().unwrap();

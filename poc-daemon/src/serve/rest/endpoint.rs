@@ -87,10 +87,11 @@ impl Endpoint {
         match tokio::time::timeout(timeout.std(), running).await {
             Ok(Ok(result)) => result,
             Ok(Err(error)) => Err(Error::internal(format!("the op `{}` failed: {error}", self.op.name))),
-            Err(_) => {
-                Err(Error::unavailable(format!("`{}` has not finished within {timeout}; it continues", self.op.name))
-                    .hint("raise `request-timeout` under `[rest]` in config.toml"))
-            }
+            Err(_) => Err(Error::unavailable(format!(
+                "`{}` has not finished within {timeout}; it continues",
+                self.op.name
+            ))
+            .hint("raise `request-timeout` under `[rest]` in config.toml")),
         }
     }
 }
