@@ -49,9 +49,10 @@ conformance-mcp:
     cargo build --release
     bash tests/conformance/mcp.sh
 
-# Write REFERENCE.md and the tables of ARCHITECTURE.md anew after a change of the language.
+# Write the generated documents: REFERENCE.md, the tables of ARCHITECTURE.md, the schemas in schema/.
 bless:
     POC_MEMORY_BLESS=1 cargo test --release -p poc-memory --lib ops::tests::generated
+    POC_MEMORY_BLESS=1 cargo test --release -p poc-daemon --bin poc-daemon openapi::tests::generated
 
 # Rewrite inline snapshots after a wanted change of output (needs `cargo install cargo-insta`).
 snapshots:

@@ -1,8 +1,8 @@
 //! Stories of REST, told to the real daemon over TCP.
 
 mod described;
-mod door;
 mod limits;
+mod origin_guard;
 mod same;
 
 use crate::support::World;

@@ -1,36 +1,38 @@
-//! Finishes the vector graph and saves the view and the indexes when the store has been quiet, so
-//! that searches stay quick, and the next open is, also after the daemon was killed.
+//! Writes a checkpoint when the store has been quiet: finishes the vector graph and saves the view and
+//! the indexes. Searches stay fast, and the next start is fast even if the daemon was killed.
 
-use crate::pace::{Look, Pace};
 use crate::shared::Shared;
+use crate::throttle::{Poll, Throttle};
 use poc_notes::{Memory, samples};
 use poc_store::{Store, WORTH_A_CHECKPOINT};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// So many times what is worth a checkpoint does not wait for quiet.
+/// With this many times the changes that are worth a checkpoint, it does not wait for quiet.
 const URGENT: usize = 50;
 
-/// Writes the checkpoints that are due until the daemon is to stop.
+/// Writes due checkpoints until the daemon stops.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    let mut pace = Pace::new(shared.memory.config.daemon.checkpoint_quiet.std(), Instant::now());
+    let quiet = shared.memory.config.daemon.checkpoint_quiet.std();
+    let mut throttle = Throttle::new(quiet, Instant::now());
     loop {
         tokio::select! {
             () = shared.stopped() => return,
-            () = tokio::time::sleep(pace.interval()) => {}
+            () = tokio::time::sleep(throttle.interval()) => {}
         }
-        if !pace.due(look(&shared.memory), Instant::now()) {
+        if !throttle.start(poll(&shared.memory), Instant::now()) {
             continue;
         }
-        // Waited for also when the daemon is to stop: it holds the store.
-        let writing = tokio::task::spawn_blocking({
+        // The write holds the store, so the daemon waits for it even while it stops.
+        let writing = shared.pools.background.run({
             let shared = shared.clone();
             move || {
                 let indexes = shared.memory.vector_sets.all();
                 indexes.iter().for_each(|index| index.finish(&|| shared.is_stopping()));
-                // Now and at the end only: by itself it is not worth a change of the store.
+                // Samples alone are not worth a change of the store, so they are saved here and at
+                // the end.
                 if let Err(error) = samples::keep(&shared.memory) {
-                    tracing::warn!("what questions met was not counted: {error}");
+                    tracing::warn!("the samples of queries were not saved: {error}");
                 }
                 write(&shared.memory.store);
             }
@@ -38,17 +40,17 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if let Err(error) = writing.await {
             tracing::error!("no checkpoint was written: {error}");
         }
-        pace.done(Instant::now());
+        throttle.end(Instant::now());
     }
 }
 
-fn look(memory: &Memory) -> Look {
+fn poll(memory: &Memory) -> Poll {
     let store = &memory.store;
     let unsaved = store.unsaved();
     let is_unfinished = memory.vector_sets.all().iter().any(|index| index.is_unfinished());
-    Look {
+    Poll {
         generation: store.view().seq as i64,
-        // Of an index that is still being built there is nothing to save.
+        // An index that is still being built has nothing to save.
         done: unsaved < WORTH_A_CHECKPOINT && !is_unfinished || !store.is_settled(),
         urgent: unsaved >= URGENT * WORTH_A_CHECKPOINT,
     }

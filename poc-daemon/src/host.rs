@@ -1,4 +1,4 @@
-//! The daemon as the ops see it.
+//! The daemon's side of the interface that ops use to reach their process.
 
 use crate::serve::rest::MCP_PATH;
 use crate::shared::Shared;
@@ -53,7 +53,7 @@ impl Daemon for Shared {
                 }
             };
             *agents.entry(entry.standing(paused.as_ref()).to_owned()).or_default() += 1;
-            // What a person wanted is no problem.
+            // A pause that a person asked for is not a problem.
             let failing = paused.filter(|paused| matches!(paused, Paused::Failing { .. }));
             problems.extend(failing.map(|paused| format!("agent `{name}`: {}", paused.line(name))));
             problems.extend(entry.errors.iter().map(|error| format!("agent `{name}`: {}", error.line())));
@@ -67,7 +67,6 @@ impl Daemon for Shared {
             problems.push(error.line());
             None
         });
-        let state = self.state.lock();
         let (config, address) = (&self.memory.config, self.http.get());
         DaemonStatus {
             pid: std::process::id(),
@@ -80,7 +79,7 @@ impl Daemon for Shared {
             agents,
             running: running.into_iter().map(|run| run.agent).collect(),
             next,
-            reloaded: state.reloaded,
+            reloaded: *self.reloaded.lock(),
             problems,
             recovered: self.memory.store.recovery().notes.clone(),
             settings: self.memory.fingerprint.clone(),
@@ -88,7 +87,7 @@ impl Daemon for Shared {
     }
 
     fn stop(&self) {
-        tracing::info!("asked to stop");
+        tracing::info!("stop requested");
         Shared::stop(self);
     }
 }

@@ -1,9 +1,10 @@
-//! From start to end: open the memory, serve it, and on a signal finish what runs and close it.
+//! The life of the daemon: it opens the memory, serves it, and on a signal finishes running work and
+//! closes it.
 
 use crate::arguments::Arguments;
 use crate::serve::{rest, socket};
 use crate::shared::Shared;
-use crate::{checkpoint, log, refresh, schedule, watch};
+use crate::{checkpoint, log, pools, refresh, schedule, watch};
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -14,27 +15,26 @@ use poc_notes::{Memory, samples};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Beyond the grace of what runs: time to write down that it was interrupted.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// Time after the shutdown grace to record which runs were interrupted.
+const RECORD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Says why it does not start.
-#[allow(clippy::print_stderr, reason = "the daemon's last word when it cannot start")]
-pub(crate) fn complain(error: &Error) {
+/// Prints why the daemon does not start.
+#[allow(clippy::print_stderr, reason = "before the log is open, standard error is the only place")]
+pub(crate) fn print_error(error: &Error) {
     eprintln!("error: {error}");
     if let Some(hint) = &error.hint {
         eprintln!("hint: {hint}");
     }
 }
 
-/// Runs the daemon and says how it ended.
+/// Runs the daemon and returns its exit code.
 pub(crate) fn main(arguments: &Arguments) -> ExitCode {
     match start(arguments) {
         Ok(()) => Exit::Ok.into(),
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             error.code.exit().into()
         }
     }
@@ -44,15 +44,15 @@ fn start(arguments: &Arguments) -> Result<()> {
     let paths = Paths::from_environment(arguments.profile.as_deref())?;
     let config = Config::load(&paths.config_file())?;
     paths.create()?;
-    let runtime =
-        Runtime::new().map_err(|error| Error::internal(format!("the runtime cannot start: {error}")))?;
-    // From here on a signal ends the daemon in order, even while the store is still opening.
+    let runtime = pools::runtime(&config)
+        .map_err(|error| Error::internal(format!("the runtime cannot start: {error}")))?;
+    // From here on a signal stops the daemon cleanly, even while the store is still opening.
     let signals = {
         let _context = runtime.enter();
         Signals::new()?
     };
     let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemChance))?;
-    // The log belongs to the one that holds the store.
+    // Only the process that holds the store may write to the log.
     log::start(arguments, &memory.paths)?;
     for note in &memory.store.recovery().notes {
         tracing::warn!("{note}");
@@ -62,10 +62,10 @@ fn start(arguments: &Arguments) -> Result<()> {
     let result = runtime.block_on(serve(shared.clone(), signals));
     let closed = result.and_then(|connections| {
         if let Err(error) = samples::keep(&shared.memory) {
-            tracing::warn!("what questions met was not counted: {error}");
+            tracing::warn!("the samples of queries were not saved: {error}");
         }
         shared.memory.store.checkpoint()?;
-        // Clients that wait for the end see it only when the store is free again.
+        // Clients that wait for the end of their connection see it only when the store is free again.
         drop(shared);
         drop(connections);
         Ok(())
@@ -75,10 +75,11 @@ fn start(arguments: &Arguments) -> Result<()> {
     closed
 }
 
-/// Serves until the daemon is to stop and what runs has ended or its grace is over. Returns the
-/// connections that are still open.
+/// Serves until the daemon is asked to stop and running work has ended, or its grace is over. Returns
+/// the connections that are still open.
 async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::UnixStream>> {
-    // What may be refused comes before the socket that says the daemon is there.
+    // An address that is taken is an error. It must come before the socket, which tells clients that
+    // the daemon is ready.
     let over_http = rest::bind(&shared).await?;
     let listener = socket::bind(&shared.memory.paths)?;
     tracing::info!(
@@ -87,15 +88,15 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
         socket = %shared.memory.paths.socket().display(),
         "started"
     );
-    let signals = tokio::spawn(obey(shared.clone(), signals));
+    let signals = tokio::spawn(handle_signals(shared.clone(), signals));
     let work = async {
         let (scheduled, watched, refreshed, saved, served, connections) = tokio::join!(
-            part(&shared, "schedule", schedule::run(shared.clone())),
-            part(&shared, "watch", watch::run(shared.clone())),
-            part(&shared, "refresh", refresh::run(shared.clone())),
-            part(&shared, "checkpoint", checkpoint::run(shared.clone())),
-            part(&shared, "rest", rest::run(shared.clone(), over_http)),
-            part(&shared, "socket", socket::run(shared.clone(), listener)),
+            task(&shared, "schedule", schedule::run(shared.clone())),
+            task(&shared, "watch", watch::run(shared.clone())),
+            task(&shared, "refresh", refresh::run(shared.clone())),
+            task(&shared, "checkpoint", checkpoint::run(shared.clone())),
+            task(&shared, "rest", rest::run(shared.clone(), over_http)),
+            task(&shared, "socket", socket::run(shared.clone(), listener)),
         );
         scheduled.and(watched).and(refreshed).and(saved).and(served).and(connections)
     };
@@ -104,12 +105,12 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
         shared.stopped().await;
         tokio::time::sleep(grace.std()).await;
         shared.calls.cancel();
-        tokio::time::sleep(LAST_WORDS).await;
+        tokio::time::sleep(RECORD_TIMEOUT).await;
     };
     let connections = tokio::select! {
         connections = work => connections,
         () = too_late => {
-            tracing::warn!("what runs has not ended within {grace} and is interrupted");
+            tracing::warn!("running work has not ended within {grace} and is interrupted");
             Ok(Vec::new())
         }
     };
@@ -118,16 +119,16 @@ async fn serve(shared: Arc<Shared>, signals: Signals) -> Result<Vec<tokio::net::
     connections
 }
 
-/// Runs a part of the daemon as a task of its own; when it panics the others are stopped too.
-async fn part<T: Send + 'static>(
+/// Runs one task of the daemon. When it panics, the others are stopped too.
+async fn task<T: Send + 'static>(
     shared: &Shared,
     name: &str,
     run: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
     tokio::spawn(run).await.map_err(|error| {
-        tracing::error!("the part `{name}` ended unexpectedly: {error}");
+        tracing::error!("the task `{name}` failed: {error}");
         shared.stop();
-        Error::internal(format!("the part `{name}` of the daemon ended unexpectedly"))
+        Error::internal(format!("the task `{name}` of the daemon failed"))
     })
 }
 
@@ -140,7 +141,7 @@ struct Signals {
 impl Signals {
     fn new() -> Result<Signals> {
         let listen = |kind| {
-            signal(kind).map_err(|error| Error::internal(format!("signals cannot be received: {error}")))
+            signal(kind).map_err(|error| Error::internal(format!("signals cannot be handled: {error}")))
         };
         Ok(Signals {
             terminate: listen(SignalKind::terminate())?,
@@ -150,16 +151,16 @@ impl Signals {
     }
 }
 
-/// Does what signals say until the daemon is to stop.
-async fn obey(shared: Arc<Shared>, mut signals: Signals) {
+/// Handles signals until the daemon stops.
+async fn handle_signals(shared: Arc<Shared>, mut signals: Signals) {
     loop {
         tokio::select! {
             _ = signals.terminate.recv() => { tracing::info!("SIGTERM: stopping"); shared.stop(); }
             _ = signals.interrupt.recv() => { tracing::info!("SIGINT: stopping"); shared.stop(); }
             _ = signals.hang_up.recv() => {
                 tracing::info!("SIGHUP: reloading");
-                let shared = shared.clone();
-                let reloaded = tokio::task::spawn_blocking(move || watch::reload(&shared)).await;
+                let reloading = shared.clone();
+                let reloaded = shared.pools.background.run(move || watch::reload(&reloading)).await;
                 if let Ok(Err(error)) = reloaded {
                     tracing::error!("reload failed: {error}");
                 }

@@ -1,4 +1,4 @@
-//! Where messages go: standard error, and the file `poc-memory daemon log` reads.
+//! Logging: to standard error, and to the file that `poc-memory daemon log` reads.
 
 use crate::arguments::Arguments;
 use poc_config::paths::Paths;
@@ -11,7 +11,10 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
 
-/// Starts logging. `RUST_LOG` chooses what is logged when it is set.
+/// Starts logging. When `RUST_LOG` is set, it overrides the level that the arguments choose.
+///
+/// # Errors
+/// `unavailable` when the log file cannot be written.
 pub(crate) fn start(arguments: &Arguments, paths: &Paths) -> Result<()> {
     let path = paths.daemon_log();
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path).map_err(|error| {

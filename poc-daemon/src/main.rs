@@ -1,4 +1,4 @@
-//! poc-daemon: owns a memory, runs its agents on time and answers on a socket.
+//! poc-daemon: owns a memory, runs its agents on schedule, and serves requests on a socket and over HTTP.
 
 mod arguments;
 mod checkpoint;
@@ -6,11 +6,13 @@ mod host;
 mod lifecycle;
 mod log;
 mod metrics;
-mod pace;
+mod pools;
+mod reconcile;
 mod refresh;
 mod schedule;
 mod serve;
 mod shared;
+mod throttle;
 mod watch;
 
 use clap::Parser;
@@ -22,8 +24,8 @@ fn main() -> ExitCode {
     match arguments::Arguments::try_parse() {
         Ok(arguments) => lifecycle::main(&arguments),
         Err(error) => match usage_error(&error, "see `poc-daemon --help`") {
-            Some(wrong) => {
-                lifecycle::complain(&wrong);
+            Some(usage) => {
+                lifecycle::print_error(&usage);
                 Exit::Usage.into()
             }
             None => error.exit(),

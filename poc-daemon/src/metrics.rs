@@ -1,12 +1,12 @@
-//! What the daemon counts, in the text format of Prometheus.
+//! The daemon's metrics in the text format of Prometheus.
 
 mod agents;
 
-use crate::shared::Shared;
-use agents::Agents;
+use agents::AgentMetrics;
 use parking_lot::Mutex;
+use poc_agent::Catalog;
 use poc_graph::error::{Error, Result};
-use poc_notes::freshness;
+use poc_notes::{Memory, freshness};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -15,112 +15,115 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 use std::time::Duration;
 
-/// One way a call ended.
+/// Labels of the counter of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Called {
+struct CallLabels {
     op: &'static str,
     surface: &'static str,
     /// `ok` or the code of the error.
     outcome: &'static str,
 }
 
-/// What is timed together.
+/// Labels of the histogram of durations.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Timed {
+struct DurationLabels {
     op: &'static str,
     surface: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct HttpStatus {
+struct StatusLabels {
     status: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reloaded {
-    /// What became of the agent: `added`, `changed`, `mended`, `broken` or `retired`.
+struct ReloadLabels {
+    /// What happened to the agent: `added`, `changed`, `mended`, `broken` or `retired`.
     change: &'static str,
 }
 
-/// The counters, and the gauges that are read when somebody looks.
+/// Counters that grow with every call, and gauges that are read for each answer.
 pub(crate) struct Metrics {
     registry: Registry,
-    calls: Family<Called, Counter>,
-    seconds: Family<Timed, Histogram>,
-    rest: Family<HttpStatus, Counter>,
-    reloads: Family<Reloaded, Counter>,
-    now: Mutex<Now>,
+    calls: Family<CallLabels, Counter>,
+    seconds: Family<DurationLabels, Histogram>,
+    rest: Family<StatusLabels, Counter>,
+    reloads: Family<ReloadLabels, Counter>,
+    gauges: Mutex<Gauges>,
 }
 
-/// Read anew for every answer; under a lock, so that two answers do not mix.
+/// Values that are read from the memory for each answer. The lock keeps two answers from mixing.
 #[derive(Default)]
-struct Now {
+struct Gauges {
     nodes: Gauge,
     edges: Gauge,
     lag: Gauge,
     degraded: Gauge,
-    agents: Agents,
+    agents: AgentMetrics,
 }
 
 impl Metrics {
-    /// All at nought.
+    /// Metrics with every counter at zero.
     pub(crate) fn new() -> Metrics {
         let mut registry = Registry::with_prefix("poc_memory");
-        let calls = Family::<Called, Counter>::default();
-        // From 0.1 ms, by halves of a decade, to 30 s: a look-up to an agent's run.
-        let seconds = Family::<Timed, Histogram>::new_with_constructor(|| {
+        let calls = Family::<CallLabels, Counter>::default();
+        // From 0.1 ms to 30 s in half decades: from a lookup to the run of an agent.
+        let seconds = Family::<DurationLabels, Histogram>::new_with_constructor(|| {
             Histogram::new(exponential_buckets(0.0001, 10_f64.sqrt(), 12))
         });
-        let rest = Family::<HttpStatus, Counter>::default();
-        let (reloads, now) = (Family::<Reloaded, Counter>::default(), Now::default());
-        registry.register("op_calls", "Calls of ops by how they ended", calls.clone());
-        registry.register("op_seconds", "How long ops took", seconds.clone());
-        registry.register("rest_answers", "Answers of REST by their status", rest.clone());
-        registry.register("nodes", "Live notes", now.nodes.clone());
-        registry.register("edges", "Ties between live notes", now.edges.clone());
-        registry.register("index_lag", "Transactions the slowest index is behind", now.lag.clone());
-        registry.register("degraded", "Things that make answers poorer", now.degraded.clone());
+        let rest = Family::<StatusLabels, Counter>::default();
+        let (reloads, gauges) = (Family::<ReloadLabels, Counter>::default(), Gauges::default());
+        registry.register("op_calls", "Calls of ops by outcome", calls.clone());
+        registry.register("op_seconds", "Duration of ops in seconds", seconds.clone());
+        registry.register("rest_answers", "Answers of REST by status", rest.clone());
+        registry.register("nodes", "Live notes", gauges.nodes.clone());
+        registry.register("edges", "Edges between live notes", gauges.edges.clone());
+        registry.register("index_lag", "Transactions the slowest index is behind", gauges.lag.clone());
+        registry.register("degraded", "Conditions that make answers worse", gauges.degraded.clone());
         registry.register("agent_reloads", "Files of agents that took effect or broke", reloads.clone());
-        now.agents.register(&mut registry);
-        Metrics { registry, calls, seconds, rest, reloads, now: Mutex::new(now) }
+        gauges.agents.register(&mut registry);
+        Metrics { registry, calls, seconds, rest, reloads, gauges: Mutex::new(gauges) }
     }
 
     /// Counts a call that has ended.
-    pub(crate) fn called(
+    pub(crate) fn count_call(
         &self,
         op: &'static str,
         surface: &'static str,
         outcome: &'static str,
-        took: Duration,
+        duration: Duration,
     ) {
-        self.calls.get_or_create(&Called { op, surface, outcome }).inc();
-        self.seconds.get_or_create(&Timed { op, surface }).observe(took.as_secs_f64());
+        self.calls.get_or_create(&CallLabels { op, surface, outcome }).inc();
+        self.seconds.get_or_create(&DurationLabels { op, surface }).observe(duration.as_secs_f64());
     }
 
-    /// Counts an answer of REST, also one to a request that never reached an op.
-    pub(crate) fn answered(&self, status: u16) {
-        self.rest.get_or_create(&HttpStatus { status }).inc();
+    /// Counts an answer of REST, including answers to requests that never reached an op.
+    pub(crate) fn count_answer(&self, status: u16) {
+        self.rest.get_or_create(&StatusLabels { status }).inc();
     }
 
-    /// Counts what became of an agent whose file was read anew.
-    pub(crate) fn reloaded(&self, change: &'static str) {
-        self.reloads.get_or_create(&Reloaded { change }).inc();
+    /// Counts a change of an agent's file.
+    pub(crate) fn count_reload(&self, change: &'static str) {
+        self.reloads.get_or_create(&ReloadLabels { change }).inc();
     }
 
-    /// Everything as text. Reads what is known of the agents: not for a thread that must not wait.
-    pub(crate) fn text(&self, shared: &Shared) -> Result<String> {
-        let view = shared.memory.store.view();
-        let fresh = freshness::of(&shared.memory, &view);
-        let tenants = shared.memory.store.tenants()?;
-        let now = self.now.lock();
-        now.nodes.set(tenants.iter().map(|(_, view)| view.live_count() as i64).sum());
-        now.edges.set(tenants.iter().map(|(_, view)| view.edge_count() as i64).sum());
-        now.lag.set(fresh.lag as i64);
-        now.degraded.set(fresh.degraded.len() as i64);
-        now.agents.read(shared)?;
+    /// All metrics as text. This reads the state of every agent from the store, so it may block.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) fn text(&self, memory: &Memory, catalog: &Catalog) -> Result<String> {
+        let view = memory.store.view();
+        let fresh = freshness::of(memory, &view);
+        let tenants = memory.store.tenants()?;
+        let gauges = self.gauges.lock();
+        gauges.nodes.set(tenants.iter().map(|(_, view)| view.live_count() as i64).sum());
+        gauges.edges.set(tenants.iter().map(|(_, view)| view.edge_count() as i64).sum());
+        gauges.lag.set(fresh.lag as i64);
+        gauges.degraded.set(fresh.degraded.len() as i64);
+        gauges.agents.read(memory, catalog)?;
         let mut text = String::new();
         text::encode(&mut text, &self.registry)
-            .map_err(|error| Error::internal(format!("the metrics cannot be written: {error}")))?;
+            .map_err(|error| Error::internal(format!("the metrics cannot be encoded: {error}")))?;
         Ok(text)
     }
 }

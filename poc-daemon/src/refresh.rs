@@ -1,57 +1,57 @@
-//! Keeps what is derived from the whole graph (communities, embedding, outlier scores, health) up
-//! to date, so that nobody has to wait for it.
+//! Keeps the structure of the graph up to date (communities, embedding, outlier scores, health), so
+//! that no request has to compute it.
 //!
-//! The graph is looked at now and then, which costs nothing. When it has changed and then been
-//! quiet, or has changed so much that old answers no longer serve, everything is computed anew
-//! beside the requests. What is computed is for the graph as it was at the start. That of a large
-//! graph is kept in the store, so that the next start has it.
+//! The daemon polls the graph, which costs nothing. It recomputes the structure beside the requests
+//! when the graph changed and then was quiet, or when it changed so much that old answers are no
+//! longer good enough. The result belongs to the graph at the start of the computation. The structure
+//! of a large graph is saved in the store for the next start.
 
-use crate::pace::{Look, Pace};
 use crate::shared::Shared;
+use crate::throttle::{Poll, Throttle};
 use poc_graph::{Rules, View};
 use poc_notes::structure;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Computes what is due until the daemon is to stop.
+/// Recomputes the structure when it is due, until the daemon stops.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let settings = &shared.memory.config.structure;
     let (quiet, rules) = (settings.refresh_quiet.std(), settings.rules());
     let directory = shared.memory.paths.structure();
-    // Reads what was kept before somebody waits for it.
+    // Loads the saved structure before a request needs it.
     let view = shared.memory.store.view();
-    if let Err(error) = tokio::task::spawn_blocking(move || view.recall(&rules)).await {
-        tracing::error!("the structure of the graph was not read: {error}");
+    if let Err(error) = shared.pools.background.run(move || view.recall(&rules)).await {
+        tracing::error!("the saved structure of the graph was not loaded: {error}");
     }
-    let mut pace = Pace::new(quiet, Instant::now());
+    let mut throttle = Throttle::new(quiet, Instant::now());
     loop {
         tokio::select! {
             () = shared.stopped() => return,
-            () = tokio::time::sleep(pace.interval()) => {}
+            () = tokio::time::sleep(throttle.interval()) => {}
         }
         let view = shared.memory.store.view();
-        if !pace.due(look(&view, &rules), Instant::now()) {
+        if !throttle.start(poll(&view, &rules), Instant::now()) {
             continue;
         }
-        // Without `shared`, which would keep the store open when the daemon is to stop.
+        // The work does not hold `shared`, which would keep the store open while the daemon stops.
         let directory = directory.clone();
-        let computing = tokio::task::spawn_blocking(move || refresh(&view, &rules, &directory));
+        let computing = shared.pools.background.run(move || refresh(&view, &rules, &directory));
         tokio::select! {
-            // Whoever is still at it when the process ends leaves what was kept before.
+            // A computation that is cut off by the end of the process leaves the saved one in place.
             () = shared.stopped() => return,
             ended = computing => if let Err(error) = ended {
                 tracing::error!("the structure of the graph was not computed: {error}");
             }
         }
-        pace.done(Instant::now());
+        throttle.end(Instant::now());
     }
 }
 
 fn refresh(view: &View, rules: &Rules, directory: &Path) {
     let started = Instant::now();
     if let Err(error) = structure::refresh(view, rules, directory) {
-        tracing::warn!("the structure of the graph was not kept: {error}");
+        tracing::warn!("the structure of the graph was not saved: {error}");
     }
     let (communities, _) = view.communities(rules);
     let (embedding, _) = view.embedding(rules);
@@ -65,14 +65,14 @@ fn refresh(view: &View, rules: &Rules, directory: &Path) {
     );
 }
 
-fn look(view: &View, rules: &Rules) -> Look {
+fn poll(view: &View, rules: &Rules) -> Poll {
     let drift = view.drift();
-    let most = rules.max_drift * view.edge_count() as f64;
-    Look {
+    let max_changes = rules.max_drift * view.edge_count() as f64;
+    Poll {
         generation: view.generation(),
         done: drift == Some(0),
-        // What is there no longer serves.
-        urgent: drift.is_none_or(|changes| changes as f64 > most),
+        // The current structure is missing or too old to answer from.
+        urgent: drift.is_none_or(|changes| changes as f64 > max_changes),
     }
 }
 
@@ -81,13 +81,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_graph_tells_how_it_stands() {
+    fn a_refresh_is_urgent_until_it_is_done() {
         let rules = Rules { dimensions: 4, exact_below: 0, max_drift: 0.5 };
         let view = View::new();
-        let seen = look(&view, &rules);
-        assert!(!seen.done && seen.urgent);
+        let before = poll(&view, &rules);
+        assert!(!before.done && before.urgent);
         view.refresh(&rules);
-        let seen = look(&view, &rules);
-        assert!(seen.done && !seen.urgent);
+        let after = poll(&view, &rules);
+        assert!(after.done && !after.urgent);
     }
 }

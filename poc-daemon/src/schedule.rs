@@ -1,43 +1,61 @@
 //! Runs the agents that are due.
 //!
-//! A heartbeat wakes the loop. Each time it compares the clock with the next instant anything can
-//! be due, which costs nothing; only then it asks the ledger and the pure
-//! [`due`](poc_agent::due::due), writes the rows of what is not run and hands the rest to
-//! the executor.
+//! A heartbeat wakes the loop. Each time, the loop compares the clock with the next time at which an
+//! agent can be due, which costs nothing. Only when that time has come does it read the ledger and call
+//! the pure function [`due`](poc_agent::due::due). It records the slots that are skipped and
+//! starts the others.
 
-mod executor;
 mod heartbeat;
+mod runs;
+#[cfg(test)]
+mod tests;
 
 use crate::shared::Shared;
-use executor::Executor;
 use parking_lot::Mutex;
 use poc_agent::agenda::Agenda;
 use poc_agent::due::Moment;
 use poc_agent::ledger;
 use poc_agent::schedule::local_zone;
 use poc_graph::error::Result;
+use runs::Runs;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The heartbeat goes by the time of day and stands still while a clock that was set back catches
-/// up with it. This wakes the loop all the same.
+/// The heartbeat follows the time of day, so it stops while a clock that was set back catches up. This
+/// interval wakes the loop in that case.
 const WATCHDOG: Duration = Duration::from_secs(60);
 
-/// Starts what is due until the daemon is to stop; returns when the last run it started has ended
-/// or its grace is over.
+/// How long a run may take to end after it was cancelled.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Starts due runs until the daemon stops. Returns when the last run has ended or the shutdown grace is
+/// over.
 pub(crate) async fn run(shared: Arc<Shared>) {
+    let grace = shared.memory.config.daemon.shutdown_grace.std();
+    // An async block starts its clock when it is first polled.
+    let wait = async |duration| tokio::time::sleep(duration).await;
+    run_until(shared, wait(grace), wait(CANCEL_TIMEOUT)).await;
+}
+
+/// The same with the waits of the shutdown as arguments: how long runs may go on, and how long they may
+/// take to end once they are cancelled. Neither is polled before its wait begins.
+async fn run_until(
+    shared: Arc<Shared>,
+    grace: impl Future<Output = ()>,
+    cancelled: impl Future<Output = ()>,
+) {
     let recovering = shared.clone();
-    blocking("recovery of interrupted runs", move || recover(&recovering)).await;
+    blocking(&shared, "recovery of interrupted runs", move || recover(&recovering)).await;
     let Some(mut heartbeat) = heartbeat::start(&shared).await else {
         shared.stop();
         return;
     };
-    let mut executor = Executor::new(&shared);
+    let mut runs = Runs::new(&shared);
     let agenda = Arc::new(Mutex::new(Agenda::default()));
     loop {
         tokio::select! {
             () = shared.stopped() => break,
-            agent = executor.ended() => agent.into_iter().for_each(|agent| agenda.lock().ended(&agent)),
+            agent = runs.ended() => agent.into_iter().for_each(|agent| agenda.lock().ended(&agent)),
             () = shared.wake.notified() => {}
             () = tokio::time::sleep(WATCHDOG) => {}
         }
@@ -45,31 +63,32 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         if !agenda.lock().asks(&shared.memory, &catalog) {
             continue;
         }
-        let (asking, looking, pending) = (shared.clone(), agenda.clone(), executor.pending());
-        let looked = blocking("a look at what is due", move || {
-            let moment = Moment::now(&asking.memory, local_zone());
-            Ok(looking.lock().look(&asking.memory, catalog, moment, &pending))
+        let (deciding, agenda, pending) = (shared.clone(), agenda.clone(), runs.pending());
+        let slots = blocking(&shared, "the search for due agents", move || {
+            let moment = Moment::now(&deciding.memory, local_zone());
+            Ok(agenda.lock().look(&deciding.memory, catalog, moment, &pending))
         });
-        looked.await.unwrap_or_default().into_iter().for_each(|slot| executor.start(slot));
+        slots.await.unwrap_or_default().into_iter().for_each(|slot| runs.start(slot));
     }
     heartbeat::stop(&mut heartbeat).await;
-    executor.drain().await;
+    runs.drain(grace, cancelled).await;
 }
 
-/// Runs blocking work beside the loop; what goes wrong is logged.
+/// Runs blocking work in the background and logs its errors.
 async fn blocking<T: Send + 'static>(
-    what: &str,
+    shared: &Shared,
+    name: &str,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Option<T> {
-    match tokio::task::spawn_blocking(work).await {
+    match shared.pools.background.run(work).await {
         Ok(Ok(value)) => return Some(value),
-        Ok(Err(error)) => tracing::error!("{what} failed: {error}"),
-        Err(error) => tracing::error!("{what} failed: {error}"),
+        Ok(Err(error)) => tracing::error!("{name} failed: {error}"),
+        Err(error) => tracing::error!("{name} failed: {error}"),
     }
     None
 }
 
-/// Ends the rows of runs that another process left in the middle.
+/// Marks runs that another process left unfinished as interrupted.
 fn recover(shared: &Shared) -> Result<()> {
     for row in ledger::interrupt_others(&shared.memory)? {
         tracing::warn!(agent = row.agent, run = %row.id, "a run was interrupted by the end of its process");

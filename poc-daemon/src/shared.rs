@@ -1,7 +1,8 @@
-//! What the parts of the daemon share: the memory, the agents, what goes on, and the wish to stop.
+//! What the tasks of the daemon share: the memory, the agents, the pools, and the request to stop.
 
 use crate::metrics::Metrics;
-use crate::watch::Settling;
+use crate::pools::Pools;
+use crate::reconcile::Reconciler;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_agent::Catalog;
@@ -13,53 +14,49 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Notify, watch};
 
-/// One running daemon.
+/// The state of one running daemon.
 pub(crate) struct Shared {
-    /// The open memory; its store is locked by this process.
+    /// The open memory. This process holds the lock of its store.
     pub(crate) memory: Memory,
-    /// The agents as last loaded; a reload swaps it whole.
+    /// The agents as last loaded. A reload replaces the whole catalog.
     pub(crate) catalog: ArcSwap<Catalog>,
-    /// When it started.
+    /// When the daemon started.
     pub(crate) started: Timestamp,
-    /// What it does now.
-    pub(crate) state: Mutex<State>,
-    /// What looks at the agents' files have left open.
-    pub(crate) settling: Mutex<Settling>,
-    /// Wakes the scheduler: its heart beats, or agents changed.
+    /// When agents were last reloaded.
+    pub(crate) reloaded: Mutex<Option<Timestamp>>,
+    /// What earlier scans of the agents' files left unconfirmed.
+    pub(crate) reconciler: Mutex<Reconciler>,
+    /// Wakes the scheduler: on its heartbeat, or when agents changed.
     pub(crate) wake: Arc<Notify>,
-    /// Ends the model calls of every run.
+    /// Cancels the model calls of every run.
     pub(crate) calls: CancellationToken,
-    /// The models, for as long as it runs.
+    /// The models, loaded once for the whole process.
     pub(crate) models: ModelRegistry,
-    /// The places for runs of agents.
+    /// Limits how many agents run at the same time.
     pub(crate) run_limiter: RunLimiter,
-    /// What it counts.
+    /// Where blocking work runs.
+    pub(crate) pools: Pools,
+    /// The metrics of this process.
     pub(crate) metrics: Metrics,
-    /// Where it serves HTTP, once it does.
+    /// The address of the HTTP server, once it listens.
     pub(crate) http: OnceLock<SocketAddr>,
     stopping: watch::Sender<bool>,
 }
 
-/// What `daemon status` tells about the moment.
-#[derive(Debug, Default)]
-pub(crate) struct State {
-    /// When agents were last reloaded.
-    pub(crate) reloaded: Option<Timestamp>,
-}
-
 impl Shared {
-    /// A daemon that has just started on an open memory.
+    /// The state of a daemon that has just started on an open memory.
     pub(crate) fn new(memory: Memory, catalog: Catalog) -> Shared {
         let started = memory.now();
         Shared {
             started,
             catalog: ArcSwap::from_pointee(catalog),
-            state: Mutex::new(State { reloaded: Some(started) }),
-            settling: Mutex::default(),
+            reloaded: Mutex::new(Some(started)),
+            reconciler: Mutex::default(),
             wake: Arc::new(Notify::new()),
             calls: CancellationToken::new(),
             models: poc_models::registry(),
             run_limiter: RunLimiter::default(),
+            pools: Pools::new(&memory.config),
             metrics: Metrics::new(),
             http: OnceLock::new(),
             stopping: watch::Sender::new(false),
@@ -67,17 +64,17 @@ impl Shared {
         }
     }
 
-    /// Asks every part to finish what runs and end.
+    /// Asks every task to finish its current work and to end.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
     }
 
-    /// Whether the daemon is to stop: nothing new may be begun.
+    /// Whether the daemon is stopping. If so, no new work may start.
     pub(crate) fn is_stopping(&self) -> bool {
         *self.stopping.borrow()
     }
 
-    /// Waits until the daemon is to stop.
+    /// Waits until the daemon is asked to stop.
     pub(crate) async fn stopped(&self) {
         // The sender lives as long as `self`, so waiting cannot fail.
         let _ = self.stopping.subscribe().wait_for(|stopping| *stopping).await;

@@ -1,123 +1,121 @@
-//! Keeps the agents as their files are.
+//! Reloads agents and prompts when their files change.
 //!
-//! Events of the file system are the fast path; a look every now and then is the guarantee. A look
-//! reads everything and changes only what is different: the files decide, not the events.
+//! File events make a reload fast. A regular scan makes it certain, even if events are lost. A scan
+//! reads all files and applies only differences, so the files decide and not the events.
 
 mod debounce;
-mod places;
-mod settle;
+mod watched_paths;
 
-pub(crate) use settle::Settling;
-
+use crate::reconcile::{CatalogEvent, Pending, Reconciled, ScanResult};
 use crate::shared::Shared;
-use debounce::{Debounce, Open};
+use debounce::Debounce;
 use notify::RecommendedWatcher;
 use parking_lot::Mutex;
-use places::Places;
 use poc_agent::{Catalog, CatalogScan, Change};
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_search::query::Names;
-use settle::{Found, News, Settled};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Notify;
+use watched_paths::WatchedPaths;
 
-/// Follows the folders of agents and prompts until the daemon is to stop.
+/// Watches the folders of agents and prompts until the daemon stops.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    let dirty = Arc::new(Notify::new());
-    let watching = Arc::new(Mutex::new(Watching::new(&shared, dirty.clone())));
+    let changed = Arc::new(Notify::new());
+    let watcher = Arc::new(Mutex::new(FolderWatcher::new(&shared, changed.clone())));
     let mut debounce = Debounce::new(&shared.memory.config.daemon, Instant::now());
-    // What changed between the first load and the first watch is found by a look.
+    // Finds changes between the first load of the agents and the start of the watch.
     debounce.event(Instant::now());
     loop {
         tokio::select! {
             () = shared.stopped() => return,
-            () = dirty.notified() => debounce.event(Instant::now()),
+            () = changed.notified() => debounce.event(Instant::now()),
             () = tokio::time::sleep_until(debounce.deadline().into()) => {
                 debounce.begin();
-                let (shared, watching) = (shared.clone(), watching.clone());
-                let looked = tokio::task::spawn_blocking(move || {
-                    // First watched, then read: what changes after the reading is an event.
-                    watching.lock().renew();
-                    look(&shared, false)
+                let (scanning, watcher) = (shared.clone(), watcher.clone());
+                let scanned = shared.pools.background.run(move || {
+                    // The watch comes before the scan, so that a change after the scan is an event.
+                    watcher.lock().renew();
+                    scan(&scanning, false)
                 });
-                let open = match looked.await {
-                    Ok(Ok(looked)) => looked.open,
+                let pending = match scanned.await {
+                    Ok(Ok(scanned)) => scanned.pending,
                     Ok(Err(error)) => {
                         tracing::error!("agents cannot be read: {error}");
-                        Open::default()
+                        Pending::default()
                     }
                     Err(error) => {
-                        tracing::error!("a look at the agents failed: {error}");
-                        Open::default()
+                        tracing::error!("a scan of the agents failed: {error}");
+                        Pending::default()
                     }
                 };
-                debounce.end(Instant::now(), open);
+                debounce.end(Instant::now(), pending);
             }
         }
     }
 }
 
-/// Reads agents and prompts anew, now, and believes what it sees. Blocks while it reads.
+/// Reloads agents and prompts now, without waiting for a second scan to confirm errors. Blocks while
+/// it reads.
 pub(crate) fn reload(shared: &Shared) -> Result<(Arc<Catalog>, Vec<Change>)> {
-    let Looked { catalog, news, .. } = look(shared, true)?;
+    let Scanned { catalog, events, .. } = scan(shared, true)?;
     tracing::info!(agents = catalog.agents.len(), "reloaded");
-    let change = |news| match news {
-        News::Added(agent) => Some(Change::Added(agent)),
-        News::Changed(agent) => Some(Change::Changed(agent)),
-        News::Mended(agent) => Some(Change::Mended(agent)),
-        News::Retired(agent) => Some(Change::Retired(agent)),
-        // What is wrong stands in the catalog.
-        News::Broken(..) | News::Problem(_) | News::Solved(_) => None,
+    let change = |event| match event {
+        CatalogEvent::Added(agent) => Some(Change::Added(agent)),
+        CatalogEvent::Changed(agent) => Some(Change::Changed(agent)),
+        CatalogEvent::Mended(agent) => Some(Change::Mended(agent)),
+        CatalogEvent::Retired(agent) => Some(Change::Retired(agent)),
+        // The catalog lists these.
+        CatalogEvent::Broken(..) | CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
     };
-    Ok((catalog, news.into_iter().filter_map(change).collect()))
+    Ok((catalog, events.into_iter().filter_map(change).collect()))
 }
 
-/// What came of a look.
-struct Looked {
+/// The outcome of a scan: the catalog in use after it, what changed, and what is pending.
+struct Scanned {
     catalog: Arc<Catalog>,
-    news: Vec<News>,
-    open: Open,
+    events: Vec<CatalogEvent>,
+    pending: Pending,
 }
 
-/// The watched folders.
-struct Watching {
-    places: Places,
-    /// None when the system has no file events to give.
+/// Watches the folders through the operating system.
+struct FolderWatcher {
+    paths: WatchedPaths,
+    /// `None` when the operating system offers no file events.
     watcher: Option<RecommendedWatcher>,
-    /// Folders of which was told that they cannot be watched.
-    told: BTreeSet<PathBuf>,
+    /// Folders for which a warning was logged.
+    warned: BTreeSet<PathBuf>,
 }
 
-impl Watching {
-    fn new(shared: &Shared, dirty: Arc<Notify>) -> Watching {
-        let places = Places::of(&shared.memory.paths);
-        let ours = places.clone();
+impl FolderWatcher {
+    fn new(shared: &Shared, changed: Arc<Notify>) -> FolderWatcher {
+        let paths = WatchedPaths::of(&shared.memory.paths);
+        let filter = paths.clone();
         let handler = move |event: notify::Result<notify::Event>| match event {
-            Ok(event) if ours.concerns(&event) => dirty.notify_one(),
+            Ok(event) if filter.concerns(&event) => changed.notify_one(),
             Ok(_) => {}
             Err(error) => {
                 tracing::debug!("file events: {error}");
-                dirty.notify_one();
+                changed.notify_one();
             }
         };
         let watcher = notify::recommended_watcher(handler);
         if let Err(error) = &watcher {
-            tracing::warn!("there are no file events, changes take effect by the regular look: {error}");
+            tracing::warn!("file events are not available, changes take effect at the next scan: {error}");
         }
-        Watching { places, watcher: watcher.ok(), told: BTreeSet::new() }
+        FolderWatcher { paths, watcher: watcher.ok(), warned: BTreeSet::new() }
     }
 
-    /// Watches every folder that is there now.
+    /// Watches every folder that exists now.
     fn renew(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
-        for (folder, error) in self.places.watch(watcher) {
-            if self.told.insert(folder.clone()) {
+        for (folder, error) in self.paths.watch(watcher) {
+            if self.warned.insert(folder.clone()) {
                 tracing::warn!(
-                    "`{}` cannot be watched, changes there take effect by the regular look: {error}",
+                    "`{}` cannot be watched, changes there take effect at the next scan: {error}",
                     folder.display()
                 );
             }
@@ -125,38 +123,41 @@ impl Watching {
     }
 }
 
-/// Reads everything and shows what it comes to.
-fn look(shared: &Shared, sure: bool) -> Result<Looked> {
-    let mut settling = shared.settling.lock();
-    // First: agents may name the pipelines saved there.
-    let settings = settings(shared);
-    let shown = shared.catalog.load_full();
-    let looked = CatalogScan::again(&shared.memory, sure, &shown)?;
-    let found =
-        Found { catalog: looked.catalog.clone(), folder: shared.memory.paths.agents().is_dir(), settings };
-    let Settled { catalog, news, open } = settling.settle(&shown, found, sure, Instant::now());
-    looked.remember(&shared.memory, &catalog)?;
-    if sure || !news.is_empty() {
-        shared.state.lock().reloaded = Some(shared.memory.now());
+/// Reads all files and replaces the catalog in use if anything changed.
+fn scan(shared: &Shared, confirmed: bool) -> Result<Scanned> {
+    let mut reconciler = shared.reconciler.lock();
+    // Settings come first, because agents may use the pipelines that are saved there.
+    let settings = reload_pipelines(shared);
+    let current = shared.catalog.load_full();
+    let look = CatalogScan::again(&shared.memory, confirmed, &current)?;
+    let folder_exists = shared.memory.paths.agents().is_dir();
+    let result = ScanResult { catalog: look.catalog.clone(), folder_exists, settings };
+    let Reconciled { catalog, events, pending } =
+        reconciler.reconcile(&current, result, confirmed, Instant::now());
+    look.remember(&shared.memory, &catalog)?;
+    if confirmed || !events.is_empty() {
+        *shared.reloaded.lock() = Some(shared.memory.now());
     }
-    if news.is_empty() {
-        return Ok(Looked { catalog: shown, news, open });
+    if events.is_empty() {
+        return Ok(Scanned { catalog: current, events, pending });
     }
     let catalog = Arc::new(catalog);
     shared.catalog.store(catalog.clone());
     shared.wake.notify_one();
-    news.iter().for_each(tell);
-    news.iter().filter_map(News::change).for_each(|change| shared.metrics.reloaded(change));
-    Ok(Looked { catalog, news, open })
+    events.iter().for_each(log);
+    events.iter().filter_map(CatalogEvent::change).for_each(|change| shared.metrics.count_reload(change));
+    Ok(Scanned { catalog, events, pending })
 }
 
-/// Takes over the saved pipelines of the settings as they stand in the file now; says what is
-/// wrong with the settings otherwise.
-fn settings(shared: &Shared) -> Option<String> {
+/// Applies the saved pipelines of the settings file as it is now. Returns the problem when the file is
+/// broken, or when other settings changed, which take effect only at the next start.
+fn reload_pipelines(shared: &Shared) -> Option<String> {
     let memory = &shared.memory;
     let config = match Config::load(&memory.paths.config_file()) {
         Ok(config) => config,
-        Err(error) => return Some(format!("the settings are broken, those before go on: {}", error.line())),
+        Err(error) => {
+            return Some(format!("the settings are broken, the previous ones stay in use: {}", error.line()));
+        }
     };
     let names = Names::of(&Config { pipelines: config.pipelines.clone(), ..Config::clone(&memory.config) });
     if names != **memory.names.load() {
@@ -166,18 +167,18 @@ fn settings(shared: &Shared) -> Option<String> {
         .then(|| "`config.toml` has changed: restart the daemon for it to take effect".into())
 }
 
-fn tell(news: &News) {
-    match news {
-        News::Added(agent) => tracing::info!(agent, "agent added"),
-        News::Changed(agent) => tracing::info!(agent, "agent changed"),
-        News::Mended(agent) => tracing::info!(agent, "agent is good again"),
-        News::Retired(agent) => tracing::info!(agent, "agent retired: its file is gone"),
-        News::Problem(problem) => tracing::warn!("{problem}"),
-        News::Solved(problem) => tracing::info!("no longer: {problem}"),
-        News::Broken(agent, last_good, errors) => {
-            let instead = if *last_good { "its last good version goes on" } else { "it does not run" };
+fn log(event: &CatalogEvent) {
+    match event {
+        CatalogEvent::Added(agent) => tracing::info!(agent, "agent added"),
+        CatalogEvent::Changed(agent) => tracing::info!(agent, "agent changed"),
+        CatalogEvent::Mended(agent) => tracing::info!(agent, "agent is valid again"),
+        CatalogEvent::Retired(agent) => tracing::info!(agent, "agent retired: its file is gone"),
+        CatalogEvent::Problem(problem) => tracing::warn!("{problem}"),
+        CatalogEvent::Solved(problem) => tracing::info!("solved: {problem}"),
+        CatalogEvent::Broken(agent, last_valid, errors) => {
+            let effect = if *last_valid { "its last valid version stays in use" } else { "it does not run" };
             for error in errors {
-                tracing::warn!(agent, "agent is broken, {instead}: {}", error.line());
+                tracing::warn!(agent, "agent is broken, {effect}: {}", error.line());
             }
         }
     }

@@ -37,4 +37,4 @@ until curl --silent --fail --output /dev/null "$base/models"; do
     sleep 0.2
 done
 [ $# -gt 0 ] || set -- --release --workspace
-POC_MEMORY_LIVE_OPENAI=$base cargo test "$@" live_server -- --nocapture
+POC_MEMORY_LIVE_OPENAI=$base cargo test "$@" live_server -- --ignored --nocapture

@@ -41,7 +41,7 @@ fn a_wrong_field_is_named_with_the_error_of_the_socket() {
         "POST /v1/agents/linker/run",
         Some(json!({"agent": "replay"})),
         Some("agent"),
-        "stands in the path already",
+        "is already given in the path",
     );
     assert_eq!(world.json(&["stats"])["nodes"], 0);
 }
@@ -142,7 +142,7 @@ fn an_op_that_takes_too_long_goes_on() {
     world.json(&["insert", "--title", "x", "--type", "episodic"]);
     let answered = http.call("POST /v1/agents/patient/run", Some(&json!({})));
     assert_eq!(answered.status, 503, "{answered:?}");
-    assert_eq!(answered.json()["message"], "`agent run` is not done after 300ms; it goes on");
+    assert_eq!(answered.json()["message"], "`agent run` has not finished within 300ms; it continues");
     let runs = |answer: &Value| answer["runs"][0]["status"].clone();
     assert_eq!(runs(&world.json(&["agent", "history", "patient"])), "running");
     std::fs::write(gate, "").unwrap();

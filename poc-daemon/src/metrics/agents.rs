@@ -1,8 +1,8 @@
-//! What is counted of each agent: what became of its runs, what they took, and how it stands.
+//! Metrics of each agent: its runs, their cost, and its state.
 
-use crate::shared::Shared;
-use poc_agent::{ledger, proposal, selection};
+use poc_agent::{Catalog, ledger, proposal, selection};
 use poc_graph::error::Result;
+use poc_notes::Memory;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -11,56 +11,55 @@ use prometheus_client::registry::Registry;
 use std::sync::atomic::AtomicU64;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Agent {
+struct AgentLabels {
     agent: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct RunLabels {
     agent: String,
     status: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Tokens {
+struct TokenLabels {
     agent: String,
     /// `read` or `written`.
     direction: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Standing {
+struct StateLabels {
     agent: String,
     state: &'static str,
 }
 
-/// Read anew for every answer, from what the store keeps: it goes on after a restart.
+/// Values read from the store for each answer. They continue after a restart of the daemon.
 #[derive(Default)]
-pub(super) struct Agents {
-    runs: Family<Ended, Counter>,
-    tokens: Family<Tokens, Counter>,
-    cost: Family<Agent, Counter<f64, AtomicU64>>,
-    standing: Family<Standing, Gauge>,
-    failures: Family<Agent, Gauge>,
-    backlog: Family<Agent, Gauge>,
+pub(super) struct AgentMetrics {
+    runs: Family<RunLabels, Counter>,
+    tokens: Family<TokenLabels, Counter>,
+    cost: Family<AgentLabels, Counter<f64, AtomicU64>>,
+    states: Family<StateLabels, Gauge>,
+    failures: Family<AgentLabels, Gauge>,
+    backlog: Family<AgentLabels, Gauge>,
     proposals: Gauge,
 }
 
-impl Agents {
+impl AgentMetrics {
     pub(super) fn register(&self, registry: &mut Registry) {
-        let ended = "Runs of an agent, and slots that came to none, by how they ended";
-        registry.register("agent_runs", ended, self.runs.clone());
+        let runs = "Runs of an agent by status, including slots that were skipped";
+        registry.register("agent_runs", runs, self.runs.clone());
         registry.register("agent_tokens", "Tokens its models read and wrote", self.tokens.clone());
-        registry.register("agent_cost_dollars", "US dollars its models took", self.cost.clone());
-        registry.register("agent_state", "1 for how the agent stands", self.standing.clone());
-        let failures = "Runs that failed one after the other, up to now";
+        registry.register("agent_cost_dollars", "Cost of its models in US dollars", self.cost.clone());
+        registry.register("agent_state", "1 for the current state of the agent", self.states.clone());
+        let failures = "Failed runs since the last run that succeeded";
         registry.register("agent_failures_in_a_row", failures, self.failures.clone());
-        registry.register("agent_backlog", "Notes it would look at now", self.backlog.clone());
-        registry.register("proposals", "Actions that wait for a person", self.proposals.clone());
+        registry.register("agent_backlog", "Notes that a run would select now", self.backlog.clone());
+        registry.register("proposals", "Actions that wait for approval", self.proposals.clone());
     }
 
-    pub(super) fn read(&self, shared: &Shared) -> Result<()> {
-        let (memory, catalog) = (&shared.memory, shared.catalog.load_full());
+    pub(super) fn read(&self, memory: &Memory, catalog: &Catalog) -> Result<()> {
         let now = memory.now();
         self.clear();
         self.proposals.set(proposal::proposals(memory, None)?.len() as i64);
@@ -68,18 +67,19 @@ impl Agents {
             let state = ledger::state(memory, &agent)?;
             let totals = state.totals();
             for (status, count) in totals.ended() {
-                let ended = Ended { agent: agent.clone(), status: status.name() };
-                self.runs.get_or_create(&ended).inc_by(count);
+                let labels = RunLabels { agent: agent.clone(), status: status.name() };
+                self.runs.get_or_create(&labels).inc_by(count);
             }
             for (direction, count) in [("read", totals.tokens_in), ("written", totals.tokens_out)] {
-                self.tokens.get_or_create(&Tokens { agent: agent.clone(), direction }).inc_by(count);
+                let labels = TokenLabels { agent: agent.clone(), direction };
+                self.tokens.get_or_create(&labels).inc_by(count);
             }
-            self.cost.get_or_create(&Agent { agent }).inc_by(totals.cost);
+            self.cost.get_or_create(&AgentLabels { agent }).inc_by(totals.cost);
         }
         for (name, entry) in &catalog.agents {
-            let (agent, state) = (Agent { agent: name.clone() }, ledger::state(memory, name)?);
+            let (agent, state) = (AgentLabels { agent: name.clone() }, ledger::state(memory, name)?);
             let standing = entry.standing(entry.paused(&state, now).as_ref());
-            self.standing.get_or_create(&Standing { agent: name.clone(), state: standing }).set(1);
+            self.states.get_or_create(&StateLabels { agent: name.clone(), state: standing }).set(1);
             self.failures.get_or_create(&agent).set(i64::from(state.failures()));
             let backlog = entry
                 .definition
@@ -96,7 +96,7 @@ impl Agents {
         self.runs.clear();
         self.tokens.clear();
         self.cost.clear();
-        self.standing.clear();
+        self.states.clear();
         self.failures.clear();
         self.backlog.clear();
     }

@@ -1,10 +1,10 @@
-//! The one job of tokio-cron-scheduler: it wakes the loop.
+//! The heartbeat: a repeated job of tokio-cron-scheduler that wakes the loop.
 
 use crate::shared::Shared;
 use poc_graph::time::Span;
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 
-/// Starts it; what goes wrong is logged.
+/// Starts the heartbeat. Errors are logged.
 pub(super) async fn start(shared: &Shared) -> Option<JobScheduler> {
     match try_start(shared).await {
         Ok(scheduler) => Some(scheduler),
@@ -17,7 +17,7 @@ pub(super) async fn start(shared: &Shared) -> Option<JobScheduler> {
 
 async fn try_start(shared: &Shared) -> Result<JobScheduler, JobSchedulerError> {
     let scheduler = JobScheduler::new().await?;
-    // It counts in whole seconds.
+    // The scheduler counts in whole seconds.
     let every = shared.memory.config.daemon.heartbeat.max(Span::SECOND).std();
     let wake = shared.wake.clone();
     scheduler.add(Job::new_repeated(every, move |_, _| wake.notify_one())?).await?;
@@ -25,7 +25,7 @@ async fn try_start(shared: &Shared) -> Result<JobScheduler, JobSchedulerError> {
     Ok(scheduler)
 }
 
-/// Stops it.
+/// Stops the heartbeat.
 pub(super) async fn stop(scheduler: &mut JobScheduler) {
     if let Err(error) = scheduler.shutdown().await {
         tracing::warn!("the heartbeat of the scheduler did not stop: {error}");

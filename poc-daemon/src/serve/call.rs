@@ -1,5 +1,6 @@
-//! An op that a surface asks for, run where it may wait.
+//! Runs the op that a request names, in the pool that fits it.
 
+use crate::pools::Pool;
 use crate::shared::Shared;
 use poc_graph::error::{Error, Result};
 use poc_memory::ops::{Actor, Ctx, OpDef, Progress};
@@ -8,44 +9,55 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Who asks, and where.
+/// Who calls an op, and through which server.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
-    /// `socket`, `rest`, `mcp`.
+pub(super) struct CallOrigin {
+    /// `socket`, `rest` or `mcp`.
     pub(super) surface: &'static str,
     pub(super) actor: Actor,
     pub(super) may_write: bool,
 }
 
-/// Runs an op on a thread of its own and counts it.
+/// The pool for an op; without an op, the pool for other requests. Ops that may wait long for a model
+/// have a pool of their own, so that they never delay other requests.
+pub(super) fn pool<'a>(shared: &'a Shared, op: Option<&OpDef>) -> &'a Pool {
+    match op {
+        Some(op) if op.long_running => &shared.pools.long_running,
+        _ => &shared.pools.requests,
+    }
+}
+
+/// Runs an op in its pool and counts the call.
 pub(super) async fn call(
     shared: Arc<Shared>,
-    asked: Asked,
+    origin: CallOrigin,
     op: &'static OpDef,
     args: Value,
     progress: impl Fn(Progress) + Send + 'static,
 ) -> Result<Value> {
-    let work = move || run(&shared, asked, op, args, &progress);
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(failed(op)))
+    let running = shared.clone();
+    let work = move || run(&running, origin, op, args, &progress);
+    pool(&shared, Some(op)).run(work).await.unwrap_or_else(|_| Err(failed(op)))
 }
 
-/// Runs an op here and counts it. Not for a thread that must not wait.
+/// Runs an op on this thread and counts the call. It may block, so it must not run on a thread of the
+/// async runtime.
 pub(super) fn run(
     shared: &Shared,
-    asked: Asked,
+    origin: CallOrigin,
     op: &OpDef,
     args: Value,
     progress: &dyn Fn(Progress),
 ) -> Result<Value> {
     let started = Instant::now();
-    let Asked { surface, actor, may_write } = asked;
+    let CallOrigin { surface, actor, may_write } = origin;
     let ctx = Ctx { memory: &shared.memory, host: shared, actor, may_write, progress };
     let result = catch_unwind(AssertUnwindSafe(|| (op.run)(&ctx, args))).unwrap_or_else(|_| {
         tracing::error!("the op `{}` failed unexpectedly", op.name);
         Err(failed(op))
     });
     let outcome = result.as_ref().map_or_else(|error| error.code.name(), |_| "ok");
-    shared.metrics.called(op.name, surface, outcome, started.elapsed());
+    shared.metrics.count_call(op.name, surface, outcome, started.elapsed());
     result
 }
 

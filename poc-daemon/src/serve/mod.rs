@@ -1,7 +1,7 @@
-//! How the daemon is spoken to.
+//! The servers: a Unix socket, and REST and MCP over HTTP.
 
 mod call;
-mod conversation;
+mod connection;
 pub(crate) mod rest;
 pub(crate) mod socket;
 

@@ -1,6 +1,6 @@
-//! The Unix socket: connections, each a [`conversation`](super::conversation).
+//! The Unix socket. Each client has a [`connection`](super::connection).
 
-use super::conversation;
+use super::connection;
 use crate::shared::Shared;
 use poc_config::paths::Paths;
 use poc_graph::error::{Error, Result};
@@ -10,13 +10,16 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-/// Makes the socket, for its owner only. A socket file left by a daemon that ended badly is
-/// replaced: the store's lock is ours, so no other daemon serves it.
+/// Creates the socket with access for its owner only. It replaces the file of a daemon that crashed:
+/// this process holds the lock of the store, so no other daemon serves the socket.
+///
+/// # Errors
+/// `unavailable` when the file cannot be created.
 pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
     let path = paths.socket();
     let failed = |error: std::io::Error| {
-        Error::unavailable(format!("the socket `{}` cannot be made: {error}", path.display())).hint(
-            "a socket's path has at most 107 bytes: set `XDG_RUNTIME_DIR` or `POC_MEMORY_HOME` to a shorter one",
+        Error::unavailable(format!("the socket `{}` cannot be created: {error}", path.display())).hint(
+            "the path of a socket has at most 107 bytes: set `XDG_RUNTIME_DIR` or `POC_MEMORY_HOME` to a shorter one",
         )
     };
     remove(paths)?;
@@ -25,7 +28,7 @@ pub(crate) fn bind(paths: &Paths) -> Result<UnixListener> {
     Ok(listener)
 }
 
-/// Removes the socket's file.
+/// Removes the file of the socket.
 pub(crate) fn remove(paths: &Paths) -> Result<()> {
     match std::fs::remove_file(paths.socket()) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::unavailable(format!(
@@ -36,59 +39,59 @@ pub(crate) fn remove(paths: &Paths) -> Result<()> {
     }
 }
 
-/// Answers on the socket until the daemon is to stop and every request is answered. Returns the
-/// connections that are still open: a client may wait for their end to see the daemon gone.
+/// Serves the socket until the daemon stops and every request is answered. Returns the connections
+/// that are still open: clients wait for their end to know that the daemon is gone.
 pub(crate) async fn run(shared: Arc<Shared>, listener: UnixListener) -> Vec<UnixStream> {
-    let room = Arc::new(Semaphore::new(shared.memory.config.daemon.max_connections));
-    let mut conversations = JoinSet::new();
+    let slots = Arc::new(Semaphore::new(shared.memory.config.daemon.max_connections));
+    let mut connections = JoinSet::new();
     let mut open = Vec::new();
     loop {
         tokio::select! {
             () = shared.stopped() => break,
-            // One that has seen the wish to stop before this loop has leaves its connection open.
-            Some(ended) = conversations.join_next(), if !conversations.is_empty() => {
+            // A connection may notice the stop before this loop does. It then stays open.
+            Some(ended) = connections.join_next(), if !connections.is_empty() => {
                 open.extend(ended.ok().flatten());
             }
-            stream = accept(&listener, &room) => {
-                let Some((stream, room)) = stream else { continue };
+            stream = accept(&listener, &slots) => {
+                let Some((stream, slot)) = stream else { continue };
                 let shared = shared.clone();
-                conversations.spawn(async move {
-                    let stream = conversation::hold(shared, stream).await;
-                    drop(room);
+                connections.spawn(async move {
+                    let stream = connection::serve(shared, stream).await;
+                    drop(slot);
                     stream
                 });
             }
         }
     }
-    // Nobody can connect any more; who is connected gets the answers to what was asked.
+    // Nobody can connect from here on. Connected clients still get their answers.
     drop(listener);
-    open.extend(conversations.join_all().await.into_iter().flatten());
+    open.extend(connections.join_all().await.into_iter().flatten());
     open
 }
 
-/// The next connection from the daemon's own user, once there is room for it.
+/// Waits for a free slot, then for the next connection of the daemon's own user.
 async fn accept(
     listener: &UnixListener,
-    room: &Arc<Semaphore>,
+    slots: &Arc<Semaphore>,
 ) -> Option<(UnixStream, tokio::sync::OwnedSemaphorePermit)> {
-    let room = room.clone().acquire_owned().await.ok()?;
+    let slot = slots.clone().acquire_owned().await.ok()?;
     let stream = match listener.accept().await {
         Ok((stream, _)) => stream,
         Err(error) => {
             tracing::warn!("a connection could not be accepted: {error}");
-            // Out of file descriptors, as a rule: trying again at once would spin.
+            // The usual cause is a lack of file descriptors: without a pause, this loop would spin.
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             return None;
         }
     };
     match stream.peer_cred() {
-        Ok(peer) if peer.uid() == rustix::process::getuid().as_raw() => Some((stream, room)),
+        Ok(peer) if peer.uid() == rustix::process::getuid().as_raw() => Some((stream, slot)),
         Ok(peer) => {
             tracing::warn!("a connection of the user {} was refused", peer.uid());
             None
         }
         Err(error) => {
-            tracing::warn!("a connection whose user cannot be told was refused: {error}");
+            tracing::warn!("a connection of an unknown user was refused: {error}");
             None
         }
     }

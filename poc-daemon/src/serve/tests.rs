@@ -1,6 +1,7 @@
-//! Stories of the socket, told frame by frame.
+//! Tests of the socket, frame by frame.
 
 use super::socket;
+use crate::pools;
 use crate::shared::Shared;
 use poc_agent::Catalog;
 use poc_config::Config;
@@ -14,6 +15,7 @@ use poc_memory::wire::{self, CONNECTION, Frame, Hello, PROTOCOL};
 use poc_notes::Memory;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ use tokio::runtime::Runtime;
 
 const LIMIT: usize = 4096;
 
-/// A daemon's socket with nothing else around it.
+/// The socket of a daemon without its other tasks.
 struct Served {
     _home: tempfile::TempDir,
     paths: Paths,
@@ -32,36 +34,49 @@ struct Served {
 
 impl Served {
     fn new() -> Served {
-        Served::with_patience(Span::MINUTE)
+        Served::with_handshake_timeout(Span::MINUTE)
     }
 
-    /// One that waits so long for a hello.
-    fn with_patience(patience: Span) -> Served {
+    /// A socket that waits this long for the hello of a client.
+    fn with_handshake_timeout(timeout: Span) -> Served {
+        let mut config = Config::defaults().unwrap();
+        config.daemon.handshake_timeout = timeout;
+        Served::with_settings(config, &[])
+    }
+
+    /// A socket with these settings and agents, which are pairs of a name and the text of a file.
+    fn with_settings(mut config: Config, agents: &[(&str, &str)]) -> Served {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
-        let mut config = Config::defaults().unwrap();
         config.embedder.kind = "hash".into();
         config.daemon.max_frame_bytes = LIMIT;
-        config.daemon.handshake_timeout = patience;
+        let runtime = pools::runtime(&config).unwrap();
         let memory =
             Memory::open(paths.clone(), config, Arc::new(SystemClock), Arc::new(SeededChance::new(1)))
                 .unwrap();
-        let shared = Arc::new(Shared::new(memory, Catalog::default()));
-        let runtime = Runtime::new().unwrap();
+        let mut catalog = Catalog::default();
+        if !agents.is_empty() {
+            std::fs::create_dir_all(paths.agents()).unwrap();
+            for (name, text) in agents {
+                std::fs::write(paths.agents().join(format!("{name}.toml")), text).unwrap();
+            }
+            catalog = Catalog::load(&memory).unwrap();
+        }
+        let shared = Arc::new(Shared::new(memory, catalog));
         let listener = runtime.block_on(async { socket::bind(&paths) }).unwrap();
         let serving = runtime.spawn(socket::run(shared.clone(), listener));
         Served { _home: home, paths, shared, runtime, serving: Some(serving) }
     }
 
-    /// A connection that has not said anything yet.
+    /// A connection on which nothing was sent yet.
     fn raw(&self) -> UnixStream {
         UnixStream::connect(self.paths.socket()).unwrap()
     }
 
     fn greeted(&self) -> UnixStream {
         let mut stream = self.raw();
-        say(&mut stream, &Frame::Hello { hello: Hello::own() });
-        assert_eq!(hear(&mut stream), Some(Frame::Hello { hello: Hello::own() }));
+        send(&mut stream, &Frame::Hello { hello: Hello::own() });
+        assert_eq!(receive(&mut stream), Some(Frame::Hello { hello: Hello::own() }));
         stream
     }
 
@@ -69,25 +84,25 @@ impl Served {
         Client::connect(&self.paths.socket(), LIMIT, Span::MINUTE).unwrap().unwrap()
     }
 
-    /// Stops serving and returns the connections that were left open.
+    /// Stops the server and returns the connections that are still open.
     fn end(&mut self) -> Vec<tokio::net::UnixStream> {
         self.shared.stop();
         self.runtime.block_on(self.serving.take().unwrap()).unwrap()
     }
 }
 
-fn say(stream: &mut UnixStream, frame: &Frame) {
+fn send(stream: &mut UnixStream, frame: &Frame) {
     wire::write(stream, frame, 1 << 20).unwrap();
 }
 
-fn hear(stream: &mut UnixStream) -> Option<Frame> {
+fn receive(stream: &mut UnixStream) -> Option<Frame> {
     wire::read(stream, LIMIT).unwrap()
 }
 
-/// The code and message the connection is closed with.
-fn last_word(stream: &mut UnixStream) -> (Code, String) {
-    let Some(Frame::Err { id: CONNECTION, err }) = hear(stream) else { panic!("no last word") };
-    assert_eq!(hear(stream), None);
+/// The error with which the server closes the connection.
+fn closing_error(stream: &mut UnixStream) -> (Code, String) {
+    let Some(Frame::Err { id: CONNECTION, err }) = receive(stream) else { panic!("no error before the end") };
+    assert_eq!(receive(stream), None);
     (err.code, err.message)
 }
 
@@ -103,21 +118,21 @@ fn a_request_is_answered() {
 }
 
 #[test]
-fn the_socket_is_its_owners_alone() {
+fn only_its_owner_may_use_the_socket() {
     let served = Served::new();
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(served.paths.socket()), 0o600);
 }
 
 #[test]
-fn requests_on_one_connection_are_paired_by_their_id() {
+fn answers_carry_the_id_of_their_request() {
     let served = Served::new();
     let mut stream = served.greeted();
     for id in 1..=20 {
-        say(&mut stream, &request(id, if id % 2 == 0 { "daemon status" } else { "dance" }, json!({})));
+        send(&mut stream, &request(id, if id % 2 == 0 { "daemon status" } else { "dance" }, json!({})));
     }
     let mut answered: Vec<u64> = (0..20)
-        .map(|_| match hear(&mut stream).unwrap() {
+        .map(|_| match receive(&mut stream).unwrap() {
             Frame::Ok { id, .. } if id % 2 == 0 => id,
             Frame::Err { id, err } if id % 2 == 1 => {
                 assert_eq!(err.message, "there is no op `dance`");
@@ -131,7 +146,7 @@ fn requests_on_one_connection_are_paired_by_their_id() {
 }
 
 #[test]
-fn a_wrong_argument_is_the_requests_error_and_the_connection_goes_on() {
+fn an_invalid_argument_fails_the_request_and_not_the_connection() {
     let served = Served::new();
     let mut client = served.client();
     let error = client.call("daemon status", json!({"colour": "blue"}), &|_| {}).unwrap_err();
@@ -140,68 +155,109 @@ fn a_wrong_argument_is_the_requests_error_and_the_connection_goes_on() {
 }
 
 #[test]
-fn another_protocol_is_told_ours_and_refused() {
+fn another_protocol_version_is_refused_after_our_hello() {
     let served = Served::new();
     let mut stream = served.raw();
-    say(&mut stream, &Frame::Hello { hello: Hello { protocol: PROTOCOL + 1, version: "9".into() } });
-    assert_eq!(hear(&mut stream), Some(Frame::Hello { hello: Hello::own() }));
-    let (code, message) = last_word(&mut stream);
+    send(&mut stream, &Frame::Hello { hello: Hello { protocol: PROTOCOL + 1, version: "9".into() } });
+    assert_eq!(receive(&mut stream), Some(Frame::Hello { hello: Hello::own() }));
+    let (code, message) = closing_error(&mut stream);
     assert_eq!(code, Code::Unavailable);
     assert!(message.starts_with("the client is version 9 and speaks protocol 2"), "{message}");
 }
 
 #[test]
-fn what_is_no_hello_is_refused() {
+fn another_first_frame_than_hello_is_refused() {
     let served = Served::new();
     let mut stream = served.raw();
-    say(&mut stream, &request(1, "daemon status", json!({})));
-    hear(&mut stream);
-    assert_eq!(last_word(&mut stream), (Code::InvalidArgument, "the first frame is not `hello`".into()));
+    send(&mut stream, &request(1, "daemon status", json!({})));
+    receive(&mut stream);
+    assert_eq!(closing_error(&mut stream), (Code::InvalidArgument, "the first frame is not `hello`".into()));
 }
 
 #[test]
-fn a_client_that_says_nothing_is_not_waited_for() {
-    let served = Served::with_patience(Span(50));
+fn a_client_without_hello_is_disconnected() {
+    let served = Served::with_handshake_timeout(Span(50));
     let mut stream = served.raw();
-    assert_eq!(last_word(&mut stream), (Code::Unavailable, "no hello came in time".into()));
+    assert_eq!(closing_error(&mut stream), (Code::Unavailable, "no hello came in time".into()));
 }
 
 #[test]
-fn a_malformed_frame_ends_the_connection_with_a_reason() {
+fn a_malformed_frame_closes_the_connection_with_an_error() {
     let served = Served::new();
     let mut stream = served.greeted();
     stream.write_all(&[0, 0, 0, 2, 0xc1, 0xc1]).unwrap();
-    let (code, message) = last_word(&mut stream);
+    let (code, message) = closing_error(&mut stream);
     assert_eq!(code, Code::InvalidArgument);
     assert!(message.starts_with("the frame cannot be read"), "{message}");
 
     let mut stream = served.greeted();
-    say(&mut stream, &request(1, "daemon status", json!("x".repeat(LIMIT))));
-    let (_, message) = last_word(&mut stream);
+    send(&mut stream, &request(1, "daemon status", json!("x".repeat(LIMIT))));
+    let (_, message) = closing_error(&mut stream);
     assert!(message.ends_with("is longer than the 4096 that are allowed"), "{message}");
 }
 
 #[test]
-fn the_end_closes_the_door_and_keeps_who_is_inside() {
+fn a_stop_refuses_new_clients_and_keeps_open_connections() {
     let mut served = Served::new();
     let mut stream = served.greeted();
-    say(&mut stream, &request(7, "daemon stop", json!({})));
-    assert!(matches!(hear(&mut stream), Some(Frame::Ok { id: 7, .. })));
-    let inside = served.end();
-    assert_eq!(inside.len(), 1);
-    // Nobody else comes in, and for a client there is no daemon.
+    send(&mut stream, &request(7, "daemon stop", json!({})));
+    assert!(matches!(receive(&mut stream), Some(Frame::Ok { id: 7, .. })));
+    let open = served.end();
+    assert_eq!(open.len(), 1);
+    // A new client finds no daemon.
     assert!(Client::connect(&served.paths.socket(), LIMIT, Span::MINUTE).unwrap().is_none());
-    // The one inside sees the end only when the daemon lets go.
+    // The open connection ends only when the daemon drops it.
     stream.set_nonblocking(true).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     let _context = served.runtime.enter();
-    drop(inside);
+    drop(open);
     stream.set_nonblocking(false).unwrap();
     assert_eq!(stream.read(&mut [0]).unwrap(), 0);
 }
 
+/// More requests wait for a model than there are blocking threads, and none of them gets an answer.
 #[test]
-fn a_socket_left_by_a_dead_daemon_is_replaced() {
+fn slow_models_never_delay_other_requests() {
+    // It accepts calls and answers none.
+    let model = TcpListener::bind("127.0.0.1:0").unwrap();
+    let settings = format!(
+        "daemon.max-connections = 4\nrest.max-connections = 4\n\
+         [models.slow]\nprovider = \"slow\"\nid = \"slow\"\n\
+         [providers.slow]\nkind = \"openai\"\nbase-url = \"http://{}/v1\"\nconcurrency = 1024\n",
+        model.local_addr().unwrap()
+    );
+    let config = Config::layered(Some(("config.toml", &settings)), std::iter::empty()).unwrap();
+    let agent = "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"slow\"\nactions = [\"link-add\"]\n";
+    let threads = pools::threads(&config);
+    let places = pools::Pools::new(&config).long_running.size();
+    let runs = config.daemon.max_in_flight;
+    assert!(places < threads && threads < runs, "{places} places, {threads} threads, {runs} runs");
+
+    let served = Served::with_settings(config, &[("slow", agent)]);
+    let note = json!({"title": "A note", "body": "about page splits"});
+    served.client().call("insert", note, &|_| {}).unwrap();
+    let mut stream = served.greeted();
+    for id in 1..=runs as u64 {
+        // A dry run claims nothing, so every one of them may call the model at the same time.
+        send(&mut stream, &request(id, "agent run", json!({"agent": "slow", "dry_run": true})));
+    }
+    let calls: Vec<TcpStream> = model.incoming().take(places).map(Result::unwrap).collect();
+    let status = served.client().call("daemon status", json!({}), &|_| {}).unwrap();
+    assert_eq!(status["pid"], std::process::id());
+    served.client().call("insert", json!({"title": "Another note", "body": "x"}), &|_| {}).unwrap();
+
+    // Every run ends once its call is cancelled.
+    served.shared.calls.cancel();
+    drop(model);
+    for _ in 0..runs {
+        assert!(matches!(receive(&mut stream), Some(Frame::Ok { .. } | Frame::Err { .. })));
+    }
+    drop(calls);
+}
+
+#[test]
+fn the_socket_of_a_crashed_daemon_is_replaced() {
     let home = tempfile::tempdir().unwrap();
     let paths = Paths::in_folder(home.path());
     drop(std::os::unix::net::UnixListener::bind(paths.socket()).unwrap());

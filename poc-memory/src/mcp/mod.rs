@@ -22,6 +22,13 @@ pub trait Caller: Send + Sync + 'static {
     /// Runs an op. May take as long as the op does.
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value>;
 
+    /// Starts blocking work that calls ops: of a tool its op, of a resource none. The default is the runtime's
+    /// own pool of blocking threads; a process that serves more than MCP decides itself how much runs at once.
+    fn spawn_blocking(&self, _op: Option<&'static OpDef>, work: Box<dyn FnOnce() + Send>) {
+        // The work reports its result itself.
+        drop(tokio::task::spawn_blocking(work));
+    }
+
     /// Whether ops with such access are offered. What only a person may do never is.
     fn offers(&self, access: Access) -> bool;
 

@@ -1,7 +1,7 @@
 //! The server's side of the protocol.
 
 use super::{Caller, resources, tools};
-use crate::ops::Access;
+use crate::ops::{Access, OpDef};
 use poc_graph::error::{Code, Error};
 use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
@@ -14,6 +14,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::sync::oneshot::{self, error::RecvError};
 
 /// What a client tells its model about this server.
 const READING: &str = "\
@@ -37,6 +38,20 @@ impl Server {
     /// Over a caller.
     pub fn new(caller: Arc<dyn Caller>) -> Server {
         Server { caller }
+    }
+
+    /// Runs blocking work where the caller has room for it. An error when the work panics.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        op: Option<&'static OpDef>,
+        work: impl FnOnce(&dyn Caller) -> T + Send + 'static,
+    ) -> Result<T, RecvError> {
+        let (send, result) = oneshot::channel();
+        let caller = self.caller.clone();
+        // Nobody waits for the result of a request that was cancelled.
+        let work = move || drop(send.send(work(caller.as_ref())));
+        self.caller.spawn_blocking(op, Box::new(work));
+        result.await
     }
 }
 
@@ -77,8 +92,8 @@ impl ServerHandler for Server {
         let Some((_, op)) = offered.find(|(name, _)| *name == request.name) else {
             return Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None));
         };
-        let (caller, arguments) = (self.caller.clone(), request.arguments.unwrap_or_default());
-        let called = tokio::task::spawn_blocking(move || caller.call(op, Value::Object(arguments))).await;
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let called = self.blocking(Some(op), move |caller| caller.call(op, arguments)).await;
         let result = called.unwrap_or_else(|error| {
             tracing::error!("the op `{}` failed unexpectedly: {error}", op.name);
             Err(Error::internal(format!("the op `{}` failed unexpectedly", op.name)))
@@ -105,9 +120,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        let caller = self.caller.clone();
-        let page =
-            tokio::task::spawn_blocking(move || resources::page(caller.as_ref(), cursor.as_deref())).await;
+        let page = self.blocking(None, move |caller| resources::page(caller, cursor.as_deref())).await;
         let page = page.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let (notes, next) = page.map_err(|error| refused(&error, None))?;
         let mut listed = ListResourcesResult::with_all_items(notes);
@@ -128,8 +141,8 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let (caller, uri) = (self.caller.clone(), request.uri.clone());
-        let read = tokio::task::spawn_blocking(move || resources::read(caller.as_ref(), &uri)).await;
+        let uri = request.uri.clone();
+        let read = self.blocking(None, move |caller| resources::read(caller, &uri)).await;
         let contents = read.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         match contents {
             Ok(contents) => Ok(ReadResourceResult::new(vec![contents]).into()),

@@ -80,6 +80,7 @@ fn absolute(path: &str) -> Result<PathBuf, std::io::Error> {
 impl Op for Calibrate {
     const NAME: &'static str = "calibrate";
     const ACCESS: Access = Access::Person;
+    const LONG_RUNNING: bool = true;
     type Output = Proposed;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Proposed> {

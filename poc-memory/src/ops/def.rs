@@ -81,6 +81,9 @@ pub trait Op: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     const ACCESS: Access;
     /// Whether only a daemon can do it: without one it is refused, and no store is opened for it.
     const NEEDS_DAEMON: bool = false;
+    /// Whether it may wait long for a model or another machine. A daemon runs such ops apart from its
+    /// other requests.
+    const LONG_RUNNING: bool = false;
     /// Whether it is about the memory of one tenant; else about the process as a whole.
     const TENANTS: bool = true;
     /// Whether a memory may begin with it: a profile that is not there is made for it, and for nothing
@@ -133,6 +136,8 @@ pub struct OpDef {
     pub access: Access,
     /// Whether only a daemon can do it.
     pub needs_daemon: bool,
+    /// Whether it may wait long for a model or another machine.
+    pub long_running: bool,
     /// Whether it is about the memory of one tenant, and so takes the argument `tenant`.
     pub tenants: bool,
     /// Whether a memory may begin with it.
@@ -173,6 +178,7 @@ impl OpDef {
             command: O::COMMAND,
             access: O::ACCESS,
             needs_daemon: O::NEEDS_DAEMON,
+            long_running: O::LONG_RUNNING,
             tenants: O::TENANTS,
             begins: O::BEGINS,
             for_agents: O::FOR_AGENTS,

@@ -96,6 +96,7 @@ struct Unresolved {
 impl Op for Import {
     const NAME: &'static str = "import";
     const ACCESS: Access = Access::Person;
+    const LONG_RUNNING: bool = true;
     const BEGINS: bool = true;
     type Output = Imported;
 

@@ -45,6 +45,7 @@ impl Op for EmbedMigrate {
     const NAME: &'static str = "embed_migrate";
     const COMMAND: &'static str = "embed migrate";
     const ACCESS: Access = Access::Person;
+    const LONG_RUNNING: bool = true;
     type Output = Migrated;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Migrated> {

@@ -4,6 +4,7 @@ mod batch;
 mod consolidate;
 mod counts;
 mod fresh;
+mod generated;
 mod learning;
 mod past;
 mod quarantine;

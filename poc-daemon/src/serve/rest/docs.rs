@@ -1,4 +1,4 @@
-//! The OpenAPI document as a page to read: one file, no script, nothing from elsewhere.
+//! The OpenAPI document as an HTML page: one file without scripts or external resources.
 
 use serde_json::Value;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ th { font-weight: 600; }
 tr + tr td { border-top: 1px solid #8883; }
 ";
 
-/// The page of a document.
+/// Renders a document as a page.
 pub(super) fn page(document: &Value) -> String {
     let info = &document["info"];
     let mut html = String::new();
@@ -54,7 +54,7 @@ pub(super) fn page(document: &Value) -> String {
     put("<section><h2>Types</h2>\n");
     for (name, schema) in fields(at(document, "/components/schemas")) {
         if !name.ends_with("Answer") {
-            put(&kind_of(name, schema));
+            put(&type_section(name, schema));
         }
     }
     put("</section>\n</main></body></html>\n");
@@ -118,8 +118,8 @@ fn section(document: &Value, operation: &Operation<'_>) -> String {
     html + "</section>\n"
 }
 
-/// What a named type is: its fields, or its values.
-fn kind_of(name: &str, schema: &Value) -> String {
+/// The section of a named type: its fields or its values.
+fn type_section(name: &str, schema: &Value) -> String {
     let mut html = format!("<h3 id=\"type-{0}\"><code>{0}</code></h3>\n", escaped(name));
     let rows: Vec<String> = properties(schema, "").collect();
     let kind = if rows.is_empty() { escaped(&kind(schema)) } else { String::new() };
@@ -127,7 +127,7 @@ fn kind_of(name: &str, schema: &Value) -> String {
     html + &table("Field", "", &rows)
 }
 
-/// Rows of the properties of an object.
+/// Table rows for the properties of an object.
 fn properties<'a>(schema: &'a Value, place: &'a str) -> impl Iterator<Item = String> + 'a {
     let required =
         |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|one| one == name));
@@ -137,8 +137,8 @@ fn properties<'a>(schema: &'a Value, place: &'a str) -> impl Iterator<Item = Str
 }
 
 fn row(name: &Value, schema: &Value, place: &str, required: bool, about: &Value) -> String {
-    let needed = if required && !place.is_empty() { ", needed" } else { "" };
-    let place = if place.is_empty() { String::new() } else { format!("<td>{place}{needed}</td>") };
+    let necessity = if required && !place.is_empty() { ", required" } else { "" };
+    let place = if place.is_empty() { String::new() } else { format!("<td>{place}{necessity}</td>") };
     let about = marked(about.as_str().unwrap_or_default());
     format!(
         "<tr><td><code>{}</code></td><td>{}</td>{place}<td>{about}</td></tr>\n",
@@ -155,7 +155,7 @@ fn table(caption: &str, place: &str, rows: &[String]) -> String {
     format!("<table><tr><th>{caption}</th><th>Type</th>{place}<th></th></tr>\n{}</table>\n", rows.concat())
 }
 
-/// A type in a word or two.
+/// A short name of a type.
 fn kind(schema: &Value) -> String {
     if let Some(target) = schema["$ref"].as_str() {
         return target.rsplit('/').next().unwrap_or_default().to_owned();
@@ -180,13 +180,13 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// What a reference leads to.
+/// The target of a reference, or the schema itself.
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let target = schema["$ref"].as_str().and_then(|target| target.strip_prefix('#'));
     target.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
 }
 
-/// What a pointer leads to; null when there is nothing.
+/// The value at a pointer, or null.
 fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
     value.pointer(pointer).unwrap_or(&Value::Null)
 }
@@ -199,7 +199,7 @@ fn words(value: &Value) -> String {
     marked(value.as_str().unwrap_or_default())
 }
 
-/// Text with its backticks as code.
+/// Text with its backticks converted to code elements.
 fn marked(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let code = |(place, part): (usize, &str)| {
@@ -219,7 +219,7 @@ mod tests {
     use poc_config::Config;
 
     #[test]
-    fn the_page_has_every_operation_and_nothing_from_elsewhere() {
+    fn the_page_has_every_operation_and_no_external_resource() {
         let config = Config::defaults().unwrap();
         let document = openapi::document(&routes::served(&config.rest).unwrap(), &config.tenant_schema);
         let page = page(&document);
@@ -227,13 +227,13 @@ mod tests {
             let heading = format!("<h2><code>{} {}</code></h2>", operation.method, operation.path);
             assert!(page.contains(&heading), "{heading}");
         }
-        for outside in ["http://", "https://", "//", "<script", "@import", "url("] {
-            assert!(!page.contains(outside), "{outside}");
+        for external in ["http://", "https://", "//", "<script", "@import", "url("] {
+            assert!(!page.contains(external), "{external}");
         }
     }
 
     #[test]
-    fn text_is_text() {
+    fn text_is_escaped() {
         assert_eq!(marked("a `<b>` & \"c\""), "a <code>&lt;b&gt;</code> &amp; &quot;c&quot;");
         assert_eq!(
             kind(&serde_json::json!({"type": "array", "items": {"type": ["string", "null"]}})),

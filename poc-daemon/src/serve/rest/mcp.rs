@@ -1,14 +1,14 @@
-//! The Model Context Protocol over HTTP, as the SDK speaks it: sessions before 2026-07-28, every request
-//! by itself from then on. What is asked runs on the memory that is open here.
+//! The Model Context Protocol over HTTP, by the official SDK. Protocol versions before 2026-07-28 use
+//! sessions; later versions treat every request separately.
 //!
-//! Each token has a server and sessions of its own: to whoever shows the one for reading there are no
-//! tools that write, and a session of the other is unknown.
+//! Each token has its own server with its own sessions. The server of the read-only token has no tools
+//! that write, and does not know the sessions of the other one.
 
-use super::answer::Refusal;
-use super::endpoint::says_json;
-use super::token::Power;
-use super::{Rest, body};
-use crate::serve::call::{self, Asked};
+use super::answer::HttpError;
+use super::endpoint::declares_json;
+use super::token::TokenScope;
+use super::{RestContext, body};
+use crate::serve::call::{self, CallOrigin};
 use crate::shared::Shared;
 use axum::Router;
 use axum::body::Body;
@@ -34,19 +34,19 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// Where it is served.
+/// The path at which MCP is served.
 pub(crate) const PATH: &str = "/mcp";
 
 /// The header that names a session.
 const SESSION: &str = "mcp-session-id";
 
-/// The protocol at its path.
+/// The servers of both tokens.
 pub(super) struct Mcp {
-    all: Service,
-    read: Service,
-    // One initialisation after the other: what is counted is then what is there.
-    entering: Mutex<()>,
-    answering: TaskTracker,
+    full: Service,
+    read_only: Service,
+    // Sessions start one at a time, so that the limit on their number holds.
+    starting: Mutex<()>,
+    responses: TaskTracker,
     ended: CancellationToken,
 }
 
@@ -59,66 +59,71 @@ impl Mcp {
     pub(super) fn new(shared: &Arc<Shared>) -> Mcp {
         let ended = CancellationToken::new();
         let service = |may_write| Service::new(shared, may_write, &ended);
-        let (all, read) = (service(true), service(false));
-        Mcp { all, read, entering: Mutex::default(), answering: TaskTracker::new(), ended }
+        let (full, read_only) = (service(true), service(false));
+        Mcp { full, read_only, starting: Mutex::default(), responses: TaskTracker::new(), ended }
     }
 
-    /// Waits until what was asked is answered, then ends all sessions. Nothing more may come in.
+    /// Waits until every response is sent, then ends all sessions. No request may arrive after this call.
     pub(super) async fn end(&self) {
-        self.answering.close();
-        self.answering.wait().await;
+        self.responses.close();
+        self.responses.wait().await;
         self.ended.cancel();
     }
 
-    async fn answer(&self, rest: &Rest, request: Request) -> Response {
+    async fn answer(&self, rest: &RestContext, request: Request) -> Response {
         let (head, mut body) = request.into_parts();
         match self.try_answer(rest, &head, &mut body).await {
             Ok(response) => response,
-            Err(refusal) => body::refuse(refusal, rest.config(), &head.headers, body).await,
+            Err(error) => body::refuse(error, rest.config(), &head.headers, body).await,
         }
     }
 
-    async fn try_answer(&self, rest: &Rest, head: &Parts, body: &mut Body) -> Result<Response, Refusal> {
+    async fn try_answer(
+        &self,
+        rest: &RestContext,
+        head: &Parts,
+        body: &mut Body,
+    ) -> Result<Response, HttpError> {
         if ![Method::GET, Method::POST, Method::DELETE].contains(&head.method) {
-            return Err(Refusal::wrong_method(head.method.as_str(), "GET, POST, DELETE"));
+            return Err(HttpError::wrong_method(head.method.as_str(), "GET, POST, DELETE"));
         }
-        let service = match rest.tokens.shown(&head.headers)? {
-            Power::All => &self.all,
-            Power::Read => &self.read,
+        let service = match rest.tokens.scope(&head.headers)? {
+            TokenScope::Full => &self.full,
+            TokenScope::ReadOnly => &self.read_only,
         };
         if head.method == Method::DELETE {
             return service.end_session(head).await;
         }
         if head.method == Method::GET {
-            return Ok(service.http.handle(whole(head, Vec::new())).await.into_response());
+            return Ok(service.http.handle(with_body(head, Vec::new())).await.into_response());
         }
-        if !says_json(&head.headers) {
-            return Err(Refusal::not_json());
+        if !declares_json(&head.headers) {
+            return Err(HttpError::not_json());
         }
         let config = rest.config();
         let bytes = body::read(body, config.max_body_bytes, config.request_timeout.std()).await?;
-        let answering = self.answering.token();
-        let response = match message(&bytes) {
-            Ok(Opens::Session) => {
-                let _one_at_a_time = self.entering.lock().await;
-                self.check_room(rest).await?;
-                service.http.handle(whole(head, bytes)).await
+        let token = self.responses.token();
+        let response = match parse(&bytes) {
+            Ok(MessageKind::Initialize) => {
+                let _one_at_a_time = self.starting.lock().await;
+                self.check_limit(rest).await?;
+                service.http.handle(with_body(head, bytes)).await
             }
-            Ok(Opens::Nothing) => service.http.handle(whole(head, bytes)).await,
-            Err(wrong) => return Ok(malformed(&wrong)),
+            Ok(MessageKind::Other) => service.http.handle(with_body(head, bytes)).await,
+            Err(error) => return Ok(malformed(&error)),
         };
-        Ok(response.map(|body| Body::new(Answering { body: Body::new(body), _counted: answering })))
+        Ok(response.map(|body| Body::new(TrackedBody { body: Body::new(body), _token: token })))
     }
 
-    async fn check_room(&self, rest: &Rest) -> Result<(), Refusal> {
-        let most = rest.shared.memory.config.mcp.max_sessions;
-        let open =
-            self.all.sessions.sessions.read().await.len() + self.read.sessions.sessions.read().await.len();
-        if open < most {
+    async fn check_limit(&self, rest: &RestContext) -> Result<(), HttpError> {
+        let limit = rest.shared.memory.config.mcp.max_sessions;
+        let open = self.full.sessions.sessions.read().await.len()
+            + self.read_only.sessions.sessions.read().await.len();
+        if open < limit {
             return Ok(());
         }
         let hint = "end one with `DELETE`, or raise `max-sessions` under `[mcp]` in config.toml";
-        Err(Refusal::too_many(format!("there are {open} sessions, and no more are allowed"), hint))
+        Err(HttpError::too_many(format!("there are {open} sessions, and no more are allowed"), hint))
     }
 }
 
@@ -127,30 +132,29 @@ impl Service {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(shared.memory.config.mcp.session_timeout.std());
         let sessions = Arc::new(sessions);
-        // The door has looked at `Host` and `Origin` already, more closely than the SDK would, and a
-        // body has been read within our bounds.
+        // The origin guard has checked `Host` and `Origin` already, more strictly than the SDK would, and
+        // the body was read up to our own limit.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_max_request_body_bytes(usize::MAX)
             .with_json_response(true)
             .with_cancellation_token(ended.clone());
-        let server = Server::new(Arc::new(Here { shared: shared.clone(), may_write }));
+        let server = Server::new(Arc::new(LocalCaller { shared: shared.clone(), may_write }));
         let http = StreamableHttpService::new(move || Ok(server.clone()), sessions.clone(), config);
         Service { http, sessions }
     }
-}
 
-impl Service {
-    /// Ends a session. The SDK answers 202, also where there is none: clients take that for a failure.
-    async fn end_session(&self, head: &Parts) -> Result<Response, Refusal> {
+    /// Ends a session. The SDK answers 202 even if the session does not exist, and clients take 202 for a
+    /// failure.
+    async fn end_session(&self, head: &Parts) -> Result<Response, HttpError> {
         let session = head.headers.get(SESSION).and_then(|value| value.to_str().ok());
         if let Some(session) = session
             && !self.sessions.sessions.read().await.contains_key(session)
         {
-            return Err(Refusal::no_session());
+            return Err(HttpError::no_session());
         }
-        let response = self.http.handle(whole(head, Vec::new())).await;
+        let response = self.http.handle(with_body(head, Vec::new())).await;
         Ok(match response.status() {
             StatusCode::ACCEPTED => StatusCode::NO_CONTENT.into_response(),
             _ => response.into_response(),
@@ -158,16 +162,25 @@ impl Service {
     }
 }
 
-/// The memory that is open in this process.
-struct Here {
+/// Calls ops on the memory that is open in this process.
+struct LocalCaller {
     shared: Arc<Shared>,
     may_write: bool,
 }
 
-impl Caller for Here {
+impl Caller for LocalCaller {
     fn call(&self, op: &'static OpDef, request: Value) -> Result<Value> {
-        let asked = Asked { surface: "mcp", actor: Actor::Model, may_write: self.may_write };
-        call::run(&self.shared, asked, op, request, &|_| {})
+        let origin = CallOrigin { surface: "mcp", actor: Actor::Model, may_write: self.may_write };
+        call::run(&self.shared, origin, op, request, &|_| {})
+    }
+
+    fn spawn_blocking(&self, op: Option<&'static OpDef>, work: Box<dyn FnOnce() + Send>) {
+        let shared = self.shared.clone();
+        tokio::spawn(async move {
+            if let Err(error) = call::pool(&shared, op).run(work).await {
+                tracing::error!("a request over MCP failed unexpectedly: {error}");
+            }
+        });
     }
 
     fn offers(&self, access: Access) -> bool {
@@ -184,8 +197,8 @@ impl Caller for Here {
     }
 }
 
-/// Adds it to what is served.
-pub(super) fn add(router: Router, rest: &Arc<Rest>, mcp: &Arc<Mcp>) -> Router {
+/// Adds MCP to a router.
+pub(super) fn add(router: Router, rest: &Arc<RestContext>, mcp: &Arc<Mcp>) -> Router {
     let (rest, mcp) = (rest.clone(), mcp.clone());
     router.route(
         PATH,
@@ -196,8 +209,8 @@ pub(super) fn add(router: Router, rest: &Arc<Rest>, mcp: &Arc<Mcp>) -> Router {
     )
 }
 
-/// A request with its body as it was read.
-fn whole(head: &Parts, body: Vec<u8>) -> Request {
+/// A request with a body that was read before.
+fn with_body(head: &Parts, body: Vec<u8>) -> Request {
     let mut request = Request::new(Body::from(body));
     *request.method_mut() = head.method.clone();
     *request.uri_mut() = head.uri.clone();
@@ -205,27 +218,28 @@ fn whole(head: &Parts, body: Vec<u8>) -> Request {
     request
 }
 
-/// What a message begins.
-enum Opens {
-    Session,
-    Nothing,
+/// The kinds of messages that are treated differently here.
+enum MessageKind {
+    /// Starts a session.
+    Initialize,
+    Other,
 }
 
-/// Reads a message as far as it must be known here. The SDK would answer what is no message with a
-/// status that says nothing, and not as JSON-RPC does.
-fn message(bytes: &[u8]) -> Result<Opens, Box<JsonRpcError>> {
-    let wrong = |id, error| Err(Box::new(JsonRpcError::new(id, error)));
+/// Parses a message to find its kind. For a malformed message, the SDK would answer with a bare status
+/// instead of an error of JSON-RPC.
+fn parse(bytes: &[u8]) -> Result<MessageKind, Box<JsonRpcError>> {
+    let fail = |id, error| Err(Box::new(JsonRpcError::new(id, error)));
     match serde_json::from_slice(bytes) {
         Ok(ClientJsonRpcMessage::Request(request)) => match request.request {
-            ClientRequest::InitializeRequest(_) => Ok(Opens::Session),
-            _ => Ok(Opens::Nothing),
+            ClientRequest::InitializeRequest(_) => Ok(MessageKind::Initialize),
+            _ => Ok(MessageKind::Other),
         },
-        Ok(_) => Ok(Opens::Nothing),
+        Ok(_) => Ok(MessageKind::Other),
         Err(_) => match serde_json::from_slice::<Value>(bytes) {
-            Err(error) => wrong(None, ErrorData::parse_error(format!("the body is not JSON: {error}"), None)),
+            Err(error) => fail(None, ErrorData::parse_error(format!("the body is not JSON: {error}"), None)),
             Ok(value) => {
                 let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
-                wrong(id, ErrorData::invalid_request("the body is not a message of JSON-RPC 2.0", None))
+                fail(id, ErrorData::invalid_request("the body is not a message of JSON-RPC 2.0", None))
             }
         },
     }
@@ -235,13 +249,13 @@ fn malformed(error: &JsonRpcError) -> Response {
     (StatusCode::BAD_REQUEST, super::answer::json(error)).into_response()
 }
 
-/// The body of an answer, counted until it is sent.
-struct Answering {
+/// A response body that is tracked until it is sent.
+struct TrackedBody {
     body: Body,
-    _counted: TaskTrackerToken,
+    _token: TaskTrackerToken,
 }
 
-impl hyper::body::Body for Answering {
+impl hyper::body::Body for TrackedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -1,22 +1,23 @@
-//! The memory over HTTP, derived from the op table: a request becomes the JSON value the op takes
-//! on every surface, and its answer is written as it is.
+//! The memory over HTTP, derived from the op table. A request becomes the JSON value that the op takes
+//! on every surface, and the answer of the op is the body of the response.
 //!
-//! A request passes the [`door`] (is it meant for this server, does a page of ours send it), finds
-//! its place in [`routes`] and its [`endpoint`], shows its [`token`], is put together ([`request`])
-//! and answered ([`answer`]). Behind the same door and with the same tokens stands [`mcp`].
+//! A request first passes the [`origin_guard`]: it must be meant for this server, and no foreign page
+//! may have sent it. [`routes`] leads it to its [`endpoint`], which checks its [`token`], reads the
+//! [`request`] and writes the [`answer`]. [`mcp`] uses the same guard and the same tokens.
 
 mod answer;
 mod body;
 mod docs;
-mod door;
 mod endpoint;
 mod listen;
 mod mcp;
 mod openapi;
-mod plain;
+mod origin_guard;
+mod pages;
 mod query;
 mod request;
 mod routes;
+mod service_routes;
 mod token;
 
 pub(crate) use listen::{bind, run};
@@ -26,13 +27,13 @@ use crate::shared::Shared;
 use std::sync::Arc;
 
 /// What every request needs.
-struct Rest {
+struct RestContext {
     shared: Arc<Shared>,
-    door: door::Door,
+    origin_guard: origin_guard::OriginGuard,
     tokens: token::Tokens,
 }
 
-impl Rest {
+impl RestContext {
     fn config(&self) -> &poc_config::Rest {
         &self.shared.memory.config.rest
     }

@@ -1,8 +1,8 @@
-//! The OpenAPI document (version 3.1.0 of the specification) of what is served, from the op table.
+//! Builds the OpenAPI document (version 3.1.0 of the specification) from the op table.
 
 mod schemas;
 
-use super::plain;
+use super::pages::{PAGES, Page};
 use poc_config::TenantSchema;
 use poc_graph::error::Error;
 use poc_memory::ops::tenancy;
@@ -10,37 +10,37 @@ use poc_memory::ops::{self, Access, Method, OpDef, Route};
 use schemas::{Schemas, without_null};
 use serde_json::{Map, Value, json};
 
-/// What an answer that is an error may have as its status, and why.
+/// The status codes of errors, with their meanings.
 const ERRORS: &[(u16, &str)] = &[
     (400, "The request is malformed: a missing, unknown, wrong-typed or out-of-range field"),
-    (401, "There is no token, or one that is not ours"),
-    (403, "The token is for reading only, or a permit, the host or the page is refused"),
-    (404, "What was asked for does not exist"),
+    (401, "The token is missing or wrong"),
+    (403, "The token is read-only, or the permit, the host or the page is refused"),
+    (404, "The requested thing does not exist"),
     (408, "The body did not arrive in time"),
     (409, "The request contradicts what is stored"),
     (413, "The body is too long"),
-    (415, "The body is not said to be JSON"),
-    (500, "A defect, a failing disk or a broken file of the operator's"),
-    (503, "What the request needs is not reachable, or it takes too long"),
+    (415, "The body is not declared as JSON"),
+    (500, "A defect, a failing disk or a broken file"),
+    (503, "Something that the request needs is not reachable, or the request takes too long"),
 ];
 
-/// Errors only a request with a body can get.
+/// Errors that only a request with a body can cause.
 const OF_BODIES: &[u16] = &[408, 413, 415];
 
 const ABOUT: &str = "A memory for AI agents that looks after itself. Every field and every answer \
-is the same as on the command line, where `--json` prints it.";
+is the same as on the command line with `--json`.";
 
-/// The document.
+/// The document of the ops that are served.
 pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Value {
     let mut schemas = Schemas::default();
-    schemas.add("Error", schemars_of_error());
+    schemas.add("Error", error_schema());
     let mut paths = Map::new();
     for (op, route) in served {
         let operation = operation(op, route, tenants, &mut schemas);
         insert(&mut paths, route.path, verb(route.method), operation);
     }
-    for (path, what, media_type, open) in plain::PAGES {
-        insert(&mut paths, path, "get", page(path, what, media_type, *open));
+    for page in PAGES {
+        insert(&mut paths, page.path, "get", page_operation(page));
     }
     json!({
         "openapi": "3.1.0",
@@ -58,7 +58,7 @@ pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Va
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "The files `token` (for everything) and `token-read` (for reading) beside config.toml",
+                    "description": "The contents of the file `token` (for everything) or `token-read` (for reading) beside config.toml",
                 },
             },
             "responses": errors(),
@@ -67,7 +67,7 @@ pub(super) fn document(served: &[(&OpDef, Route)], tenants: &TenantSchema) -> Va
     })
 }
 
-fn schemars_of_error() -> Value {
+fn error_schema() -> Value {
     schemars::schema_for!(Error).to_value()
 }
 
@@ -88,16 +88,16 @@ fn verb(method: Method) -> &'static str {
 
 fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schemas: &mut Schemas) -> Value {
     let name = pascal(op.name);
-    let mut request = schemas.lift(&name, (op.request_schema)().to_value());
+    let mut request = schemas.hoist(&name, (op.request_schema)().to_value());
     op.add_tenant(&mut request, tenants);
     let description = request.remove("description").unwrap_or_default();
-    // Line breaks within a paragraph are those of the source.
+    // Line breaks within a paragraph come from the source code.
     let paragraphs = description.as_str().unwrap_or_default().split("\n\n");
     let paragraphs: Vec<String> = paragraphs.map(|paragraph| paragraph.replace('\n', " ")).collect();
     let description = paragraphs.join("\n\n");
     let token = match op.access {
-        Access::Read => "The token for reading is enough.",
-        _ => "Needs the token for everything.",
+        Access::Read => "The read-only token is enough.",
+        _ => "Needs the full token.",
     };
     let operation = json!({
         "operationId": op.name.replace([' ', '-'], "_"),
@@ -113,7 +113,7 @@ fn operation(op: &OpDef, route: &Route, tenants: &TenantSchema, schemas: &mut Sc
     with(operation, "requestBody", body)
 }
 
-/// The same object with one more field.
+/// An object with an added field.
 fn with(mut object: Value, name: &str, value: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.insert(name.to_owned(), value);
@@ -128,8 +128,8 @@ fn summary(description: &str) -> &str {
     first.unwrap_or(description).trim_end_matches('.')
 }
 
-/// The fields that stand in the path, and with a `GET` all others in the query. What becomes a
-/// parameter is taken from the request.
+/// The parameters of an operation: fields in the path, and without a body all others in the query. A
+/// field that becomes a parameter is removed from the request.
 fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
     let required: Vec<Value> = request.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let in_path = |name: &str| route.path.contains(&format!("{{{name}}}"));
@@ -141,10 +141,10 @@ fn parameters(route: &Route, request: &mut Map<String, Value>) -> Vec<Value> {
             let Some(mut schema) = properties.shift_remove(&name).map(without_null) else { continue };
             let about = schema.as_object_mut().and_then(|schema| schema.remove("description"));
             let place = if in_path(&name) { "path" } else { "query" };
-            let needed = place == "path" || required.iter().any(|required| *required == name);
-            let mut parameter = json!({"name": name, "in": place, "required": needed, "schema": schema});
+            let is_required = place == "path" || required.iter().any(|required| *required == name);
+            let mut parameter = json!({"name": name, "in": place, "required": is_required, "schema": schema});
             if name == tenancy::FIELD {
-                // `tenant[key]=value`, as often as it has keys.
+                // `tenant[key]=value`, once for each key.
                 parameter = with(with(parameter, "style", "deepObject".into()), "explode", true.into());
             }
             parameters.push(match about {
@@ -168,7 +168,7 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
         204 => json!({"description": "Done"}),
         _ => {
             let name = format!("{}Answer", pascal(op.name));
-            let answer = schemas.lift(&name, (op.answer_schema)().to_value());
+            let answer = schemas.hoist(&name, (op.answer_schema)().to_value());
             let description = answer.get("description").cloned().unwrap_or_else(|| "Done".into());
             schemas.add(&name, Value::Object(ops::versioned_schema(answer)));
             let schema = json!({"$ref": format!("#/components/schemas/{name}")});
@@ -176,7 +176,7 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
         }
     };
     if route.status == 201 {
-        let same = with(success.clone(), "description", "Nothing new was made".into());
+        let same = with(success.clone(), "description", "Nothing new was created".into());
         responses.insert("200".into(), same);
     }
     responses.insert(route.status.to_string(), success);
@@ -190,16 +190,17 @@ fn responses(op: &OpDef, route: &Route, schemas: &mut Schemas) -> Value {
     Value::Object(responses)
 }
 
-fn page(path: &str, what: &str, media_type: &str, open: bool) -> Value {
+fn page_operation(page: &Page) -> Value {
+    let Page { path, summary, media_type, is_public } = *page;
     let name = path.rsplit('/').next().unwrap_or_default().split('.').next().unwrap_or_default();
     let schema =
         if media_type == "application/json" { json!({"type": "object"}) } else { json!({"type": "string"}) };
     let responses = json!({
-        "200": {"description": what, "content": {media_type: {"schema": schema}}},
+        "200": {"description": summary, "content": {media_type: {"schema": schema}}},
         "403": {"$ref": "#/components/responses/403"},
     });
-    let operation = json!({"operationId": name, "summary": what});
-    if open {
+    let operation = json!({"operationId": name, "summary": summary});
+    if is_public {
         return with(with(operation, "security", json!([])), "responses", responses);
     }
     let unauthorized = json!({"$ref": "#/components/responses/401"});
@@ -218,7 +219,7 @@ fn errors() -> Value {
     Value::Object(ERRORS.iter().map(error).collect())
 }
 
-/// `agent run` as `AgentRun`.
+/// Converts `agent run` to `AgentRun`.
 fn pascal(name: &str) -> String {
     let word = |word: &str| {
         let mut letters = word.chars();
@@ -234,6 +235,7 @@ mod tests {
     use poc_config::Config;
     use poc_memory::ops::OPS;
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     fn all() -> Value {
         let mut config = Config::defaults().unwrap().rest;
@@ -241,7 +243,7 @@ mod tests {
         document(&routes::served(&config).unwrap(), &Config::defaults().unwrap().tenant_schema)
     }
 
-    /// Every value of a document with its place.
+    /// Visits every value of a document with its path.
     fn walk<'a>(value: &'a Value, place: &str, see: &mut impl FnMut(&str, &'a Value)) {
         see(place, value);
         match value {
@@ -251,6 +253,19 @@ mod tests {
             Value::Array(items) => items.iter().for_each(|item| walk(item, place, see)),
             _ => {}
         }
+    }
+
+    /// `schema/openapi.json` is the document with every op switched on. `just bless` writes it.
+    #[test]
+    fn generated_document_is_fresh() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../schema/openapi.json");
+        let wanted = serde_json::to_string_pretty(&all()).unwrap() + "\n";
+        if std::env::var_os("POC_MEMORY_BLESS").is_some() {
+            std::fs::write(&path, wanted).unwrap();
+            return;
+        }
+        let found = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(found == wanted, "schema/openapi.json is out of date; `just bless` writes it");
     }
 
     #[test]
@@ -264,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere() {
+    fn every_reference_has_a_target() {
         let document = all();
         let mut count = 0;
         walk(&document, "", &mut |place, value| {
@@ -278,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_has_a_name_of_its_own_and_the_fields_of_its_path() {
+    fn every_operation_has_a_unique_name_and_the_fields_of_its_path() {
         let document = all();
         let mut names = BTreeSet::new();
         for (path, methods) in document["paths"].as_object().unwrap() {
@@ -291,11 +306,11 @@ mod tests {
                     .filter(|parameter| parameter["in"] == "path" && parameter["required"] == true)
                     .map(|parameter| parameter["name"].as_str().unwrap())
                     .collect();
-                let mut spelt: Vec<&str> =
+                let mut expected: Vec<&str> =
                     path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
                 in_path.sort_unstable();
-                spelt.sort_unstable();
-                assert_eq!(in_path, spelt, "{path}");
+                expected.sort_unstable();
+                assert_eq!(in_path, expected, "{path}");
             }
         }
     }
@@ -312,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_has_a_status_that_is_described() {
+    fn every_code_has_a_described_status() {
         use poc_graph::error::Code::*;
         let codes = [
             InvalidArgument,
@@ -340,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn two_operations() {
+    fn two_operations_in_full() {
         let document = all();
         let run = &document["paths"]["/v1/agents/{agent}/run"]["post"];
         insta::assert_snapshot!(

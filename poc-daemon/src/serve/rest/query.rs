@@ -1,6 +1,5 @@
-//! The fields of a request as text: what stands in a path or a query becomes the value its schema
-//! wants. Text that is no such value stays text, and the op says what is wrong with it, as it does
-//! on every surface.
+//! Converts the text of a path or a query to the JSON types that the schema of a request expects. Text
+//! that does not fit stays text, and the op rejects it as it does on every surface.
 
 use percent_encoding::percent_decode_str;
 use poc_graph::error::{Error, Result};
@@ -9,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What the text of a field spells.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Text,
@@ -18,24 +17,24 @@ enum Kind {
     Boolean,
 }
 
-/// The fields of a request.
+/// The fields of a request, by name.
 pub(super) struct Fields(BTreeMap<String, Field>);
 
 struct Field {
     kind: Kind,
-    /// Whether it is a list, and so may be given more than once.
+    /// Whether the field is a list, which may be given more than once.
     repeats: bool,
 }
 
 impl Fields {
-    /// The fields a JSON Schema describes.
+    /// Reads the fields from a JSON Schema.
     pub(super) fn of(schema: &Value) -> Fields {
         let properties = schema.get("properties").and_then(Value::as_object);
         let field = |property: &Value| {
-            let property = core(property, schema);
-            let items = property.get("items").filter(|_| is(property, "array"));
+            let property = resolve(property, schema);
+            let items = property.get("items").filter(|_| allows(property, "array"));
             Field {
-                kind: kind(items.map_or(property, |items| core(items, schema))),
+                kind: kind(items.map_or(property, |items| resolve(items, schema))),
                 repeats: items.is_some(),
             }
         };
@@ -48,7 +47,7 @@ impl Fields {
         )
     }
 
-    /// Adds a field by its text to a request.
+    /// Converts a field and adds it to a request.
     pub(super) fn put(&self, request: &mut Map<String, Value>, name: &str, text: &str) -> Result<()> {
         let field = self.0.get(name);
         let value = value(field.map_or(Kind::Text, |field| field.kind), text);
@@ -63,7 +62,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Adds the fields of a query, as a form would send them.
+    /// Adds the fields of a query string, which is encoded as a form.
     pub(super) fn put_query(&self, request: &mut Map<String, Value>, query: &str) -> Result<()> {
         let mut tenant = Vec::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -72,7 +71,7 @@ impl Fields {
             let text = decode(text).ok_or_else(|| Error::invalid("is not UTF-8").field(name.as_str()))?;
             if name == tenancy::FIELD {
                 tenant.push(text);
-            } else if let Some(key) = key_of_tenant(&name) {
+            } else if let Some(key) = tenant_key(&name) {
                 tenant.push(format!("{key}={text}"));
             } else {
                 self.put(request, &name, &text)?;
@@ -85,24 +84,24 @@ impl Fields {
     }
 }
 
-/// The key that `tenant[KEY]` names: how OpenAPI writes an object in a query (`deepObject`).
-fn key_of_tenant(name: &str) -> Option<&str> {
+/// The key in `tenant[KEY]`. This is how OpenAPI writes an object in a query (`deepObject`).
+fn tenant_key(name: &str) -> Option<&str> {
     name.strip_prefix(tenancy::FIELD)?.strip_prefix('[')?.strip_suffix(']').filter(|key| !key.contains('='))
 }
 
-/// A property without what a reference or `null` beside it add.
-fn core<'a>(property: &'a Value, root: &'a Value) -> &'a Value {
+/// The schema of a property behind references and `null` alternatives.
+fn resolve<'a>(property: &'a Value, root: &'a Value) -> &'a Value {
     if let Some(name) = property.get("$ref").and_then(Value::as_str) {
         let target = name.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
-        return target.map_or(property, |target| core(target, root));
+        return target.map_or(property, |target| resolve(target, root));
     }
     let choices = ["anyOf", "oneOf"].into_iter().find_map(|word| property.get(word)?.as_array());
-    let choice = choices.and_then(|choices| choices.iter().find(|choice| !is(choice, "null")));
-    choice.map_or(property, |choice| core(choice, root))
+    let choice = choices.and_then(|choices| choices.iter().find(|choice| !allows(choice, "null")));
+    choice.map_or(property, |choice| resolve(choice, root))
 }
 
-/// Whether a schema is of a type, or of that type among others.
-fn is(schema: &Value, name: &str) -> bool {
+/// Whether a schema allows a type.
+fn allows(schema: &Value, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(only)) => only == name,
         Some(Value::Array(any)) => any.iter().any(|one| one == name),
@@ -112,7 +111,7 @@ fn is(schema: &Value, name: &str) -> bool {
 
 fn kind(schema: &Value) -> Kind {
     let kinds = [("integer", Kind::Integer), ("number", Kind::Number), ("boolean", Kind::Boolean)];
-    kinds.into_iter().find(|(name, _)| is(schema, name)).map_or(Kind::Text, |(_, kind)| kind)
+    kinds.into_iter().find(|(name, _)| allows(schema, name)).map_or(Kind::Text, |(_, kind)| kind)
 }
 
 fn value(kind: Kind, text: &str) -> Value {
@@ -129,7 +128,7 @@ fn integer(text: &str) -> Option<Value> {
     text.parse::<u64>().map(Value::from).or_else(|_| text.parse::<i64>().map(Value::from)).ok()
 }
 
-/// What a form has encoded; `None` when it is not UTF-8.
+/// Decodes the encoding of forms. `None` when the result is not UTF-8.
 fn decode(text: &str) -> Option<String> {
     let spaced = text.replace('+', " ");
     percent_decode_str(&spaced).decode_utf8().map(Cow::into_owned).ok()
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn text_becomes_what_the_schema_wants() {
+    fn text_is_converted_to_the_type_in_the_schema() {
         let check = |query: &str, expected: Value| assert_eq!(read(query).unwrap(), expected, "{query}");
         check("", json!({}));
         check("&&", json!({}));
@@ -193,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_value_stays_text_for_the_op_to_refuse() {
+    fn text_that_does_not_fit_stays_text() {
         let check = |query: &str, expected: Value| assert_eq!(read(query).unwrap(), expected, "{query}");
         check("count=five", json!({"count": "five"}));
         check("count=1.5", json!({"count": "1.5"}));
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_the_field() {
+    fn errors_name_the_field() {
         let check = |query: &str, expected: &str| assert_eq!(read(query).unwrap_err().to_string(), expected);
         check("text=a&text=b", "`text`: is given more than once");
         check("text=%ff", "`text`: is not UTF-8");
@@ -214,7 +213,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_comes_through(text in any::<String>(), number: i64, share in -1e300..1e300_f64) {
+        fn any_text_survives_the_encoding(text in any::<String>(), number: i64, share in -1e300..1e300_f64) {
             let encoded = utf8_percent_encode(&text, NON_ALPHANUMERIC);
             let query = format!("text={encoded}&some={number}&share={share}&words={encoded}");
             let expected = json!({"text": text, "some": number, "share": share, "words": [text]});
@@ -232,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_a_query_is_one_that_text_can_spell() {
+    fn every_field_of_a_query_has_a_scalar_type_or_is_a_list_of_scalars() {
         for op in ops::OPS.iter().filter(|op| op.route.is_some_and(|route| route.method == ops::Method::Get))
         {
             let schema = (op.request_schema)().to_value();
             for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-                let property = core(property, &schema);
-                let single = property.get("items").map_or(property, |items| core(items, &schema));
-                assert!(!is(single, "object") && !is(single, "array"), "`{name}` of `{}`", op.name);
+                let property = resolve(property, &schema);
+                let single = property.get("items").map_or(property, |items| resolve(items, &schema));
+                assert!(!allows(single, "object") && !allows(single, "array"), "`{name}` of `{}`", op.name);
             }
         }
     }

@@ -1,11 +1,11 @@
-//! A request of HTTP as the request of an op.
+//! Converts an HTTP request to the request of an op.
 
 use super::query::Fields;
 use poc_graph::error::{At, Error, Result};
 use poc_memory::ops::tenancy;
 use serde_json::{Map, Value};
 
-/// The request that the fields of a path and a query spell.
+/// The request in the fields of a path and a query.
 pub(super) fn of_query<'a>(
     fields: &Fields,
     path: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -16,7 +16,7 @@ pub(super) fn of_query<'a>(
     Ok(Value::Object(request))
 }
 
-/// The request that the fields of a path and a JSON object spell.
+/// The request in the fields of a path and a JSON body.
 pub(super) fn of_body<'a>(
     fields: &Fields,
     path: impl IntoIterator<Item = (&'a str, &'a str)>,
@@ -34,7 +34,7 @@ pub(super) fn of_body<'a>(
     for (name, value) in object(body)? {
         if request.contains_key(&name) {
             let place = if name == tenancy::FIELD { "query" } else { "path" };
-            return Err(Error::invalid(format!("stands in the {place} already"))
+            return Err(Error::invalid(format!("is already given in the {place}"))
                 .hint("leave it out")
                 .field(name));
         }
@@ -54,7 +54,8 @@ fn of_path<'a>(
     Ok(request)
 }
 
-/// The object a body spells. No body is an empty one: all its fields may be optional.
+/// Parses a body as an object. A missing body counts as an empty object, because all fields may be
+/// optional.
 fn object(body: &[u8]) -> Result<Map<String, Value>> {
     if body.is_empty() {
         return Ok(Map::new());
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_an_object_beside_the_path() {
+    fn a_body_is_an_object_without_the_fields_of_the_path() {
         let bodies =
             ["", "{}", "{\"count\": 1}", "{\"node\": \"b\"}", "[]", "null", "{\"count\": }", "\u{feff}{}"];
         let all: Vec<String> = bodies.iter().map(|body| read(body)).collect();
@@ -98,7 +99,7 @@ mod tests {
         {"node":"a"}
         {"node":"a"}
         {"node":"a","count":1}
-        `node`: stands in the path already
+        `node`: is already given in the path
         the body is not a JSON object
         the body is not a JSON object
         1:11: the body is not JSON: expected value
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_beside_a_body_is_told() {
+    fn a_query_with_a_body_is_refused() {
         let error = of_body(&fields(), [], "count=1", b"{}").unwrap_err();
         assert_eq!(error.message, "this takes no query but `tenant`");
     }

@@ -1,9 +1,9 @@
-//! Which path leads to what.
+//! The routes of all paths.
 
-use super::answer::{self, Refusal};
+use super::answer::{self, HttpError};
 use super::endpoint::{Endpoint, PathFields};
 use super::mcp::{self, Mcp};
-use super::{Rest, plain};
+use super::{RestContext, service_routes};
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{self, Next};
@@ -15,8 +15,10 @@ use poc_memory::ops::{self, Access, OPS, OpDef, Route};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The ops that are served, with their routes. An unknown name among those that are switched off
-/// is an error.
+/// The ops that are served, with their routes.
+///
+/// # Errors
+/// `invalid_config` when the settings switch off an unknown op.
 pub(super) fn served(config: &poc_config::Rest) -> Result<Vec<(&'static OpDef, Route)>> {
     for name in &config.disabled {
         if ops::find(name).is_none_or(|op| op.route.is_none()) {
@@ -32,23 +34,23 @@ pub(super) fn served(config: &poc_config::Rest) -> Result<Vec<(&'static OpDef, R
     Ok(OPS.iter().filter(on).filter_map(|op| Some((op, op.route?))).collect())
 }
 
-/// Whether REST may do such things.
+/// Whether REST serves ops with this access.
 fn allowed(access: Access, config: &poc_config::Rest) -> bool {
     match access {
         Access::Read | Access::Write | Access::Retract => true,
         Access::Destroy => config.delete,
-        // For the command line and the socket alone.
+        // Only on the command line and the socket.
         Access::Person => false,
     }
 }
 
-/// Everything that can be asked for. `rest` is told to every request.
-pub(super) fn router(rest: &Arc<Rest>, mcp: Option<&Arc<Mcp>>) -> Result<Router> {
+/// The router of everything that is served over HTTP.
+pub(super) fn router(rest: &Arc<RestContext>, mcp: Option<&Arc<Mcp>>) -> Result<Router> {
     let mut router = Router::new();
     let served = served(rest.config())?;
     if rest.config().enabled {
         let mut paths: BTreeMap<&str, Vec<Endpoint>> = BTreeMap::new();
-        // Of a path where all is off as well, to say so.
+        // A path whose ops are all switched off is routed too, so that the error can say so.
         for route in OPS.iter().filter(|op| op.access != Access::Person).filter_map(|op| op.route) {
             paths.entry(route.path).or_default();
         }
@@ -58,32 +60,32 @@ pub(super) fn router(rest: &Arc<Rest>, mcp: Option<&Arc<Mcp>>) -> Result<Router>
         for (path, endpoints) in paths {
             router = router.route(path, methods(rest, path, endpoints));
         }
-        router = plain::add(router, rest, &served);
+        router = service_routes::add(router, rest, &served);
     }
     if let Some(mcp) = mcp {
         router = mcp::add(router, rest, mcp);
     }
     let rest = rest.clone();
     Ok(router
-        .fallback(|request: Request| async move { Refusal::no_route(request.uri().path()) })
-        .layer(middleware::from_fn(move |request, next| enter(rest.clone(), request, next))))
+        .fallback(|request: Request| async move { HttpError::no_route(request.uri().path()) })
+        .layer(middleware::from_fn(move |request, next| guard(rest.clone(), request, next))))
 }
 
-/// What every request passes first and every answer last.
-async fn enter(rest: Arc<Rest>, request: Request, next: Next) -> Response {
-    let response = match rest.door.check(request.uri(), request.headers()) {
+/// The middleware of all routes: guards the request, counts the response and adds its headers.
+async fn guard(rest: Arc<RestContext>, request: Request, next: Next) -> Response {
+    let response = match rest.origin_guard.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(refusal) => {
-            tracing::debug!("a request was refused: {refusal}");
-            refusal.into_response()
+        Err(error) => {
+            tracing::debug!("a request was refused: {error}");
+            error.into_response()
         }
     };
-    rest.shared.metrics.answered(response.status().as_u16());
+    rest.shared.metrics.count_answer(response.status().as_u16());
     answer::harden(response)
 }
 
-/// The methods of a path that leads to ops.
-fn methods(rest: &Arc<Rest>, path: &str, endpoints: Vec<Endpoint>) -> MethodRouter {
+/// The methods of a path with ops.
+fn methods(rest: &Arc<RestContext>, path: &str, endpoints: Vec<Endpoint>) -> MethodRouter {
     let mut methods = MethodRouter::new();
     let mut names = Vec::new();
     for endpoint in endpoints {
@@ -98,12 +100,12 @@ fn methods(rest: &Arc<Rest>, path: &str, endpoints: Vec<Endpoint>) -> MethodRout
     let off = switched_off(path, &names);
     methods.fallback(async move |request: Request| {
         if let Some((_, op)) = off.iter().find(|(method, _)| *method == request.method().as_str()) {
-            return Refusal::switched_off(op);
+            return HttpError::switched_off(op);
         }
         if names.is_empty() {
-            return Refusal::no_route(request.uri().path());
+            return HttpError::no_route(request.uri().path());
         }
-        Refusal::wrong_method(request.method().as_str(), &names.join(", "))
+        HttpError::wrong_method(request.method().as_str(), &names.join(", "))
     })
 }
 

@@ -1,6 +1,6 @@
-//! The two tokens: made at the first start, kept in files their owner alone can read.
+//! The two tokens. The first start creates them, in files that only their owner can read.
 
-use super::answer::Refusal;
+use super::answer::HttpError;
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use poc_config::paths::Paths;
@@ -12,29 +12,32 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use subtle::ConstantTimeEq;
 
-/// Random bytes of a token.
-const BYTES: usize = 32;
+/// Random bytes in a new token.
+const TOKEN_BYTES: usize = 32;
 
-/// Characters below which a token could be guessed.
-const LEAST: usize = 32;
+/// Least characters of a token. A shorter one could be guessed.
+const MIN_CHARS: usize = 32;
 
-/// What a token is good for.
+/// What a token allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Power {
-    /// Looking, without a trace.
-    Read,
+pub(super) enum TokenScope {
+    /// Reading, without any trace in the memory.
+    ReadOnly,
     /// Everything.
-    All,
+    Full,
 }
 
-/// What opens the door.
+/// The tokens of a server.
 pub(super) struct Tokens {
     full: String,
     read: String,
 }
 
 impl Tokens {
-    /// Reads the tokens, making those that are missing.
+    /// Reads the tokens and creates missing ones.
+    ///
+    /// # Errors
+    /// `invalid_config` when a token is unsafe, `unavailable` when one cannot be written.
     pub(super) fn load(paths: &Paths) -> Result<Tokens> {
         let tokens = Tokens { full: load(&paths.token())?, read: load(&paths.read_token())? };
         if tokens.full == tokens.read {
@@ -46,35 +49,35 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// Whether a request may call an op with such access, and what its token is good for.
-    pub(super) fn check(&self, headers: &HeaderMap, access: Access) -> Result<Power, Refusal> {
-        match self.shown(headers)? {
-            Power::Read if access != Access::Read => Err(Refusal::forbidden(
+    /// The scope of a request's token, if it allows ops with this access.
+    pub(super) fn check(&self, headers: &HeaderMap, access: Access) -> Result<TokenScope, HttpError> {
+        match self.scope(headers)? {
+            TokenScope::ReadOnly if access != Access::Read => Err(HttpError::forbidden(
                 "the token is for reading only",
                 "use the one in the file `token` beside config.toml",
             )),
-            power => Ok(power),
+            scope => Ok(scope),
         }
     }
 
-    /// What the token of a request is good for.
-    pub(super) fn shown(&self, headers: &HeaderMap) -> Result<Power, Refusal> {
+    /// The scope of a request's token.
+    pub(super) fn scope(&self, headers: &HeaderMap) -> Result<TokenScope, HttpError> {
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else {
-            return Err(Refusal::unauthorized("this needs one token"));
+            return Err(HttpError::unauthorized("the request needs exactly one token"));
         };
-        let shown = value.as_bytes();
-        let (scheme, token) = shown.split_at(shown.len().min("Bearer ".len()));
+        let value = value.as_bytes();
+        let (scheme, token) = value.split_at(value.len().min("Bearer ".len()));
         if !scheme.eq_ignore_ascii_case(b"Bearer ") {
-            return Err(Refusal::unauthorized("this needs a bearer token"));
+            return Err(HttpError::unauthorized("the token is not a bearer token"));
         }
-        // Both are compared, whatever the first says, and in a time that tells nothing.
+        // Both comparisons always run, in constant time, so that the duration reveals nothing.
         let full = token.ct_eq(self.full.as_bytes());
         let read = token.ct_eq(self.read.as_bytes());
         match (bool::from(full), bool::from(read)) {
-            (true, _) => Ok(Power::All),
-            (_, true) => Ok(Power::Read),
-            _ => Err(Refusal::unauthorized("the token is not one of ours")),
+            (true, _) => Ok(TokenScope::Full),
+            (_, true) => Ok(TokenScope::ReadOnly),
+            _ => Err(HttpError::unauthorized("the token is wrong")),
         }
     }
 }
@@ -86,7 +89,7 @@ fn load(path: &Path) -> Result<String> {
         unusable(format!("the token cannot be read: {error}"), "make the file readable, or delete it")
     };
     let mut file = match File::open(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return make(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => return create(path),
         opened => opened.map_err(failed)?,
     };
     if file.metadata().map_err(failed)?.permissions().mode() & 0o077 != 0 {
@@ -98,20 +101,21 @@ fn load(path: &Path) -> Result<String> {
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(failed)?;
     let token = text.trim();
-    if token.len() < LEAST || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if token.len() < MIN_CHARS || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(unusable(
-            format!("a token has at least {LEAST} visible characters of ASCII and nothing else"),
+            format!("a token has at least {MIN_CHARS} visible characters of ASCII and nothing else"),
             "delete the file; the next start makes another",
         ));
     }
     Ok(token.to_owned())
 }
 
-fn make(path: &Path) -> Result<String> {
-    // Not the memory's `Chance`: a token that can be guessed is none.
-    let mut bytes = [0_u8; BYTES];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Error::internal(format!("there is no chance to make a token of: {error}")))?;
+fn create(path: &Path) -> Result<String> {
+    // Not the random source of the memory, which may be seeded: a token must not be predictable.
+    let mut bytes = [0_u8; TOKEN_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Error::internal(format!("the operating system gives no random numbers for a token: {error}"))
+    })?;
     let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     let written = OpenOptions::new()
         .write(true)
@@ -132,13 +136,13 @@ mod tests {
     use axum::response::IntoResponse;
 
     #[test]
-    fn tokens_are_made_once_for_their_owner_alone() {
+    fn tokens_are_created_once_and_only_their_owner_can_read_them() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
         let first = Tokens::load(&paths).unwrap();
         let again = Tokens::load(&paths).unwrap();
         assert_eq!((&first.full, &first.read), (&again.full, &again.read));
-        assert_eq!((first.full.len(), first.read.len()), (2 * BYTES, 2 * BYTES));
+        assert_eq!((first.full.len(), first.read.len()), (2 * TOKEN_BYTES, 2 * TOKEN_BYTES));
         assert_ne!(first.full, first.read);
         for path in [paths.token(), paths.read_token()] {
             assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -146,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_makes_a_weak_token_is_refused() {
+    fn a_weak_token_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
         let check = |token: &str, mode, expected: &str| {
@@ -166,15 +170,15 @@ mod tests {
     }
 
     #[test]
-    fn who_may_do_what() {
+    fn each_scope_allows_its_ops() {
         let tokens = Tokens { full: "f".repeat(64), read: "r".repeat(64) };
         let check = |shown: &[&str], access, expected: Option<StatusCode>| {
             let mut headers = HeaderMap::new();
             for shown in shown {
                 headers.append(AUTHORIZATION, HeaderValue::from_str(shown).unwrap());
             }
-            let refused = tokens.check(&headers, access).err().map(|refusal| {
-                let response = refusal.into_response();
+            let refused = tokens.check(&headers, access).err().map(|error| {
+                let response = error.into_response();
                 let challenged = response.headers().contains_key("www-authenticate");
                 assert_eq!(challenged, response.status() == StatusCode::UNAUTHORIZED);
                 response.status()

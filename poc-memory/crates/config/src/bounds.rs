@@ -154,6 +154,11 @@ pub fn of(key: &str) -> RangeInclusive<usize> {
     find(key).map_or(0..=usize::MAX, |&(_, least, most)| least as usize..=most as usize)
 }
 
+/// The bounds of a number, if it has any. `*` in a key stands for any name.
+pub(super) fn find_bounds(key: &str) -> Option<(f64, f64)> {
+    find(key).map(|&(_, least, most)| (least, most))
+}
+
 /// The first number or duration that is out of its bounds.
 pub(super) fn check(config: &Config) -> Result<()> {
     let all = Value::try_from(config)

@@ -1,10 +1,11 @@
 //! The sections of what finds: `[retrieve]`, `[rerank]`, `[query]`.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Finding by meaning and by words together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Retrieve {
     /// How the two become one.
@@ -20,7 +21,7 @@ pub struct Retrieve {
 }
 
 /// How meaning and words become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fusion {
     /// By how far a note stands out in each.
@@ -30,7 +31,7 @@ pub enum Fusion {
 }
 
 /// Weights of the fusion of scores; that of the words is 1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FusedScores {
     /// Of the meaning.
@@ -64,7 +65,7 @@ pub struct FusedScores {
 }
 
 /// Weights of the lists whose ranks are fused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FusedRanks {
     /// The nearest vectors.
@@ -76,7 +77,7 @@ pub struct FusedRanks {
 }
 
 /// A cross-encoder that judges the best notes again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Rerank {
     /// The folder of the model or its name on the hub; empty for none.
@@ -88,7 +89,7 @@ pub struct Rerank {
 }
 
 /// The op `query`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Query {
     /// Notes found that are looked at.
@@ -109,7 +110,7 @@ impl Query {
 }
 
 /// How certain an answer must be.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Gate {
     /// For STRONG.

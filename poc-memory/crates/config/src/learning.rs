@@ -3,10 +3,11 @@
 use super::Weight;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Weights of associative edges.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Edges {
     /// Least weight of an edge that is walked.
@@ -18,7 +19,7 @@ pub struct Edges {
 }
 
 /// λ of each kind of associative edge, per second.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EdgeDecay {
     /// For `structural`.
@@ -30,7 +31,7 @@ pub struct EdgeDecay {
 }
 
 /// The op `write`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Write {
     /// Sentences in a chunk.
@@ -56,7 +57,7 @@ pub struct Write {
 }
 
 /// The op `recall`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recall {
     /// Notes in an answer.
@@ -80,7 +81,7 @@ pub struct Recall {
 }
 
 /// The ops `reinforce`, `demote` and `mark`; the delta is also that of `recall`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Reinforce {
     /// What a use adds to the weight of a node.

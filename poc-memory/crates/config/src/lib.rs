@@ -9,6 +9,7 @@ mod learning;
 mod origin;
 pub mod paths;
 mod rest;
+mod schema;
 mod sections;
 pub mod server;
 mod tenants;
@@ -18,6 +19,7 @@ pub use finding::{FusedRanks, FusedScores, Fusion, Gate, Query, Rerank, Retrieve
 pub use learning::{EdgeDecay, Edges, Recall, Reinforce, Write};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
 pub use rest::Rest;
+pub use schema::schema;
 pub use sections::*;
 pub use tenants::{TenantKey, TenantSchema};
 

@@ -2,11 +2,12 @@
 
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
 /// The memory over HTTP.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Rest {
     /// Whether the daemon serves it.

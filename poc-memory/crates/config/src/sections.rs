@@ -4,13 +4,14 @@ use super::{Edges, Query, Recall, Reinforce, Rerank, Rest, Retrieve, TenantSchem
 use poc_graph::Rules;
 use poc_graph::error::{At, Error, Result};
 use poc_graph::time::Span;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 macro_rules! section {
     ($(#[$doc:meta])* $name:ident { $($(#[$fdoc:meta])* $field:ident: $type:ty),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(rename_all = "kebab-case", deny_unknown_fields)]
         pub struct $name { $($(#[$fdoc])* pub $field: $type),+ }
     };
@@ -426,7 +427,7 @@ section!(
 
 /// A pipeline with a name. Whether its text is one is not checked here: a mistake in it must not
 /// keep the program from anything else.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "String", into = "String")]
 pub struct SavedPipeline {
     /// Its text.
@@ -456,7 +457,7 @@ section!(
 );
 
 /// A model an agent may name.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Model {
     /// Name of the provider that serves it.
@@ -481,7 +482,7 @@ pub struct Model {
 }
 
 /// The ways a model can be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderKind {
     /// No language model: similarity and structure of the graph alone.
@@ -503,7 +504,7 @@ pub enum ProviderKind {
 }
 
 /// Where models come from.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Provider {
     /// How it is reached.

@@ -65,7 +65,6 @@ pub fn all(memory: &Memory, met: Met) -> Result<Histogram> {
 }
 
 /// Whether anything waits to be stored, of any tenant.
-#[cfg(test)]
 pub fn any_wait(memory: &Memory) -> bool {
     !memory.waiting.0.lock().is_empty()
 }

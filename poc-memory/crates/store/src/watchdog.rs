@@ -2,7 +2,7 @@
 
 use poc_graph::error::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -17,21 +17,30 @@ impl<T> Pulse<T> {
     }
 }
 
-/// Runs `work` on a thread of its own and gives it up when it shows no sign of life for `patience`.
-/// A panic and a hang come back as errors; a thread that hangs is left behind.
+/// Runs `work` on a thread of its own and gives up when it shows no sign of life for `patience`.
+/// A panic and a hang become errors. A thread that hangs is abandoned.
 pub(super) fn guarded<T: Send + 'static>(
     patience: Duration,
+    work: impl FnOnce(&Pulse<T>) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    guarded_by(patience, |receiver| receiver.recv_timeout(patience), work)
+}
+
+/// The same with the wait for the next sign of life as an argument.
+fn guarded_by<T: Send + 'static>(
+    patience: Duration,
+    mut wait: impl FnMut(&Receiver<Option<Result<T>>>) -> Waited<T>,
     work: impl FnOnce(&Pulse<T>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     thread("store-open", move || {
         let pulse = Pulse(sender);
         let result = caught(|| work(&pulse));
-        // Nobody listens any more when patience ran out.
+        // Nobody listens after the guard has given up.
         let _ = pulse.0.send(Some(result));
     })?;
     loop {
-        match receiver.recv_timeout(patience) {
+        match wait(&receiver) {
             Ok(None) => {}
             Ok(Some(result)) => return result,
             Err(RecvTimeoutError::Timeout) => {
@@ -41,6 +50,9 @@ pub(super) fn guarded<T: Send + 'static>(
         }
     }
 }
+
+/// The outcome of one wait: a sign of life, the result of the work, or neither in time.
+type Waited<T> = std::result::Result<Option<Result<T>>, RecvTimeoutError>;
 
 /// Runs `work` on a thread of its own.
 pub(super) fn thread<T: Send + 'static>(
@@ -66,6 +78,9 @@ pub(super) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::mpsc::TryRecvError;
 
     #[test]
     fn a_panic_becomes_an_error() {
@@ -73,28 +88,92 @@ mod tests {
         assert_eq!(result.unwrap_err().message, "panic: boom");
     }
 
+    /// A clock in milliseconds that moves only when the work moves it.
+    #[derive(Clone, Default)]
+    struct TestClock {
+        now: Arc<AtomicU64>,
+        /// Signs of life that the guard has received.
+        received: Arc<AtomicU64>,
+    }
+
+    impl TestClock {
+        fn advance(&self, millis: u64) {
+            self.now.fetch_add(millis, Ordering::SeqCst);
+        }
+
+        fn wait_until_received(&self, count: u64) {
+            while self.received.load(Ordering::SeqCst) < count {
+                std::thread::yield_now();
+            }
+        }
+
+        /// Waits as [`Receiver::recv_timeout`] does, but by this clock.
+        fn recv_timeout<T>(&self, receiver: &Receiver<Option<Result<T>>>, patience: Duration) -> Waited<T> {
+            let started = self.now.load(Ordering::SeqCst);
+            loop {
+                match receiver.try_recv() {
+                    Ok(message) => {
+                        self.received.fetch_add(1, Ordering::SeqCst);
+                        return Ok(message);
+                    }
+                    Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
+                    Err(TryRecvError::Empty) => {}
+                }
+                let waited = self.now.load(Ordering::SeqCst) - started;
+                if Duration::from_millis(waited) >= patience {
+                    return Err(RecvTimeoutError::Timeout);
+                }
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    fn guarded_with_clock<T: Send + 'static>(
+        patience: Duration,
+        clock: &TestClock,
+        work: impl FnOnce(&Pulse<T>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        guarded_by(patience, |receiver| clock.recv_timeout(receiver, patience), work)
+    }
+
     #[test]
     fn a_hang_becomes_an_error() {
         let (_keep, never) = mpsc::channel::<()>();
-        let result = guarded(Duration::from_millis(10), move |_| {
-            let _ = never.recv();
-            Ok(())
+        let clock = TestClock::default();
+        let works = clock.clone();
+        let result: Result<()> = guarded_with_clock(Duration::from_millis(10), &clock, move |pulse| {
+            // The wait that starts after this beat sees the whole time pass.
+            pulse.beat();
+            works.wait_until_received(1);
+            works.advance(5);
+            pulse.beat();
+            works.wait_until_received(2);
+            loop {
+                // Every later wait ends by the clock.
+                works.advance(10);
+                if never.try_recv() == Err(TryRecvError::Disconnected) {
+                    return Ok(());
+                }
+                std::thread::yield_now();
+            }
         });
         assert_eq!(result.unwrap_err().message, "no sign of life for 0.01 s");
+        assert_eq!(clock.received.load(Ordering::SeqCst), 2);
     }
 
     #[test]
     fn signs_of_life_buy_time() {
-        let (sender, receiver) = mpsc::channel::<()>();
-        let result = guarded(Duration::from_millis(200), move |pulse| {
-            for _ in 0..30 {
-                // Nobody ever sends: this waits its 10 ms.
-                let _ = receiver.recv_timeout(Duration::from_millis(10));
+        let clock = TestClock::default();
+        let works = clock.clone();
+        let result = guarded_with_clock(Duration::from_millis(200), &clock, move |pulse| {
+            for count in 1..=30 {
+                works.advance(10);
                 pulse.beat();
+                works.wait_until_received(count);
             }
             Ok(7)
         });
-        drop(sender);
         assert_eq!(result.unwrap(), 7);
+        assert_eq!(clock.now.load(Ordering::SeqCst), 300);
     }
 }

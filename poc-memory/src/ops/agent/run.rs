@@ -50,6 +50,7 @@ impl Op for RunAgent {
     const NAME: &'static str = "agent run";
     const ACCESS: Access = Access::Write;
     const TENANTS: bool = false;
+    const LONG_RUNNING: bool = true;
     const ROUTE: Option<Route> = Route::post("/v1/agents/{agent}/run");
     type Output = Outcome;
 

@@ -86,6 +86,7 @@ impl Op for RemoteSync {
     const NAME: &'static str = "remote_sync";
     const COMMAND: &'static str = "profile remote sync";
     const ACCESS: Access = Access::Person;
+    const LONG_RUNNING: bool = true;
     type Output = Synced;
 
     fn run(self, ctx: &Ctx<'_>) -> Result<Synced> {

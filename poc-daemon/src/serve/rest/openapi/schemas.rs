@@ -1,19 +1,19 @@
-//! The schemas of a document, each under a name of its own.
+//! Collects the schemas of a document, each under a unique name.
 
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where a schema of schemars keeps what it refers to …
+/// The prefix of references in a schema of schemars.
 const DEFINITIONS: &str = "#/$defs/";
-/// … and where a document does.
+/// The prefix of references in an OpenAPI document.
 const COMPONENTS: &str = "#/components/schemas/";
 
-/// What has been collected.
+/// The collected schemas.
 #[derive(Default)]
 pub(super) struct Schemas {
-    /// As they stand in the document.
+    /// The schemas as they appear in the document.
     components: BTreeMap<String, Value>,
-    /// Shared ones as they came, to tell whether another one of the name is the same.
+    /// Shared definitions in their original form, to detect a different one of the same name.
     shared: BTreeMap<String, Value>,
 }
 
@@ -22,76 +22,76 @@ impl Schemas {
     pub(super) fn add(&mut self, name: &str, schema: Value) {
         let schema = match schema {
             Value::Object(fields) if fields.contains_key("$defs") => {
-                Value::Object(self.lift(name, Value::Object(fields)))
+                Value::Object(self.hoist(name, Value::Object(fields)))
             }
             schema => schema,
         };
         self.components.insert(name.to_owned(), schema);
     }
 
-    /// Takes what a schema refers to into the document and returns the rest of it. Two types of one
-    /// name are told apart by `owner`.
-    pub(super) fn lift(&mut self, owner: &str, schema: Value) -> Map<String, Value> {
+    /// Moves the definitions of a schema to the document and returns the rest of the schema. When two
+    /// different types have the same name, the second one gets `owner` as a prefix.
+    pub(super) fn hoist(&mut self, owner: &str, schema: Value) -> Map<String, Value> {
         let Value::Object(mut schema) = schema else { return Map::new() };
         for word in ["$schema", "title"] {
             schema.remove(word);
         }
         let Some(Value::Object(definitions)) = schema.remove("$defs") else { return schema };
-        let others = self.others(&definitions);
+        let conflicts = self.conflicts(&definitions);
         let name =
-            |name: &str| if others.contains(name) { format!("{owner}{name}") } else { name.to_owned() };
+            |name: &str| if conflicts.contains(name) { format!("{owner}{name}") } else { name.to_owned() };
         for (own, definition) in &definitions {
             let mut component = definition.clone();
-            point(&mut component, &name);
+            rewrite_references(&mut component, &name);
             self.components.insert(name(own), component);
-            if !others.contains(own) {
+            if !conflicts.contains(own) {
                 self.shared.insert(own.clone(), definition.clone());
             }
         }
         let mut schema = Value::Object(schema);
-        point(&mut schema, &name);
+        rewrite_references(&mut schema, &name);
         match schema {
             Value::Object(schema) => schema,
             _ => Map::new(),
         }
     }
 
-    /// The definitions whose name is taken by another one, and those that lead to them.
-    fn others(&self, definitions: &Map<String, Value>) -> BTreeSet<String> {
+    /// The definitions whose name belongs to a different one already, and those that refer to them.
+    fn conflicts(&self, definitions: &Map<String, Value>) -> BTreeSet<String> {
         let taken = |name: &String, definition: &Value| match self.shared.get(name) {
             Some(known) => known != definition,
             None => self.components.contains_key(name),
         };
-        let mut others: BTreeSet<String> = definitions
+        let mut conflicts: BTreeSet<String> = definitions
             .iter()
             .filter(|(name, schema)| taken(name, schema))
             .map(|(name, _)| name.clone())
             .collect();
         loop {
-            let leads = |schema: &Value| {
+            let refers = |schema: &Value| {
                 let text = schema.to_string();
-                others.iter().any(|other| text.contains(&format!("\"{DEFINITIONS}{other}\"")))
+                conflicts.iter().any(|other| text.contains(&format!("\"{DEFINITIONS}{other}\"")))
             };
             let more: Vec<String> = definitions
                 .iter()
-                .filter(|(name, schema)| !others.contains(*name) && leads(schema))
+                .filter(|(name, schema)| !conflicts.contains(*name) && refers(schema))
                 .map(|(name, _)| name.clone())
                 .collect();
             if more.is_empty() {
-                return others;
+                return conflicts;
             }
-            others.extend(more);
+            conflicts.extend(more);
         }
     }
 
-    /// Everything that was collected.
+    /// All collected schemas.
     pub(super) fn all(self) -> Map<String, Value> {
         self.components.into_iter().collect()
     }
 }
 
-/// Makes references lead into the document.
-fn point(schema: &mut Value, name: &impl Fn(&str) -> String) {
+/// Rewrites references so that they point into the document.
+fn rewrite_references(schema: &mut Value, name: &impl Fn(&str) -> String) {
     match schema {
         Value::Object(fields) => {
             for (word, value) in fields.iter_mut() {
@@ -101,16 +101,16 @@ fn point(schema: &mut Value, name: &impl Fn(&str) -> String) {
                             *target = format!("{COMPONENTS}{}", name(own));
                         }
                     }
-                    value => point(value, name),
+                    value => rewrite_references(value, name),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| point(item, name)),
+        Value::Array(items) => items.iter_mut().for_each(|item| rewrite_references(item, name)),
         _ => {}
     }
 }
 
-/// A schema without `null`, which text cannot spell, and without the default that says so.
+/// A schema without `null`, which text cannot express, and without a default of `null`.
 pub(super) fn without_null(mut schema: Value) -> Value {
     let Some(fields) = schema.as_object_mut() else { return schema };
     if fields.get("default").is_some_and(Value::is_null) {
@@ -142,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn types_of_one_name_are_told_apart_with_all_that_lead_to_them() {
+    fn types_with_the_same_name_get_different_names_with_all_that_refer_to_them() {
         let mut schemas = Schemas::default();
         let one = |inner: &str| {
             json!({
@@ -154,9 +154,9 @@ mod tests {
                 },
             })
         };
-        schemas.lift("First", one("string"));
-        schemas.lift("Again", one("string"));
-        let other = schemas.lift("Other", one("integer"));
+        schemas.hoist("First", one("string"));
+        schemas.hoist("Again", one("string"));
+        let other = schemas.hoist("Other", one("integer"));
         assert_eq!(other["properties"]["a"]["$ref"], "#/components/schemas/OtherOuter");
         assert_eq!(other["properties"]["b"]["$ref"], "#/components/schemas/Same");
         let all = schemas.all();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_no_text() {
+    fn null_is_removed() {
         let check = |schema: Value, expected: Value| assert_eq!(without_null(schema), expected);
         check(json!({"type": ["integer", "null"], "default": null}), json!({"type": "integer"}));
         check(json!({"anyOf": [{"$ref": "#/x"}, {"type": "null"}]}), json!({"$ref": "#/x"}));

@@ -1,8 +1,8 @@
 //! A month of nights: all bundled agents over a few hundred notes, everything they propose approved. The
 //! memory must not be the worse for it.
 //!
-//! The suite plays it over notes of its own. With `POC_MEMORY_MONTH=FOLDER` it is played over the first
-//! conversation of a set of that form (`docs.jsonl`, `queries.jsonl`, `qrels.tsv`), too.
+//! The suite uses notes of its own. The ignored test uses the first conversation of the data set in the folder
+//! that `POC_MEMORY_MONTH` names (`docs.jsonl`, `queries.jsonl`, `qrels.tsv`).
 
 use super::world::World;
 use crate::Catalog;
@@ -155,11 +155,10 @@ fn a_month_of_all_agents_leaves_the_memory_no_worse() {
 }
 
 #[test]
+#[ignore = "needs a data set in the folder POC_MEMORY_MONTH: docs.jsonl, queries.jsonl and qrels.tsv"]
 fn a_month_over_a_set_from_outside() {
-    let Some(folder) = std::env::var_os("POC_MEMORY_MONTH") else {
-        eprintln!("skipped: POC_MEMORY_MONTH names no folder with docs.jsonl, queries.jsonl and qrels.tsv");
-        return;
-    };
+    let folder = std::env::var_os("POC_MEMORY_MONTH")
+        .expect("set POC_MEMORY_MONTH to a folder with docs.jsonl, queries.jsonl and qrels.tsv");
     let world = World::new();
     let probes = take(&world, Path::new(&folder));
     Story::new(world, probes).month(false);

@@ -1,4 +1,4 @@
-//! Does what is due, so many agents at a time, each on a thread of its own.
+//! Carries out due slots: a limited number of agents at the same time.
 
 use crate::shared::Shared;
 use poc_agent::agenda::{self, Slot};
@@ -8,100 +8,96 @@ use poc_agent::run::Options;
 use poc_agent::schedule::local_zone;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::{Id, JoinError, JoinSet};
 
-/// What a run gets to end after it was stopped.
-const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// Runs that were begun and have not ended.
-pub(super) struct Executor {
+/// Runs that were started and have not ended.
+pub(super) struct Runs {
     shared: Arc<Shared>,
-    runs: JoinSet<()>,
-    /// The agent of each.
+    tasks: JoinSet<()>,
+    /// The agent of each task.
     agents: HashMap<Id, String>,
     pending: BTreeMap<String, Slot>,
-    /// Those that wait for a place or have one: a thread each.
-    threads: Arc<Semaphore>,
-    /// Runs that are caught up go one after the other, so that a start after a long absence is
-    /// not a rush.
-    late: Arc<Semaphore>,
+    /// Missed slots are caught up one at a time, so that a start after a long downtime causes no burst
+    /// of runs.
+    catch_up: Arc<Semaphore>,
 }
 
-impl Executor {
-    pub(super) fn new(shared: &Arc<Shared>) -> Executor {
-        Executor {
+impl Runs {
+    pub(super) fn new(shared: &Arc<Shared>) -> Runs {
+        Runs {
             shared: shared.clone(),
-            runs: JoinSet::new(),
+            tasks: JoinSet::new(),
             agents: HashMap::new(),
             pending: BTreeMap::new(),
-            threads: Arc::new(Semaphore::new(shared.memory.config.agents.max_concurrent_runs.max(1))),
-            late: Arc::new(Semaphore::new(1)),
+            catch_up: Arc::new(Semaphore::new(1)),
         }
     }
 
-    /// Slots that were handed out and have not ended.
+    /// Slots that were started and have not ended.
     pub(super) fn pending(&self) -> BTreeMap<String, Slot> {
         self.pending.clone()
     }
 
-    /// Runs a slot as soon as there is a place.
+    /// Runs a slot as soon as the pool of agents has room.
     pub(super) fn start(&mut self, slot: Slot) {
-        let (shared, threads, caught_up) = (self.shared.clone(), self.threads.clone(), self.late.clone());
+        let (shared, catch_up) = (self.shared.clone(), self.catch_up.clone());
         let (cancellation, models) = (self.shared.calls.clone(), self.shared.models.clone());
         let options = Options { cancellation, models, ..Options::default() };
         let agent = slot.agent.clone();
         self.pending.insert(agent.clone(), slot.clone());
-        let run = self.runs.spawn(async move {
-            let _turn = if slot.late { caught_up.acquire_owned().await.ok() } else { None };
-            let _thread = threads.acquire_owned().await.ok();
-            // Nothing is claimed any more: the slot is caught up after the next start.
-            if !shared.is_stopping() {
-                work(shared, slot, options).await;
-            }
+        let task = self.tasks.spawn(async move {
+            let _turn = if slot.late { catch_up.acquire_owned().await.ok() } else { None };
+            work(shared, slot, options).await;
         });
-        self.agents.insert(run.id(), agent);
+        self.agents.insert(task.id(), agent);
     }
 
-    /// Waits until a run ends and says whose; for ever when there is none.
+    /// Waits until a run ends and returns its agent. Waits forever when there is no run.
     pub(super) async fn ended(&mut self) -> Option<String> {
-        match self.runs.join_next_with_id().await {
-            Some(ended) => self.forget(ended),
+        match self.tasks.join_next_with_id().await {
+            Some(ended) => self.remove(ended),
             None => std::future::pending().await,
         }
     }
 
-    /// Waits until every run has ended; when the grace is over, stops them and marks what does not
-    /// end even then.
-    pub(super) async fn drain(mut self) {
-        let grace = self.shared.memory.config.daemon.shutdown_grace;
-        if self.all_end_within(grace.std()).await {
+    /// Waits until every run has ended. After `grace`, cancels the others. After `cancelled`, marks
+    /// those that still have not ended as interrupted.
+    pub(super) async fn drain(
+        mut self,
+        grace: impl Future<Output = ()>,
+        cancelled: impl Future<Output = ()>,
+    ) {
+        if self.all_end_before(grace).await {
             return;
         }
         self.shared.calls.cancel();
-        if self.all_end_within(LAST_WORDS).await {
+        if self.all_end_before(cancelled).await {
             return;
         }
         let shared = self.shared.clone();
-        let message = format!("the daemon stopped and waited {grace} for it");
-        super::blocking("marking interrupted runs", move || {
+        let message =
+            format!("the daemon stopped and waited {} for it", shared.memory.config.daemon.shutdown_grace);
+        super::blocking(&self.shared, "marking interrupted runs", move || {
             for row in ledger::abandon(&shared.memory, |_| true, Status::Interrupted, &message)? {
                 tracing::warn!(agent = row.agent, run = %row.id, "interrupted: {message}");
             }
             Ok(())
         })
         .await;
-        self.runs.detach_all();
+        self.tasks.detach_all();
     }
 
-    async fn all_end_within(&mut self, wait: Duration) -> bool {
-        let all = async { while self.runs.join_next().await.is_some() {} };
-        tokio::time::timeout(wait, all).await.is_ok()
+    async fn all_end_before(&mut self, deadline: impl Future<Output = ()>) -> bool {
+        tokio::select! {
+            biased;
+            () = async { while self.tasks.join_next().await.is_some() {} } => true,
+            () = deadline => false,
+        }
     }
 
-    /// However it ended: an agent that stayed pending would never run again.
-    fn forget(&mut self, ended: Result<(Id, ()), JoinError>) -> Option<String> {
+    /// Removes a run that ended, even by a panic: an agent that stayed pending would never run again.
+    fn remove(&mut self, ended: Result<(Id, ()), JoinError>) -> Option<String> {
         let id = match ended {
             Ok((id, ())) => id,
             Err(error) => {
@@ -115,34 +111,39 @@ impl Executor {
     }
 }
 
-/// One run, to its end. What it does wrong stays its own.
+/// Runs one slot to its end. Its errors are logged and recorded.
 async fn work(shared: Arc<Shared>, slot: Slot, options: Options) {
     let Slot { agent, trigger, .. } = slot.clone();
     let running = shared.clone();
-    let ran = tokio::task::spawn_blocking(move || {
+    let ran = shared.pools.agents.run(move || {
+        // While the daemon stops, no slot is claimed: the next start catches it up.
+        if running.is_stopping() {
+            return Ok(None);
+        }
         let place = running.run_limiter.slot(&running.memory, &options.cancellation);
         if place.is_none() || running.is_stopping() {
             return Ok(None);
         }
-        // The definition as it stands when the run begins goes with it to its end.
+        // The run uses the definition at its start until its end.
         let catalog = running.catalog.load_full();
         let moment = Moment::now(&running.memory, local_zone());
         agenda::carry_out(&running.memory, &catalog, &slot, moment, &options)
     });
     let message = match ran.await {
-        Ok(Ok(row)) => return row.iter().for_each(tell),
+        Ok(Ok(row)) => return row.iter().for_each(log),
         Ok(Err(error)) => return tracing::error!(agent, slot = %trigger, "a run failed: {error}"),
         Err(error) => error.to_string(),
     };
     tracing::error!(agent, slot = %trigger, "a run failed: {message}");
-    super::blocking("recording a failed run", move || {
+    let recording = shared.clone();
+    super::blocking(&shared, "recording a failed run", move || {
         let failed = RowOutcome { status: Status::Failed, reason: None, message: Some(message) };
-        ledger::leave(&shared.memory, &agent, trigger, failed)
+        ledger::leave(&recording.memory, &agent, trigger, failed)
     })
     .await;
 }
 
-fn tell(row: &Run) {
+fn log(row: &Run) {
     let applied = row.applied().count();
     let rejected = row.actions.len().saturating_sub(applied);
     tracing::info!(

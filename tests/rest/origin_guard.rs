@@ -1,9 +1,9 @@
-//! Who gets in: hosts, origins, methods and tokens.
+//! Which requests are accepted: hosts, origins, methods and tokens.
 
 use super::world;
 use serde_json::json;
 
-/// What is served, whether it needs a token, and whether the token for reading does.
+/// What is served, whether it needs a token, and whether the read-only token is enough.
 const ROUTES: &[(&str, bool, bool)] = &[
     ("GET /v1/healthz", false, true),
     ("GET /openapi.json", false, true),

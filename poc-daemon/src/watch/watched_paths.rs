@@ -5,20 +5,20 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use poc_config::paths::Paths;
 use std::path::{Path, PathBuf};
 
-/// The folders that are watched, never single files: an editor that saves by renaming leaves the
-/// watch of a file behind. Their parents are watched too, for folders that come and go.
+/// The watched folders. Single files are never watched: when an editor saves by renaming, the watch
+/// stays with the old file. The parents are watched too, because the folders may be created later.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct WatchedPaths {
     folders: Vec<PathBuf>,
-    /// Folders of which every file counts.
+    /// Folders in which every file matters.
     inside: Vec<PathBuf>,
-    /// Files and folders that count themselves.
+    /// Files and folders that matter themselves.
     exact: Vec<PathBuf>,
 }
 
-impl Places {
-    /// Those of a profile.
-    pub(crate) fn of(paths: &Paths) -> Places {
+impl WatchedPaths {
+    /// The watched paths of a profile.
+    pub(crate) fn of(paths: &Paths) -> WatchedPaths {
         let inside = vec![paths.agents(), paths.prompts()];
         let mut exact = vec![paths.config_file()];
         let mut folders = Vec::new();
@@ -32,29 +32,29 @@ impl Places {
         exact.extend(folders.iter().chain(&inside).cloned());
         folders.extend(parents);
         folders.extend(inside.iter().cloned());
-        let mut places = Places { folders, inside, exact };
-        // Some systems tell of a file by its real path.
-        places.inside.extend(real(&places.inside));
-        places.exact.extend(real(&places.exact));
-        places
+        let mut watched = WatchedPaths { folders, inside, exact };
+        // Some systems report the canonical path of a file.
+        watched.inside.extend(canonical(&watched.inside));
+        watched.exact.extend(canonical(&watched.exact));
+        watched
     }
 
-    /// Whether an event can mean that agents, prompts or settings are others now. Reading a file is
-    /// an event too, and so is every line of a log in the same folder.
+    /// Whether agents, prompts or settings may have changed with an event. Reading a file is an event
+    /// too, and so is writing a line to a log in the same folder.
     pub(crate) fn concerns(&self, event: &Event) -> bool {
         let changes = match event.kind {
             EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_) => true,
             EventKind::Any | EventKind::Access(_) | EventKind::Other => false,
         };
-        let ours = |path: &PathBuf| {
+        let matters = |path: &PathBuf| {
             self.exact.contains(path)
                 || path.parent().is_some_and(|folder| self.inside.iter().any(|inside| inside == folder))
         };
-        event.need_rescan() || (changes && event.paths.iter().any(ours))
+        event.need_rescan() || (changes && event.paths.iter().any(matters))
     }
 
-    /// Watches every folder that is there. Watching one again is nothing; one that was replaced is
-    /// a new one. Returns what cannot be watched, for a reason other than that it is missing.
+    /// Watches every folder that exists. Watching a folder twice has no effect; a folder that was
+    /// replaced is watched anew. Returns existing folders that cannot be watched.
     pub(crate) fn watch(&self, watcher: &mut RecommendedWatcher) -> Vec<(PathBuf, notify::Error)> {
         let mut failed = Vec::new();
         for folder in self.folders.iter().filter(|folder| folder.is_dir()) {
@@ -68,8 +68,8 @@ impl Places {
     }
 }
 
-fn real(paths: &[PathBuf]) -> Vec<PathBuf> {
-    paths.iter().filter_map(|path| path.canonicalize().ok().filter(|real| real != path)).collect()
+fn canonical(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().filter_map(|path| path.canonicalize().ok().filter(|canonical| canonical != path)).collect()
 }
 
 #[cfg(test)]
@@ -80,8 +80,8 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn only_changes_of_what_is_ours_concern_us() {
-        let places = Places::of(&Paths::in_folder(Path::new("/home/m")));
+    fn only_changes_of_watched_paths_matter() {
+        let watched = WatchedPaths::of(&Paths::in_folder(Path::new("/home/m")));
         let modified = EventKind::Modify(ModifyKind::Any);
         for (kind, path, expected) in [
             (modified, "/home/m/agents/linker.toml", true),
@@ -98,9 +98,9 @@ mod tests {
             (EventKind::Create(CreateKind::Folder), "/home/other", false),
         ] {
             let event = Event::new(kind).add_path(path.into());
-            assert_eq!(places.concerns(&event), expected, "{kind:?} {path}");
+            assert_eq!(watched.concerns(&event), expected, "{kind:?} {path}");
         }
-        assert!(places.concerns(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        assert!(watched.concerns(&Event::new(EventKind::Other).set_flag(Flag::Rescan)));
     }
 
     #[test]
@@ -111,34 +111,34 @@ mod tests {
             std::fs::create_dir(folder).unwrap();
         }
         let mut watcher = notify::recommended_watcher(|_| {}).unwrap();
-        let places = Places::of(&paths);
-        assert!(places.folders.contains(&home.path().parent().unwrap().to_owned()));
+        let watched = WatchedPaths::of(&paths);
+        assert!(watched.folders.contains(&home.path().parent().unwrap().to_owned()));
         for folder in [home.path().to_owned(), paths.agents(), paths.prompts()] {
-            assert!(places.folders.contains(&folder));
+            assert!(watched.folders.contains(&folder));
         }
-        // Twice, and without one of them, is no error.
-        assert!(places.watch(&mut watcher).is_empty());
+        // Watching twice, or without one of the folders, is not an error.
+        assert!(watched.watch(&mut watcher).is_empty());
         std::fs::remove_dir(paths.agents()).unwrap();
-        assert!(places.watch(&mut watcher).is_empty());
+        assert!(watched.watch(&mut watcher).is_empty());
     }
 
-    /// A folder that is watched, and what of its events concerns us.
-    fn watched(paths: &Paths) -> (RecommendedWatcher, mpsc::Receiver<Event>) {
+    /// A watcher of the paths, and the events that matter.
+    fn watcher(paths: &Paths) -> (RecommendedWatcher, mpsc::Receiver<Event>) {
         for folder in [paths.agents(), paths.prompts()] {
             std::fs::create_dir_all(folder).unwrap();
         }
-        let places = Places::of(paths);
+        let watched = WatchedPaths::of(paths);
         let (send, receive) = mpsc::channel();
-        let ours = places.clone();
+        let filter = watched.clone();
         let mut watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
             if let Ok(event) = event
-                && ours.concerns(&event)
+                && filter.concerns(&event)
             {
                 send.send(event).ok();
             }
         })
         .unwrap();
-        assert!(places.watch(&mut watcher).is_empty());
+        assert!(watched.watch(&mut watcher).is_empty());
         (watcher, receive)
     }
 
@@ -146,35 +146,35 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_reader_is_no_reason_to_look() {
+    fn reading_a_file_causes_no_scan() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
         let file = paths.agents().join("linker.toml");
         std::fs::create_dir_all(paths.agents()).unwrap();
         std::fs::write(&file, "x").unwrap();
-        let (_watcher, events) = watched(&paths);
+        let (_watcher, events) = watcher(&paths);
         for _ in 0..400 {
             std::fs::read_to_string(&file).unwrap();
             std::fs::read_dir(paths.agents()).unwrap().count();
         }
-        // Events come in their order: when this one is here, all of the readers have been.
+        // Events arrive in order: this one comes after all events of the reads.
         let other = paths.agents().join("other.toml");
         std::fs::write(&other, "x").unwrap();
         let first = events.recv_timeout(PATIENCE).unwrap();
         assert_eq!(first.paths, [other]);
     }
 
-    /// None of 400 saves goes unseen, whatever way an editor has, and no watch is left behind by one.
+    /// Each of 400 saves causes an event, whichever way the editor saves, and the watch survives it.
     #[test]
-    fn every_save_is_a_reason_to_look() {
+    fn every_save_causes_a_scan() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
-        let (_watcher, events) = watched(&paths);
+        let (_watcher, events) = watcher(&paths);
         let (file, beside) = (paths.agents().join("linker.toml"), paths.agents().join(".linker.toml.swp"));
         let backup = paths.agents().join("linker.toml~");
         std::fs::write(&file, "x").unwrap();
         for round in 0..400 {
-            // What the save before still had to tell; one that comes later is of the same file.
+            // Drops late events of the save before, which are about the same file.
             while events.try_recv().is_ok() {}
             match round % 4 {
                 0 => std::fs::write(&file, round.to_string()).unwrap(),
@@ -192,7 +192,7 @@ mod tests {
                     std::io::Write::write_all(&mut open, b"more").unwrap();
                 }
             }
-            // A mark behind it: by then what the save had to tell is told.
+            // The mark is written after the save: when its event is here, so are those of the save.
             let mark = paths.agents().join(format!("mark{round}.toml"));
             std::fs::write(&mark, "x").unwrap();
             let mut seen = false;
@@ -203,7 +203,7 @@ mod tests {
                     break;
                 }
             }
-            assert!(seen, "save {round} went unseen");
+            assert!(seen, "save {round} caused no event");
         }
     }
 }

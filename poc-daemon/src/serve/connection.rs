@@ -1,6 +1,7 @@
-//! One connection: hello both ways, then requests, several at once, each answered by its id.
+//! One connection: both sides say hello, then the client sends requests. Several requests run at the
+//! same time; each answer carries the id of its request.
 
-use super::call::{Asked, call};
+use super::call::{CallOrigin, call};
 use crate::shared::Shared;
 use poc_graph::error::{Error, Result};
 use poc_memory::ops::{self, Actor};
@@ -14,14 +15,14 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Talks until the client is done, or the daemon is to stop and what was asked is answered. In the
-/// second case the connection comes back, still open.
-pub(super) async fn hold(shared: Arc<Shared>, stream: UnixStream) -> Option<UnixStream> {
+/// Serves a connection until the client closes it, or until the daemon stops and every request is
+/// answered. In the second case it returns the connection, still open.
+pub(super) async fn serve(shared: Arc<Shared>, stream: UnixStream) -> Option<UnixStream> {
     let daemon = &shared.memory.config.daemon;
     let (limit, in_flight) = (daemon.max_frame_bytes, daemon.max_in_flight);
     let (mut from, to) = stream.into_split();
-    let (answers, pending) = mpsc::channel(in_flight);
-    let writer = tokio::spawn(write_all(to, pending, limit));
+    let (answers, outgoing) = mpsc::channel(in_flight);
+    let writer = tokio::spawn(write_all(to, outgoing, limit));
     let greeting = tokio::time::timeout(daemon.handshake_timeout.std(), greet(&mut from, &answers, limit));
     let result = match greeting.await {
         Ok(Ok(())) => listen(&shared, &mut from, &answers, limit, in_flight).await,
@@ -45,13 +46,13 @@ pub(super) async fn hold(shared: Arc<Shared>, stream: UnixStream) -> Option<Unix
 enum End {
     /// The client closed its side.
     Closed,
-    /// The daemon is to stop.
+    /// The daemon stops.
     Stopping,
 }
 
 async fn greet(from: &mut OwnedReadHalf, answers: &mpsc::Sender<Frame>, limit: usize) -> Result<()> {
     let Some(frame) = read(from, limit).await? else { return Ok(()) };
-    // The client learns our version even when we cannot go on.
+    // The client learns our version even if the versions do not fit.
     let _ = answers.send(Frame::Hello { hello: Hello::own() }).await;
     match frame {
         Frame::Hello { hello } => hello.check("the client"),
@@ -59,7 +60,7 @@ async fn greet(from: &mut OwnedReadHalf, answers: &mpsc::Sender<Frame>, limit: u
     }
 }
 
-/// Reads requests and starts them; at most `in_flight` run at once, then reading waits.
+/// Reads requests and starts them. While `in_flight` requests run, it reads no more.
 async fn listen(
     shared: &Arc<Shared>,
     from: &mut OwnedReadHalf,
@@ -103,12 +104,12 @@ async fn answer(
     answers: mpsc::Sender<Frame>,
 ) {
     let progress = answers.clone();
-    // A client that reads slowly misses some progress; work does not wait for it.
-    let progress = move |how_far| drop(progress.try_send(Frame::Progress { id, progress: how_far }));
+    // A client that reads slowly misses some progress frames: work never waits for it.
+    let progress = move |state| drop(progress.try_send(Frame::Progress { id, progress: state }));
     let result = match ops::find(&op) {
         Some(def) => {
-            let asked = Asked { surface: "socket", actor, may_write: true };
-            call(shared, asked, def, args, progress).await
+            let origin = CallOrigin { surface: "socket", actor, may_write: true };
+            call(shared, origin, def, args, progress).await
         }
         None => Err(unknown(&op)),
     };
@@ -125,13 +126,13 @@ fn unknown(op: &str) -> Error {
         .field("op")
 }
 
-/// Writes frames until no more come or the client is gone.
+/// Writes frames until the channel ends or the client is gone.
 async fn write_all(
     mut to: OwnedWriteHalf,
-    mut pending: mpsc::Receiver<Frame>,
+    mut outgoing: mpsc::Receiver<Frame>,
     limit: usize,
 ) -> Option<OwnedWriteHalf> {
-    while let Some(frame) = pending.recv().await {
+    while let Some(frame) = outgoing.recv().await {
         let bytes = match (wire::encode(&frame, limit), frame) {
             (Ok(bytes), _) => bytes,
             (Err(err), Frame::Ok { id, .. }) => wire::encode(&Frame::Err { id, err }, limit).ok()?,
@@ -142,8 +143,8 @@ async fn write_all(
     Some(to)
 }
 
-/// Reads a frame; `None` when the client closed the connection. Memory grows with the bytes that
-/// arrive, never with the length that is announced.
+/// Reads a frame. `None` when the client closed the connection. The buffer grows with the bytes that
+/// arrive, never with the announced length.
 async fn read(from: &mut (impl AsyncRead + Unpin), limit: usize) -> Result<Option<Frame>> {
     let mut header = Header::default();
     match from.read_exact(&mut header).await {

@@ -1,35 +1,35 @@
-//! Who is let in: requests that name this server and that no foreign page has sent.
+//! Accepts only requests that are meant for this server and that no foreign page has sent.
 //!
-//! A page may make a browser send requests to any address, this one too. Its name gives it away:
-//! `Host` when the page has made its own name point here (DNS rebinding), else `Origin` and
-//! `Sec-Fetch-Site` (Fetch Metadata), which a page cannot forge.
+//! A web page can make a browser send requests to any address, including this one. Headers that a page
+//! cannot forge reveal it: `Host` if the page has pointed its own name at this address (DNS rebinding),
+//! otherwise `Origin` and `Sec-Fetch-Site` (Fetch Metadata).
 
-use super::answer::Refusal;
+use super::answer::HttpError;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, Uri};
 use poc_config::Rest;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// What this server is called.
-pub(super) struct Door {
+/// The names of this server, and the origins it trusts.
+pub(super) struct OriginGuard {
     address: SocketAddr,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
 
-impl Door {
-    /// The door of a server that listens there.
-    pub(super) fn new(address: SocketAddr, config: &Rest) -> Door {
-        Door { address, hosts: config.allowed_hosts.clone(), origins: config.allowed_origins.clone() }
+impl OriginGuard {
+    /// The guard of a server that listens at an address.
+    pub(super) fn new(address: SocketAddr, config: &Rest) -> OriginGuard {
+        OriginGuard { address, hosts: config.allowed_hosts.clone(), origins: config.allowed_origins.clone() }
     }
 
-    /// Whether a request may come in.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        let host = one(headers, &HOST)?.ok_or_else(|| stranger("no host"))?;
-        // A target that is a whole address overrides `Host` for whoever reads it first.
+    /// Accepts or refuses a request.
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpError> {
+        let host = one(headers, &HOST)?.ok_or_else(|| wrong_host("no host"))?;
+        // The host in an absolute request target takes precedence over `Host`, so both are checked.
         let named = [Some(host), uri.authority().map(|authority| authority.as_str())];
         if let Some(other) = named.into_iter().flatten().find(|name| !self.is_own(name)) {
-            return Err(stranger(&format!("`{other}`")));
+            return Err(wrong_host(&format!("`{other}`")));
         }
         let origin = one(headers, &ORIGIN)?;
         let known = origin.is_some_and(|origin| self.origins.iter().any(|known| same(known, origin)));
@@ -37,24 +37,24 @@ impl Door {
             && !known
             && !same(origin, &format!("http://{host}"))
         {
-            return Err(foreign(&format!("a page of `{origin}`")));
+            return Err(foreign_page(&format!("a page of `{origin}`")));
         }
         match one(headers, &HeaderName::from_static("sec-fetch-site"))? {
             None | Some("same-origin" | "none") => Ok(()),
             Some(_) if known => Ok(()),
-            Some(_) => Err(foreign("a page of another site")),
+            Some(_) => Err(foreign_page("a page of another site")),
         }
     }
 
     /// Whether a host names this server.
     fn is_own(&self, host: &str) -> bool {
         let Some((name, port)) = split(host) else { return false };
-        // Without a port it is the one of HTTP.
+        // Without a port, it is the default port of HTTP.
         let here = port.unwrap_or(80) == self.address.port() && self.is_address(name);
         here || self.hosts.iter().any(|known| same(known, host) || same(known, name))
     }
 
-    /// Whether a name is an address of this server, which no page can make its own.
+    /// Whether a name is an IP address of this server or `localhost`, which no page can own.
     fn is_address(&self, name: &str) -> bool {
         if same(name, "localhost") {
             return true;
@@ -68,7 +68,7 @@ impl Door {
     }
 }
 
-/// A host as its name, an IPv6 address in its brackets, and its port.
+/// Splits a host into its name and its port. An IPv6 address keeps its brackets.
 fn split(host: &str) -> Option<(&str, Option<u16>)> {
     let end = host.rfind(']').map_or(0, |bracket| bracket + 1);
     let (name, port) = match host.get(end..)?.rfind(':') {
@@ -88,27 +88,32 @@ fn same(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
 
-/// The value of a header that may stand there once.
-fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Refusal> {
+/// The value of a header that may occur only once.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, HttpError> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() {
-        return Err(Refusal::forbidden(format!("`{name}` is there more than once"), "send it once"));
+        return Err(HttpError::forbidden(
+            format!("the header `{name}` occurs more than once"),
+            "send it once",
+        ));
     }
     let readable = value.map(|value| value.to_str()).transpose();
-    readable.map_err(|_| Refusal::forbidden(format!("`{name}` is not readable"), "use ASCII"))
+    readable.map_err(|_| {
+        HttpError::forbidden(format!("the header `{name}` is not ASCII"), "send only ASCII in it")
+    })
 }
 
-fn stranger(host: &str) -> Refusal {
-    Refusal::forbidden(
+fn wrong_host(host: &str) -> HttpError {
+    HttpError::forbidden(
         format!("the request is for {host}, which is not this server"),
         "use the address the server listens on, or name the host in `allowed-hosts` under `[rest]` in config.toml",
     )
 }
 
-fn foreign(page: &str) -> Refusal {
-    Refusal::forbidden(
-        format!("{page} may not ask this server"),
+fn foreign_page(page: &str) -> HttpError {
+    HttpError::forbidden(
+        format!("{page} may not use this server"),
         "name its origin in `allowed-origins` under `[rest]` in config.toml if it is yours",
     )
 }
@@ -121,11 +126,11 @@ mod tests {
     use poc_config::Config;
     use proptest::prelude::*;
 
-    fn door(address: &str) -> Door {
+    fn guard(address: &str) -> OriginGuard {
         let mut config = Config::defaults().unwrap().rest;
         config.allowed_hosts = vec!["memory.example.org".into(), "other.example.org:8443".into()];
         config.allowed_origins = vec!["https://memory.example.org".into()];
-        Door::new(address.parse().unwrap(), &config)
+        OriginGuard::new(address.parse().unwrap(), &config)
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -136,17 +141,17 @@ mod tests {
         headers
     }
 
-    fn lets_in(pairs: &[(&'static str, &str)]) -> bool {
-        match door("127.0.0.1:9977").check(&Uri::from_static("/v1/stats"), &headers(pairs)) {
+    fn accepts(pairs: &[(&'static str, &str)]) -> bool {
+        match guard("127.0.0.1:9977").check(&Uri::from_static("/v1/stats"), &headers(pairs)) {
             Ok(()) => true,
-            Err(refusal) => {
-                assert_eq!(refusal.into_response().status(), StatusCode::FORBIDDEN);
+            Err(error) => {
+                assert_eq!(error.into_response().status(), StatusCode::FORBIDDEN);
                 false
             }
         }
     }
 
-    /// Hosts, and whether they are this server.
+    /// Hosts, and whether they name this server.
     const HOSTS: &[(&str, bool)] = &[
         ("127.0.0.1:9977", true),
         ("localhost:9977", true),
@@ -207,52 +212,52 @@ mod tests {
                     let mut pairs = vec![("host", *host)];
                     pairs.extend(origin.map(|origin| ("origin", origin)));
                     pairs.extend(site.map(|site| ("sec-fetch-site", site)));
-                    // A page the operator has named comes from another site, and may.
+                    // A page of an allowed origin comes from another site.
                     let site_ok = site_ok || origin == Some("https://memory.example.org");
-                    assert_eq!(lets_in(&pairs), *host_ok && origin_ok && site_ok, "{pairs:?}");
+                    assert_eq!(accepts(&pairs), *host_ok && origin_ok && site_ok, "{pairs:?}");
                 }
             }
-            // The page of this very server.
-            assert_eq!(lets_in(&[("host", host), ("origin", &format!("http://{host}"))]), *host_ok, "{host}");
+            // A page of this server itself.
+            assert_eq!(accepts(&[("host", host), ("origin", &format!("http://{host}"))]), *host_ok, "{host}");
         }
     }
 
     #[test]
-    fn a_header_that_stands_twice_or_not_at_all_lets_nobody_in() {
+    fn a_repeated_or_missing_host_is_refused() {
         let own = ("host", "localhost:9977");
-        assert!(!lets_in(&[]));
-        assert!(!lets_in(&[own, own]));
-        assert!(!lets_in(&[own, ("host", "evil.example")]));
+        assert!(!accepts(&[]));
+        assert!(!accepts(&[own, own]));
+        assert!(!accepts(&[own, ("host", "evil.example")]));
         let origin = ("origin", "http://localhost:9977");
-        assert!(lets_in(&[own, origin]));
-        assert!(!lets_in(&[own, origin, origin]));
-        assert!(!lets_in(&[own, ("sec-fetch-site", "none"), ("sec-fetch-site", "cross-site")]));
+        assert!(accepts(&[own, origin]));
+        assert!(!accepts(&[own, origin, origin]));
+        assert!(!accepts(&[own, ("sec-fetch-site", "none"), ("sec-fetch-site", "cross-site")]));
     }
 
     #[test]
-    fn a_whole_address_as_target_must_be_ours_too() {
-        let door = door("127.0.0.1:9977");
+    fn the_host_of_an_absolute_target_is_checked_too() {
+        let guard = guard("127.0.0.1:9977");
         let headers = headers(&[("host", "localhost:9977")]);
-        assert!(door.check(&Uri::from_static("http://127.0.0.1:9977/v1/stats"), &headers).is_ok());
-        assert!(door.check(&Uri::from_static("http://evil.example:9977/v1/stats"), &headers).is_err());
+        assert!(guard.check(&Uri::from_static("http://127.0.0.1:9977/v1/stats"), &headers).is_ok());
+        assert!(guard.check(&Uri::from_static("http://evil.example:9977/v1/stats"), &headers).is_err());
     }
 
     #[test]
-    fn the_address_listened_on_is_ours_and_any_address_is_not() {
+    fn the_listening_address_is_accepted_unless_it_is_unspecified() {
         let host = headers(&[("host", "192.168.1.5:9977")]);
-        let check = |address| door(address).check(&Uri::from_static("/"), &host).is_ok();
+        let check = |address| guard(address).check(&Uri::from_static("/"), &host).is_ok();
         assert!(check("192.168.1.5:9977"));
         assert!(!check("0.0.0.0:9977"));
     }
 
     proptest! {
         #[test]
-        fn no_name_but_ours_gets_in(name in "[a-z0-9.:@#\\[\\]-]{0,30}") {
+        fn only_names_of_this_server_are_accepted(name in "[a-z0-9.:@#\\[\\]-]{0,30}") {
             let own = ["localhost:9977", "[::1]:9977", "other.example.org:8443"];
             let ours = own.contains(&name.as_str())
                 || name.starts_with("127.")
                 || name.split(':').next() == Some("memory.example.org");
-            prop_assert!(ours || !lets_in(&[("host", &name)]), "{}", name);
+            prop_assert!(ours || !accepts(&[("host", &name)]), "{}", name);
         }
     }
 }

@@ -1,0 +1,167 @@
+//! Reconciles the catalog in use with a new scan of the agents' files: what takes effect, what is
+//! broken, and what waits for a confirming scan.
+
+use poc_agent::{Catalog, Entry, EntryState};
+use poc_graph::error::Error;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// A new error counts only if a second scan, this much later, finds it again: a file may be half
+/// written at the first one.
+pub(crate) const CONFIRM_AFTER: Duration = Duration::from_millis(250);
+
+/// The key of problems that belong to no agent.
+const NO_AGENT: &str = "";
+
+/// Remembers between scans which errors are unconfirmed.
+#[derive(Debug, Default)]
+pub(crate) struct Reconciler {
+    /// When an unconfirmed error was first seen, by agent. [`NO_AGENT`] stands for other problems.
+    unconfirmed: BTreeMap<String, Instant>,
+}
+
+/// The result of one scan of the files.
+pub(crate) struct ScanResult {
+    /// The agents, and the problems that belong to none of them.
+    pub(crate) catalog: Catalog,
+    /// Whether the folder of the agents exists. Without it, nothing is known about them.
+    pub(crate) folder_exists: bool,
+    /// The problem with the settings, if there is one.
+    pub(crate) settings: Option<String>,
+}
+
+/// The catalog that replaces the one in use.
+pub(crate) struct Reconciled {
+    /// The agents.
+    pub(crate) catalog: Catalog,
+    /// How they differ from the agents in use before.
+    pub(crate) events: Vec<CatalogEvent>,
+    /// Why another scan is needed soon.
+    pub(crate) pending: Pending,
+}
+
+/// What a scan left unconfirmed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pending {
+    /// A new error needs a second scan.
+    pub(crate) error: bool,
+    /// A file is missing, and its grace period is not over.
+    pub(crate) missing: bool,
+}
+
+/// One difference between two catalogs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum CatalogEvent {
+    /// A new agent.
+    Added(String),
+    /// The definition of an agent changed.
+    Changed(String),
+    /// The file of an agent is valid again, with the same definition as before.
+    Mended(String),
+    /// The file of an agent is broken. The flag says whether its last valid version stays in use.
+    Broken(String, bool, Vec<Error>),
+    /// The file of an agent is gone.
+    Retired(String),
+    /// A new problem that belongs to no agent.
+    Problem(String),
+    /// The end of such a problem.
+    Solved(String),
+}
+
+impl CatalogEvent {
+    /// What happened to an agent, as one word. `None` for problems that belong to no agent.
+    pub(crate) fn change(&self) -> Option<&'static str> {
+        match self {
+            CatalogEvent::Added(_) => Some("added"),
+            CatalogEvent::Changed(_) => Some("changed"),
+            CatalogEvent::Mended(_) => Some("mended"),
+            CatalogEvent::Broken(..) => Some("broken"),
+            CatalogEvent::Retired(_) => Some("retired"),
+            CatalogEvent::Problem(_) | CatalogEvent::Solved(_) => None,
+        }
+    }
+}
+
+impl Reconciler {
+    /// Compares a scan with the catalog in use. With `confirmed`, errors count at once.
+    pub(crate) fn reconcile(
+        &mut self,
+        current: &Catalog,
+        scan: ScanResult,
+        confirmed: bool,
+        now: Instant,
+    ) -> Reconciled {
+        let ScanResult { catalog: scanned, folder_exists, settings } = scan;
+        let before = std::mem::take(&mut self.unconfirmed);
+        let since = |name: &str| before.get(name).copied();
+        let is_confirmed =
+            |name: &str| confirmed || since(name).is_some_and(|since| now >= since + CONFIRM_AFTER);
+        let mut wait = |name: &str| self.unconfirmed.insert(name.to_owned(), since(name).unwrap_or(now));
+        let mut pending = Pending::default();
+        let mut problems = scanned.problems;
+        problems.extend(settings);
+        if !is_confirmed(NO_AGENT) && problems.iter().any(|problem| !current.problems.contains(problem)) {
+            wait(NO_AGENT);
+            problems.clone_from(&current.problems);
+        }
+        let mut agents = BTreeMap::new();
+        for (name, entry) in scanned.agents {
+            let before = current.agents.get(&name);
+            let is_new_error =
+                !entry.errors.is_empty() && before.is_none_or(|before| before.errors != entry.errors);
+            if is_new_error && !is_confirmed(&name) {
+                wait(&name);
+                agents.extend(before.map(|before| (name, before.clone())));
+            } else {
+                agents.insert(name, entry);
+            }
+        }
+        for (name, entry) in &current.agents {
+            if agents.contains_key(name) {
+                continue;
+            }
+            let in_grace = folder_exists && scanned.missing.contains(name);
+            pending.missing |= in_grace;
+            if in_grace || !folder_exists {
+                agents.insert(name.clone(), entry.clone());
+            }
+        }
+        pending.error = !self.unconfirmed.is_empty();
+        let catalog = Catalog { agents, problems, missing: scanned.missing };
+        Reconciled { events: diff(current, &catalog), catalog, pending }
+    }
+}
+
+/// The differences between two catalogs.
+fn diff(before: &Catalog, after: &Catalog) -> Vec<CatalogEvent> {
+    let mut events = Vec::new();
+    for (name, entry) in &after.agents {
+        let name = name.clone();
+        events.extend(match before.agents.get(&name) {
+            Some(before) if entry.state != EntryState::Ok => (before.errors != entry.errors
+                || before.state != entry.state)
+                .then(|| CatalogEvent::Broken(name, entry.definition.is_some(), entry.errors.clone())),
+            None if entry.state != EntryState::Ok => {
+                Some(CatalogEvent::Broken(name, entry.definition.is_some(), entry.errors.clone()))
+            }
+            None => Some(CatalogEvent::Added(name)),
+            Some(before) if fingerprint(before) != fingerprint(entry) => Some(CatalogEvent::Changed(name)),
+            Some(before) => (before.state != EntryState::Ok).then_some(CatalogEvent::Mended(name)),
+        });
+    }
+    let retired = before.agents.keys().filter(|name| !after.agents.contains_key(*name));
+    events.extend(retired.cloned().map(CatalogEvent::Retired));
+    let only = |these: &Catalog, those: &Catalog| -> Vec<String> {
+        these.problems.iter().filter(|problem| !those.problems.contains(problem)).cloned().collect()
+    };
+    events.extend(only(after, before).into_iter().map(CatalogEvent::Problem));
+    events.extend(only(before, after).into_iter().map(CatalogEvent::Solved));
+    events
+}
+
+fn fingerprint(entry: &Entry) -> Option<&str> {
+    entry.definition.as_ref().map(|definition| definition.fingerprint.as_str())
+}
+
+#[cfg(test)]
+mod tests;

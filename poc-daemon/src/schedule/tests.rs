@@ -1,0 +1,288 @@
+//! The schedule against a clock that only the tests move.
+
+use super::*;
+use crate::{pools, watch};
+use poc_agent::Catalog;
+use poc_config::Config;
+use poc_config::paths::Paths;
+use poc_graph::chance::SystemChance;
+use poc_graph::time::{ManualClock, Span, Timestamp};
+use poc_memory::ops::{self, Actor, Ctx};
+use poc_notes::Memory;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::Instant;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+/// Until a test that waits for something gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A model that answers with no actions once the file `answer` exists.
+const SETTINGS: &str = r#"
+[embedder]
+kind = "hash"
+[agents]
+max-concurrent-runs = 2
+catch-up-spread = "0s"
+[models.slow]
+provider = "slow"
+id = "slow"
+[providers.slow]
+kind = "command"
+command = ["sh", "-c", "while [ -d HOME -a ! -e HOME/answer ]; do sleep 0.1; done; printf '{\"notes\":\"\",\"link-add\":[]}'"]
+"#;
+
+/// A home with a clock, and the schedule that runs there once it is started.
+struct World {
+    home: tempfile::TempDir,
+    clock: Arc<ManualClock>,
+    settings: String,
+    daemon: Option<Daemon>,
+}
+
+struct Daemon {
+    shared: Arc<Shared>,
+    runtime: Runtime,
+    schedule: JoinHandle<()>,
+    /// Receives when the shutdown starts to wait for runs. Ends if it need not.
+    draining: Option<oneshot::Receiver<()>>,
+    /// Ends that wait when it is dropped.
+    grace: oneshot::Sender<()>,
+}
+
+impl World {
+    fn new() -> World {
+        let home = tempfile::tempdir().unwrap();
+        let settings = SETTINGS.replace("HOME", &home.path().display().to_string());
+        // Noon, when no bundled agent is due.
+        let noon = Timestamp::parse("2026-03-02T12:00:00Z").unwrap();
+        World { home, clock: Arc::new(ManualClock::new(noon)), settings, daemon: None }
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.home.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    fn start(&mut self) {
+        let paths = Paths::in_folder(self.home.path());
+        paths.create().unwrap();
+        let settings = Some(("config.toml", self.settings.as_str()));
+        let config = Config::layered(settings, std::iter::empty()).unwrap();
+        let runtime = pools::runtime(&config).unwrap();
+        let memory = Memory::open(paths, config, self.clock.clone(), Arc::new(SystemChance)).unwrap();
+        let catalog = Catalog::load(&memory).unwrap();
+        let shared = Arc::new(Shared::new(memory, catalog));
+        let (grace, graced) = oneshot::channel::<()>();
+        let (drains, draining) = oneshot::channel();
+        let wait = async move {
+            let _ = drains.send(());
+            let _ = graced.await;
+        };
+        let schedule = runtime.spawn(run_until(shared.clone(), wait, std::future::pending()));
+        self.daemon = Some(Daemon { shared, runtime, schedule, draining: Some(draining), grace });
+        self.call("insert", json!({"title": "A note", "body": "about page splits"})).unwrap();
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.daemon.as_ref().unwrap().shared
+    }
+
+    /// Stops the daemon. Its grace for runs lasts until `during` has returned; without runs there is none.
+    fn stop(&mut self, during: impl FnOnce(&World)) {
+        self.shared().stop();
+        let draining = self.daemon.as_mut().unwrap().draining.take().unwrap();
+        if draining.blocking_recv().is_ok() {
+            during(self);
+        }
+        let Daemon { shared, runtime, schedule, grace, .. } = self.daemon.take().unwrap();
+        drop(grace);
+        runtime.block_on(schedule).unwrap();
+        drop(runtime);
+        drop(shared);
+    }
+
+    /// Moves the clock to the next second and wakes the schedule.
+    fn tick(&self) {
+        self.clock.advance(Span::SECOND);
+        self.shared().wake.notify_one();
+    }
+
+    fn call(&self, op: &str, request: Value) -> Result<Value> {
+        let shared = self.shared();
+        let ctx = Ctx {
+            memory: &shared.memory,
+            host: shared,
+            actor: Actor::Person,
+            may_write: true,
+            progress: &|_| {},
+        };
+        (ops::find(op).unwrap().run)(&ctx, request)
+    }
+
+    fn history(&self, agent: &str) -> Value {
+        self.call("agent history", json!({"agent": agent})).unwrap()
+    }
+
+    /// Polls the history of an agent until it satisfies.
+    #[track_caller]
+    fn until(&self, agent: &str, satisfied: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let history = self.history(agent);
+            if satisfied(&history) {
+                return history;
+            }
+            assert!(Instant::now() < deadline, "{history:#}");
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn agent(model: &str, schedule: &str) -> String {
+    format!(
+        "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{{{ NODES }}}}\"\nplaceholders = [\"NODES\"]\n\
+         [execution]\nmodel = \"{model}\"\nactions = [\"link-add\"]\nschedule = \"{schedule}\"\n\
+         [freshness]\nwindow = \"1d\"\n"
+    )
+}
+
+/// The slot, the status and the reason of each run, the latest first.
+fn runs(history: &Value) -> Vec<(String, String, String)> {
+    let text = |run: &Value, field: &str| run[field].as_str().unwrap_or_default().to_owned();
+    let runs = history["runs"].as_array().unwrap().iter();
+    runs.map(|run| (text(run, "scheduled_at"), text(run, "status"), text(run, "reason"))).collect()
+}
+
+fn count(history: &Value, status: &str) -> usize {
+    runs(history).iter().filter(|run| run.1 == status).count()
+}
+
+#[test]
+fn every_slot_leaves_one_row() {
+    let mut world = World::new();
+    world.write("agents/often.toml", &agent("default", "every 1s"));
+    world.start();
+    for slots in 1..=5 {
+        world.tick();
+        world.until("often", |history| runs(history).len() >= slots && count(history, "running") == 0);
+    }
+    let history = world.history("often");
+    let rows = runs(&history);
+    let slots: BTreeSet<&String> = rows.iter().map(|run| &run.0).collect();
+    assert_eq!((slots.len(), rows.len()), (5, 5), "{history:#}");
+    // The first run looked at the note; the others have nothing to do.
+    let (first, others) = rows.split_last().unwrap();
+    assert_eq!(first.1, "noop", "{history:#}");
+    assert!(
+        others.iter().all(|run| (run.1.as_str(), run.2.as_str()) == ("skipped", "not-stale")),
+        "{history:#}"
+    );
+    let listed = world.call("agent list", json!({})).unwrap();
+    let often = listed["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "often").unwrap();
+    assert!(often["next"].is_string() && often["last"].is_string(), "{often:#}");
+    world.stop(|_| {});
+}
+
+#[test]
+fn a_long_run_never_overlaps_with_another_of_its_agent() {
+    let mut world = World::new();
+    world.write("agents/slow.toml", &agent("slow", "every 1s"));
+    world.write("agents/often.toml", &agent("default", "every 1s"));
+    world.start();
+    world.tick();
+    world.until("slow", |history| count(history, "running") == 1);
+    for skipped in 1..=2 {
+        world.tick();
+        world.until("slow", |history| count(history, "skipped") >= skipped);
+    }
+    let history = world.history("slow");
+    assert_eq!(count(&history, "running"), 1, "{history:#}");
+    let expected = |run: &(String, String, String)| run.1 == "running" || run.2 == "overlap";
+    assert!(runs(&history).iter().all(expected), "{history:#}");
+    // Another agent is not delayed.
+    world.until("often", |history| runs(history).len() >= 3 && count(history, "running") == 0);
+    let status = world.call("daemon status", json!({})).unwrap();
+    assert_eq!(status["running"], json!(["slow"]), "{status:#}");
+    world.write("answer", "");
+    world.until("slow", |history| count(history, "noop") == 1);
+    world.stop(|_| {});
+}
+
+#[test]
+fn a_requested_run_waits_for_a_place_but_not_for_slots() {
+    let mut world = World::new();
+    world.settings = world.settings.replace("max-concurrent-runs = 2", "max-concurrent-runs = 1");
+    world.write("agents/slow.toml", &agent("slow", "every 1s"));
+    world.write("agents/often.toml", &agent("default", "every 1s"));
+    world.write("agents/asked.toml", &agent("default", "on-demand"));
+    world.start();
+    world.tick();
+    world.until("slow", |history| count(history, "running") == 1);
+    let refused = world.call("agent run", json!({"agent": "slow"})).unwrap_err();
+    assert!(refused.to_string().contains("`slow` is running already, since"), "{refused}");
+    assert_eq!(count(&world.history("asked"), "noop"), 0);
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| world.call("agent run", json!({"agent": "asked"})).unwrap());
+        world.write("answer", "");
+        let answer = asked.join().unwrap();
+        let text = (ops::find("agent run").unwrap().show)(&answer).unwrap();
+        assert!(text.contains("asked: noop"), "{text}");
+    });
+    world.stop(|_| {});
+}
+
+#[test]
+fn a_run_that_outlasts_the_grace_is_interrupted_and_caught_up() {
+    let mut world = World::new();
+    world.write("agents/slow.toml", &agent("slow", "every 10s"));
+    world.start();
+    (0..10).for_each(|_| world.tick());
+    let history = world.until("slow", |history| count(history, "running") == 1);
+    let slot = runs(&history)[0].0.clone();
+    world.stop(|world| {
+        let history = world.history("slow");
+        assert_eq!((count(&history, "interrupted"), count(&history, "running")), (0, 1), "{history:#}");
+    });
+
+    world.start();
+    world.tick();
+    let history = world.until("slow", |history| count(history, "running") == 1);
+    let again = (slot.clone(), "running".to_owned(), String::new());
+    let interrupted = (slot.clone(), "interrupted".to_owned(), String::new());
+    assert_eq!(runs(&history), [again, interrupted], "{history:#}");
+    world.write("answer", "");
+    let history = world.until("slow", |history| count(history, "noop") >= 1);
+    assert!(runs(&history).contains(&(slot, "noop".to_owned(), String::new())), "{history:#}");
+    world.stop(|_| {});
+}
+
+#[test]
+fn a_broken_file_keeps_its_slots() {
+    let mut world = World::new();
+    world.write("agents/often.toml", &agent("default", "every 1s"));
+    world.start();
+    world.tick();
+    world.until("often", |history| !runs(history).is_empty());
+    world.write("agents/often.toml", "broken");
+    watch::reload(world.shared()).unwrap();
+    let list = world.call("agent list", json!({})).unwrap();
+    let often = list["agents"].as_array().unwrap().iter().find(|agent| agent["name"] == "often").unwrap();
+    assert_eq!(often["state"], "last-good", "{list:#}");
+    let more_slots = |world: &World| {
+        let before = runs(&world.history("often")).len();
+        for slots in 1..=2 {
+            world.tick();
+            world.until("often", |history| runs(history).len() >= before + slots);
+        }
+    };
+    more_slots(&world);
+    // The same after a restart.
+    world.stop(|_| {});
+    world.start();
+    more_slots(&world);
+    world.stop(|_| {});
+}

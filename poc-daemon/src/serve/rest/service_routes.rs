@@ -1,0 +1,71 @@
+//! Serves the pages beside the ops: health, metrics, and the OpenAPI document as JSON and as HTML.
+
+use super::answer::{self, HttpError};
+use super::pages::{DOCS, HEALTH, METRICS, OPENAPI};
+use super::{RestContext, docs, openapi};
+use crate::serve::call;
+use axum::Router;
+use axum::extract::Request;
+use axum::http::header::CONTENT_SECURITY_POLICY;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodFilter, MethodRouter};
+use poc_graph::error::Error;
+use poc_memory::ops::{Access, OpDef, Route};
+use serde_json::json;
+use std::future::ready;
+use std::sync::Arc;
+
+/// Adds the pages to a router.
+pub(super) fn add(router: Router, rest: &Arc<RestContext>, served: &[(&OpDef, Route)]) -> Router {
+    let document = openapi::document(served, &rest.shared.memory.config.tenant_schema);
+    let (html, json) = (docs::page(&document), document.to_string());
+    router
+        .route(HEALTH.path, health())
+        .route(METRICS.path, metrics(rest))
+        .route(OPENAPI.path, get_only(move |_| ready(answer::text(OPENAPI.media_type, json.clone()))))
+        .route(DOCS.path, get_only(move |_| ready(restrict(answer::text(DOCS.media_type, html.clone())))))
+}
+
+/// Lets the page use its own styles and nothing else: no script, nothing from other servers.
+fn restrict(mut page: Response) -> Response {
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+    page.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+    page
+}
+
+/// `GET /v1/healthz` is for process monitors. It needs no token and reveals nothing about the memory.
+fn health() -> MethodRouter {
+    get_only(async |_| answer::json(&json!({ "status": "ok" })))
+}
+
+/// `GET /metrics` needs a token that may read.
+fn metrics(rest: &Arc<RestContext>) -> MethodRouter {
+    let rest = rest.clone();
+    get_only(move |request: Request| {
+        let rest = rest.clone();
+        let (parts, _) = request.into_parts();
+        async move { read_metrics(&rest, &parts.headers).await.unwrap_or_else(IntoResponse::into_response) }
+    })
+}
+
+async fn read_metrics(rest: &RestContext, headers: &HeaderMap) -> Result<Response, HttpError> {
+    rest.tokens.check(headers, Access::Read)?;
+    let shared = rest.shared.clone();
+    let reading = call::pool(&rest.shared, None)
+        .run(move || shared.metrics.text(&shared.memory, &shared.catalog.load()));
+    let text =
+        reading.await.map_err(|error| Error::internal(format!("the metrics cannot be read: {error}")))??;
+    Ok(answer::text(METRICS.media_type, text))
+}
+
+/// A path that answers `GET` and no other method.
+fn get_only<F, R>(answer: F) -> MethodRouter
+where
+    F: Fn(Request) -> R + Clone + Send + Sync + 'static,
+    R: Future<Output = Response> + Send + 'static,
+{
+    MethodRouter::new()
+        .on(MethodFilter::GET, answer)
+        .fallback(async |request: Request| HttpError::wrong_method(request.method().as_str(), "GET"))
+}
