@@ -29,7 +29,7 @@ demo:
 bench NAME="*" *NODES:
     test -d target/bench/venv || (mkdir -p target/bench && python3 -m venv target/bench/venv)
     target/bench/venv/bin/pip install -q -r bench/requirements.txt
-    cargo bench --workspace --bench '{{NAME}}' -- {{NODES}}
+    cargo bench --workspace --features poc-bench/sqlite --bench '{{NAME}}' -- {{NODES}}
 
 # A hundred clients at once for a minute, of a daemon that imports meanwhile: errors, lost notes, latencies.
 load CLIENTS="100" SECONDS="60":
@@ -49,10 +49,9 @@ conformance-mcp:
     cargo build --release
     bash tests/conformance/mcp.sh
 
-# Write the generated documents: REFERENCE.md, the tables of ARCHITECTURE.md, the schemas in schema/.
+# Write the generated documents: REFERENCE.md and the schemas in schema/.
 bless:
-    POC_MEMORY_BLESS=1 cargo test --release -p poc-memory --lib ops::tests::generated
-    POC_MEMORY_BLESS=1 cargo test --release -p poc-daemon --bin poc-daemon openapi::tests::generated
+    POC_MEMORY_BLESS=1 cargo test --release --workspace _fresh
 
 # Rewrite inline snapshots after a wanted change of output (needs `cargo install cargo-insta`).
 snapshots:

@@ -18,5 +18,6 @@ pub mod measure;
 pub mod memory;
 pub mod notes;
 pub mod peers;
+#[cfg(feature = "sqlite")]
 pub mod sqlite;
 pub mod sqlite_vec;

@@ -1,8 +1,8 @@
 //! A memory whose clock stands still at the instant of the graph.
 
+use crate::graph::NOW;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::NOW;
 use poc_graph::chance::SeededChance;
 use poc_graph::time::ManualClock;
 use poc_notes::Memory;

@@ -1,8 +1,8 @@
 //! The peers that live in Python (networkx, scipy, numpy, igraph): the same ties, handed over in
 //! files, and with them our own answers where the peer is to judge or to use them.
 
+use crate::graph::Shape;
 use crate::measure::folder;
-use poc_graph::Shape;
 use poc_graph::{Communities, Embedding, Ix};
 use serde::Deserialize;
 use std::collections::BTreeMap;

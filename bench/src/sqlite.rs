@@ -2,8 +2,8 @@
 //! reads. What is derived (degrees, clustering, communities, outlier scores, weights as decayed to the
 //! instant of the graph) is a column like any other, so that SQLite does not have to compute it.
 
+use crate::graph::NOW;
 use poc_config::Config;
-use poc_graph::NOW;
 use poc_graph::{Communities, Outliers, State, View};
 use poc_rank::decay;
 use rusqlite::{Connection, params};

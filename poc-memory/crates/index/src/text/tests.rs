@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-fn config() -> config::Text {
-    config::Config::defaults().unwrap().text
+fn config() -> poc_config::Text {
+    poc_config::Config::defaults().unwrap().text
 }
 
 fn open(directory: &Path) -> TextIndex {
@@ -222,7 +222,7 @@ fn a_snapshot_of_another_language_is_not_used() {
     index.apply(5, &[put(&note(1, "Harbour", ""))]).unwrap();
     index.checkpoint().unwrap();
     assert_eq!(open(directory.path()).applied(), 5);
-    let german = config::Text { language: "german".into(), ..config() };
+    let german = poc_config::Text { language: "german".into(), ..config() };
     assert_eq!(TextIndex::open(directory.path(), &german).unwrap().applied(), 0);
 }
 
@@ -263,9 +263,9 @@ fn what_was_reset_stays_away() {
 
 #[test]
 fn settings_out_of_range_are_refused() {
-    let check = |text: config::Text| TextIndex::open(Path::new("/nonexistent"), &text).err().unwrap();
-    insta::assert_snapshot!(check(config::Text { k1: -1.0, ..config() }), @"`text.k1`: k1 of BM25 cannot be -1");
-    insta::assert_snapshot!(check(config::Text { b: 1.5, ..config() }), @"`text.b`: b of BM25 cannot be 1.5");
-    let told = check(config::Text { title_weight: -1.0, ..config() });
+    let check = |text: poc_config::Text| TextIndex::open(Path::new("/nonexistent"), &text).err().unwrap();
+    insta::assert_snapshot!(check(poc_config::Text { k1: -1.0, ..config() }), @"`text.k1`: k1 of BM25 cannot be -1");
+    insta::assert_snapshot!(check(poc_config::Text { b: 1.5, ..config() }), @"`text.b`: b of BM25 cannot be 1.5");
+    let told = check(poc_config::Text { title_weight: -1.0, ..config() });
     insta::assert_snapshot!(told, @"`text.title-weight`: a term of a title cannot count -1 times");
 }

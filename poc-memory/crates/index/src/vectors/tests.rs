@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const DIMENSIONS: usize = 8;
 
-fn config(exact_below: usize) -> config::Vectors {
-    config::Vectors { exact_below, ..Config::defaults().unwrap().vectors }
+fn config(exact_below: usize) -> poc_config::Vectors {
+    poc_config::Vectors { exact_below, ..Config::defaults().unwrap().vectors }
 }
 
 fn open(directory: &Path, exact_below: usize, dimensions: usize) -> VectorIndex {
@@ -360,7 +360,7 @@ fn vectors_that_cannot_be_compared_are_refused() {
 
 #[test]
 fn settings_out_of_range_are_refused() {
-    let bad = config::Vectors { connectivity: 1, ..config(10) };
+    let bad = poc_config::Vectors { connectivity: 1, ..config(10) };
     let error = VectorIndex::open(Path::new("/nonexistent"), &bad, "test-1", 2).err().unwrap();
     insta::assert_snapshot!(error, @"`vectors.connectivity`: `connectivity` cannot be 1");
     insta::assert_snapshot!(error.hint.unwrap(), @"2 is the least");

@@ -124,7 +124,7 @@ fn what_was_cut_costs_too() {
 }
 
 /// A model at the mock server that is asked twice, and what it asked.
-fn twice(answers: Vec<Answer>, make: fn(Http, config::Model, config::Calls) -> OpenAi) -> Vec<Asked> {
+fn twice(answers: Vec<Answer>, make: fn(Http, poc_config::Model, poc_config::Calls) -> OpenAi) -> Vec<Asked> {
     let server = MockModel::script(answers);
     let mut config = Config::defaults().unwrap();
     let (http, _) = provider(&format!("{}/v1", server.url()));

@@ -217,7 +217,7 @@ fn an_embedder_that_is_gone_leaves_the_rest_usable() {
     let store = Paths::in_folder(folder.path()).store();
     let record = embedder::read(&store).unwrap().unwrap();
     let settings =
-        config::Embedder { kind: "static".into(), model: "/nowhere".into(), ..record.settings.clone() };
+        poc_config::Embedder { kind: "static".into(), model: "/nowhere".into(), ..record.settings.clone() };
     embedder::write(&store, &Record { settings, ..record }).unwrap();
     let memory = open(&folder, 128);
     let error = memory.embedder.embed_one("fish").unwrap_err();
