@@ -1,4 +1,4 @@
-//! The layers of the library: imports point down, and the language cannot reach the store.
+//! What the compiler cannot say about the layers. The crates under `poc-memory/crates` hold the others.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,24 +8,52 @@
     reason = "a test that cannot go on fails; clippy.toml allows it only in functions marked as tests"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Top-level modules from the ground up. A module may use itself and what stands before it.
-const LAYERS: &[&str] = &[
-    "error", "similar", "time", "chance", "paths", "server", "graph", "config", "embedded", "rank", "embed",
-    "store", "index", "retrieve", "query", "memory", "eval", "agent", "models", "ops", "mcp", "wire",
-    "client", "dispatch", "cli",
+/// The crates in the order of imports, each with the crates of the workspace that it must not depend on although
+/// they are below it.
+const CRATES: &[(&str, &[&str])] = &[
+    ("graph", &[]),
+    ("config", &[]),
+    ("rank", &[]),
+    ("embed", &[]),
+    ("store", &["embed"]),
+    ("index", &[]),
+    // A pipeline cannot write and takes no lock on the store.
+    ("search", &["store"]),
+    ("notes", &[]),
+    ("agent", &[]),
+    ("models", &[]),
 ];
 
-/// Uses that point down and are forbidden all the same: a pipeline takes no lock and cannot write.
-const FORBIDDEN: &[(&str, &str)] =
-    &[("query", "store"), ("retrieve", "store"), ("rank", "store"), ("rank", "index")];
+/// The modules of the crate `poc-memory` in the order of imports.
+const SURFACES: &[&str] = &["ops", "mcp", "wire", "client", "dispatch", "cli"];
 
 #[test]
-fn imports_point_down() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../poc-memory/src");
+fn crates_depend_only_on_crates_below_them() {
+    for (level, (name, forbidden)) in CRATES.iter().enumerate() {
+        let manifest = fs::read_to_string(root().join("poc-memory/crates").join(name).join("Cargo.toml")).unwrap();
+        let used: Vec<&str> = manifest
+            .lines()
+            .filter_map(|line| line.strip_prefix("poc-")?.split_once('.').map(|(used, _)| used))
+            .collect();
+        for used in used {
+            let below = CRATES[..level].iter().any(|(lower, _)| *lower == used);
+            assert!(below && !forbidden.contains(&used), "poc-{name} must not depend on poc-{used}");
+        }
+    }
+    let folders = fs::read_dir(root().join("poc-memory/crates")).unwrap();
+    let found: BTreeSet<String> =
+        folders.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let listed: BTreeSet<String> = CRATES.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(found, listed);
+}
+
+#[test]
+fn surfaces_import_only_what_is_below_them() {
+    let source = root().join("poc-memory/src");
     let mut wrong = Vec::new();
     let mut seen = BTreeSet::new();
     for file in rust_files(&source) {
@@ -34,27 +62,52 @@ fn imports_point_down() {
         if ["lib", "main"].contains(&module.as_str()) {
             continue;
         }
-        let Some(level) = LAYERS.iter().position(|layer| *layer == module) else {
-            wrong.push(format!("`{module}` is in no layer"));
-            continue;
-        };
-        seen.insert(module.clone());
+        let level = SURFACES.iter().position(|surface| *surface == module);
+        let level = level.unwrap_or_else(|| panic!("`{module}` is not in the list of surfaces"));
+        seen.insert(module);
         for used in used_modules(&fs::read_to_string(&file).unwrap()) {
-            let points_up = !LAYERS[..=level].contains(&used.as_str());
-            let forbidden = FORBIDDEN.contains(&(module.as_str(), used.as_str()));
-            if points_up || forbidden {
+            if !SURFACES[..=level].contains(&used.as_str()) {
                 wrong.push(format!("{} uses `{used}`", relative.display()));
             }
         }
     }
-    assert!(seen.len() > 10, "the sources were not found");
-    assert!(wrong.is_empty(), "imports that do not point down:\n{}", wrong.join("\n"));
+    assert_eq!(seen.len(), SURFACES.len());
+    assert!(wrong.is_empty(), "imports that point up:\n{}", wrong.join("\n"));
 }
 
 #[test]
-fn a_layer_test_sees_every_way_to_name_a_module() {
-    let text = "use poc_graph::View;\nuse crate::{error, store::{Tx, keys}};\n// crate::cli\nlet x = poc_index::open();";
-    assert_eq!(used_modules(text).into_iter().collect::<Vec<_>>(), ["error", "graph", "index", "store"]);
+fn used_modules_are_found_in_every_form_of_use() {
+    let text = "use crate::ops::Ctx;\nuse crate::{mcp, wire::{Hello, Frame}};\n// crate::cli\nlet x = crate::client::open();";
+    assert_eq!(used_modules(text).into_iter().collect::<Vec<_>>(), ["client", "mcp", "ops", "wire"]);
+}
+
+/// One name means one thing in the whole workspace, so a reader never has to ask which one is meant.
+#[test]
+fn a_public_type_has_a_name_of_its_own() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for folder in ["poc-memory", "poc-daemon", "bench/src"] {
+        for file in rust_files(&root().join(folder)) {
+            for name in public_types(&fs::read_to_string(&file).unwrap()) {
+                places.entry(name).or_default().push(file.strip_prefix(root()).unwrap().display().to_string());
+            }
+        }
+    }
+    assert!(places.len() > 300, "only {} types were found", places.len());
+    let twice: Vec<String> = places
+        .iter()
+        .filter(|(_, files)| files.len() > 1)
+        .map(|(name, files)| format!("{name}: {}", files.join(", ")))
+        .collect();
+    assert!(twice.is_empty(), "public types that share a name:\n{}", twice.join("\n"));
+}
+
+/// The names of the structs, enums and traits that a file declares as `pub`.
+fn public_types(text: &str) -> impl Iterator<Item = String> {
+    text.lines().filter_map(|line| {
+        let rest = line.trim_start().strip_prefix("pub ")?;
+        let rest = ["struct ", "enum ", "trait "].iter().find_map(|keyword| rest.strip_prefix(keyword))?;
+        Some(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+    })
 }
 
 /// The top-level modules a file names after `crate::`, comments apart.
@@ -103,4 +156,9 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
         }
     }
     files
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
