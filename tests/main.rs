@@ -24,6 +24,7 @@ mod refresh;
 mod reload;
 mod rest;
 mod schedule;
+mod store_of_0_1;
 mod support;
 mod sync;
 mod tenants;

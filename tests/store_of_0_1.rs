@@ -1,0 +1,60 @@
+//! A store that release 0.1 wrote opens and gives the answers that release gave.
+//!
+//! `tests/fixtures/store-0.1` holds the log of a store, the record of its embedder, and what release 0.1
+//! printed for it: imports, messages, links, weights, runs of three agents, an undone run, a deleted and a
+//! superseded note, and a second tenant.
+
+use crate::support::World;
+use std::path::{Path, PathBuf};
+
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/store-0.1")
+}
+
+/// What release 0.1 printed, from a file of the fixture.
+fn expected(name: &str) -> String {
+    std::fs::read_to_string(fixture().join(name)).unwrap()
+}
+
+/// A home with the log and the record of the embedder. Everything else is derived from them.
+fn opened() -> World {
+    let world = World::by_settings();
+    let store = world.home().join("store");
+    std::fs::create_dir_all(store.join("log")).unwrap();
+    let log = "00000000000000000001.log";
+    std::fs::copy(fixture().join(log), store.join("log").join(log)).unwrap();
+    std::fs::copy(fixture().join("embedder.json"), store.join("embedder.json")).unwrap();
+    world
+}
+
+#[track_caller]
+fn assert_printed(world: &World, arguments: &[&str], expected: &str) {
+    let ran = world.run(arguments);
+    assert_eq!(ran.status, 0, "{arguments:?}: {}", ran.stderr);
+    assert!(ran.stdout == expected, "{arguments:?} printed\n{}\ninstead of\n{expected}", ran.stdout);
+}
+
+#[test]
+fn exports_of_both_tenants_are_byte_equal() {
+    let world = opened();
+    assert_printed(&world, &["export"], &expected("export.jsonl"));
+    assert_printed(&world, &["--tenant", "team=blue", "export"], &expected("export-team-blue.jsonl"));
+}
+
+#[test]
+fn changes_runs_and_history_are_those_of_the_release() {
+    let world = opened();
+    assert_printed(&world, &["--json", "changes"], &expected("changes.json"));
+    assert_printed(&world, &["--json", "agent", "history"], &expected("agent-history.json"));
+    assert_printed(&world, &["--json", "history", "lunch"], &expected("history-lunch.json"));
+}
+
+#[test]
+fn notes_are_found_and_can_be_changed() {
+    let world = opened();
+    let found = world.json(&["search", "journal", "crash"]);
+    assert_eq!(found["results"][0]["key"], "journal");
+    let inserted = world.json(&["insert", "--title", "Soup", "--body", "Lentils again."]);
+    assert_eq!(inserted["key"], "soup");
+    assert_eq!(world.json(&["get", "soup"])["title"], "Soup");
+}
