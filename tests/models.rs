@@ -2,6 +2,7 @@
 //! anywhere.
 
 use crate::support::mock_model::{Answer, MockModel};
+#[cfg(feature = "local-models")]
 use crate::support::tiny_gguf::Tiny;
 use crate::support::{PATIENCE, World};
 use serde_json::Value;
@@ -100,6 +101,7 @@ fn a_provider_that_is_not_paid_is_left_alone_and_status_says_so() {
     assert_eq!(leaks(world.home()), [""; 0]);
 }
 
+#[cfg(feature = "local-models")]
 #[test]
 fn a_model_in_this_process_answers_within_its_permit() {
     let mut world = World::new();
@@ -137,6 +139,7 @@ fn a_model_in_this_process_answers_within_its_permit() {
     }
 }
 
+#[cfg(feature = "local-models")]
 #[test]
 fn a_local_model_that_cannot_be_run_is_told_before_any_run() {
     let world = World::new();

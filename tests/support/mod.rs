@@ -3,6 +3,7 @@
 pub(crate) mod http;
 pub(crate) mod mock_model;
 pub(crate) mod tiny_bert;
+#[cfg(feature = "local-models")]
 pub(crate) mod tiny_gguf;
 pub(crate) mod transcript;
 pub(crate) mod world;

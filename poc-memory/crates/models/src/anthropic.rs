@@ -8,7 +8,7 @@ use super::conversation::{follows, messages, room, schema_in_words};
 use super::http::{Failure, Http, Message, Part, Progress};
 use super::usage::{Usage, cost_bound, upper_bound, with_lost};
 use parking_lot::Mutex;
-use poc_agent::model::{CallError, Failed, Model, Reached, Reply, Request, Spent};
+use poc_agent::model::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request, CallCost};
 use poc_graph::time::Span;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -56,7 +56,7 @@ impl Model for Anthropic {
         cost_bound(&self.model, &self.calls, request)
     }
 
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let progress = Progress::begun(request.timeout);
         let mut form = *self.form.lock();
         let answer = loop {
@@ -78,9 +78,9 @@ impl Model for Anthropic {
         with_lost(reply, progress.lost(), most)
     }
 
-    fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
+    fn reach(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
         self.http.reach(&Message::get(self.url("models"), self.headers()), timeout)?;
-        Ok(Reached::Answered)
+        Ok(ProbeOutcome::Answered)
     }
 }
 
@@ -133,7 +133,7 @@ impl Anthropic {
         Ok(body)
     }
 
-    fn read(&self, answer: &Value, most: impl Fn() -> Spent) -> Result<Reply, Failed> {
+    fn read(&self, answer: &Value, most: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
         let name = &self.http.provider;
         let Some(content) = answer.get("content").and_then(Value::as_array) else {
             let said = self.http.said(answer.to_string().as_bytes());
@@ -147,7 +147,7 @@ impl Anthropic {
         // What has prices and tells no usage counts as much as it may have been.
         let told = usage(answer).map(|usage| usage.spent(&self.model, CACHE_WRITTEN, CACHE_READ));
         let spent = vec![told.unwrap_or_else(most)];
-        let failed = |error| Err(Failed { error, spent: spent.clone() });
+        let failed = |error| Err(CallFailure { error, spent: spent.clone() });
         match answer.get("stop_reason").and_then(Value::as_str) {
             Some("max_tokens" | "model_context_window_exceeded") => return failed(CallError::Cut),
             Some("refusal") if text.is_empty() => {

@@ -19,7 +19,7 @@ use super::usage::Usage;
 use family::Network;
 use file::{Gguf, Stamp};
 use parking_lot::Mutex;
-use poc_agent::model::{CallError, Failed, Gate, Model, Reply, Request, Right, Spent};
+use poc_agent::model::{CallError, CallFailure, PrioritySemaphore, Model, Reply, Request, Priority, CallCost};
 use poc_config::{Calls, Provider};
 use poc_embed::guarded;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -38,7 +38,7 @@ pub(super) struct Candle {
     threads: usize,
     most: usize,
     /// A model remembers one text at a time, so calls come one after another.
-    gate: Arc<Gate>,
+    gate: Arc<PrioritySemaphore>,
     kept: Mutex<Option<Loaded>>,
 }
 
@@ -100,7 +100,7 @@ impl Candle {
     }
 
     fn answer(&self, request: &Request<'_>, usage: &mut Usage) -> Result<String, CallError> {
-        let _place = self.gate.enter(1, Right::Usual, request.cancellation).ok_or(CallError::Stopped)?;
+        let _place = self.gate.enter(1, Priority::Background, request.cancellation).ok_or(CallError::Stopped)?;
         let watch = Watch::new(request.timeout, request.cancellation);
         watch.look()?;
         let mut kept = self.kept.lock();
@@ -158,7 +158,7 @@ impl Model for Candle {
         self.model.input_price.is_none().then_some(0.0)
     }
 
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let mut usage = Usage::default();
         let outcome = self.answer(request, &mut usage);
         let spent = match usage == Usage::default() {
@@ -166,12 +166,12 @@ impl Model for Candle {
             // A machine of one's own costs nothing unless the settings say otherwise.
             false => {
                 let spent = usage.spent(&self.model, 1.0, 1.0);
-                vec![Spent { cost: spent.cost.or(Some(0.0)), ..spent }]
+                vec![CallCost { cost: spent.cost.or(Some(0.0)), ..spent }]
             }
         };
         match outcome {
             Ok(text) => Ok(Reply { structured: None, text, spent }),
-            Err(error) => Err(Failed { error, spent }),
+            Err(error) => Err(CallFailure { error, spent }),
         }
     }
 }

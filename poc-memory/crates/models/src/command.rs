@@ -16,7 +16,7 @@ use super::key::Key;
 use super::usage::{cost_bound, upper_bound, with_lost};
 use pipe::{End, Pipe};
 use poc_agent::child_process::ChildProcess;
-use poc_agent::model::{CallError, Failed, Model, Reply, Request, Waited};
+use poc_agent::model::{CallError, CallFailure, Model, Reply, Request, WaitOutcome};
 use poc_config::{Calls, Provider};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::Write;
@@ -96,7 +96,7 @@ impl Model for CommandModel {
         self.model.input_price.and_then(|_| cost_bound(&self.model, &self.calls, request))
     }
 
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let progress = Progress::begun(request.timeout);
         let attempts = request.attempts.max(1);
         let mut spent = Vec::new();
@@ -112,12 +112,12 @@ impl Model for CommandModel {
             spent.append(&mut failed.spent);
             let delay = backoff(&self.calls, attempt, request.chance.bits());
             if !may_pass || attempt == attempts || delay >= progress.remaining() {
-                return Err(Failed { spent, ..failed });
+                return Err(CallFailure { spent, ..failed });
             }
             let (provider, delay_ms) = (&self.model.provider, delay.as_millis() as u64);
             tracing::info!(provider, attempt, delay_ms, "{}", failed.error);
-            if request.cancellation.wait(delay, || None::<()>) != Waited::TimedOut {
-                return Err(Failed { error: CallError::Stopped, spent });
+            if request.cancellation.wait(delay, || None::<()>) != WaitOutcome::TimedOut {
+                return Err(CallFailure { error: CallError::Stopped, spent });
             }
             attempt += 1;
         }
@@ -126,11 +126,11 @@ impl Model for CommandModel {
 
 impl CommandModel {
     /// Runs the program once; a failure comes with whether it may pass.
-    fn attempt(&self, request: &Request<'_>, progress: &Progress) -> Result<Reply, (Failed, bool)> {
+    fn attempt(&self, request: &Request<'_>, progress: &Progress) -> Result<Reply, (CallFailure, bool)> {
         if request.cancellation.is_cancelled() {
             return Err((CallError::Stopped.into(), false));
         }
-        let setup = |error: String| (Failed::from(CallError::Setup(error)), false);
+        let setup = |error: String| (CallFailure::from(CallError::Setup(error)), false);
         let folder = tempfile::tempdir().map_err(|error| {
             setup(format!("no folder can be made for `{}`: {error}", self.model.provider))
         })?;
@@ -160,9 +160,9 @@ impl CommandModel {
         let waited = running.wait(request, progress.remaining());
         let status = running.end(&mut child);
         let (outcome, lost) = match waited {
-            Waited::Cancelled => (Err(CallError::Stopped.into()), 1),
-            Waited::TimedOut => (Err(progress.passed().into()), 1),
-            Waited::Came(()) => self.read(status, &running, request),
+            WaitOutcome::Cancelled => (Err(CallError::Stopped.into()), 1),
+            WaitOutcome::TimedOut => (Err(progress.passed().into()), 1),
+            WaitOutcome::Ready(()) => self.read(status, &running, request),
         };
         let outcome = with_lost(outcome, lost, || upper_bound(&self.model, &self.calls, request));
         // What was too long will be too long again.
@@ -178,7 +178,7 @@ impl CommandModel {
         status: Option<ExitStatus>,
         running: &Running,
         request: &Request<'_>,
-    ) -> (Result<Reply, Failed>, u32) {
+    ) -> (Result<Reply, CallFailure>, u32) {
         // What a grandchild still holds open is not waited for.
         request
             .cancellation
@@ -198,7 +198,7 @@ impl CommandModel {
             let said = reported.unwrap_or(if errors.trim().is_empty() { output.clone() } else { errors });
             let error = self.down(&format!("ended with {how}"), &said);
             let spent = envelope::spent(&output).into_iter().collect();
-            return (Err(Failed { error, spent }), 0);
+            return (Err(CallFailure { error, spent }), 0);
         }
         let spent = envelope::spent(&output);
         // What has prices and tells no usage counts as much as it may have been.
@@ -208,7 +208,7 @@ impl CommandModel {
             Ok(reply) => Ok(Reply { spent, ..reply }),
             Err(said) => {
                 let error = self.down("reports", &said);
-                Err(Failed { error, spent })
+                Err(CallFailure { error, spent })
             }
         };
         (outcome, 0)
@@ -282,7 +282,7 @@ impl Running {
     }
 
     /// Waits for the program's end, for too much output, for the deadline or for cancellation.
-    fn wait(&self, request: &Request<'_>, limit: Duration) -> Waited<()> {
+    fn wait(&self, request: &Request<'_>, limit: Duration) -> WaitOutcome<()> {
         request
             .cancellation
             .wait(limit, || (self.output.is_over() || self.ended.load(Ordering::Acquire)).then_some(()))

@@ -10,7 +10,7 @@ pub(super) use progress::Progress;
 use super::key::Key;
 use exchange::{Answer, Broken, exchange};
 use failure::Trouble;
-use poc_agent::model::{CallError, CancellationToken, Request, RetryAfter, Waited};
+use poc_agent::model::{CallError, CancellationToken, Request, RetryAfter, WaitOutcome};
 use poc_config::server::{self, Unfit};
 use poc_config::{Calls, Provider};
 use poc_graph::time::Span;
@@ -80,7 +80,7 @@ impl Http {
                 "take user and password out of `providers.{name}.base-url`; a key belongs into the variable named by `key-env`"
             ),
         })?;
-        let wait = |delay, token: &CancellationToken| token.wait(delay, || None::<()>) == Waited::TimedOut;
+        let wait = |delay, token: &CancellationToken| token.wait(delay, || None::<()>) == WaitOutcome::TimedOut;
         let (provider, calls, retry_after) = (name.to_owned(), calls.clone(), RetryAfter::default());
         Ok(Http { provider, key, base, calls, wait: Box::new(wait), retry_after })
     }

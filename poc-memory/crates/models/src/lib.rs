@@ -4,6 +4,7 @@
 //! [`Model`] alone.
 
 mod anthropic;
+#[cfg(feature = "local-models")]
 mod candle;
 mod command;
 mod conversation;
@@ -20,7 +21,7 @@ mod replay;
 mod testing;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
+#[cfg(all(test, feature = "local-models"))]
 #[path = "../../../../tests/support/tiny_gguf.rs"]
 mod tiny_gguf;
 mod usage;
@@ -74,7 +75,15 @@ impl ModelFactory for ProviderFactory {
             ProviderKind::Openai => Box::new(openai::OpenAi::new(http()?, model, calls)),
             ProviderKind::LlamaCpp => Box::new(openai::OpenAi::llama_cpp(http()?, model, calls)),
             ProviderKind::Ollama => Box::new(ollama::Ollama { http: http()?, model, calls }),
+            #[cfg(feature = "local-models")]
             ProviderKind::Candle => Box::new(candle::Candle::new(model, provider, &calls, environment)?),
+            #[cfg(not(feature = "local-models"))]
+            ProviderKind::Candle => {
+                return Err(format!(
+                    "this program was built without its cargo feature `local-models`, which the provider `{}` needs: build it with that feature, or give `models.{name}` another provider, such as `ollama`",
+                    model.provider
+                ));
+            }
             ProviderKind::Command => {
                 Box::new(command::CommandModel::new(model, provider, calls, environment)?)
             }

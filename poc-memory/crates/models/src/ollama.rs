@@ -4,7 +4,7 @@
 use super::conversation::{messages, room, tokens, without_thoughts};
 use super::http::{Http, Message, Progress};
 use super::usage::{Usage, cost_bound, upper_bound, with_lost};
-use poc_agent::model::{CallError, Failed, Model, Reached, Reply, Request, Spent};
+use poc_agent::model::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request, CallCost};
 use poc_graph::time::Span;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
@@ -26,7 +26,7 @@ impl Model for Ollama {
         cost_bound(&self.model, &self.calls, request)
     }
 
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let progress = Progress::begun(request.timeout);
         let room = room(&self.model, &self.calls, request)?;
         let context = self.context(request, room);
@@ -37,10 +37,10 @@ impl Model for Ollama {
         with_lost(answer.and_then(|answer| self.read(&answer, context, most)), progress.lost(), most)
     }
 
-    fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
+    fn reach(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
         let Some(list) = self.http.reach(&Message::get(self.url("api/tags"), self.headers()), timeout)?
         else {
-            return Ok(Reached::Answered);
+            return Ok(ProbeOutcome::Answered);
         };
         let models: Vec<&str> = list
             .get("models")
@@ -52,7 +52,7 @@ impl Model for Ollama {
         let wanted = &self.model.id;
         let is_it = |name: &&str| *name == wanted || name.strip_suffix(":latest") == Some(wanted);
         if models.is_empty() || models.iter().any(is_it) {
-            return Ok(Reached::Answered);
+            return Ok(ProbeOutcome::Answered);
         }
         Err(CallError::Setup(format!(
             "`{}` has no model `{wanted}`; `ollama pull {wanted}` fetches it",
@@ -96,7 +96,7 @@ impl Ollama {
         })
     }
 
-    fn read(&self, answer: &Value, context: usize, most: impl Fn() -> Spent) -> Result<Reply, Failed> {
+    fn read(&self, answer: &Value, context: usize, most: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
         let name = &self.http.provider;
         let Some(text) = answer.pointer("/message/content").and_then(Value::as_str) else {
             let said = self.http.said(answer.to_string().as_bytes());
@@ -109,7 +109,7 @@ impl Ollama {
             Usage { input, output, ..Usage::default() }
         });
         let spent = usage.map_or_else(most, |usage| usage.spent(&self.model, 1.0, 1.0));
-        let failed = |error| Err(Failed { error, spent: vec![spent.clone()] });
+        let failed = |error| Err(CallFailure { error, spent: vec![spent.clone()] });
         if usage.is_some_and(|usage| usage.input >= context as u64) {
             return failed(CallError::Setup(format!(
                 "the prompt filled the {context} tokens of `{}`, so `{name}` has cut it; raise `context` in `[models]`, or lower `max-tokens` in the agent's `[prompt]`",

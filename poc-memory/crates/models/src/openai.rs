@@ -5,7 +5,7 @@ use super::conversation::{follows, messages, room, schema_in_words, without_thou
 use super::http::{Failure, Http, Message, Part, Progress};
 use super::usage::{Usage, cost_bound, upper_bound, with_lost};
 use parking_lot::Mutex;
-use poc_agent::model::{CallError, Failed, Model, Reached, Reply, Request, Spent};
+use poc_agent::model::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request, CallCost};
 use poc_graph::time::Span;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ impl Model for OpenAi {
         cost_bound(&self.model, &self.calls, request)
     }
 
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let progress = Progress::begun(request.timeout);
         let room = room(&self.model, &self.calls, request)?;
         let mut way = *self.way.lock();
@@ -102,9 +102,9 @@ impl Model for OpenAi {
         with_lost(reply, progress.lost(), most)
     }
 
-    fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
+    fn reach(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
         self.http.reach(&Message::get(self.http.url("models"), self.headers()), timeout)?;
-        Ok(Reached::Answered)
+        Ok(ProbeOutcome::Answered)
     }
 }
 
@@ -162,7 +162,7 @@ impl OpenAi {
         self.http.post(&message, request, progress)
     }
 
-    fn read(&self, answer: &Value, most: impl Fn() -> Spent) -> Result<Reply, Failed> {
+    fn read(&self, answer: &Value, most: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
         let name = &self.http.provider;
         let Some(choice) = answer.pointer("/choices/0") else {
             // Some gateways report an error of the server behind them as a success.
@@ -172,7 +172,7 @@ impl OpenAi {
         let text = |path: &str| choice.pointer(path).and_then(Value::as_str).unwrap_or_default();
         // What has prices and tells no usage counts as much as it may have been.
         let spent = usage(answer).map_or_else(most, |usage| usage.spent(&self.model, 1.0, 1.0));
-        let failed = |error| Err(Failed { error, spent: vec![spent.clone()] });
+        let failed = |error| Err(CallFailure { error, spent: vec![spent.clone()] });
         let refusal = text("/message/refusal");
         if !refusal.is_empty() {
             return failed(CallError::Refused(refusal.to_owned()));

@@ -4,7 +4,7 @@
 //! line 2 the first correction turn, and so on; the last line answers all turns after it. A line is
 //! one JSON value: a string is the text of the reply, anything else is taken as the text itself.
 
-use poc_agent::model::{CallError, Failed, Model, Reply, Request};
+use poc_agent::model::{CallError, CallFailure, Model, Reply, Request};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ impl Model for Replay {
         Some(0.0)
     }
 
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let file = self.folder.join(format!("{}.jsonl", request.agent));
         let name = file.display();
         let text = std::fs::read_to_string(&file).map_err(|error| {

@@ -55,6 +55,13 @@ fn what_is_missing_is_one_line() {
     assert_eq!(help(&with("kind = \"replay\"\nreplies = \"~/here\""), "m", Some("/home")), "ready");
 }
 
+#[cfg(not(feature = "local-models"))]
+#[test]
+fn a_local_model_without_its_feature_names_the_feature() {
+    let text = "[models.m]\nprovider = \"candle\"\nid = \"/a/model.gguf\"\n";
+    insta::assert_snapshot!(help(text, "m", None), @"this program was built without its cargo feature `local-models`, which the provider `candle` needs: build it with that feature, or give `models.m` another provider, such as `ollama`");
+}
+
 /// Asks a real server at `POC_MEMORY_LIVE_OPENAI`; `tests/live/run.sh` starts one.
 #[test]
 #[ignore = "needs the address of an OpenAI-compatible server in POC_MEMORY_LIVE_OPENAI; tests/live/run.sh starts one"]

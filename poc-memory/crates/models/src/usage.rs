@@ -1,7 +1,7 @@
 //! Token counts of a provider's answers, and what they cost.
 
 use super::conversation::{bytes, room};
-use poc_agent::model::{Failed, Reply, Request, Spent};
+use poc_agent::model::{CallFailure, Reply, Request, CallCost};
 
 /// What writing to a prompt cache takes at most where the settings do not say, as a part of the input price:
 /// Anthropic's, also behind servers of another kind
@@ -17,14 +17,14 @@ pub(super) fn upper_bound(
     model: &poc_config::Model,
     calls: &poc_config::Calls,
     request: &Request<'_>,
-) -> Spent {
+) -> CallCost {
     let input = (bytes(request) as u64).saturating_add(FRAME);
     let output = room(model, calls, request).map_or(0, |room| room as u64);
     let read = Usage { input, output, ..Usage::default() }.cost(model, 1.0, 1.0);
     let cached = Usage { cache_written: input, output, ..Usage::default() }.cost(model, DEAREST_CACHE, 1.0);
     let cost = read.zip(cached).map(|(read, cached)| read.max(cached));
     let told = |count: u64| cost.is_some().then_some(count);
-    Spent { tokens_in: told(input), tokens_out: told(output), cost, estimated: true }
+    CallCost { tokens_in: told(input), tokens_out: told(output), cost, estimated: true }
 }
 
 /// US dollars that one answer may take at most, of a provider that charges what the settings say:
@@ -39,10 +39,10 @@ pub(super) fn cost_bound(
 
 /// Adds what `lost` answers that never came may have taken, each `most`.
 pub(super) fn with_lost(
-    outcome: Result<Reply, Failed>,
+    outcome: Result<Reply, CallFailure>,
     lost: u32,
-    most: impl Fn() -> Spent,
-) -> Result<Reply, Failed> {
+    most: impl Fn() -> CallCost,
+) -> Result<Reply, CallFailure> {
     let more = (0..lost).map(|_| most());
     match outcome {
         Ok(mut reply) => {
@@ -71,8 +71,8 @@ pub(super) struct Usage {
 
 impl Usage {
     /// What it took; `written` and `read` as for [`Usage::cost`].
-    pub(super) fn spent(&self, model: &poc_config::Model, written: f64, read: f64) -> Spent {
-        Spent {
+    pub(super) fn spent(&self, model: &poc_config::Model, written: f64, read: f64) -> CallCost {
+        CallCost {
             tokens_in: Some(self.input.saturating_add(self.cache_written).saturating_add(self.cache_read)),
             tokens_out: Some(self.output),
             cost: self.cost(model, written, read),
@@ -149,10 +149,10 @@ mod tests {
         let free = poc_config::Model { input_price: None, ..model() };
         assert_eq!(
             upper_bound(&free, &calls, &turn.request()),
-            Spent { estimated: true, ..Spent::default() }
+            CallCost { estimated: true, ..CallCost::default() }
         );
 
-        let reply = Reply { spent: vec![Spent { cost: Some(1.0), ..Spent::default() }], ..Reply::default() };
+        let reply = Reply { spent: vec![CallCost { cost: Some(1.0), ..CallCost::default() }], ..Reply::default() };
         assert_eq!(with_lost(Ok(reply.clone()), 2, || most.clone()).unwrap().spent.len(), 3);
         assert_eq!(with_lost(Ok(reply.clone()), 0, || most.clone()).unwrap(), reply);
     }

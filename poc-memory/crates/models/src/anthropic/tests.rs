@@ -54,7 +54,7 @@ fn the_output_is_held_to_the_schema() {
     let reply = reply.unwrap();
     assert_eq!(reply.structured, Some(json!({"notes": "n"})));
     assert_eq!(reply.text, "{\"notes\": \"n\"}");
-    let took = Spent { tokens_in: Some(10), tokens_out: Some(5), cost: Some(COST), estimated: false };
+    let took = CallCost { tokens_in: Some(10), tokens_out: Some(5), cost: Some(COST), estimated: false };
     assert_eq!(reply.spent, [took]);
     assert_eq!(asked.line, "POST /v1/messages");
     assert_eq!(asked.header("x-api-key"), Some("sk-secret"));

@@ -1,7 +1,7 @@
 //! The JSON that `claude -p --output-format json` wraps its answer in
 //! (<https://docs.anthropic.com/en/docs/claude-code/headless>).
 
-use poc_agent::model::{Reply, Spent};
+use poc_agent::model::{Reply, CallCost};
 use serde_json::{Map, Value};
 
 /// An object that is an envelope. Any other is a reply that happens to be JSON: what it says is the model's
@@ -36,18 +36,18 @@ pub(super) fn read(output: &str) -> Result<Reply, String> {
 
 /// What the envelope says it took, whether it holds an answer or an error. `None` when it does not say, or
 /// names what no call can take.
-pub(super) fn spent(output: &str) -> Option<Spent> {
+pub(super) fn spent(output: &str) -> Option<CallCost> {
     let envelope = envelope(output)?;
     let usage = |name: &str| envelope.get("usage")?.get(name)?.as_u64();
     let cached =
         ["cache_creation_input_tokens", "cache_read_input_tokens"].map(|name| usage(name).unwrap_or(0));
     let tokens_in = usage("input_tokens").map(|tokens| cached.into_iter().fold(tokens, u64::saturating_add));
     let cost = match envelope.get("total_cost_usd").and_then(Value::as_f64) {
-        Some(cost) => Some(Spent::dollars(cost)?),
+        Some(cost) => Some(CallCost::dollars(cost)?),
         None => None,
     };
     let told = tokens_in.is_some() || cost.is_some();
-    told.then(|| Spent { tokens_in, tokens_out: usage("output_tokens"), cost, estimated: false })
+    told.then(|| CallCost { tokens_in, tokens_out: usage("output_tokens"), cost, estimated: false })
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
         });
         let expected = Reply { text: "{\"notes\": \"n\"}".into(), ..Reply::default() };
         assert_eq!(read(&envelope.to_string()), Ok(expected));
-        let took = Spent { tokens_in: Some(7), tokens_out: Some(5), cost: Some(0.25), estimated: false };
+        let took = CallCost { tokens_in: Some(7), tokens_out: Some(5), cost: Some(0.25), estimated: false };
         assert_eq!(spent(&envelope.to_string()), Some(took));
         for plain in ["prose", "{\"notes\": \"n\", \"link-add\": []}", "[1]", ""] {
             assert_eq!(read(plain).unwrap().text, plain);

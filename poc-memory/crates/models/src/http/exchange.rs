@@ -2,7 +2,7 @@
 
 use super::Message;
 use parking_lot::Mutex;
-use poc_agent::model::{CancellationToken, LONGEST_WAIT, Waited};
+use poc_agent::model::{CancellationToken, LONGEST_WAIT, WaitOutcome};
 use poc_config::Calls;
 use poc_config::server;
 use reqwest::blocking::Response;
@@ -64,10 +64,10 @@ pub(super) fn exchange(
         // A model may think for long before its answer begins; then the next piece comes soon.
         let heard = slot.lock().last.map(|last| silence.saturating_sub(last.elapsed()));
         match cancellation.wait(left.min(heard.unwrap_or(silence)), || slot.lock().answer.take()) {
-            Waited::Came(answer) => return answer,
-            Waited::Cancelled => return Err(Broken::Stopped),
-            Waited::TimedOut if until <= Instant::now() => return Err(Broken::TimedOut),
-            Waited::TimedOut => {
+            WaitOutcome::Ready(answer) => return answer,
+            WaitOutcome::Cancelled => return Err(Broken::Stopped),
+            WaitOutcome::TimedOut if until <= Instant::now() => return Err(Broken::TimedOut),
+            WaitOutcome::TimedOut => {
                 if slot.lock().last.is_some_and(|last| last.elapsed() >= silence) {
                     let why = format!("in the middle of its answer nothing came for {}", calls.read_timeout);
                     return Err(Broken::Cut(why));

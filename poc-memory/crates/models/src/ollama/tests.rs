@@ -13,7 +13,7 @@ fn model(path: &str, context: Option<usize>, answers: Vec<Answer>) -> (Ollama, M
     (Ollama { http, model, calls: config.calls }, server)
 }
 
-fn call(path: &str, context: Option<usize>, answer: Answer) -> (Result<Reply, Failed>, Asked) {
+fn call(path: &str, context: Option<usize>, answer: Answer) -> (Result<Reply, CallFailure>, Asked) {
     let (model, server) = model(path, context, vec![answer]);
     let reply = model.call(&TestRequest::new("linker").request());
     (reply, server.asked().remove(0))
@@ -88,8 +88,8 @@ fn a_model_it_does_not_have_is_told() {
         reached
     };
     for id in ["qwen3:8b", "llama3", "llama3:latest"] {
-        assert_eq!(reach(id, list()), Ok(Reached::Answered), "{id}");
+        assert_eq!(reach(id, list()), Ok(ProbeOutcome::Answered), "{id}");
     }
     insta::assert_snapshot!(reach("qwen3", list()).unwrap_err(), @"`mock` has no model `qwen3`; `ollama pull qwen3` fetches it");
-    assert_eq!(reach("qwen3", Answer::status(404, json!({}))), Ok(Reached::Answered));
+    assert_eq!(reach("qwen3", Answer::status(404, json!({}))), Ok(ProbeOutcome::Answered));
 }
