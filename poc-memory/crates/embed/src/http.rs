@@ -3,6 +3,7 @@
 use super::Embedder;
 use poc_config::server::{self, Unfit};
 use poc_graph::error::{Error, Result};
+use poc_graph::retry::{Backoff, retry};
 use poc_rank::cosine::normalize;
 use reqwest::blocking::{Client, Response};
 use reqwest::{StatusCode, Url};
@@ -15,8 +16,7 @@ use std::time::Duration;
 const BATCH: usize = 64;
 /// Attempts of a request that may yet succeed.
 const ATTEMPTS: u32 = 4;
-/// Before the second attempt; it doubles with each further one.
-const BACKOFF: Duration = Duration::from_millis(500);
+const BACKOFF: Backoff = Backoff { first: Duration::from_millis(500), max: Duration::from_secs(2) };
 const CONNECT: Duration = Duration::from_secs(10);
 /// For a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -97,27 +97,22 @@ impl HttpEmbedder {
 
     #[expect(clippy::disallowed_methods, reason = "a server that is busy tells nobody when it is free")]
     fn batch(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
-        let mut attempt = 1;
-        loop {
-            match self.ask(client, texts) {
-                Ok(vectors) => return Ok(vectors),
-                Err(trouble) if trouble.again && attempt < ATTEMPTS => {
-                    std::thread::sleep(BACKOFF * (1 << (attempt - 1)));
-                    attempt += 1;
-                }
-                Err(Trouble { problem, .. }) => {
-                    let problem = match &self.key {
-                        Some(key) => problem.replace(key.as_str(), "…"),
-                        None => problem,
-                    };
-                    return Err(Error::unavailable(format!(
-                        "`{}` gives no vectors: {problem}",
-                        self.address
-                    ))
-                    .hint("`[embedder]` in the settings says which server and model are asked"));
-                }
+        let before_retry = |failures: u32, trouble: Trouble| {
+            if trouble.again && failures < ATTEMPTS {
+                std::thread::sleep(BACKOFF.delay(failures));
+                Ok(())
+            } else {
+                Err(trouble.problem)
             }
-        }
+        };
+        retry(|| self.ask(client, texts), before_retry).map_err(|problem| {
+            let problem = match &self.key {
+                Some(key) => problem.replace(key.as_str(), "…"),
+                None => problem,
+            };
+            Error::unavailable(format!("`{}` gives no vectors: {problem}", self.address))
+                .hint("`[embedder]` in the settings says which server and model are asked")
+        })
     }
 
     fn ask(&self, client: &Client, texts: &[&str]) -> Result<Vec<Vec<f32>>, Trouble> {

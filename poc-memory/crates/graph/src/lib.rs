@@ -14,6 +14,7 @@ mod lists;
 mod message;
 mod node;
 mod pages;
+pub mod retry;
 pub mod similar;
 mod structure;
 mod tenant;
