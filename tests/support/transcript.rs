@@ -3,8 +3,9 @@
 //! In a block marked `console`, a line that starts with `$ ` is typed into the shell (lines up to
 //! the end of a here-document belong to it); the lines below are what it must print. `...` alone
 //! stands for any lines, `[..]` within a line for any text. A block marked `console eventually`
-//! repeats its one command until it prints what stands there. A block marked `sh` is set-up that
-//! the suite itself has already done, and is not run.
+//! repeats its one command until it prints the expected lines. A block marked `console recording`
+//! has one command; lines below that start with `$ ` are part of its output. A block marked `sh` is
+//! set-up that the suite itself has already done, and is not run.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -29,11 +30,13 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
     while let Some((_, line)) = lines.next() {
         let Some(mark) = line.strip_prefix("```console") else { continue };
         let eventually = mark.trim() == "eventually";
+        let recording = mark.trim() == "recording";
         let block: Vec<(usize, &str)> = lines.by_ref().take_while(|(_, line)| *line != "```").collect();
         let mut rest = block.into_iter().peekable();
         let first = steps.len();
         while let Some((number, line)) = rest.next() {
-            match line.strip_prefix("$ ") {
+            let command = line.strip_prefix("$ ").filter(|_| !recording || steps.len() == first);
+            match command {
                 Some(command) => {
                     let mut command = command.to_owned();
                     if let Some((_, end)) = command
@@ -183,4 +186,11 @@ fn a_page_is_read_as_a_reader_would() {
     assert_eq!(steps[1].expected, ["1 [..]", "..."]);
     assert!(matches(&steps[1].expected, &["1 2".into(), "more".into()]));
     assert!(!matches(&steps[1].expected, &["2".into()]));
+}
+
+#[test]
+fn a_recording_is_one_command() {
+    let steps = steps("```console recording\n$ demo\n$ echo 1\n1\n```\n");
+    assert_eq!(steps.len(), 1);
+    assert_eq!((steps[0].command.as_str(), steps[0].expected.len()), ("demo", 2));
 }
