@@ -1,10 +1,10 @@
 //! `embed fetch`
 
-use super::local::Local;
+use super::local::LocalCommand;
 use super::progress::Bar;
 use super::session::Session;
 use crate::ops::Progress;
-use poc_embed::{Cache, Fetched, Hub, HubName};
+use poc_embed::{HubCache, FetchedModel, HubClient, HubName};
 use poc_graph::error::Result;
 
 /// Download a model of the BERT family from the hub, for `[embedder]` or `[rerank]`
@@ -13,19 +13,19 @@ use poc_graph::error::Result;
 /// else here ever downloads anything. Which hub is asked, and where it may send on to, says `[hub]` in the
 /// settings; `HF_ENDPOINT` and `HF_TOKEN` are known.
 #[derive(Debug, clap::Args)]
-pub(super) struct Fetch {
+pub(super) struct EmbedFetch {
     /// ORG/NAME, or ORG/NAME@REVISION
     #[arg(value_name = "NAME")]
     name: HubName,
 }
 
-impl Local for Fetch {
+impl LocalCommand for EmbedFetch {
     const NAME: &'static str = "embed fetch";
-    type Output = Fetched;
+    type Output = FetchedModel;
 
-    fn run(self, session: &Session) -> Result<Fetched> {
+    fn run(self, session: &Session) -> Result<FetchedModel> {
         let variable = |name: &str| std::env::var(name).ok();
-        let (hub, cache) = (Hub::of(&session.config()?.hub, &variable)?, Cache::of(&variable)?);
+        let (hub, cache) = (HubClient::new(&session.config()?.hub, &variable)?, HubCache::from_env(&variable)?);
         let bar = Bar::new(&session.globals);
         let fetched = hub.fetch(&self.name, &cache, &mut |file, done, total| {
             bar.show(&Progress { what: format!("bytes of {file}"), done, total });
@@ -34,8 +34,8 @@ impl Local for Fetch {
         fetched
     }
 
-    fn show(output: &Fetched) -> String {
-        let Fetched { model, revision, folder, bytes, files } = output;
+    fn show(output: &FetchedModel) -> String {
+        let FetchedModel { model, revision, folder, bytes, files } = output;
         format!(
             "{model} at {revision}: {} files, {bytes} bytes downloaded\n{}\n",
             files.len(),

@@ -8,7 +8,7 @@ mod elementwise;
 mod head;
 mod network;
 
-use super::guard::guarded;
+use super::panics::catch_panics;
 use candle_core::{DType, Device};
 use candle_nn::VarBuilder;
 use candle_transformers::models::bert::Config;
@@ -104,7 +104,7 @@ impl Bert {
             hash.update(&(text.len() as u64).to_le_bytes()).update(&text);
         }
         let revision = hash.finalize().to_hex().as_str().chars().take(8).collect();
-        let (network, head) = guarded(|| {
+        let (network, head) = catch_panics(|| {
             let weights = VarBuilder::from_buffered_safetensors(weights, DType::F32, &Device::Cpu)?;
             // Under the name of the encoder in a model that has something on top of it.
             let inside = weights.pp("bert");
@@ -176,7 +176,7 @@ impl Bert {
     /// The last hidden states, text by text and token by token.
     fn states(&self, texts: &[&[u32]]) -> Result<Vec<f32>> {
         let texts: Vec<Tokens<'_>> = texts.iter().map(|ids| Tokens { ids, second: ids.len() }).collect();
-        guarded(|| self.network.states(&texts))
+        catch_panics(|| self.network.states(&texts))
             .map_err(|problem| Error::internal(format!("the embedding model cannot be run: {problem}")))
     }
 
@@ -195,7 +195,7 @@ impl Bert {
     pub(super) fn likelihoods(&self, pairs: &[&Pair], head: &Head) -> Result<Vec<f64>> {
         let texts: Vec<Tokens<'_>> =
             pairs.iter().map(|pair| Tokens { ids: &pair.ids, second: pair.second }).collect();
-        let states = guarded(|| self.network.states(&texts))
+        let states = catch_panics(|| self.network.states(&texts))
             .map_err(|problem| Error::internal(format!("the reranking model cannot be run: {problem}")))?;
         let mut rows = states.chunks(self.dimensions);
         Ok(pairs

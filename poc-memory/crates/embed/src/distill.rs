@@ -17,14 +17,14 @@ use poc_graph::error::{Error, Result};
 use std::path::Path;
 
 /// The rank at which a word counts half: the best of 20 to 917 on conversations and multi-hop questions.
-pub const COMMON: f64 = 150.0;
+pub const DEFAULT_COMMON_RANK: f64 = 150.0;
 
 /// Tokens that are run through the model together.
 const BATCH: u32 = 128;
 
 /// What to make.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct DistillOptions {
     /// Numbers a vector shall have, at most those of the model.
     pub dimensions: usize,
     /// The rank at which a word counts half, from 0; 0 weighs all alike.
@@ -39,7 +39,7 @@ pub struct Wish {
 
 /// A table that was made.
 #[derive(Debug)]
-pub struct Made {
+pub struct DistilledTable {
     /// The file.
     pub bytes: Vec<u8>,
     /// Tokens it knows.
@@ -49,7 +49,11 @@ pub struct Made {
 }
 
 /// Makes a table from the model in a folder; `progress` is told tokens done, and all of them.
-pub fn distill(folder: &Path, wish: &Wish, progress: &mut dyn FnMut(usize, usize)) -> Result<Made> {
+pub fn distill(
+    folder: &Path,
+    wish: &DistillOptions,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<DistilledTable> {
     if !wish.common.is_finite() || wish.common < 0.0 {
         return Err(Error::invalid(format!("the rank cannot be {}", wish.common))
             .hint("give a number from 0")
@@ -77,7 +81,7 @@ pub fn distill(folder: &Path, wish: &Wish, progress: &mut dyn FnMut(usize, usize
         strip_accents,
         continues,
     };
-    Ok(Made { bytes: table::encode(&head, &tokens, &rows)?, tokens: tokens.len(), kept })
+    Ok(DistilledTable { bytes: table::encode(&head, &tokens, &rows)?, tokens: tokens.len(), kept })
 }
 
 /// The hidden state of every token.

@@ -1,7 +1,7 @@
 //! Downloads a model from the hub into its cache. Only when a person asks for it, and from no host but those
 //! that the settings name.
 
-use super::hub::{Cache, HubName, is_commit};
+use super::hub::{HubCache, HubName, is_commit};
 use poc_config::server::{self, Unfit};
 use poc_graph::error::{Error, Result};
 use reqwest::blocking::{Client, Response};
@@ -36,7 +36,7 @@ const LONGEST: u64 = 16 << 20;
 const PIECE: usize = 1 << 16;
 
 /// A hub.
-pub struct Hub {
+pub struct HubClient {
     address: Url,
     // That it may send on to.
     hosts: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Hub {
 
 /// What was fetched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Fetched {
+pub struct FetchedModel {
     /// The model.
     pub model: String,
     /// The commit the hub has it at.
@@ -71,12 +71,12 @@ struct Sibling {
     rfilename: String,
 }
 
-impl Hub {
+impl HubClient {
     /// The hub of the settings, or that of `HF_ENDPOINT`; `HF_TOKEN` is shown to it, and to nobody else.
     ///
     /// # Errors
     /// `invalid_config` when the address is none.
-    pub fn of(config: &poc_config::Hub, variable: &dyn Fn(&str) -> Option<String>) -> Result<Hub> {
+    pub fn new(config: &poc_config::Hub, variable: &dyn Fn(&str) -> Option<String>) -> Result<HubClient> {
         let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
         let endpoint = set("HF_ENDPOINT");
         let (field, text) = match &endpoint {
@@ -94,7 +94,7 @@ impl Hub {
         let client = server::client(&address).connect_timeout(CONNECT).timeout(SILENCE).build();
         let client =
             client.map_err(|error| Error::internal(format!("no HTTP client can be made: {error}")))?;
-        Ok(Hub { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
+        Ok(HubClient { address, hosts: config.hosts.clone(), key: set("HF_TOKEN"), client })
     }
 
     /// Downloads the files of a model that are not in the cache; `progress` is told the file, the bytes
@@ -106,9 +106,9 @@ impl Hub {
     pub fn fetch(
         &self,
         name: &HubName,
-        cache: &Cache,
+        cache: &HubCache,
         progress: &mut dyn FnMut(&str, u64, Option<u64>),
-    ) -> Result<Fetched> {
+    ) -> Result<FetchedModel> {
         let said = self.said(name)?;
         if !is_commit(&said.sha) {
             return Err(self.trouble(&format!("it calls a revision `{}`", said.sha)));
@@ -136,7 +136,7 @@ impl Hub {
             make_parent(&reference)?;
             fs::write(&reference, &said.sha).map_err(|error| unwritable(&reference, &error))?;
         }
-        Ok(Fetched {
+        Ok(FetchedModel {
             model: name.to_string(),
             revision: said.sha,
             folder: files,

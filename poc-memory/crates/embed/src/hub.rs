@@ -58,17 +58,17 @@ impl fmt::Display for HubName {
 
 /// The cache of the hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cache {
+pub struct HubCache {
     root: PathBuf,
 }
 
-impl Cache {
+impl HubCache {
     /// Where Hugging Face's tools have it: `HF_HUB_CACHE`, `HF_HOME/hub`, or `huggingface/hub` below
     /// `XDG_CACHE_HOME` or `~/.cache`.
     ///
     /// # Errors
     /// `invalid_config` when none of the variables is set, not even `HOME`.
-    pub fn of(variable: &dyn Fn(&str) -> Option<String>) -> Result<Cache> {
+    pub fn from_env(variable: &dyn Fn(&str) -> Option<String>) -> Result<HubCache> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let root = set("HF_HUB_CACHE")
             .or_else(|| set("HUGGINGFACE_HUB_CACHE"))
@@ -81,8 +81,8 @@ impl Cache {
         })?;
         // Their tools take `~` there, too.
         match root.to_str().filter(|root| root.starts_with("~/")) {
-            Some(root) => Ok(Cache { root: paths::named(root, home.as_deref()).map_err(Error::config)? }),
-            None => Ok(Cache { root }),
+            Some(root) => Ok(HubCache { root: paths::named(root, home.as_deref()).map_err(Error::config)? }),
+            None => Ok(HubCache { root }),
         }
     }
 
@@ -132,7 +132,7 @@ pub(super) fn located(
             .map_err(|problem| Error::config(problem).field(field));
     }
     let name: HubName = model.parse().map_err(|_: Error| wrong(format!("`{model}` names no model")))?;
-    let cache = Cache::of(variable).map_err(|error| error.field(field))?;
+    let cache = HubCache::from_env(variable).map_err(|error| error.field(field))?;
     cache.find(&name).ok_or_else(|| {
         Error::config(format!("the model `{name}` is not in `{}`", cache.root.display()))
             .hint(format!("`poc-memory embed fetch {name}` downloads it"))
@@ -169,7 +169,7 @@ mod tests {
             let variable = |name: &str| {
                 set.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
             };
-            assert_eq!(Cache::of(&variable).unwrap().root, Path::new(expected));
+            assert_eq!(HubCache::from_env(&variable).unwrap().root, Path::new(expected));
         };
         check(&[("HOME", "/h")], "/h/.cache/huggingface/hub");
         check(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/c")], "/c/huggingface/hub");
@@ -177,7 +177,7 @@ mod tests {
         check(&[("HOME", "/h"), ("HF_HOME", "~/f")], "/h/f/hub");
         check(&[("HF_HOME", "/f"), ("HF_HUB_CACHE", "/k")], "/k");
         check(&[("HOME", "/h"), ("HF_HUB_CACHE", "")], "/h/.cache/huggingface/hub");
-        assert!(Cache::of(&|_| None).is_err());
+        assert!(HubCache::from_env(&|_| None).is_err());
     }
 
     #[test]

@@ -6,30 +6,32 @@ mod cores;
 mod cross_encoder;
 mod distill;
 mod fetch;
-mod guard;
+
 mod hash;
 mod http;
 mod hub;
-mod lost;
+
+mod panics;
 mod static_table;
 mod table;
+mod unavailable;
 mod wordpiece;
 mod words;
 
 pub use candle::CandleEmbedder;
 pub use cross_encoder::{CrossEncoder, Reranker};
-pub use distill::{COMMON, Made, Wish, distill};
-pub use fetch::{Fetched, Hub};
-pub use guard::guarded;
+pub use distill::{DEFAULT_COMMON_RANK, DistillOptions, DistilledTable, distill};
+pub use fetch::{FetchedModel, HubClient};
 pub use hash::HashEmbedder;
 pub use http::HttpEmbedder;
-pub use hub::{Cache, HubName};
-pub use lost::LostEmbedder;
+pub use hub::{HubCache, HubName};
+pub use panics::catch_panics;
 use poc_config::paths;
 use poc_graph::error::{Error, Result};
 pub use static_table::StaticEmbedder;
 use std::path::PathBuf;
 use std::sync::Arc;
+pub use unavailable::UnavailableEmbedder;
 
 /// Something that turns texts into unit vectors of one length.
 pub trait Embedder: Send + Sync {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 impl Store {
     /// The nodes of this tenant that have a vector of an embedder.
-    pub fn embedded(&self, embedder: &str) -> Result<FxHashSet<NodeId>> {
+    pub fn nodes_with_vectors(&self, embedder: &str) -> Result<FxHashSet<NodeId>> {
         let mut found = FxHashSet::default();
         self.own().scan(Table::Vectors, &[], &mut |key, _| {
             let (id, _, of) = keys::read_vector(key)?;

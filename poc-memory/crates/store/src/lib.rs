@@ -5,6 +5,7 @@
 //! catches up from there at open, and can be thrown away. The format on disk is described in
 //! `schema/store.md`.
 
+pub mod atomic_file;
 mod catch_up;
 mod commit;
 mod delta;
@@ -22,7 +23,6 @@ mod past;
 mod quarantine;
 mod record;
 mod records;
-pub mod sealed;
 mod strays;
 mod table;
 mod tenants;
@@ -37,10 +37,10 @@ mod view_file;
 mod watchdog;
 
 pub use follower::Follower;
-pub use past::{MIGRATION, Past};
+pub use past::{MIGRATION_OP, PastSnapshot};
 pub use record::Record;
 pub use records::Records;
-pub use strays::keyword_entry;
+pub use strays::parse_keyword_key;
 pub use table::Table;
 pub use tx::Tx;
 pub use txn::{Cause, Txn, Write};
@@ -78,7 +78,7 @@ pub struct Committed<T> {
 
 /// One change of one node.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct LoggedChange {
     /// Sequence number of the transaction.
     pub seq: u64,
     /// What caused it.
@@ -146,7 +146,7 @@ impl Store {
     }
 
     /// The handle of a tenant.
-    pub fn of(&self, tuple: &Tuple) -> Store {
+    pub fn for_tenant(&self, tuple: &Tuple) -> Store {
         Store { shared: self.shared.clone(), tenant: tuple.id(), tuple: Arc::new(tuple.clone()) }
     }
 
@@ -307,7 +307,7 @@ impl Store {
     }
 
     /// Every change of a node that the log still holds, oldest first.
-    pub fn history(&self, id: NodeId) -> Result<Vec<Change>> {
+    pub fn history(&self, id: NodeId) -> Result<Vec<LoggedChange>> {
         let mut changes = Vec::new();
         for (key, _) in self.own().raw_range(Table::Changes, id.as_bytes())? {
             let seq = keys::read_change(&key)?;
@@ -315,7 +315,7 @@ impl Store {
             let own = |write: &Write| write.table == Table::Nodes && write.key == id.as_bytes();
             if let Some(write) = txn.writes.into_iter().find(own) {
                 let node = |image: Option<Vec<u8>>| image.map(|bytes| Node::decode(&bytes)).transpose();
-                changes.push(Change {
+                changes.push(LoggedChange {
                     seq,
                     cause: txn.cause,
                     before: node(write.before)?,
@@ -330,9 +330,9 @@ impl Store {
     ///
     /// # Errors
     /// `not_found` when there is none, or when the log does not reach back to it.
-    pub fn past(&self, at: Timestamp) -> Result<Past> {
+    pub fn snapshot_at(&self, at: Timestamp) -> Result<PastSnapshot> {
         let Shared { engine, log, embedder, .. } = self.shared.as_ref();
-        Past::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, at)
+        PastSnapshot::open(engine.clone(), log.clone(), self.tenant, &self.view(), embedder, at)
     }
 
     /// A past transaction of the tenant.
@@ -348,7 +348,7 @@ impl Store {
     }
 
     /// Sequence number of the last durable transaction, of whichever tenant; 0 when there is none.
-    pub fn last(&self) -> u64 {
+    pub fn last_seq(&self) -> u64 {
         self.shared.log.last()
     }
 
@@ -380,7 +380,7 @@ impl Store {
 
     /// The followers whose answers are older than the view, and why: they are being built, or fell
     /// behind by a failure of their own and catch up at the next open.
-    pub fn behind(&self) -> Vec<(&'static str, Error)> {
+    pub fn lagging_followers(&self) -> Vec<(&'static str, Error)> {
         self.shared.followers.behind()
     }
 
@@ -395,7 +395,7 @@ impl Store {
     }
 
     /// How many followers have answered with less than everything since the open and caught up: while
-    /// this stays the same, [`Store::behind`] names all whose answers are poorer.
+    /// this stays the same, [`Store::lagging_followers`] names all whose answers are poorer.
     pub fn completed(&self) -> usize {
         self.shared.followers.completed()
     }

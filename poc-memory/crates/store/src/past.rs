@@ -20,13 +20,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The op that makes vectors anew with another embedder.
-pub const MIGRATION: &str = "embed_migrate";
+pub const MIGRATION_OP: &str = "embed_migrate";
 
 /// Transactions read at once on the way back.
 const STRIDE: u64 = 64;
 
 /// The store as a tenant saw it after one of its transactions.
-pub struct Past {
+pub struct PastSnapshot {
     tenant: Tenant,
     seq: u64,
     at: Timestamp,
@@ -101,10 +101,10 @@ fn seen(txn: Txn, tenant: Tenant) -> impl Iterator<Item = Write> {
 
 /// Whether a transaction made vectors of texts that stood as they were: those texts say the same in the past.
 fn is_migration(txn: &Txn) -> bool {
-    txn.cause.op == MIGRATION && txn.writes.iter().all(|write| write.table == Table::Vectors)
+    txn.cause.op == MIGRATION_OP && txn.writes.iter().all(|write| write.table == Table::Vectors)
 }
 
-impl Past {
+impl PastSnapshot {
     /// The state after the tenant's last transaction whose time is not after `at`. `newest` is a
     /// published view of it.
     pub(super) fn open(
@@ -114,12 +114,12 @@ impl Past {
         newest: &View,
         embedder: &str,
         at: Timestamp,
-    ) -> Result<Past> {
+    ) -> Result<PastSnapshot> {
         let mut later = Later { last: log.last(), ..Later::default() };
         let Some((seq, time)) = walk_back(&log, tenant, at, &mut later)? else {
             return Err(out_of_reach(&log, at, later.earliest));
         };
-        let past = Past {
+        let past = PastSnapshot {
             tenant,
             seq,
             at: time,
@@ -133,7 +133,7 @@ impl Past {
         // The view holds nothing that was not looked at: it is published after it is logged.
         let mut view = newest.branch();
         view.apply(seq, &past.deltas()?);
-        Ok(Past { view: Arc::new(view), ..past })
+        Ok(PastSnapshot { view: Arc::new(view), ..past })
     }
 
     /// Takes away the vectors that a migration made of texts which came later.
@@ -198,7 +198,7 @@ impl Past {
     }
 }
 
-impl Records for Past {
+impl Records for PastSnapshot {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let now = self.now().raw(table, key)?;
         let mut later = self.later.lock();

@@ -6,12 +6,15 @@ use poc_graph::{Edge, EdgeKind, NodeId};
 
 impl Store {
     /// Calls `each` with every edge.
-    pub fn each_edge(&self, each: &mut dyn FnMut(Edge) -> Result<()>) -> Result<()> {
+    pub fn for_each_edge(&self, each: &mut dyn FnMut(Edge) -> Result<()>) -> Result<()> {
         self.own().scan(Table::Edges, &[], &mut |_, bytes| each(Edge::decode(bytes)?))
     }
 
     /// Calls `each` with source, kind and target of every edge as it stands under its target.
-    pub fn each_mirror(&self, each: &mut dyn FnMut(NodeId, EdgeKind, NodeId) -> Result<()>) -> Result<()> {
+    pub fn for_each_incoming_edge(
+        &self,
+        each: &mut dyn FnMut(NodeId, EdgeKind, NodeId) -> Result<()>,
+    ) -> Result<()> {
         self.own().scan(Table::EdgesIn, &[], &mut |key, _| {
             let (dst, kind, src) = keys::read_edge(key)?;
             each(src, kind, dst)
@@ -19,12 +22,12 @@ impl Store {
     }
 
     /// Calls `each` with the key of every entry of a node under one of its keywords.
-    pub fn each_keyword(&self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub fn for_each_keyword_key(&self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         self.own().scan(Table::Keywords, &[], &mut |key, _| each(key))
     }
 }
 
 /// The keyword and the node in the key of an entry under a keyword.
-pub fn keyword_entry(key: &[u8]) -> Option<(&str, NodeId)> {
+pub fn parse_keyword_key(key: &[u8]) -> Option<(&str, NodeId)> {
     keys::read_keyword(key)
 }

@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 /// How much there is of everything: nodes, live nodes, edges, keywords of live nodes, nodes by type
 /// and by state, edges by kind.
-pub type Counted = ([u64; 4], [BTreeMap<String, u64>; 3]);
+pub type Counts = ([u64; 4], [BTreeMap<String, u64>; 3]);
 
 /// Counts every record.
-pub fn counted_by_hand<R: Records + ?Sized>(records: &R) -> Counted {
+pub fn count_by_scan<R: Records + ?Sized>(records: &R) -> Counts {
     let (mut types, mut states, mut kinds) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let (mut nodes, mut live, mut edges, mut words) = (0, 0, 0, BTreeSet::new());
     for (_, node) in records.range::<Node>(&[]).unwrap() {
@@ -41,7 +41,7 @@ pub fn counted_by_hand<R: Records + ?Sized>(records: &R) -> Counted {
 }
 
 /// What a view says about the same.
-pub fn counted_by(view: &View) -> Counted {
+pub fn counts_of_view(view: &View) -> Counts {
     let types = view.nodes_by_type().into_iter().map(|(name, count)| (name.to_owned(), count));
     let states = view.nodes_by_state().into_iter().map(|(state, count)| (state.name().to_owned(), count));
     let kinds = view.edges_by_kind().into_iter().map(|(kind, count)| (kind.name().to_owned(), count));
@@ -50,9 +50,9 @@ pub fn counted_by(view: &View) -> Counted {
     (sums, [types.collect(), states.collect(), kinds.collect()])
 }
 
-/// Where a [`Slow`] follower stands still.
+/// Where a [`PausableFollower`] follower stands still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum PausePoint {
     /// Before it has read back what it saved.
     Load,
     /// While it is fed.
@@ -61,41 +61,41 @@ pub enum Stop {
 
 /// Knows which nodes there are, in memory alone.
 #[derive(Debug, Default)]
-pub struct Slow {
-    stop: Mutex<Option<Stop>>,
+pub struct PausableFollower {
+    stop: Mutex<Option<PausePoint>>,
     moved: Condvar,
     state: Mutex<(u64, BTreeSet<NodeId>)>,
 }
 
-impl Slow {
-    /// Stands still at a place until [`Slow::go`].
-    pub fn at(stop: Stop) -> Slow {
-        Slow { stop: Mutex::new(Some(stop)), ..Slow::default() }
+impl PausableFollower {
+    /// Stands still at a place until [`PausableFollower::resume`].
+    pub fn paused_at(stop: PausePoint) -> PausableFollower {
+        PausableFollower { stop: Mutex::new(Some(stop)), ..PausableFollower::default() }
     }
 
     /// Lets it go on.
-    pub fn go(&self) {
+    pub fn resume(&self) {
         *self.stop.lock() = None;
         self.moved.notify_all();
     }
 
     /// How many nodes it knows.
-    pub fn known(&self) -> usize {
+    pub fn node_count(&self) -> usize {
         self.state.lock().1.len()
     }
 
-    fn pass(&self, place: Stop) {
+    fn pass(&self, place: PausePoint) {
         self.moved.wait_while(&mut self.stop.lock(), |stop| *stop == Some(place));
     }
 }
 
-impl Follower for Slow {
+impl Follower for PausableFollower {
     fn name(&self) -> &'static str {
         "slow"
     }
 
     fn load(&self, _: u64) -> Result<()> {
-        self.pass(Stop::Load);
+        self.pass(PausePoint::Load);
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl Follower for Slow {
     }
 
     fn apply(&self, seq: u64, _: Tenant, deltas: &[Delta]) -> Result<()> {
-        self.pass(Stop::Feed);
+        self.pass(PausePoint::Feed);
         let (applied, nodes) = &mut *self.state.lock();
         for delta in deltas {
             match delta {
@@ -127,10 +127,10 @@ impl Follower for Slow {
 }
 
 /// Lets a follower go on when a test ends, also one that fails: its store waits for it.
-pub struct Release(pub Arc<Slow>);
+pub struct ResumeOnDrop(pub Arc<PausableFollower>);
 
-impl Drop for Release {
+impl Drop for ResumeOnDrop {
     fn drop(&mut self) {
-        self.0.go();
+        self.0.resume();
     }
 }

@@ -100,9 +100,9 @@ impl<'a> Tx<'a> {
         self.raw(table, key)
     }
 
-    /// How many records this transaction has changed so far: `written()` before and after an
+    /// How many records this transaction has changed so far: `write_count()` before and after an
     /// action names that action's writes. A record changed again keeps its first place.
-    pub fn written(&self) -> usize {
+    pub fn write_count(&self) -> usize {
         self.writes.len()
     }
 
@@ -135,7 +135,7 @@ impl<'a> Tx<'a> {
     }
 
     /// The live nodes with a keyword.
-    pub fn with_keyword(&self, keyword: &str) -> Result<Vec<NodeId>> {
+    pub fn nodes_with_keyword(&self, keyword: &str) -> Result<Vec<NodeId>> {
         let prefix = keys::keyword_prefix(keyword);
         let found = self.raw_range(Table::Keywords, &prefix)?;
         Ok(found.iter().filter_map(|(key, _)| keys::read_id_after(prefix.len(), key)).collect())
@@ -209,7 +209,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Deletes the vectors of a node that other embedders than some made.
-    pub fn keep_vectors_of(&mut self, id: NodeId, embedders: &[&[u8]]) -> Result<()> {
+    pub fn retain_vectors(&mut self, id: NodeId, embedders: &[&[u8]]) -> Result<()> {
         for (key, _) in self.raw_range(Table::Vectors, id.as_bytes())? {
             if !embedders.contains(&keys::read_vector(&key)?.2) {
                 self.put_raw(Table::Vectors, &key, None)?;

@@ -3,8 +3,8 @@
 //! The file names the last transaction in it by number and by the checksum of its record, so that one
 //! of another log is found out. What does not fit is built again from the records.
 
+use super::atomic_file::{self, Fingerprint};
 use super::log::Log;
-use super::sealed::{self, Fingerprint};
 use super::{Views, catch_up};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
@@ -32,7 +32,7 @@ pub(super) struct Saved {
 
 /// What is saved in a store's folder; `None` when it is missing or not whole.
 pub(super) fn read(store: &Path) -> Option<Saved> {
-    let (seq, bytes) = sealed::read(&file(store), fingerprint())?;
+    let (seq, bytes) = atomic_file::read(&file(store), fingerprint())?;
     let (checksum, bytes) = bytes.split_first_chunk()?;
     let (contents, mut bytes) = postcard::take_from_bytes::<Contents>(bytes).ok()?;
     let mut views = Views::default();
@@ -80,5 +80,5 @@ pub(super) fn write(store: &Path, seq: u64, views: &Views, log: &Log) -> Result<
     let checksum = checksum.to_le_bytes();
     let mut parts: Vec<&[u8]> = vec![&checksum, &contents];
     parts.extend(encoded.iter().map(Vec::as_slice));
-    sealed::write(&file(store), fingerprint(), seq, &parts)
+    atomic_file::write(&file(store), fingerprint(), seq, &parts)
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use poc_graph::chance::{Chance, SeededChance};
-use poc_store::testing::{counted_by, counted_by_hand};
+use poc_store::testing::{counts_of_view, count_by_scan};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn request(draw: &mut impl FnMut(u64) -> u64, now: poc_graph::time::Timestamp) -
 
 #[test]
 fn counts_equal_a_count_by_hand_after_thousands_of_requests() {
-    let mut memory = Scratch::new();
+    let mut memory = TestMemory::new();
     let chance = SeededChance::new(20261122);
     let mut draw = |below: u64| chance.bits() % below;
     let (mut done, mut pasts) = (BTreeMap::new(), Vec::new());
@@ -54,8 +54,8 @@ fn counts_equal_a_count_by_hand_after_thousands_of_requests() {
             *done.entry(op).or_insert(0) += 1;
         }
         if number % 100 == 0 {
-            let by_hand = counted_by_hand(&memory.store);
-            assert_eq!(counted_by(&memory.store.view()), by_hand, "after {number} requests");
+            let by_hand = count_by_scan(&memory.store);
+            assert_eq!(counts_of_view(&memory.store.view()), by_hand, "after {number} requests");
             pasts.push((memory.now(), by_hand));
         }
         if number == REQUESTS / 2 {
@@ -67,10 +67,10 @@ fn counts_equal_a_count_by_hand_after_thousands_of_requests() {
     }
     assert!(done.len() == 8 && done.values().all(|count| *count > 10), "{done:?}");
     for (at, by_hand) in pasts {
-        assert_eq!(counted_by(memory.store.past(at).unwrap().view()), by_hand, "at {at}");
+        assert_eq!(counts_of_view(memory.store.snapshot_at(at).unwrap().view()), by_hand, "at {at}");
     }
-    let newest = counted_by(&memory.store.view());
-    assert_eq!(newest, counted_by_hand(&memory.store));
+    let newest = counts_of_view(&memory.store.view());
+    assert_eq!(newest, count_by_scan(&memory.store));
     let stats = json(&memory, "stats");
     let sums = ["nodes", "live", "edges", "keywords"].map(|name| stats[name].as_u64().unwrap());
     assert_eq!(sums, newest.0);

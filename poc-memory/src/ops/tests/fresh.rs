@@ -1,17 +1,17 @@
 //! An answer says when an index could not give everything.
 
 use super::*;
-use poc_notes::Reading;
-use poc_store::testing::{Release, Slow, Stop};
+use poc_notes::ReadSnapshot;
+use poc_store::testing::{ResumeOnDrop, PausableFollower, PausePoint};
 
 /// A memory beside whose indexes one is being built that has much to take in.
-fn being_built() -> (Scratch, Arc<Slow>, Release) {
-    let slow = Arc::new(Slow::at(Stop::Feed));
-    let memory = Scratch::followed_by(slow.clone(), 5001);
-    while memory.store.behind().is_empty() {
+fn being_built() -> (TestMemory, Arc<PausableFollower>, ResumeOnDrop) {
+    let slow = Arc::new(PausableFollower::paused_at(PausePoint::Feed));
+    let memory = TestMemory::followed_by(slow.clone(), 5001);
+    while memory.store.lagging_followers().is_empty() {
         std::thread::yield_now();
     }
-    (memory, slow.clone(), Release(slow))
+    (memory, slow.clone(), ResumeOnDrop(slow))
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn answers_are_degraded_while_an_index_is_being_built() {
       1.000  n7  semantic  Title 7
     degraded: slow: it is being built and does not have everything yet
     ");
-    slow.go();
+    slow.resume();
     memory.store.settle();
     assert_eq!(told(), [(); 3].map(|()| (1.into(), 0.into(), serde_json::json!([]))));
 }
@@ -37,9 +37,9 @@ fn answers_are_degraded_while_an_index_is_being_built() {
 #[test]
 fn an_answer_during_which_an_index_was_completed_is_degraded() {
     let (memory, slow, _release) = being_built();
-    let reading = Reading::of(&memory, None).unwrap();
-    slow.go();
+    let reading = ReadSnapshot::of(&memory, None).unwrap();
+    slow.resume();
     memory.store.settle();
     assert_eq!(reading.freshness().degraded, ["an index was completed only while this was answered"]);
-    assert!(Reading::of(&memory, None).unwrap().freshness().degraded.is_empty());
+    assert!(ReadSnapshot::of(&memory, None).unwrap().freshness().degraded.is_empty());
 }

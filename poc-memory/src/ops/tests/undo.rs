@@ -2,7 +2,7 @@
 
 use super::*;
 use poc_graph::error::Code;
-use poc_store::testing::{counted_by, counted_by_hand};
+use poc_store::testing::{counts_of_view, count_by_scan};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -56,7 +56,7 @@ fn every_kind_of_change_is_put_back() {
         let answer = json(&memory, &format!("undo {changed}"));
         assert_eq!(answer["refused"], json!([]), "{line}: {answer:#}");
         assert_eq!(everything(&memory), before, "{line}");
-        assert_eq!(counted_by(&memory.store.view()), counted_by_hand(&memory.store), "{line}");
+        assert_eq!(counts_of_view(&memory.store.view()), count_by_scan(&memory.store), "{line}");
         // To undo is a change as any other.
         json(&memory, &format!("undo {}", last(&memory)));
         assert_ne!(everything(&memory), before, "{line}");
@@ -74,12 +74,12 @@ fn what_was_built_on_since_is_left() {
     let weighed = last(&memory);
     json(&memory, "weight btree 3");
     let (op, answer) = call(&memory, &format!("undo {weighed}")).unwrap();
-    assert_eq!((op.exit)(&answer).unwrap(), Exit::Rejected);
+    assert_eq!((op.decode)(&answer).unwrap().exit(), Exit::Rejected);
     assert_eq!(answer["undone"], json!([]));
     let reason = answer["refused"][0]["reason"].as_str().unwrap();
     assert_eq!(reason, "the weight of the note `btree` changed since");
     assert_eq!(json(&memory, "get btree")["weight"], 3.0);
-    let told = (op.show)(&answer).unwrap();
+    let told = (op.decode)(&answer).unwrap().show();
     assert!(told.starts_with("left:   weight of `btree` by manual, "), "{told}");
 }
 
@@ -149,7 +149,7 @@ proptest! {
             prop_assert_eq!(&answer["refused"], &json!([]), "{} {}", seq, answer);
         }
         prop_assert_eq!(everything(&memory), before);
-        prop_assert_eq!(counted_by(&memory.store.view()), counted_by_hand(&memory.store));
+        prop_assert_eq!(counts_of_view(&memory.store.view()), count_by_scan(&memory.store));
     }
 }
 

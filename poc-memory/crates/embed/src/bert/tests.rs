@@ -1,8 +1,8 @@
 use super::*;
 use crate::CandleEmbedder;
+use crate::DistillOptions;
 use crate::Embedder;
 use crate::StaticEmbedder;
-use crate::Wish;
 use crate::distill;
 use candle_core::Tensor;
 use poc_rank::cosine::cosine;
@@ -243,7 +243,7 @@ fn vectors_are_those_of_the_formula_however_texts_are_batched() {
 #[test]
 fn a_distilled_table_holds_what_the_model_says_of_each_word() {
     let tiny = Tiny::new(11);
-    let wish = |dimensions, common| Wish {
+    let wish = |dimensions, common| DistillOptions {
         dimensions,
         common,
         model: "tiny".into(),

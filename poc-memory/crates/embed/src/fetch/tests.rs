@@ -65,19 +65,19 @@ impl World {
         World { folder: tempfile::tempdir().unwrap() }
     }
 
-    fn cache(&self) -> Cache {
+    fn cache(&self) -> HubCache {
         let folder = self.folder.path().display().to_string();
-        Cache::of(&|name| (name == "HF_HUB_CACHE").then(|| folder.clone())).unwrap()
+        HubCache::from_env(&|name| (name == "HF_HUB_CACHE").then(|| folder.clone())).unwrap()
     }
 
-    fn fetch(&self, address: &str, model: &str) -> Result<Fetched> {
+    fn fetch(&self, address: &str, model: &str) -> Result<FetchedModel> {
         let config = Config::defaults().unwrap().hub;
         let variable = |name: &str| match name {
             "HF_ENDPOINT" => Some(address.to_owned()),
             "HF_TOKEN" => Some("hf_secret".to_owned()),
             _ => None,
         };
-        Hub::of(&config, &variable)?.fetch(&model.parse()?, &self.cache(), &mut |_, _, _| {})
+        HubClient::new(&config, &variable)?.fetch(&model.parse()?, &self.cache(), &mut |_, _, _| {})
     }
 
     /// What is wrong, without the address.
@@ -114,7 +114,7 @@ fn a_model_is_fetched_once_and_found_by_its_name() {
     assert!(heard.lock().iter().all(|head| head.to_lowercase().contains("authorization: bearer hf_secret")));
     let before = heard.lock().len();
     let second = world.fetch(&address, "o/n").unwrap();
-    assert_eq!(second, Fetched { bytes: 0, ..first });
+    assert_eq!(second, FetchedModel { bytes: 0, ..first });
     assert_eq!(heard.lock().len(), before + 1);
 }
 

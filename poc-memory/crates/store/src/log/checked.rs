@@ -6,7 +6,7 @@
 //! neither is found when the records are read.
 
 use super::{Index, Place, Segment, changed, segment_path};
-use crate::sealed::{self, Fingerprint};
+use crate::atomic_file::{self, Fingerprint};
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -50,7 +50,7 @@ fn fingerprint() -> Fingerprint {
 /// The segments that need not be read, by their first sequence number.
 pub(super) fn read(directory: &Path) -> BTreeMap<u64, Checked> {
     let told = || {
-        let (_, bytes) = sealed::read(&file(directory), fingerprint())?;
+        let (_, bytes) = atomic_file::read(&file(directory), fingerprint())?;
         let written = changed(&file(directory))?;
         let checked: Vec<Checked> = postcard::from_bytes(&bytes).ok()?;
         let unchanged = |checked: &Checked| {
@@ -85,7 +85,7 @@ pub(super) fn write(directory: &Path, index: &Index) -> Result<()> {
         .collect();
     let bytes = postcard::to_allocvec(&checked)
         .map_err(|error| Error::internal(format!("the checked segments cannot be encoded: {error}")))?;
-    sealed::write(&file(directory), fingerprint(), index.last, &[&bytes])
+    atomic_file::write(&file(directory), fingerprint(), index.last, &[&bytes])
 }
 
 /// Forgets all of it: the next open reads every record.

@@ -3,7 +3,7 @@
 use super::changes::{apply, op};
 use super::*;
 use crate::catch_up;
-use crate::testing::{counted_by, counted_by_hand};
+use crate::testing::{count_by_scan, counts_of_view};
 use crate::view_file;
 use proptest::prelude::*;
 
@@ -31,21 +31,21 @@ proptest! {
                 ops.iter().for_each(|op| drop(apply(tx, op)));
                 Ok(())
             }).unwrap();
-            by_hand.push(counted_by_hand(&store));
-            prop_assert_eq!(&counted_by(&store.view()), by_hand.last().unwrap());
+            by_hand.push(count_by_scan(&store));
+            prop_assert_eq!(&counts_of_view(&store.view()), by_hand.last().unwrap());
             if number == save {
                 store.checkpoint().unwrap();
             }
         }
         let newest = by_hand.last().unwrap();
         if let Some(saved) = view_file::read(folder.path()) {
-            prop_assert_eq!(&counted_by(&saved.caught_up(&store.shared.log).unwrap().0[&store.tenant]), newest);
+            prop_assert_eq!(&counts_of_view(&saved.caught_up(&store.shared.log).unwrap().0[&store.tenant]), newest);
         }
         let built = catch_up::views(store.shared.engine.as_ref(), store.shared.log.last(), &|| {}).unwrap();
-        prop_assert_eq!(&counted_by(&built[&store.tenant]), newest);
+        prop_assert_eq!(&counts_of_view(&built[&store.tenant]), newest);
         for (number, then) in by_hand.iter().enumerate() {
-            if let Ok(past) = store.past(Timestamp(number as i64)) {
-                prop_assert_eq!(&counted_by(past.view()), then);
+            if let Ok(past) = store.snapshot_at(Timestamp(number as i64)) {
+                prop_assert_eq!(&counts_of_view(past.view()), then);
             }
         }
     }

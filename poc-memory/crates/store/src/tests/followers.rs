@@ -143,12 +143,13 @@ fn a_follower_that_fails_is_named_and_catches_up_at_the_next_open() {
     put(&store, 2);
     probe.fails.store(false, Ordering::SeqCst);
     put(&store, 3);
-    let behind: Vec<_> = store.behind().iter().map(|(name, error)| format!("{name}: {error}")).collect();
+    let behind: Vec<_> =
+        store.lagging_followers().iter().map(|(name, error)| format!("{name}: {error}")).collect();
     assert_eq!(behind, ["probe: the probe fails"]);
     assert_eq!(probe.applied(), 1);
     drop(store);
     let store = with(&folder, &probe);
-    assert!(store.behind().is_empty());
+    assert!(store.lagging_followers().is_empty());
     assert_eq!((probe.applied(), probe.state.lock().bodies.len()), (3, 3));
 }
 

@@ -1,7 +1,7 @@
 //! The view is there at once; records and followers get ready behind it.
 
 use super::*;
-use crate::testing::{Release, Slow, Stop};
+use crate::testing::{PausableFollower, PausePoint, ResumeOnDrop};
 use poc_graph::chance::{Chance, SeededChance};
 
 /// More nodes than readers wait for.
@@ -20,15 +20,15 @@ fn closed(count: u64) -> TempDir {
 /// A store and its slow follower.
 struct Following {
     // Dropped first.
-    _release: Release,
-    slow: Arc<Slow>,
+    _release: ResumeOnDrop,
+    slow: Arc<PausableFollower>,
     store: Store,
 }
 
-fn following(folder: &TempDir, stop: Stop) -> Following {
-    let slow = Arc::new(Slow::at(stop));
+fn following(folder: &TempDir, stop: PausePoint) -> Following {
+    let slow = Arc::new(PausableFollower::paused_at(stop));
     let store = open(folder.path(), EMBEDDER, vec![slow.clone()], in_memory()).unwrap();
-    Following { _release: Release(slow.clone()), slow, store }
+    Following { _release: ResumeOnDrop(slow.clone()), slow, store }
 }
 
 /// The store as a killed process would leave it now.
@@ -53,49 +53,50 @@ fn killed(folder: &TempDir) -> TempDir {
 #[test]
 fn a_follower_that_has_much_to_take_in_is_behind_and_keeps_nobody_waiting() {
     let folder = closed(MANY);
-    let following = following(&folder, Stop::Feed);
+    let following = following(&folder, PausePoint::Feed);
     let (slow, store) = (&following.slow, &following.store);
     store.shared.followers.wait_loaded();
-    let behind = || store.behind().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>();
+    let behind =
+        || store.lagging_followers().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>();
     assert_eq!(behind(), ["slow: it is being built and does not have everything yet"]);
     assert_eq!((store.lag(1), store.completed()), (1, 0));
     // What is written meanwhile is there for readers and after a kill.
     assert_eq!(put(store, 9000).seq, 2);
     assert!(store.view().find(node(9000).id).is_some());
-    assert_eq!((store.lag(2), slow.known()), (2, 0));
+    assert_eq!((store.lag(2), slow.node_count()), (2, 0));
     let copy = killed(&folder);
     assert!(open_in(&copy, in_memory()).unwrap().view().find(node(9000).id).is_some());
-    slow.go();
+    slow.resume();
     store.settle();
     assert_eq!((behind(), store.lag(2), store.completed()), (Vec::new(), 0, 1));
-    assert_eq!(slow.known() as u64, MANY + 1);
+    assert_eq!(slow.node_count() as u64, MANY + 1);
     put(store, 9001);
-    assert_eq!(slow.known() as u64, MANY + 2);
+    assert_eq!(slow.node_count() as u64, MANY + 2);
 }
 
 #[test]
 fn what_goes_while_a_follower_is_fed_goes_from_it_too() {
     let folder = closed(MANY);
-    let following = following(&folder, Stop::Feed);
+    let following = following(&folder, PausePoint::Feed);
     let (slow, store) = (&following.slow, &following.store);
     for number in 1..=20 {
         store.transact(cause(), |tx| tx.delete_node(node(number).id)).unwrap();
     }
-    slow.go();
+    slow.resume();
     store.settle();
-    assert_eq!(slow.known() as u64, MANY - 20);
+    assert_eq!(slow.node_count() as u64, MANY - 20);
 }
 
 #[test]
 fn a_follower_with_little_to_take_in_is_waited_for() {
     let folder = closed(3);
-    let following = following(&folder, Stop::Feed);
+    let following = following(&folder, PausePoint::Feed);
     let (slow, store) = (&following.slow, &following.store);
     store.shared.followers.wait_loaded();
-    assert!(store.behind().is_empty());
-    slow.go();
+    assert!(store.lagging_followers().is_empty());
+    slow.resume();
     store.settle();
-    assert_eq!((slow.known(), store.completed()), (3, 0));
+    assert_eq!((slow.node_count(), store.completed()), (3, 0));
 }
 
 #[test]
@@ -124,7 +125,7 @@ fn how_much_a_follower_has_to_take_in_is_told_by_the_log() {
 #[test]
 fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
     let folder = closed(3);
-    let following = following(&folder, Stop::Load);
+    let following = following(&folder, PausePoint::Load);
     let (slow, store) = (&following.slow, &following.store);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| put(store, 4));
@@ -132,22 +133,22 @@ fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
             std::thread::yield_now();
         }
         assert_eq!((store.shared.log.last(), store.view().seq), (1, 1));
-        slow.go();
+        slow.resume();
         assert_eq!(writer.join().unwrap().seq, 2);
     });
     store.settle();
-    assert_eq!(slow.known(), 4);
+    assert_eq!(slow.node_count(), 4);
 }
 
 #[test]
 fn a_store_closed_while_a_follower_takes_in_waits_for_it() {
     let folder = closed(MANY);
-    let following = following(&folder, Stop::Feed);
+    let following = following(&folder, PausePoint::Feed);
     following.store.shared.followers.wait_loaded();
     let slow = following.slow.clone();
     // It lets the follower go on, and then closes the store.
     drop(following);
-    assert_eq!(slow.known() as u64, MANY);
+    assert_eq!(slow.node_count() as u64, MANY);
 }
 
 /// Held by a test while an engine is not to open.

@@ -57,12 +57,12 @@ proptest! {
             }
             if number == early && !seen.is_empty() {
                 let newest = seen.len() - 1;
-                kept = Some((newest, store.past(Timestamp(seen[newest].at)).unwrap()));
+                kept = Some((newest, store.snapshot_at(Timestamp(seen[newest].at)).unwrap()));
             }
         }
         for millis in -1..13 {
             let then = seen.iter().rev().find(|seen| seen.at <= millis);
-            let past = store.past(Timestamp(millis));
+            let past = store.snapshot_at(Timestamp(millis));
             prop_assert_eq!(past.is_ok(), then.is_some());
             let (Ok(past), Some(then)) = (past, then) else { continue };
             prop_assert_eq!(past.seq(), then.seq);
@@ -87,7 +87,7 @@ fn where_there_is_no_past() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, Parts { limits: Limits { segment: 600 }, ..in_memory() }).unwrap();
     let told = |millis| {
-        let error = store.past(Timestamp(millis)).err().unwrap();
+        let error = store.snapshot_at(Timestamp(millis)).err().unwrap();
         assert_eq!(error.code, Code::NotFound);
         format!("{}\n{}", error.message, error.hint.unwrap_or_default())
     };
@@ -99,7 +99,7 @@ fn where_there_is_no_past() {
     nothing was stored yet at 1970-01-01T00:00:00.999Z
     the first change is of 1970-01-01T00:00:01.000Z
     ");
-    assert_eq!(store.past(Timestamp(7999)).unwrap().seq(), 7);
+    assert_eq!(store.snapshot_at(Timestamp(7999)).unwrap().seq(), 7);
     store.shared.log.forget_before(12);
     let first = store.shared.log.first();
     assert!(first > 1 && first <= 12, "{first}");
@@ -107,7 +107,7 @@ fn where_there_is_no_past() {
     the log does not reach back to 1970-01-01T00:00:00.999Z
     it begins with a change of 1970-01-01T00:00:11.000Z
     ");
-    assert_eq!(store.past(Timestamp(first as i64 * 1000)).unwrap().seq(), first);
+    assert_eq!(store.snapshot_at(Timestamp(first as i64 * 1000)).unwrap().seq(), first);
     assert_eq!(numbers(&store).len(), 20);
 }
 
@@ -129,7 +129,7 @@ fn a_past_is_read_while_the_store_goes_on() {
             }
         });
         for _ in 0..20 {
-            let past = store.past(Timestamp(60)).unwrap();
+            let past = store.snapshot_at(Timestamp(60)).unwrap();
             assert_eq!(past.view().node_count(), 50);
             assert!(records(&past) == then, "the past has changed");
         }

@@ -52,7 +52,7 @@ fn records<R: Records>(records: &R) -> Vec<String> {
 
 fn histories(store: &Store) -> Vec<Vec<(Timestamp, bool, bool)>> {
     let history = |number| store.history(node(number).id).unwrap();
-    let told = |change: Change| (change.cause.at, change.before.is_some(), change.after.is_some());
+    let told = |change: LoggedChange| (change.cause.at, change.before.is_some(), change.after.is_some());
     (0..6).map(|number| history(number).into_iter().map(told).collect()).collect()
 }
 
@@ -73,7 +73,7 @@ proptest! {
             let folder = tempfile::tempdir().unwrap();
             (open_in(&folder, in_memory()).unwrap(), folder)
         }).collect();
-        let together: Vec<Store> = (0..3).map(|number| store.of(&tuple(number))).collect();
+        let together: Vec<Store> = (0..3).map(|number| store.for_tenant(&tuple(number))).collect();
         let checkpoint = checkpoint.index(txns.len());
         for (number, (tenant, ops)) in txns.iter().enumerate() {
             let millis = number as i64 * 10;
@@ -85,11 +85,11 @@ proptest! {
         }
         let same = |store: &Store, when: &str| -> std::result::Result<(), TestCaseError> {
             for (number, (alone, _)) in alone.iter().enumerate() {
-                let own = store.of(&tuple(number));
+                let own = store.for_tenant(&tuple(number));
                 prop_assert_eq!(seen(&own), seen(alone), "tenant {} {}", number, when);
                 prop_assert_eq!(histories(&own), histories(alone));
                 for millis in (-5..txns.len() as i64 * 10).step_by(15) {
-                    let (own, alone) = (own.past(Timestamp(millis)), alone.past(Timestamp(millis)));
+                    let (own, alone) = (own.snapshot_at(Timestamp(millis)), alone.snapshot_at(Timestamp(millis)));
                     match (own, alone) {
                         (Ok(own), Ok(alone)) => {
                             prop_assert_eq!(records(&own), records(&alone));
@@ -125,7 +125,7 @@ proptest! {
 fn what_another_tenant_has_is_not_there() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
-    let theirs = store.of(&tuple(1));
+    let theirs = store.for_tenant(&tuple(1));
     put(&store, 1);
     put(&store, 2);
     store.transact(cause(), |tx| tx.put_edge(&edge(1, 2, EdgeKind::Link, 1.0))).unwrap();
@@ -142,7 +142,7 @@ fn what_another_tenant_has_is_not_there() {
     insta::assert_snapshot!(error, @"there is no node `00000000000000000000000000000001`");
     theirs.transact(cause(), |tx| tx.delete_node(id)).unwrap();
     assert_eq!((numbers(&store), store.edges(id).unwrap()[0].strength), (vec![1, 2], 1.0));
-    let error = theirs.past(Timestamp(9)).err().unwrap();
+    let error = theirs.snapshot_at(Timestamp(9)).err().unwrap();
     insta::assert_snapshot!(error, @"there is no past: nothing was ever stored");
     // A node is written for the tenant it names, or not at all.
     assert_eq!(theirs.transact(cause(), |tx| tx.put_node(&node(3))).unwrap_err().code, Code::Internal);
@@ -160,7 +160,7 @@ fn a_tenant_is_known_by_name_from_its_first_change_on() {
             .map(|(tuple, view)| format!("{tuple}: {}", view.node_count()))
             .collect()
     };
-    let theirs = store.of(&tuple(2));
+    let theirs = store.for_tenant(&tuple(2));
     theirs.transact(cause(), |_| Ok(())).unwrap();
     assert_eq!(names(&store), ["default: 0"]);
     let tenant = theirs.tenant();

@@ -96,7 +96,7 @@ fn look_ups_follow_a_node_through_its_life() {
             .transact(cause(), |tx| {
                 let key = tx.find_key(key)?.is_some();
                 let hash = tx.find_hash(hash)?.is_some();
-                Ok((key, hash, tx.with_keyword(word)?.len()))
+                Ok((key, hash, tx.nodes_with_keyword(word)?.len()))
             })
             .unwrap()
             .value
@@ -187,13 +187,13 @@ fn places_of_writes_are_those_of_their_first_time() {
     let done = store
         .transact(cause(), |tx| {
             tx.put_node(&Node { title: "for a moment".into(), ..node(1) })?;
-            let start = tx.written();
+            let start = tx.write_count();
             tx.put_activity(node(1).id, &Activity::born(Timestamp(0), 3.0))?;
-            let end = tx.written();
+            let end = tx.write_count();
             // Back to what it was: the place stays.
             tx.put_node(&node(1))?;
             tx.put_activity(node(1).id, &Activity::born(Timestamp(0), 4.0))?;
-            assert_eq!(tx.written(), end);
+            assert_eq!(tx.write_count(), end);
             Ok(start..end)
         })
         .unwrap();

@@ -4,19 +4,19 @@ use super::Embedder;
 use poc_graph::error::{Error, Result};
 
 /// Knows its name and can embed nothing: what needs no new vector goes on.
-pub struct LostEmbedder {
+pub struct UnavailableEmbedder {
     name: String,
     dimensions: usize,
 }
 
-impl LostEmbedder {
+impl UnavailableEmbedder {
     /// With the name and the dimensions that the store has recorded.
-    pub fn new(name: String, dimensions: usize) -> LostEmbedder {
-        LostEmbedder { name, dimensions }
+    pub fn new(name: String, dimensions: usize) -> UnavailableEmbedder {
+        UnavailableEmbedder { name, dimensions }
     }
 }
 
-impl Embedder for LostEmbedder {
+impl Embedder for UnavailableEmbedder {
     fn name(&self) -> &str {
         &self.name
     }

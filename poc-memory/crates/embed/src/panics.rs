@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The outcome of work on a file of strangers; what panics is damaged. An error is one line.
-pub fn guarded<T>(work: impl FnOnce() -> candle_core::Result<T>) -> Result<T, String> {
+pub fn catch_panics<T>(work: impl FnOnce() -> candle_core::Result<T>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(made)) => Ok(made),
         // A backtrace may follow.
