@@ -14,7 +14,7 @@
 use poc_bench::measure::{Line, Report, median, once};
 use poc_bench::peers::python;
 use poc_embed::{CandleEmbedder, Embedder};
-use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::rng::{Rng, SeededRng};
 use serde::Deserialize;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -122,8 +122,8 @@ fn main() {
 
 /// Sentences of 3 to 40 words, some 33 tokens in the mean.
 fn sentences(count: usize) -> Vec<String> {
-    let chance = SeededChance::new(SEED);
-    let below = |most: usize| (chance.bits() % most as u64) as usize;
+    let rng = SeededRng::new(SEED);
+    let below = |most: usize| (rng.next_u64() % most as u64) as usize;
     (0..count)
         .map(|_| (0..3 + below(38)).map(|_| WORDS[below(WORDS.len())]).collect::<Vec<_>>().join(" "))
         .collect()

@@ -17,7 +17,7 @@
 
 use poc_bench::measure::{Line, Report, asked, once};
 use poc_bench::memory;
-use poc_config::{Config, Vectors};
+use poc_config::{Config, VectorsConfig};
 use poc_graph::{Delta, Node, NodeId};
 use poc_index::{Index, MentionIndex, TextIndex, VectorIndex};
 use poc_notes::Memory;
@@ -89,7 +89,7 @@ fn parts(memory: &Memory) -> Vec<(&'static str, f64)> {
     let config = &memory.config;
     let folder = tempfile::tempdir().unwrap();
     let vectors = |name: &str, exact_below| {
-        let config = Vectors { exact_below, ..config.vectors.clone() };
+        let config = VectorsConfig { exact_below, ..config.vectors.clone() };
         let (name, length) = (folder.path().join(name), memory.embedder.dimensions());
         let index = VectorIndex::open(&name, &config, memory.embedder.name(), length).unwrap();
         // A vector is searched once its note is there.

@@ -10,7 +10,7 @@ use poc_bench::measure::{Line, Report, asked, by_turns, once, percentile};
 use poc_bench::memory;
 use poc_bench::notes::{self, Text, Writer};
 use poc_bench::sqlite_vec::{self, Answer};
-use poc_graph::{NodeId, Sight};
+use poc_graph::{NodeId, Visibility};
 use poc_notes::Memory;
 use std::hint::black_box;
 
@@ -38,14 +38,14 @@ fn main() {
 
 fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mut Report) {
     let view = memory.store.view();
-    let (retriever, sight) = (memory.retriever(&view), Sight::of_person(memory.now()));
+    let (retriever, visibility) = (memory.retriever(&view), Visibility::of_person(memory.now()));
     let vectors: Vec<Vec<f32>> =
         questions.iter().map(|text| memory.embedder.embed_one(text).unwrap()).collect();
     let scores = &memory.config.retrieve.scores;
     let best: Vec<Vec<NodeId>> = questions
         .iter()
         .map(|text| {
-            retriever.find(text, scores.mention_from, sight).unwrap().hits.iter().map(|hit| hit.id).collect()
+            retriever.find(text, scores.mention_from, visibility).unwrap().hits.iter().map(|hit| hit.id).collect()
         })
         .collect();
     let embed = |text: &str| black_box(memory.embedder.embed_one(text).unwrap());
@@ -54,8 +54,8 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
     let mentions = |text: &str, best: &[NodeId]| {
         black_box(memory.mentions.in_text(text));
         let first = &best[..best.len().min(scores.shared_from)];
-        black_box(memory.mentions.sharing(first, scores.shared_by, text));
-        best.iter().for_each(|&id| _ = black_box((memory.mentions.from(id), memory.mentions.to(id))));
+        black_box(memory.mentions.sharing_names(first, scores.shared_by, text));
+        best.iter().for_each(|&id| _ = black_box((memory.mentions.mentioned_by(id), memory.mentions.mentioning(id))));
     };
     let asked = || questions.iter().zip(&vectors).zip(&best);
     let [ours, parts, embedding, nearest, matched, mentioned] = by_turns(
@@ -63,7 +63,7 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
         [
             &mut || {
                 for text in questions {
-                    black_box(retriever.find(text, WANTED, sight).unwrap());
+                    black_box(retriever.find(text, WANTED, visibility).unwrap());
                 }
             },
             // One after another, as a question needs them: what one reads is what the next finds cold.
@@ -91,7 +91,7 @@ fn retrieving(memory: &Memory, notes: &[Text], questions: &[String], report: &mu
     ] {
         report.add(Line::time(part, notes.len(), seconds));
     }
-    let one_by_one = || questions.iter().map(|text| once(|| retriever.find(text, WANTED, sight).unwrap()).0);
+    let one_by_one = || questions.iter().map(|text| once(|| retriever.find(text, WANTED, visibility).unwrap()).0);
     let times: Vec<f64> = (0..10).flat_map(|_| one_by_one()).collect();
     for (name, share) in [("retrieve, p50", 0.5), ("retrieve, p99", 0.99)] {
         report.add(Line::time(name, notes.len(), percentile(times.clone(), share)));

@@ -9,7 +9,7 @@ use poc_bench::graph;
 use poc_bench::measure::{Line, Report, asked, by_turns, once};
 use poc_bench::peers::{self, Answer, Answers, Told};
 use poc_graph::{Communities, Embedding, Ix, View};
-use poc_rank::activation::{Spread, spread};
+use poc_rank::activation::{SpreadOptions, spread};
 use poc_rank::spectral::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
@@ -18,7 +18,7 @@ const SEED: u64 = 7;
 const DIMENSIONS: usize = 16;
 const NEAREST: usize = 20;
 const PAIRS: usize = 1000;
-const RULES: Spread = Spread { max_hops: 3, edge_decay: 0.3, min_activation: 0.005 };
+const OPTIONS: SpreadOptions = SpreadOptions { max_hops: 3, edge_decay: 0.3, min_activation: 0.005 };
 
 fn main() {
     let mut report = Report::new("structure");
@@ -57,7 +57,7 @@ fn theirs(answers: &Answers, name: &str) -> Option<f64> {
 /// Every node has the same activation.
 fn spreading(view: &View, seeds: &[Ix], answers: &Answers, report: &mut Report) {
     let sources: Vec<(Ix, f64)> = seeds.iter().map(|&ix| (ix, 1.0)).collect();
-    let run = || spread(view, &sources, RULES, |_| true);
+    let run = || spread(view, &sources, OPTIONS, |_| true);
     let ours: BTreeMap<Ix, f64> = run().into_iter().collect();
     for (name, Answer { values, .. }) in answers.iter().filter(|(name, _)| name.starts_with("spread/")) {
         for (ix, value) in values.iter().enumerate() {

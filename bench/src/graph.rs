@@ -5,10 +5,10 @@
 //! There are [`TIES_PER_NODE`] ties for every node. Lengths, types, visits and replays are spread as
 //! in a store of a few years.
 
-use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{
-    Activity, Builder, Category, Delta, Edge, EdgeKind, Minter, Node, NodeId, NodeType, Origin, State,
+    Activity, Builder, Category, Delta, Edge, EdgeKind, IdGenerator, Node, NodeId, NodeType, Origin, State,
     Tenant, Trust, View, Visit, VisitOutcome,
 };
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct Shape {
 
 /// The shape that belongs to a number of nodes and a seed.
 pub fn shape(nodes: usize, seed: u64) -> Shape {
-    let dice = Dice(SeededChance::new(seed));
+    let dice = Dice(SeededRng::new(seed));
     let topics = topics(nodes, &dice);
     let mut growth = Growth::new(&topics, dice);
     (0..nodes as u32).for_each(|node| growth.add(node));
@@ -163,14 +163,14 @@ fn word(mut number: usize) -> String {
 
 /// The ids of the nodes, ascending.
 pub fn ids(nodes: usize, seed: u64) -> Vec<NodeId> {
-    let chance = SeededChance::new(seed);
-    let minter = Minter::default();
-    (0..nodes).map(|number| minter.node(born(number, nodes), &chance)).collect()
+    let rng = SeededRng::new(seed);
+    let id_generator = IdGenerator::default();
+    (0..nodes).map(|number| id_generator.node(born(number, nodes), &rng)).collect()
 }
 
 /// The nodes, their activities and the visits of `linker`, by number.
 pub fn fields(shape: &Shape, ids: &[NodeId], seed: u64) -> impl Iterator<Item = Vec<Delta>> {
-    let dice = Dice(SeededChance::new(seed ^ 0x5EED));
+    let dice = Dice(SeededRng::new(seed ^ 0x5EED));
     let nodes = shape.nodes;
     let words: Vec<String> = (0..VOCABULARY).map(word).collect();
     ids.iter().enumerate().map(move |(number, &id)| {
@@ -263,16 +263,16 @@ fn born(number: usize, nodes: usize) -> Timestamp {
     NOW.minus(Span((nodes - number) as i64 * 600_000))
 }
 
-struct Dice(SeededChance);
+struct Dice(SeededRng);
 
 impl Dice {
     fn below(&self, bound: u64) -> u64 {
-        self.0.bits() % bound
+        self.0.next_u64() % bound
     }
 
     /// In 0–1, never 0.
     fn unit(&self) -> f64 {
-        ((self.0.bits() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
+        ((self.0.next_u64() >> 11) as f64 + 1.0) / (1u64 << 53) as f64
     }
 
     fn pick<'a, T>(&self, from: &'a [T]) -> &'a T {

@@ -3,7 +3,7 @@
 use crate::graph::NOW;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::ManualClock;
 use poc_notes::Memory;
 use std::path::Path;
@@ -17,5 +17,5 @@ pub fn open(folder: &Path) -> Memory {
 /// The same with other settings.
 pub fn open_with(folder: &Path, config: Config) -> Memory {
     let (paths, clock) = (Paths::in_folder(folder), Arc::new(ManualClock::new(NOW)));
-    Memory::open(paths, config, clock, Arc::new(SeededChance::new(7))).unwrap()
+    Memory::open(paths, config, clock, Arc::new(SeededRng::new(7))).unwrap()
 }

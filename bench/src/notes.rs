@@ -4,7 +4,7 @@
 //! that many notes hold and words that few hold. A word is syllables that end in a vowel, which a stemmer
 //! and another tokenizer leave as they are: every side of a bench sees the same words.
 
-use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash};
 use poc_notes::Memory;
@@ -25,7 +25,7 @@ const OF_NOTE: usize = 4;
 
 /// Words by their frequency, and the dice.
 pub struct Writer {
-    dice: SeededChance,
+    dice: SeededRng,
     // Sums of 1 / rank, to draw a rank by.
     sums: Vec<f64>,
 }
@@ -46,12 +46,12 @@ impl Writer {
             *sum += 1.0 / rank as f64;
             Some(*sum)
         });
-        Writer { dice: SeededChance::new(seed), sums: sums.collect() }
+        Writer { dice: SeededRng::new(seed), sums: sums.collect() }
     }
 
     /// The next note.
     pub fn note(&self) -> Text {
-        let topic = self.dice.bits() % TOPICS;
+        let topic = self.dice.next_u64() % TOPICS;
         let names: Vec<String> = (0..OF_NOTE).map(|_| self.name()).collect();
         let body = format!("{} {}.", self.words(topic, BODY), names.join(" "));
         Text { title: self.words(topic, TITLE), body }
@@ -59,14 +59,14 @@ impl Writer {
 
     /// A word with a capital that is nothing else.
     fn name(&self) -> String {
-        let word = word(WORDS + TOPICS as usize * OF_TOPIC + (self.dice.bits() % NAMES) as usize);
+        let word = word(WORDS + TOPICS as usize * OF_TOPIC + (self.dice.next_u64() % NAMES) as usize);
         let (first, rest) = word.split_at(1);
         first.to_uppercase() + rest
     }
 
     /// The next question, about some topic.
     pub fn question(&self) -> String {
-        self.words(self.dice.bits() % TOPICS, QUESTION)
+        self.words(self.dice.next_u64() % TOPICS, QUESTION)
     }
 
     fn words(&self, topic: u64, count: usize) -> String {
@@ -80,7 +80,7 @@ impl Writer {
     /// A rank from 0 among the first so many, the n-th half as likely as the one at n / 2.
     fn rank(&self, among: usize) -> usize {
         let sums = &self.sums[..among];
-        let drawn = self.dice.bits() as f64 / u64::MAX as f64 * sums[among - 1];
+        let drawn = self.dice.next_u64() as f64 / u64::MAX as f64 * sums[among - 1];
         sums.partition_point(|&sum| sum < drawn).min(among - 1)
     }
 }

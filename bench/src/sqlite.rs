@@ -90,7 +90,7 @@ impl Sqlite {
                 for &number in view.keywords(ix) {
                     word.execute(params![view.keyword_name(number), ix]).unwrap();
                 }
-                for near in view.ties(ix) {
+                for near in view.merged_edges(ix) {
                     tie.execute(params![ix, near.ix]).unwrap();
                 }
             }

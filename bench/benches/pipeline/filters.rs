@@ -88,7 +88,7 @@ fn by_name(view: &View) -> Vec<Alone<'_>> {
     let word = view.keyword_number("word-3-1").unwrap();
     let hub = format!("linked-to:{}", view.key(0));
     // By hand nobody would look at every node, but along the ties of the one.
-    let at_hub = move || view.ties(0).map(|tie| tie.ix).filter(|&ix| unexpired(view, ix)).collect();
+    let at_hub = move || view.merged_edges(0).map(|tie| tie.ix).filter(|&ix| unexpired(view, ix)).collect();
     vec![
         Alone::new("type:daily", "type = 'daily'", scan(view, move |ix| types.of(ix, u16::MAX) == daily)),
         Alone::new(

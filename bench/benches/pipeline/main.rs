@@ -56,10 +56,10 @@ impl<'a> Bench<'a> {
     fn over(view: &'a View) -> Bench<'a> {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory::open(folder.path());
-        let rules = memory.config.structure.rules();
-        view.refresh(&rules);
-        let (communities, _) = view.communities(&rules);
-        let (outliers, _) = view.outliers(&rules).unwrap();
+        let options = memory.config.structure.options();
+        view.refresh(&options);
+        let (communities, _) = view.communities(&options);
+        let (outliers, _) = view.outliers(&options).unwrap();
         let sqlite = Sqlite::of(view, &memory.config, &communities, &outliers);
         Bench { view, communities, outliers, memory, sqlite, _folder: folder }
     }

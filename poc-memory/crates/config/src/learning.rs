@@ -1,6 +1,6 @@
 //! The sections of what learns from use: `[edges]`, `[write]`, `[recall]`, `[reinforce]`.
 
-use super::Weight;
+use super::WeightConfig;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use schemars::JsonSchema;
@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 /// Weights of associative edges.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Edges {
+pub struct EdgesConfig {
     /// Least weight of an edge that is walked.
     pub floor: f64,
     /// Greatest weight.
     pub cap: f64,
     /// λ of exponential decay, by kind.
-    pub decay: EdgeDecay,
+    pub decay: EdgeDecayConfig,
 }
 
 /// λ of each kind of associative edge, per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct EdgeDecay {
+pub struct EdgeDecayConfig {
     /// For `structural`.
     pub structural: f64,
     /// For `co_retrieval`.
@@ -33,7 +33,7 @@ pub struct EdgeDecay {
 /// The op `write`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Write {
+pub struct WriteConfig {
     /// Sentences in a chunk.
     pub chunk_window: usize,
     /// Sentences from the start of one chunk to the next.
@@ -59,7 +59,7 @@ pub struct Write {
 /// The op `recall`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Recall {
+pub struct RecallConfig {
     /// Notes in an answer.
     pub k: usize,
     /// Hops from the notes that were found; 0 for none.
@@ -83,7 +83,7 @@ pub struct Recall {
 /// The ops `reinforce`, `demote` and `mark`; the delta is also that of `recall`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Reinforce {
+pub struct ReinforceConfig {
     /// What a use adds to the weight of a node.
     pub delta: f64,
     /// How long after a use another one changes nothing.
@@ -94,13 +94,13 @@ pub struct Reinforce {
     pub mark_nodes: usize,
 }
 
-impl Edges {
+impl EdgesConfig {
     pub(super) fn check(&self) -> Result<()> {
         cap("edges", self.floor, self.cap)
     }
 }
 
-impl Weight {
+impl WeightConfig {
     pub(super) fn check(&self) -> Result<()> {
         cap("weight", self.floor, self.cap)
     }
@@ -114,7 +114,7 @@ fn cap(section: &str, floor: f64, cap: f64) -> Result<()> {
     Ok(())
 }
 
-impl Write {
+impl WriteConfig {
     pub(super) fn check(&self) -> Result<()> {
         // A longer stride would leave sentences out.
         if self.chunk_stride > self.chunk_window {

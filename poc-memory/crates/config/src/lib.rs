@@ -3,7 +3,7 @@
 //! Defaults live in `defaults/config.toml` and nowhere else; no field here has one of its own.
 
 pub mod bounds;
-mod finding;
+mod retrieval;
 mod layer;
 mod learning;
 mod origin;
@@ -11,14 +11,14 @@ pub mod paths;
 mod rest;
 mod schema;
 mod sections;
-pub mod server;
+pub mod endpoint;
 mod tenants;
 mod wording;
 
-pub use finding::{FusedRanks, FusedScores, Fusion, Gate, Query, Rerank, Retrieve};
-pub use learning::{EdgeDecay, Edges, Recall, Reinforce, Write};
+pub use retrieval::{RankFusionConfig, ScoreFusionConfig, Fusion, GateConfig, QueryConfig, RerankConfig, RetrieveConfig};
+pub use learning::{EdgeDecayConfig, EdgesConfig, RecallConfig, ReinforceConfig, WriteConfig};
 pub use origin::{DEFAULT_ORIGIN, Setting, settings};
-pub use rest::Rest;
+pub use rest::RestConfig;
 pub use schema::schema;
 pub use sections::*;
 pub use tenants::{TenantKey, TenantSchema};

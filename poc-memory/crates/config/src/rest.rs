@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 /// The memory over HTTP.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Rest {
+pub struct RestConfig {
     /// Whether the daemon serves it.
     pub enabled: bool,
     /// Where it listens; port 0 takes any that is free.
@@ -34,7 +34,7 @@ pub struct Rest {
     pub request_timeout: Span,
 }
 
-impl Rest {
+impl RestConfig {
     pub(super) fn check(&self) -> Result<()> {
         let wrong = |name: &str, problem: String, hint: &str| {
             Err(Error::config(problem).hint(hint).field(format!("rest.{name}")))

@@ -1,7 +1,7 @@
 //! The sections of the settings, field by field.
 
-use super::{Edges, Query, Recall, Reinforce, Rerank, Rest, Retrieve, TenantSchema, Write};
-use poc_graph::Rules;
+use super::{EdgesConfig, QueryConfig, RecallConfig, ReinforceConfig, RerankConfig, RestConfig, RetrieveConfig, TenantSchema, WriteConfig};
+use poc_graph::StructureOptions;
 use poc_graph::error::{At, Error, Result};
 use poc_graph::time::Span;
 use schemars::JsonSchema;
@@ -21,77 +21,77 @@ section!(
     /// All of it.
     Config {
         /// Which embedder turns text into vectors.
-        embedder: Embedder,
+        embedder: EmbedderConfig,
         /// Where `embed fetch` downloads models from.
-        hub: Hub,
+        hub: HubConfig,
         /// The text index.
-        text: Text,
+        text: TextConfig,
         /// The vector index.
-        vectors: Vectors,
+        vectors: VectorsConfig,
         /// What is derived from the graph as a whole.
-        structure: Structure,
+        structure: StructureConfig,
         /// The op `insert`.
-        insert: Insert,
+        insert: InsertConfig,
         /// From which cosine on notes count as alike, by kind of embedder, which cosines belong to;
         /// `default` is for all others.
-        cosines: BTreeMap<String, Cosines>,
+        cosines: BTreeMap<String, CosinesConfig>,
         /// The op `import`.
-        import: Import,
+        import: ImportConfig,
         /// Weights and their decay.
-        weight: Weight,
+        weight: WeightConfig,
         /// Weights of associative edges.
-        edges: Edges,
+        edges: EdgesConfig,
         /// The op `write`.
-        write: Write,
+        write: WriteConfig,
         /// The op `recall`.
-        recall: Recall,
+        recall: RecallConfig,
         /// The ops `reinforce`, `demote` and `mark`.
-        reinforce: Reinforce,
+        reinforce: ReinforceConfig,
         /// Nodes.
-        nodes: Nodes,
+        nodes: NodesConfig,
         /// The op `search`.
-        search: Search,
+        search: SearchConfig,
         /// Finding by meaning and by words together.
-        retrieve: Retrieve,
+        retrieve: RetrieveConfig,
         /// What judges the best notes again.
-        rerank: Rerank,
+        rerank: RerankConfig,
         /// The op `query`.
-        query: Query,
+        query: QueryConfig,
         /// The op `explore`.
-        explore: Explore,
+        explore: ExploreConfig,
         /// The op `changes`.
-        changes: Changes,
+        changes: ChangesConfig,
         /// The op `view`.
-        view: Drawing,
+        view: ViewConfig,
         /// The op `consolidate`.
-        consolidate: Consolidate,
+        consolidate: ConsolidateConfig,
         /// Pipelines by the names they are used under: `@NAME`.
         pipelines: BTreeMap<String, SavedPipeline>,
         /// The Model Context Protocol.
-        mcp: Mcp,
+        mcp: McpConfig,
         /// What tenants may be called.
         tenant_schema: TenantSchema,
         /// Agents as a whole.
-        agents: Agents,
+        agents: AgentsConfig,
         /// What all agents together may spend.
-        budget: Budget,
+        budget: BudgetConfig,
         /// The daemon.
-        daemon: Daemon,
+        daemon: DaemonConfig,
         /// The memory over HTTP.
-        rest: Rest,
+        rest: RestConfig,
         /// Calls of language models.
-        calls: Calls,
+        calls: CallsConfig,
         /// The model that is none.
-        heuristic: Heuristic,
+        heuristic: HeuristicConfig,
         /// Models by the names agents use.
-        models: BTreeMap<String, Model>,
+        models: BTreeMap<String, ModelConfig>,
         /// Providers by the names models use.
-        providers: BTreeMap<String, Provider>,
+        providers: BTreeMap<String, ProviderConfig>,
     }
 );
 section!(
     /// Which embedder.
-    Embedder {
+    EmbedderConfig {
         /// `static`, `candle`, `http` or `hash`.
         kind: String,
         /// Of `static` a table of one's own, empty for the bundled one; of `candle` the folder of the model
@@ -107,7 +107,7 @@ section!(
 );
 section!(
     /// The Hugging Face hub, or another that speaks as it does.
-    Hub {
+    HubConfig {
         /// Its address.
         url: String,
         /// The hosts it may send on to for what is large.
@@ -116,7 +116,7 @@ section!(
 );
 section!(
     /// From which cosine on notes count as alike, −1 to 1.
-    Cosines {
+    CosinesConfig {
         /// Least cosine of a keyword edge.
         keyword: f64,
         /// Least cosine of a semantic edge.
@@ -138,7 +138,7 @@ section!(
 
 impl Config {
     /// The cosines of the embedder in use.
-    pub fn cosines(&self) -> Result<&Cosines> {
+    pub fn cosines(&self) -> Result<&CosinesConfig> {
         let kind = &self.embedder.kind;
         self.cosines.get(kind).or_else(|| self.cosines.get("default")).ok_or_else(|| {
             Error::config(format!("there are no cosines for the embedder `{kind}`"))
@@ -150,7 +150,7 @@ impl Config {
 
 section!(
     /// The text index.
-    Text {
+    TextConfig {
         /// BM25's saturation.
         k1: f64,
         /// BM25's length normalisation, 0–1.
@@ -163,7 +163,7 @@ section!(
 );
 section!(
     /// The vector index.
-    Vectors {
+    VectorsConfig {
         /// Vectors below which every search is exact.
         exact_below: usize,
         /// HNSW links per element (M).
@@ -180,7 +180,7 @@ section!(
 );
 section!(
     /// What is derived from the graph as a whole.
-    Structure {
+    StructureConfig {
         /// Dimensions of the spectral embedding, 1–64.
         dimensions: usize,
         /// Live nodes and edges together up to which derived structure is computed when it is asked
@@ -193,17 +193,17 @@ section!(
     }
 );
 
-impl Structure {
+impl StructureConfig {
     /// What decides whether something is computed.
-    pub fn rules(&self) -> Rules {
-        let Structure { dimensions, exact_below, max_drift, .. } = *self;
-        Rules { dimensions, exact_below, max_drift }
+    pub fn options(&self) -> StructureOptions {
+        let StructureConfig { dimensions, exact_below, max_drift, .. } = *self;
+        StructureOptions { dimensions, exact_below, max_drift }
     }
 }
 
 section!(
     /// The op `insert`.
-    Insert {
+    InsertConfig {
         /// Keyword edges per keyword.
         keyword_edges: usize,
         /// Nearest nodes considered for semantic edges.
@@ -218,14 +218,14 @@ section!(
 );
 section!(
     /// The op `import`.
-    Import {
+    ImportConfig {
         /// Notes per transaction.
         chunk: usize,
     }
 );
 section!(
     /// Weights and their decay.
-    Weight {
+    WeightConfig {
         /// Least weight.
         floor: f64,
         /// Greatest weight.
@@ -233,12 +233,12 @@ section!(
         /// λ of exponential decay, per second.
         decay: f64,
         /// Factor on λ by category.
-        category: CategoryDecay,
+        category: CategoryDecayConfig,
     }
 );
 section!(
     /// Factors on the decay of each category.
-    CategoryDecay {
+    CategoryDecayConfig {
         /// For `core`.
         core: f64,
         /// For `general`.
@@ -253,35 +253,35 @@ section!(
 );
 section!(
     /// Nodes.
-    Nodes {
+    NodesConfig {
         /// Types beside the built-in ones.
         types: Vec<String>,
     }
 );
 section!(
     /// The op `search`.
-    Search {
+    SearchConfig {
         /// Stages behind the terms when none are given.
         pipeline: SavedPipeline,
     }
 );
 section!(
     /// The op `consolidate`.
-    Consolidate {
+    ConsolidateConfig {
         /// How long after its date a note is deleted for good.
         keep_expired: Span,
     }
 );
 section!(
     /// The op `changes`.
-    Changes {
+    ChangesConfig {
         /// Changes shown when no other number is asked for.
         limit: usize,
     }
 );
 section!(
     /// The op `view`.
-    Drawing {
+    ViewConfig {
         /// Notes shown when no other number is asked for.
         limit: usize,
         /// Edges shown when no other number is asked for.
@@ -290,7 +290,7 @@ section!(
 );
 section!(
     /// The op `explore`.
-    Explore {
+    ExploreConfig {
         /// Hops.
         depth: usize,
         /// Ways that go on after each hop.
@@ -307,7 +307,7 @@ section!(
 );
 section!(
     /// The Model Context Protocol.
-    Mcp {
+    McpConfig {
         /// Whether a model may delete notes for good.
         delete: bool,
         /// Whether the daemon serves it over HTTP, at the address of `[rest]`.
@@ -321,7 +321,7 @@ section!(
 
 section!(
     /// Agents as a whole.
-    Agents {
+    AgentsConfig {
         /// Runs of different agents at the same time.
         max_concurrent_runs: usize,
         /// How long what is caught up is spread over.
@@ -346,7 +346,7 @@ section!(
 );
 section!(
     /// The daemon.
-    Daemon {
+    DaemonConfig {
         /// Greatest frame on the socket.
         max_frame_bytes: usize,
         /// Connections at once.
@@ -372,7 +372,7 @@ section!(
 );
 section!(
     /// Calls of language models.
-    Calls {
+    CallsConfig {
         /// Until a connection stands.
         connect_timeout: Span,
         /// Between two pieces of an answer that has begun.
@@ -391,7 +391,7 @@ section!(
 );
 section!(
     /// The model that is none: what it takes for alike, for busy and for trivial.
-    Heuristic {
+    HeuristicConfig {
         /// Below it, the least weight of the rare words in common; 1 is one word no third note has.
         link_min_shared: f64,
         /// Links a node gets in one run.
@@ -450,7 +450,7 @@ impl From<SavedPipeline> for String {
 
 section!(
     /// What all agents together may spend.
-    Budget {
+    BudgetConfig {
         /// US dollars of the runs that begin on one day.
         max_usd_per_day: f64,
     }
@@ -459,7 +459,7 @@ section!(
 /// A model an agent may name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Model {
+pub struct ModelConfig {
     /// Name of the provider that serves it.
     pub provider: String,
     /// What the provider calls it; of a `candle` provider its file.
@@ -486,7 +486,7 @@ pub struct Model {
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderKind {
     /// No language model: similarity and structure of the graph alone.
-    Heuristic,
+    HeuristicConfig,
     /// The Messages API of Anthropic.
     Anthropic,
     /// Any server that speaks OpenAI's chat completions.
@@ -506,7 +506,7 @@ pub enum ProviderKind {
 /// Where models come from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Provider {
+pub struct ProviderConfig {
     /// How it is reached.
     pub kind: ProviderKind,
     /// Root of its HTTP interface.

@@ -1,6 +1,6 @@
 //! Identifiers: time-ordered UUIDs for nodes and runs.
 
-use crate::chance::Chance;
+use crate::rng::Rng;
 use crate::error::{Error, Result};
 use crate::time::Timestamp;
 use parking_lot::Mutex;
@@ -108,27 +108,27 @@ id!(
 /// Layout of RFC 9562 §5.7 with the 26 bits after the time used as a counter (method 1 of §6.2)
 /// and 48 random bits behind it.
 #[derive(Debug, Default)]
-pub struct Minter(Mutex<(i64, u32)>);
+pub struct IdGenerator(Mutex<(i64, u32)>);
 
-impl Minter {
+impl IdGenerator {
     const COUNTER_BITS: u32 = 26;
 
     /// The next node id.
-    pub fn node(&self, now: Timestamp, chance: &dyn Chance) -> NodeId {
-        NodeId(self.next(now, chance))
+    pub fn node(&self, now: Timestamp, rng: &dyn Rng) -> NodeId {
+        NodeId(self.next(now, rng))
     }
 
     /// The next message id.
-    pub fn message(&self, now: Timestamp, chance: &dyn Chance) -> MessageId {
-        MessageId(self.next(now, chance))
+    pub fn message(&self, now: Timestamp, rng: &dyn Rng) -> MessageId {
+        MessageId(self.next(now, rng))
     }
 
     /// The next run id.
-    pub fn run(&self, now: Timestamp, chance: &dyn Chance) -> RunId {
-        RunId(self.next(now, chance))
+    pub fn run(&self, now: Timestamp, rng: &dyn Rng) -> RunId {
+        RunId(self.next(now, rng))
     }
 
-    fn next(&self, now: Timestamp, chance: &dyn Chance) -> Uuid {
+    fn next(&self, now: Timestamp, rng: &dyn Rng) -> Uuid {
         let (millis, counter) = {
             let mut last = self.0.lock();
             if now.0 > last.0 {
@@ -140,7 +140,7 @@ impl Minter {
             }
             *last
         };
-        let random = chance.bits() as u128 & 0xFFFF_FFFF_FFFF;
+        let random = rng.next_u64() as u128 & 0xFFFF_FFFF_FFFF;
         let time = (millis as u128 & 0xFFFF_FFFF_FFFF) << 80;
         let high = ((counter >> 14) as u128) << 64;
         let low = ((counter & 0x3FFF) as u128) << 48;
@@ -151,17 +151,17 @@ impl Minter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chance::SeededChance;
+    use crate::rng::SeededRng;
 
     #[test]
     fn ids_sort_in_the_order_they_were_made() {
-        let minter = Minter::default();
-        let chance = SeededChance::new(1);
-        let mut last = minter.node(Timestamp(5), &chance);
+        let id_generator = IdGenerator::default();
+        let rng = SeededRng::new(1);
+        let mut last = id_generator.node(Timestamp(5), &rng);
         for step in 0..50_000 {
             // The clock stands still, and once steps back: the order holds all the same.
             let now = if step == 20_000 { Timestamp(3) } else { Timestamp(5) };
-            let next = minter.node(now, &chance);
+            let next = id_generator.node(now, &rng);
             assert!(next > last);
             last = next;
         }
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_id_is_32_hexadecimal_digits_of_version_7() {
-        let id = Minter::default().node(Timestamp(1_800_000_000_000), &SeededChance::new(1));
+        let id = IdGenerator::default().node(Timestamp(1_800_000_000_000), &SeededRng::new(1));
         let text = id.to_string();
         assert_eq!(text.len(), 32);
         assert_eq!(text.as_bytes()[12], b'7');

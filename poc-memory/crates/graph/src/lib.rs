@@ -2,7 +2,7 @@
 //!
 //! Nothing here touches a disk, a clock or a lock.
 
-pub mod chance;
+pub mod rng;
 mod column;
 mod delta;
 mod edge;
@@ -28,15 +28,15 @@ mod visit;
 pub use column::{Column, Cursor};
 pub use delta::Delta;
 pub use edge::{Edge, EdgeKind};
-pub use id::{MessageId, Minter, NodeId, RunId};
+pub use id::{MessageId, IdGenerator, NodeId, RunId};
 pub use key::{KEY_MAX_BYTES, normal_key};
 pub use likeness::key_like;
 pub use message::{ChunkOf, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use structure::{
-    Communities, Embedding, Health, Layout, Outliers, PowerLaw, Rules, Saved, Source, clustering,
+    Communities, Embedding, Health, Layout, Outliers, PowerLaw, StructureOptions, Saved, Source, clustering,
 };
 pub use tenant::{Tenant, Tuple};
 pub use title::{DERIVED_TITLE_CHARS, one_line, title_of};
-pub use view::{Builder, Ix, MomentCursor, Neighbor, Sight, Tie, View};
+pub use view::{Builder, Ix, MomentCursor, Neighbor, Visibility, MergedEdge, View};
 pub use visit::{Visit, VisitOutcome};

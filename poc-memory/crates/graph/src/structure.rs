@@ -28,7 +28,7 @@ pub use embedding::Embedding;
 pub use health::{Health, PowerLaw};
 pub use layout::Layout;
 pub use outliers::Outliers;
-pub use policy::Rules;
+pub use policy::StructureOptions;
 pub use saved::Saved;
 
 use super::View;
@@ -36,57 +36,57 @@ use std::sync::Arc;
 
 impl View {
     /// The communities of the graph.
-    pub fn communities(&self, rules: &Rules) -> (Arc<Communities>, Source) {
-        self.recall(rules);
+    pub fn communities(&self, options: &StructureOptions) -> (Arc<Communities>, Source) {
+        self.recall(options);
         let part = &self.structure.communities;
-        let found = part.get(self.generation(), self.size(), rules, true, || Communities::compute(self));
+        let found = part.get(self.generation(), self.size(), options, true, || Communities::compute(self));
         found.unwrap_or_else(|| self.fresh_communities())
     }
 
     /// The communities of the graph; `None` when it would take more than a moment to compute them.
-    pub fn communities_at_hand(&self, rules: &Rules) -> Option<(Arc<Communities>, Source)> {
-        self.recall(rules);
+    pub fn communities_at_hand(&self, options: &StructureOptions) -> Option<(Arc<Communities>, Source)> {
+        self.recall(options);
         let part = &self.structure.communities;
-        part.get(self.generation(), self.size(), rules, false, || Communities::compute(self))
+        part.get(self.generation(), self.size(), options, false, || Communities::compute(self))
     }
 
     /// The spectral embedding of the graph. All who ask give the same dimensions; the first one
     /// counts.
-    pub fn embedding(&self, rules: &Rules) -> (Arc<Embedding>, Source) {
-        self.recall(rules);
-        let compute = || Embedding::compute(self, rules.dimensions);
-        let found = self.structure.embedding.get(self.generation(), self.size(), rules, true, compute);
-        found.unwrap_or_else(|| self.fresh_embedding(rules))
+    pub fn embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, Source) {
+        self.recall(options);
+        let compute = || Embedding::compute(self, options.dimensions);
+        let found = self.structure.embedding.get(self.generation(), self.size(), options, true, compute);
+        found.unwrap_or_else(|| self.fresh_embedding(options))
     }
 
     /// The outlier scores of the nodes; `None` when it would take more than a moment to compute
     /// them. Nodes made since they were computed have none.
-    pub fn outliers(&self, rules: &Rules) -> Option<(Arc<Outliers>, Source)> {
-        self.recall(rules);
-        let compute = || self.compute_outliers(rules);
-        self.structure.outliers.get(self.generation(), self.size(), rules, false, compute)
+    pub fn outliers(&self, options: &StructureOptions) -> Option<(Arc<Outliers>, Source)> {
+        self.recall(options);
+        let compute = || self.compute_outliers(options);
+        self.structure.outliers.get(self.generation(), self.size(), options, false, compute)
     }
 
     /// The figures that tell about the graph's health; `None` when it would take more than a moment
     /// to compute them.
-    pub fn health(&self, rules: &Rules) -> Option<(Arc<Health>, Source)> {
-        self.recall(rules);
+    pub fn health(&self, options: &StructureOptions) -> Option<(Arc<Health>, Source)> {
+        self.recall(options);
         let part = &self.structure.health;
-        part.get(self.generation(), self.size(), rules, false, || Health::compute(self))
+        part.get(self.generation(), self.size(), options, false, || Health::compute(self))
     }
 
     /// Finds what was saved when the graph is so large that it matters, and nothing is there.
-    pub fn recall(&self, rules: &Rules) {
-        if self.is_large(rules) && self.drift().is_none() {
+    pub fn recall(&self, options: &StructureOptions) {
+        if self.is_large(options) && self.drift().is_none() {
             self.structure.recall(|saved| self.take_back(saved));
         }
     }
 
     /// Computes all of it for exactly this graph, where it is not there yet.
-    pub fn refresh(&self, rules: &Rules) {
+    pub fn refresh(&self, options: &StructureOptions) {
         self.fresh_communities();
-        self.fresh_embedding(rules);
-        self.structure.outliers.fresh(self.generation(), || self.compute_outliers(rules));
+        self.fresh_embedding(options);
+        self.structure.outliers.fresh(self.generation(), || self.compute_outliers(options));
         self.structure.health.fresh(self.generation(), || Health::compute(self));
     }
 
@@ -109,8 +109,8 @@ impl View {
     }
 
     /// Whether computing takes more than a moment.
-    pub fn is_large(&self, rules: &Rules) -> bool {
-        self.live_count() + self.edge_count() > rules.exact_below
+    pub fn is_large(&self, options: &StructureOptions) -> bool {
+        self.live_count() + self.edge_count() > options.exact_below
     }
 
     /// A number that goes up with every change of the graph.
@@ -130,13 +130,13 @@ impl View {
         self.structure.communities.fresh(self.generation(), || Communities::compute(self))
     }
 
-    fn fresh_embedding(&self, rules: &Rules) -> (Arc<Embedding>, Source) {
-        let compute = || Embedding::compute(self, rules.dimensions);
+    fn fresh_embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, Source) {
+        let compute = || Embedding::compute(self, options.dimensions);
         self.structure.embedding.fresh(self.generation(), compute)
     }
 
-    fn compute_outliers(&self, rules: &Rules) -> Outliers {
-        Outliers::compute(&self.fresh_communities().0, &self.fresh_embedding(rules).0)
+    fn compute_outliers(&self, options: &StructureOptions) -> Outliers {
+        Outliers::compute(&self.fresh_communities().0, &self.fresh_embedding(options).0)
     }
 
     fn size(&self) -> (usize, usize) {

@@ -12,13 +12,13 @@ mod lookup;
 mod moment;
 mod names;
 mod order;
-mod sight;
+mod visibility;
 mod snapshot;
 mod triangles;
 
 pub use build::Builder;
 pub use moment::MomentCursor;
-pub use sight::Sight;
+pub use visibility::Visibility;
 
 use super::Column;
 use super::edge::EdgeKind;
@@ -103,7 +103,7 @@ impl Neighbor {
 /// A live neighbour in the simple graph: all edges between two nodes count as one tie that is as
 /// strong as the strongest of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tie {
+pub struct MergedEdge {
     /// The neighbour.
     pub ix: Ix,
     /// Strength in 0–1.
@@ -322,14 +322,14 @@ impl View {
         self.adjacency.get(ix as usize).unwrap_or_default()
     }
 
-    /// The live neighbours of a node, one [`Tie`] each, by index.
-    pub fn ties(&self, ix: Ix) -> impl Iterator<Item = Tie> {
+    /// The live neighbours of a node, one [`MergedEdge`] each, by index.
+    pub fn merged_edges(&self, ix: Ix) -> impl Iterator<Item = MergedEdge> {
         self.edges(ix)
             .chunk_by(|a, b| a.target() == b.target())
             .filter_map(|run| {
                 let first = run.first()?;
                 let strength = run.iter().fold(0.0f32, |best, edge| best.max(edge.strength));
-                Some(Tie { ix: first.target(), strength: f64::from(strength) })
+                Some(MergedEdge { ix: first.target(), strength: f64::from(strength) })
             })
             .filter(|tie| self.is_live(tie.ix))
     }

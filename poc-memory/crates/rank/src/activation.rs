@@ -8,12 +8,12 @@
 //!
 //! The cost is that of the ties of the nodes reached, whatever the size of the graph.
 
-use super::sums::Sums;
+use super::sparse_accumulator::SparseAccumulator;
 use poc_graph::{Ix, View};
 
 /// How far and how strongly activation spreads.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
+pub struct SpreadOptions {
     /// Hops from the sources.
     pub max_hops: usize,
     /// Share that a tie of strength 1 passes on, 0–1.
@@ -27,27 +27,27 @@ pub struct Spread {
 pub fn spread(
     view: &View,
     sources: &[(Ix, f64)],
-    rules: Spread,
+    options: SpreadOptions,
     lets: impl FnMut(Ix) -> bool,
 ) -> Vec<(Ix, f64)> {
-    Spreading::new(view, rules, lets).from(sources).to_vec()
+    Spreading::new(view, options, lets).from(sources).to_vec()
 }
 
 /// Room to spread activation in, time and again.
 pub(super) struct Spreading<'a, L> {
     view: &'a View,
-    rules: Spread,
+    options: SpreadOptions,
     lets: L,
-    total: Sums,
-    arriving: Sums,
+    total: SparseAccumulator,
+    arriving: SparseAccumulator,
     front: Vec<(Ix, f64)>,
     arrivals: usize,
 }
 
 impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
-    pub(super) fn new(view: &'a View, rules: Spread, lets: L) -> Self {
-        let sums = || Sums::new(view.slots());
-        Spreading { view, rules, lets, total: sums(), arriving: sums(), front: Vec::new(), arrivals: 0 }
+    pub(super) fn new(view: &'a View, options: SpreadOptions, lets: L) -> Self {
+        let sums = || SparseAccumulator::new(view.slots());
+        Spreading { view, options, lets, total: sums(), arriving: sums(), front: Vec::new(), arrivals: 0 }
     }
 
     /// As [`spread`] from these sources.
@@ -58,10 +58,10 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
         for &(ix, activation) in sources {
             self.reach(ix, activation);
         }
-        for _ in 0..self.rules.max_hops {
+        for _ in 0..self.options.max_hops {
             for &(ix, activation) in &self.front {
-                for tie in self.view.ties(ix) {
-                    let passed = activation * self.rules.edge_decay * tie.strength;
+                for tie in self.view.merged_edges(ix) {
+                    let passed = activation * self.options.edge_decay * tie.strength;
                     if passed > 0.0 {
                         self.arriving.add(tie.ix, passed);
                     }
@@ -71,7 +71,7 @@ impl<'a, L: FnMut(Ix) -> bool> Spreading<'a, L> {
             self.front.clear();
             let mut arrived = std::mem::take(&mut self.arriving);
             for &(ix, sum) in arrived.all() {
-                if sum >= self.rules.min_activation {
+                if sum >= self.options.min_activation {
                     self.reach(ix, sum);
                 }
             }
@@ -103,16 +103,16 @@ mod tests {
     use poc_graph::testing::view;
     use proptest::prelude::*;
 
-    const RULES: Spread = Spread { max_hops: 3, edge_decay: 0.5, min_activation: 0.01 };
+    const OPTIONS: SpreadOptions = SpreadOptions { max_hops: 3, edge_decay: 0.5, min_activation: 0.01 };
 
     fn activations(
         nodes: usize,
         edges: &[(u64, u64, f64)],
         sources: &[(Ix, f64)],
-        rules: Spread,
+        options: SpreadOptions,
     ) -> Vec<f64> {
         let mut all = vec![0.0; nodes];
-        for (ix, activation) in spread(&view(nodes as u64, edges), sources, rules, |_| true) {
+        for (ix, activation) in spread(&view(nodes as u64, edges), sources, options, |_| true) {
             assert_eq!(all[ix as usize], 0.0, "each node once");
             all[ix as usize] = activation;
         }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn by_hand_on_four_nodes() {
         let edges = [(0, 1, 1.0), (1, 2, 0.5), (0, 3, 0.015)];
-        let found = activations(4, &edges, &[(0, 1.0)], RULES);
+        let found = activations(4, &edges, &[(0, 1.0)], OPTIONS);
         // Hop 1: 0 sends 0.5 to 1, and 0.0075 to 3, which is under the cut.
         // Hop 2: 1 sends 0.25 back to 0 and 0.125 on to 2.
         // Hop 3: 0 sends 0.125 to 1, 2 sends 0.03125 to 1; together 0.15625.
@@ -137,10 +137,10 @@ mod tests {
     fn weak_sources_add_up_where_they_meet() {
         // Each of four sources sends 0.004 to node 4: nothing alone, above the cut together.
         let edges: Vec<(u64, u64, f64)> = (0..4).map(|source| (source, 4, 0.008)).collect();
-        let rules = Spread { max_hops: 1, ..RULES };
-        assert_eq!(activations(5, &edges, &[(0, 1.0)], rules)[4], 0.0);
+        let options = SpreadOptions { max_hops: 1, ..OPTIONS };
+        assert_eq!(activations(5, &edges, &[(0, 1.0)], options)[4], 0.0);
         let sources: Vec<(Ix, f64)> = (0..4).map(|ix| (ix, 1.0)).collect();
-        assert!((activations(5, &edges, &sources, rules)[4] - 0.016).abs() < 1e-7);
+        assert!((activations(5, &edges, &sources, options)[4] - 0.016).abs() < 1e-7);
     }
 
     proptest! {
@@ -158,8 +158,8 @@ mod tests {
             let at = edges.iter().position(|other| other == tie).unwrap();
             stronger[at].2 += (1.0 - tie.2) * more;
             let sources = [(0, 1.0), (3, 0.4)];
-            let before = activations(8, &edges, &sources, RULES);
-            let after = activations(8, &stronger, &sources, RULES);
+            let before = activations(8, &edges, &sources, OPTIONS);
+            let after = activations(8, &stronger, &sources, OPTIONS);
             for (before, after) in before.iter().zip(after) {
                 prop_assert!(after >= before - 1e-9);
             }

@@ -10,7 +10,7 @@ pub fn step(
     cosine: f64,
     hop: usize,
     nearest: f64,
-    config: &poc_config::Explore,
+    config: &poc_config::ExploreConfig,
 ) -> Option<f64> {
     let meaning = (cosine + 1.0) / 2.0;
     let score = before + edge.ln() + config.alpha * meaning.ln() + hop as f64 * config.gamma.ln()
@@ -24,7 +24,7 @@ mod tests {
     use poc_config::Config;
     use proptest::prelude::*;
 
-    fn shipped() -> poc_config::Explore {
+    fn shipped() -> poc_config::ExploreConfig {
         Config::defaults().unwrap().explore
     }
 

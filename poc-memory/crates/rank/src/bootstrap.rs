@@ -1,7 +1,7 @@
 //! The percentile bootstrap (Efron 1979): how far a mean can be trusted, without assuming how its
 //! values are spread.
 
-use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::rng::{Rng, SeededRng};
 use serde::{Deserialize, Serialize};
 
 /// Samples that are drawn.
@@ -24,14 +24,14 @@ pub struct Interval {
 /// The mean of values with its interval; all zeros when there are none. For pairs give the
 /// differences.
 pub fn of_mean(values: &[f64]) -> Interval {
-    let chance = SeededChance::new(SEED);
-    interval(mean(values), || mean_of_sample(values, &chance))
+    let rng = SeededRng::new(SEED);
+    interval(mean(values), || mean_of_sample(values, &rng))
 }
 
 /// `mean(after) − mean(before)` of values that have nothing to do with each other, with its interval.
 pub fn of_difference(before: &[f64], after: &[f64]) -> Interval {
-    let chance = SeededChance::new(SEED);
-    interval(mean(after) - mean(before), || mean_of_sample(after, &chance) - mean_of_sample(before, &chance))
+    let rng = SeededRng::new(SEED);
+    interval(mean(after) - mean(before), || mean_of_sample(after, &rng) - mean_of_sample(before, &rng))
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -39,9 +39,9 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// The mean of as many values as there are, drawn with replacement.
-fn mean_of_sample(values: &[f64], chance: &dyn Chance) -> f64 {
+fn mean_of_sample(values: &[f64], rng: &dyn Rng) -> f64 {
     let count = values.len();
-    let place = || ((u128::from(chance.bits()) * count as u128) >> 64) as usize;
+    let place = || ((u128::from(rng.next_u64()) * count as u128) >> 64) as usize;
     let sum: f64 = (0..count).filter_map(|_| values.get(place())).sum();
     sum / count.max(1) as f64
 }

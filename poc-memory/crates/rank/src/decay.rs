@@ -8,7 +8,7 @@ pub fn decayed(weight: f64, lambda: f64, seconds: f64) -> f64 {
 }
 
 /// λ per second of a category.
-pub fn lambda(config: &poc_config::Weight, category: Category) -> f64 {
+pub fn lambda(config: &poc_config::WeightConfig, category: Category) -> f64 {
     let scale = &config.category;
     config.decay
         * match category {
@@ -21,7 +21,7 @@ pub fn lambda(config: &poc_config::Weight, category: Category) -> f64 {
 }
 
 /// λ per second of a kind of edge; of one that is not associative 0.
-pub fn edge_lambda(config: &poc_config::Edges, kind: EdgeKind) -> f64 {
+pub fn edge_lambda(config: &poc_config::EdgesConfig, kind: EdgeKind) -> f64 {
     match kind {
         EdgeKind::Structural => config.decay.structural,
         EdgeKind::CoRetrieval => config.decay.co_retrieval,
@@ -35,12 +35,12 @@ pub fn edge_lambda(config: &poc_config::Edges, kind: EdgeKind) -> f64 {
 }
 
 /// The weight of an edge as it is at `now`. Nothing is written.
-pub fn edge_at(edge: &Edge, config: &poc_config::Edges, now: Timestamp) -> f64 {
+pub fn edge_at(edge: &Edge, config: &poc_config::EdgesConfig, now: Timestamp) -> f64 {
     decayed(edge.strength, edge_lambda(config, edge.kind), now.seconds_since(edge.touched))
 }
 
 /// The weight of a node as it is at `now`, not below the floor. Nothing is written.
-pub fn weight_at(view: &View, ix: Ix, config: &poc_config::Weight, now: Timestamp) -> f64 {
+pub fn weight_at(view: &View, ix: Ix, config: &poc_config::WeightConfig, now: Timestamp) -> f64 {
     let seconds = now.seconds_since(view.touched(ix));
     decayed(view.stored_weight(ix), lambda(config, view.category(ix)), seconds).max(config.floor)
 }

@@ -53,7 +53,7 @@ impl Most {
 
 /// What comes to a note. Who gives is told by a number of the caller's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Inflow {
+pub struct PropagatedScore {
     // The best of the notes that mention it, and of those it mentions.
     mentioned_by: Most,
     mentions: Most,
@@ -66,7 +66,7 @@ pub struct Inflow {
     alike: f64,
 }
 
-impl Inflow {
+impl PropagatedScore {
     /// A note that is worth `score` mentions this one.
     pub fn mentioned_by(&mut self, score: f64, from: usize) {
         self.mentioned_by.raise(score, from);
@@ -147,27 +147,27 @@ mod tests {
 
     #[test]
     fn by_hand() {
-        let mut inflow = Inflow::default();
-        assert_eq!(inflow.led_by(WEIGHTS), None);
-        inflow.mentioned_by(10.0, 3);
-        inflow.mentioned_by(4.0, 4);
-        assert_eq!((inflow.by_names(WEIGHTS), inflow.led_by(WEIGHTS)), ([3.5, 0.0], Some(3)));
-        inflow.mentions(20.0, 5);
-        assert_eq!((inflow.by_names(WEIGHTS), inflow.led_by(WEIGHTS)), ([6.0, 0.0], Some(5)));
-        inflow.shares_name(WEIGHTS.of_shared_name(12, 20.0), 6);
-        assert_eq!((inflow.by_names(WEIGHTS), inflow.led_by(WEIGHTS)), ([6.0, 0.0], Some(5)));
-        inflow.shares_name(WEIGHTS.of_shared_name(2, 20.0), 7);
-        assert_eq!((inflow.by_names(WEIGHTS), inflow.led_by(WEIGHTS)), ([0.0, 7.0], Some(7)));
-        inflow.beside(10.0);
-        inflow.beside(2.0);
-        inflow.further(4.0);
-        inflow.further(-4.0);
-        assert!((inflow.by_order(WEIGHTS) - 4.2).abs() < 1e-12);
-        assert_eq!(inflow.by_likeness(WEIGHTS), 0.0);
-        inflow.alike(0.5, 10.0);
-        inflow.alike(0.8, 20.0);
-        inflow.alike(0.9, -7.0);
-        assert!((inflow.by_likeness(WEIGHTS) - 3.15).abs() < 1e-12);
+        let mut propagated = PropagatedScore::default();
+        assert_eq!(propagated.led_by(WEIGHTS), None);
+        propagated.mentioned_by(10.0, 3);
+        propagated.mentioned_by(4.0, 4);
+        assert_eq!((propagated.by_names(WEIGHTS), propagated.led_by(WEIGHTS)), ([3.5, 0.0], Some(3)));
+        propagated.mentions(20.0, 5);
+        assert_eq!((propagated.by_names(WEIGHTS), propagated.led_by(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        propagated.shares_name(WEIGHTS.of_shared_name(12, 20.0), 6);
+        assert_eq!((propagated.by_names(WEIGHTS), propagated.led_by(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        propagated.shares_name(WEIGHTS.of_shared_name(2, 20.0), 7);
+        assert_eq!((propagated.by_names(WEIGHTS), propagated.led_by(WEIGHTS)), ([0.0, 7.0], Some(7)));
+        propagated.beside(10.0);
+        propagated.beside(2.0);
+        propagated.further(4.0);
+        propagated.further(-4.0);
+        assert!((propagated.by_order(WEIGHTS) - 4.2).abs() < 1e-12);
+        assert_eq!(propagated.by_likeness(WEIGHTS), 0.0);
+        propagated.alike(0.5, 10.0);
+        propagated.alike(0.8, 20.0);
+        propagated.alike(0.9, -7.0);
+        assert!((propagated.by_likeness(WEIGHTS) - 3.15).abs() < 1e-12);
     }
 
     proptest! {
@@ -176,10 +176,10 @@ mod tests {
         #[test]
         fn it_only_adds(scores in proptest::collection::vec(-5.0f64..20.0, 0..8)) {
             let of = |scores: &[f64]| {
-                let mut inflow = Inflow::default();
-                scores.iter().enumerate().for_each(|(at, &score)| inflow.mentioned_by(score, at));
-                scores.iter().enumerate().for_each(|(at, &score)| inflow.mentions(score, at));
-                inflow
+                let mut propagated = PropagatedScore::default();
+                scores.iter().enumerate().for_each(|(at, &score)| propagated.mentioned_by(score, at));
+                scores.iter().enumerate().for_each(|(at, &score)| propagated.mentions(score, at));
+                propagated
             };
             let mut backwards = scores.clone();
             backwards.reverse();
@@ -205,9 +205,9 @@ mod tests {
         fn the_nearer_the_more(near in proptest::collection::vec((-1.0f64..1.0, -5.0f64..20.0), 1..6), at in any::<proptest::sample::Index>()) {
             let weights = Weights { alike: 0.75 / near.len() as f64, ..WEIGHTS };
             let share = |near: &[(f64, f64)]| {
-                let mut inflow = Inflow::default();
-                near.iter().for_each(|&(cosine, score)| inflow.alike(cosine, score));
-                inflow.by_likeness(weights)
+                let mut propagated = PropagatedScore::default();
+                near.iter().for_each(|&(cosine, score)| propagated.alike(cosine, score));
+                propagated.by_likeness(weights)
             };
             let mean = near.iter().map(|(_, score)| score.max(0.0)).sum::<f64>() / near.len() as f64;
             let first = share(&near);

@@ -58,7 +58,7 @@ impl Signals {
     }
 
     /// The verdict by the thresholds of a gate.
-    pub fn judge(&self, gate: &poc_config::Gate) -> Verdict {
+    pub fn judge(&self, gate: &poc_config::GateConfig) -> Verdict {
         if self.certainty >= gate.strong {
             Verdict::Strong
         } else if self.certainty >= gate.weak {
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const GATE: poc_config::Gate = poc_config::Gate { strong: 1.5, weak: 1.0 };
+    const GATE: poc_config::GateConfig = poc_config::GateConfig { strong: 1.5, weak: 1.0 };
 
     #[test]
     fn by_hand() {

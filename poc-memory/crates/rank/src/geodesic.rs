@@ -29,7 +29,7 @@ pub fn walk(
         }
         let place = embedding.coordinates(here);
         let mut best: Option<(f64, Ix)> = None;
-        for tie in view.ties(here) {
+        for tie in view.merged_edges(here) {
             let next = tie.ix;
             if path.contains(&next) || !lets(next) {
                 continue;

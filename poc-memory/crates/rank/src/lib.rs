@@ -28,5 +28,5 @@ pub mod recollection;
 pub mod rrf;
 pub mod spectral;
 pub mod standard;
-mod sums;
+mod sparse_accumulator;
 pub mod top;

@@ -15,7 +15,7 @@ pub fn reach(view: &View, center: Ix, hops: usize, mut lets: impl FnMut(Ix) -> b
         // What arrives in this hop must not go on within it: a path would get longer than it counts.
         let mut arriving: FxHashMap<Ix, f64> = FxHashMap::default();
         for (ix, strength) in front.drain(..) {
-            for tie in view.ties(ix) {
+            for tie in view.merged_edges(ix) {
                 let passed = strength * tie.strength;
                 let strongest = arriving.entry(tie.ix).or_insert(passed);
                 *strongest = strongest.max(passed);
@@ -76,7 +76,7 @@ mod tests {
                 let mut next = strengths.clone();
                 for from in 0..7u32 {
                     let Some(strength) = strengths[from as usize] else { continue };
-                    for tie in view.ties(from) {
+                    for tie in view.merged_edges(from) {
                         let slot = &mut next[tie.ix as usize];
                         *slot = Some(slot.unwrap_or(0.0).max(strength * tie.strength));
                     }

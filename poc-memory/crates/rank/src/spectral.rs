@@ -27,7 +27,7 @@ pub fn nearest(
         if let Some(component) = embedding.component(ix) {
             let seed = Seed { ix, weight: weight / heaviest, place: embedding.coordinates(ix) };
             components.entry(component).or_default().push(seed);
-            for tie in view.ties(ix) {
+            for tie in view.merged_edges(ix) {
                 tied.entry(tie.ix).or_default().push((ix, tie.strength));
             }
         }
@@ -170,7 +170,7 @@ pub(super) mod tests {
                 .filter(|ix| !seeds.iter().any(|(seed, _)| seed == ix))
                 .map(|ix| {
                     let seen = seeds.iter().map(|&(seed, weight)| {
-                        let tie = view.ties(seed).find(|tie| tie.ix == ix);
+                        let tie = view.merged_edges(seed).find(|tie| tie.ix == ix);
                         let scale = tie.map_or(1.0, |tie| 1.0 / tie.strength);
                         embedding.distance(seed, ix).unwrap() * scale / (weight / heaviest)
                     });

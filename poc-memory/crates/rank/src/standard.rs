@@ -8,11 +8,11 @@ const LEAST: f64 = 1e-9;
 /// What values are counted in: 2⁻⁴⁰.
 const UNIT: f64 = (1u64 << 40) as f64;
 
-/// Sums over values, from which their mean and spread follow. They are sums of whole numbers, of 2⁻⁴⁰ each:
+/// Moments over values, from which their mean and spread follow. They are sums of whole numbers, of 2⁻⁴⁰ each:
 /// the order in which values come plays no part, not even in the last digit, so that an index of the past
 /// gives the scores of then. A value may be up to 8 million.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sums {
+pub struct Moments {
     sum: i128,
     squares: i128,
 }
@@ -27,7 +27,7 @@ fn square(units: i128) -> i128 {
     (units * units) >> 40
 }
 
-impl Sums {
+impl Moments {
     /// Counts a value in. Zeros need not be.
     #[inline]
     pub fn add(&mut self, value: f64) {
@@ -45,9 +45,9 @@ impl Sums {
 
     /// What the sums would be over `factor` times as many values alike.
     #[must_use]
-    pub fn times(self, factor: usize) -> Sums {
+    pub fn times(self, factor: usize) -> Moments {
         let factor = factor as i128;
-        Sums { sum: self.sum * factor, squares: self.squares * factor }
+        Moments { sum: self.sum * factor, squares: self.squares * factor }
     }
 
     /// The scale of `count` values in all, of which those that were not counted in are 0.
@@ -81,7 +81,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn scale(values: &[f64]) -> Scale {
-        let mut sums = Sums::default();
+        let mut sums = Moments::default();
         values.iter().for_each(|&value| sums.add(value));
         sums.scale(values.len())
     }
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(known, Scale { mean: 5.0, deviation: 2.0 });
         assert!((known.standard(9.0) - 2.0).abs() < 1e-8);
         assert_eq!(scale(&[3.0; 5]).standard(3.0), 0.0);
-        assert_eq!(Sums::default().scale(0).standard(0.0), 0.0);
+        assert_eq!(Moments::default().scale(0).standard(0.0), 0.0);
         // What stands alone among n values does by √(n − 1), however great it is.
         for value in [1.0, 5_290.0, 7e6] {
             let alone = scale(&[&[value][..], &[0.0; 49]].concat());
@@ -122,7 +122,7 @@ mod tests {
         /// Zeros may be left out, what is taken out was never there, and a sample scales up.
         #[test]
         fn sums_add_up(values in proptest::collection::vec(0.0f64..10.0, 1..30), zeros in 0usize..30, gone in 0.0f64..10.0) {
-            let mut sums = Sums::default();
+            let mut sums = Moments::default();
             values.iter().for_each(|&value| sums.add(value));
             let all: Vec<f64> = values.iter().copied().chain(std::iter::repeat_n(0.0, zeros)).collect();
             let (a, b) = (sums.scale(all.len()), scale(&all));

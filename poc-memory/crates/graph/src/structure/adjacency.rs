@@ -31,7 +31,7 @@ impl Adjacency {
         for ix in 0..slots {
             starts.push(ends.len());
             if view.is_live(ix) {
-                let strong = view.ties(ix).filter(|tie| tie.strength >= least && tie.strength > 0.0);
+                let strong = view.merged_edges(ix).filter(|tie| tie.strength >= least && tie.strength > 0.0);
                 ends.extend(strong.map(|tie| End { ix: tie.ix, strength: tie.strength as f32 }));
             }
         }

@@ -1,7 +1,7 @@
 //! Where what is derived from the graph is kept: one cell for every state of the graph, and the
 //! latest that was computed for any.
 
-use super::policy::{Plan, Rules, Standing, plan};
+use super::policy::{Plan, StructureOptions, Standing, plan};
 use super::saved::{Recall, Saved};
 use super::{Communities, Embedding, Health, Outliers};
 use arc_swap::ArcSwapOption;
@@ -173,12 +173,12 @@ impl<T> Part<T> {
         &self,
         generation: i64,
         (nodes, edges): (usize, usize),
-        rules: &Rules,
+        options: &StructureOptions,
         must: bool,
         compute: impl FnOnce() -> T,
     ) -> Option<(Arc<T>, Source)> {
         let standing = Standing { nodes, edges, changes: self.changes(generation) };
-        match plan(standing, rules) {
+        match plan(standing, options) {
             Plan::ComputeLarge if !must => None,
             Plan::Reuse(changes) => {
                 let latest = self.latest.load();

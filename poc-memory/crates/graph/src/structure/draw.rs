@@ -1,4 +1,4 @@
-//! Chance that depends on the graph alone.
+//! RandomVector that depends on the graph alone.
 
 use crate::NodeId;
 use std::hash::{Hash, Hasher};

@@ -65,11 +65,11 @@ impl Embedding {
         let mut coordinates = Vec::new();
         for number in 0..components.len() as u32 {
             let members = components.members(number);
-            let chance =
+            let random =
                 |turn: u64| -> Vec<f64> { members.iter().map(|&ix| signed(view.id(ix), turn)).collect() };
             starts.push(coordinates.len());
             let ties = adjacency.part(members, &mut places);
-            spaces.push(write_coordinates(ties, &chance, dimensions, &mut coordinates));
+            spaces.push(write_coordinates(ties, &random, dimensions, &mut coordinates));
         }
         Embedding { components, places, spaces, starts, coordinates }
     }
@@ -158,23 +158,23 @@ pub(super) fn distance(a: &[f32], b: &[f32]) -> f64 {
 /// returns the space they are in. `chance` is a random number for every node, of a turn.
 pub(super) fn write_coordinates(
     ties: Adjacency,
-    chance: &dyn Fn(u64) -> Vec<f64>,
+    random: &dyn Fn(u64) -> Vec<f64>,
     dimensions: usize,
     coordinates: &mut Vec<f32>,
 ) -> Space {
     let walk = Walk::new(ties);
-    let Spectrum { pairs, converged } = spectrum::smallest(&walk, chance, dimensions);
-    write(&walk, &chance(0), &pairs, coordinates);
+    let Spectrum { pairs, converged } = spectrum::smallest(&walk, random, dimensions);
+    write(&walk, &random(0), &pairs, coordinates);
     Space { eigenvalues: pairs.iter().map(|pair| pair.value).collect(), converged }
 }
 
 /// Writes the coordinates of a component, node by node. An eigenvector may point either way: here
 /// it points the way `chance` does.
-fn write(walk: &Walk, chance: &[f64], pairs: &[Pair], coordinates: &mut Vec<f32>) {
+fn write(walk: &Walk, random: &[f64], pairs: &[Pair], coordinates: &mut Vec<f32>) {
     let scales: Vec<f64> = pairs
         .iter()
         .map(|pair| {
-            let along: f64 = pair.vector.iter().zip(chance).map(|(v, c)| v * c).sum();
+            let along: f64 = pair.vector.iter().zip(random).map(|(v, c)| v * c).sum();
             (walk.volume() / pair.value).sqrt().copysign(along)
         })
         .collect();

@@ -1,7 +1,7 @@
 //! What the shape of the whole graph tells about its health: whether notes hang together in a small
 //! world, or around a few hubs, or not at all.
 //!
-//! All of it is about the simple graph of live nodes ([`View::ties`]).
+//! All of it is about the simple graph of live nodes ([`View::merged_edges`]).
 
 mod paths;
 mod power_law;

@@ -83,11 +83,11 @@ fn parts(ties: &Adjacency, ids: &[Option<NodeId>]) -> Vec<Part> {
         let own: Vec<Option<NodeId>> =
             members.iter().map(|&ix| ids.get(ix as usize).copied().flatten()).collect();
         let ties = ties.part(&members, &mut places);
-        let chance = |turn: u64| -> Vec<f64> { own.iter().map(|&id| signed(id, turn)).collect() };
+        let random = |turn: u64| -> Vec<f64> { own.iter().map(|&id| signed(id, turn)).collect() };
         let mut numbers = Vec::new();
         let dimensions = match members.len() {
             1 => 0,
-            _ => embedding::write_coordinates(ties.clone(), &chance, 3, &mut numbers).eigenvalues.len(),
+            _ => embedding::write_coordinates(ties.clone(), &random, 3, &mut numbers).eigenvalues.len(),
         };
         let row = |node: usize| numbers.get(node * dimensions..(node + 1) * dimensions).unwrap_or_default();
         let first =

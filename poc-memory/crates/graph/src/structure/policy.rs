@@ -2,7 +2,7 @@
 
 /// The settings that decide it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rules {
+pub struct StructureOptions {
     /// Dimensions of the spectral embedding.
     pub dimensions: usize,
     /// Live nodes and edges together up to which the answer is always for exactly this graph.
@@ -37,12 +37,12 @@ pub(super) enum Plan {
 }
 
 /// What to do with the graph as it stands.
-pub(super) fn plan(standing: Standing, rules: &Rules) -> Plan {
-    let small = standing.nodes + standing.edges <= rules.exact_below;
+pub(super) fn plan(standing: Standing, options: &StructureOptions) -> Plan {
+    let small = standing.nodes + standing.edges <= options.exact_below;
     match standing.changes {
         Some(0) => Plan::Take,
         _ if small => Plan::Compute,
-        Some(changes) if changes as f64 <= rules.max_drift * standing.edges as f64 => Plan::Reuse(changes),
+        Some(changes) if changes as f64 <= options.max_drift * standing.edges as f64 => Plan::Reuse(changes),
         _ => Plan::ComputeLarge,
     }
 }
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const RULES: Rules = Rules { dimensions: 16, exact_below: 1000, max_drift: 0.05 };
+    const RULES: StructureOptions = StructureOptions { dimensions: 16, exact_below: 1000, max_drift: 0.05 };
 
     fn check(nodes: usize, edges: usize, changes: Option<u64>, expected: Plan) {
         assert_eq!(plan(Standing { nodes, edges, changes }, &RULES), expected);

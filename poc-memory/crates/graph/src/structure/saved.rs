@@ -6,7 +6,7 @@
 
 use super::cell::Source;
 use super::draw::{draw, mixed};
-use super::{Communities, Embedding, Health, Outliers, Rules};
+use super::{Communities, Embedding, Health, Outliers, StructureOptions};
 use crate::Ix;
 use crate::NodeId;
 use crate::View;
@@ -62,15 +62,15 @@ const NONE: u32 = u32::MAX;
 
 impl Saved {
     /// Of a view; `None` unless all of it is there for exactly this graph.
-    pub fn of(view: &View, rules: &Rules) -> Option<Saved> {
+    pub fn of(view: &View, options: &StructureOptions) -> Option<Saved> {
         if view.drift() != Some(0) {
             return None;
         }
         let fresh = |source| source == Source::Fresh;
-        let (communities, _) = Some(view.communities(rules)).filter(|(_, source)| fresh(*source))?;
-        let (embedding, _) = Some(view.embedding(rules)).filter(|(_, source)| fresh(*source))?;
-        let (outliers, _) = view.outliers(rules).filter(|(_, source)| fresh(*source))?;
-        let (health, _) = view.health(rules).filter(|(_, source)| fresh(*source))?;
+        let (communities, _) = Some(view.communities(options)).filter(|(_, source)| fresh(*source))?;
+        let (embedding, _) = Some(view.embedding(options)).filter(|(_, source)| fresh(*source))?;
+        let (outliers, _) = view.outliers(options).filter(|(_, source)| fresh(*source))?;
+        let (health, _) = view.health(options).filter(|(_, source)| fresh(*source))?;
         let graph = Image::of(view);
         let live: Vec<Ix> = graph.nodes.iter().filter_map(|&id| view.find(id)).collect();
         let live = || live.iter().copied();
@@ -136,7 +136,7 @@ impl Image {
         let mut ties = Vec::with_capacity(view.edge_count());
         for ix in live() {
             let id = view.id(ix);
-            let once = view.ties(ix).filter(|tie| view.id(tie.ix) > id);
+            let once = view.merged_edges(ix).filter(|tie| view.id(tie.ix) > id);
             let fingerprint = |(other, strength): (Option<NodeId>, f64)| {
                 mixed(draw(id, other) ^ mixed(strength.to_bits())) as u32
             };

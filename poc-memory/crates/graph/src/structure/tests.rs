@@ -6,8 +6,8 @@ use crate::State;
 use crate::testing;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const EXACT: Rules = Rules { dimensions: 16, exact_below: 1000, max_drift: 0.5 };
-const LARGE: Rules = Rules { exact_below: 0, ..EXACT };
+const EXACT: StructureOptions = StructureOptions { dimensions: 16, exact_below: 1000, max_drift: 0.5 };
+const LARGE: StructureOptions = StructureOptions { exact_below: 0, ..EXACT };
 
 fn ring() -> View {
     testing::view(8, &(0..8).map(|a| (a, (a + 1) % 8, 0.5)).collect::<Vec<_>>())

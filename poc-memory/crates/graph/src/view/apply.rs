@@ -258,7 +258,7 @@ impl View {
     }
 
     fn count_own_ties(&mut self, ix: Ix, sign: i32) {
-        let neighbors: Vec<Ix> = self.ties(ix).map(|tie| tie.ix).collect();
+        let neighbors: Vec<Ix> = self.merged_edges(ix).map(|tie| tie.ix).collect();
         let mut corners = 0;
         for &neighbor in &neighbors {
             let shared = self.shared_neighbors(ix, neighbor).len() as i32;
@@ -275,7 +275,7 @@ impl View {
     /// The live nodes tied to both.
     fn shared_neighbors(&self, a: Ix, b: Ix) -> Vec<Ix> {
         let mut shared = Vec::new();
-        let ties = |ix| self.ties(ix).map(|tie| tie.ix);
+        let ties = |ix| self.merged_edges(ix).map(|tie| tie.ix);
         common(ties(a), ties(b), |ix| shared.push(ix));
         shared
     }
@@ -376,12 +376,12 @@ mod tests {
         let back = testing::edge(2, 1, EdgeKind::Link, 0.3);
         view.apply(1, &[1, 2].map(|number| Delta::Node(Arc::new(testing::node(number)))));
         view.apply(2, &[Delta::Edge(there.clone()), Delta::Edge(back.clone())]);
-        assert_eq!((view.edge_count(), view.degree(0), view.ties(0).count()), (2, 1, 1));
+        assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(0).count()), (2, 1, 1));
         view.apply(3, &[Delta::EdgeGone(there.src, there.kind, there.dst)]);
         assert_eq!((view.edge_count(), view.degree(0)), (1, 1));
-        assert_eq!(view.ties(0).next().map(|tie| tie.strength), Some(f64::from(0.3f32)));
+        assert_eq!(view.merged_edges(0).next().map(|tie| tie.strength), Some(f64::from(0.3f32)));
         view.apply(4, &[Delta::EdgeGone(back.src, back.kind, back.dst)]);
-        assert_eq!((view.edge_count(), view.degree(0), view.ties(1).count()), (0, 0, 0));
+        assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(1).count()), (0, 0, 0));
     }
 
     proptest! {
@@ -422,7 +422,7 @@ mod tests {
             prop_assert_eq!(view.live_count(), live.len());
             prop_assert_eq!(view.edge_count(), edges.len());
             for &ix in &live {
-                let ties: Vec<Ix> = view.ties(ix).map(|tie| tie.ix).collect();
+                let ties: Vec<Ix> = view.merged_edges(ix).map(|tie| tie.ix).collect();
                 prop_assert_eq!(view.degree(ix) as usize, ties.len());
                 let triangles = ties.iter().enumerate()
                     .flat_map(|(i, &a)| ties.iter().skip(i + 1).map(move |&b| (a, b)))

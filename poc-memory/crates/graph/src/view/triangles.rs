@@ -14,7 +14,7 @@ impl View {
     /// successor in common. Time is in the number of ties to the power of 1.5.
     pub(super) fn count_ties(&mut self) {
         for ix in 0..self.slots() {
-            let degree = if self.is_live(ix) { self.ties(ix).count() as u32 } else { 0 };
+            let degree = if self.is_live(ix) { self.merged_edges(ix).count() as u32 } else { 0 };
             self.degrees.set(ix as usize, degree, 0);
             self.triangles.set(ix as usize, 0, 0);
         }
@@ -38,7 +38,7 @@ impl View {
         let mut successors = Vec::with_capacity(self.edge_count());
         for ix in 0..self.slots() {
             if self.is_live(ix) {
-                successors.extend(self.ties(ix).map(|tie| tie.ix).filter(|&other| rank(other) > rank(ix)));
+                successors.extend(self.merged_edges(ix).map(|tie| tie.ix).filter(|&other| rank(other) > rank(ix)));
             }
             starts.push(successors.len());
         }

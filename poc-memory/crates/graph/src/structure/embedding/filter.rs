@@ -29,8 +29,8 @@ impl Look {
     /// A look by the Lanczos process from one vector: its Ritz values are the nodes of a quadrature
     /// of the spectral density, the squares of first components the weights (Golub and Meurant
     /// 2010; Lin, Saad and Yang 2016).
-    pub(super) fn at(walk: &Walk, chance: &[f64]) -> Look {
-        let mut now = chance.to_vec();
+    pub(super) fn at(walk: &Walk, random: &[f64]) -> Look {
+        let mut now = random.to_vec();
         walk.leave_ground(&mut now);
         normalise(&mut now);
         let mut before = vec![0.0; now.len()];

@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
         let mut image = self.filter.apply(self.walk, x);
         // Turned each time, or it would soon lie in the basis itself.
         let (head, tail) = self.start.split_at(turn % self.start.len().max(1));
-        image.iter_mut().zip(tail.iter().chain(head)).for_each(|(image, chance)| *image += STIR * chance);
+        image.iter_mut().zip(tail.iter().chain(head)).for_each(|(image, random)| *image += STIR * random);
         self.leave_known(&mut image);
         image
     }

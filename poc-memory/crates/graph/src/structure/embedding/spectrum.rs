@@ -56,7 +56,7 @@ pub(super) struct Pair {
 }
 
 /// A random number for every node, of this turn.
-pub(super) type Chance<'a> = dyn Fn(u64) -> Vec<f64> + 'a;
+pub(super) type RandomVector<'a> = dyn Fn(u64) -> Vec<f64> + 'a;
 
 /// What was found.
 #[derive(Clone, Debug)]
@@ -69,9 +69,9 @@ pub(super) struct Spectrum {
 
 /// The smallest eigenvalues above zero: all of them up to [`WHOLE`] nodes, else about
 /// `dimensions`. `chance` starts the search.
-pub(super) fn smallest(walk: &Walk, chance: &Chance<'_>, dimensions: usize) -> Spectrum {
+pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize) -> Spectrum {
     if walk.len() > WHOLE.max(partial::least_basis(dimensions + 1)) {
-        let Spectrum { mut pairs, converged } = search(walk, chance, dimensions + 1);
+        let Spectrum { mut pairs, converged } = search(walk, random, dimensions + 1);
         let crowded = pairs.first().zip(pairs.last()).is_some_and(|(first, last)| same(first, last));
         let fine = pairs.first().is_some_and(|first| first.value < TOLD_FROM_ZERO * TOLERANCE);
         if walk.len() > SMALL || converged && !crowded && !fine {
@@ -106,9 +106,9 @@ fn same(a: &Pair, b: &Pair) -> bool {
 
 /// So many of the smallest. One start finds an eigenvalue once, however often it occurs, so it
 /// searches until a probe finds nothing that belongs among them.
-fn search(walk: &Walk, chance: &Chance<'_>, wanted: usize) -> Spectrum {
-    let mut hunt = Hunt { walk, chance, basis: 0, turn: 0, work: 0 };
-    let look = Look::at(walk, &chance(0));
+fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
+    let mut hunt = Hunt { walk, random, basis: 0, turn: 0, work: 0 };
+    let look = Look::at(walk, &random(0));
     let (mut growth, mut room) = (GROWTH, ROOM);
     let least = partial::least_basis(wanted);
     let most = MOST_BASIS.min(MOST_NUMBERS / walk.len()).min(walk.len() - 1).max(least);
@@ -141,7 +141,7 @@ fn search(walk: &Walk, chance: &Chance<'_>, wanted: usize) -> Spectrum {
 /// Goes over a component, each time from another start.
 struct Hunt<'a> {
     walk: &'a Walk,
-    chance: &'a Chance<'a>,
+    random: &'a RandomVector<'a>,
     basis: usize,
     turn: u64,
     /// Ends of ties gone over so far.
@@ -170,6 +170,6 @@ impl Hunt<'_> {
 
     fn start(&mut self) -> Vec<f64> {
         self.turn += 1;
-        (self.chance)(self.turn)
+        (self.random)(self.turn)
     }
 }

@@ -127,8 +127,8 @@ fn found_and_whole(nodes: u64, ties: &[(u64, u64, f64)]) -> (Walk, Vec<Pair>, Ve
     let view = view(nodes, ties);
     let members: Vec<Ix> = (0..nodes as Ix).collect();
     let walk = Walk::new(Adjacency::of(&view, 0.0).part(&members, &mut Vec::new()));
-    let chance = |turn| (0..nodes as Ix).map(|ix| signed(view.id(ix), turn)).collect();
-    let found = spectrum::smallest(&walk, &chance, 16);
+    let random = |turn| (0..nodes as Ix).map(|ix| signed(view.id(ix), turn)).collect();
+    let found = spectrum::smallest(&walk, &random, 16);
     assert!(found.converged);
     let whole = dense::all(&walk);
     (walk, found.pairs, whole)

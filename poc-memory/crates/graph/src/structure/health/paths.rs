@@ -93,7 +93,7 @@ impl<'a> Search<'a> {
             self.rings.push(ring);
             for at in next..ring {
                 let Some(&ix) = self.found.get(at) else { break };
-                for tie in self.view.ties(ix) {
+                for tie in self.view.merged_edges(ix) {
                     self.see(tie.ix);
                 }
             }

@@ -7,22 +7,22 @@ use crate::time::Timestamp;
 
 /// What a question sees: the instant it is asked at, and whether that takes in what is quarantined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sight {
+pub struct Visibility {
     /// Now. A node past its date has expired, even before that is written down.
     pub now: Timestamp,
     /// Whether nodes are seen that nobody has vouched for.
     pub quarantined: bool,
 }
 
-impl Sight {
+impl Visibility {
     /// Of a person: everything.
-    pub fn of_person(now: Timestamp) -> Sight {
-        Sight { now, quarantined: true }
+    pub fn of_person(now: Timestamp) -> Visibility {
+        Visibility { now, quarantined: true }
     }
 
     /// Of a model that has not asked for more.
-    pub fn of_model(now: Timestamp) -> Sight {
-        Sight { now, quarantined: false }
+    pub fn of_model(now: Timestamp) -> Visibility {
+        Visibility { now, quarantined: false }
     }
 
     /// Whether it takes in so little trust.
@@ -34,21 +34,21 @@ impl Sight {
 
 impl View {
     /// Whether searches see the node.
-    pub fn is_found_at(&self, ix: Ix, sight: Sight) -> bool {
-        let in_use = || self.expires(ix).is_none_or(|at| at > sight.now);
-        self.is_live(ix) && (!self.hides_any() || in_use() && sight.admits(self.trust(ix)))
+    pub fn is_found_at(&self, ix: Ix, visibility: Visibility) -> bool {
+        let in_use = || self.expires(ix).is_none_or(|at| at > visibility.now);
+        self.is_live(ix) && (!self.hides_any() || in_use() && visibility.admits(self.trust(ix)))
     }
 
     /// The live nodes that searches do not see, by index.
-    pub fn hidden_at(&self, sight: Sight) -> Vec<Ix> {
+    pub fn hidden_at(&self, visibility: Visibility) -> Vec<Ix> {
         if !self.hides_any() {
             return Vec::new();
         }
-        (0..self.slots()).filter(|&ix| self.is_live(ix) && !self.is_found_at(ix, sight)).collect()
+        (0..self.slots()).filter(|&ix| self.is_live(ix) && !self.is_found_at(ix, visibility)).collect()
     }
 
     /// The nodes by id that searches see.
-    pub fn found_at(&self, sight: Sight) -> impl Fn(NodeId) -> bool {
-        move |id| self.find(id).is_some_and(|ix| self.is_found_at(ix, sight))
+    pub fn found_at(&self, visibility: Visibility) -> impl Fn(NodeId) -> bool {
+        move |id| self.find(id).is_some_and(|ix| self.is_found_at(ix, visibility))
     }
 }

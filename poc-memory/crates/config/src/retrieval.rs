@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Finding by meaning and by words together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Retrieve {
+pub struct RetrieveConfig {
     /// How the two become one.
     pub fusion: Fusion,
     /// Whether what was found gives on to what it mentions and to what stands beside it.
@@ -15,9 +15,9 @@ pub struct Retrieve {
     /// Notes an answer of `retrieve` has when the request does not say.
     pub top_k: usize,
     /// Weights of the fusion of scores.
-    pub scores: FusedScores,
+    pub scores: ScoreFusionConfig,
     /// Weights of the fusion of ranks.
-    pub rrf: FusedRanks,
+    pub rrf: RankFusionConfig,
 }
 
 /// How meaning and words become one.
@@ -33,7 +33,7 @@ pub enum Fusion {
 /// Weights of the fusion of scores; that of the words is 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct FusedScores {
+pub struct ScoreFusionConfig {
     /// Of the meaning.
     pub meaning_weight: f64,
     /// Of a note whose title the question has.
@@ -67,7 +67,7 @@ pub struct FusedScores {
 /// Weights of the lists whose ranks are fused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct FusedRanks {
+pub struct RankFusionConfig {
     /// The nearest vectors.
     pub vector_weight: f64,
     /// BM25 of titles.
@@ -79,19 +79,19 @@ pub struct FusedRanks {
 /// A cross-encoder that judges the best notes again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Rerank {
+pub struct RerankConfig {
     /// The folder of the model or its name on the hub; empty for none.
     pub model: String,
     /// How many are the best.
     pub top: usize,
     /// How likely a note must answer a question for `query`.
-    pub gate: Gate,
+    pub gate: GateConfig,
 }
 
 /// The op `query`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Query {
+pub struct QueryConfig {
     /// Notes found that are looked at.
     pub pool: usize,
     /// Notes named when nothing is known.
@@ -99,12 +99,12 @@ pub struct Query {
     /// How often the cosine counts beside the coverage.
     pub cosine_weight: f64,
     /// The thresholds by kind of embedder, which its cosines belong to; `default` is for all others.
-    pub gates: BTreeMap<String, Gate>,
+    pub gates: BTreeMap<String, GateConfig>,
 }
 
-impl Query {
+impl QueryConfig {
     /// The gate for a kind of embedder.
-    pub fn gate(&self, embedder: &str) -> Option<&Gate> {
+    pub fn gate(&self, embedder: &str) -> Option<&GateConfig> {
         self.gates.get(embedder).or_else(|| self.gates.get("default"))
     }
 }
@@ -112,7 +112,7 @@ impl Query {
 /// How certain an answer must be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Gate {
+pub struct GateConfig {
     /// For STRONG.
     pub strong: f64,
     /// For WEAK.

@@ -1,19 +1,19 @@
-//! Chance as an argument, so that a test can repeat what it saw.
+//! Rng as an argument, so that a test can repeat what it saw.
 
 use parking_lot::Mutex;
 
 /// A source of random bits.
-pub trait Chance: Send + Sync {
+pub trait Rng: Send + Sync {
     /// 64 fresh random bits.
-    fn bits(&self) -> u64;
+    fn next_u64(&self) -> u64;
 }
 
 /// The operating system's generator.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct SystemChance;
+pub struct SystemRng;
 
-impl Chance for SystemChance {
-    fn bits(&self) -> u64 {
+impl Rng for SystemRng {
+    fn next_u64(&self) -> u64 {
         getrandom::u64().unwrap_or_else(|_| {
             // Without a random source ids stay unique by their time and counter.
             u64::from(std::process::id())
@@ -23,25 +23,25 @@ impl Chance for SystemChance {
 
 /// A repeatable sequence: SplitMix64 (Steele, Lea and Flood 2014) from a seed.
 #[derive(Debug)]
-pub struct SeededChance(Mutex<u64>);
+pub struct SeededRng(Mutex<u64>);
 
-impl SeededChance {
+impl SeededRng {
     /// The sequence that belongs to `seed`.
     pub fn new(seed: u64) -> Self {
-        SeededChance(Mutex::new(seed))
+        SeededRng(Mutex::new(seed))
     }
 
     /// A number in `from..below`. `from` must be less than `below`.
     pub fn below<N: TryInto<u64> + TryFrom<u64>>(&self, from: N, below: N) -> N {
         let number = |number: N| number.try_into().unwrap_or_default();
         let (from, below) = (number(from), number(below));
-        N::try_from(from + self.bits() % (below - from))
+        N::try_from(from + self.next_u64() % (below - from))
             .unwrap_or_else(|_| unreachable!("it is below one that fits"))
     }
 }
 
-impl Chance for SeededChance {
-    fn bits(&self) -> u64 {
+impl Rng for SeededRng {
+    fn next_u64(&self) -> u64 {
         let mut state = self.0.lock();
         *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = *state;

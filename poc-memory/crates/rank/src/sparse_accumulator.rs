@@ -1,13 +1,13 @@
-//! Sums by node: what a walk over the graph adds up at the nodes it comes by.
+//! SparseAccumulator by node: what a walk over the graph adds up at the nodes it comes by.
 
 use poc_graph::Ix;
 use rustc_hash::FxHashMap;
 
-/// Sums by node, in the order the nodes came. Memory and time go with the nodes that came, not with
+/// SparseAccumulator by node, in the order the nodes came. Memory and time go with the nodes that came, not with
 /// the size of the graph, until so many have come that an array over all of them is the cheaper
 /// look-up. Which of the two it is cannot be observed.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct SparseAccumulator {
     all: Vec<(Ix, f64)>,
     places: Places,
     // Nodes from which on the array is used.
@@ -34,10 +34,10 @@ impl Default for Places {
 /// costs more than clearing the array does.
 const SPARSE: usize = 64;
 
-impl Sums {
+impl SparseAccumulator {
     /// None yet; indexes are below `slots`.
     pub(super) fn new(slots: Ix) -> Self {
-        Sums { many: slots as usize / SPARSE, slots: slots as usize, ..Sums::default() }
+        SparseAccumulator { many: slots as usize / SPARSE, slots: slots as usize, ..SparseAccumulator::default() }
     }
 
     /// Adds to a node's sum. Indexes from `slots` up are left out.
@@ -109,7 +109,7 @@ mod tests {
             rounds in proptest::collection::vec(proptest::collection::vec((0u32..300, 0u8..9), 0..80), 1..4),
             slots in proptest::sample::select(vec![300u32, 640, 100_000]),
         ) {
-            let mut sums = Sums::new(slots);
+            let mut sums = SparseAccumulator::new(slots);
             for amounts in rounds {
                 let mut expected: Vec<(Ix, f64)> = Vec::new();
                 for (ix, amount) in amounts {

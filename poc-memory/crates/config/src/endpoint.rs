@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 /// Why a text cannot be the address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum EndpointError {
     /// It is not `http://HOST…` or `https://HOST…`.
     NoAddress,
     /// It holds a user or a password, which would stand in every message that names it.
@@ -15,17 +15,17 @@ pub enum Unfit {
 }
 
 /// The address that a text is.
-pub fn address(text: &str) -> Result<Url, Unfit> {
+pub fn parse(text: &str) -> Result<Url, EndpointError> {
     let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
-    let url = url.ok_or(Unfit::NoAddress)?;
+    let url = url.ok_or(EndpointError::NoAddress)?;
     match url.username().is_empty() && url.password().is_none() {
         true => Ok(url),
-        false => Err(Unfit::Secret),
+        false => Err(EndpointError::Secret),
     }
 }
 
 /// The address of `path` below another one.
-pub fn below(base: &Url, path: &str) -> Url {
+pub fn join(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
     url
@@ -52,18 +52,18 @@ mod tests {
     #[test]
     fn what_an_address_is() {
         for good in ["http://127.0.0.1:11434/v1", "https://api.example.com"] {
-            assert!(address(good).is_ok(), "{good}");
+            assert!(parse(good).is_ok(), "{good}");
         }
         for none in ["", "localhost:11434", "ftp://example.com", "http://", "/v1"] {
-            assert_eq!(address(none), Err(Unfit::NoAddress), "{none}");
+            assert_eq!(parse(none), Err(EndpointError::NoAddress), "{none}");
         }
-        assert_eq!(address("http://me:secret@example.com"), Err(Unfit::Secret));
+        assert_eq!(parse("http://me:secret@example.com"), Err(EndpointError::Secret));
     }
 
     #[test]
     fn paths_are_put_behind_the_address() {
         for base in ["http://example.com/v1", "http://example.com/v1/"] {
-            let below = below(&Url::parse(base).unwrap(), "embeddings");
+            let below = join(&Url::parse(base).unwrap(), "embeddings");
             assert_eq!(below.as_str(), "http://example.com/v1/embeddings");
         }
     }
