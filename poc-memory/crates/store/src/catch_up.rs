@@ -3,7 +3,7 @@
 use super::delta::deltas;
 use super::engine::{Applier, Engine, Mark};
 use super::log::Log;
-use super::records::{Own, Records};
+use super::records::{Records, TenantRecords};
 use super::tenants::TenantRow;
 use super::{Follower, Record, Table, Views, keys, vector};
 use poc_graph::error::{Error, Result};
@@ -27,7 +27,7 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
     let mut applier = Applier::new(engine);
     log.replay(mark.seq + 1, log.last(), &mut |txn, checksum| {
         beat();
-        applier.take(&txn, checksum)
+        applier.add(&txn, checksum)
     })?;
     applier.finish()
 }
@@ -64,15 +64,15 @@ impl Records for NoRecords {
 /// The views of everything in the engine: one for every tenant that has ever written.
 pub(super) fn views(engine: &dyn Engine, seq: u64, beat: &dyn Fn()) -> Result<Views> {
     let mut tenants = vec![Tenant::default()];
-    each(&Own { engine, tenant: Tenant::default() }, beat, |key, _: TenantRow| {
+    each(&TenantRecords { engine, tenant: Tenant::default() }, beat, |key, _: TenantRow| {
         tenants.push(keys::read_tenant(key)?);
         Ok(())
     })?;
-    let view = |tenant| Ok((tenant, Arc::new(view(&Own { engine, tenant }, seq, beat)?)));
+    let view = |tenant| Ok((tenant, Arc::new(view(&TenantRecords { engine, tenant }, seq, beat)?)));
     tenants.into_iter().map(view).collect()
 }
 
-fn view(engine: &Own<'_>, seq: u64, beat: &dyn Fn()) -> Result<View> {
+fn view(engine: &TenantRecords<'_>, seq: u64, beat: &dyn Fn()) -> Result<View> {
     let mut view = Builder::new();
     each(engine, beat, |_, node: Node| {
         view.node(&node);
@@ -96,7 +96,7 @@ fn view(engine: &Own<'_>, seq: u64, beat: &dyn Fn()) -> Result<View> {
 
 /// Calls `take` with the key and value of every record of a table, by key.
 fn each<R: Record>(
-    engine: &Own<'_>,
+    engine: &TenantRecords<'_>,
     beat: &dyn Fn(),
     mut take: impl FnMut(&[u8], R) -> Result<()>,
 ) -> Result<()> {
@@ -148,15 +148,15 @@ pub(super) fn feed(
 ) -> Result<usize> {
     let mut taken = 0;
     for &tenant in lacking {
-        let own = Own { engine: sources.engine.as_ref(), tenant };
+        let own = TenantRecords { engine: sources.engine.as_ref(), tenant };
         let mut feed = |batch: &[Delta]| {
             taken += batch.len();
             follower.apply(0, tenant, batch)
         };
-        let mut nodes = Batches::new(&mut feed);
+        let mut nodes = DeltaBatcher::new(&mut feed);
         each(&own, &|| {}, |_, node: Node| nodes.push(Delta::Node(Arc::new(node))))?;
         nodes.finish()?;
-        let mut vectors = Batches::new(&mut feed);
+        let mut vectors = DeltaBatcher::new(&mut feed);
         own.scan(Table::Vectors, &[], &mut |key, bytes| {
             let (id, part, of) = keys::read_vector(key)?;
             if of != sources.embedder.as_bytes() {
@@ -179,7 +179,7 @@ pub(super) fn follower(follower: &dyn Follower, sources: &Sources, target: u64) 
     let Sources { log, engine, embedder, .. } = sources;
     let mut taken = 0;
     log.replay(follower.applied() + 1, target, &mut |txn, _| {
-        let own = Own { engine: engine.as_ref(), tenant: txn.tenant };
+        let own = TenantRecords { engine: engine.as_ref(), tenant: txn.tenant };
         let deltas = deltas(&txn.writes, embedder, &own)?;
         taken += deltas.len();
         follower.apply(txn.seq, txn.tenant, &deltas)
@@ -187,26 +187,26 @@ pub(super) fn follower(follower: &dyn Follower, sources: &Sources, target: u64) 
     Ok(taken)
 }
 
-struct Batches<'a> {
+struct DeltaBatcher<'a> {
     feed: &'a mut dyn FnMut(&[Delta]) -> Result<()>,
     batch: Vec<Delta>,
 }
 
-impl<'a> Batches<'a> {
+impl<'a> DeltaBatcher<'a> {
     fn new(feed: &'a mut dyn FnMut(&[Delta]) -> Result<()>) -> Self {
-        Batches { feed, batch: Vec::with_capacity(BATCH) }
+        DeltaBatcher { feed, batch: Vec::with_capacity(BATCH) }
     }
 
     fn push(&mut self, delta: Delta) -> Result<()> {
         self.batch.push(delta);
-        if self.batch.len() >= BATCH { self.hand_over() } else { Ok(()) }
+        if self.batch.len() >= BATCH { self.flush() } else { Ok(()) }
     }
 
     fn finish(mut self) -> Result<()> {
-        self.hand_over()
+        self.flush()
     }
 
-    fn hand_over(&mut self) -> Result<()> {
+    fn flush(&mut self) -> Result<()> {
         (self.feed)(&self.batch)?;
         self.batch.clear();
         Ok(())

@@ -5,7 +5,7 @@
 //! sync, and what is published is what is durable.
 
 use super::engine::{Applier, Engine};
-use super::followers::Followers;
+use super::index_workers::IndexWorkers;
 use super::log::Appender;
 use super::{Txn, Views, watchdog};
 use parking_lot::{Condvar, Mutex, RwLock};
@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A built transaction on its way to the log.
-pub(super) struct Pending {
+pub(super) struct PendingTxn {
     pub(super) txn: Arc<Txn>,
     /// The record as it goes into the log, with its checksum.
     pub(super) record: Vec<u8>,
@@ -27,7 +27,7 @@ pub(super) struct Pending {
 
 #[derive(Default)]
 struct Queue {
-    waiting: Vec<Pending>,
+    waiting: Vec<PendingTxn>,
     closed: bool,
 }
 
@@ -40,7 +40,7 @@ struct Progress {
 }
 
 /// What the committer shares with those who wait for it.
-pub(super) struct Commits {
+pub(super) struct CommitQueue {
     queue: Mutex<Queue>,
     work: Condvar,
     progress: Mutex<Progress>,
@@ -56,10 +56,10 @@ struct Published {
     views: Views,
 }
 
-impl Commits {
+impl CommitQueue {
     /// Everything up to `seq` is durable and visible.
     pub(super) fn new(seq: u64, views: Views) -> Self {
-        Commits {
+        CommitQueue {
             queue: Mutex::default(),
             work: Condvar::new(),
             progress: Mutex::new(Progress { seq, failure: None }),
@@ -81,7 +81,7 @@ impl Commits {
     }
 
     /// Hands a transaction over. Callers see to it that they come in order.
-    pub(super) fn push(&self, pending: Pending) {
+    pub(super) fn submit(&self, pending: PendingTxn) {
         self.queue.lock().waiting.push(pending);
         self.work.notify_one();
     }
@@ -101,7 +101,7 @@ impl Commits {
     }
 
     /// The last transaction that is durable and visible, unless the store is read-only.
-    pub(super) fn check(&self) -> Result<u64> {
+    pub(super) fn last_visible(&self) -> Result<u64> {
         let progress = self.progress.lock();
         progress.failure.clone().map_or(Ok(progress.seq), Err)
     }
@@ -113,7 +113,7 @@ impl Commits {
     }
 
     /// The next transactions; none when the store is closed.
-    fn take(&self) -> Vec<Pending> {
+    fn next_batch(&self) -> Vec<PendingTxn> {
         let mut queue = self.queue.lock();
         while queue.waiting.is_empty() && !queue.closed {
             self.work.wait(&mut queue);
@@ -122,7 +122,7 @@ impl Commits {
     }
 
     /// Shows transactions to readers, all at once.
-    fn publish(&self, batch: Vec<Pending>) {
+    fn publish(&self, batch: Vec<PendingTxn>) {
         let Some(seq) = batch.last().map(|newest| newest.txn.seq) else { return };
         // What nobody reads any more is freed when readers are let in again.
         let mut replaced = Vec::with_capacity(batch.len());
@@ -148,10 +148,10 @@ impl Commits {
 
 /// What the committer owns.
 pub(super) struct Committer {
-    pub(super) commits: Arc<Commits>,
+    pub(super) commits: Arc<CommitQueue>,
     pub(super) appender: Appender,
     pub(super) engine: Arc<dyn Engine>,
-    pub(super) followers: Arc<Followers>,
+    pub(super) index_workers: Arc<IndexWorkers>,
 }
 
 impl Committer {
@@ -159,9 +159,9 @@ impl Committer {
     pub(super) fn run(mut self) {
         let commits = self.commits.clone();
         let work = AssertUnwindSafe(|| -> Result<(), String> {
-            self.followers.wait_loaded();
+            self.index_workers.wait_loaded();
             loop {
-                let batch = commits.take();
+                let batch = commits.next_batch();
                 if batch.is_empty() {
                     return Ok(());
                 }
@@ -171,21 +171,21 @@ impl Committer {
         match catch_unwind(work) {
             Ok(Ok(())) => {}
             Ok(Err(why)) => commits.fail(&why),
-            Err(panic) => commits.fail(&format!("panic: {}", watchdog::message(&*panic))),
+            Err(panic) => commits.fail(&format!("panic: {}", watchdog::panic_message(&*panic))),
         }
     }
 
-    fn commit(&mut self, batch: Vec<Pending>) -> Result<(), String> {
+    fn commit(&mut self, batch: Vec<PendingTxn>) -> Result<(), String> {
         let records: Vec<_> =
             batch.iter().map(|pending| (pending.txn.seq, pending.record.as_slice())).collect();
         self.appender.append(&records).map_err(|error| format!("its log cannot be written: {error}"))?;
         let mut applier = Applier::new(self.engine.as_ref());
         for pending in &batch {
-            applier.take(&pending.txn, pending.checksum).map_err(|error| error.message)?;
+            applier.add(&pending.txn, pending.checksum).map_err(|error| error.message)?;
         }
         applier.finish().map_err(|error| error.message)?;
         for pending in &batch {
-            self.followers.apply(pending.txn.seq, pending.txn.tenant, &pending.deltas);
+            self.index_workers.apply(pending.txn.seq, pending.txn.tenant, &pending.deltas);
         }
         self.commits.publish(batch);
         Ok(())

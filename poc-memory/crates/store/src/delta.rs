@@ -19,7 +19,7 @@ pub(super) fn deltas<R: Records + ?Sized>(
     for write in writes {
         let delta = delta(write, embedder)?;
         let revived = match &delta {
-            Some(Delta::Node(node)) if node.state.is_live() => was_resting(write)?.then_some(node.id),
+            Some(Delta::Node(node)) if node.state.is_live() => was_not_live(write)?.then_some(node.id),
             _ => None,
         };
         deltas.extend(delta);
@@ -33,7 +33,7 @@ pub(super) fn deltas<R: Records + ?Sized>(
 }
 
 /// Whether the write's node was there before and not live.
-fn was_resting(write: &Write) -> Result<bool> {
+fn was_not_live(write: &Write) -> Result<bool> {
     let before = write.before.as_deref().map(Node::decode).transpose()?;
     Ok(before.is_some_and(|node| !node.state.is_live()))
 }

@@ -2,9 +2,9 @@
 //!
 //! It need not survive anything: whatever it loses or garbles is taken from the log again.
 
+pub(super) mod lazy;
 #[cfg(test)]
 pub(super) mod memory;
-pub(super) mod opening;
 pub(super) mod sled;
 
 use super::{Table, Txn, keys};
@@ -65,12 +65,12 @@ impl<'a> Applier<'a> {
     }
 
     /// Takes the next transaction.
-    pub(super) fn take(&mut self, txn: &Txn, checksum: u32) -> Result<()> {
+    pub(super) fn add(&mut self, txn: &Txn, checksum: u32) -> Result<()> {
         for write in &txn.writes {
-            self.put(write.table.full(txn.tenant, &write.key), write.after.clone())?;
+            self.put(write.table.engine_key(txn.tenant, &write.key), write.after.clone())?;
             if write.table == Table::Nodes {
                 let change = keys::change(keys::read_id(&write.key)?, txn.seq);
-                self.put(Table::Changes.full(txn.tenant, &change), Some(Vec::new()))?;
+                self.put(Table::Changes.engine_key(txn.tenant, &change), Some(Vec::new()))?;
             }
         }
         self.mark = Some(Mark { seq: txn.seq, checksum });
@@ -79,12 +79,12 @@ impl<'a> Applier<'a> {
 
     /// Hands over what is in hand.
     pub(super) fn finish(mut self) -> Result<()> {
-        self.hand_over()
+        self.flush()
     }
 
     fn put(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) -> Result<()> {
         if self.batch.len() >= BATCH_KEYS {
-            self.hand_over()?;
+            self.flush()?;
         }
         self.batch.push((key, value));
         Ok(())
@@ -92,7 +92,7 @@ impl<'a> Applier<'a> {
 
     /// The mark goes with the batch that holds the last change of its transaction: a batch handed
     /// over in the middle of the next one carries the mark of the one before.
-    fn hand_over(&mut self) -> Result<()> {
+    fn flush(&mut self) -> Result<()> {
         if self.batch.is_empty() && self.mark.is_none() {
             return Ok(());
         }

@@ -10,20 +10,19 @@ mod catch_up;
 mod commit;
 mod delta;
 mod disk;
-mod embedders;
 mod engine;
 mod follower;
-mod followers;
+mod index_workers;
 mod keys;
 mod lock;
 mod log;
 mod open;
 mod overlay;
-mod past;
+mod past_snapshot;
 mod quarantine;
 mod record;
 mod records;
-mod strays;
+mod scans;
 mod table;
 mod tenants;
 #[doc(hidden)]
@@ -33,22 +32,23 @@ mod tests;
 mod tx;
 mod txn;
 mod vector;
+mod vector_counts;
 mod view_file;
 mod watchdog;
 
 pub use follower::Follower;
-pub use past::{MIGRATION_OP, PastSnapshot};
+pub use past_snapshot::{MIGRATION_OP, PastSnapshot};
 pub use record::Record;
 pub use records::Records;
-pub use strays::parse_keyword_key;
+pub use scans::parse_keyword_key;
 pub use table::Table;
 pub use tx::Tx;
 pub use txn::{Cause, Txn, Write};
 
-use commit::{Commits, Pending};
+use commit::{CommitQueue, PendingTxn};
 use engine::Engine;
-use engine::opening::{Opener, Opening};
-use followers::Followers;
+use engine::lazy::{EngineOpener, LazyEngine};
+use index_workers::IndexWorkers;
 use lock::Lock;
 use log::{Log, MAX_RECORD};
 use overlay::Overlay;
@@ -56,7 +56,7 @@ use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Edge, Message, MessageId, Node, NodeId, Tenant, Tuple, View, Visit};
-use records::Own;
+use records::TenantRecords;
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -110,12 +110,12 @@ pub struct Store {
 
 /// What the handles share.
 struct Shared {
-    building: Mutex<Building>,
-    commits: Arc<Commits>,
+    writer: Mutex<WriterState>,
+    commits: Arc<CommitQueue>,
     committer: Option<JoinHandle<()>>,
-    engine: Arc<Opening>,
+    engine: Arc<LazyEngine>,
     log: Arc<Log>,
-    followers: Arc<Followers>,
+    index_workers: Arc<IndexWorkers>,
     embedder: String,
     directory: PathBuf,
     // What was found in the log.
@@ -124,13 +124,13 @@ struct Shared {
     // The last transaction in the saved views, 0 when there is none. Held while a checkpoint is
     // written: one at a time.
     saved: Mutex<u64>,
-    _opener: Opener,
+    _opener: EngineOpener,
     // Last, so that it is given up when everything else is closed.
     _lock: Lock,
 }
 
 /// The state as of the last transaction built.
-struct Building {
+struct WriterState {
     seq: u64,
     views: Views,
     overlay: Overlay,
@@ -164,7 +164,7 @@ impl Store {
     /// name.
     pub fn tenants(&self) -> Result<Vec<(Tuple, Arc<View>)>> {
         let mut named: Vec<(Tuple, Arc<View>)> = vec![(Tuple::default(), self.view_of(Tenant::default()))];
-        for (key, row) in self.own().range::<TenantRow>(&[])? {
+        for (key, row) in self.records().range::<TenantRow>(&[])? {
             named.push((row.tuple, self.view_of(keys::read_tenant(&key)?)));
         }
         named.sort_by(|(a, _), (b, _)| a.pairs().cmp(b.pairs()));
@@ -176,8 +176,8 @@ impl Store {
     }
 
     /// The records as the engine has them now.
-    fn own(&self) -> Own<'_> {
-        Own { engine: self.shared.engine.as_ref(), tenant: self.tenant }
+    fn records(&self) -> TenantRecords<'_> {
+        TenantRecords { engine: self.shared.engine.as_ref(), tenant: self.tenant }
     }
 
     /// What recovery found at open; waits for the records.
@@ -211,14 +211,14 @@ impl Store {
 
     fn build<T>(&self, cause: Cause, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<(u64, T)> {
         let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
-        let mut building = self.shared.building.lock();
-        let visible = commits.check()?;
-        building.overlay.forget(visible);
-        let known = building.views.get(&self.tenant).cloned();
+        let mut writer = self.shared.writer.lock();
+        let visible = commits.last_visible()?;
+        writer.overlay.remove_up_to(visible);
+        let known = writer.views.get(&self.tenant).cloned();
         let view = known.clone().unwrap_or_else(|| Arc::new(View::new()));
-        let mut tx = Tx::new(engine.as_ref(), self.tenant, &building.overlay, &view);
+        let mut tx = Tx::new(engine.as_ref(), self.tenant, &writer.overlay, &view);
         let value = build(&mut tx)?;
-        let last = building.seq;
+        let last = writer.seq;
         if !tx.changes() {
             return Ok((last, value));
         }
@@ -240,65 +240,65 @@ impl Store {
         view.apply(txn.seq, &deltas);
         let (record, checksum) = log::frame(txn.seq, &payload);
         let (txn, view) = (Arc::new(txn), Arc::new(view));
-        building.overlay.add(txn.clone());
-        building.views.insert(self.tenant, view.clone());
+        writer.overlay.add(txn.clone());
+        writer.views.insert(self.tenant, view.clone());
         let seq = txn.seq;
-        building.seq = seq;
+        writer.seq = seq;
         // Under the lock, so that transactions reach the log in order.
-        commits.push(Pending { txn, record, checksum, deltas, view });
+        commits.submit(PendingTxn { txn, record, checksum, deltas, view });
         Ok((seq, value))
     }
 
     /// A record.
     pub fn get<R: Record>(&self, key: &[u8]) -> Result<Option<R>> {
-        self.own().record(key)
+        self.records().record(key)
     }
 
     /// The records whose key starts with `prefix`, by key.
     pub fn scan<R: Record>(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, R)>> {
-        self.own().range(prefix)
+        self.records().range(prefix)
     }
 
     /// The keys of the records that start with `prefix`, in order: what they hold is not read.
     pub fn keys<R: Record>(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>> {
-        self.own().raw_keys(R::TABLE, prefix)
+        self.records().raw_keys(R::TABLE, prefix)
     }
 
     /// A node in any state.
     pub fn node(&self, id: NodeId) -> Result<Option<Node>> {
-        self.own().node(id)
+        self.records().node(id)
     }
 
     /// The activity of a node.
     pub fn activity(&self, id: NodeId) -> Result<Option<Activity>> {
-        self.own().activity(id)
+        self.records().activity(id)
     }
 
     /// The node with a key, in any state.
     pub fn find_key(&self, key: &str) -> Result<Option<NodeId>> {
-        self.own().find_key(key)
+        self.records().find_key(key)
     }
 
     /// The live node with this content hash; the one with the smallest id when there are several.
     pub fn find_hash(&self, hash: &[u8; 32]) -> Result<Option<NodeId>> {
-        self.own().find_hash(hash)
+        self.records().find_hash(hash)
     }
 
     /// Every edge of a node, of all kinds, outgoing first.
     pub fn edges(&self, id: NodeId) -> Result<Vec<Edge>> {
-        self.own().edges(id)
+        self.records().edges(id)
     }
 
     /// The last visit of a node by each agent.
     pub fn visits(&self, id: NodeId) -> Result<Vec<(String, Visit)>> {
-        self.own().visits(id)
+        self.records().visits(id)
     }
 
     /// The messages written before an instant, by id.
     pub fn messages_before(&self, before: Timestamp) -> Result<Vec<MessageId>> {
         let mut found = Vec::new();
         // Read one by one: their texts may be many.
-        self.own().scan(Table::Messages, &[], &mut |_, bytes| {
+        self.records().scan(Table::Messages, &[], &mut |_, bytes| {
             let message = Message::decode(bytes)?;
             found.extend((message.created < before).then_some(message.id));
             Ok(())
@@ -309,7 +309,7 @@ impl Store {
     /// Every change of a node that the log still holds, oldest first.
     pub fn history(&self, id: NodeId) -> Result<Vec<LoggedChange>> {
         let mut changes = Vec::new();
-        for (key, _) in self.own().raw_range(Table::Changes, id.as_bytes())? {
+        for (key, _) in self.records().raw_range(Table::Changes, id.as_bytes())? {
             let seq = keys::read_change(&key)?;
             let Some(txn) = self.txn(seq)? else { continue };
             let own = |write: &Write| write.table == Table::Nodes && write.key == id.as_bytes();
@@ -355,7 +355,7 @@ impl Store {
     /// The vectors of a node for an embedder, by part.
     pub fn vectors(&self, id: NodeId, embedder: &str) -> Result<Vec<Vec<f32>>> {
         let mut parts = Vec::new();
-        for (key, bytes) in self.own().raw_range(Table::Vectors, id.as_bytes())? {
+        for (key, bytes) in self.records().raw_range(Table::Vectors, id.as_bytes())? {
             if keys::read_vector(&key)?.2 == embedder.as_bytes() {
                 parts.push(vector::decode(&bytes)?.to_vec());
             }
@@ -381,7 +381,7 @@ impl Store {
     /// The followers whose answers are older than the view, and why: they are being built, or fell
     /// behind by a failure of their own and catch up at the next open.
     pub fn lagging_followers(&self) -> Vec<(&'static str, Error)> {
-        self.shared.followers.behind()
+        self.shared.index_workers.lagging()
     }
 
     /// How many transactions up to `seq` the answers of the slowest follower do not know.
@@ -391,28 +391,28 @@ impl Store {
 
     /// How many transactions up to `seq` the answers of each follower do not know.
     pub fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
-        self.shared.followers.lags(seq)
+        self.shared.index_workers.lags(seq)
     }
 
     /// How many followers have answered with less than everything since the open and caught up: while
     /// this stays the same, [`Store::lagging_followers`] names all whose answers are poorer.
     pub fn completed(&self) -> usize {
-        self.shared.followers.completed()
+        self.shared.index_workers.completed()
     }
 
     /// Waits until every follower has caught up or failed: for what must not be decided on less.
     pub fn settle(&self) {
-        self.shared.followers.settle();
+        self.shared.index_workers.settle();
     }
 
     /// Whether every follower has caught up or failed.
     pub fn is_settled(&self) -> bool {
-        self.shared.followers.is_settled()
+        self.shared.index_workers.is_settled()
     }
 
     /// Changes since the last checkpoint, which the next open would take from the log.
     pub fn unsaved(&self) -> usize {
-        self.shared.followers.unsaved()
+        self.shared.index_workers.unsaved()
     }
 
     /// Saves the views and the followers, so that the next open is quick. A store that is closed does so
@@ -425,16 +425,16 @@ impl Store {
 impl Shared {
     fn checkpoint(&self) -> Result<()> {
         let mut saved_seq = self.saved.lock();
-        let unsaved = self.followers.take_unsaved();
+        let unsaved = self.index_workers.take_unsaved();
         let saved = self.save(&mut saved_seq);
         if saved.is_err() {
-            self.followers.add_unsaved(unsaved);
+            self.index_workers.add_unsaved(unsaved);
         }
         saved
     }
 
     fn save(&self, saved_seq: &mut u64) -> Result<()> {
-        let followers = self.followers.checkpoint();
+        let followers = self.index_workers.checkpoint();
         let (seq, views) = self.commits.views();
         if seq != *saved_seq {
             view_file::write(&self.directory, seq, &views, &self.log)?;
@@ -446,11 +446,11 @@ impl Shared {
 
 impl Records for Store {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.own().raw(table, key)
+        self.records().raw(table, key)
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        self.own().raw_range(table, prefix)
+        self.records().raw_range(table, prefix)
     }
 }
 
@@ -461,8 +461,8 @@ impl Drop for Shared {
             // It never panics: it catches its own.
             let _ = committer.join();
         }
-        self.followers.finish();
-        let worth = self.followers.unsaved() >= WORTH_A_CHECKPOINT;
+        self.index_workers.finish();
+        let worth = self.index_workers.unsaved() >= WORTH_A_CHECKPOINT;
         let saved = if worth { self.checkpoint() } else { self.log.save_checked() };
         if let Err(error) = saved {
             tracing::warn!("not everything was saved; the next open takes longer: {error}");

@@ -3,11 +3,11 @@
 //!
 //! Why not raft-engine, the log engine of TiKV: its recovery modes refuse to open, cut only the
 //! tail, or skip what is damaged in the middle and so guess over it; none keeps the longest valid
-//! prefix and puts the rest aside with its place and count. It also keeps an index of every entry
+//! prefix and puts the rest aside with its position and count. It also keeps an index of every entry
 //! in memory and brings protobuf and prometheus along. What is left to write is this folder.
 
 mod append;
-mod checked;
+mod checked_segments;
 mod recover;
 mod segment;
 
@@ -18,16 +18,16 @@ pub(super) use segment::{MAX_RECORD, frame};
 use super::Txn;
 use parking_lot::RwLock;
 use poc_graph::error::{Error, Result};
-use segment::{Next, SegmentReader};
+use segment::{NextRecord, SegmentReader};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Records from one remembered place to the next.
+/// Records from one remembered position to the next.
 const STRIDE: u64 = 64;
 
-/// The place of a record.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct RecordPosition {
     seq: u64,
     /// First sequence number of its segment, which names the file.
     segment: u64,
@@ -37,10 +37,10 @@ struct Place {
 
 /// What is known about the log without reading it: where every [`STRIDE`]th record is.
 #[derive(Clone, Debug, Default)]
-struct Index {
+struct LogIndex {
     /// Ascending.
     segments: Vec<Segment>,
-    places: Vec<Place>,
+    positions: Vec<RecordPosition>,
     /// Sequence number of the last record; 0 when there is none.
     last: u64,
     /// Whether a segment that is complete is not yet written down as checked.
@@ -57,41 +57,41 @@ struct Segment {
     changed: Option<SystemTime>,
 }
 
-impl Index {
-    fn started_segment(&mut self, first: u64) {
+impl LogIndex {
+    fn start_segment(&mut self, first: u64) {
         self.segments.push(Segment { first, bytes: segment::HEADER as u64, changed: None });
     }
 
     /// The last segment is complete: its file was last changed at a time.
-    fn completed_segment(&mut self, changed: Option<SystemTime>) {
+    fn complete_segment(&mut self, changed: Option<SystemTime>) {
         if let Some(segment) = self.segments.last_mut() {
             segment.changed = changed;
             self.unchecked = true;
         }
     }
 
-    fn added(&mut self, place: Place, length: u64) {
-        let starts_segment = self.places.last().is_none_or(|last| last.segment != place.segment);
-        if starts_segment || place.seq.is_multiple_of(STRIDE) {
-            self.places.push(place);
+    fn add_record(&mut self, position: RecordPosition, length: u64) {
+        let starts_segment = self.positions.last().is_none_or(|last| last.segment != position.segment);
+        if starts_segment || position.seq.is_multiple_of(STRIDE) {
+            self.positions.push(position);
         }
-        self.last = place.seq;
+        self.last = position.seq;
         if let Some(segment) = self.segments.last_mut() {
             segment.bytes += length;
         }
     }
 
-    /// The last known place in front of a record or at it.
-    fn place(&self, seq: u64) -> Option<Place> {
-        let found = self.places.partition_point(|place| place.seq <= seq);
-        found.checked_sub(1).and_then(|at| self.places.get(at)).copied()
+    /// The last known position in front of a record or at it.
+    fn locate(&self, seq: u64) -> Option<RecordPosition> {
+        let found = self.positions.partition_point(|position| position.seq <= seq);
+        found.checked_sub(1).and_then(|at| self.positions.get(at)).copied()
     }
 }
 
 /// The reading side of the log, shared by all who read.
 pub(super) struct Log {
     directory: PathBuf,
-    index: RwLock<Index>,
+    index: RwLock<LogIndex>,
 }
 
 impl Log {
@@ -102,7 +102,7 @@ impl Log {
 
     /// Sequence number of the first record it holds; 0 when there is none.
     pub(super) fn first(&self) -> u64 {
-        self.index.read().places.first().map_or(0, |place| place.seq)
+        self.index.read().positions.first().map_or(0, |position| position.seq)
     }
 
     /// Bytes on disk.
@@ -110,14 +110,14 @@ impl Log {
         self.index.read().segments.iter().map(|segment| segment.bytes).sum()
     }
 
-    /// About how many bytes the records behind one take: as if all from the last known place on were
+    /// About how many bytes the records behind one take: as if all from the last known position on were
     /// of one length.
     pub(super) fn bytes_after(&self, seq: u64) -> u64 {
         let index = self.index.read();
-        let Some(place) = index.place(seq) else { return 0 };
-        let behind = index.segments.iter().filter(|segment| segment.first >= place.segment);
-        let bytes = behind.map(|segment| segment.bytes).sum::<u64>().saturating_sub(place.offset);
-        let records = index.last - place.seq + 1;
+        let Some(position) = index.locate(seq) else { return 0 };
+        let behind = index.segments.iter().filter(|segment| segment.first >= position.segment);
+        let bytes = behind.map(|segment| segment.bytes).sum::<u64>().saturating_sub(position.offset);
+        let records = index.last - position.seq + 1;
         bytes / records * index.last.saturating_sub(seq)
     }
 
@@ -130,7 +130,7 @@ impl Log {
             }
             index.clone()
         };
-        let written = checked::write(&self.directory, &index);
+        let written = checked_segments::write(&self.directory, &index);
         self.index.write().unchecked |= written.is_err();
         written
     }
@@ -155,15 +155,15 @@ impl Log {
     ) -> Result<()> {
         let (start, later, last) = {
             let index = self.index.read();
-            let Some(start) = index.place(first.max(1)) else { return Ok(()) };
+            let Some(start) = index.locate(first.max(1)) else { return Ok(()) };
             let numbers = index.segments.iter().map(|segment| segment.first);
             let later: Vec<u64> = numbers.filter(|&segment| segment > start.segment).collect();
             (start, later, last.min(index.last))
         };
         let mut expected = start.seq;
-        let places = std::iter::once((start.segment, start.offset))
+        let positions = std::iter::once((start.segment, start.offset))
             .chain(later.into_iter().map(|segment| (segment, segment::HEADER as u64)));
-        for (number, offset) in places {
+        for (number, offset) in positions {
             if expected > last {
                 break;
             }
@@ -172,7 +172,7 @@ impl Log {
             while expected <= last {
                 let offset = reader.offset();
                 match reader.next(expected >= first).map_err(|error| unreadable(&path, &error))? {
-                    Next::Record { seq, checksum, payload } if seq == expected => {
+                    NextRecord::Record { seq, checksum, payload } if seq == expected => {
                         if seq >= first {
                             let txn = Txn::decode(&payload)?;
                             if txn.seq != seq {
@@ -182,8 +182,10 @@ impl Log {
                         }
                         expected += 1;
                     }
-                    Next::End => break,
-                    Next::Record { .. } | Next::Damaged => return Err(self.damaged(&path, offset)),
+                    NextRecord::End => break,
+                    NextRecord::Record { .. } | NextRecord::Damaged => {
+                        return Err(self.damaged(&path, offset));
+                    }
                 }
             }
         }
@@ -192,7 +194,7 @@ impl Log {
 
     /// What to say when a record cannot be read. The next open reads all and keeps what is whole.
     fn damaged(&self, path: &Path, offset: u64) -> Error {
-        checked::forget(&self.directory);
+        checked_segments::forget(&self.directory);
         Error::internal(format!("the log's segment `{}` is damaged at byte {offset}", path.display()))
             .hint("open the store again: what is whole is kept, the rest is put into `quarantine/`")
     }
@@ -206,12 +208,12 @@ impl Log {
         let kept = index.segments.partition_point(|segment| segment.first <= seq).saturating_sub(1);
         index.segments.drain(..kept);
         let first = index.segments.first().map_or(0, |segment| segment.first);
-        index.places.retain(|place| place.segment >= first);
+        index.positions.retain(|position| position.segment >= first);
     }
 }
 
 /// When a file was last changed; `None` when that cannot be told.
-fn changed(path: &Path) -> Option<SystemTime> {
+fn modified_at(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|found| found.modified()).ok()
 }
 

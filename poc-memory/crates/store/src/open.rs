@@ -4,15 +4,15 @@
 mod records;
 
 use super::catch_up::Sources;
-use super::commit::{Commits, Committer};
+use super::commit::{CommitQueue, Committer};
 use super::disk::{Disk, SystemDisk};
-use super::engine::opening::Opener;
+use super::engine::lazy::EngineOpener;
 use super::engine::sled::SledEngine;
-use super::followers::Followers;
+use super::index_workers::IndexWorkers;
 use super::log::{self, Appender, Limits};
 use super::overlay::Overlay;
 use super::quarantine::Quarantine;
-use super::{Building, Follower, Lock, Shared, Store, view_file, watchdog};
+use super::{Follower, Lock, Shared, Store, WriterState, view_file, watchdog};
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
@@ -54,35 +54,35 @@ pub(super) fn open(
     let made = std::fs::create_dir_all(&log_directory).and_then(|()| disk.sync_directory(directory));
     made.map_err(|error| Error::internal(format!("`{}` cannot be made: {error}", directory.display())))?;
     let lock = Lock::take(&directory.join("lock"))?;
-    let saved = watchdog::thread("view", {
+    let saved = watchdog::spawn("view", {
         let directory = directory.to_owned();
         move || {
-            watchdog::caught(|| Ok(view_file::read(&directory))).unwrap_or_else(|error| {
+            watchdog::catch_panic(|| Ok(view_file::read(&directory))).unwrap_or_else(|error| {
                 tracing::error!("the saved view cannot be read: {error}");
                 None
             })
         }
     })?;
-    let quarantine = Quarantine::of(directory, disk.clone());
+    let quarantine = Quarantine::new(directory, disk.clone());
     let folder = directory.join("records");
     // A log that the records must be rebuilt from is read anyway: then all of it is checked.
     let (log, notes) = log::recover(&log_directory, !folder.exists(), &quarantine, disk.as_ref())?;
     let log = Arc::new(log);
     let records = RecordFolder { folder, log: log.clone(), engine, patience };
-    let (wish, wanted) = mpsc::channel();
-    // When nobody says what is wanted any more the open has failed.
-    let opener = Opener::start(move || records.open(&quarantine, || wanted.recv().unwrap_or(false)))?;
-    // From here on dropped in front of the opener, which waits for its thread.
-    let wish = wish;
+    let (needs_views, receiver) = mpsc::channel();
+    // A closed channel means that this open has failed.
+    let opener = EngineOpener::start(move || records.open(&quarantine, || receiver.recv().unwrap_or(false)))?;
+    // Rebound here so that it is dropped before the opener, which waits for its thread.
+    let needs_views = needs_views;
     let engine = opener.engine();
     // It catches its own panics.
     let saved = saved.join().ok().flatten();
     let caught_up = saved.and_then(|saved| {
         let seq = saved.seq();
-        let (views, taken) = saved.caught_up(&log)?;
+        let (views, taken) = saved.catch_up(&log)?;
         Some((views, taken, seq))
     });
-    let _ = wish.send(caught_up.is_none());
+    let _ = needs_views.send(caught_up.is_none());
     let (mut views, unsaved, saved_seq) = match caught_up {
         Some(caught_up) => caught_up,
         None => {
@@ -96,29 +96,29 @@ pub(super) fn open(
         .map_err(|error| Error::internal(format!("the log cannot be opened: {error}")))?;
     views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
     let seq = log.last();
-    let commits = Arc::new(Commits::new(seq, views.clone()));
+    let commits = Arc::new(CommitQueue::new(seq, views.clone()));
     let sources = Arc::new(Sources {
         log: log.clone(),
         engine: engine.clone(),
         embedder: embedder.to_owned(),
         tenants: views.iter().map(|(tenant, view)| (*tenant, view.node_count())).collect(),
     });
-    let followers = Arc::new(Followers::start(followers, &sources, seq, unsaved)?);
+    let index_workers = Arc::new(IndexWorkers::start(followers, &sources, seq, unsaved)?);
     let committer = Committer {
         commits: commits.clone(),
         appender,
         engine: engine.clone(),
-        followers: followers.clone(),
+        index_workers: index_workers.clone(),
     };
-    let committer = watchdog::thread("committer", || committer.run())?;
+    let committer = watchdog::spawn("committer", || committer.run())?;
     let shared = Shared {
         directory: directory.to_owned(),
-        building: Mutex::new(Building { seq, views, overlay: Overlay::default() }),
+        writer: Mutex::new(WriterState { seq, views, overlay: Overlay::default() }),
         commits,
         committer: Some(committer),
         engine,
         log,
-        followers,
+        index_workers,
         embedder: embedder.to_owned(),
         notes,
         recovery: OnceLock::new(),

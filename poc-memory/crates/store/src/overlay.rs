@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A write of a transaction, by its place in it.
-type Last = (Arc<Txn>, usize);
+type NewestWrite = (Arc<Txn>, usize);
 
 /// The newest built value of every key that the engine may not have yet.
 #[derive(Default)]
 pub(super) struct Overlay {
-    last: BTreeMap<Vec<u8>, Last>,
+    last: BTreeMap<Vec<u8>, NewestWrite>,
     waiting: VecDeque<Arc<Txn>>,
 }
 
@@ -31,17 +31,17 @@ impl Overlay {
     /// Takes the writes of the transaction built last.
     pub(super) fn add(&mut self, txn: Arc<Txn>) {
         for (at, write) in txn.writes.iter().enumerate() {
-            self.last.insert(write.table.full(txn.tenant, &write.key), (txn.clone(), at));
+            self.last.insert(write.table.engine_key(txn.tenant, &write.key), (txn.clone(), at));
         }
         self.waiting.push_back(txn);
     }
 
     /// Forgets what the engine has: every transaction up to `seq`.
-    pub(super) fn forget(&mut self, seq: u64) {
+    pub(super) fn remove_up_to(&mut self, seq: u64) {
         while self.waiting.front().is_some_and(|txn| txn.seq <= seq) {
             let Some(txn) = self.waiting.pop_front() else { return };
             for write in &txn.writes {
-                let key = write.table.full(txn.tenant, &write.key);
+                let key = write.table.engine_key(txn.tenant, &write.key);
                 if self.last.get(&key).is_some_and(|(last, _)| last.seq <= seq) {
                     self.last.remove(&key);
                 }
@@ -50,6 +50,6 @@ impl Overlay {
     }
 }
 
-fn value((txn, at): &Last) -> Option<&[u8]> {
+fn value((txn, at): &NewestWrite) -> Option<&[u8]> {
     txn.writes.get(*at).and_then(|write| write.after.as_deref())
 }

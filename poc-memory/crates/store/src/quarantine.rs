@@ -14,14 +14,14 @@ pub(super) struct Quarantine {
 
 impl Quarantine {
     /// The quarantine of a store's directory; made when something is put in.
-    pub(super) fn of(store: &Path, disk: Arc<dyn Disk>) -> Self {
+    pub(super) fn new(store: &Path, disk: Arc<dyn Disk>) -> Self {
         Quarantine { folder: store.join("quarantine"), disk }
     }
 
     /// Moves a file or folder in; the name it has there.
-    pub(super) fn put_away(&self, path: &Path) -> io::Result<String> {
+    pub(super) fn move_in(&self, path: &Path) -> io::Result<String> {
         let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let (name, target) = self.free(&name)?;
+        let (name, target) = self.free_name(&name)?;
         fs::rename(path, target)?;
         self.sync()?;
         Ok(name)
@@ -29,7 +29,7 @@ impl Quarantine {
 
     /// Saves bytes in a file; the name it has there.
     pub(super) fn save(&self, name: &str, bytes: &[u8]) -> io::Result<String> {
-        let (name, target) = self.free(name)?;
+        let (name, target) = self.free_name(name)?;
         let mut file = self.disk.create(&target)?;
         file.write_all(bytes)?;
         file.sync()?;
@@ -38,7 +38,7 @@ impl Quarantine {
     }
 
     /// The name, with a number behind it when something of that name is already there.
-    fn free(&self, name: &str) -> io::Result<(String, PathBuf)> {
+    fn free_name(&self, name: &str) -> io::Result<(String, PathBuf)> {
         fs::create_dir_all(&self.folder)?;
         for number in 1u32.. {
             let name = if number == 1 { name.to_owned() } else { format!("{name}.{number}") };
@@ -63,12 +63,12 @@ mod tests {
     #[test]
     fn nothing_put_away_earlier_is_overwritten() {
         let folder = tempfile::tempdir().unwrap();
-        let quarantine = Quarantine::of(folder.path(), Arc::new(crate::disk::SystemDisk));
+        let quarantine = Quarantine::new(folder.path(), Arc::new(crate::disk::SystemDisk));
         assert_eq!(quarantine.save("tail", b"one").unwrap(), "tail");
         assert_eq!(quarantine.save("tail", b"two").unwrap(), "tail.2");
         let records = folder.path().join("tail");
         fs::create_dir(&records).unwrap();
-        assert_eq!(quarantine.put_away(&records).unwrap(), "tail.3");
+        assert_eq!(quarantine.move_in(&records).unwrap(), "tail.3");
         assert_eq!(fs::read(folder.path().join("quarantine/tail")).unwrap(), b"one");
         assert!(!records.exists());
     }

@@ -97,24 +97,24 @@ pub trait Records {
 }
 
 /// What an engine holds of a tenant.
-pub(super) struct Own<'a> {
+pub(super) struct TenantRecords<'a> {
     pub(super) engine: &'a dyn Engine,
     pub(super) tenant: Tenant,
 }
 
-impl Own<'_> {
+impl TenantRecords<'_> {
     /// Calls `each` with the key and value of every record of a table whose key starts with
     /// `prefix`, by key, until it fails.
     pub(super) fn scan(&self, table: Table, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        let full = table.full(self.tenant, prefix);
+        let full = table.engine_key(self.tenant, prefix);
         let front = full.len() - prefix.len();
         self.engine.scan(&full, &mut |key, value| each(key.get(front..).unwrap_or_default(), value))
     }
 }
 
-impl Records for Own<'_> {
+impl Records for TenantRecords<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.engine.get(&table.full(self.tenant, key))
+        self.engine.get(&table.engine_key(self.tenant, key))
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The first byte of the keys that belong to a tenant other than the default one; the tenant, the
 /// table and the key follow. No table has this number.
-const OF_A_TENANT: u8 = 0xF0;
+const TENANT_PREFIX: u8 = 0xF0;
 
 /// A keyspace of the store. The number is part of the on-disk format: never reuse one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -97,10 +97,10 @@ impl Table {
 
     /// A key of the table as it stands in the record engine, which has one keyspace: the number of
     /// the table in front of it, and of a tenant that is not the default one the tenant before that.
-    pub(super) fn full(self, tenant: Tenant, key: &[u8]) -> Vec<u8> {
+    pub(super) fn engine_key(self, tenant: Tenant, key: &[u8]) -> Vec<u8> {
         let mut full = Vec::with_capacity(18 + key.len());
         if !tenant.is_default() && !self.is_shared() {
-            full.push(OF_A_TENANT);
+            full.push(TENANT_PREFIX);
             full.extend_from_slice(&tenant.0);
         }
         full.push(self as u8);
@@ -108,11 +108,11 @@ impl Table {
         full
     }
 
-    /// What [`Table::full`] put together.
+    /// What [`Table::engine_key`] put together.
     #[cfg(test)]
-    pub(super) fn split(full: &[u8]) -> Option<(Tenant, Table, &[u8])> {
+    pub(super) fn split_engine_key(full: &[u8]) -> Option<(Tenant, Table, &[u8])> {
         let (tenant, rest) = match full.split_first()? {
-            (&OF_A_TENANT, rest) => {
+            (&TENANT_PREFIX, rest) => {
                 let (tenant, rest) = rest.split_first_chunk()?;
                 (Tenant(*tenant), rest)
             }
@@ -149,10 +149,13 @@ mod tests {
         let tenant = Tenant([7; 16]);
         for table in Table::ALL {
             let own = if table.is_shared() { Tenant::default() } else { tenant };
-            assert_eq!(Table::split(&table.full(tenant, b"key")), Some((own, table, b"key".as_slice())));
-            let of_default = table.full(Tenant::default(), b"key");
+            assert_eq!(
+                Table::split_engine_key(&table.engine_key(tenant, b"key")),
+                Some((own, table, b"key".as_slice()))
+            );
+            let of_default = table.engine_key(Tenant::default(), b"key");
             assert_eq!(of_default, [&[table as u8], b"key".as_slice()].concat());
-            assert_ne!(table as u8, OF_A_TENANT);
+            assert_ne!(table as u8, TENANT_PREFIX);
         }
     }
 

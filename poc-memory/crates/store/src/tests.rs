@@ -17,7 +17,8 @@ use std::sync::mpsc;
 use tempfile::TempDir;
 
 mod changes;
-mod checked;
+mod checked_segments;
+mod concurrency;
 mod counts;
 mod damage;
 mod equivalence;
@@ -25,7 +26,6 @@ mod followers;
 mod opening;
 mod past;
 mod power_cut;
-mod sharing;
 mod tenants;
 mod transactions;
 mod view_file;
@@ -70,7 +70,7 @@ fn contents(store: &Store) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut all = BTreeMap::new();
     for table in Table::ALL {
         for (key, value) in store.raw_range(table, &[]).unwrap() {
-            all.insert(table.full(store.tenant, &key), value);
+            all.insert(table.engine_key(store.tenant, &key), value);
         }
     }
     all

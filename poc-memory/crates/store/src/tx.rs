@@ -82,7 +82,7 @@ impl<'a> Tx<'a> {
         if table == Table::Changes {
             return Err(Error::internal("the table of changes is derived and cannot be written"));
         }
-        let full = table.full(self.tenant, key);
+        let full = table.engine_key(self.tenant, key);
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get_mut(at)) {
             write.after = value;
             return Ok(());
@@ -305,7 +305,7 @@ impl<'a> Tx<'a> {
 
 impl Records for Tx<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let full = table.full(self.tenant, key);
+        let full = table.engine_key(self.tenant, key);
         if let Some(write) = self.places.get(&full).and_then(|&at| self.writes.get(at)) {
             return Ok(write.after.clone());
         }
@@ -316,7 +316,7 @@ impl Records for Tx<'_> {
     }
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let full = table.full(self.tenant, prefix);
+        let full = table.engine_key(self.tenant, prefix);
         let front = full.len() - prefix.len();
         let mut found: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         self.engine.scan(&full, &mut |key, value| {

@@ -21,30 +21,30 @@ fn fingerprint() -> Fingerprint {
 }
 
 /// What stands in front of the views: of each its tenant, its last transaction and its length.
-type Contents = Vec<(Tenant, u64, u64)>;
+type TableOfContents = Vec<(Tenant, u64, u64)>;
 
-/// Saved views, the last transaction they contain, and the checksum of its record.
-pub(super) struct Saved {
+/// SavedViews views, the last transaction they contain, and the checksum of its record.
+pub(super) struct SavedViews {
     views: Views,
     seq: u64,
     checksum: u32,
 }
 
 /// What is saved in a store's folder; `None` when it is missing or not whole.
-pub(super) fn read(store: &Path) -> Option<Saved> {
+pub(super) fn read(store: &Path) -> Option<SavedViews> {
     let (seq, bytes) = atomic_file::read(&file(store), fingerprint())?;
     let (checksum, bytes) = bytes.split_first_chunk()?;
-    let (contents, mut bytes) = postcard::take_from_bytes::<Contents>(bytes).ok()?;
+    let (contents, mut bytes) = postcard::take_from_bytes::<TableOfContents>(bytes).ok()?;
     let mut views = Views::default();
     for (tenant, seq, length) in contents {
         let (view, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
         bytes = rest;
         views.insert(tenant, Arc::new(View::decode(view, seq)?));
     }
-    bytes.is_empty().then_some(Saved { views, seq, checksum: u32::from_le_bytes(*checksum) })
+    bytes.is_empty().then_some(SavedViews { views, seq, checksum: u32::from_le_bytes(*checksum) })
 }
 
-impl Saved {
+impl SavedViews {
     /// The last transaction in it.
     pub(super) fn seq(&self) -> u64 {
         self.seq
@@ -52,8 +52,8 @@ impl Saved {
 
     /// The views brought to the end of the log, and by how many changes; `None` when they are of
     /// another log or ahead of this one, or the log cannot be read.
-    pub(super) fn caught_up(self, log: &Log) -> Option<(Views, usize)> {
-        let Saved { mut views, seq, checksum } = self;
+    pub(super) fn catch_up(self, log: &Log) -> Option<(Views, usize)> {
+        let SavedViews { mut views, seq, checksum } = self;
         let found = log.read(seq).ok().flatten();
         found.filter(|(_, found)| *found == checksum)?;
         let taken = catch_up::saved_views(&mut views, seq, log)
@@ -70,7 +70,7 @@ pub(super) fn write(store: &Path, seq: u64, views: &Views, log: &Log) -> Result<
     let mut order: Vec<_> = views.iter().collect();
     order.sort_unstable_by_key(|(tenant, _)| **tenant);
     let encoded = order.iter().map(|(_, view)| view.encode()).collect::<Result<Vec<_>>>()?;
-    let contents: Contents = order
+    let contents: TableOfContents = order
         .iter()
         .zip(&encoded)
         .map(|((tenant, view), bytes)| (**tenant, view.seq, bytes.len() as u64))

@@ -7,9 +7,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How guarded work shows that it is still going on.
-pub(super) struct Pulse<T>(SyncSender<Option<Result<T>>>);
+pub(super) struct Heartbeat<T>(SyncSender<Option<Result<T>>>);
 
-impl<T> Pulse<T> {
+impl<T> Heartbeat<T> {
     /// A sign of life.
     pub(super) fn beat(&self) {
         // A full channel means that an earlier beat has not been looked at yet.
@@ -19,25 +19,25 @@ impl<T> Pulse<T> {
 
 /// Runs `work` on a thread of its own and gives up when it shows no sign of life for `patience`.
 /// A panic and a hang become errors. A thread that hangs is abandoned.
-pub(super) fn guarded<T: Send + 'static>(
+pub(super) fn run_watched<T: Send + 'static>(
     patience: Duration,
-    work: impl FnOnce(&Pulse<T>) -> Result<T> + Send + 'static,
+    work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    guarded_by(patience, |receiver| receiver.recv_timeout(patience), work)
+    run_watched_with(patience, |receiver| receiver.recv_timeout(patience), work)
 }
 
 /// The same with the wait for the next sign of life as an argument.
-fn guarded_by<T: Send + 'static>(
+fn run_watched_with<T: Send + 'static>(
     patience: Duration,
     mut wait: impl FnMut(&Receiver<Option<Result<T>>>) -> Waited<T>,
-    work: impl FnOnce(&Pulse<T>) -> Result<T> + Send + 'static,
+    work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
-    thread("store-open", move || {
-        let pulse = Pulse(sender);
-        let result = caught(|| work(&pulse));
+    spawn("store-open", move || {
+        let heartbeat = Heartbeat(sender);
+        let result = catch_panic(|| work(&heartbeat));
         // Nobody listens after the guard has given up.
-        let _ = pulse.0.send(Some(result));
+        let _ = heartbeat.0.send(Some(result));
     })?;
     loop {
         match wait(&receiver) {
@@ -55,7 +55,7 @@ fn guarded_by<T: Send + 'static>(
 type Waited<T> = std::result::Result<Option<Result<T>>, RecvTimeoutError>;
 
 /// Runs `work` on a thread of its own.
-pub(super) fn thread<T: Send + 'static>(
+pub(super) fn spawn<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>> {
@@ -64,13 +64,13 @@ pub(super) fn thread<T: Send + 'static>(
 }
 
 /// Runs `work`; a panic is its error.
-pub(super) fn caught<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|panic| Err(Error::internal(format!("panic: {}", message(&*panic)))))
+        .unwrap_or_else(|panic| Err(Error::internal(format!("panic: {}", panic_message(&*panic)))))
 }
 
 /// What a panic said.
-pub(super) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(super) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_error() {
-        let result: Result<()> = guarded(Duration::from_secs(60), |_| panic!("boom"));
+        let result: Result<()> = run_watched(Duration::from_secs(60), |_| panic!("boom"));
         assert_eq!(result.unwrap_err().message, "panic: boom");
     }
 
@@ -128,12 +128,12 @@ mod tests {
         }
     }
 
-    fn guarded_with_clock<T: Send + 'static>(
+    fn run_watched_with_clock<T: Send + 'static>(
         patience: Duration,
         clock: &TestClock,
-        work: impl FnOnce(&Pulse<T>) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&Heartbeat<T>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        guarded_by(patience, |receiver| clock.recv_timeout(receiver, patience), work)
+        run_watched_with(patience, |receiver| clock.recv_timeout(receiver, patience), work)
     }
 
     #[test]
@@ -141,22 +141,23 @@ mod tests {
         let (_keep, never) = mpsc::channel::<()>();
         let clock = TestClock::default();
         let works = clock.clone();
-        let result: Result<()> = guarded_with_clock(Duration::from_millis(10), &clock, move |pulse| {
-            // The wait that starts after this beat sees the whole time pass.
-            pulse.beat();
-            works.wait_until_received(1);
-            works.advance(5);
-            pulse.beat();
-            works.wait_until_received(2);
-            loop {
-                // Every later wait ends by the clock.
-                works.advance(10);
-                if never.try_recv() == Err(TryRecvError::Disconnected) {
-                    return Ok(());
+        let result: Result<()> =
+            run_watched_with_clock(Duration::from_millis(10), &clock, move |heartbeat| {
+                // The wait that starts after this beat sees the whole time pass.
+                heartbeat.beat();
+                works.wait_until_received(1);
+                works.advance(5);
+                heartbeat.beat();
+                works.wait_until_received(2);
+                loop {
+                    // Every later wait ends by the clock.
+                    works.advance(10);
+                    if never.try_recv() == Err(TryRecvError::Disconnected) {
+                        return Ok(());
+                    }
+                    std::thread::yield_now();
                 }
-                std::thread::yield_now();
-            }
-        });
+            });
         assert_eq!(result.unwrap_err().message, "no sign of life for 0.01 s");
         assert_eq!(clock.received.load(Ordering::SeqCst), 2);
     }
@@ -165,10 +166,10 @@ mod tests {
     fn signs_of_life_buy_time() {
         let clock = TestClock::default();
         let works = clock.clone();
-        let result = guarded_with_clock(Duration::from_millis(200), &clock, move |pulse| {
+        let result = run_watched_with_clock(Duration::from_millis(200), &clock, move |heartbeat| {
             for count in 1..=30 {
                 works.advance(10);
-                pulse.beat();
+                heartbeat.beat();
                 works.wait_until_received(count);
             }
             Ok(7)

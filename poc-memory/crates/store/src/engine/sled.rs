@@ -47,8 +47,8 @@ impl SledEngine {
 
     /// Lets sled work. What is damaged may come to light only when it is read, as an error or a
     /// panic: then the next open rebuilds the records.
-    fn guarded<T>(&self, work: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {
-        let worked = watchdog::caught(|| Ok(work(&self.db)));
+    fn run<T>(&self, work: impl FnOnce(&sled::Db) -> sled::Result<T>) -> Result<T> {
+        let worked = watchdog::catch_panic(|| Ok(work(&self.db)));
         let damaged = match &worked {
             Ok(Ok(_)) => false,
             Ok(Err(error)) => matches!(error, sled::Error::Corruption { .. } | sled::Error::ReportableBug(_)),
@@ -70,12 +70,12 @@ impl SledEngine {
 
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        Ok(self.guarded(|db| db.get(key))?.map(|value| value.to_vec()))
+        Ok(self.run(|db| db.get(key))?.map(|value| value.to_vec()))
     }
 
     fn scan(&self, prefix: &[u8], each: &mut Visitor) -> Result<()> {
-        let mut entries = self.guarded(|db| Ok(db.scan_prefix(prefix)))?;
-        while let Some((key, value)) = self.guarded(|_| entries.next().transpose())? {
+        let mut entries = self.run(|db| Ok(db.scan_prefix(prefix)))?;
+        while let Some((key, value)) = self.run(|_| entries.next().transpose())? {
             each(&key, &value)?;
         }
         Ok(())
@@ -93,7 +93,7 @@ impl Engine for SledEngine {
             let value = [mark.seq.to_be_bytes().as_slice(), &mark.checksum.to_be_bytes()].concat();
             changes.insert(MARK_KEY, value);
         }
-        self.guarded(|db| db.apply_batch(changes))
+        self.run(|db| db.apply_batch(changes))
     }
 
     fn mark(&self) -> Result<Mark> {
@@ -107,11 +107,11 @@ impl Engine for SledEngine {
     }
 
     fn size(&self) -> Result<u64> {
-        self.guarded(sled::Db::size_on_disk)
+        self.run(sled::Db::size_on_disk)
     }
 
     fn flush(&self) -> Result<()> {
-        self.guarded(|db| db.flush().map(drop))
+        self.run(|db| db.flush().map(drop))
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
         ] {
             let folder = tempfile::tempdir().unwrap();
             let damaged = engine(&folder).unwrap();
-            let error = damaged.guarded(harm).unwrap_err();
+            let error = damaged.run(harm).unwrap_err();
             assert_eq!(error.message, format!("the records are damaged: {told}"));
             assert!(error.hint.is_some());
             drop(damaged);
@@ -190,7 +190,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let failing = engine(&folder).unwrap();
         let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-        let error = failing.guarded(|_| -> sled::Result<()> { Err(sled::Error::Io(full)) }).unwrap_err();
+        let error = failing.run(|_| -> sled::Result<()> { Err(sled::Error::Io(full)) }).unwrap_err();
         assert!(error.message.starts_with("the record engine failed: "), "{error}");
         drop(failing);
         assert!(engine(&folder).is_ok());

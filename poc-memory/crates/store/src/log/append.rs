@@ -1,7 +1,7 @@
 //! The writing side of the log.
 
 use super::segment::{HEADER, Header};
-use super::{Log, Place, changed, segment_path};
+use super::{Log, RecordPosition, modified_at, segment_path};
 use crate::disk::{AppendFile, Disk};
 use std::io;
 use std::sync::Arc;
@@ -66,8 +66,8 @@ impl Appender {
         open.file.sync()?;
         let mut index = self.log.index.write();
         for (seq, bytes) in records {
-            let place = Place { seq: *seq, segment: open.first, offset: open.length };
-            index.added(place, bytes.len() as u64);
+            let position = RecordPosition { seq: *seq, segment: open.first, offset: open.length };
+            index.add_record(position, bytes.len() as u64);
             open.length += bytes.len() as u64;
         }
         Ok(())
@@ -80,10 +80,10 @@ impl Appender {
         file.sync()?;
         self.disk.sync_directory(&self.log.directory)?;
         let before =
-            self.open.as_ref().and_then(|open| changed(&segment_path(&self.log.directory, open.first)));
+            self.open.as_ref().and_then(|open| modified_at(&segment_path(&self.log.directory, open.first)));
         let mut index = self.log.index.write();
-        index.completed_segment(before);
-        index.started_segment(first);
+        index.complete_segment(before);
+        index.start_segment(first);
         Ok(Open { file, first, length: HEADER as u64 })
     }
 }

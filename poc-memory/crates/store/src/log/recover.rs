@@ -2,8 +2,8 @@
 //! the longest valid prefix is kept, and whatever stands behind it is put aside and counted, never
 //! guessed over.
 
-use super::segment::{FORMAT, HEADER, Header, Next, SegmentReader, count_records};
-use super::{Index, Log, Place, changed, checked, segment_path, unreadable};
+use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records};
+use super::{Log, LogIndex, RecordPosition, checked_segments, modified_at, segment_path, unreadable};
 use crate::disk::Disk;
 use crate::quarantine::Quarantine;
 use parking_lot::RwLock;
@@ -37,8 +37,8 @@ pub(crate) fn recover(
     disk: &dyn Disk,
 ) -> Result<(Log, Vec<String>)> {
     let numbers = segments(directory)?;
-    let mut checked = if all { Default::default() } else { checked::read(directory) };
-    let mut index = Index::default();
+    let mut checked = if all { Default::default() } else { checked_segments::read(directory) };
+    let mut index = LogIndex::default();
     let mut notes = Vec::new();
     for (at, &number) in numbers.iter().enumerate() {
         let path = segment_path(directory, number);
@@ -48,11 +48,11 @@ pub(crate) fn recover(
             continue;
         }
         // As it is in front of the reading: what changes it meanwhile is seen next time.
-        let changed = changed(&path);
+        let changed = modified_at(&path);
         let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, &error))?;
         if let Some(offset) = valid {
             let later = numbers.get(at + 1..).unwrap_or_default();
-            let cut = Cut { directory, number, offset, later, last: index.last };
+            let cut = Truncation { directory, number, offset, later, last: index.last };
             let note = cut
                 .make(quarantine, disk)
                 .map_err(|error| Error::internal(format!("the damaged log cannot be cut: {error}")))?;
@@ -60,7 +60,7 @@ pub(crate) fn recover(
             break;
         }
         if !is_last {
-            index.completed_segment(changed);
+            index.complete_segment(changed);
         }
     }
     Ok((Log { directory: directory.to_owned(), index: RwLock::new(index) }, notes))
@@ -85,27 +85,27 @@ fn segments(directory: &Path) -> Result<Vec<u64>> {
 }
 
 /// Checks one segment and enters its records; the byte from which on it is not valid, if any.
-fn scan(path: &Path, number: u64, index: &mut Index) -> io::Result<Option<u64>> {
+fn scan(path: &Path, number: u64, index: &mut LogIndex) -> io::Result<Option<u64>> {
     let fits = Header::read(path)?.is_some_and(|header| header.first == number) && number == index.last + 1;
     if !fits {
         return Ok(Some(0));
     }
-    index.started_segment(number);
+    index.start_segment(number);
     let mut reader = SegmentReader::open(path, HEADER as u64)?;
     loop {
         let offset = reader.offset();
         match reader.next(true)? {
-            Next::Record { seq, .. } if seq == index.last + 1 => {
-                index.added(Place { seq, segment: number, offset }, reader.offset() - offset);
+            NextRecord::Record { seq, .. } if seq == index.last + 1 => {
+                index.add_record(RecordPosition { seq, segment: number, offset }, reader.offset() - offset);
             }
-            Next::End => return Ok(None),
-            Next::Record { .. } | Next::Damaged => return Ok(Some(offset)),
+            NextRecord::End => return Ok(None),
+            NextRecord::Record { .. } | NextRecord::Damaged => return Ok(Some(offset)),
         }
     }
 }
 
 /// Where the valid prefix of the log ends.
-struct Cut<'a> {
+struct Truncation<'a> {
     directory: &'a Path,
     /// The segment it ends in.
     number: u64,
@@ -117,7 +117,7 @@ struct Cut<'a> {
     last: u64,
 }
 
-impl Cut<'_> {
+impl Truncation<'_> {
     /// Puts away everything behind the cut and says what that was. Interrupted at any point, the
     /// next open finds the same damage and goes on: the damaged segment itself is cut last.
     fn make(&self, quarantine: &Quarantine, disk: &dyn Disk) -> io::Result<String> {
@@ -132,10 +132,10 @@ impl Cut<'_> {
         for &segment in self.later.iter().rev() {
             let path = segment_path(self.directory, segment);
             intact += count_records(&fs::read(&path)?);
-            put_away.push(quarantine.put_away(&path)?);
+            put_away.push(quarantine.move_in(&path)?);
         }
         if self.offset == 0 {
-            put_away.push(quarantine.put_away(&path)?);
+            put_away.push(quarantine.move_in(&path)?);
         } else {
             put_away.push(quarantine.save(&format!("{name}-{}", self.offset), &tail)?);
             disk.truncate(&path, self.offset)?;

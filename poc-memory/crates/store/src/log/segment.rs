@@ -95,13 +95,13 @@ impl Frame {
     }
 
     /// Whether so long a record may be. An empty one may not: a file grown by zeros holds no record.
-    fn may_be(&self, rest: u64) -> bool {
+    fn is_plausible(&self, rest: u64) -> bool {
         (1..=MAX_RECORD).contains(&self.length()) && self.length() as u64 <= rest
     }
 }
 
 /// What comes next in a segment.
-pub(super) enum Next {
+pub(super) enum NextRecord {
     /// A record; its payload is empty when it was not asked for and then not checked.
     Record { seq: u64, checksum: u32, payload: Vec<u8> },
     /// The file ends here.
@@ -132,32 +132,33 @@ impl SegmentReader {
     }
 
     /// The next record, checked; or only its sequence number, unchecked, without `payload`.
-    pub(super) fn next(&mut self, payload: bool) -> io::Result<Next> {
+    pub(super) fn next(&mut self, payload: bool) -> io::Result<NextRecord> {
         let left = self.length.saturating_sub(self.offset);
         if left == 0 {
-            return Ok(Next::End);
+            return Ok(NextRecord::End);
         }
         if left < FRAME as u64 {
-            return Ok(Next::Damaged);
+            return Ok(NextRecord::Damaged);
         }
         let mut bytes = [0; FRAME];
         self.file.read_exact(&mut bytes)?;
-        let Some((frame, _)) = Frame::split(&bytes).filter(|(frame, _)| frame.may_be(left - FRAME as u64))
+        let Some((frame, _)) =
+            Frame::split(&bytes).filter(|(frame, _)| frame.is_plausible(left - FRAME as u64))
         else {
-            return Ok(Next::Damaged);
+            return Ok(NextRecord::Damaged);
         };
         let mut read = Vec::new();
         if payload {
             read.resize(frame.length(), 0);
             self.file.read_exact(&mut read)?;
             if checksum(frame.length, frame.seq, &read) != frame.checksum {
-                return Ok(Next::Damaged);
+                return Ok(NextRecord::Damaged);
             }
         } else {
             self.file.seek_relative(frame.length() as i64)?;
         }
         self.offset += (FRAME + frame.length()) as u64;
-        Ok(Next::Record { seq: u64::from_le_bytes(frame.seq), checksum: frame.checksum, payload: read })
+        Ok(NextRecord::Record { seq: u64::from_le_bytes(frame.seq), checksum: frame.checksum, payload: read })
     }
 }
 
@@ -168,7 +169,7 @@ pub(super) fn count_records(mut bytes: &[u8]) -> usize {
     let mut count = 0;
     while let Some((frame, rest)) = Frame::split(bytes) {
         let payload = rest.get(..frame.length()).filter(|payload| {
-            frame.may_be(rest.len() as u64)
+            frame.is_plausible(rest.len() as u64)
                 && payload.first() == Some(&FIRST)
                 && checksum(frame.length, frame.seq, payload) == frame.checksum
         });

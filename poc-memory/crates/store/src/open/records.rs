@@ -1,12 +1,12 @@
-//! Opening the records: the engine at the end of the log, and the views of everything in it.
+//! LazyEngine the records: the engine at the end of the log, and the views of everything in it.
 
 use crate::Views;
 use crate::catch_up;
 use crate::engine::Engine;
-use crate::engine::opening::Opened;
+use crate::engine::lazy::OpenedEngine;
 use crate::log::Log;
 use crate::quarantine::Quarantine;
-use crate::watchdog::guarded;
+use crate::watchdog::run_watched;
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl RecordFolder {
     /// Opens the engine and catches it up; reads the views out of it if that turns out to be
     /// `wanted`. Whatever goes wrong, a panic or a hang included, its files are put away and it is
     /// rebuilt from the log, once.
-    pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<Opened> {
+    pub(super) fn open(&self, quarantine: &Quarantine, wanted: impl Fn() -> bool) -> Result<OpenedEngine> {
         // Asked once, and not before the engine is open.
         let mut known = None;
         let mut wanted = || *known.get_or_insert_with(&wanted);
@@ -39,29 +39,31 @@ impl RecordFolder {
         let mut notes = Vec::new();
         if self.folder.exists() {
             let name = quarantine
-                .put_away(&self.folder)
+                .move_in(&self.folder)
                 .map_err(|error| Error::internal(format!("`records` cannot be put away: {error}")))?;
             notes.push(format!(
                 "the record engine could not be used ({error}): it was moved to `quarantine/{name}` and \
                  rebuilt from the log"
             ));
         }
-        Ok(Opened { notes, ..self.attempt(&mut wanted)? })
+        Ok(OpenedEngine { notes, ..self.attempt(&mut wanted)? })
     }
 
-    fn attempt(&self, wanted: &mut dyn FnMut() -> bool) -> Result<Opened> {
+    fn attempt(&self, wanted: &mut dyn FnMut() -> bool) -> Result<OpenedEngine> {
         let (folder, log, engine) = (self.folder.clone(), self.log.clone(), self.engine);
-        let engine = guarded(self.patience, move |pulse| {
+        let engine = run_watched(self.patience, move |heartbeat| {
             let engine = engine(&folder)?;
-            catch_up::engine(engine.as_ref(), &log, &|| pulse.beat())?;
+            catch_up::engine(engine.as_ref(), &log, &|| heartbeat.beat())?;
             Ok(engine)
         })?;
         let views = if wanted() { Some(self.views(engine.clone())?) } else { None };
-        Ok(Opened { engine, views: Mutex::new(views), notes: Vec::new() })
+        Ok(OpenedEngine { engine, views: Mutex::new(views), notes: Vec::new() })
     }
 
     fn views(&self, engine: Arc<dyn Engine>) -> Result<Views> {
         let seq = self.log.last();
-        guarded(self.patience, move |pulse| catch_up::views(engine.as_ref(), seq, &|| pulse.beat()))
+        run_watched(self.patience, move |heartbeat| {
+            catch_up::views(engine.as_ref(), seq, &|| heartbeat.beat())
+        })
     }
 }

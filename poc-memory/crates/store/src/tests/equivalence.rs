@@ -37,8 +37,8 @@ proptest! {
             for engine in [&memory as &dyn Engine, &sled] {
                 let mut applier = Applier::new(engine);
                 // Twice: applying again changes nothing.
-                applier.take(&txn, 5).unwrap();
-                applier.take(&txn, 5).unwrap();
+                applier.add(&txn, 5).unwrap();
+                applier.add(&txn, 5).unwrap();
                 applier.finish().unwrap();
             }
         }

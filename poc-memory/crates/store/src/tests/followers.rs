@@ -1,4 +1,4 @@
-//! Followers reach the log's end from wherever they are.
+//! IndexWorkers reach the log's end from wherever they are.
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{PausableFollower, PausePoint, ResumeOnDrop};
-use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::rng::{Rng, SeededRng};
 
 /// More nodes than readers wait for.
 const MANY: u64 = 5001;
@@ -55,7 +55,7 @@ fn a_follower_that_has_much_to_take_in_is_behind_and_keeps_nobody_waiting() {
     let folder = closed(MANY);
     let following = following(&folder, PausePoint::Feed);
     let (slow, store) = (&following.slow, &following.store);
-    store.shared.followers.wait_loaded();
+    store.shared.index_workers.wait_loaded();
     let behind =
         || store.lagging_followers().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>();
     assert_eq!(behind(), ["slow: it is being built and does not have everything yet"]);
@@ -92,7 +92,7 @@ fn a_follower_with_little_to_take_in_is_waited_for() {
     let folder = closed(3);
     let following = following(&folder, PausePoint::Feed);
     let (slow, store) = (&following.slow, &following.store);
-    store.shared.followers.wait_loaded();
+    store.shared.index_workers.wait_loaded();
     assert!(store.lagging_followers().is_empty());
     slow.resume();
     store.settle();
@@ -106,8 +106,8 @@ fn how_much_a_follower_has_to_take_in_is_told_by_the_log() {
     assert_eq!(store.shared.log.bytes_after(0), 0);
     let mut ends = vec![store.shared.log.bytes()];
     // Nothing in it comes twice, so packing does not make it shorter.
-    let chance = SeededChance::new(1);
-    let letter = |_| char::from(b'!' + (chance.bits() % 90) as u8);
+    let rng = SeededRng::new(1);
+    let letter = |_| char::from(b'!' + (rng.next_u64() % 90) as u8);
     for number in 1..=300 {
         let body: String = (0..if number == 300 { 5000 } else { 2000 }).map(letter).collect();
         store.transact(cause(), |tx| tx.put_node(&Node { body: body.clone(), ..node(number) })).unwrap();
@@ -129,7 +129,7 @@ fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
     let (slow, store) = (&following.slow, &following.store);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| put(store, 4));
-        while store.shared.building.lock().seq < 2 {
+        while store.shared.writer.lock().seq < 2 {
             std::thread::yield_now();
         }
         assert_eq!((store.shared.log.last(), store.view().seq), (1, 1));
@@ -144,7 +144,7 @@ fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
 fn a_store_closed_while_a_follower_takes_in_waits_for_it() {
     let folder = closed(MANY);
     let following = following(&folder, PausePoint::Feed);
-    following.store.shared.followers.wait_loaded();
+    following.store.shared.index_workers.wait_loaded();
     let slow = following.slow.clone();
     // It lets the follower go on, and then closes the store.
     drop(following);

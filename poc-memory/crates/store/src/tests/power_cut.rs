@@ -27,11 +27,11 @@ impl Power {
 
     /// What is left on the disk when the power goes: of what was not synced, any part, and that as
     /// zeros or as written.
-    fn cut(&self, mut chance: u64) {
+    fn cut(&self, mut rng: u64) {
         let files = std::mem::take(&mut *self.files.lock());
         for (path, held) in files.iter().filter(|(path, _)| path.exists()) {
-            chance = chance.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let draw = chance >> 33;
+            rng = rng.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let draw = rng >> 33;
             if !held.named && draw.is_multiple_of(2) {
                 fs::remove_file(path).unwrap();
                 continue;
@@ -124,7 +124,7 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let power = Arc::new(Power::default());
         let mut expected = Vec::new();
-        for (round, (operations, cut, chance)) in rounds.into_iter().enumerate() {
+        for (round, (operations, cut, rng)) in rounds.into_iter().enumerate() {
             power.left.store(operations, Ordering::SeqCst);
             let disk = Arc::new(PoweredDisk(power.clone()));
             // It may happen while the store is being opened, too.
@@ -133,7 +133,7 @@ proptest! {
                 expected.extend(write_until_it_fails(&store, round as u64));
             }
             if cut {
-                power.cut(chance);
+                power.cut(rng);
             }
         }
         let store = open_in(&folder, in_memory()).unwrap();

@@ -108,7 +108,7 @@ proptest! {
             prop_assert_eq!(lines(told(view)), lines(told(&store.view_of(*tenant))), "of the records");
         }
         if folder.path().join("view").exists() {
-            let (views, _) = view_file::read(folder.path()).unwrap().caught_up(&store.shared.log).unwrap();
+            let (views, _) = view_file::read(folder.path()).unwrap().catch_up(&store.shared.log).unwrap();
             prop_assert_eq!(views.len(), store.tenants().unwrap().len());
         }
         drop((store, together));

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 /// What the saved view, brought to the end of the log, tells; `None` when it is refused.
 fn saved(folder: &TempDir, store: &Store) -> Option<Vec<String>> {
-    let (views, _) = view_file::read(folder.path())?.caught_up(&store.shared.log)?;
+    let (views, _) = view_file::read(folder.path())?.catch_up(&store.shared.log)?;
     Some(told(&views[&store.tenant]))
 }
 

@@ -10,7 +10,7 @@
 use super::engine::Engine;
 use super::log::Log;
 use super::record::Record;
-use super::records::{Own, Records};
+use super::records::{Records, TenantRecords};
 use super::{Table, Txn, Write, delta};
 use parking_lot::Mutex;
 use poc_graph::error::{Error, Result};
@@ -34,27 +34,27 @@ pub struct PastSnapshot {
     engine: Arc<dyn Engine>,
     log: Arc<Log>,
     embedder: String,
-    later: Mutex<Later>,
+    later: Mutex<BeforeImages>,
 }
 
 /// What the transactions after it have changed.
 #[derive(Default)]
-struct Later {
+struct BeforeImages {
     /// The last of them looked at.
     last: u64,
     /// The earliest of their times.
     earliest: Option<Timestamp>,
     /// What each record they changed was in front of them.
-    images: BTreeMap<Place, Option<Vec<u8>>>,
+    images: BTreeMap<RecordKey, Option<Vec<u8>>>,
     /// Vectors that a migration to another embedder made.
-    anew: BTreeSet<Place>,
+    migrated: BTreeSet<RecordKey>,
 }
 
 /// Where a record of the tenant is: its table and its key in that.
-type Place = (Table, Vec<u8>);
+type RecordKey = (Table, Vec<u8>);
 
-impl Later {
-    fn time(&mut self, txn: &Txn, tenant: Tenant) {
+impl BeforeImages {
+    fn add_time(&mut self, txn: &Txn, tenant: Tenant) {
         let at = txn.cause.at;
         if txn.tenant == tenant {
             self.earliest = Some(self.earliest.map_or(at, |earliest| earliest.min(at)));
@@ -62,13 +62,13 @@ impl Later {
     }
 
     /// Takes in a transaction in front of all others.
-    fn precede(&mut self, txn: Txn, tenant: Tenant) {
-        self.time(&txn, tenant);
-        let anew = is_migration(&txn);
-        for write in seen(txn, tenant) {
+    fn prepend(&mut self, txn: Txn, tenant: Tenant) {
+        self.add_time(&txn, tenant);
+        let migrated = is_migration(&txn);
+        for write in visible_writes(txn, tenant) {
             let place = (write.table, write.key);
-            match anew {
-                true => drop(self.anew.insert(place)),
+            match migrated {
+                true => drop(self.migrated.insert(place)),
                 false => drop(self.images.insert(place, write.before)),
             }
         }
@@ -80,12 +80,12 @@ impl Later {
             return Ok(());
         }
         log.replay(self.last + 1, log.last(), &mut |txn, _| {
-            self.time(&txn, tenant);
+            self.add_time(&txn, tenant);
             self.last = txn.seq;
             if is_migration(&txn) {
                 return Ok(());
             }
-            for write in seen(txn, tenant) {
+            for write in visible_writes(txn, tenant) {
                 self.images.entry((write.table, write.key)).or_insert(write.before);
             }
             Ok(())
@@ -94,7 +94,7 @@ impl Later {
 }
 
 /// The writes of a transaction that a tenant sees.
-fn seen(txn: Txn, tenant: Tenant) -> impl Iterator<Item = Write> {
+fn visible_writes(txn: Txn, tenant: Tenant) -> impl Iterator<Item = Write> {
     let own = txn.tenant == tenant;
     txn.writes.into_iter().filter(move |write| own || write.table.is_shared())
 }
@@ -115,9 +115,9 @@ impl PastSnapshot {
         embedder: &str,
         at: Timestamp,
     ) -> Result<PastSnapshot> {
-        let mut later = Later { last: log.last(), ..Later::default() };
+        let mut later = BeforeImages { last: log.last(), ..BeforeImages::default() };
         let Some((seq, time)) = walk_back(&log, tenant, at, &mut later)? else {
-            return Err(out_of_reach(&log, at, later.earliest));
+            return Err(not_reached(&log, at, later.earliest));
         };
         let past = PastSnapshot {
             tenant,
@@ -129,7 +129,7 @@ impl PastSnapshot {
             embedder: embedder.to_owned(),
             later: Mutex::new(later),
         };
-        past.let_go_of_later_texts()?;
+        past.drop_vectors_of_newer_texts()?;
         // The view holds nothing that was not looked at: it is published after it is logged.
         let mut view = newest.branch();
         view.apply(seq, &past.deltas()?);
@@ -137,18 +137,18 @@ impl PastSnapshot {
     }
 
     /// Takes away the vectors that a migration made of texts which came later.
-    fn let_go_of_later_texts(&self) -> Result<()> {
+    fn drop_vectors_of_newer_texts(&self) -> Result<()> {
         let mut later = self.later.lock();
         let mut gone = Vec::new();
         for ((table, key), image) in &later.images {
             let (Table::Nodes, Some(image)) = (table, image) else { continue };
-            let (then, now) = (Node::decode(image)?, self.now().raw(*table, key)?);
+            let (then, now) = (Node::decode(image)?, self.current().raw(*table, key)?);
             let now = now.as_deref().map(Node::decode).transpose()?;
             if now.is_none_or(|now| now.content_hash == then.content_hash) {
                 continue;
             }
             let from = (Table::Vectors, then.id.as_bytes().to_vec());
-            let own = later.anew.range(from..).take_while(|(_, key)| key.starts_with(then.id.as_bytes()));
+            let own = later.migrated.range(from..).take_while(|(_, key)| key.starts_with(then.id.as_bytes()));
             gone.extend(own.cloned());
         }
         for place in gone {
@@ -186,21 +186,21 @@ impl PastSnapshot {
         let mut writes = Vec::new();
         for ((table, key), image) in &later.images {
             // Only a node's earlier state says whether it comes back to life.
-            let before = if *table == Table::Nodes { self.now().raw(*table, key)? } else { None };
+            let before = if *table == Table::Nodes { self.current().raw(*table, key)? } else { None };
             writes.push(Write { table: *table, key: key.clone(), before, after: image.clone() });
         }
         drop(later);
         delta::deltas(&writes, &self.embedder, self)
     }
 
-    fn now(&self) -> Own<'_> {
-        Own { engine: self.engine.as_ref(), tenant: self.tenant }
+    fn current(&self) -> TenantRecords<'_> {
+        TenantRecords { engine: self.engine.as_ref(), tenant: self.tenant }
     }
 }
 
 impl Records for PastSnapshot {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let now = self.now().raw(table, key)?;
+        let now = self.current().raw(table, key)?;
         let mut later = self.later.lock();
         later.catch_up(&self.log, self.tenant)?;
         Ok(later.images.get(&(table, key.to_vec())).map_or(now, Clone::clone))
@@ -208,7 +208,7 @@ impl Records for PastSnapshot {
 
     fn raw_range(&self, table: Table, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut found: BTreeMap<Vec<u8>, Vec<u8>> =
-            self.now().raw_range(table, prefix)?.into_iter().collect();
+            self.current().raw_range(table, prefix)?.into_iter().collect();
         let mut later = self.later.lock();
         later.catch_up(&self.log, self.tenant)?;
         let images = later.images.range((table, prefix.to_vec())..);
@@ -228,7 +228,7 @@ fn walk_back(
     log: &Log,
     tenant: Tenant,
     at: Timestamp,
-    later: &mut Later,
+    later: &mut BeforeImages,
 ) -> Result<Option<(u64, Timestamp)>> {
     let mut end = later.last;
     while end > 0 && end >= log.first() {
@@ -242,7 +242,7 @@ fn walk_back(
             if txn.tenant == tenant && txn.cause.at <= at {
                 return Ok(Some((txn.seq, txn.cause.at)));
             }
-            later.precede(txn, tenant);
+            later.prepend(txn, tenant);
         }
         end = start - 1;
     }
@@ -250,7 +250,7 @@ fn walk_back(
 }
 
 /// Why there is no state as of an instant; `first` is the earliest time of what was looked at.
-fn out_of_reach(log: &Log, at: Timestamp, first: Option<Timestamp>) -> Error {
+fn not_reached(log: &Log, at: Timestamp, first: Option<Timestamp>) -> Error {
     let is_whole = log.first() <= 1;
     match first {
         None if is_whole => Error::not_found("there is no past: nothing was ever stored"),

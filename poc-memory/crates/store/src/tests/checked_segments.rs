@@ -43,7 +43,7 @@ fn change(path: &Path, later: i64, how: impl Fn(&mut Vec<u8>)) {
 
 /// The last transaction and the notes of opening the log.
 fn recover(folder: &TempDir) -> (u64, Vec<String>) {
-    let quarantine = Quarantine::of(folder.path(), Arc::new(SystemDisk));
+    let quarantine = Quarantine::new(folder.path(), Arc::new(SystemDisk));
     let (log, notes) = log::recover(&folder.path().join("log"), false, &quarantine, &SystemDisk).unwrap();
     (log.last(), notes)
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 /// What opening an engine gives.
-pub(crate) struct Opened {
+pub(crate) struct OpenedEngine {
     pub(crate) engine: Arc<dyn Engine>,
     /// The views of its records, when they were wanted; for whoever wanted them.
     pub(crate) views: Mutex<Option<Views>>,
@@ -19,37 +19,39 @@ pub(crate) struct Opened {
 
 /// Stands for the engine until it is there, and then passes everything on to it.
 #[derive(Default)]
-pub(crate) struct Opening(OnceLock<Result<Opened>>);
+pub(crate) struct LazyEngine(OnceLock<Result<OpenedEngine>>);
 
 /// The thread that opens an engine. Dropping it waits until the thread has let go of it.
-pub(crate) struct Opener {
-    opening: Arc<Opening>,
+pub(crate) struct EngineOpener {
+    opening: Arc<LazyEngine>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Opener {
+impl EngineOpener {
     /// Starts to open an engine.
-    pub(crate) fn start(open: impl FnOnce() -> Result<Opened> + Send + 'static) -> Result<Opener> {
-        let opening = Arc::new(Opening::default());
+    pub(crate) fn start(
+        open: impl FnOnce() -> Result<OpenedEngine> + Send + 'static,
+    ) -> Result<EngineOpener> {
+        let opening = Arc::new(LazyEngine::default());
         let opened = opening.clone();
-        let thread = watchdog::thread("records", move || {
-            let result = watchdog::caught(open).map_err(|error| {
+        let thread = watchdog::spawn("records", move || {
+            let result = watchdog::catch_panic(open).map_err(|error| {
                 let message = format!("the records cannot be opened: {}", error.message);
                 Error { message, ..error }
             });
             // Nobody else sets it.
             let _ = opened.0.set(result);
         })?;
-        Ok(Opener { opening, thread: Some(thread) })
+        Ok(EngineOpener { opening, thread: Some(thread) })
     }
 
     /// The engine, there or not.
-    pub(crate) fn engine(&self) -> Arc<Opening> {
+    pub(crate) fn engine(&self) -> Arc<LazyEngine> {
         self.opening.clone()
     }
 }
 
-impl Drop for Opener {
+impl Drop for EngineOpener {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             // It catches its own panics.
@@ -58,9 +60,9 @@ impl Drop for Opener {
     }
 }
 
-impl Opening {
+impl LazyEngine {
     /// The engine once it is open, or why it is not.
-    pub(crate) fn opened(&self) -> Result<&Opened> {
+    pub(crate) fn opened(&self) -> Result<&OpenedEngine> {
         self.0.wait().as_ref().map_err(Clone::clone)
     }
 
@@ -69,7 +71,7 @@ impl Opening {
     }
 }
 
-impl Engine for Opening {
+impl Engine for LazyEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.engine()?.get(key)
     }

@@ -7,7 +7,7 @@ use poc_graph::{Edge, EdgeKind, NodeId};
 impl Store {
     /// Calls `each` with every edge.
     pub fn for_each_edge(&self, each: &mut dyn FnMut(Edge) -> Result<()>) -> Result<()> {
-        self.own().scan(Table::Edges, &[], &mut |_, bytes| each(Edge::decode(bytes)?))
+        self.records().scan(Table::Edges, &[], &mut |_, bytes| each(Edge::decode(bytes)?))
     }
 
     /// Calls `each` with source, kind and target of every edge as it stands under its target.
@@ -15,7 +15,7 @@ impl Store {
         &self,
         each: &mut dyn FnMut(NodeId, EdgeKind, NodeId) -> Result<()>,
     ) -> Result<()> {
-        self.own().scan(Table::EdgesIn, &[], &mut |key, _| {
+        self.records().scan(Table::EdgesIn, &[], &mut |key, _| {
             let (dst, kind, src) = keys::read_edge(key)?;
             each(src, kind, dst)
         })
@@ -23,7 +23,7 @@ impl Store {
 
     /// Calls `each` with the key of every entry of a node under one of its keywords.
     pub fn for_each_keyword_key(&self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.own().scan(Table::Keywords, &[], &mut |key, _| each(key))
+        self.records().scan(Table::Keywords, &[], &mut |key, _| each(key))
     }
 }
 

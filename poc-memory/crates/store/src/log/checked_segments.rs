@@ -5,7 +5,7 @@
 //! before the file that says so was written; anything else is read again. Damage that changes
 //! neither is found when the records are read.
 
-use super::{Index, Place, Segment, changed, segment_path};
+use super::{LogIndex, RecordPosition, Segment, modified_at, segment_path};
 use crate::atomic_file::{self, Fingerprint};
 use poc_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -19,21 +19,21 @@ const RACY: Duration = Duration::from_secs(1);
 
 /// A checked segment.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Checked {
+pub(super) struct CheckedSegment {
     first: u64,
     last: u64,
     bytes: u64,
     changed: SystemTime,
     // Sequence number and offset.
-    places: Vec<(u64, u64)>,
+    positions: Vec<(u64, u64)>,
 }
 
-impl Checked {
+impl CheckedSegment {
     /// Enters the segment as one whose records have been read.
-    pub(super) fn enter(self, index: &mut Index) {
+    pub(super) fn enter(self, index: &mut LogIndex) {
         let segment = self.first;
-        let place = |(seq, offset)| Place { seq, segment, offset };
-        index.places.extend(self.places.into_iter().map(place));
+        let position = |(seq, offset)| RecordPosition { seq, segment, offset };
+        index.positions.extend(self.positions.into_iter().map(position));
         index.segments.push(Segment { first: segment, bytes: self.bytes, changed: Some(self.changed) });
         index.last = self.last;
     }
@@ -48,15 +48,15 @@ fn fingerprint() -> Fingerprint {
 }
 
 /// The segments that need not be read, by their first sequence number.
-pub(super) fn read(directory: &Path) -> BTreeMap<u64, Checked> {
+pub(super) fn read(directory: &Path) -> BTreeMap<u64, CheckedSegment> {
     let told = || {
         let (_, bytes) = atomic_file::read(&file(directory), fingerprint())?;
-        let written = changed(&file(directory))?;
-        let checked: Vec<Checked> = postcard::from_bytes(&bytes).ok()?;
-        let unchanged = |checked: &Checked| {
+        let written = modified_at(&file(directory))?;
+        let checked: Vec<CheckedSegment> = postcard::from_bytes(&bytes).ok()?;
+        let unchanged = |checked: &CheckedSegment| {
             let path = segment_path(directory, checked.first);
             let as_it_was =
-                changed(&path)? == checked.changed && fs::metadata(&path).ok()?.len() == checked.bytes;
+                modified_at(&path)? == checked.changed && fs::metadata(&path).ok()?.len() == checked.bytes;
             Some(as_it_was && written.duration_since(checked.changed).ok()? > RACY)
         };
         let kept = checked.into_iter().filter(|checked| unchanged(checked).unwrap_or(false));
@@ -66,20 +66,20 @@ pub(super) fn read(directory: &Path) -> BTreeMap<u64, Checked> {
 }
 
 /// Writes down that every complete segment has been checked.
-pub(super) fn write(directory: &Path, index: &Index) -> Result<()> {
-    let places = |of: &Segment| {
-        let places = index.places.iter().filter(|place| place.segment == of.first);
-        places.map(|place| (place.seq, place.offset)).collect()
+pub(super) fn write(directory: &Path, index: &LogIndex) -> Result<()> {
+    let positions = |of: &Segment| {
+        let positions = index.positions.iter().filter(|position| position.segment == of.first);
+        positions.map(|position| (position.seq, position.offset)).collect()
     };
     let complete = index.segments.iter().zip(index.segments.iter().skip(1));
-    let checked: Vec<Checked> = complete
+    let checked: Vec<CheckedSegment> = complete
         .filter_map(|(segment, next)| {
-            Some(Checked {
+            Some(CheckedSegment {
                 first: segment.first,
                 last: next.first - 1,
                 bytes: segment.bytes,
                 changed: segment.changed?,
-                places: places(segment),
+                positions: positions(segment),
             })
         })
         .collect();

@@ -1,6 +1,6 @@
 //! Whose vectors a store has.
 
-use super::{Own, Store, Table, keys, vector};
+use super::{Store, Table, TenantRecords, keys, vector};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashSet;
@@ -10,7 +10,7 @@ impl Store {
     /// The nodes of this tenant that have a vector of an embedder.
     pub fn nodes_with_vectors(&self, embedder: &str) -> Result<FxHashSet<NodeId>> {
         let mut found = FxHashSet::default();
-        self.own().scan(Table::Vectors, &[], &mut |key, _| {
+        self.records().scan(Table::Vectors, &[], &mut |key, _| {
             let (id, _, of) = keys::read_vector(key)?;
             if of == embedder.as_bytes() {
                 found.insert(id);
@@ -25,7 +25,7 @@ impl Store {
     pub fn embedders(&self) -> Result<Vec<(String, usize, usize)>> {
         let mut counts: BTreeMap<Vec<u8>, (usize, usize)> = BTreeMap::new();
         for (tuple, _) in self.tenants()? {
-            let own = Own { engine: self.shared.engine.as_ref(), tenant: tuple.id() };
+            let own = TenantRecords { engine: self.shared.engine.as_ref(), tenant: tuple.id() };
             own.scan(Table::Vectors, &[], &mut |key, bytes| {
                 let (_, _, of) = keys::read_vector(key)?;
                 match counts.get_mut(of) {

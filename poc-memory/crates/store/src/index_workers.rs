@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 /// A follower and how far it is.
-struct Followed {
+struct IndexWorker {
     follower: Arc<dyn Follower>,
     progress: Mutex<Progress>,
-    moved: Condvar,
+    changed: Condvar,
 }
 
 struct Progress {
@@ -23,7 +23,7 @@ struct Progress {
     /// offers while it is not current it takes from the log.
     offered: u64,
     /// Whether it has answered with less than everything since the open.
-    was_behind: bool,
+    was_lagging: bool,
 }
 
 /// How far a follower is.
@@ -32,9 +32,9 @@ enum Phase {
     /// has been cut must be gone before the log is as long again.
     Loading,
     /// Taking in a little of the log. Readers wait.
-    Opening,
+    CatchingUp,
     /// Taking in so much that readers are not kept waiting.
-    Behind,
+    Lagging,
     /// Fed by the committer.
     Current,
     /// It has failed and is fed no more, so that it has no gap.
@@ -48,14 +48,14 @@ impl Phase {
 }
 
 /// All followers of a store.
-pub(super) struct Followers {
-    all: Vec<Arc<Followed>>,
+pub(super) struct IndexWorkers {
+    all: Vec<Arc<IndexWorker>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     // Changes since the last checkpoint.
     unsaved: Arc<AtomicUsize>,
 }
 
-impl Followers {
+impl IndexWorkers {
     /// Starts bringing followers to transaction `last`, the end of the log. `unsaved` changes are in
     /// no checkpoint.
     pub(super) fn start(
@@ -63,21 +63,21 @@ impl Followers {
         sources: &Arc<Sources>,
         last: u64,
         unsaved: usize,
-    ) -> Result<Followers> {
-        let followed = |follower| {
-            let progress = Mutex::new(Progress { phase: Phase::Loading, offered: last, was_behind: false });
-            Arc::new(Followed { follower, progress, moved: Condvar::new() })
+    ) -> Result<IndexWorkers> {
+        let new_worker = |follower| {
+            let progress = Mutex::new(Progress { phase: Phase::Loading, offered: last, was_lagging: false });
+            Arc::new(IndexWorker { follower, progress, changed: Condvar::new() })
         };
-        let followers = Followers {
-            all: all.into_iter().map(followed).collect(),
+        let followers = IndexWorkers {
+            all: all.into_iter().map(new_worker).collect(),
             threads: Mutex::default(),
             unsaved: Arc::new(AtomicUsize::new(unsaved)),
         };
-        for followed in &followers.all {
+        for worker in &followers.all {
             let (sources, unsaved) = (sources.clone(), followers.unsaved.clone());
-            let (followed, name) = (followed.clone(), followed.follower.name());
-            let thread = watchdog::thread(name, move || {
-                followed.catch_up(&sources, &unsaved);
+            let (worker, name) = (worker.clone(), worker.follower.name());
+            let thread = watchdog::spawn(name, move || {
+                worker.catch_up(&sources, &unsaved);
             })?;
             followers.threads.lock().push(thread);
         }
@@ -85,33 +85,33 @@ impl Followers {
     }
 
     /// The followers whose answers are older than the view, and why.
-    pub(super) fn behind(&self) -> Vec<(&'static str, Error)> {
-        let why = |followed: &Arc<Followed>| {
-            let error = match &followed.progress.lock().phase {
-                Phase::Loading | Phase::Opening | Phase::Current => return None,
-                Phase::Behind => Error::unavailable("it is being built and does not have everything yet"),
+    pub(super) fn lagging(&self) -> Vec<(&'static str, Error)> {
+        let why = |worker: &Arc<IndexWorker>| {
+            let error = match &worker.progress.lock().phase {
+                Phase::Loading | Phase::CatchingUp | Phase::Current => return None,
+                Phase::Lagging => Error::unavailable("it is being built and does not have everything yet"),
                 Phase::Failed(error) => error.clone(),
             };
-            Some((followed.follower.name(), error))
+            Some((worker.follower.name(), error))
         };
         self.all.iter().filter_map(why).collect()
     }
 
     /// How many transactions up to `seq` are missing in the answers of each follower.
     pub(super) fn lags(&self, seq: u64) -> Vec<(&'static str, u64)> {
-        let missing = |followed: &Arc<Followed>| match followed.progress.lock().phase {
+        let missing = |worker: &Arc<IndexWorker>| match worker.progress.lock().phase {
             // Whoever asks it waits.
-            Phase::Loading | Phase::Opening => 0,
-            _ => seq.saturating_sub(followed.follower.applied()),
+            Phase::Loading | Phase::CatchingUp => 0,
+            _ => seq.saturating_sub(worker.follower.applied()),
         };
-        self.all.iter().map(|followed| (followed.follower.name(), missing(followed))).collect()
+        self.all.iter().map(|worker| (worker.follower.name(), missing(worker))).collect()
     }
 
     /// How many followers were behind and have caught up since the open.
     pub(super) fn completed(&self) -> usize {
-        let completed = |followed: &&Arc<Followed>| {
-            let progress = followed.progress.lock();
-            progress.was_behind && matches!(progress.phase, Phase::Current)
+        let completed = |worker: &&Arc<IndexWorker>| {
+            let progress = worker.progress.lock();
+            progress.was_lagging && matches!(progress.phase, Phase::Current)
         };
         self.all.iter().filter(completed).count()
     }
@@ -127,16 +127,16 @@ impl Followers {
     }
 
     fn wait_while(&self, unready: impl Fn(&Phase) -> bool) {
-        for followed in &self.all {
-            followed.moved.wait_while(&mut followed.progress.lock(), |progress| unready(&progress.phase));
+        for worker in &self.all {
+            worker.changed.wait_while(&mut worker.progress.lock(), |progress| unready(&progress.phase));
         }
     }
 
     /// Feeds all that keep up. The records hold the transaction.
     pub(super) fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) {
         self.add_unsaved(deltas.len());
-        for followed in &self.all {
-            followed.offer(seq, tenant, deltas);
+        for worker in &self.all {
+            worker.offer(seq, tenant, deltas);
         }
     }
 
@@ -145,7 +145,7 @@ impl Followers {
         self.unsaved.load(Ordering::Relaxed)
     }
 
-    /// As [`Followers::unsaved`]; from now on there are none.
+    /// As [`IndexWorkers::unsaved`]; from now on there are none.
     pub(super) fn take_unsaved(&self) -> usize {
         self.unsaved.swap(0, Ordering::Relaxed)
     }
@@ -157,14 +157,14 @@ impl Followers {
 
     /// Whether every follower has caught up or failed.
     pub(super) fn is_settled(&self) -> bool {
-        self.all.iter().all(|followed| followed.progress.lock().phase.is_settled())
+        self.all.iter().all(|worker| worker.progress.lock().phase.is_settled())
     }
 
     /// Writes what the followers hold to disk; one that is not current keeps what it saved last.
     pub(super) fn checkpoint(&self) -> Result<()> {
-        let is_current = |followed: &&Arc<Followed>| matches!(followed.progress.lock().phase, Phase::Current);
+        let is_current = |worker: &&Arc<IndexWorker>| matches!(worker.progress.lock().phase, Phase::Current);
         let current: Vec<_> = self.all.iter().filter(is_current).collect();
-        let results: Vec<_> = current.iter().map(|followed| followed.follower.checkpoint()).collect();
+        let results: Vec<_> = current.iter().map(|worker| worker.follower.checkpoint()).collect();
         results.into_iter().collect()
     }
 
@@ -178,16 +178,16 @@ impl Followers {
     }
 }
 
-impl Drop for Followers {
+impl Drop for IndexWorkers {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-impl Followed {
+impl IndexWorker {
     /// Brings the follower to the last transaction and hands it to the committer.
     fn catch_up(&self, sources: &Sources, unsaved: &AtomicUsize) {
-        let result = watchdog::caught(|| {
+        let result = watchdog::catch_panic(|| {
             let follower = self.follower.as_ref();
             let mut target = self.progress.lock().offered;
             follower.load(target)?;
@@ -196,11 +196,11 @@ impl Followed {
             }
             let lacking = catch_up::lacking(follower, sources);
             if catch_up::is_long(follower, sources, &lacking) {
-                self.progress.lock().was_behind = true;
-                self.enter(Phase::Behind);
+                self.progress.lock().was_lagging = true;
+                self.enter(Phase::Lagging);
                 follower.release();
             } else {
-                self.enter(Phase::Opening);
+                self.enter(Phase::CatchingUp);
             }
             let mut taken = catch_up::feed(follower, sources, &lacking, target)?;
             loop {
@@ -218,7 +218,7 @@ impl Followed {
             tracing::error!("the index `{}` cannot catch up: {error}", self.follower.name());
             self.enter(Phase::Failed(error));
         }
-        self.moved.notify_all();
+        self.changed.notify_all();
         self.follower.release();
     }
 
@@ -228,7 +228,7 @@ impl Followed {
         if !matches!(progress.phase, Phase::Current) || self.follower.applied() >= seq {
             return;
         }
-        if let Err(error) = watchdog::caught(|| self.follower.apply(seq, tenant, deltas)) {
+        if let Err(error) = watchdog::catch_panic(|| self.follower.apply(seq, tenant, deltas)) {
             tracing::error!("the index `{}` fell behind at transaction {seq}: {error}", self.follower.name());
             progress.phase = Phase::Failed(error);
         }
@@ -236,6 +236,6 @@ impl Followed {
 
     fn enter(&self, phase: Phase) {
         self.progress.lock().phase = phase;
-        self.moved.notify_all();
+        self.changed.notify_all();
     }
 }
