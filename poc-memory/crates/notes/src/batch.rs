@@ -1,6 +1,6 @@
 //! Many notes, so many at a time: one transaction for each chunk.
 
-use super::insert::{self, Inserted};
+use super::insert::{self, InsertReport};
 use super::{Draft, Memory};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::normal_key;
@@ -23,28 +23,28 @@ pub fn insert_all<N>(
     draft: impl Fn(&N) -> Result<Draft>,
     cause: &Cause,
     progress: &dyn Fn(u64),
-) -> Result<Vec<Result<Inserted>>> {
+) -> Result<Vec<Result<InsertReport>>> {
     let mut stored = Vec::new();
     let mut chunk = Chunk::of(memory.config.import.chunk);
-    let mut waiting = Waiting::default();
+    let mut pending = PendingNotes::default();
     for note in notes {
         let mut made = draft(note);
-        if waiting.may_be_named_by(&made) {
+        if pending.may_be_named_by(&made) {
             stored.extend(store(memory, chunk.take(), cause)?);
             progress(stored.len() as u64);
-            waiting = Waiting::default();
+            pending = PendingNotes::default();
             made = draft(note);
         }
         if let Ok(draft) = &made {
-            waiting.add(draft);
+            pending.add(draft);
             let texts = [&draft.title, &draft.body].into_iter().flatten();
-            chunk.weigh(texts.map(String::len).sum());
+            chunk.add_bytes(texts.map(String::len).sum());
         }
         chunk.push(made);
         if chunk.is_full() {
             stored.extend(store(memory, chunk.take(), cause)?);
             progress(stored.len() as u64);
-            waiting = Waiting::default();
+            pending = PendingNotes::default();
         }
     }
     stored.extend(store(memory, chunk.take(), cause)?);
@@ -54,13 +54,13 @@ pub fn insert_all<N>(
 
 /// What a later note can be about before it is stored.
 #[derive(Default)]
-struct Waiting {
+struct PendingNotes {
     keys: FxHashSet<String>,
     /// Whether one of them takes the place of a note that is stored.
     retires: bool,
 }
 
-impl Waiting {
+impl PendingNotes {
     fn add(&mut self, draft: &Draft) {
         self.keys.extend(draft.likely_key());
         self.retires |= draft.supersedes.is_some();
@@ -81,7 +81,7 @@ impl Waiting {
 }
 
 /// Stores a chunk in one transaction.
-fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Vec<Result<Inserted>>> {
+fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Vec<Result<InsertReport>>> {
     let mut wrong: Vec<Option<Error>> = Vec::with_capacity(chunk.len());
     let mut drafts = Vec::new();
     for draft in chunk {
@@ -97,8 +97,8 @@ fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Ve
     let cause = Cause { at: memory.now(), ..cause.clone() };
     let now = cause.at;
     let done = memory.store.transact(cause, |tx| {
-        let apply = |note: Result<insert::Prepared>| match note {
-            Ok(note) => note_wise(insert::apply(tx, &note, now)),
+        let apply = |note: Result<insert::PreparedNote>| match note {
+            Ok(note) => separate_note_errors(insert::apply(tx, &note, now)),
             Err(error) => Ok(Err(error)),
         };
         prepared.into_iter().map(apply).collect::<Result<Vec<_>>>()
@@ -127,7 +127,7 @@ impl<T> Chunk<T> {
     }
 
     /// Counts text that was read for it.
-    pub(super) fn weigh(&mut self, bytes: usize) {
+    pub(super) fn add_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
     }
 
@@ -144,13 +144,13 @@ impl<T> Chunk<T> {
 }
 
 /// Tells an error of one note, which the others survive, from one of the store, which they do not.
-pub(super) fn note_wise<T>(result: Result<T>) -> Result<Result<T>> {
+pub(super) fn separate_note_errors<T>(result: Result<T>) -> Result<Result<T>> {
     match result {
-        Err(error) if !is_of_a_note(&error) => Err(error),
+        Err(error) if !is_note_error(&error) => Err(error),
         result => Ok(result),
     }
 }
 
-fn is_of_a_note(error: &Error) -> bool {
+fn is_note_error(error: &Error) -> bool {
     matches!(error.code, Code::InvalidArgument | Code::Conflict | Code::NotFound | Code::Rejected)
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 /// The chunks of a text, trimmed, in its order: windows of so many sentences, each starting so many
 /// after the one before. Every sentence is in one; the last window ends the text and says something
 /// that the one before it does not. A text of a few sentences is one chunk, a blank one none.
-pub(super) fn chunks<'a>(text: &'a str, config: &poc_config::Write) -> Vec<&'a str> {
+pub(super) fn chunks<'a>(text: &'a str, config: &poc_config::WriteConfig) -> Vec<&'a str> {
     let sentences = sentences(text, &config.language);
     let within = |window: Range<usize>| {
         let (first, last) = (sentences.get(window.start)?, sentences.get(window.end.checked_sub(1)?)?);

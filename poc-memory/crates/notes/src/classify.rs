@@ -2,7 +2,7 @@
 
 use super::Memory;
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, NodeId, Sight, View};
+use poc_graph::{EdgeKind, NodeId, View, Visibility};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Notes whose titles are nearest that are asked.
@@ -17,11 +17,16 @@ const SEPARATOR: char = ',';
 /// The keywords on the keyword edges of the [`POOL`] notes with the nearest titles, with the number
 /// of edges each is on: the [`MOST`] most frequent, ties in alphabetical order. An edge between two
 /// of the notes counts once.
-pub fn classify(memory: &Memory, view: &View, text: &str, sight: Sight) -> Result<Vec<(String, usize)>> {
+pub fn classify(
+    memory: &Memory,
+    view: &View,
+    text: &str,
+    visibility: Visibility,
+) -> Result<Vec<(String, usize)>> {
     let vector = memory.embedder.embed_one(text)?;
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut seen: BTreeSet<(NodeId, NodeId)> = BTreeSet::new();
-    for hit in memory.vectors.search_titles(&vector, POOL, &view.found_at(sight))? {
+    for hit in memory.vectors.search_titles(&vector, POOL, &view.found_at(visibility))? {
         for edge in memory.store.edges(hit.id)? {
             if edge.kind == EdgeKind::Keyword && seen.insert((edge.src, edge.dst)) {
                 let words = edge.reason.split(SEPARATOR).map(str::trim).filter(|word| !word.is_empty());

@@ -15,16 +15,16 @@ use poc_graph::error::Result;
 use poc_graph::time::{Span, Timestamp};
 use poc_graph::{Edge, EdgeKind, NodeId, State, View};
 use poc_rank::decay::edge_at;
-use poc_store::{Cause, Table, Tx, keyword_entry};
+use poc_store::{Cause, Table, Tx, parse_keyword_key};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Records a transaction changes before the next one is begun. A note with all that hangs on it, and an
 /// edge with its mirror, are never torn apart.
-const KEYS: usize = 100;
+const RECORDS_PER_TXN: usize = 100;
 
 /// What was done, or would be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct ConsolidationReport {
     /// Notes past their date that are out of retrieval now.
     pub pruned_nodes: u64,
     /// Notes deleted for good, long after their date.
@@ -37,7 +37,7 @@ pub struct Report {
 
 /// Which part of the work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum ConsolidationPhase {
     /// Notes past their date.
     Notes,
     /// Edges.
@@ -46,18 +46,18 @@ pub enum Part {
     Keywords,
 }
 
-impl Part {
+impl ConsolidationPhase {
     /// Its name, for people.
     pub fn name(self) -> &'static str {
         match self {
-            Part::Notes => "notes",
-            Part::Edges => "edges",
-            Part::Keywords => "keywords",
+            ConsolidationPhase::Notes => "notes",
+            ConsolidationPhase::Edges => "edges",
+            ConsolidationPhase::Keywords => "keywords",
         }
     }
 }
 
-type Ends = (NodeId, EdgeKind, NodeId);
+type EdgeKey = (NodeId, EdgeKind, NodeId);
 
 /// Cleans up. With `dry_run` it only tells what it would do. `progress` is told after each transaction
 /// how many of a part are done, and how many there are.
@@ -68,21 +68,21 @@ pub fn consolidate(
     memory: &Memory,
     cause: &Cause,
     dry_run: bool,
-    progress: &dyn Fn(Part, u64, u64),
-) -> Result<Report> {
+    progress: &dyn Fn(ConsolidationPhase, u64, u64),
+) -> Result<ConsolidationReport> {
     let now = cause.at;
     let view = memory.store.view();
     let plan = Plan::of(memory, &view, now)?;
     if dry_run {
-        return Ok(plan.foretold(&view));
+        return Ok(plan.forecast(&view));
     }
-    let mut work = Work { memory, cause, progress, report: Report::default() };
-    work.expire(&plan.past, now)?;
+    let mut work = Consolidation { memory, cause, progress, report: ConsolidationReport::default() };
+    work.expire(&plan.to_expire, now)?;
     work.remove_edges(&plan.edges, now)?;
-    work.delete(&plan.long_past, now)?;
-    work.forget_keywords(&plan.entries)?;
+    work.delete(&plan.to_delete, now)?;
+    work.delete_keyword_entries(&plan.entries)?;
     let report = work.report;
-    if report != Report::default() {
+    if report != ConsolidationReport::default() {
         // The saved indexes are written anew without what is gone.
         memory.store.settle();
         memory.vectors.finish(&|| false);
@@ -94,11 +94,11 @@ pub fn consolidate(
 /// What is to be done.
 struct Plan {
     /// Notes in use past their date.
-    past: Vec<NodeId>,
+    to_expire: Vec<NodeId>,
     /// Notes so long past their date that they go.
-    long_past: Vec<NodeId>,
+    to_delete: Vec<NodeId>,
     /// Edges to remove.
-    edges: Vec<Ends>,
+    edges: Vec<EdgeKey>,
     /// Entries under keywords that lead to no live note with that keyword.
     entries: Vec<Vec<u8>>,
 }
@@ -106,73 +106,73 @@ struct Plan {
 impl Plan {
     fn of(memory: &Memory, view: &View, now: Timestamp) -> Result<Plan> {
         let keep = memory.config.consolidate.keep_expired;
-        let (mut past, mut long_past) = (Vec::new(), Vec::new());
+        let (mut to_expire, mut to_delete) = (Vec::new(), Vec::new());
         for ix in 0..view.slots() {
             let (Some(id), Some(expires), Some(state)) = (view.id(ix), view.expires(ix), view.state(ix))
             else {
                 continue;
             };
-            if is_long_past(expires, keep, now) {
-                long_past.push(id);
+            if is_past_retention(expires, keep, now) {
+                to_delete.push(id);
             } else if state.is_live() && expires <= now {
-                past.push(id);
+                to_expire.push(id);
             }
         }
-        let going: HashSet<NodeId> = long_past.iter().copied().collect();
-        let gone = |id: NodeId| going.contains(&id) || view.find(id).is_none();
-        let mut edges: BTreeSet<Ends> = BTreeSet::new();
-        memory.store.each_edge(&mut |edge| {
+        let deleted: HashSet<NodeId> = to_delete.iter().copied().collect();
+        let gone = |id: NodeId| deleted.contains(&id) || view.find(id).is_none();
+        let mut edges: BTreeSet<EdgeKey> = BTreeSet::new();
+        memory.store.for_each_edge(&mut |edge| {
             if gone(edge.src) || gone(edge.dst) || has_faded(&edge, memory, now) {
                 edges.insert((edge.src, edge.kind, edge.dst));
             }
             Ok(())
         })?;
-        memory.store.each_mirror(&mut |src, kind, dst| {
+        memory.store.for_each_incoming_edge(&mut |src, kind, dst| {
             if gone(src) || gone(dst) {
                 edges.insert((src, kind, dst));
             }
             Ok(())
         })?;
         let mut entries = Vec::new();
-        memory.store.each_keyword(&mut |key| {
+        memory.store.for_each_keyword_key(&mut |key| {
             let has = |word: &str, ix| {
                 view.is_live(ix) && view.keywords(ix).iter().any(|&own| view.keyword_name(own) == word)
             };
-            let stands =
-                keyword_entry(key).is_some_and(|(word, id)| view.find(id).is_some_and(|ix| has(word, ix)));
-            if !stands {
+            let is_valid = parse_keyword_key(key)
+                .is_some_and(|(word, id)| view.find(id).is_some_and(|ix| has(word, ix)));
+            if !is_valid {
                 entries.push(key.to_vec());
             }
             Ok(())
         })?;
-        Ok(Plan { past, long_past, edges: edges.into_iter().collect(), entries })
+        Ok(Plan { to_expire, to_delete, edges: edges.into_iter().collect(), entries })
     }
 
     /// The report there would be if nobody changed anything meanwhile.
-    fn foretold(&self, view: &View) -> Report {
+    fn forecast(&self, view: &View) -> ConsolidationReport {
         // Live notes that leave, by keyword; of a keyword that only leads nowhere, none.
         let mut leaving: HashMap<&str, u32> = HashMap::new();
-        for &id in self.past.iter().chain(&self.long_past) {
+        for &id in self.to_expire.iter().chain(&self.to_delete) {
             let Some(ix) = view.find(id).filter(|&ix| view.is_live(ix)) else { continue };
             for &word in view.keywords(ix) {
                 *leaving.entry(view.keyword_name(word)).or_default() += 1;
             }
         }
-        for (word, _) in self.entries.iter().filter_map(|key| keyword_entry(key)) {
+        for (word, _) in self.entries.iter().filter_map(|key| parse_keyword_key(key)) {
             leaving.entry(word).or_default();
         }
         let uses = |word: &str| view.keyword_number(word).map_or(0, |number| view.keyword_uses(number));
         let unused = leaving.into_iter().filter(|&(word, count)| uses(word) <= count).count();
-        Report {
-            pruned_nodes: self.past.len() as u64,
-            deleted_nodes: self.long_past.len() as u64,
+        ConsolidationReport {
+            pruned_nodes: self.to_expire.len() as u64,
+            deleted_nodes: self.to_delete.len() as u64,
             removed_edges: self.edges.len() as u64,
             removed_keywords: unused as u64,
         }
     }
 }
 
-fn is_long_past(expires: Timestamp, keep: Span, now: Timestamp) -> bool {
+fn is_past_retention(expires: Timestamp, keep: Span, now: Timestamp) -> bool {
     expires.plus(keep) <= now
 }
 
@@ -182,16 +182,16 @@ fn has_faded(edge: &Edge, memory: &Memory, now: Timestamp) -> bool {
     edge.kind.is_associative() && edge_at(edge, config, now) < config.floor
 }
 
-struct Work<'a> {
+struct Consolidation<'a> {
     memory: &'a Memory,
     cause: &'a Cause,
-    progress: &'a dyn Fn(Part, u64, u64),
-    report: Report,
+    progress: &'a dyn Fn(ConsolidationPhase, u64, u64),
+    report: ConsolidationReport,
 }
 
-impl Work<'_> {
+impl Consolidation<'_> {
     fn expire(&mut self, nodes: &[NodeId], now: Timestamp) -> Result<()> {
-        self.each(Part::Notes, nodes, |tx, id, report| {
+        self.in_transactions(ConsolidationPhase::Notes, nodes, |tx, id, report| {
             let Some(mut node) = tx.node(*id)? else { return Ok(()) };
             if !node.state.is_live() || node.expires.is_none_or(|at| at > now) {
                 return Ok(());
@@ -205,19 +205,20 @@ impl Work<'_> {
         })
     }
 
-    fn remove_edges(&mut self, edges: &[Ends], now: Timestamp) -> Result<()> {
+    fn remove_edges(&mut self, edges: &[EdgeKey], now: Timestamp) -> Result<()> {
         let (memory, keep) = (self.memory, self.memory.config.consolidate.keep_expired);
-        self.each(Part::Edges, edges, |tx, &(src, kind, dst), report| {
-            let mut goes = false;
+        self.in_transactions(ConsolidationPhase::Edges, edges, |tx, &(src, kind, dst), report| {
+            let mut is_deleted = false;
             for id in [src, dst] {
                 let node = tx.node(id)?;
-                goes |= node.is_none_or(|node| node.expires.is_some_and(|at| is_long_past(at, keep, now)));
+                is_deleted |=
+                    node.is_none_or(|node| node.expires.is_some_and(|at| is_past_retention(at, keep, now)));
             }
             let edge = tx.edge(src, kind, dst)?;
-            if goes || edge.is_some_and(|edge| has_faded(&edge, memory, now)) {
-                let before = tx.written();
+            if is_deleted || edge.is_some_and(|edge| has_faded(&edge, memory, now)) {
+                let before = tx.write_count();
                 tx.delete_edge(src, kind, dst)?;
-                report.removed_edges += u64::from(tx.written() > before);
+                report.removed_edges += u64::from(tx.write_count() > before);
             }
             Ok(())
         })
@@ -225,9 +226,9 @@ impl Work<'_> {
 
     fn delete(&mut self, nodes: &[NodeId], now: Timestamp) -> Result<()> {
         let keep = self.memory.config.consolidate.keep_expired;
-        self.each(Part::Notes, nodes, |tx, id, report| {
+        self.in_transactions(ConsolidationPhase::Notes, nodes, |tx, id, report| {
             let Some(node) = tx.node(*id)? else { return Ok(()) };
-            if node.expires.is_none_or(|at| !is_long_past(at, keep, now)) {
+            if node.expires.is_none_or(|at| !is_past_retention(at, keep, now)) {
                 return Ok(());
             }
             // Tied to others since the edges were removed.
@@ -238,9 +239,9 @@ impl Work<'_> {
         })
     }
 
-    fn forget_keywords(&mut self, entries: &[Vec<u8>]) -> Result<()> {
-        self.each(Part::Keywords, entries, |tx, key, report| {
-            let entry = keyword_entry(key).map(|(word, id)| (word.to_owned(), id));
+    fn delete_keyword_entries(&mut self, entries: &[Vec<u8>]) -> Result<()> {
+        self.in_transactions(ConsolidationPhase::Keywords, entries, |tx, key, report| {
+            let entry = parse_keyword_key(key).map(|(word, id)| (word.to_owned(), id));
             if let Some((word, id)) = &entry {
                 let node = tx.node(*id)?.filter(|node| node.state.is_live());
                 if node.is_some_and(|node| node.keywords.contains(word)) {
@@ -252,12 +253,12 @@ impl Work<'_> {
         })
     }
 
-    /// Does something to each, so many in a transaction as change [`KEYS`] records.
-    fn each<T>(
+    /// Does something to each, so many in a transaction as change [`RECORDS_PER_TXN`] records.
+    fn in_transactions<T>(
         &mut self,
-        part: Part,
+        part: ConsolidationPhase,
         items: &[T],
-        mut change: impl FnMut(&mut Tx<'_>, &T, &mut Report) -> Result<()>,
+        mut change: impl FnMut(&mut Tx<'_>, &T, &mut ConsolidationReport) -> Result<()>,
     ) -> Result<()> {
         let mut done = 0;
         while let Some(rest) = items.get(done..).filter(|rest| !rest.is_empty()) {
@@ -266,7 +267,7 @@ impl Work<'_> {
             let taken = self.memory.store.transact(cause, |tx| {
                 let mut taken = 0;
                 for item in rest {
-                    if tx.written() >= KEYS {
+                    if tx.write_count() >= RECORDS_PER_TXN {
                         break;
                     }
                     change(tx, item, &mut report)?;
@@ -283,9 +284,9 @@ impl Work<'_> {
 }
 
 /// Counts those of a leaving note's keywords that no live note has any more.
-fn count_unused(tx: &Tx<'_>, keywords: &[String], report: &mut Report) -> Result<()> {
+fn count_unused(tx: &Tx<'_>, keywords: &[String], report: &mut ConsolidationReport) -> Result<()> {
     for word in keywords {
-        report.removed_keywords += u64::from(tx.with_keyword(word)?.is_empty());
+        report.removed_keywords += u64::from(tx.nodes_with_keyword(word)?.is_empty());
     }
     Ok(())
 }

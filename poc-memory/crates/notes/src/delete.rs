@@ -7,7 +7,7 @@ use poc_store::Tx;
 
 /// What was deleted.
 #[derive(Clone, Debug)]
-pub struct Deleted {
+pub struct DeleteReport {
     /// The node as it was.
     pub node: Node,
     /// Edges that went with it.
@@ -15,9 +15,9 @@ pub struct Deleted {
 }
 
 /// Deletes a node with everything that hangs on it: edges, vectors, keywords, visits, activity.
-pub fn apply(tx: &mut Tx<'_>, id: NodeId) -> Result<Deleted> {
+pub fn apply(tx: &mut Tx<'_>, id: NodeId) -> Result<DeleteReport> {
     let node = resolve::expect(tx, id)?;
     let edges = tx.edges(id)?.len();
     tx.delete_node(id)?;
-    Ok(Deleted { node, edges })
+    Ok(DeleteReport { node, edges })
 }

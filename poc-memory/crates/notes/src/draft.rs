@@ -99,7 +99,7 @@ impl Draft {
         self.author = filled(self.author.map(|author| one_line(&author)));
         self.source = filled(self.source.map(|source| one_line(&source)));
         self.key = self.key.map(|given| key::checked(&given)).transpose()?;
-        self.keywords = self.keywords.map(|words| keywords::normalized(&words)).transpose()?;
+        self.keywords = self.keywords.map(|words| keywords::normalize(&words)).transpose()?;
         if let Some(name) = &self.node_type {
             known_type(name, config)?;
         }
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn keywords_are_normalised() {
         let words = ["  B-Tree ", "b-tree", "Cafe\u{301}"].map(String::from);
-        assert_eq!(keywords::normalized(&words).unwrap(), ["b-tree", "café"]);
+        assert_eq!(keywords::normalize(&words).unwrap(), ["b-tree", "café"]);
     }
 
     #[test]

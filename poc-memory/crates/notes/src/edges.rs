@@ -2,7 +2,7 @@
 
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, NodeId, Sight};
+use poc_graph::{EdgeKind, NodeId, Visibility};
 use poc_store::Records;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum Direction {
 
 /// An edge with the node at its other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct End {
+pub struct NeighborEdge {
     /// Whether it starts or ends here.
     pub direction: Direction,
     /// The other node.
@@ -44,15 +44,15 @@ pub struct End {
 pub fn of<R: Records + ?Sized>(
     records: &R,
     id: NodeId,
-    sight: Sight,
-) -> Result<BTreeMap<EdgeKind, Vec<End>>> {
-    let mut edges: BTreeMap<EdgeKind, Vec<End>> = BTreeMap::new();
+    visibility: Visibility,
+) -> Result<BTreeMap<EdgeKind, Vec<NeighborEdge>>> {
+    let mut edges: BTreeMap<EdgeKind, Vec<NeighborEdge>> = BTreeMap::new();
     for edge in records.edges(id)? {
         let (direction, other) =
             if edge.src == id { (Direction::Out, edge.dst) } else { (Direction::In, edge.src) };
         // Gone since the edges were read.
-        let Some(node) = records.node(other)?.filter(|node| sight.admits(node.trust)) else { continue };
-        edges.entry(edge.kind).or_default().push(End {
+        let Some(node) = records.node(other)?.filter(|node| visibility.admits(node.trust)) else { continue };
+        edges.entry(edge.kind).or_default().push(NeighborEdge {
             direction,
             id: other,
             key: node.key,

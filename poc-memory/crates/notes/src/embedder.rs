@@ -4,9 +4,9 @@
 //! migration has made all vectors anew (see [`super::migrate`]). The file `embedder.json` in the store says
 //! which it is and by what settings it is opened; the vectors themselves carry its name, and the file is
 //! made from them when it is missing.
-use poc_embed::{Embedder, LostEmbedder};
+use poc_embed::{Embedder, UnavailableEmbedder};
 use poc_graph::error::{Error, Result};
-use poc_store::{Store, sealed};
+use poc_store::{Store, atomic_file};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -14,42 +14,42 @@ use std::sync::Arc;
 
 /// What the file says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct EmbedderRecord {
     /// The name of the embedder.
     pub(super) name: String,
     /// Length of its vectors.
     pub(super) dimensions: usize,
     /// What it is opened by.
-    pub(super) settings: poc_config::Embedder,
+    pub(super) settings: poc_config::EmbedderConfig,
     /// Whether notes may lack its vectors: a migration ended while others wrote.
     #[serde(default)]
     pub(super) incomplete: bool,
 }
 
 /// The embedder to open a store with.
-pub(super) struct Chosen {
+pub(super) struct EmbedderChoice {
     pub(super) embedder: Arc<dyn Embedder>,
     /// What it is opened by.
-    pub(super) settings: poc_config::Embedder,
+    pub(super) settings: poc_config::EmbedderConfig,
     /// What the settings name instead.
-    pub(super) wanted: Option<poc_config::Embedder>,
+    pub(super) wanted: Option<poc_config::EmbedderConfig>,
     /// What the file said.
-    pub(super) record: Option<Record>,
+    pub(super) record: Option<EmbedderRecord>,
     /// Why what the settings name cannot be used.
-    pub(super) trouble: Option<String>,
+    pub(super) problem: Option<String>,
 }
 
 const FILE: &str = "embedder.json";
 
 /// The embedder of the store in a directory; of a new one that of the settings.
-pub(super) fn choose(directory: &Path, settings: &poc_config::Embedder) -> Result<Chosen> {
+pub(super) fn choose(directory: &Path, settings: &poc_config::EmbedderConfig) -> Result<EmbedderChoice> {
     let (ours, record) = (poc_embed::open(settings), read(directory)?);
     let (ours, of) = match (ours, record.clone()) {
-        (Err(trouble), Some(of)) => return Ok(without(of, settings, &trouble)),
+        (Err(problem), Some(of)) => return Ok(fallback(of, settings, &problem)),
         (Ok(ours), Some(of)) if of.name != ours.name() => (ours, of),
         (ours, _) => {
             let (embedder, settings) = (ours?, settings.clone());
-            return Ok(Chosen { embedder, settings, wanted: None, record, trouble: None });
+            return Ok(EmbedderChoice { embedder, settings, wanted: None, record, problem: None });
         }
     };
     tracing::warn!(
@@ -58,37 +58,41 @@ pub(super) fn choose(directory: &Path, settings: &poc_config::Embedder) -> Resul
         ours.name()
     );
     let wanted = Some(settings.clone());
-    Ok(Chosen { embedder: theirs(&of), settings: of.settings, wanted, record, trouble: None })
+    Ok(EmbedderChoice { embedder: store_embedder(&of), settings: of.settings, wanted, record, problem: None })
 }
 
 /// What serves a store whose settings name an embedder that cannot be used.
-fn without(of: Record, settings: &poc_config::Embedder, trouble: &Error) -> Chosen {
+fn fallback(of: EmbedderRecord, settings: &poc_config::EmbedderConfig, problem: &Error) -> EmbedderChoice {
     let wanted = Some(settings.clone()).filter(|settings| *settings != of.settings);
-    let trouble = Some(format!("embedder: {}", trouble.line()));
-    let (embedder, settings, record) = (theirs(&of), of.settings.clone(), Some(of));
-    Chosen { embedder, settings, wanted, record, trouble }
+    let problem = Some(format!("embedder: {}", problem.line()));
+    let (embedder, settings, record) = (store_embedder(&of), of.settings.clone(), Some(of));
+    EmbedderChoice { embedder, settings, wanted, record, problem }
 }
 
 /// The embedder a store has, or what stands for it when it is not there any more.
-fn theirs(of: &Record) -> Arc<dyn Embedder> {
+fn store_embedder(of: &EmbedderRecord) -> Arc<dyn Embedder> {
     let theirs = poc_embed::open(&of.settings).ok().filter(|theirs| theirs.name() == of.name);
-    theirs.unwrap_or_else(|| Arc::new(LostEmbedder::new(of.name.clone(), of.dimensions)))
+    theirs.unwrap_or_else(|| Arc::new(UnavailableEmbedder::new(of.name.clone(), of.dimensions)))
 }
 
 /// Remembers the embedder of a store that has been opened with what `chosen` says, and returns what the file
 /// says then; `None` when the store has vectors of another one, which is remembered instead: then it is to
 /// be opened again.
-pub(super) fn settle(directory: &Path, store: &Store, chosen: &Chosen) -> Result<Option<Record>> {
-    let (name, dimensions) = (chosen.embedder.name(), chosen.embedder.dimensions());
-    let settings = chosen.settings.clone();
-    let own = Record { name: name.to_owned(), dimensions, settings, incomplete: false };
-    let written = |record: Record| write(directory, &record).map(|()| Some(record));
-    match &chosen.record {
+pub(super) fn record_choice(
+    directory: &Path,
+    store: &Store,
+    choice: &EmbedderChoice,
+) -> Result<Option<EmbedderRecord>> {
+    let (name, dimensions) = (choice.embedder.name(), choice.embedder.dimensions());
+    let settings = choice.settings.clone();
+    let own = EmbedderRecord { name: name.to_owned(), dimensions, settings, incomplete: false };
+    let written = |record: EmbedderRecord| write(directory, &record).map(|()| Some(record));
+    match &choice.record {
         // Nothing but the way to it may have changed.
-        Some(record) if chosen.wanted.is_some() || record.settings == own.settings => {
+        Some(record) if choice.wanted.is_some() || record.settings == own.settings => {
             Ok(Some(record.clone()))
         }
-        Some(record) => written(Record { incomplete: record.incomplete, ..own }),
+        Some(record) => written(EmbedderRecord { incomplete: record.incomplete, ..own }),
         None => {
             let found = store.embedders()?;
             // Beside vectors of others, some may lack: a migration was stopped, or notes came after one.
@@ -97,40 +101,45 @@ pub(super) fn settle(directory: &Path, store: &Store, chosen: &Chosen) -> Result
             let is_ours = |(found, count, _): &&(String, usize, usize)| found == name && Some(*count) == most;
             match found.iter().find(is_ours).or(found.first()) {
                 Some((found, _, dimensions)) if found != name => {
-                    let settings = described(found, *dimensions, &chosen.settings);
+                    let settings = settings_from_name(found, *dimensions, &choice.settings);
                     let (name, dimensions) = (found.clone(), *dimensions);
-                    write(directory, &Record { name, dimensions, settings, incomplete }).map(|()| None)
+                    write(directory, &EmbedderRecord { name, dimensions, settings, incomplete })
+                        .map(|()| None)
                 }
-                _ => written(Record { incomplete, ..own }),
+                _ => written(EmbedderRecord { incomplete, ..own }),
             }
         }
     }
 }
 
 /// Settings that would open the embedder with a name, as far as names tell.
-fn described(name: &str, dimensions: usize, like: &poc_config::Embedder) -> poc_config::Embedder {
+fn settings_from_name(
+    name: &str,
+    dimensions: usize,
+    like: &poc_config::EmbedderConfig,
+) -> poc_config::EmbedderConfig {
     let (kind, rest) = name.split_once('-').unwrap_or((name, ""));
     let model = match kind {
         "http" => rest.split_once('-').map_or("", |(_, model)| model).to_owned(),
         _ => String::new(),
     };
-    poc_config::Embedder { kind: kind.to_owned(), model, dimensions, ..like.clone() }
+    poc_config::EmbedderConfig { kind: kind.to_owned(), model, dimensions, ..like.clone() }
 }
 
 /// The name of the embedder that the store in a directory has, when that is written down.
-pub fn recorded(directory: &Path) -> Result<Option<String>> {
+pub fn recorded_name(directory: &Path) -> Result<Option<String>> {
     Ok(read(directory)?.map(|record| record.name))
 }
 
 /// Says which embedder the store has from its next opening on.
-pub(super) fn write(directory: &Path, record: &Record) -> Result<()> {
+pub(super) fn write(directory: &Path, record: &EmbedderRecord) -> Result<()> {
     let text = serde_json::to_string_pretty(record)
         .map_err(|error| Error::internal(format!("the embedder cannot be recorded: {error}")))?;
-    sealed::write_plain(&directory.join(FILE), &[text.as_bytes(), b"\n"])
+    atomic_file::write_plain(&directory.join(FILE), &[text.as_bytes(), b"\n"])
 }
 
 /// What the file says; `None` when there is none, or one that is damaged: then the vectors say it.
-pub(super) fn read(directory: &Path) -> Result<Option<Record>> {
+pub(super) fn read(directory: &Path) -> Result<Option<EmbedderRecord>> {
     let path = directory.join(FILE);
     match std::fs::read(&path) {
         Ok(text) => Ok(serde_json::from_slice(&text)

@@ -8,11 +8,11 @@ use poc_store::{Cause, Tx};
 use serde::{Deserialize, Serialize};
 
 /// Records one transaction may change before it takes no further message.
-const ENOUGH: usize = 100;
+const RECORDS_PER_TXN: usize = 100;
 
 /// What was forgotten.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Forgotten {
+pub struct ForgetReport {
     /// Messages.
     pub messages: usize,
     /// Their chunks.
@@ -27,17 +27,17 @@ pub struct Forgotten {
 ///
 /// # Errors
 /// `not_found` when there is none with this id.
-pub fn one(memory: &Memory, id: MessageId, cause: Cause) -> Result<Forgotten> {
-    let mut forgotten = Forgotten::default();
+pub fn message(memory: &Memory, id: MessageId, cause: Cause) -> Result<ForgetReport> {
+    let mut report = ForgetReport::default();
     memory.store.transact(cause, |tx| {
-        if forget(tx, id, &mut forgotten)? {
+        if forget(tx, id, &mut report)? {
             return Ok(());
         }
         Err(Error::not_found(format!("there is no message `{id}`"))
             .hint("`poc-memory get` of a chunk shows the id of its message")
             .field("message_id"))
     })?;
-    Ok(forgotten)
+    Ok(report)
 }
 
 /// Forgets the messages written strictly before an instant: each whole or not at all, a few in one
@@ -47,9 +47,9 @@ pub fn before(
     before: Timestamp,
     cause: &Cause,
     progress: &dyn Fn(u64, u64),
-) -> Result<Forgotten> {
+) -> Result<ForgetReport> {
     let ids = memory.store.messages_before(before)?;
-    let mut forgotten = Forgotten::default();
+    let mut report = ForgetReport::default();
     let mut rest = ids.as_slice();
     while !rest.is_empty() {
         rest = memory
@@ -58,9 +58,9 @@ pub fn before(
                 let mut rest = rest;
                 while let Some((&id, behind)) = rest.split_first() {
                     // One that is gone meanwhile was forgotten by another.
-                    forget(tx, id, &mut forgotten)?;
+                    forget(tx, id, &mut report)?;
                     rest = behind;
-                    if tx.written() >= ENOUGH {
+                    if tx.write_count() >= RECORDS_PER_TXN {
                         break;
                     }
                 }
@@ -69,24 +69,24 @@ pub fn before(
             .value;
         progress((ids.len() - rest.len()) as u64, ids.len() as u64);
     }
-    Ok(forgotten)
+    Ok(report)
 }
 
 /// Forgets a message; whether there was one. A node that is one of its chunks no more, since somebody
 /// gave it another source, stays.
-fn forget(tx: &mut Tx<'_>, id: MessageId, forgotten: &mut Forgotten) -> Result<bool> {
+fn forget(tx: &mut Tx<'_>, id: MessageId, report: &mut ForgetReport) -> Result<bool> {
     let Some(message) = tx.message(id)? else { return Ok(false) };
     for &chunk in &message.chunks {
         let source = tx.node(chunk)?.and_then(|node| node.source);
         if ChunkOf::source(source.as_deref()).is_none_or(|of| of.message != id) {
             continue;
         }
-        forgotten.nodes += 1;
-        forgotten.edges += tx.edges(chunk)?.len();
-        forgotten.vectors += tx.count_vectors(chunk)?;
+        report.nodes += 1;
+        report.edges += tx.edges(chunk)?.len();
+        report.vectors += tx.count_vectors(chunk)?;
         tx.delete_node(chunk)?;
     }
-    forgotten.messages += 1;
+    report.messages += 1;
     tx.delete_message(id)?;
     Ok(true)
 }

@@ -35,7 +35,7 @@ pub struct Freshness {
 
 /// The freshness of an answer that `view` and the indexes give now.
 pub fn of(memory: &Memory, view: &View) -> Freshness {
-    let behind = memory.store.behind().into_iter().map(|(name, error)| format!("{name}: {error}"));
-    let degraded = behind.chain(memory.lacking.lock().clone()).collect();
+    let behind = memory.store.lagging_followers().into_iter().map(|(name, error)| format!("{name}: {error}"));
+    let degraded = behind.chain(memory.missing_vectors.lock().clone()).collect();
     Freshness { as_of: AsOf { seq: view.seq, at: memory.now() }, lag: memory.store.lag(view.seq), degraded }
 }

@@ -3,8 +3,8 @@
 use super::diff::{self, FieldChange};
 use super::{Memory, resolve, undo};
 use poc_graph::error::Result;
-use poc_graph::{Edge, Node, NodeId, Sight};
-use poc_store::{Cause, Change, Record, Table, Txn, Write};
+use poc_graph::{Edge, Node, NodeId, Visibility};
+use poc_store::{Cause, LoggedChange, Record, Table, Txn, Write};
 use rustc_hash::FxHashSet;
 
 /// The history of one node.
@@ -15,18 +15,18 @@ pub struct History {
     /// Its key; of a deleted node the last one.
     pub key: String,
     /// Its changes, oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<NodeChange>,
 }
 
 /// One change.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct NodeChange {
     /// Number of the transaction.
     pub seq: u64,
     /// Who, when, why.
     pub cause: Cause,
     /// What was done.
-    pub did: Did,
+    pub kind: ChangeKind,
     /// The version after it; of a deletion the last one.
     pub version: u32,
     /// What a change changed.
@@ -35,7 +35,7 @@ pub struct Entry {
 
 /// What a change did to the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Did {
+pub enum ChangeKind {
     /// It was made.
     Created,
     /// It has a new version.
@@ -44,21 +44,21 @@ pub enum Did {
     Deleted,
 }
 
-impl Did {
+impl ChangeKind {
     /// The name people and JSON use.
     pub fn name(self) -> &'static str {
         match self {
-            Did::Created => "created",
-            Did::Changed => "changed",
-            Did::Deleted => "deleted",
+            ChangeKind::Created => "created",
+            ChangeKind::Changed => "changed",
+            ChangeKind::Deleted => "deleted",
         }
     }
 }
 
 /// The history of the node that an id or a key names; of a deleted node only by its id.
-pub fn find(memory: &Memory, name: &str, sight: Sight) -> Result<History> {
+pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<History> {
     match memory.find(name) {
-        Ok(node) => resolve::seen(node, sight)
+        Ok(node) => resolve::seen(node, visibility)
             .and_then(|node| Ok(History { id: node.id, key: node.key, entries: entries(memory, node.id)? })),
         Err(unknown) => {
             let Ok(id) = name.parse::<NodeId>() else {
@@ -72,7 +72,7 @@ pub fn find(memory: &Memory, name: &str, sight: Sight) -> Result<History> {
                 changes.iter().rev().find_map(|change| change.after.as_ref().or(change.before.as_ref()));
             match last {
                 Some(node) => {
-                    let key = resolve::seen(node.clone(), sight)?.key;
+                    let key = resolve::seen(node.clone(), visibility)?.key;
                     Ok(History { id, key, entries: changes.into_iter().map(entry).collect() })
                 }
                 None => Err(unknown),
@@ -82,22 +82,22 @@ pub fn find(memory: &Memory, name: &str, sight: Sight) -> Result<History> {
 }
 
 /// The changes of a node, oldest first.
-pub fn entries(memory: &Memory, id: NodeId) -> Result<Vec<Entry>> {
+pub fn entries(memory: &Memory, id: NodeId) -> Result<Vec<NodeChange>> {
     Ok(memory.store.history(id)?.into_iter().map(entry).collect())
 }
 
-fn entry(change: Change) -> Entry {
-    let (did, version, fields) = match (&change.before, &change.after) {
-        (Some(before), Some(after)) => (Did::Changed, after.version, diff::fields(before, after)),
-        (None, Some(after)) => (Did::Created, after.version, Vec::new()),
-        (before, None) => (Did::Deleted, before.as_ref().map_or(0, |node| node.version), Vec::new()),
+fn entry(change: LoggedChange) -> NodeChange {
+    let (kind, version, fields) = match (&change.before, &change.after) {
+        (Some(before), Some(after)) => (ChangeKind::Changed, after.version, diff::fields(before, after)),
+        (None, Some(after)) => (ChangeKind::Created, after.version, Vec::new()),
+        (before, None) => (ChangeKind::Deleted, before.as_ref().map_or(0, |node| node.version), Vec::new()),
     };
-    Entry { seq: change.seq, cause: change.cause, did, version, fields }
+    NodeChange { seq: change.seq, cause: change.cause, kind, version, fields }
 }
 
 /// A change of the memory.
 #[derive(Clone, Debug)]
-pub struct Latest {
+pub struct RecentChange {
     /// Number of the transaction.
     pub seq: u64,
     /// Who, when, why.
@@ -107,16 +107,16 @@ pub struct Latest {
 }
 
 /// The latest changes of notes, newest first.
-pub fn latest(memory: &Memory, most: usize) -> Result<Vec<Latest>> {
+pub fn latest(memory: &Memory, most: usize) -> Result<Vec<RecentChange>> {
     let mut found = Vec::new();
-    for seq in (1..=memory.store.last()).rev() {
+    for seq in (1..=memory.store.last_seq()).rev() {
         if found.len() >= most {
             break;
         }
         let Some(txn) = memory.store.txn(seq)? else { continue };
-        if txn.writes.iter().any(|write| undo::is_of_notes(write.table)) {
-            let nodes = touched(memory, &txn)?;
-            found.push(Latest { seq, cause: txn.cause, nodes });
+        if txn.writes.iter().any(|write| undo::is_note_table(write.table)) {
+            let nodes = touched_keys(memory, &txn)?;
+            found.push(RecentChange { seq, cause: txn.cause, nodes });
         }
     }
     Ok(found)
@@ -124,7 +124,7 @@ pub fn latest(memory: &Memory, most: usize) -> Result<Vec<Latest>> {
 
 /// The keys of the nodes a transaction is about: those it wrote, else those whose ties, weight or visits
 /// it wrote.
-fn touched(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
+fn touched_keys(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
     let mut keys = Vec::new();
     for write in txn.writes.iter().filter(|write| write.table == Table::Nodes) {
         if let Some(node) = write.after.as_deref().or(write.before.as_deref()) {
@@ -153,8 +153,8 @@ fn touched(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
 }
 
 /// What changed, in words.
-pub(super) fn in_words(memory: &Memory, txn: &Txn) -> Result<String> {
-    let keys: Vec<String> = touched(memory, txn)?.into_iter().map(|key| format!("`{key}`")).collect();
+pub(super) fn summary(memory: &Memory, txn: &Txn) -> Result<String> {
+    let keys: Vec<String> = touched_keys(memory, txn)?.into_iter().map(|key| format!("`{key}`")).collect();
     let of = match keys.as_slice() {
         [] => String::new(),
         [one] => format!(" of {one}"),

@@ -1,9 +1,9 @@
 //! Storing a note: what is slow happens in [`prepare`], what must not be torn in [`apply`].
 
 use super::draft::Draft;
-use super::plan::{self, Planned};
-use super::samples::{self, Met};
-use super::{Memory, key, resolve, supersede, ties};
+use super::plan::{self, PlannedNote};
+use super::samples::{self, SampleKind};
+use super::{Memory, derived_edges, key, resolve, supersede};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Node, NodeId};
@@ -11,7 +11,7 @@ use poc_store::{Cause, Tx};
 
 /// A note that is checked, embedded and knows what it will be tied to. Nothing is stored yet.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedNote {
     content: Content,
     supersedes: Option<NodeId>,
     provenance: String,
@@ -22,12 +22,12 @@ enum Content {
     /// There is a node that says just this.
     Known(NodeId),
     /// It becomes a node.
-    New(Box<Planned>),
+    New(Box<PlannedNote>),
 }
 
-impl Prepared {
+impl PreparedNote {
     /// The note that says just this already, other than the one to be replaced.
-    pub fn said_by(&self, tx: &Tx<'_>) -> Result<Option<NodeId>> {
+    pub fn existing_note(&self, tx: &Tx<'_>) -> Result<Option<NodeId>> {
         match &self.content {
             Content::Known(id) => Ok(Some(*id)),
             Content::New(planned) => {
@@ -40,7 +40,7 @@ impl Prepared {
 
 /// What became of a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Inserted {
+pub struct InsertReport {
     /// The node.
     pub id: NodeId,
     /// Its key.
@@ -56,14 +56,14 @@ pub struct Inserted {
 }
 
 /// Prepares and stores one note.
-pub fn insert(memory: &Memory, draft: Draft, cause: Cause) -> Result<Inserted> {
+pub fn insert(memory: &Memory, draft: Draft, cause: Cause) -> Result<InsertReport> {
     let prepared = prepare(memory, draft)?;
     let now = cause.at;
     Ok(memory.store.transact(cause, |tx| apply(tx, &prepared, now))?.value)
 }
 
 /// Prepares one note: outside of any transaction, because embedding takes time.
-pub fn prepare(memory: &Memory, draft: Draft) -> Result<Prepared> {
+pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedNote> {
     prepare_all(memory, vec![draft])?
         .pop()
         .unwrap_or_else(|| Err(Error::internal("the note to prepare got lost")))
@@ -72,11 +72,11 @@ pub fn prepare(memory: &Memory, draft: Draft) -> Result<Prepared> {
 /// Prepares notes that will be stored in one transaction, in this order: each may be tied to those
 /// before it. The texts of all are embedded in one call. A note that is wrong does not hinder the
 /// others.
-pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<Prepared>>> {
+pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<PreparedNote>>> {
     let now = memory.now();
-    let mut prepared: Vec<Result<Prepared>> =
+    let mut prepared: Vec<Result<PreparedNote>> =
         drafts.into_iter().map(|draft| plan(memory, draft, now)).collect();
-    let mut unembedded: Vec<&mut Planned> = prepared
+    let mut unembedded: Vec<&mut PlannedNote> = prepared
         .iter_mut()
         .flatten()
         .filter_map(|note| match &mut note.content {
@@ -84,11 +84,11 @@ pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<Pre
             _ => None,
         })
         .collect();
-    plan::give_text(memory, &mut unembedded)?;
+    plan::embed_and_link(memory, &mut unembedded)?;
     Ok(prepared)
 }
 
-fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<Prepared> {
+fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
     let draft = draft.checked(&memory.config, now)?;
     let planned = plan::plan(memory, &draft, now)?;
     let (node, supersedes) = (&planned.node, draft.supersedes);
@@ -98,14 +98,14 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<Prepared> {
         (None, Some(id)) if supersedes != Some(id) => Content::Known(id),
         _ => Content::New(Box::new(planned)),
     };
-    Ok(Prepared { content, supersedes, provenance: draft.provenance })
+    Ok(PreparedNote { content, supersedes, provenance: draft.provenance })
 }
 
 /// Stores a prepared note. Everything that can be wrong with it is found before the first write, so
 /// that a failure leaves the transaction as it was.
-pub fn apply(tx: &mut Tx<'_>, prepared: &Prepared, now: Timestamp) -> Result<Inserted> {
+pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result<InsertReport> {
     let planned = match &prepared.content {
-        Content::Known(id) => return known(tx, *id, prepared, now),
+        Content::Known(id) => return apply_duplicate(tx, *id, prepared, now),
         Content::New(planned) => planned,
     };
     let mut node = planned.node.clone();
@@ -114,7 +114,7 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &Prepared, now: Timestamp) -> Result<Ins
         && Some(same) != prepared.supersedes
     {
         return match planned.replaces {
-            None => known(tx, same, prepared, now),
+            None => apply_duplicate(tx, same, prepared, now),
             Some(_) => Err(same_text(&node, &resolve::expect(tx, same)?)),
         };
     }
@@ -132,29 +132,34 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &Prepared, now: Timestamp) -> Result<Ins
     }
     tx.put_node(&node)?;
     put_activity(tx, &node, planned, now)?;
-    let mut made = ties::Made::default();
+    let mut counts = derived_edges::EdgeCounts::default();
     if let Some(text) = &planned.text {
         tx.put_vectors(node.id, &text.embedder, &text.parts)?;
-        ties::unmake(tx, node.id)?;
-        made = ties::make(tx, node.id, &text.ties, &prepared.provenance, now)?;
-        samples::add(tx, Met::Insert, &text.embedder, &text.seen)?;
+        derived_edges::delete(tx, node.id)?;
+        counts = derived_edges::create(tx, node.id, &text.edges, &prepared.provenance, now)?;
+        samples::add(tx, SampleKind::Insert, &text.embedder, &text.cosines)?;
     }
     if let Some(old) = prepared.supersedes {
-        supersede::tie(tx, old, node.id, &prepared.provenance, "", now)?;
+        supersede::link(tx, old, node.id, &prepared.provenance, "", now)?;
     }
-    Ok(Inserted {
+    Ok(InsertReport {
         id: node.id,
         key: node.key,
         duplicate: false,
         updated: planned.replaces.is_some(),
-        keyword_edges: made.keyword,
-        semantic_edges: made.semantic,
+        keyword_edges: counts.keyword,
+        semantic_edges: counts.semantic,
     })
 }
 
 /// The answer for a note whose content is there already. What it was to supersede is superseded by
 /// the node that has the content.
-fn known(tx: &mut Tx<'_>, id: NodeId, prepared: &Prepared, now: Timestamp) -> Result<Inserted> {
+fn apply_duplicate(
+    tx: &mut Tx<'_>,
+    id: NodeId,
+    prepared: &PreparedNote,
+    now: Timestamp,
+) -> Result<InsertReport> {
     let node = tx.node(id)?.ok_or_else(|| {
         Error::conflict(format!("the node `{id}` with the same text was deleted in between"))
             .hint("try again")
@@ -162,10 +167,17 @@ fn known(tx: &mut Tx<'_>, id: NodeId, prepared: &Prepared, now: Timestamp) -> Re
     if let Some(old) = prepared.supersedes {
         supersede::apply(tx, old, id, &prepared.provenance, "", now)?;
     }
-    Ok(Inserted { id, key: node.key, duplicate: true, updated: false, keyword_edges: 0, semantic_edges: 0 })
+    Ok(InsertReport {
+        id,
+        key: node.key,
+        duplicate: true,
+        updated: false,
+        keyword_edges: 0,
+        semantic_edges: 0,
+    })
 }
 
-fn put_activity(tx: &mut Tx<'_>, node: &Node, planned: &Planned, now: Timestamp) -> Result<()> {
+fn put_activity(tx: &mut Tx<'_>, node: &Node, planned: &PlannedNote, now: Timestamp) -> Result<()> {
     match (planned.replaces, planned.weight) {
         (None, weight) => tx.put_activity(node.id, &Activity::born(now, weight.unwrap_or(1.0))),
         (Some(_), Some(weight)) => {

@@ -267,7 +267,7 @@ impl Note {
         if key::checked(&self.key)? != self.key {
             return wrong("key", format!("the key {:?} is not trimmed and in NFC", self.key));
         }
-        if keywords::normalized(&self.keywords)? != self.keywords {
+        if keywords::normalize(&self.keywords)? != self.keywords {
             return wrong("keywords", "the keywords are not normalised".into());
         }
         if self.title.is_empty() || self.title.contains('\n') {

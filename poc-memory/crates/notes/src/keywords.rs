@@ -4,7 +4,7 @@ use poc_graph::error::{Error, Result};
 use unicode_normalization::UnicodeNormalization;
 
 /// Keywords trimmed, in lower case and in Unicode's NFC, each once, in order.
-pub fn normalized(words: &[String]) -> Result<Vec<String>> {
+pub fn normalize(words: &[String]) -> Result<Vec<String>> {
     let mut kept: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
         let normal: String = word.trim().to_lowercase().nfc().collect();

@@ -5,21 +5,23 @@ mod chunks;
 pub mod classify;
 pub mod consolidate;
 pub mod delete;
+mod derived_edges;
 pub mod diff;
 mod draft;
-pub mod drawing;
 pub mod edges;
 mod embedder;
 pub mod eval;
 pub mod export;
 pub mod forget;
 pub mod freshness;
+pub mod graph_layout;
 pub mod history;
 pub mod import;
 pub mod insert;
 pub mod interchange;
 mod key;
 pub mod keywords;
+pub mod known_note;
 pub mod link;
 pub mod mark;
 pub mod markdown;
@@ -28,9 +30,8 @@ pub mod migrate;
 pub mod parts;
 mod past;
 mod plan;
-mod reading;
+mod read_snapshot;
 pub mod recall;
-pub mod recognize;
 pub mod rerank;
 pub mod resolve;
 mod row;
@@ -43,26 +44,25 @@ pub mod sync;
 pub mod testing;
 #[cfg(test)]
 mod tests;
-mod ties;
 pub mod undo;
 pub mod visit;
-pub mod weigh;
+pub mod weight;
 pub mod write;
 
 pub use draft::{Draft, EMOTION_MAX};
-pub use embedder::recorded as recorded_embedder;
-pub use past::Past;
-pub use reading::Reading;
+pub use embedder::recorded_name as recorded_embedder;
+pub use past::PastMemory;
+pub use read_snapshot::ReadSnapshot;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_embed::{Embedder, Reranker};
-use poc_graph::chance::Chance;
 use poc_graph::error::Result;
+use poc_graph::rng::Rng;
 use poc_graph::time::{Clock, Timestamp};
-use poc_graph::{MessageId, Minter, Node, NodeId, RunId, Tuple, View};
+use poc_graph::{IdGenerator, MessageId, Node, NodeId, RunId, Tuple, View};
 use poc_index::{MentionIndex, MentionReader, PerTenant, TextIndex, TextReader, VectorIndex, VectorReader};
 use poc_search::query::{Indexes, Names, Sources};
 use poc_search::retrieve::Retriever;
@@ -78,14 +78,14 @@ pub struct Memory {
     pub config: Arc<Config>,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Chance.
-    pub chance: Arc<dyn Chance>,
+    /// Rng.
+    pub rng: Arc<dyn Rng>,
     /// Text to vectors: the embedder the store has.
     pub embedder: Arc<dyn Embedder>,
     /// What judges the best notes again, if the settings name something.
     pub reranker: Option<Arc<Reranker>>,
     /// The embedder the settings name, when that is another one.
-    pub wanted_embedder: Option<Arc<poc_config::Embedder>>,
+    pub wanted_embedder: Option<Arc<poc_config::EmbedderConfig>>,
     /// [`Config::fingerprint`] of the settings as they were given.
     pub fingerprint: String,
     /// Durable truth.
@@ -107,27 +107,22 @@ pub struct Memory {
     /// Names this opening of the store: one process holds it at a time, so a run that carries
     /// another name is nobody's any more.
     pub boot: String,
-    minter: Arc<Minter>,
+    id_generator: Arc<IdGenerator>,
     // The past state that was asked for last, by whichever tenant.
-    past: Arc<Mutex<Option<Arc<Past>>>>,
-    waiting: Arc<samples::Waiting>,
+    past: Arc<Mutex<Option<Arc<PastMemory>>>>,
+    pending_samples: Arc<samples::PendingSamples>,
     // Why some notes have no vectors of the store's embedder, or it is not the one of the settings.
-    lacking: Arc<Mutex<Option<String>>>,
+    missing_vectors: Arc<Mutex<Option<String>>>,
 }
 
 impl Memory {
     /// Opens the memory of a profile, making it when it is missing.
-    pub fn open(
-        paths: Paths,
-        config: Config,
-        clock: Arc<dyn Clock>,
-        chance: Arc<dyn Chance>,
-    ) -> Result<Memory> {
+    pub fn open(paths: Paths, config: Config, clock: Arc<dyn Clock>, rng: Arc<dyn Rng>) -> Result<Memory> {
         paths.create()?;
         let fingerprint = config.fingerprint();
         let directory = paths.store();
-        let chosen = embedder::choose(&directory, &config.embedder)?;
-        let embedder = chosen.embedder.clone();
+        let choice = embedder::choose(&directory, &config.embedder)?;
+        let embedder = choice.embedder.clone();
         let folder = directory.join("text");
         let texts = Arc::new(PerTenant::new(TextIndex::closed(&folder, &config.text)?, &folder));
         let folder = directory.join("vectors");
@@ -140,48 +135,48 @@ impl Memory {
             embedder.name(),
             vec![texts.clone(), vector_sets.clone(), mention_sets.clone()],
         )?;
-        let Some(settled) = embedder::settle(&directory, &store, &chosen)? else {
+        let Some(settled) = embedder::record_choice(&directory, &store, &choice)? else {
             drop(store);
-            return Memory::open(paths, config, clock, chance);
+            return Memory::open(paths, config, clock, rng);
         };
-        let config = Config { embedder: chosen.settings, ..config };
-        structure::remember(&store.view(), &paths.structure(), config.structure.rules());
+        let config = Config { embedder: choice.settings, ..config };
+        structure::set_loader(&store.view(), &paths.structure(), config.structure.options());
         let memory = Memory {
             text: texts.of(store.tenant()),
             vectors: vector_sets.of(store.tenant()),
             mentions: mention_sets.of(store.tenant()),
             names: Arc::new(ArcSwap::from_pointee(Names::of(&config))),
-            boot: format!("{:016x}", chance.bits()),
-            minter: Arc::default(),
+            boot: format!("{:016x}", rng.next_u64()),
+            id_generator: Arc::default(),
             past: Arc::default(),
-            waiting: Arc::default(),
+            pending_samples: Arc::default(),
             reranker: Reranker::of(&config.rerank).map(Arc::new),
-            lacking: Arc::default(),
+            missing_vectors: Arc::default(),
             paths: Arc::new(paths),
             config: Arc::new(config),
             embedder,
             clock,
-            chance,
+            rng,
             store,
             texts,
             vector_sets,
             mention_sets,
-            wanted_embedder: chosen.wanted.map(Arc::new),
+            wanted_embedder: choice.wanted.map(Arc::new),
             fingerprint,
         };
         if memory.wanted_embedder.is_none() && settled.incomplete {
-            *memory.lacking.lock() = migrate::complete(&memory);
+            *memory.missing_vectors.lock() = migrate::complete(&memory);
         }
-        if let Some(trouble) = chosen.trouble {
-            tracing::warn!("{trouble}");
-            *memory.lacking.lock() = Some(trouble);
+        if let Some(problem) = choice.problem {
+            tracing::warn!("{problem}");
+            *memory.missing_vectors.lock() = Some(problem);
         }
         Ok(memory)
     }
 
     /// The memory of a tenant.
     pub fn of(&self, tenant: &Tuple) -> Memory {
-        let store = self.store.of(tenant);
+        let store = self.store.for_tenant(tenant);
         Memory {
             text: self.texts.of(store.tenant()),
             vectors: self.vector_sets.of(store.tenant()),
@@ -203,17 +198,17 @@ impl Memory {
 
     /// A fresh node id.
     pub fn new_node_id(&self) -> NodeId {
-        self.minter.node(self.now(), self.chance.as_ref())
+        self.id_generator.node(self.now(), self.rng.as_ref())
     }
 
     /// A fresh message id.
     pub fn new_message_id(&self) -> MessageId {
-        self.minter.message(self.now(), self.chance.as_ref())
+        self.id_generator.message(self.now(), self.rng.as_ref())
     }
 
     /// A fresh run id.
     pub fn new_run_id(&self) -> RunId {
-        self.minter.run(self.now(), self.chance.as_ref())
+        self.id_generator.run(self.now(), self.rng.as_ref())
     }
 
     /// The cause of a transaction a person's op makes.

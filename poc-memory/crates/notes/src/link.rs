@@ -28,7 +28,7 @@ pub struct Link {
 
 /// What became of a tie.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Linked {
+pub enum LinkOutcome {
     /// It was made.
     Added,
     /// It was there, with this strength, and was left as it is.
@@ -36,7 +36,7 @@ pub enum Linked {
 }
 
 /// Makes a tie unless the same one (source, kind, target) is there.
-pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Linked> {
+pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> {
     let Link { src, dst, kind, strength, .. } = *link;
     check_kind(kind)?;
     if !(strength > 0.0 && strength <= 1.0) {
@@ -52,7 +52,7 @@ pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Linked> {
     resolve::expect(tx, src)?;
     resolve::expect(tx, dst)?;
     if let Some(there) = tx.edge(src, kind, dst)? {
-        return Ok(Linked::AlreadyPresent(there.strength));
+        return Ok(LinkOutcome::AlreadyPresent(there.strength));
     }
     tx.put_edge(&Edge {
         src,
@@ -64,14 +64,15 @@ pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Linked> {
         provenance: link.provenance.clone(),
         reason: link.reason.clone(),
     })?;
-    Ok(Linked::Added)
+    Ok(LinkOutcome::Added)
 }
 
 /// Makes a tie, or gives one that is there the strength that is wanted, and the reason if there is one:
 /// `None` when that changed it.
-pub fn set(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Option<Linked>> {
+pub fn set(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Option<LinkOutcome>> {
     let linked = add(tx, link, now)?;
-    let (Linked::AlreadyPresent(before), Some(there)) = (linked, tx.edge(link.src, link.kind, link.dst)?)
+    let (LinkOutcome::AlreadyPresent(before), Some(there)) =
+        (linked, tx.edge(link.src, link.kind, link.dst)?)
     else {
         return Ok(Some(linked));
     };

@@ -1,16 +1,16 @@
 //! Strengthening what was written shortly before something worth remembering.
 
-use super::weigh::{self, Bumped};
+use super::weight::{self, WeightBump};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{Ix, NodeId, Sight, View};
+use poc_graph::{Ix, NodeId, View, Visibility};
 use poc_rank::fade::fade;
 use poc_store::Tx;
 
 /// How many nodes a mark reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marked {
+pub struct MarkReport {
     /// Nodes that gained.
     pub affected: usize,
     /// Nodes that were judged too shortly before.
@@ -18,22 +18,22 @@ pub struct Marked {
 }
 
 /// The nodes in sight created from `since` to now gain `strength · delta · (1 − age / (now − since))`,
-/// the newest first and only so many as the settings say. Each gains as by [`weigh::bump`].
+/// the newest first and only so many as the settings say. Each gains as by [`weight::bump`].
 pub fn mark(
     tx: &mut Tx<'_>,
     since: Timestamp,
     strength: f64,
     config: &Config,
-    sight: Sight,
-) -> Result<Marked> {
-    let now = sight.now;
+    visibility: Visibility,
+) -> Result<MarkReport> {
+    let now = visibility.now;
     check(since, strength, config, now)?;
     let reach = now.seconds_since(since);
-    let mut marked = Marked::default();
-    for (created, id) in newest(tx.view(), since, sight, config.reinforce.mark_nodes) {
+    let mut marked = MarkReport::default();
+    for (created, id) in newest(tx.view(), since, visibility, config.reinforce.mark_nodes) {
         let delta = strength * config.reinforce.delta * fade(now.seconds_since(created), reach);
-        match weigh::bump(tx, id, delta, config, now)? {
-            Bumped { skipped_refractory: true, .. } => marked.skipped += 1,
+        match weight::bump(tx, id, delta, config, now)? {
+            WeightBump { skipped_refractory: true, .. } => marked.skipped += 1,
             _ => marked.affected += 1,
         }
     }
@@ -57,8 +57,9 @@ fn check(since: Timestamp, strength: f64, config: &Config, now: Timestamp) -> Re
 }
 
 /// The nodes in sight created within the time, newest first, ties by id.
-fn newest(view: &View, since: Timestamp, sight: Sight, most: usize) -> Vec<(Timestamp, NodeId)> {
-    let within = |ix: &Ix| view.is_found_at(*ix, sight) && (since..=sight.now).contains(&view.created(*ix));
+fn newest(view: &View, since: Timestamp, visibility: Visibility, most: usize) -> Vec<(Timestamp, NodeId)> {
+    let within =
+        |ix: &Ix| view.is_found_at(*ix, visibility) && (since..=visibility.now).contains(&view.created(*ix));
     let mut found: Vec<(Timestamp, NodeId)> =
         (0..view.slots()).filter(within).filter_map(|ix| Some((view.created(ix), view.id(ix)?))).collect();
     found.sort_unstable_by(|a, b| b.cmp(a));

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 /// The message of a chunk.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Origin {
+pub struct ChunkOrigin {
     /// The message.
     pub id: MessageId,
     /// Which of its chunks this is, from 1.
@@ -28,9 +28,13 @@ pub struct Origin {
 
 /// The message a node with this source is a chunk of; `None` when the message is not there, or does not
 /// know the node.
-pub fn origin<R: Records + ?Sized>(records: &R, id: NodeId, source: Option<&str>) -> Result<Option<Origin>> {
+pub fn origin<R: Records + ?Sized>(
+    records: &R,
+    id: NodeId,
+    source: Option<&str>,
+) -> Result<Option<ChunkOrigin>> {
     let Some((of, message)) = of(records, id, source)? else { return Ok(None) };
-    Ok(Some(Origin {
+    Ok(Some(ChunkOrigin {
         id: message.id,
         chunk: of.number,
         chunks: message.chunks.len(),
@@ -41,9 +45,13 @@ pub fn origin<R: Records + ?Sized>(records: &R, id: NodeId, source: Option<&str>
 }
 
 /// As [`origin`], with the text of the message.
-pub fn whole<R: Records + ?Sized>(records: &R, id: NodeId, source: Option<&str>) -> Result<Option<Origin>> {
+pub fn origin_with_text<R: Records + ?Sized>(
+    records: &R,
+    id: NodeId,
+    source: Option<&str>,
+) -> Result<Option<ChunkOrigin>> {
     let Some((_, message)) = of(records, id, source)? else { return Ok(None) };
-    Ok(origin(records, id, source)?.map(|origin| Origin { text: Some(message.text), ..origin }))
+    Ok(origin(records, id, source)?.map(|origin| ChunkOrigin { text: Some(message.text), ..origin }))
 }
 
 /// The message a node with this source is a chunk of, and which.

@@ -9,29 +9,29 @@ use poc_search::query::Indexes;
 use std::sync::{Arc, OnceLock};
 
 /// The memory as it was after one of its changes.
-pub struct Past {
+pub struct PastMemory {
     /// The records and the graph of then.
-    pub store: poc_store::Past,
-    text: Rewound<TextIndex>,
-    vectors: Rewound<VectorIndex>,
-    mentions: Rewound<MentionIndex>,
+    pub store: poc_store::PastSnapshot,
+    text: PastIndex<TextIndex>,
+    vectors: PastIndex<VectorIndex>,
+    mentions: PastIndex<MentionIndex>,
 }
 
 /// An index of now, and what it was.
-struct Rewound<I> {
+struct PastIndex<I> {
     now: Arc<I>,
     then: OnceLock<I>,
     // Held while it is built, so that it is built once.
     building: Mutex<()>,
 }
 
-impl<I: Index> Rewound<I> {
+impl<I: Index> PastIndex<I> {
     fn of(now: &Arc<I>) -> Self {
-        Rewound { now: now.clone(), then: OnceLock::new(), building: Mutex::default() }
+        PastIndex { now: now.clone(), then: OnceLock::new(), building: Mutex::default() }
     }
 
     /// A copy of the index, taken back by what has changed since.
-    fn get(&self, past: &poc_store::Past, fork: fn(&I) -> I) -> Result<&I> {
+    fn get(&self, past: &poc_store::PastSnapshot, fork: fn(&I) -> I) -> Result<&I> {
         if let Some(then) = self.then.get() {
             return Ok(then);
         }
@@ -46,7 +46,7 @@ impl<I: Index> Rewound<I> {
     }
 }
 
-impl Indexes for Past {
+impl Indexes for PastMemory {
     fn text(&self) -> Result<&dyn TextReader> {
         Ok(self.text.get(&self.store, TextIndex::fork)?)
     }
@@ -67,7 +67,7 @@ impl Memory {
     /// # Errors
     /// `invalid_argument` when `at` lies in the future; `not_found` when nothing was stored yet, or
     /// the log does not reach back.
-    pub fn past(&self, at: Timestamp) -> Result<Arc<Past>> {
+    pub fn past(&self, at: Timestamp) -> Result<Arc<PastMemory>> {
         let now = self.now();
         if at > now {
             return Err(Error::invalid(format!("{at} lies in the future"))
@@ -87,11 +87,11 @@ impl Memory {
         // Not under the lock: a long way back must not hold up who asks for another instant. An index
         // goes back from all there is, not from a part.
         self.store.settle();
-        let past = Arc::new(Past {
-            store: self.store.past(at).map_err(|error| error.field("at"))?,
-            text: Rewound::of(&self.text),
-            vectors: Rewound::of(&self.vectors),
-            mentions: Rewound::of(&self.mentions),
+        let past = Arc::new(PastMemory {
+            store: self.store.snapshot_at(at).map_err(|error| error.field("at"))?,
+            text: PastIndex::of(&self.text),
+            vectors: PastIndex::of(&self.vectors),
+            mentions: PastIndex::of(&self.mentions),
         });
         *self.past.lock() = Some(past.clone());
         Ok(past)

@@ -1,7 +1,7 @@
 //! What a draft would become, by the state of the store when it is prepared.
 
+use super::derived_edges::{self, BatchNote, DerivedEdge};
 use super::draft::{Draft, check_size};
-use super::ties::{self, Mate, Tie};
 use super::{Memory, key, parts};
 use poc_embed::Embedder;
 use poc_graph::error::{Error, Result};
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 /// A node to write.
 #[derive(Clone, Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedNote {
     /// The node; its key is final when it was given.
     pub node: Node,
     /// The version of the stored node that this is the next version of.
@@ -25,24 +25,24 @@ pub(super) struct Planned {
     /// Whether the text is not the one stored; else vectors and edges stay as they are.
     pub text_changes: bool,
     /// What follows from the text, once it is embedded.
-    pub text: Option<Text>,
+    pub text: Option<EmbeddedText>,
 }
 
 /// What follows from the text of a node.
 #[derive(Clone, Debug)]
-pub(super) struct Text {
+pub(super) struct EmbeddedText {
     /// Name of the embedder.
     pub embedder: String,
     /// Vectors: the title, then the passages of the body.
     pub parts: Vec<Vec<f32>>,
     /// Edges to make.
-    pub ties: Vec<Tie>,
+    pub edges: Vec<DerivedEdge>,
     /// The cosines of the notes nearest to it.
-    pub seen: Histogram,
+    pub cosines: Histogram,
 }
 
 /// The node a checked draft would become; the text is still to be embedded.
-pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Planned> {
+pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<PlannedNote> {
     let stored = match &draft.key {
         Some(key) if draft.update => {
             let id = memory.store.find_key(key)?;
@@ -55,7 +55,7 @@ pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Pla
         None => first_version(memory, draft, now)?,
     };
     check_size(&node.title, &node.body, &node.keywords, memory.config.insert.max_node_bytes)?;
-    Ok(Planned {
+    Ok(PlannedNote {
         replaces: stored.as_ref().map(|stored| stored.version),
         key_is_made: draft.key.is_none(),
         weight: draft.weight,
@@ -138,7 +138,7 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
 }
 
 /// Embeds the texts of the notes in one call and finds what each would be tied to.
-pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<()> {
+pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) -> Result<()> {
     if notes.is_empty() {
         return Ok(());
     }
@@ -147,21 +147,22 @@ pub(super) fn give_text(memory: &Memory, notes: &mut [&mut Planned]) -> Result<(
     // Ties are made once: not from an index that is still being built.
     memory.store.settle();
     let view = memory.store.view();
-    let mate = |(node, parts): (&Node, _)| Mate {
+    let mate = |(node, parts): (&Node, _)| BatchNote {
         id: node.id,
         text: node.text(),
         keywords: node.keywords.clone(),
         parts,
     };
-    let mates: Vec<Mate> = nodes.into_iter().zip(parts).map(mate).collect();
+    let mates: Vec<BatchNote> = nodes.into_iter().zip(parts).map(mate).collect();
     // Each looks at those before it, at nothing that another is about to change.
     let before = |at| mates.get(..at).unwrap_or_default();
-    let found = mates.par_iter().enumerate().map(|(at, mate)| ties::find(memory, &view, mate, before(at)));
+    let found =
+        mates.par_iter().enumerate().map(|(at, mate)| derived_edges::find(memory, &view, mate, before(at)));
     let found: Vec<Result<_>> = found.collect();
     for ((note, mate), found) in notes.iter_mut().zip(mates).zip(found) {
-        let (ties, seen) = found?;
+        let (edges, cosines) = found?;
         let embedder = memory.embedder.name().to_owned();
-        note.text = Some(Text { embedder, parts: mate.parts, ties, seen });
+        note.text = Some(EmbeddedText { embedder, parts: mate.parts, edges, cosines });
     }
     Ok(())
 }
@@ -174,7 +175,7 @@ pub(super) fn embed(memory: &Memory, nodes: &[&Node]) -> Result<Vec<Vec<Vec<f32>
 
 /// The same with an embedder.
 pub(super) fn vectors(
-    config: &poc_config::Vectors,
+    config: &poc_config::VectorsConfig,
     embedder: &dyn Embedder,
     nodes: &[&Node],
 ) -> Result<Vec<Vec<Vec<f32>>>> {
@@ -182,7 +183,7 @@ pub(super) fn vectors(
     let mut counts = Vec::with_capacity(nodes.len());
     for node in nodes {
         let before = texts.len();
-        texts.extend(parts::all_said(node, config));
+        texts.extend(parts::embedding_texts(node, config));
         counts.push(texts.len() - before);
     }
     let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();

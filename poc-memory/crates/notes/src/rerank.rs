@@ -2,8 +2,8 @@
 
 use super::{Memory, parts};
 use poc_graph::error::Result;
-use poc_graph::{Node, NodeId, Sight, View};
-use poc_search::retrieve::{Hit, Retrieved};
+use poc_graph::{Node, NodeId, View, Visibility};
+use poc_search::retrieve::{Retrieval, RetrievalHit};
 
 /// As [`poc_search::retrieve::Retriever::find`] without the notes of `except`; with a cross-encoder the best
 /// `[rerank] top` come in the order of how likely they answer the text, ties as they were, and know it; those it
@@ -16,34 +16,34 @@ pub fn find(
     view: &View,
     text: &str,
     wanted: usize,
-    sight: Sight,
+    visibility: Visibility,
     except: &[NodeId],
-) -> Result<Retrieved> {
+) -> Result<Retrieval> {
     let retriever = memory.retriever(view).without(except);
-    let Some(reranker) = &memory.reranker else { return retriever.find(text, wanted, sight) };
+    let Some(reranker) = &memory.reranker else { return retriever.find(text, wanted, visibility) };
     let top = reranker.config().top;
-    let mut found = retriever.find(text, wanted.max(top), sight)?;
+    let mut found = retriever.find(text, wanted.max(top), visibility)?;
     let judged = top.min(found.hits.len());
     let best = found.hits.get_mut(..judged).unwrap_or_default();
-    let texts = best.iter().map(|hit| said(memory, hit)).collect::<Result<Vec<String>>>()?;
+    let texts = best.iter().map(|hit| passage_of(memory, hit)).collect::<Result<Vec<String>>>()?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     for (hit, likelihood) in best.iter_mut().zip(reranker.likelihoods(text, &texts)?) {
         hit.likelihood = Some(likelihood);
     }
-    let likelihood = |hit: &Hit| hit.likelihood.unwrap_or_default();
-    let of = |hit: &Hit| if hit.by_key { f64::INFINITY } else { likelihood(hit) };
+    let likelihood = |hit: &RetrievalHit| hit.likelihood.unwrap_or_default();
+    let of = |hit: &RetrievalHit| if hit.by_key { f64::INFINITY } else { likelihood(hit) };
     best.sort_by(|a, b| of(b).total_cmp(&of(a)));
     found.hits.truncate(wanted);
     Ok(found)
 }
 
 /// What a hit says to the question: its passage that is nearest in meaning, as it was embedded.
-fn said(memory: &Memory, hit: &Hit) -> Result<String> {
+fn passage_of(memory: &Memory, hit: &RetrievalHit) -> Result<String> {
     let node = memory.store.node(hit.id)?;
     // Deleted since the view was taken: it says nothing.
     let Some(Node { title, .. }) = &node else { return Ok(String::new()) };
     let config = &memory.config.vectors;
     let part = hit.near.map_or(1, |near| near.part.max(1));
-    let passage = node.as_ref().and_then(|node| parts::said(node, part, config));
+    let passage = node.as_ref().and_then(|node| parts::embedding_text(node, part, config));
     Ok(passage.map_or_else(|| title.clone(), |passage| passage.into_owned()))
 }

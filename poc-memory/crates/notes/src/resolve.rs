@@ -1,7 +1,7 @@
 //! What a person writes for a node: its id or its key.
 
 use poc_graph::error::{Code, Error, Result};
-use poc_graph::{Node, NodeId, Sight, View, key_like, normal_key};
+use poc_graph::{Node, NodeId, View, Visibility, key_like, normal_key};
 use poc_store::{Records, Tx};
 
 /// The node, in any state, that an id or a key names among `records`. `view` is asked for a name
@@ -30,8 +30,8 @@ pub fn named(tx: &Tx<'_>, name: &str, field: &str) -> Result<Node> {
 }
 
 /// The node, when it is seen.
-pub fn seen(node: Node, sight: Sight) -> Result<Node> {
-    if sight.admits(node.trust) {
+pub fn seen(node: Node, visibility: Visibility) -> Result<Node> {
+    if visibility.admits(node.trust) {
         return Ok(node);
     }
     Err(quarantined().hint("a person may look at it; set `quarantined` to see it all the same"))

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 /// What met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Met {
+pub enum SampleKind {
     /// A new note and the notes nearest to it.
     Insert = 0,
     /// A question and the notes found for it.
@@ -22,71 +22,71 @@ pub enum Met {
 }
 
 /// Where it is kept: cosines belong to an embedder.
-fn key(met: Met, embedder: &str) -> Vec<u8> {
-    [&[met as u8], embedder.as_bytes()].concat()
+fn key(kind: SampleKind, embedder: &str) -> Vec<u8> {
+    [&[kind as u8], embedder.as_bytes()].concat()
 }
 
 /// What questions have met and is not stored yet.
 #[derive(Debug, Default)]
-pub struct Waiting(Mutex<FxHashMap<Tenant, (Tuple, Histogram)>>);
+pub struct PendingSamples(Mutex<FxHashMap<Tenant, (Tuple, Histogram)>>);
 
 /// Counts what met in a transaction.
-pub(super) fn add(tx: &mut Tx<'_>, met: Met, embedder: &str, seen: &Histogram) -> Result<()> {
-    if seen.is_empty() {
+pub(super) fn add(tx: &mut Tx<'_>, kind: SampleKind, embedder: &str, cosines: &Histogram) -> Result<()> {
+    if cosines.is_empty() {
         return Ok(());
     }
-    let key = key(met, embedder);
+    let key = key(kind, embedder);
     let mut all: Histogram = tx.get(&key)?.unwrap_or_default();
-    all.merge(seen);
+    all.merge(cosines);
     tx.put(&key, &all)
 }
 
 /// Remembers what a question has met.
-pub fn remember(memory: &Memory, seen: &Histogram) {
-    if !seen.is_empty() {
-        let mut waiting = memory.waiting.0.lock();
-        let (_, all) = waiting
+pub fn record_query(memory: &Memory, cosines: &Histogram) {
+    if !cosines.is_empty() {
+        let mut pending = memory.pending_samples.0.lock();
+        let (_, all) = pending
             .entry(memory.store.tenant())
             .or_insert_with(|| (memory.store.tuple().clone(), Histogram::default()));
-        all.merge(seen);
+        all.merge(cosines);
     }
 }
 
 /// Everything that has met in this memory so far.
-pub fn all(memory: &Memory, met: Met) -> Result<Histogram> {
-    let stored = memory.store.get(&key(met, memory.embedder.name()))?;
+pub fn all(memory: &Memory, kind: SampleKind) -> Result<Histogram> {
+    let stored = memory.store.get(&key(kind, memory.embedder.name()))?;
     let mut all: Histogram = stored.unwrap_or_default();
-    if met == Met::Query
-        && let Some((_, waiting)) = memory.waiting.0.lock().get(&memory.store.tenant())
+    if kind == SampleKind::Query
+        && let Some((_, pending)) = memory.pending_samples.0.lock().get(&memory.store.tenant())
     {
-        all.merge(waiting);
+        all.merge(pending);
     }
     Ok(all)
 }
 
 /// Whether anything waits to be stored, of any tenant.
-pub fn any_wait(memory: &Memory) -> bool {
-    !memory.waiting.0.lock().is_empty()
+pub fn has_pending(memory: &Memory) -> bool {
+    !memory.pending_samples.0.lock().is_empty()
 }
 
 /// Stores what waits, of every tenant, in one transaction each.
 ///
 /// # Errors
 /// Those of the store; what is not stored waits on.
-pub fn keep(memory: &Memory) -> Result<()> {
+pub fn flush(memory: &Memory) -> Result<()> {
     loop {
-        let Some((tuple, seen)) = ({
-            let mut waiting = memory.waiting.0.lock();
-            let tenant = waiting.keys().next().copied();
-            tenant.and_then(|tenant| waiting.remove(&tenant))
+        let Some((tuple, cosines)) = ({
+            let mut pending = memory.pending_samples.0.lock();
+            let tenant = pending.keys().next().copied();
+            tenant.and_then(|tenant| pending.remove(&tenant))
         }) else {
             return Ok(());
         };
         let own = memory.of(&tuple);
         let cause = own.cause("poc-memory", "samples");
         let embedder = own.embedder.name();
-        if let Err(error) = own.store.transact(cause, |tx| add(tx, Met::Query, embedder, &seen)) {
-            remember(&own, &seen);
+        if let Err(error) = own.store.transact(cause, |tx| add(tx, SampleKind::Query, embedder, &cosines)) {
+            record_query(&own, &cosines);
             return Err(error);
         }
     }

@@ -1,7 +1,7 @@
 //! How much there is of everything.
 
 use super::Memory;
-use super::samples::{self, Met};
+use super::samples::{self, SampleKind};
 use poc_graph::View;
 use poc_graph::error::{Error, Result};
 use poc_rank::decay::weight_at;
@@ -80,8 +80,8 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     }
     let lags = memory.store.lags(view.seq).into_iter();
     stats.lags = lags.map(|(name, lag)| (name.to_owned(), lag)).collect();
-    stats.insert_cosines = samples::all(memory, Met::Insert)?;
-    stats.query_cosines = samples::all(memory, Met::Query)?;
+    stats.insert_cosines = samples::all(memory, SampleKind::Insert)?;
+    stats.query_cosines = samples::all(memory, SampleKind::Query)?;
     Ok(stats)
 }
 

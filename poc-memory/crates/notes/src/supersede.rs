@@ -8,7 +8,7 @@ use poc_store::Tx;
 
 /// What a supersession did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Superseded {
+pub struct SupersedeReport {
     /// Explicit links of the old node that the new one has now.
     pub links: usize,
 }
@@ -22,7 +22,7 @@ pub fn apply(
     provenance: &str,
     reason: &str,
     now: Timestamp,
-) -> Result<Superseded> {
+) -> Result<SupersedeReport> {
     let successor = resolve::expect(tx, new)?;
     let retired = check(tx, old)?;
     if old == new {
@@ -39,7 +39,7 @@ pub fn apply(
         .field("new"));
     }
     retire(tx, retired, now)?;
-    tie(tx, old, new, provenance, reason, now)
+    link(tx, old, new, provenance, reason, now)
 }
 
 /// The node that is to be superseded, if it can be.
@@ -73,14 +73,14 @@ pub(super) fn retire(tx: &mut Tx<'_>, mut node: Node, now: Timestamp) -> Result<
 }
 
 /// Ties a node to the one it replaces and gives it that one's explicit links.
-pub(super) fn tie(
+pub(super) fn link(
     tx: &mut Tx<'_>,
     old: NodeId,
     new: NodeId,
     provenance: &str,
     reason: &str,
     now: Timestamp,
-) -> Result<Superseded> {
+) -> Result<SupersedeReport> {
     let mut links = 0;
     for edge in tx.edges(old)? {
         let moved = |end: NodeId| if end == old { new } else { end };
@@ -100,5 +100,5 @@ pub(super) fn tie(
         provenance: provenance.to_owned(),
         reason: reason.to_owned(),
     })?;
-    Ok(Superseded { links })
+    Ok(SupersedeReport { links })
 }

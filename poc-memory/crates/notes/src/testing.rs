@@ -12,7 +12,7 @@
 use super::{Draft, Memory, insert};
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
 use poc_graph::{NodeId, Trust, testing};
 use poc_store::{Follower, Store, Tx};
@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An open memory in a temporary folder, with a clock that stands still.
-pub struct Scratch {
+pub struct TestMemory {
     // Closed before its folder goes.
     memory: Memory,
     /// What the memory takes for now.
@@ -28,30 +28,30 @@ pub struct Scratch {
     folder: tempfile::TempDir,
 }
 
-impl Scratch {
+impl TestMemory {
     /// An empty memory with the default settings.
-    pub fn new() -> Scratch {
-        Scratch::with(Config::defaults().unwrap())
+    pub fn new() -> TestMemory {
+        TestMemory::with(Config::defaults().unwrap())
     }
 
     /// An empty memory with these settings.
-    pub fn with(config: Config) -> Scratch {
-        Scratch::apart(7, config)
+    pub fn with(config: Config) -> TestMemory {
+        TestMemory::apart(7, config)
     }
 
     /// One whose ids are not those of another: its chance has this seed.
-    pub fn apart(seed: u64, config: Config) -> Scratch {
+    pub fn apart(seed: u64, config: Config) -> TestMemory {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
         let paths = Paths::in_folder(&folder.path().join("home"));
-        let chance = Arc::new(SeededChance::new(seed));
-        let memory = Memory::open(paths, tame(config), clock.clone(), chance).unwrap();
-        Scratch { memory, clock, folder }
+        let rng = Arc::new(SeededRng::new(seed));
+        let memory = Memory::open(paths, with_hash_embedder(config), clock.clone(), rng).unwrap();
+        TestMemory { memory, clock, folder }
     }
 
     /// A memory whose store holds so many notes and is also followed by another index than its own.
-    pub fn followed_by(follower: Arc<dyn Follower>, notes: u64) -> Scratch {
-        let mut scratch = Scratch::new();
+    pub fn followed_by(follower: Arc<dyn Follower>, notes: u64) -> TestMemory {
+        let mut scratch = TestMemory::new();
         let directory = scratch.folder.path().join("followed");
         let embedder = scratch.embedder.name();
         let store = Store::open(&directory, embedder, Vec::new()).unwrap();
@@ -64,12 +64,12 @@ impl Scratch {
     }
 
     /// The same memory after it was closed.
-    pub fn reopened(self) -> Scratch {
-        let Scratch { memory, clock, folder } = self;
+    pub fn reopened(self) -> TestMemory {
+        let TestMemory { memory, clock, folder } = self;
         let (paths, config) = (Paths::clone(&memory.paths), Config::clone(&memory.config));
         drop(memory);
-        let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededChance::new(8))).unwrap();
-        Scratch { memory, clock, folder }
+        let memory = Memory::open(paths, config, clock.clone(), Arc::new(SeededRng::new(8))).unwrap();
+        TestMemory { memory, clock, folder }
     }
 
     /// A folder for files of the test.
@@ -78,7 +78,7 @@ impl Scratch {
     }
 
     /// Stores a note of the user's.
-    pub fn insert(&self, draft: Draft) -> poc_graph::error::Result<insert::Inserted> {
+    pub fn insert(&self, draft: Draft) -> poc_graph::error::Result<insert::InsertReport> {
         insert::insert(&self.memory, draft, self.memory.cause("manual", "insert"))
     }
 
@@ -89,12 +89,12 @@ impl Scratch {
 }
 
 /// Settings with the embedder of tests, of which one can tell beforehand what it takes for alike.
-pub fn tame(config: Config) -> Config {
-    let embedder = poc_config::Embedder { kind: "hash".into(), ..config.embedder };
+pub fn with_hash_embedder(config: Config) -> Config {
+    let embedder = poc_config::EmbedderConfig { kind: "hash".into(), ..config.embedder };
     Config { embedder, ..config }
 }
 
-impl std::ops::Deref for Scratch {
+impl std::ops::Deref for TestMemory {
     type Target = Memory;
     fn deref(&self) -> &Memory {
         &self.memory

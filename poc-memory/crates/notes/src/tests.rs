@@ -1,8 +1,8 @@
 //! Stories of single notes.
 
-use super::link::{self, Link, Linked};
-use super::testing::{Scratch, draft};
-use super::weigh::{self, Change};
+use super::link::{self, Link, LinkOutcome};
+use super::testing::{TestMemory, draft};
+use super::weight::{self, WeightChange};
 use super::{Draft, delete, history, insert, supersede, visit};
 use poc_config::Config;
 use poc_graph::error::{Code, Error, Result};
@@ -14,19 +14,19 @@ fn said(error: Error) -> String {
     format!("{}: {error}\n{}", error.code.name(), error.hint.as_deref().unwrap_or_default())
 }
 
-fn write<T>(memory: &Scratch, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<T> {
+fn write<T>(memory: &TestMemory, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<T> {
     memory.store.transact(memory.cause("manual", "test"), build).map(|done| done.value)
 }
 
-fn node(memory: &Scratch, id: NodeId) -> Node {
+fn node(memory: &TestMemory, id: NodeId) -> Node {
     memory.store.node(id).unwrap().unwrap()
 }
 
-fn edges(memory: &Scratch, id: NodeId, kind: EdgeKind) -> Vec<Edge> {
+fn edges(memory: &TestMemory, id: NodeId, kind: EdgeKind) -> Vec<Edge> {
     memory.store.edges(id).unwrap().into_iter().filter(|edge| edge.kind == kind).collect()
 }
 
-fn linked(memory: &Scratch, src: NodeId, dst: NodeId) -> Result<Linked> {
+fn linked(memory: &TestMemory, src: NodeId, dst: NodeId) -> Result<LinkOutcome> {
     let link = Link {
         src,
         dst,
@@ -42,7 +42,7 @@ const JOURNAL: &str = "The journal is written before the pages of the B-tree, so
 
 #[test]
 fn a_note_is_stored_once() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let first = memory.insert(draft("# The journal\n\nIt is cut at a checkpoint.")).unwrap();
     assert_eq!((first.key.as_str(), first.duplicate), ("the-journal", false));
     let stored = node(&memory, first.id);
@@ -53,7 +53,7 @@ fn a_note_is_stored_once() {
         key: Some("other".into()),
         ..draft("# The journal\n\nIt is cut at a checkpoint.\n")
     });
-    assert_eq!(again.unwrap(), insert::Inserted { duplicate: true, ..first });
+    assert_eq!(again.unwrap(), insert::InsertReport { duplicate: true, ..first });
     assert_eq!(memory.store.view().seq, seq, "a duplicate writes nothing");
 }
 
@@ -61,7 +61,7 @@ fn a_note_is_stored_once() {
 fn a_note_without_text_or_too_much_of_it_is_refused() {
     let mut config = Config::defaults().unwrap();
     config.insert.max_node_bytes = 100;
-    let memory = Scratch::with(config);
+    let memory = TestMemory::with(config);
     insta::assert_snapshot!(said(memory.insert(draft(" \n")).unwrap_err()), @r"
     invalid_argument: `title`: the note has neither a title nor a body
     give a title, a body or both
@@ -75,7 +75,7 @@ fn a_note_without_text_or_too_much_of_it_is_refused() {
 
 #[test]
 fn keys_are_made_readable_and_unique() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let key =
         |body: &str| memory.insert(Draft { title: Some("The journal".into()), ..draft(body) }).unwrap().key;
     assert_eq!([key("one"), key("two"), key("three")], ["the-journal", "the-journal-2", "the-journal-3"]);
@@ -83,7 +83,7 @@ fn keys_are_made_readable_and_unique() {
 
 #[test]
 fn a_taken_key_is_a_conflict_and_nothing_changes() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let id = memory.note("journal", JOURNAL);
     let error = memory.insert(Draft { key: Some("journal".into()), ..draft("Something else") }).unwrap_err();
     insta::assert_snapshot!(said(error), @r"
@@ -96,7 +96,7 @@ fn a_taken_key_is_a_conflict_and_nothing_changes() {
 
 #[test]
 fn an_update_is_a_new_version() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let other = memory
         .note("pages", "Pages of the B-tree are written after the journal, so that a crash loses no key.");
     let id = memory
@@ -126,15 +126,16 @@ fn an_update_is_a_new_version() {
     let now = node(&memory, id);
     assert_eq!((now.version, now.body.as_str(), now.emotion), (3, "Lentil soup for lunch", 5.0));
 
-    let changes: Vec<String> = history::find(&memory, "journal", poc_graph::Sight::of_person(memory.now()))
-        .unwrap()
-        .entries
-        .iter()
-        .map(|entry| {
-            let fields: Vec<&str> = entry.fields.iter().map(|change| change.field.as_str()).collect();
-            format!("v{} {} {fields:?}", entry.version, entry.did.name())
-        })
-        .collect();
+    let changes: Vec<String> =
+        history::find(&memory, "journal", poc_graph::Visibility::of_person(memory.now()))
+            .unwrap()
+            .entries
+            .iter()
+            .map(|entry| {
+                let fields: Vec<&str> = entry.fields.iter().map(|change| change.field.as_str()).collect();
+                format!("v{} {} {fields:?}", entry.version, entry.kind.name())
+            })
+            .collect();
     insta::assert_snapshot!(changes.join("\n"), @r#"
     v1 created []
     v2 changed ["title", "body"]
@@ -144,7 +145,7 @@ fn an_update_is_a_new_version() {
 
 #[test]
 fn an_update_with_the_text_of_another_note_is_refused() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     memory.insert(Draft { title: Some("Journal".into()), key: Some("a".into()), ..draft(JOURNAL) }).unwrap();
     memory.insert(Draft { title: Some("Journal".into()), key: Some("b".into()), ..draft("Soup") }).unwrap();
     let update = Draft { key: Some("b".into()), update: true, ..draft(JOURNAL) };
@@ -156,7 +157,7 @@ fn an_update_with_the_text_of_another_note_is_refused() {
 
 #[test]
 fn what_moved_on_between_preparing_and_storing_is_seen() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let id = memory.note("journal", JOURNAL);
     let update =
         insert::prepare(&memory, Draft { key: Some("journal".into()), update: true, ..draft("new") })
@@ -178,7 +179,7 @@ fn what_moved_on_between_preparing_and_storing_is_seen() {
 
 #[test]
 fn a_note_is_tied_to_what_shares_a_keyword_or_a_meaning() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let with = |key: &str, body: &str, words: &[&str]| Draft {
         key: Some(key.into()),
         keywords: Some(words.iter().map(|word| (*word).into()).collect()),
@@ -206,7 +207,7 @@ fn keyword_edges_per_keyword_are_bounded_and_the_nearest() {
     let mut config = Config::defaults().unwrap();
     config.insert.keyword_edges = 2;
     config.cosines.values_mut().for_each(|cosines| cosines.semantic = 2.0);
-    let memory = Scratch::with(config);
+    let memory = TestMemory::with(config);
     let bodies = [
         "the page cache is cold at boot",
         "the page cache is cold at start",
@@ -234,12 +235,12 @@ fn keyword_edges_per_keyword_are_bounded_and_the_nearest() {
 
 #[test]
 fn a_superseded_note_leaves_retrieval_and_hands_on_its_links() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let old = memory.note("old", JOURNAL);
     let friend = memory.note("friend", "Checkpoints cut the log");
     let fan = memory.note("fan", "A note about soup");
-    assert_eq!(linked(&memory, old, friend).unwrap(), Linked::Added);
-    assert_eq!(linked(&memory, fan, old).unwrap(), Linked::Added);
+    assert_eq!(linked(&memory, old, friend).unwrap(), LinkOutcome::Added);
+    assert_eq!(linked(&memory, fan, old).unwrap(), LinkOutcome::Added);
 
     let new = memory.insert(Draft { supersedes: Some(old), ..draft("The journal is gone") }).unwrap().id;
     let retired = node(&memory, old);
@@ -269,7 +270,7 @@ fn a_superseded_note_leaves_retrieval_and_hands_on_its_links() {
 
 #[test]
 fn a_note_may_take_the_key_and_even_the_text_of_the_one_it_supersedes() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let old = memory.note("journal", JOURNAL);
     let new = memory
         .insert(Draft { key: Some("journal".into()), supersedes: Some(old), ..draft(JOURNAL) })
@@ -285,7 +286,7 @@ fn a_note_may_take_the_key_and_even_the_text_of_the_one_it_supersedes() {
 
 #[test]
 fn a_duplicate_supersedes_with_the_note_that_is_there() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let old = memory.note("old", "The journal is slow");
     let there = memory.note("there", JOURNAL);
     let done = memory.insert(Draft { supersedes: Some(old), ..draft(JOURNAL) }).unwrap();
@@ -296,10 +297,10 @@ fn a_duplicate_supersedes_with_the_note_that_is_there() {
 
 #[test]
 fn a_link_is_made_once_and_between_two() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let (a, b) = (memory.note("a", "one"), memory.note("b", "two"));
-    assert_eq!(linked(&memory, a, b).unwrap(), Linked::Added);
-    assert_eq!(linked(&memory, a, b).unwrap(), Linked::AlreadyPresent(0.8));
+    assert_eq!(linked(&memory, a, b).unwrap(), LinkOutcome::Added);
+    assert_eq!(linked(&memory, a, b).unwrap(), LinkOutcome::AlreadyPresent(0.8));
     assert_eq!(node(&memory, a).version, 1, "a tie is no edit");
     assert_eq!(linked(&memory, a, a).unwrap_err().code, Code::InvalidArgument);
     assert!(write(&memory, |tx| link::remove(tx, a, EdgeKind::Link, b)).unwrap());
@@ -313,31 +314,34 @@ fn a_link_is_made_once_and_between_two() {
 
 #[test]
 fn a_weight_is_decayed_first_and_stays_within_its_bounds() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let id = memory.note("a", "one");
     let change = |change| {
-        write(&memory, |tx| weigh::change(tx, id, change, &memory.config.weight, memory.now())).unwrap()
+        write(&memory, |tx| weight::change(tx, id, change, &memory.config.weight, memory.now())).unwrap()
     };
     let half_life = Span((std::f64::consts::LN_2 / memory.config.weight.decay * 1000.0) as i64);
     memory.clock.advance(half_life);
-    let by = change(Change::By(0.5));
+    let by = change(WeightChange::By(0.5));
     assert!((by.before - 0.5).abs() < 1e-6 && (by.after - 1.0).abs() < 1e-6, "{by:?}");
-    assert_eq!(change(Change::To(1e9)).after, memory.config.weight.cap);
-    assert_eq!(change(Change::By(-1e9)).after, memory.config.weight.floor);
+    assert_eq!(change(WeightChange::To(1e9)).after, memory.config.weight.cap);
+    assert_eq!(change(WeightChange::By(-1e9)).after, memory.config.weight.floor);
     assert_eq!(node(&memory, id).version, 1, "learning is no edit");
     assert_eq!(memory.store.activity(id).unwrap().unwrap().touched, memory.now());
-    let refused =
-        write(&memory, |tx| weigh::change(tx, id, Change::To(f64::NAN), &memory.config.weight, memory.now()));
+    let refused = write(&memory, |tx| {
+        weight::change(tx, id, WeightChange::To(f64::NAN), &memory.config.weight, memory.now())
+    });
     assert_eq!(refused.unwrap_err().code, Code::InvalidArgument);
 }
 
 #[test]
 fn a_weight_change_reads_back_as_it_is_written() {
-    for (text, change) in [("2.5", Change::To(2.5)), ("+0.3", Change::By(0.3)), ("-0.3", Change::By(-0.3))] {
-        assert_eq!(text.parse::<Change>().unwrap(), change);
+    for (text, change) in
+        [("2.5", WeightChange::To(2.5)), ("+0.3", WeightChange::By(0.3)), ("-0.3", WeightChange::By(-0.3))]
+    {
+        assert_eq!(text.parse::<WeightChange>().unwrap(), change);
         assert_eq!(change.to_string(), text);
     }
-    insta::assert_snapshot!(said("much".parse::<Change>().unwrap_err()), @r"
+    insta::assert_snapshot!(said("much".parse::<WeightChange>().unwrap_err()), @r"
     invalid_argument: `value`: `much` is not a weight
     write `2.5` to set it, `+0.3` or `-0.3` to move it
     ");
@@ -345,7 +349,7 @@ fn a_weight_change_reads_back_as_it_is_written() {
 
 #[test]
 fn a_deleted_note_is_gone_with_everything_but_its_history() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let (a, b) = (memory.note("a", JOURNAL), memory.note("b", "two"));
     linked(&memory, a, b).unwrap();
     write(&memory, |tx| visit::record(tx, "linker", a, VisitOutcome::Processed, memory.now())).unwrap();
@@ -354,14 +358,18 @@ fn a_deleted_note_is_gone_with_everything_but_its_history() {
     assert_eq!(memory.store.edges(b).unwrap(), []);
     assert_eq!(memory.store.visits(a).unwrap(), []);
     assert_eq!(write(&memory, |tx| delete::apply(tx, a)).unwrap_err().code, Code::NotFound);
-    let history = history::find(&memory, &a.to_string(), poc_graph::Sight::of_person(memory.now())).unwrap();
-    assert_eq!((history.key.as_str(), history.entries.last().unwrap().did), ("a", history::Did::Deleted));
+    let history =
+        history::find(&memory, &a.to_string(), poc_graph::Visibility::of_person(memory.now())).unwrap();
+    assert_eq!(
+        (history.key.as_str(), history.entries.last().unwrap().kind),
+        ("a", history::ChangeKind::Deleted)
+    );
     assert!(!memory.insert(draft(JOURNAL)).unwrap().duplicate, "its content is free again");
 }
 
 #[test]
 fn a_wrong_name_is_answered_with_the_right_one() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     memory.note("journal-replay", "one");
     insta::assert_snapshot!(said(memory.find("jurnal-replay").unwrap_err()), @r"
     not_found: there is no node `jurnal-replay`
@@ -377,7 +385,7 @@ fn a_wrong_name_is_answered_with_the_right_one() {
 
 #[test]
 fn a_visit_knows_the_version_it_saw() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let id = memory.note("a", "one");
     memory.insert(Draft { key: Some("a".into()), update: true, ..draft("two") }).unwrap();
     let seen =

@@ -1,6 +1,6 @@
 //! Taking back what was written: every record goes back to what it was, unless it was changed since.
 
-use super::{Memory, history, weigh};
+use super::{Memory, history, weight};
 use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Node, NodeId};
@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 /// What became of one part of what was to be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct UndoItem {
     /// What it was, in words.
     pub summary: String,
     /// Why it could not be undone; `None` when it was.
@@ -23,7 +23,7 @@ pub struct Item {
 /// # Errors
 /// `not_found` when the tenant's log holds no such change, `conflict` when it is a run's, or not one of
 /// notes.
-pub fn undo(memory: &Memory, seq: u64) -> Result<Item> {
+pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
     let txn = memory.store.txn(seq)?.ok_or_else(|| {
         Error::not_found(format!("there is no change {seq}"))
             .hint("`poc-memory changes` shows the latest with their numbers")
@@ -32,7 +32,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Item> {
         return Err(Error::conflict(format!("change {seq} belongs to the run `{run}`"))
             .hint(format!("undo the run: `poc-memory undo {run}`")));
     }
-    if txn.writes.iter().any(|write| !is_of_notes(write.table) && !stays(write.table)) {
+    if txn.writes.iter().any(|write| !is_note_table(write.table) && !is_kept(write.table)) {
         return Err(Error::conflict(format!(
             "change {seq}, a `{}`, is not one of notes alone",
             txn.cause.op
@@ -40,17 +40,17 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<Item> {
         .hint("only changes of notes can be undone"));
     }
     // Vectors alone are those of a migration: what they stand for is as it was.
-    if txn.writes.iter().all(|write| stays(write.table) || write.table == Table::Vectors) {
+    if txn.writes.iter().all(|write| is_kept(write.table) || write.table == Table::Vectors) {
         return Err(Error::conflict(format!("change {seq}, a `{}`, changed no note", txn.cause.op)));
     }
-    let summary = history::in_words(memory, &txn)?;
+    let summary = history::summary(memory, &txn)?;
     let cause = memory.cause("manual", "undo");
     let refused = memory.store.transact(cause, |tx| restore(memory, tx, &txn.writes))?.value;
-    Ok(Item { summary, refused })
+    Ok(UndoItem { summary, refused })
 }
 
 /// Whether a table says what notes there are.
-pub(super) fn is_of_notes(table: Table) -> bool {
+pub(super) fn is_note_table(table: Table) -> bool {
     match table {
         Table::Nodes
         | Table::Edges
@@ -77,27 +77,27 @@ pub(super) fn is_of_notes(table: Table) -> bool {
 
 /// Whether what was written stays, whatever is undone: what was counted was seen, and others have
 /// counted since; a tenant that has a name keeps it.
-fn stays(table: Table) -> bool {
+fn is_kept(table: Table) -> bool {
     matches!(table, Table::Samples | Table::Tenants)
 }
 
 /// Puts records back to what they were before, all or none. Returns why not.
 pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
-    let own = || writes.iter().filter(|write| !stays(write.table));
+    let own = || writes.iter().filter(|write| !is_kept(write.table));
     let mut used = Vec::new();
     for write in own() {
         let now = tx.get_raw(write.table, &write.key)?;
-        if is_as_left(write, now.as_deref())? {
+        if is_unchanged(write, now.as_deref())? {
             continue;
         }
-        match taken_back(tx, write, now.as_deref(), &memory.config)? {
+        match activity_without_change(tx, write, now.as_deref(), &memory.config)? {
             Some(activity) => used.push(activity),
-            None => return Ok(Some(format!("{} changed since", record(tx, write)?))),
+            None => return Ok(Some(format!("{} changed since", record_name(tx, write)?))),
         }
     }
-    let embedded = embedded(writes)?;
-    let anew = embedded_anew(&embedded, memory.embedder.name());
-    for why in [said_again(tx, writes)?, out_of_place(tx, writes)?, anew] {
+    let embedded = changed_texts(writes)?;
+    let anew = missing_vectors(&embedded, memory.embedder.name());
+    for why in [duplicate_text(tx, writes)?, retired_successor(tx, writes)?, anew] {
         if why.is_some() {
             return Ok(why);
         }
@@ -118,11 +118,11 @@ pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Opt
     for write in own() {
         tx.put_raw(write.table, &write.key, write.before.clone())?;
     }
-    own().try_for_each(|write| drop_loose(tx, write))?;
+    own().try_for_each(|write| delete_dangling(tx, write))?;
     for (node, makers) in embedded {
         // Those that were made since are of the text that went.
         if tx.node(node.id)?.is_some() {
-            tx.keep_vectors_of(node.id, &makers)?;
+            tx.retain_vectors(node.id, &makers)?;
         }
     }
     for (id, activity) in used {
@@ -135,7 +135,7 @@ pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Opt
 
 /// The activity of a node that was used since, without what the run did to its weight: what is left of
 /// that by now. `None` when the record is another one, or was changed otherwise than by use.
-fn taken_back(
+fn activity_without_change(
     tx: &Tx<'_>,
     write: &Write,
     now: Option<&[u8]>,
@@ -151,7 +151,7 @@ fn taken_back(
         None => Activity::born(node.created, 1.0),
     };
     let (lambda, bounds) = (lambda(&config.weight, node.category), &config.weight);
-    let moved = left.weight - weigh::current(&before, lambda, bounds, left.touched);
+    let moved = left.weight - weight::current(&before, lambda, bounds, left.touched);
     let remains = decayed(moved, lambda, now.touched.seconds_since(left.touched));
     let weight = (now.weight - remains).clamp(bounds.floor, bounds.cap);
     Ok(Some((node.id, Activity { weight, ..now })))
@@ -159,7 +159,7 @@ fn taken_back(
 
 /// Whether a record is as the run left it. That a note was given to another store since is no change
 /// of it.
-fn is_as_left(write: &Write, now: Option<&[u8]>) -> Result<bool> {
+fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     let left = write.after.as_deref();
     if left == now || write.table != Table::Nodes {
         return Ok(left == now);
@@ -186,7 +186,7 @@ fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> 
 }
 
 /// A record as people call it.
-fn record(tx: &Tx<'_>, write: &Write) -> Result<String> {
+fn record_name(tx: &Tx<'_>, write: &Write) -> Result<String> {
     let what = match write.table {
         Table::Nodes => "the note",
         Table::Activity => "the weight of the note",
@@ -205,7 +205,7 @@ fn node_of(tx: &Tx<'_>, write: &Write) -> Result<Option<Node>> {
 }
 
 /// Takes an edge or a visit away again that has come back, when a note it is about was deleted since.
-fn drop_loose(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
+fn delete_dangling(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
     let Some(before) = write.before.as_deref() else { return Ok(()) };
     match write.table {
         Table::Edges => {
@@ -223,7 +223,7 @@ fn drop_loose(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
 }
 
 /// Why a note cannot go out of use again: what took its place is out of use itself by now.
-fn out_of_place(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+fn retired_successor(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Edges) {
         let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { continue };
         if edge.kind != EdgeKind::Supersedes {
@@ -246,18 +246,19 @@ fn out_of_place(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
 
 /// Why a text cannot come back: what was written held its vectors of another embedder than the one in use
 /// since.
-fn embedded_anew(embedded: &[Embedded<'_>], embedder: &str) -> Option<String> {
-    let lacking = |(_, makers): &&Embedded<'_>| !makers.is_empty() && !makers.contains(&embedder.as_bytes());
+fn missing_vectors(embedded: &[ChangedText<'_>], embedder: &str) -> Option<String> {
+    let lacking =
+        |(_, makers): &&ChangedText<'_>| !makers.is_empty() && !makers.contains(&embedder.as_bytes());
     embedded.iter().find(lacking).map(|(Node { key, .. }, _)| {
         format!("the text of `{key}` has no vectors of `{embedder}`, the embedder by now")
     })
 }
 
 /// A note, and the names of embedders.
-type Embedded<'a> = (Node, Vec<&'a [u8]>);
+type ChangedText<'a> = (Node, Vec<&'a [u8]>);
 
 /// The notes whose text was changed or went, as they were before, and the embedders of its vectors.
-fn embedded(writes: &[Write]) -> Result<Vec<Embedded<'_>>> {
+fn changed_texts(writes: &[Write]) -> Result<Vec<ChangedText<'_>>> {
     let mut found = Vec::new();
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
         let Some(before) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
@@ -273,7 +274,7 @@ fn embedded(writes: &[Write]) -> Result<Vec<Embedded<'_>>> {
 }
 
 /// Why a note cannot come back into use: another one says the same by now.
-fn said_again(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
+fn duplicate_text(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
         let Some(node) = write.before.as_deref().map(Node::decode).transpose()? else { continue };
         let same = tx.find_hash(&node.content_hash)?.filter(|_| node.state.is_live());

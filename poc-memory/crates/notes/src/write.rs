@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 /// A message to write.
 #[derive(Clone, Debug)]
-pub struct Draft {
+pub struct MessageDraft {
     /// The text.
     pub text: String,
     /// What else is known of it.
@@ -26,7 +26,7 @@ pub struct Draft {
 
 /// What became of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteReport {
     /// The message.
     pub message: MessageId,
     /// Its chunks, in the order of the text.
@@ -36,9 +36,9 @@ pub struct Written {
 }
 
 /// Cuts, embeds and stores a message. The same text written twice is two messages.
-pub fn write(memory: &Memory, draft: Draft, cause: Cause) -> Result<Written> {
+pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<WriteReport> {
     let config = &memory.config.write;
-    let metadata = checked(&draft, config)?;
+    let metadata = checked_metadata(&draft, config)?;
     let now = cause.at;
     let mut message = Message {
         id: memory.new_message_id(),
@@ -53,7 +53,7 @@ pub fn write(memory: &Memory, draft: Draft, cause: Cause) -> Result<Written> {
     let parts = plan::embed(memory, &nodes.iter().collect::<Vec<_>>())?;
     let embedder = memory.embedder.name();
     let edges = memory.store.transact(cause, |tx| {
-        let before = recent(tx, &message, config)?;
+        let before = recent_chunks(tx, &message, config)?;
         for (node, parts) in nodes.iter().zip(&parts) {
             let taken = |key: &str| Ok(tx.find_key(key)?.is_some());
             let node = Node { key: key::unique(&node.key, taken)?, ..node.clone() };
@@ -62,13 +62,13 @@ pub fn write(memory: &Memory, draft: Draft, cause: Cause) -> Result<Written> {
             tx.put_vectors(node.id, embedder, parts)?;
         }
         tx.put_message(&message)?;
-        tie(tx, &message, &before, config)
+        create_edges(tx, &message, &before, config)
     })?;
-    Ok(Written { message: message.id, nodes: message.chunks, edges: edges.value })
+    Ok(WriteReport { message: message.id, nodes: message.chunks, edges: edges.value })
 }
 
 /// That a message has a text and neither it nor its metadata, which are returned as JSON, are too long.
-fn checked(draft: &Draft, config: &poc_config::Write) -> Result<String> {
+fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> Result<String> {
     if draft.text.trim().is_empty() {
         return Err(Error::invalid("the message is blank").hint("give a text").field("message"));
     }
@@ -146,7 +146,12 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
 
 /// Ties neighbours both ways, and the first chunk to what was written just before; how many edges
 /// that made.
-fn tie(tx: &mut Tx<'_>, message: &Message, before: &[NodeId], config: &poc_config::Write) -> Result<usize> {
+fn create_edges(
+    tx: &mut Tx<'_>,
+    message: &Message,
+    before: &[NodeId],
+    config: &poc_config::WriteConfig,
+) -> Result<usize> {
     let (at, provenance) = (message.created, message.provenance.as_str());
     let mut edges = row::edges(&message.chunks, config.structural_weight, at, provenance);
     if let Some(&first) = message.chunks.first() {
@@ -161,7 +166,7 @@ fn tie(tx: &mut Tx<'_>, message: &Message, before: &[NodeId], config: &poc_confi
 const BLOCKS: i64 = 16;
 
 /// The newest live chunks of the messages written within the time before `message`, newest first.
-fn recent(tx: &Tx<'_>, message: &Message, config: &poc_config::Write) -> Result<Vec<NodeId>> {
+fn recent_chunks(tx: &Tx<'_>, message: &Message, config: &poc_config::WriteConfig) -> Result<Vec<NodeId>> {
     let since = message.created.minus(config.temporal_within);
     // Ids begin with the time they were made, so those of a time begin alike. They never run behind
     // the clock and the newest is that of the message.

@@ -1,7 +1,7 @@
 //! What housekeeping does, and that it does nothing else.
 
 use super::*;
-use crate::testing::Scratch;
+use crate::testing::TestMemory;
 use poc_graph::{Category, Node, testing};
 use poc_store::{Record, Records};
 use proptest::prelude::*;
@@ -12,21 +12,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A note: when it expires in days from now, whether it is superseded, which keyword it has.
 type Note = (Option<i64>, bool, u8);
 /// An edge: its ends, its kind, its age in days.
-type Tie = (u64, u64, EdgeKind, i64);
+type DerivedEdge = (u64, u64, EdgeKind, i64);
 
 fn notes() -> impl Strategy<Value = Vec<Note>> {
     let expires = proptest::option::of(proptest::sample::select(vec![-100, -31, -29, -1, 1, 50]));
     proptest::collection::vec((expires, proptest::bool::weighted(0.2), 0u8..5), 1..25)
 }
 
-fn ties() -> impl Strategy<Value = Vec<Tie>> {
+fn ties() -> impl Strategy<Value = Vec<DerivedEdge>> {
     let kind = proptest::sample::select(EdgeKind::ALL.to_vec());
     proptest::collection::vec((0u64..25, 0u64..25, kind, 0i64..900), 0..60)
 }
 
 /// A memory of these notes; of those in `torn` the record alone has gone.
-fn filled(notes: &[Note], ties: &[Tie], torn: &[u64]) -> Scratch {
-    let memory = Scratch::new();
+fn filled(notes: &[Note], ties: &[DerivedEdge], torn: &[u64]) -> TestMemory {
+    let memory = TestMemory::new();
     let now = memory.now();
     let days = |count: i64| Span(count * Span::DAY.0);
     let put = |tx: &mut Tx<'_>| {
@@ -54,12 +54,12 @@ fn filled(notes: &[Note], ties: &[Tie], torn: &[u64]) -> Scratch {
     memory
 }
 
-fn run(memory: &Scratch) -> Report {
+fn run(memory: &TestMemory) -> ConsolidationReport {
     consolidate(memory, &memory.cause("manual", "consolidate"), false, &|_, _, _| {}).unwrap()
 }
 
 /// Every record there is, by table and key.
-fn records(memory: &Scratch) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
+fn records(memory: &TestMemory) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
     let tables = [Table::Nodes, Table::Edges, Table::EdgesIn, Table::Keywords, Table::Keys, Table::Activity];
     let of = |table: Table| {
         let found = memory.store.raw_range(table, &[]).unwrap();
@@ -138,7 +138,7 @@ proptest! {
         prop_assert_eq!(ends(Table::Keywords), live().map(|node| node.keywords.len()).sum::<usize>());
 
         let seq = memory.store.view().seq;
-        prop_assert_eq!(run(&memory), Report::default());
+        prop_assert_eq!(run(&memory), ConsolidationReport::default());
         prop_assert_eq!(memory.store.view().seq, seq, "there is nothing to write");
     }
 
@@ -148,7 +148,7 @@ proptest! {
         let (whole, broken) = (filled(&notes, &ties, &[0]), filled(&notes, &ties, &[0]));
         run(&whole);
         let left = Cell::new(after);
-        let stop = |_: Part, _: u64, _: u64| {
+        let stop = |_: ConsolidationPhase, _: u64, _: u64| {
             left.set(left.get().saturating_sub(1));
             assert!(left.get() > 0, "it is broken off here");
         };
@@ -163,26 +163,30 @@ proptest! {
 #[test]
 fn transactions_are_small_also_for_a_note_with_many_edges() {
     let notes: Vec<Note> = (0..600).map(|number| ((number % 3 == 0).then_some(-40), false, 0)).collect();
-    let ties: Vec<Tie> = (1..600).map(|number| (0, number, EdgeKind::Link, 0)).collect();
+    let ties: Vec<DerivedEdge> = (1..600).map(|number| (0, number, EdgeKind::Link, 0)).collect();
     let memory = filled(&notes, &ties, &[]);
     let seq = memory.store.view().seq;
     let told = std::cell::RefCell::new(Vec::new());
-    let progress = |part: Part, done, total| told.borrow_mut().push((part, done, total));
+    let progress = |part: ConsolidationPhase, done, total| told.borrow_mut().push((part, done, total));
     let report = consolidate(&memory, &memory.cause("manual", "consolidate"), false, &progress).unwrap();
     assert_eq!((report.deleted_nodes, report.removed_edges), (200, 599));
     let transactions = seq + 1..=memory.store.view().seq;
     assert_eq!(told.borrow().len() as u64, memory.store.view().seq - seq);
     for seq in transactions {
         let writes = memory.store.txn(seq).unwrap().unwrap().writes.len();
-        assert!(writes < KEYS + 10, "{writes}");
+        assert!(writes < RECORDS_PER_TXN + 10, "{writes}");
     }
     assert!(
-        told.borrow().contains(&(Part::Edges, 599, 599)) && told.borrow().contains(&(Part::Notes, 200, 200))
+        told.borrow().contains(&(ConsolidationPhase::Edges, 599, 599))
+            && told.borrow().contains(&(ConsolidationPhase::Notes, 200, 200))
     );
 }
 
 #[test]
 fn a_keyword_is_told_when_its_last_live_note_goes() {
     let memory = filled(&[(Some(-1), false, 1), (Some(-1), false, 2), (None, false, 2)], &[], &[]);
-    assert_eq!(run(&memory), Report { pruned_nodes: 2, removed_keywords: 1, ..Report::default() });
+    assert_eq!(
+        run(&memory),
+        ConsolidationReport { pruned_nodes: 2, removed_keywords: 1, ..ConsolidationReport::default() }
+    );
 }

@@ -1,6 +1,6 @@
 //! What has changed since an earlier run.
 
-use super::report::{Asked, MEASURES, Report, by_kind};
+use super::report::{EvalReport, MEASURES, QuestionResult, by_kind};
 use poc_graph::error::{At, Error, Result};
 use poc_rank::bootstrap::{self, Interval};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Comparison {
     /// The embedder it used.
     pub embedder: String,
     /// A row for each type of question that both have, by name, then one for all.
-    pub rows: Vec<Difference>,
+    pub rows: Vec<MeasureDifference>,
     /// Milliseconds that a question takes longer now, of the quicker half and of 99 in 100.
     pub p50_ms: f64,
     /// The same for 99 in 100.
@@ -26,7 +26,7 @@ pub struct Comparison {
 
 /// The differences of some questions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Difference {
+pub struct MeasureDifference {
     /// Their type, or `all`.
     #[serde(rename = "type")]
     pub kind: String,
@@ -44,7 +44,7 @@ pub struct Difference {
 ///
 /// # Errors
 /// `not_found` or `invalid_argument` with the file.
-pub fn read(file: &Path) -> Result<Report> {
+pub fn read(file: &Path) -> Result<EvalReport> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| {
         let error = match error.kind() {
@@ -69,8 +69,8 @@ pub fn read(file: &Path) -> Result<Report> {
 }
 
 /// What is other in `now` than it was in `then`.
-pub fn compare(then: &Report, now: &Report) -> Comparison {
-    let earlier: HashMap<&str, Vec<&Asked>> = by_kind(&then.questions).into_iter().collect();
+pub fn compare(then: &EvalReport, now: &EvalReport) -> Comparison {
+    let earlier: HashMap<&str, Vec<&QuestionResult>> = by_kind(&then.questions).into_iter().collect();
     let rows = by_kind(&now.questions).into_iter().filter_map(|(kind, later)| {
         let earlier = earlier.get(kind)?;
         Some(difference(kind, earlier, &later))
@@ -85,25 +85,27 @@ pub fn compare(then: &Report, now: &Report) -> Comparison {
     }
 }
 
-fn difference(kind: &str, then: &[&Asked], now: &[&Asked]) -> Difference {
-    let before: HashMap<&str, &Asked> = then.iter().map(|asked| (asked.id.as_str(), *asked)).collect();
-    let pairs: Option<Vec<(&Asked, &Asked)>> =
+fn difference(kind: &str, then: &[&QuestionResult], now: &[&QuestionResult]) -> MeasureDifference {
+    let before: HashMap<&str, &QuestionResult> =
+        then.iter().map(|asked| (asked.id.as_str(), *asked)).collect();
+    let pairs: Option<Vec<(&QuestionResult, &QuestionResult)>> =
         now.iter().map(|asked| Some((*before.get(asked.id.as_str())?, *asked))).collect();
     let pairs = pairs.filter(|pairs| pairs.len() == then.len());
-    let values = |asked: &[&Asked], name: &str| -> Vec<f64> {
+    let values = |asked: &[&QuestionResult], name: &str| -> Vec<f64> {
         asked.iter().map(|asked| asked.measure(name)).collect()
     };
     let measure = |name: &&str| {
         let interval = match &pairs {
             Some(pairs) => {
-                let more = |(then, now): &(&Asked, &Asked)| now.measure(name) - then.measure(name);
+                let more =
+                    |(then, now): &(&QuestionResult, &QuestionResult)| now.measure(name) - then.measure(name);
                 bootstrap::of_mean(&pairs.iter().map(more).collect::<Vec<f64>>())
             }
             None => bootstrap::of_difference(&values(then, name), &values(now, name)),
         };
         ((*name).to_owned(), interval)
     };
-    Difference {
+    MeasureDifference {
         kind: kind.to_owned(),
         questions: [now.len() as u64, then.len() as u64],
         paired: pairs.is_some(),

@@ -1,16 +1,16 @@
 //! Storing the documents and asking the questions.
 
-use super::report::{Asked, Ingest, Latency, Report};
-use super::set::{Question, Set, wrong};
+use super::report::{EvalReport, Ingest, Latency, QuestionResult};
+use super::set::{EvalSet, Question, line_error};
 use crate::Memory;
-use crate::import::{self, Options, Place, Source};
+use crate::import::{self, ImportOptions, ImportSource, SourceLocation};
 use crate::rerank;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SystemChance;
 use poc_graph::error::{Error, Result};
+use poc_graph::rng::SystemRng;
 use poc_graph::time::SystemClock;
-use poc_graph::{NodeId, Sight, Tuple};
+use poc_graph::{NodeId, Tuple, Visibility};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub(super) const DEPTH: usize = 10;
 
 /// What is being done, for a progress bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum EvalPhase {
     /// Documents are stored.
     Storing,
     /// Questions are asked.
@@ -29,7 +29,7 @@ pub enum Step {
 }
 
 /// The memory of a group, and the documents that each of its notes is.
-pub(super) struct Filled {
+pub(super) struct LoadedGroup {
     pub(super) memory: Memory,
     documents: HashMap<NodeId, Vec<String>>,
     pub(super) notes: HashMap<String, NodeId>,
@@ -41,15 +41,15 @@ pub(super) struct Filled {
 /// # Errors
 /// `invalid_argument` with the line of the first document that cannot be stored; those of the memory
 /// and the embedder.
-pub fn run(set: &Set, config: Config, progress: &dyn Fn(Step, u64, u64)) -> Result<Report> {
-    let (_folder, memory) = scratch(config)?;
+pub fn run(set: &EvalSet, config: Config, progress: &dyn Fn(EvalPhase, u64, u64)) -> Result<EvalReport> {
+    let (_folder, memory) = temporary_memory(config)?;
     let started = Instant::now();
-    let groups = fill(set, &memory, progress)?;
+    let groups = load(set, &memory, progress)?;
     memory.store.settle();
     let stored = started.elapsed();
     let (asked, took) = ask(set, &groups, progress)?;
     let seconds = stored.as_secs_f64();
-    Ok(Report::new(
+    Ok(EvalReport::new(
         set,
         memory.embedder.name(),
         groups.iter().map(|group| group.documents.len() as u64).sum(),
@@ -60,18 +60,22 @@ pub fn run(set: &Set, config: Config, progress: &dyn Fn(Step, u64, u64)) -> Resu
 }
 
 /// A memory with these settings that is gone with its folder.
-pub(super) fn scratch(config: Config) -> Result<(TempDir, Memory)> {
+pub(super) fn temporary_memory(config: Config) -> Result<(TempDir, Memory)> {
     let folder = tempfile::Builder::new()
         .prefix("poc-memory-eval-")
         .tempdir()
         .map_err(|error| Error::unavailable(format!("no folder can be made for the notes: {error}")))?;
     let paths = Paths::in_folder(folder.path());
-    let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemChance))?;
+    let memory = Memory::open(paths, config, Arc::new(SystemClock), Arc::new(SystemRng))?;
     Ok((folder, memory))
 }
 
 /// Stores the documents, each group as a tenant.
-pub(super) fn fill(set: &Set, memory: &Memory, progress: &dyn Fn(Step, u64, u64)) -> Result<Vec<Filled>> {
+pub(super) fn load(
+    set: &EvalSet,
+    memory: &Memory,
+    progress: &dyn Fn(EvalPhase, u64, u64),
+) -> Result<Vec<LoadedGroup>> {
     let (mut before, total) = (0, set.len() as u64);
     let mut groups = Vec::with_capacity(set.groups.len());
     for (number, group) in set.groups.iter().enumerate() {
@@ -81,22 +85,22 @@ pub(super) fn fill(set: &Set, memory: &Memory, progress: &dyn Fn(Step, u64, u64)
             None => Tuple::default(),
         };
         let memory = memory.of(&tenant);
-        let source = Source::Lines(set.documents.clone(), group.lines.clone());
-        let report = import::import(&memory, &source, &Options::default(), &|done, _| {
-            progress(Step::Storing, before + done, total);
+        let source = ImportSource::Lines(set.documents.clone(), group.lines.clone());
+        let report = import::import(&memory, &source, &ImportOptions::default(), &|done, _| {
+            progress(EvalPhase::Storing, before + done, total);
         })?;
-        if let Some((Place::Line(line), error)) = report.failed.first() {
+        if let Some((SourceLocation::Line(line), error)) = report.failed.first() {
             let more = match report.failed.len() - 1 {
                 0 => String::new(),
                 more => format!(" (and {more} more)"),
             };
-            let refused = wrong(&set.documents, *line, format!("{error}{more}"));
+            let refused = line_error(&set.documents, *line, format!("{error}{more}"));
             return Err(Error { hint: error.hint.clone(), ..refused });
         }
         let ids: HashMap<u64, &String> = group.lines.iter().map(|(line, _)| *line).zip(&group.ids).collect();
-        let mut filled = Filled { memory, documents: HashMap::new(), notes: HashMap::new() };
+        let mut filled = LoadedGroup { memory, documents: HashMap::new(), notes: HashMap::new() };
         for (place, node) in report.nodes {
-            let Place::Line(line) = place else { continue };
+            let SourceLocation::Line(line) = place else { continue };
             let Some(id) = ids.get(&line) else { continue };
             filled.documents.entry(node).or_default().push((*id).clone());
             filled.notes.insert((*id).clone(), node);
@@ -109,10 +113,10 @@ pub(super) fn fill(set: &Set, memory: &Memory, progress: &dyn Fn(Step, u64, u64)
 
 /// Asks every question; what was found, and how long each took.
 fn ask(
-    set: &Set,
-    groups: &[Filled],
-    progress: &dyn Fn(Step, u64, u64),
-) -> Result<(Vec<Asked>, Vec<Duration>)> {
+    set: &EvalSet,
+    groups: &[LoadedGroup],
+    progress: &dyn Fn(EvalPhase, u64, u64),
+) -> Result<(Vec<QuestionResult>, Vec<Duration>)> {
     let total = set.questions.len() as u64;
     let (mut asked, mut took) = (Vec::with_capacity(set.questions.len()), Vec::new());
     let mut warm = HashSet::new();
@@ -120,40 +124,40 @@ fn ask(
         let Some(group) = groups.get(question.group) else { continue };
         // What is read when something is asked for the first time is no matter of this question.
         if warm.insert(question.group) {
-            found(&group.memory, &question.text)?;
+            search(&group.memory, &question.text)?;
         }
         let started = Instant::now();
-        let hits = found(&group.memory, &question.text)?;
+        let hits = search(&group.memory, &question.text)?;
         took.push(started.elapsed());
-        asked.push(judge(question, group, &hits));
-        progress(Step::Asking, done, total);
+        asked.push(score(question, group, &hits));
+        progress(EvalPhase::Asking, done, total);
     }
     Ok((asked, took))
 }
 
-fn found(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
+fn search(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
     let view = memory.store.view();
-    let sight = Sight::of_person(memory.now());
+    let visibility = Visibility::of_person(memory.now());
     // As many as `retrieve` answers with, so that it takes as long as that.
     let wanted = memory.config.retrieve.top_k.max(DEPTH);
-    let found = rerank::find(memory, &view, text, wanted, sight, &[])?;
+    let found = rerank::find(memory, &view, text, wanted, visibility, &[])?;
     Ok(found.hits.into_iter().map(|hit| hit.id).collect())
 }
 
 /// What the hits are worth. Documents that are one note are one: worth what the best of them is.
-fn judge(question: &Question, group: &Filled, hits: &[NodeId]) -> Asked {
-    let mut worths: HashMap<NodeId, f64> = HashMap::new();
-    for (document, worth) in &question.relevant {
+fn score(question: &Question, group: &LoadedGroup, hits: &[NodeId]) -> QuestionResult {
+    let mut grades: HashMap<NodeId, f64> = HashMap::new();
+    for (document, grade) in &question.relevant {
         if let Some(note) = group.notes.get(document) {
-            let best = worths.entry(*note).or_default();
-            *best = best.max(*worth);
+            let best = grades.entry(*note).or_default();
+            *best = best.max(*grade);
         }
     }
     let hits = hits.get(..hits.len().min(DEPTH)).unwrap_or_default();
-    let gains: Vec<f64> = hits.iter().map(|hit| worths.get(hit).copied().unwrap_or(0.0)).collect();
-    let ideal: Vec<f64> = worths.values().copied().collect();
+    let gains: Vec<f64> = hits.iter().map(|hit| grades.get(hit).copied().unwrap_or(0.0)).collect();
+    let ideal: Vec<f64> = grades.values().copied().collect();
     let found = hits.iter().filter_map(|hit| group.documents.get(hit)?.first().cloned()).collect();
     let is_missed = |id: &&String| group.notes.get(*id).is_none_or(|note| !hits.contains(note));
     let missed = question.relevant.keys().filter(is_missed).cloned().collect();
-    Asked::new(question, &gains, &ideal, [found, missed])
+    QuestionResult::new(question, &gains, &ideal, [found, missed])
 }

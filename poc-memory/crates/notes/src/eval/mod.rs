@@ -14,4 +14,4 @@ pub mod set;
 #[cfg(test)]
 mod tests;
 
-pub use measure::{Step, run};
+pub use measure::{EvalPhase, run};

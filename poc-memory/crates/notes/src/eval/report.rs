@@ -1,7 +1,7 @@
 //! What a run has measured.
 
 use super::measure::DEPTH;
-use super::set::{Question, Set};
+use super::set::{EvalSet, Question};
 use poc_rank::bootstrap::{self, Interval};
 use poc_rank::ndcg::ndcg;
 use poc_rank::quantile::quantile;
@@ -19,7 +19,7 @@ pub const ALL: &str = "all";
 
 /// A run over a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct EvalReport {
     /// What the folder is called.
     pub set: String,
     /// The embedder in use.
@@ -39,7 +39,7 @@ pub struct Report {
     /// Questions without a relevant document, which count nowhere.
     pub left_out: Vec<String>,
     /// Every other question, in the order of the set.
-    pub questions: Vec<Asked>,
+    pub questions: Vec<QuestionResult>,
 }
 
 /// The measures of some questions.
@@ -57,7 +57,7 @@ pub struct Row {
 
 /// One question and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct QuestionResult {
     /// Its name.
     pub id: String,
     /// Its type.
@@ -90,16 +90,16 @@ pub struct Ingest {
     pub documents_per_second: f64,
 }
 
-impl Report {
+impl EvalReport {
     pub(super) fn new(
-        set: &Set,
+        set: &EvalSet,
         embedder: &str,
         notes: u64,
-        questions: Vec<Asked>,
+        questions: Vec<QuestionResult>,
         latency: Latency,
         ingest: Ingest,
-    ) -> Report {
-        Report {
+    ) -> EvalReport {
+        EvalReport {
             set: set.name.clone(),
             embedder: embedder.to_owned(),
             documents: set.len() as u64,
@@ -115,8 +115,8 @@ impl Report {
 }
 
 /// The questions by their type, by name, then all.
-pub(super) fn by_kind(questions: &[Asked]) -> Vec<(&str, Vec<&Asked>)> {
-    let mut kinds: BTreeMap<&str, Vec<&Asked>> = BTreeMap::new();
+pub(super) fn by_kind(questions: &[QuestionResult]) -> Vec<(&str, Vec<&QuestionResult>)> {
+    let mut kinds: BTreeMap<&str, Vec<&QuestionResult>> = BTreeMap::new();
     for question in questions {
         kinds.entry(&question.kind).or_default().push(question);
     }
@@ -125,8 +125,8 @@ pub(super) fn by_kind(questions: &[Asked]) -> Vec<(&str, Vec<&Asked>)> {
     kinds.into_iter().chain([(ALL, questions.iter().collect())]).collect()
 }
 
-fn rows(questions: &[Asked]) -> Vec<Row> {
-    let row = |(kind, questions): (&str, Vec<&Asked>)| {
+fn rows(questions: &[QuestionResult]) -> Vec<Row> {
+    let row = |(kind, questions): (&str, Vec<&QuestionResult>)| {
         let measure = |name: &&str| {
             let values: Vec<f64> = questions.iter().map(|question| question.measure(name)).collect();
             ((*name).to_owned(), bootstrap::of_mean(&values))
@@ -140,7 +140,7 @@ fn rows(questions: &[Asked]) -> Vec<Row> {
     by_kind(questions).into_iter().map(row).collect()
 }
 
-impl Asked {
+impl QuestionResult {
     /// `gains` are the worths of the hits, best hit first, `ideal` those of all relevant notes; `documents`
     /// are the hits and what was missed.
     pub(super) fn new(
@@ -148,7 +148,7 @@ impl Asked {
         gains: &[f64],
         ideal: &[f64],
         documents: [Vec<String>; 2],
-    ) -> Asked {
+    ) -> QuestionResult {
         let [found, missed] = documents;
         let relevant = ideal.len();
         let values = [
@@ -157,7 +157,7 @@ impl Asked {
             ndcg(gains, ideal, DEPTH),
             reciprocal_rank(gains, DEPTH),
         ];
-        Asked {
+        QuestionResult {
             id: question.id.clone(),
             kind: question.kind.clone(),
             measures: MEASURES.iter().map(|name| (*name).to_owned()).zip(values).collect(),

@@ -23,7 +23,7 @@ const NO_TYPE: &str = "-";
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
-pub struct Set {
+pub struct EvalSet {
     /// The folder's name.
     pub name: String,
     /// The file of the documents.
@@ -62,17 +62,17 @@ pub struct Question {
     pub relevant: BTreeMap<String, f64>,
 }
 
-impl Set {
+impl EvalSet {
     /// Reads the three files of a folder.
     ///
     /// # Errors
     /// `not_found` when a file is missing, `invalid_argument` with file and line for what is no document,
     /// question or judgment, names what is not there, or is there twice.
-    pub fn read(folder: &Path) -> Result<Set> {
+    pub fn read(folder: &Path) -> Result<EvalSet> {
         let documents = folder.join(DOCUMENTS);
-        let (groups, home) = groups(&documents)?;
+        let (groups, group_of) = groups(&documents)?;
         let questions = questions(&folder.join(QUESTIONS), &groups)?;
-        let questions = judged(&folder.join(JUDGMENTS), questions, &home)?;
+        let questions = add_judgments(&folder.join(JUDGMENTS), questions, &group_of)?;
         let (questions, unanswered): (Vec<Question>, Vec<Question>) =
             questions.into_iter().partition(|question| !question.relevant.is_empty());
         if questions.is_empty() {
@@ -81,7 +81,7 @@ impl Set {
                 .file(folder.join(JUDGMENTS).display().to_string()));
         }
         let name = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        Ok(Set {
+        Ok(EvalSet {
             name: name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned(),
             documents,
             groups,
@@ -102,7 +102,7 @@ impl Set {
 }
 
 /// An error at a line of a file.
-pub(super) fn wrong(file: &Path, line: u64, message: impl Into<String>) -> Error {
+pub(super) fn line_error(file: &Path, line: u64, message: impl Into<String>) -> Error {
     let line = u32::try_from(line).ok();
     Error::invalid(message).at(At { file: Some(file.display().to_string()), line, ..At::default() })
 }
@@ -129,18 +129,19 @@ fn fields(file: &Path, number: u64, line: &str) -> Result<Map<String, Value>> {
     match serde_json::from_str(line) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => {
-            Err(wrong(file, number, "it is JSON but not an object").hint("write {\"id\": …, \"text\": …}"))
+            Err(line_error(file, number, "it is JSON but not an object")
+                .hint("write {\"id\": …, \"text\": …}"))
         }
         Err(error) => {
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
-            Err(wrong(file, number, format!("it is not JSON: {message} at column {}", error.column())))
+            Err(line_error(file, number, format!("it is not JSON: {message} at column {}", error.column())))
         }
     }
 }
 
 /// A text or number under a name, trimmed; `None` when it is missing, null or blank.
-fn named(fields: &Map<String, Value>, name: &str) -> Option<String> {
+fn string_field(fields: &Map<String, Value>, name: &str) -> Option<String> {
     let text = match fields.get(name)? {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
@@ -150,21 +151,21 @@ fn named(fields: &Map<String, Value>, name: &str) -> Option<String> {
 }
 
 fn id(file: &Path, number: u64, fields: &Map<String, Value>) -> Result<String> {
-    named(fields, "id")
-        .ok_or_else(|| wrong(file, number, "the line has no `id`").hint("give each line one, a text"))
+    string_field(fields, "id")
+        .ok_or_else(|| line_error(file, number, "the line has no `id`").hint("give each line one, a text"))
 }
 
 fn group(fields: &Map<String, Value>) -> Option<String> {
-    named(fields.get("meta")?.as_object()?, "group")
+    string_field(fields.get("meta")?.as_object()?, "group")
 }
 
 /// The group of each document, by its id.
-type Home = HashMap<String, usize>;
+type GroupOfDocument = HashMap<String, usize>;
 
-fn groups(file: &Path) -> Result<(Vec<Group>, Home)> {
+fn groups(file: &Path) -> Result<(Vec<Group>, GroupOfDocument)> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<Option<String>, usize> = HashMap::new();
-    let mut home = Home::new();
+    let mut group_of = GroupOfDocument::new();
     for (number, line) in lines(&text_of(file)?) {
         let fields = fields(file, number, line)?;
         let id = id(file, number, &fields)?;
@@ -173,8 +174,8 @@ fn groups(file: &Path) -> Result<(Vec<Group>, Home)> {
             groups.push(Group { name, lines: Vec::new(), ids: Vec::new() });
             groups.len() - 1
         });
-        if home.insert(id.clone(), place).is_some() {
-            return Err(wrong(file, number, format!("there is a document `{id}` already"))
+        if group_of.insert(id.clone(), place).is_some() {
+            return Err(line_error(file, number, format!("there is a document `{id}` already"))
                 .hint("give each its own id"));
         }
         if let Some(group) = groups.get_mut(place) {
@@ -182,7 +183,7 @@ fn groups(file: &Path) -> Result<(Vec<Group>, Home)> {
             group.ids.push(id);
         }
     }
-    Ok((groups, home))
+    Ok((groups, group_of))
 }
 
 fn questions(file: &Path, groups: &[Group]) -> Result<Vec<Question>> {
@@ -195,63 +196,69 @@ fn questions(file: &Path, groups: &[Group]) -> Result<Vec<Question>> {
         let id = id(file, number, &fields)?;
         if let Some(first) = seen.insert(id.clone(), number) {
             let message = format!("there is a question `{id}` already, at line {first}");
-            return Err(wrong(file, number, message).hint("give each its own id"));
+            return Err(line_error(file, number, message).hint("give each its own id"));
         }
-        let text = named(&fields, "text").ok_or_else(|| {
-            wrong(file, number, format!("the question `{id}` has no `text`")).hint("write what is asked")
+        let text = string_field(&fields, "text").ok_or_else(|| {
+            line_error(file, number, format!("the question `{id}` has no `text`")).hint("write what is asked")
         })?;
         let own = group(&fields);
         let group = *places.get(&own.as_deref()).ok_or_else(|| match &own {
-            Some(name) => wrong(file, number, format!("no document is of the group `{name}`"))
+            Some(name) => line_error(file, number, format!("no document is of the group `{name}`"))
                 .hint(format!("`meta.group` of a question is that of documents in `{DOCUMENTS}`")),
-            None => {
-                wrong(file, number, format!("the question `{id}` has no group, and every document has one"))
-                    .hint("add `\"meta\": {\"group\": …}`")
-            }
+            None => line_error(
+                file,
+                number,
+                format!("the question `{id}` has no group, and every document has one"),
+            )
+            .hint("add `\"meta\": {\"group\": …}`"),
         })?;
-        let kind = named(&fields, "type").unwrap_or_else(|| NO_TYPE.to_owned());
+        let kind = string_field(&fields, "type").unwrap_or_else(|| NO_TYPE.to_owned());
         questions.push(Question { id, text, kind, group, relevant: BTreeMap::new() });
     }
     Ok(questions)
 }
 
 /// The questions with what answers them.
-fn judged(file: &Path, mut questions: Vec<Question>, home: &Home) -> Result<Vec<Question>> {
+fn add_judgments(
+    file: &Path,
+    mut questions: Vec<Question>,
+    group_of: &GroupOfDocument,
+) -> Result<Vec<Question>> {
     let places: HashMap<String, usize> =
         questions.iter().enumerate().map(|(place, question)| (question.id.clone(), place)).collect();
     for (number, line) in lines(&text_of(file)?) {
         let cells: Vec<&str> = line.trim_end_matches('\r').split('\t').map(str::trim).collect();
-        let [asked, document, worth] = cells.as_slice() else {
-            return Err(wrong(file, number, format!("the line has {} columns", cells.len()))
+        let [asked, document, grade] = cells.as_slice() else {
+            return Err(line_error(file, number, format!("the line has {} columns", cells.len()))
                 .hint("write question, document and 1, with a tab between them"));
         };
         // Some tools write a line of headings.
-        if number == 1 && worth.parse::<f64>().is_err() && !places.contains_key(*asked) {
+        if number == 1 && grade.parse::<f64>().is_err() && !places.contains_key(*asked) {
             continue;
         }
-        let worth: f64 =
-            worth.parse().ok().filter(|worth: &f64| worth.is_finite() && *worth >= 0.0).ok_or_else(|| {
-                wrong(file, number, format!("`{worth}` is no worth"))
+        let grade: f64 =
+            grade.parse().ok().filter(|grade: &f64| grade.is_finite() && *grade >= 0.0).ok_or_else(|| {
+                line_error(file, number, format!("`{grade}` is no worth"))
                     .hint("1 is relevant, 0 is not; a greater number is more relevant")
             })?;
         let question = places.get(*asked).and_then(|place| questions.get_mut(*place)).ok_or_else(|| {
-            wrong(file, number, format!("there is no question `{asked}`"))
+            line_error(file, number, format!("there is no question `{asked}`"))
                 .hint(format!("the first column is the `id` of a line in `{QUESTIONS}`"))
         })?;
-        let group = *home.get(*document).ok_or_else(|| {
-            wrong(file, number, format!("there is no document `{document}`"))
+        let group = *group_of.get(*document).ok_or_else(|| {
+            line_error(file, number, format!("there is no document `{document}`"))
                 .hint(format!("the second column is the `id` of a line in `{DOCUMENTS}`"))
         })?;
         if group != question.group {
-            return Err(wrong(
+            return Err(line_error(
                 file,
                 number,
                 format!("`{document}` is of another group than the question `{asked}`"),
             )
             .hint("a question is asked within its group alone"));
         }
-        if worth > 0.0 && question.relevant.insert((*document).to_owned(), worth).is_some() {
-            return Err(wrong(file, number, format!("`{document}` is judged for `{asked}` already"))
+        if grade > 0.0 && question.relevant.insert((*document).to_owned(), grade).is_some() {
+            return Err(line_error(file, number, format!("`{document}` is judged for `{asked}` already"))
                 .hint("write each pair once"));
         }
     }

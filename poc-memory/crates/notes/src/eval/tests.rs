@@ -1,9 +1,9 @@
 //! A run over a set small enough to say what must come out.
 
 use super::compare::compare;
-use super::report::{ALL, Report};
-use super::set::Set;
-use super::{Step, run};
+use super::report::{ALL, EvalReport};
+use super::set::EvalSet;
+use super::{EvalPhase, run};
 use parking_lot::Mutex;
 use poc_config::Config;
 use std::path::Path;
@@ -13,7 +13,7 @@ fn write(folder: &Path, file: &str, lines: &[&str]) {
 }
 
 /// Two groups in which the same words stand; a question finds those of its own alone.
-fn set() -> Set {
+fn set() -> EvalSet {
     let folder = tempfile::tempdir().unwrap();
     write(
         folder.path(),
@@ -36,10 +36,10 @@ fn set() -> Set {
         ],
     );
     write(folder.path(), "qrels.tsv", &["qa\ta1\t1", "qb\tb1\t1", "qs\ta2\t1", "qs\ta3\t1"]);
-    Set::read(folder.path()).map(|set| Set { name: "tiny".into(), ..set }).unwrap()
+    EvalSet::read(folder.path()).map(|set| EvalSet { name: "tiny".into(), ..set }).unwrap()
 }
 
-fn report() -> Report {
+fn report() -> EvalReport {
     run(&set(), Config::defaults().unwrap(), &|_, _, _| {}).unwrap()
 }
 
@@ -66,7 +66,10 @@ fn each_group_is_asked_by_itself_and_a_note_given_twice_is_one() {
         }
     }
     let told = told.into_inner();
-    assert!(told.contains(&(Step::Storing, 4, 4)) && told.ends_with(&[(Step::Asking, 3, 3)]), "{told:?}");
+    assert!(
+        told.contains(&(EvalPhase::Storing, 4, 4)) && told.ends_with(&[(EvalPhase::Asking, 3, 3)]),
+        "{told:?}"
+    );
 }
 
 #[test]
@@ -91,7 +94,7 @@ fn a_run_differs_in_nothing_from_itself_and_from_another_in_what_was_changed() {
     );
     let mut then = now.clone();
     then.questions[0].measures.insert("recall_10".into(), 0.5);
-    let measured = |then: &Report, kind: &str| {
+    let measured = |then: &EvalReport, kind: &str| {
         let compared = compare(then, &now);
         let row = compared.rows.into_iter().find(|row| row.kind == kind).unwrap();
         (row.paired, row.questions, row.measures["recall_10"].mean)
@@ -106,5 +109,5 @@ fn a_run_differs_in_nothing_from_itself_and_from_another_in_what_was_changed() {
 fn what_json_says_is_read_back() {
     let report = report();
     let text = serde_json::to_string(&report).unwrap();
-    assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+    assert_eq!(serde_json::from_str::<EvalReport>(&text).unwrap(), report);
 }

@@ -1,7 +1,7 @@
 //! Export as a folder of Markdown files.
 
 use super::names::Names;
-use super::{Exported, each, why};
+use super::{ExportReport, for_each_note, reason};
 use crate::Memory;
 use crate::markdown;
 use poc_graph::error::{Error, Result};
@@ -10,9 +10,9 @@ use std::path::Path;
 
 /// Writes one Markdown file a node into a folder that is new or empty; it appears whole or not at
 /// all. Files are named after keys, `/` in a key makes sub-folders.
-pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<Exported> {
+pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     let wrong = |error: std::io::Error| {
-        Error::invalid(format!("cannot be written: {}", why(&error)))
+        Error::invalid(format!("cannot be written: {}", reason(&error)))
             .hint("name a new folder inside one that exists and is yours")
             .file(folder.display().to_string())
     };
@@ -29,7 +29,7 @@ pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Re
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::Builder::new().prefix(".export-").tempdir_in(parent).map_err(wrong)?;
     let mut names = Names::default();
-    let exported = each(memory, progress, |note| {
+    let exported = for_each_note(memory, progress, |note| {
         let file = temporary.path().join(names.path(&note.key));
         if let Some(parent) = file.parent() {
             fs::create_dir_all(parent).map_err(wrong)?;

@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// How much was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportReport {
     /// Nodes.
     pub nodes: u64,
     /// Edges.
@@ -22,8 +22,8 @@ pub struct Exported {
 }
 
 /// Writes JSON Lines: one note a line. `progress` is told how many are done.
-pub fn json_lines(memory: &Memory, out: &mut dyn Write, progress: &dyn Fn(u64, u64)) -> Result<Exported> {
-    each(memory, progress, |note| {
+pub fn json_lines(memory: &Memory, out: &mut dyn Write, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
+    for_each_note(memory, progress, |note| {
         serde_json::to_writer(&mut *out, note)
             .map_err(std::io::Error::from)
             .and_then(|()| out.write_all(b"\n"))
@@ -32,9 +32,9 @@ pub fn json_lines(memory: &Memory, out: &mut dyn Write, progress: &dyn Fn(u64, u
 }
 
 /// Writes JSON Lines to a file, which appears whole or not at all.
-pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)) -> Result<Exported> {
+pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     let wrong = |error: std::io::Error| {
-        Error::invalid(format!("cannot be written: {}", why(&error)))
+        Error::invalid(format!("cannot be written: {}", reason(&error)))
             .hint("name a file in a folder that exists and is yours")
             .file(file.display().to_string())
     };
@@ -58,20 +58,20 @@ pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)
 }
 
 /// What the system says, without the temporary file that nobody has asked for.
-fn why(error: &std::io::Error) -> String {
+fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" at path ").next().unwrap_or_default().to_owned()
 }
 
 /// Hands out every note of the newest view, in the order of ids.
-fn each(
+fn for_each_note(
     memory: &Memory,
     progress: &dyn Fn(u64, u64),
     mut take: impl FnMut(&Note) -> Result<()>,
-) -> Result<Exported> {
+) -> Result<ExportReport> {
     let view = memory.store.view();
     let ids = ids(&view);
-    let mut exported = Exported::default();
+    let mut exported = ExportReport::default();
     for id in &ids {
         // A node that was deleted since the view was taken is left out.
         if let Some(note) = Note::read(&memory.store, &view, *id)? {

@@ -1,6 +1,6 @@
 //! The edges that notes themselves name, made when all notes are in.
 
-use super::{Import, Outcome, Place, Stored, note_wise, wikilinks};
+use super::{Import, Outcome, SourceLocation, StoredNote, separate_note_errors, wikilinks};
 use crate::interchange::NoteEdge;
 use crate::link;
 use poc_graph::error::{Error, Result};
@@ -10,9 +10,9 @@ use poc_store::{Cause, Tx};
 use std::collections::HashMap;
 
 /// Edges that wait for their ends.
-pub(super) enum Pending {
+pub(super) enum PendingEdges {
     /// Those of a note that export wrote.
-    Own {
+    Exported {
         /// The id it has in its source.
         id: NodeId,
         /// The edges that start at it.
@@ -32,21 +32,21 @@ pub(super) enum Pending {
 }
 
 /// An edge with both ends known.
-struct Ready {
+struct ResolvedEdge {
     place: usize,
     edge: Edge,
 }
 
-impl Pending {
-    pub(super) fn foreign(names: Vec<String>, links: Vec<String>) -> Pending {
-        Pending::Foreign { src: None, names, links, replaces: false }
+impl PendingEdges {
+    pub(super) fn foreign(names: Vec<String>, links: Vec<String>) -> PendingEdges {
+        PendingEdges::Foreign { src: None, names, links, replaces: false }
     }
 
     /// Takes note of where the note is stored. Returns the id it has in its source.
-    pub(super) fn stored(&mut self, stored: &Stored) -> Option<NodeId> {
+    pub(super) fn stored(&mut self, stored: &StoredNote) -> Option<NodeId> {
         match self {
-            Pending::Own { id, .. } => Some(*id),
-            Pending::Foreign { src, names, replaces, .. } => {
+            PendingEdges::Exported { id, .. } => Some(*id),
+            PendingEdges::Foreign { src, names, replaces, .. } => {
                 *src = Some(stored.id);
                 *replaces = stored.outcome == Outcome::Updated;
                 names.push(stored.key.clone());
@@ -61,14 +61,14 @@ type Names = HashMap<String, NodeId>;
 
 impl Import<'_> {
     /// Makes the edges, chunk by chunk.
-    pub(super) fn tie(&mut self) -> Result<()> {
+    pub(super) fn create_edges(&mut self) -> Result<()> {
         let pending = std::mem::take(&mut self.pending);
         let names = self.names(&pending);
         let mut ready = Vec::new();
         let mut outdated = Vec::new();
         for (place, (_, edges)) in pending.iter().enumerate() {
             match edges {
-                Pending::Own { id, edges } => {
+                PendingEdges::Exported { id, edges } => {
                     let moved = |id: NodeId| self.ids.get(&id).copied().unwrap_or(id);
                     for edge in edges {
                         let edge = edge.edge(moved(*id));
@@ -77,17 +77,20 @@ impl Import<'_> {
                             true => edge.strength.min(self.memory.config.edges.cap),
                             false => edge.strength,
                         };
-                        ready.push(Ready { place, edge: Edge { dst: moved(edge.dst), strength, ..edge } });
+                        ready.push(ResolvedEdge {
+                            place,
+                            edge: Edge { dst: moved(edge.dst), strength, ..edge },
+                        });
                     }
                 }
-                Pending::Foreign { src: Some(src), links, replaces, .. } => {
+                PendingEdges::Foreign { src: Some(src), links, replaces, .. } => {
                     let edges = self.links(*src, links, &names, &pending, place)?;
                     if *replaces {
                         outdated.push((*src, edges.iter().map(|ready| ready.edge.dst).collect::<Vec<_>>()));
                     }
                     ready.extend(edges);
                 }
-                Pending::Foreign { src: None, .. } => {}
+                PendingEdges::Foreign { src: None, .. } => {}
             }
         }
         for chunk in outdated.chunks(self.memory.config.import.chunk.max(1)) {
@@ -98,7 +101,10 @@ impl Import<'_> {
         }
         for chunk in ready.chunks(self.chunk_of_edges()) {
             let made = self.memory.store.transact(self.cause(), |tx| {
-                chunk.iter().map(|ready| note_wise(tie(tx, &ready.edge))).collect::<Result<Vec<_>>>()
+                chunk
+                    .iter()
+                    .map(|ready| separate_note_errors(put_edge(tx, &ready.edge)))
+                    .collect::<Result<Vec<_>>>()
             })?;
             for (ready, made) in chunk.iter().zip(made.value) {
                 match (made, pending.get(ready.place)) {
@@ -122,7 +128,7 @@ impl Import<'_> {
 
     /// What each stored note may be called: its key, its other names, and the last part of its key
     /// where that is nobody else's.
-    fn names(&self, pending: &[(Place, Pending)]) -> Names {
+    fn names(&self, pending: &[(SourceLocation, PendingEdges)]) -> Names {
         let mut names = Names::new();
         let view = self.memory.store.view();
         let mut last_parts: HashMap<String, Option<NodeId>> = HashMap::new();
@@ -136,7 +142,7 @@ impl Import<'_> {
         }
         names.extend(last_parts.into_iter().filter_map(|(name, id)| Some((name, id?))));
         for (_, edges) in pending {
-            if let Pending::Foreign { src: Some(src), names: own, .. } = edges {
+            if let PendingEdges::Foreign { src: Some(src), names: own, .. } = edges {
                 names.extend(own.iter().map(|name| (name.to_lowercase(), *src)));
             }
         }
@@ -148,10 +154,10 @@ impl Import<'_> {
         src: NodeId,
         links: &[String],
         names: &Names,
-        pending: &[(Place, Pending)],
+        pending: &[(SourceLocation, PendingEdges)],
         place: usize,
-    ) -> Result<Vec<Ready>> {
-        let mut ready: Vec<Ready> = Vec::new();
+    ) -> Result<Vec<ResolvedEdge>> {
+        let mut ready: Vec<ResolvedEdge> = Vec::new();
         let now = self.memory.now();
         for target in links {
             let Some(dst) = self.find(target, names)? else {
@@ -161,7 +167,7 @@ impl Import<'_> {
                 continue;
             };
             if dst != src && !ready.iter().any(|other| other.edge.dst == dst) {
-                ready.push(Ready { place, edge: linked(src, dst, &self.cause.actor, now) });
+                ready.push(ResolvedEdge { place, edge: link_edge(src, dst, &self.cause.actor, now) });
             }
         }
         Ok(ready)
@@ -181,7 +187,7 @@ impl Import<'_> {
     }
 }
 
-fn linked(src: NodeId, dst: NodeId, provenance: &str, now: Timestamp) -> Edge {
+fn link_edge(src: NodeId, dst: NodeId, provenance: &str, now: Timestamp) -> Edge {
     Edge {
         src,
         dst,
@@ -195,7 +201,7 @@ fn linked(src: NodeId, dst: NodeId, provenance: &str, now: Timestamp) -> Edge {
 }
 
 /// Puts an edge that is not there; whether it was not.
-pub(super) fn tie(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
+pub(super) fn put_edge(tx: &mut Tx<'_>, edge: &Edge) -> Result<bool> {
     for id in [edge.src, edge.dst] {
         if tx.node(id)?.is_none() {
             return Err(Error::not_found(format!("an edge leads to `{id}`, which is nowhere"))

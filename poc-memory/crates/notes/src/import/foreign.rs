@@ -1,6 +1,6 @@
 //! Notes of other tools: fields by the names people use for them.
 
-use super::{Options, Read, wikilinks};
+use super::{ImportOptions, ParsedNote, wikilinks};
 use crate::Draft;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -12,11 +12,14 @@ pub(super) struct Field {
     /// What it is called; the first is our own name for it.
     pub(super) names: &'static [&'static str],
     /// What becomes of it, for people.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the README's table is made of it"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "the table in docs/notes-and-vaults.md is checked against it")
+    )]
     about: &'static str,
 }
 
-/// Every field that is read, in front matter as in JSON Lines. The README has them as a table.
+/// Every field that is read, in front matter as in JSON Lines. docs/notes-and-vaults.md lists them in a table.
 pub(super) const FIELDS: &[Field] = &[
     Field {
         names: &["key"],
@@ -60,7 +63,7 @@ pub(super) const FIELDS: &[Field] = &[
 ];
 
 /// A note that export did not write.
-pub(super) struct Foreign {
+pub(super) struct ForeignNote {
     /// What it becomes.
     pub draft: Draft,
     /// Other names that links may use for it.
@@ -73,20 +76,20 @@ pub(super) struct Foreign {
     pub ignored: Vec<String>,
 }
 
-impl Foreign {
+impl ForeignNote {
     /// Reads the fields of a JSON object or of front matter. `body` and `key` are what the file
     /// gives by itself; fields come first.
     pub(super) fn read(
         fields: Map<String, Value>,
         body: Option<&str>,
         key: Option<String>,
-        options: &Options,
+        options: &ImportOptions,
         provenance: &str,
-    ) -> Result<Read> {
+    ) -> Result<ParsedNote> {
         let mut draft = Draft::new(provenance, Trust::External);
         draft.body = body.map(str::to_owned);
         let mut note =
-            Foreign { draft, names: Vec::new(), links: Vec::new(), session: None, ignored: Vec::new() };
+            ForeignNote { draft, names: Vec::new(), links: Vec::new(), session: None, ignored: Vec::new() };
         let mut id = None;
         for (name, value) in fields {
             if value.is_null() {
@@ -94,7 +97,7 @@ impl Foreign {
             }
             note.field(&name, value, &mut id).map_err(|error| error.field(name.as_str()))?;
         }
-        let Foreign { draft, names, links, session, .. } = &mut note;
+        let ForeignNote { draft, names, links, session, .. } = &mut note;
         names.extend(id.clone());
         draft.key = draft.key.take().or(id).or(key);
         // Given again with the same key, a note that has changed becomes a new version.
@@ -113,7 +116,7 @@ impl Foreign {
             // Also an update takes its title from the text that is now.
             draft.title = title_of(body).or_else(by_key);
         }
-        Ok(Read::Foreign(Box::new(note)))
+        Ok(ParsedNote::Foreign(Box::new(note)))
     }
 
     fn field(&mut self, name: &str, value: Value, id: &mut Option<String>) -> Result<()> {
@@ -255,21 +258,21 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(fields: Value) -> Foreign {
+    fn read(fields: Value) -> ForeignNote {
         let Value::Object(fields) = fields else { panic!("no object") };
-        match Foreign::read(fields, Some("body"), None, &Options::default(), "import:x").unwrap() {
-            Read::Foreign(foreign) => *foreign,
-            Read::Own(_) => panic!("nobody has exported it"),
+        match ForeignNote::read(fields, Some("body"), None, &ImportOptions::default(), "import:x").unwrap() {
+            ParsedNote::Foreign(foreign) => *foreign,
+            ParsedNote::Exported(_) => panic!("nobody has exported it"),
         }
     }
 
     #[test]
-    fn the_readme_names_every_field() {
-        let readme = include_str!("../../../../../README.md");
+    fn the_guide_lists_every_field() {
+        let guide = include_str!("../../../../../docs/notes-and-vaults.md");
         for Field { names, about } in FIELDS {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             let row = format!("| {} | {about} |", names.join(", "));
-            assert!(readme.lines().any(|line| line == row), "README.md lacks the line\n{row}");
+            assert!(guide.lines().any(|line| line == row), "docs/notes-and-vaults.md lacks the line\n{row}");
         }
     }
 

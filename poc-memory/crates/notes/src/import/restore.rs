@@ -1,10 +1,10 @@
 //! Notes that export wrote go back as they were: ids, times, versions, weights, states, visits.
 
-use super::{Outcome, Stored};
+use super::{Outcome, StoredNote};
 use crate::Memory;
+use crate::derived_edges::EdgeCounts;
 use crate::interchange::Note;
 use crate::plan;
-use crate::ties::Made;
 use poc_graph::Node;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -49,7 +49,7 @@ pub(super) fn prepare_all(memory: &Memory, notes: Vec<Note>) -> Result<Vec<Resul
 /// Stores a note. One that is there under another id counts as a duplicate of that; one that was
 /// edited outside since it was exported becomes a new version; one that was changed here since is
 /// refused.
-pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Result<Stored> {
+pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Result<StoredNote> {
     let Restore { note, node, .. } = restore;
     let outcome = match tx.node(node.id)? {
         None => {
@@ -57,7 +57,12 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
                 && let Some(id) = tx.find_hash(&node.content_hash)?
             {
                 let key = note.key.clone();
-                return Ok(Stored { id, key, outcome: Outcome::Duplicate, ties: Made::default() });
+                return Ok(StoredNote {
+                    id,
+                    key,
+                    outcome: Outcome::Duplicate,
+                    derived: EdgeCounts::default(),
+                });
             }
             check_key(tx, node)?;
             put(tx, restore, node)?;
@@ -99,7 +104,7 @@ pub(super) fn apply(tx: &mut Tx<'_>, restore: &Restore, now: Timestamp) -> Resul
             tx.put_visit(agent, node.id, &visit)?;
         }
     }
-    Ok(Stored { id: node.id, key: node.key.clone(), outcome, ties: Made::default() })
+    Ok(StoredNote { id: node.id, key: node.key.clone(), outcome, derived: EdgeCounts::default() })
 }
 
 fn same_but_for_learning(stored: &Node, node: &Node) -> bool {

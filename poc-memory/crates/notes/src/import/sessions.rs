@@ -3,9 +3,9 @@
 //! The order is that of the lines of a file; files of a folder have none, there it is the time of
 //! creation, and the path among those of one time.
 
-use super::edges::tie;
+use super::edges::put_edge;
 use super::source::PROVENANCE;
-use super::{Import, Place, note_wise};
+use super::{Import, SourceLocation, separate_note_errors};
 use crate::row;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -13,31 +13,35 @@ use poc_graph::{Edge, EdgeKind, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A note of a session.
-pub(super) struct Turn {
+pub(super) struct SessionNote {
     pub(super) id: NodeId,
-    pub(super) place: Place,
+    pub(super) place: SourceLocation,
     pub(super) created: Timestamp,
 }
 
 impl Import<'_> {
     /// Ties the notes of each session, chunk by chunk.
-    pub(super) fn line_up(&mut self) -> Result<()> {
+    pub(super) fn link_sessions(&mut self) -> Result<()> {
         let strength = self.memory.config.write.structural_weight;
         let (now, provenance) = (self.memory.now(), self.cause.actor.clone());
-        let mut edges: Vec<(Place, Edge)> = Vec::new();
-        for (_, mut turns) in std::mem::take(&mut self.sessions) {
-            if turns.iter().any(|turn| matches!(turn.place, Place::File(_))) {
-                turns.sort_by(|a, b| a.created.cmp(&b.created).then_with(|| a.place.cmp(&b.place)));
+        let mut edges: Vec<(SourceLocation, Edge)> = Vec::new();
+        for (_, mut notes) in std::mem::take(&mut self.sessions) {
+            if notes.iter().any(|note| matches!(note.place, SourceLocation::File(_))) {
+                notes.sort_by(|a, b| a.created.cmp(&b.created).then_with(|| a.place.cmp(&b.place)));
             }
-            let row: Vec<NodeId> = turns.iter().map(|turn| turn.id).collect();
-            self.make_room(&row)?;
-            let places: FxHashMap<NodeId, &Place> = turns.iter().map(|turn| (turn.id, &turn.place)).collect();
+            let row: Vec<NodeId> = notes.iter().map(|note| note.id).collect();
+            self.delete_outdated(&row)?;
+            let places: FxHashMap<NodeId, &SourceLocation> =
+                notes.iter().map(|note| (note.id, &note.place)).collect();
             let made = row::edges(&row, strength, now, &provenance).into_iter();
             edges.extend(made.filter_map(|edge| Some(((*places.get(&edge.src)?).clone(), edge))));
         }
         for chunk in edges.chunks(self.chunk_of_edges()) {
             let made = self.memory.store.transact(self.cause(), |tx| {
-                chunk.iter().map(|(_, edge)| note_wise(tie(tx, edge))).collect::<Result<Vec<_>>>()
+                chunk
+                    .iter()
+                    .map(|(_, edge)| separate_note_errors(put_edge(tx, edge)))
+                    .collect::<Result<Vec<_>>>()
             })?;
             for ((place, _), made) in chunk.iter().zip(made.value) {
                 match made {
@@ -50,7 +54,7 @@ impl Import<'_> {
     }
 
     /// Takes away edges between notes of a session that stood beside each other and do not any more.
-    fn make_room(&self, row: &[NodeId]) -> Result<()> {
+    fn delete_outdated(&self, row: &[NodeId]) -> Result<()> {
         let members: FxHashSet<NodeId> = row.iter().copied().collect();
         let beside: FxHashSet<(NodeId, NodeId)> =
             row.iter().zip(row.iter().skip(1)).flat_map(|(&a, &b)| [(a, b), (b, a)]).collect();

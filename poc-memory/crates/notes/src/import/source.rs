@@ -1,7 +1,7 @@
 //! Where notes come from: what there is to read, piece by piece.
 
-use super::foreign::Foreign;
-use super::{Options, Place, Read};
+use super::foreign::ForeignNote;
+use super::{ImportOptions, ParsedNote, SourceLocation};
 use crate::interchange::{Note, SCHEMA_VERSION};
 use crate::markdown;
 use poc_config::Config;
@@ -16,7 +16,7 @@ pub(super) const PROVENANCE: &str = "import:";
 
 /// What to import.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Source {
+pub enum ImportSource {
     /// A folder of Markdown, a Markdown file or a file of JSON Lines.
     Path(PathBuf),
     /// The text of a Markdown file or of JSON Lines.
@@ -26,65 +26,71 @@ pub enum Source {
 }
 
 /// One note as it stands in its source.
-pub(super) struct Piece {
+pub(super) struct RawNote {
     /// Its text.
     pub content: String,
-    form: Form,
+    form: Format,
 }
 
-enum Form {
+enum Format {
     JsonLine,
     /// A Markdown file; the key it has by its place.
     Markdown(Option<String>),
 }
 
 /// What there is to read.
-pub(super) struct Opened<'a> {
+pub(super) struct SourceNotes<'a> {
     /// How many notes, when that is known.
     pub total: Option<u64>,
     /// The notes.
-    pub pieces: Pieces<'a>,
+    pub notes: RawNotes<'a>,
     /// Files of JSON Lines that stand in the folder beside its Markdown, and are not read.
     pub left_out: Vec<String>,
 }
 
-type Pieces<'a> = Box<dyn Iterator<Item = (Place, Result<Piece>)> + 'a>;
+type RawNotes<'a> = Box<dyn Iterator<Item = (SourceLocation, Result<RawNote>)> + 'a>;
 
 const MARKDOWN: [&str; 2] = ["md", "markdown"];
 const JSON_LINES: [&str; 3] = ["jsonl", "ndjson", "json"];
 
-impl Source {
+impl ImportSource {
     /// The provenance of the notes: `import:` and the name of the folder or file.
     pub(super) fn provenance(&self) -> String {
         let name = match self {
-            Source::Path(path) | Source::Lines(path, _) => {
+            ImportSource::Path(path) | ImportSource::Lines(path, _) => {
                 path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
             }
-            Source::Text(_) => "stdin".into(),
+            ImportSource::Text(_) => "stdin".into(),
         };
         format!("{PROVENANCE}{}", name.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
     /// What there is.
-    pub(super) fn open(&self, config: &Config) -> Result<Opened<'_>> {
+    pub(super) fn open(&self, config: &Config) -> Result<SourceNotes<'_>> {
         // JSON spells a byte with up to six; edges and visits stand beside the text.
         let longest = config.insert.max_node_bytes.saturating_mul(8) as u64;
-        let opened = |total, pieces| Opened { total, pieces, left_out: Vec::new() };
+        let opened = |total, notes| SourceNotes { total, notes, left_out: Vec::new() };
         let path = match self {
-            Source::Text(text) if text.trim_start().starts_with('{') => {
+            ImportSource::Text(text) if text.trim_start().starts_with('{') => {
                 return Ok(opened(None, Box::new(lines(Cursor::new(text), longest))));
             }
-            Source::Text(text) => {
-                let piece = Piece { content: text.clone(), form: Form::Markdown(None) };
-                return Ok(opened(Some(1), Box::new(std::iter::once((Place::File("-".into()), Ok(piece))))));
+            ImportSource::Text(text) => {
+                let note = RawNote { content: text.clone(), form: Format::Markdown(None) };
+                return Ok(opened(
+                    Some(1),
+                    Box::new(std::iter::once((SourceLocation::File("-".into()), Ok(note)))),
+                ));
             }
-            Source::Lines(_, lines) => {
-                let piece = |(number, line): &(u64, String)| {
-                    (Place::Line(*number), Ok(Piece { content: line.clone(), form: Form::JsonLine }))
+            ImportSource::Lines(_, lines) => {
+                let note = |(number, line): &(u64, String)| {
+                    (
+                        SourceLocation::Line(*number),
+                        Ok(RawNote { content: line.clone(), form: Format::JsonLine }),
+                    )
                 };
-                return Ok(opened(Some(lines.len() as u64), Box::new(lines.iter().map(piece))));
+                return Ok(opened(Some(lines.len() as u64), Box::new(lines.iter().map(note))));
             }
-            Source::Path(path) => path,
+            ImportSource::Path(path) => path,
         };
         let wrong = |error: std::io::Error| {
             let error = if error.kind() == std::io::ErrorKind::NotFound {
@@ -108,19 +114,19 @@ impl Source {
                     .file(path.display().to_string()));
             }
             let total = files.len() as u64;
-            let pieces = files.into_iter().map(move |relative| {
+            let notes = files.into_iter().map(move |relative| {
                 let name = relative.to_string_lossy().into_owned();
-                let piece = markdown_file(&path.join(&relative), &relative, longest);
-                (Place::File(name), piece)
+                let note = markdown_file(&path.join(&relative), &relative, longest);
+                (SourceLocation::File(name), note)
             });
             let left_out = others.iter().map(|file| file.display().to_string()).collect();
-            return Ok(Opened { total: Some(total), pieces: Box::new(pieces), left_out });
+            return Ok(SourceNotes { total: Some(total), notes: Box::new(notes), left_out });
         }
         if has_extension(path, &MARKDOWN) {
             let name = PathBuf::from(path.file_name().unwrap_or(path.as_os_str()));
-            let place = Place::File(name.to_string_lossy().into_owned());
-            let piece = markdown_file(path, &name, longest);
-            return Ok(opened(Some(1), Box::new(std::iter::once((place, piece)))));
+            let place = SourceLocation::File(name.to_string_lossy().into_owned());
+            let note = markdown_file(path, &name, longest);
+            return Ok(opened(Some(1), Box::new(std::iter::once((place, note)))));
         }
         if has_extension(path, &JSON_LINES) {
             let file = BufReader::new(File::open(path).map_err(wrong)?);
@@ -132,11 +138,11 @@ impl Source {
     }
 }
 
-impl Piece {
+impl RawNote {
     /// The note it spells.
-    pub(super) fn read(self, options: &Options, provenance: &str) -> Result<Read> {
+    pub(super) fn read(self, options: &ImportOptions, provenance: &str) -> Result<ParsedNote> {
         match self.form {
-            Form::JsonLine => {
+            Format::JsonLine => {
                 let value: Value = serde_json::from_str(self.content.trim()).map_err(|error| {
                     let message = error.to_string();
                     let message = message.split(" at line ").next().unwrap_or_default();
@@ -146,18 +152,18 @@ impl Piece {
                     return Err(Error::invalid("it is JSON but not an object")
                         .hint("write one note a line: {\"title\": …, \"body\": …}"));
                 };
-                if is_own(&fields)? {
+                if is_exported(&fields)? {
                     return serde_path_to_error::deserialize(Value::Object(fields))
-                        .map(|note| Read::Own(Box::new(note)))
+                        .map(|note| ParsedNote::Exported(Box::new(note)))
                         .map_err(|error| {
                             let field = error.path().to_string();
                             let wrong = Error::invalid(error.into_inner().to_string());
                             if field == "." { wrong } else { wrong.field(field) }
                         });
                 }
-                Foreign::read(fields, None, None, options, provenance)
+                ForeignNote::read(fields, None, None, options, provenance)
             }
-            Form::Markdown(key) => {
+            Format::Markdown(key) => {
                 let parts = markdown::split(&self.content);
                 let fields = match markdown::front::<Option<Value>>(parts.front)? {
                     None => Map::new(),
@@ -166,19 +172,19 @@ impl Piece {
                         return Err(Error::invalid("the front matter is not a list of `name: value`"));
                     }
                 };
-                if is_own(&fields)? {
+                if is_exported(&fields)? {
                     let mut note: Note = markdown::front(parts.front)?;
                     note.body = parts.body.to_owned();
-                    return Ok(Read::Own(Box::new(note)));
+                    return Ok(ParsedNote::Exported(Box::new(note)));
                 }
-                Foreign::read(fields, Some(parts.body), key, options, provenance)
+                ForeignNote::read(fields, Some(parts.body), key, options, provenance)
             }
         }
     }
 }
 
 /// Whether export wrote these fields, in a form this release reads.
-fn is_own(fields: &Map<String, Value>) -> Result<bool> {
+fn is_exported(fields: &Map<String, Value>) -> Result<bool> {
     match fields.get("schema_version") {
         None => Ok(false),
         Some(version) if version.as_u64() == Some(u64::from(SCHEMA_VERSION)) => Ok(true),
@@ -191,7 +197,7 @@ fn is_own(fields: &Map<String, Value>) -> Result<bool> {
 }
 
 /// The lines with anything on them, each with its number. One that is too long is skipped.
-fn lines(mut input: impl BufRead, longest: u64) -> impl Iterator<Item = (Place, Result<Piece>)> {
+fn lines(mut input: impl BufRead, longest: u64) -> impl Iterator<Item = (SourceLocation, Result<RawNote>)> {
     let mut number = 0;
     std::iter::from_fn(move || {
         loop {
@@ -204,21 +210,24 @@ fn lines(mut input: impl BufRead, longest: u64) -> impl Iterator<Item = (Place, 
                 // A device that fails once would fail at every line.
                 Err(error) => {
                     number = u64::MAX;
-                    return Some((Place::Line(number), Err(unreadable(error))));
+                    return Some((SourceLocation::Line(number), Err(unreadable(error))));
                 }
             }
             if line.len() as u64 == longest && line.last() != Some(&b'\n') {
                 let too_long = Error::invalid(format!("the line has more than {longest} bytes"))
                     .hint("split the note into several, one idea each");
                 let error = input.skip_until(b'\n').err().map_or(too_long, unreadable);
-                return Some((Place::Line(number), Err(error)));
+                return Some((SourceLocation::Line(number), Err(error)));
             }
             match String::from_utf8(line) {
                 Ok(content) if content.trim().is_empty() => {}
                 Ok(content) => {
-                    return Some((Place::Line(number), Ok(Piece { content, form: Form::JsonLine })));
+                    return Some((
+                        SourceLocation::Line(number),
+                        Ok(RawNote { content, form: Format::JsonLine }),
+                    ));
                 }
-                Err(error) => return Some((Place::Line(number), Err(not_utf8(error.utf8_error())))),
+                Err(error) => return Some((SourceLocation::Line(number), Err(not_utf8(error.utf8_error())))),
             }
         }
     })
@@ -250,7 +259,7 @@ fn files_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn markdown_file(path: &Path, relative: &Path, longest: u64) -> Result<Piece> {
+fn markdown_file(path: &Path, relative: &Path, longest: u64) -> Result<RawNote> {
     let unreadable = |error| Error::invalid(format!("cannot be read: {error}"));
     let mut bytes = Vec::new();
     File::open(path).and_then(|file| file.take(longest + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
@@ -261,7 +270,7 @@ fn markdown_file(path: &Path, relative: &Path, longest: u64) -> Result<Piece> {
     let content = String::from_utf8(bytes).map_err(|error| not_utf8(error.utf8_error()))?;
     let key = relative.with_extension("");
     let key: Vec<_> = key.iter().map(|part| part.to_string_lossy()).collect();
-    Ok(Piece { content, form: Form::Markdown(Some(key.join("/"))) })
+    Ok(RawNote { content, form: Format::Markdown(Some(key.join("/"))) })
 }
 
 fn not_utf8(error: std::str::Utf8Error) -> Error {

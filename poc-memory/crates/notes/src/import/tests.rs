@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::export;
-use crate::testing::{Scratch, draft};
+use crate::testing::{TestMemory, draft};
 use poc_config::Config;
 use poc_graph::time::Span;
 use poc_graph::{Activity, Edge, EdgeKind, Node, State, Trust, Visit, VisitOutcome, content_hash};
@@ -11,32 +11,32 @@ use proptest::prelude::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn take(memory: &Scratch, source: Source) -> Report {
-    import(memory, &source, &Options::default(), &|_, _| {}).unwrap()
+fn take(memory: &TestMemory, source: ImportSource) -> ImportReport {
+    import(memory, &source, &ImportOptions::default(), &|_, _| {}).unwrap()
 }
 
-fn lines(memory: &Scratch, text: &str) -> Report {
-    take(memory, Source::Text(text.into()))
+fn lines(memory: &TestMemory, text: &str) -> ImportReport {
+    take(memory, ImportSource::Text(text.into()))
 }
 
 /// Inserted, updated, duplicates, edges.
-fn counts(report: &Report) -> [u64; 4] {
+fn counts(report: &ImportReport) -> [u64; 4] {
     [report.inserted, report.updated, report.duplicates, report.edges]
 }
 
-fn failures(report: &Report) -> String {
-    let line = |(place, error): &(Place, Error)| {
+fn failures(report: &ImportReport) -> String {
+    let line = |(place, error): &(SourceLocation, Error)| {
         let hint = error.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
         format!("{place}: {error}{hint}\n")
     };
     report.failed.iter().map(line).collect()
 }
 
-fn find(memory: &Scratch, key: &str) -> Node {
+fn find(memory: &TestMemory, key: &str) -> Node {
     memory.find(key).unwrap()
 }
 
-fn exported(memory: &Scratch) -> String {
+fn exported(memory: &TestMemory) -> String {
     let mut out = Vec::new();
     export::json_lines(memory, &mut out, &|_, _| {}).unwrap();
     String::from_utf8(out).unwrap()
@@ -48,7 +48,7 @@ fn put(folder: &Path, file: &str, text: &str) {
     fs::write(file, text).unwrap();
 }
 
-fn links(memory: &Scratch, key: &str) -> Vec<String> {
+fn links(memory: &TestMemory, key: &str) -> Vec<String> {
     let id = find(memory, key).id;
     let mut ends: Vec<String> = memory
         .store
@@ -64,7 +64,7 @@ fn links(memory: &Scratch, key: &str) -> Vec<String> {
 
 #[test]
 fn a_folder_of_markdown_becomes_linked_notes() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
     put(
         &vault,
@@ -75,10 +75,10 @@ fn a_folder_of_markdown_becomes_linked_notes() {
     put(&vault, "notes/soup.md", "---\naliases: [The book]\nlinks: [journal]\n---\nLentils\n");
     put(&vault, ".obsidian/hidden.md", "hidden");
     put(&vault, "picture.png", "no note");
-    let report = take(&memory, Source::Path(vault.clone()));
+    let report = take(&memory, ImportSource::Path(vault.clone()));
     assert_eq!(failures(&report), "");
     assert_eq!(counts(&report), [3, 0, 0, 4]);
-    assert_eq!(report.unresolved, [(Place::File("journal.md".into()), "nowhere".to_owned())]);
+    assert_eq!(report.unresolved, [(SourceLocation::File("journal.md".into()), "nowhere".to_owned())]);
     assert_eq!(report.ignored, BTreeMap::from([("mood".to_owned(), 1)]));
 
     let journal = find(&memory, "journal");
@@ -94,18 +94,18 @@ fn a_folder_of_markdown_becomes_linked_notes() {
 
     let before = exported(&memory);
     memory.clock.advance(Span::DAY);
-    assert_eq!(counts(&take(&memory, Source::Path(vault.clone()))), [0, 0, 3, 0]);
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault.clone()))), [0, 0, 3, 0]);
     assert_eq!(exported(&memory), before, "nothing has changed");
 
     put(&vault, "db/pages.md", "Pages are merged, see [[journal]].\n");
-    assert_eq!(counts(&take(&memory, Source::Path(vault))), [0, 1, 2, 1]);
+    assert_eq!(counts(&take(&memory, ImportSource::Path(vault))), [0, 1, 2, 1]);
     assert_eq!(find(&memory, "db/pages").version, 2);
     assert_eq!(links(&memory, "db/pages"), ["journal"], "a link that is no longer named goes");
 }
 
 #[test]
 fn bad_files_are_named_and_the_rest_goes_on() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
     put(&vault, "good.md", "A good note\n");
     put(&vault, "empty.md", "\n");
@@ -115,7 +115,7 @@ fn bad_files_are_named_and_the_rest_goes_on() {
     put(&vault, "title.md", "---\ntitle: {a: b}\n---\nBody of that\n");
     put(&vault, "when.md", "---\ncreated: yesterday\n---\nBody of then\n");
     fs::write(vault.join("latin1.md"), b"caf\xe9").unwrap();
-    let report = take(&memory, Source::Path(vault));
+    let report = take(&memory, ImportSource::Path(vault));
     // A file without text has its name for a title.
     assert_eq!(counts(&report), [2, 0, 0, 0]);
     insta::assert_snapshot!(failures(&report), @r"
@@ -130,7 +130,7 @@ fn bad_files_are_named_and_the_rest_goes_on() {
 
 #[test]
 fn json_lines_of_any_tool_become_notes() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let report = lines(
         &memory,
         concat!(
@@ -155,7 +155,7 @@ fn json_lines_of_any_tool_become_notes() {
 }
 
 /// The keys of the notes beside a note.
-fn beside(memory: &Scratch, key: &str) -> Vec<String> {
+fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
     let view = memory.store.view();
     let mut keys: Vec<String> =
         view.beside(view.find_key(key).unwrap()).map(|ix| view.key(ix).to_owned()).collect();
@@ -165,7 +165,7 @@ fn beside(memory: &Scratch, key: &str) -> Vec<String> {
 
 #[test]
 fn turns_of_a_session_stand_beside_each_other() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let text = concat!(
         r#"{"key": "a1", "body": "first of a", "session": "a", "speaker": "Ann"}"#,
         "\n",
@@ -207,12 +207,12 @@ fn turns_of_a_session_stand_beside_each_other() {
 
 #[test]
 fn a_session_told_by_several_files_has_one_order() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let folder = tempfile::tempdir().unwrap();
     let turn = |key: &str| format!("{{\"key\":\"{key}\",\"body\":\"turn {key}\",\"session\":\"s\"}}\n");
     for (file, keys) in [("one.jsonl", ["a", "c"].as_slice()), ("two.jsonl", &["a", "b", "c"])] {
         put(folder.path(), file, &keys.iter().map(|key| turn(key)).collect::<String>());
-        assert_eq!(failures(&take(&memory, Source::Path(folder.path().join(file)))), "");
+        assert_eq!(failures(&take(&memory, ImportSource::Path(folder.path().join(file)))), "");
     }
     assert_eq!(
         [beside(&memory, "a"), beside(&memory, "b"), beside(&memory, "c")].concat(),
@@ -222,12 +222,12 @@ fn a_session_told_by_several_files_has_one_order() {
 
 #[test]
 fn files_of_a_session_follow_each_other_by_their_time() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let vault = memory.folder().join("vault");
     for (file, at) in [("late", "2026-03-02"), ("early", "2026-03-01"), ("noon", "2026-03-01T12:00:00Z")] {
         put(&vault, &format!("{file}.md"), &format!("---\nsession: 7\ncreated: {at}\n---\nIt is {file}\n"));
     }
-    take(&memory, Source::Path(vault));
+    take(&memory, ImportSource::Path(vault));
     assert_eq!(beside(&memory, "noon"), ["early", "late"]);
     assert_eq!(beside(&memory, "early"), ["noon"]);
 }
@@ -245,7 +245,7 @@ proptest! {
             format!("{{\"key\": \"n{number}\", \"body\": \"note {number}\", \"session\": {session}}}\n")
         };
         let all: Vec<String> = sessions.iter().enumerate().map(line).collect();
-        let (grown, once) = (Scratch::new(), Scratch::new());
+        let (grown, once) = (TestMemory::new(), TestMemory::new());
         for part in &parts {
             let some = all.iter().zip(part).filter(|(_, taken)| **taken).map(|(line, _)| line.as_str());
             lines(&grown, &some.collect::<String>());
@@ -270,7 +270,7 @@ proptest! {
 fn bad_lines_are_numbered_and_the_rest_goes_on() {
     let mut config = poc_config::Config::defaults().unwrap();
     config.insert.max_node_bytes = 40;
-    let memory = Scratch::with(config);
+    let memory = TestMemory::with(config);
     let long = format!("{{\"body\": \"{}\"}}", "x".repeat(400));
     let text = [
         r#"{"body": "good"}"#,
@@ -308,10 +308,10 @@ fn bad_lines_are_numbered_and_the_rest_goes_on() {
 
 #[test]
 fn defaults_of_an_import_apply_to_what_names_none() {
-    let memory = Scratch::new();
-    let options = Options { node_type: Some("episodic".into()), keywords: vec!["Talk".into()] };
+    let memory = TestMemory::new();
+    let options = ImportOptions { node_type: Some("episodic".into()), keywords: vec!["Talk".into()] };
     let text = "{\"key\": \"a\", \"body\": \"one\", \"type\": \"daily\"}\n{\"key\": \"b\", \"body\": \"two\", \"tags\": [\"x\"]}";
-    import(&memory, &Source::Text(text.into()), &options, &|_, _| {}).unwrap();
+    import(&memory, &ImportSource::Text(text.into()), &options, &|_, _| {}).unwrap();
     let kind =
         |key: &str| format!("{} {}", find(&memory, key).node_type, find(&memory, key).keywords.join(" "));
     assert_eq!([kind("a"), kind("b")], ["daily talk", "episodic x talk"]);
@@ -321,10 +321,10 @@ fn defaults_of_an_import_apply_to_what_names_none() {
 fn a_chunk_is_one_transaction_and_progress_follows_it() {
     let mut config = poc_config::Config::defaults().unwrap();
     config.import.chunk = 2;
-    let memory = Scratch::with(config);
+    let memory = TestMemory::with(config);
     let text: String = (0..5).map(|n| format!("{{\"body\": \"note number {n}\"}}\n")).collect();
     let told = parking_lot::Mutex::new(Vec::new());
-    import(&memory, &Source::Text(text), &Options::default(), &|done, _| {
+    import(&memory, &ImportSource::Text(text), &ImportOptions::default(), &|done, _| {
         told.lock().push((done, memory.store.view().seq));
     })
     .unwrap();
@@ -333,10 +333,11 @@ fn a_chunk_is_one_transaction_and_progress_follows_it() {
 
 #[test]
 fn what_cannot_be_imported_is_said() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let wrong = |name: &str| {
         let path = memory.folder().join(name);
-        let error = import(&memory, &Source::Path(path), &Options::default(), &|_, _| {}).unwrap_err();
+        let error =
+            import(&memory, &ImportSource::Path(path), &ImportOptions::default(), &|_, _| {}).unwrap_err();
         format!("{} {}", error.code.name(), error.message)
     };
     put(memory.folder(), "x.pdf", "");
@@ -346,19 +347,19 @@ fn what_cannot_be_imported_is_said() {
     put(&folder, "notes.jsonl", "{}");
     assert_eq!(wrong("own"), "invalid_argument the folder has no Markdown file");
     put(&folder, "a.md", "one");
-    let report = take(&memory, Source::Path(folder));
+    let report = take(&memory, ImportSource::Path(folder));
     assert_eq!((counts(&report), report.left_out), ([1, 0, 0, 0], vec!["notes.jsonl".to_owned()]));
 }
 
 #[test]
 fn a_note_past_its_date_is_left_out_and_what_was_taken_before_stays() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     put(memory.folder(), "in/old.md", "---\nexpires: 2026-11-20\n---\nThe tram is late.");
     put(memory.folder(), "in/sale.md", "---\nexpires: 2026-11-30\n---\nTea is cheap.");
-    let source = || Source::Path(memory.folder().join("in"));
+    let source = || ImportSource::Path(memory.folder().join("in"));
     let report = take(&memory, source());
     assert_eq!((counts(&report), failures(&report)), ([1, 0, 0, 0], String::new()));
-    assert_eq!(report.expired, [Place::File("old.md".into())]);
+    assert_eq!(report.expired, [SourceLocation::File("old.md".into())]);
     memory.clock.advance(Span::WEEK);
     memory.clock.advance(Span::WEEK);
     let report = take(&memory, source());
@@ -376,13 +377,13 @@ fn a_note_past_its_date_is_left_out_and_what_was_taken_before_stays() {
     put(memory.folder(), "in/tea.md", "---\nkey: tea\nexpires: 2026-11-29\n---\nTea is here for good.");
     assert_eq!(counts(&take(&memory, source())), [0, 1, 0, 0]);
     let view = memory.store.view();
-    let now = poc_graph::Sight::of_model(memory.now());
+    let now = poc_graph::Visibility::of_model(memory.now());
     assert!(!view.is_found_at(view.find_key("tea").unwrap(), now), "no search finds it any more");
 }
 
 #[test]
 fn an_export_changed_outside_is_a_new_version_unless_the_note_changed_here() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     memory.note("a", "one");
     let export = exported(&memory);
     let edited = export.replace("\"body\":\"one\"", "\"body\":\"two\"");
@@ -395,7 +396,7 @@ fn an_export_changed_outside_is_a_new_version_unless_the_note_changed_here() {
 
 #[test]
 fn a_note_that_is_there_under_another_id_gets_the_edges() {
-    let (from, to) = (Scratch::new(), Scratch::new());
+    let (from, to) = (TestMemory::new(), TestMemory::new());
     let (a, b) = (from.note("a", "the same text"), from.note("b", "another text"));
     let edge = |src, dst| Edge {
         src,
@@ -416,7 +417,7 @@ fn a_note_that_is_there_under_another_id_gets_the_edges() {
 }
 
 #[derive(Clone, Debug)]
-struct Made {
+struct EdgeCounts {
     nodes: Vec<(Node, Activity)>,
     edges: Vec<(usize, usize, EdgeKind, f64, String)>,
     visits: Vec<(usize, String, Visit)>,
@@ -433,7 +434,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-fn made() -> impl Strategy<Value = Made> {
+fn made() -> impl Strategy<Value = EdgeCounts> {
     let node = (
         (text(), text(), "[a-z/.#: ]{0,8}", prop::option::of(text()), prop::option::of(text())),
         (0usize..5, 0usize..5, 0usize..4, 0usize..3, prop::collection::btree_set("[a-zé:-]{1,6}", 0..3)),
@@ -501,11 +502,11 @@ fn made() -> impl Strategy<Value = Made> {
                     (node % count, agent, visit)
                 })
                 .collect();
-            Made { nodes, edges, visits }
+            EdgeCounts { nodes, edges, visits }
         })
 }
 
-fn build(memory: &Scratch, made: &Made) {
+fn build(memory: &TestMemory, made: &EdgeCounts) {
     memory
         .store
         .transact(memory.cause("manual", "test"), |tx| {
@@ -539,12 +540,12 @@ proptest! {
     /// Export and import again is the identity, through JSON Lines and through Markdown.
     #[test]
     fn what_is_exported_comes_back_as_it_was(made in made()) {
-        let memory = Scratch::new();
+        let memory = TestMemory::new();
         build(&memory, &made);
         let all = exported(&memory);
         prop_assert_eq!(all.lines().count(), made.nodes.len());
 
-        let by_lines = Scratch::new();
+        let by_lines = TestMemory::new();
         let report = lines(&by_lines, &all);
         prop_assert_eq!(failures(&report), "");
         prop_assert_eq!(&exported(&by_lines), &all);
@@ -552,8 +553,8 @@ proptest! {
 
         let folder: PathBuf = memory.folder().join("out");
         export::folder(&memory, &folder, &|_, _| {}).unwrap();
-        let by_folder = Scratch::new();
-        let report = take(&by_folder, Source::Path(folder));
+        let by_folder = TestMemory::new();
+        let report = take(&by_folder, ImportSource::Path(folder));
         prop_assert_eq!(failures(&report), "");
         prop_assert_eq!(&exported(&by_folder), &all);
     }
@@ -561,8 +562,8 @@ proptest! {
 
 #[test]
 fn weights_beyond_the_bounds_are_brought_within() {
-    let memory = Scratch::new();
-    let made = Made {
+    let memory = TestMemory::new();
+    let made = EdgeCounts {
         nodes: [(1, 5.0), (2, 1.0)]
             .map(|(number, weight)| (poc_graph::testing::node(number), Activity::born(Timestamp(5), weight)))
             .to_vec(),
@@ -576,7 +577,7 @@ fn weights_beyond_the_bounds_are_brought_within() {
     let all = exported(&memory);
     let mut config = Config::defaults().unwrap();
     (config.weight.floor, config.weight.cap, config.edges.cap) = (2.0, 3.0, 4.0);
-    let copy = Scratch::with(config);
+    let copy = TestMemory::with(config);
     assert_eq!(failures(&lines(&copy, &all)), "");
     let [one, two] = [0, 1].map(|at| made.nodes[at].0.id);
     let weight = |id| copy.store.activity(id).unwrap().unwrap().weight;
@@ -587,7 +588,7 @@ fn weights_beyond_the_bounds_are_brought_within() {
 
 #[test]
 fn what_was_made_by_the_verbs_comes_back_as_it_was() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let old = memory.note("old", "The journal is written before the pages of the B-tree");
     memory
         .insert(Draft {
@@ -598,7 +599,7 @@ fn what_was_made_by_the_verbs_comes_back_as_it_was() {
     memory.note("other", "The journal is written before the leaves of the B-tree");
     let all = exported(&memory);
     assert!(all.contains("\"semantic\"") && all.contains("\"supersedes\""), "{all}");
-    let copy = Scratch::new();
+    let copy = TestMemory::new();
     lines(&copy, &all);
     assert_eq!(exported(&copy), all);
     assert_eq!(copy.store.find_key("old").unwrap(), Some(old));

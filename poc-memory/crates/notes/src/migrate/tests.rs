@@ -3,8 +3,8 @@ use crate::insert;
 use crate::testing::draft;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SeededChance;
 use poc_graph::error::Error;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ fn open(folder: &tempfile::TempDir, dimensions: usize) -> Memory {
     let mut config = Config::defaults().unwrap();
     (config.embedder.kind, config.embedder.dimensions) = ("hash".into(), dimensions);
     let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
-    let chance = Arc::new(SeededChance::new(dimensions as u64));
-    Memory::open(Paths::in_folder(folder.path()), config, clock, chance).unwrap()
+    let rng = Arc::new(SeededRng::new(dimensions as u64));
+    Memory::open(Paths::in_folder(folder.path()), config, clock, rng).unwrap()
 }
 
 fn note(memory: &Memory, body: &str) -> NodeId {
@@ -27,8 +27,8 @@ fn nearest(memory: &Memory, text: &str) -> Vec<NodeId> {
     memory.vectors.search(&vector, 1, &|_| true).unwrap().into_iter().map(|hit| hit.id).collect()
 }
 
-fn run(memory: &Memory) -> Option<Migrated> {
-    migrate(memory, "manual", &Watch { progress: &|_, _| {}, go_on: &|| Ok(()) }).unwrap()
+fn run(memory: &Memory) -> Option<MigrationReport> {
+    migrate(memory, "manual", &MigrationCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) }).unwrap()
 }
 
 /// A migration that is stopped after so many transactions.
@@ -38,7 +38,7 @@ fn stopped_after(memory: &Memory, transactions: usize) {
         0 => Err(Error::unavailable("stopped")),
         _ => Ok(()),
     };
-    assert!(migrate(memory, "manual", &Watch { progress: &|_, _| {}, go_on: &go_on }).is_err());
+    assert!(migrate(memory, "manual", &MigrationCallbacks { progress: &|_, _| {}, go_on: &go_on }).is_err());
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn the_old_vectors_serve_until_all_are_made_anew() {
     let changed = Draft::of(&memory, ids[0]);
     insert::insert(&memory, changed, memory.cause("manual", "insert")).unwrap();
     let done = run(&memory).unwrap();
-    assert_eq!((done.had, done.notes), (2 * CHUNK as u64 - 1, 100 - (2 * CHUNK as u64 - 1)));
+    assert_eq!((done.already_embedded, done.notes), (2 * CHUNK as u64 - 1, 100 - (2 * CHUNK as u64 - 1)));
     // Written after the migration and before the store is opened anew.
     let late = note(&memory, "a heron stands in the reeds");
     assert_eq!(nearest(&memory, "heron reeds"), [late]);
@@ -156,7 +156,7 @@ fn an_embedder_that_cannot_be_used_stops_no_store_that_is_there() {
         let mut config = Config::defaults().unwrap();
         (config.embedder.kind, config.embedder.model) = ("candle".into(), "/nowhere/at/all".into());
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
-        Memory::open(Paths::in_folder(folder.path()), config, clock, Arc::new(SeededChance::new(7)))
+        Memory::open(Paths::in_folder(folder.path()), config, clock, Arc::new(SeededRng::new(7)))
     };
     let memory = lost(&folder).unwrap();
     assert_eq!((memory.embedder.name(), nearest(&memory, "gull mast")), ("hash-64-1", vec![id]));
@@ -216,9 +216,12 @@ fn an_embedder_that_is_gone_leaves_the_rest_usable() {
     drop(memory);
     let store = Paths::in_folder(folder.path()).store();
     let record = embedder::read(&store).unwrap().unwrap();
-    let settings =
-        poc_config::Embedder { kind: "static".into(), model: "/nowhere".into(), ..record.settings.clone() };
-    embedder::write(&store, &Record { settings, ..record }).unwrap();
+    let settings = poc_config::EmbedderConfig {
+        kind: "static".into(),
+        model: "/nowhere".into(),
+        ..record.settings.clone()
+    };
+    embedder::write(&store, &EmbedderRecord { settings, ..record }).unwrap();
     let memory = open(&folder, 128);
     let error = memory.embedder.embed_one("fish").unwrap_err();
     insta::assert_snapshot!(error, @"`embedder`: the vectors of this store were made by `hash-64-1`, which the settings no longer describe");

@@ -1,6 +1,6 @@
 //! Ways along associative edges from what was found.
 
-use super::{Found, Step};
+use super::{PathHop, Start};
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 /// The end of a way.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct PathEnd {
     /// The node.
     pub(super) ix: Ix,
     /// Likeness of the start to what was asked.
@@ -20,7 +20,7 @@ pub(super) struct Place {
     /// Hops from the start.
     pub(super) hops: usize,
     /// What the way leaves: `likeness^α / factor^hops`.
-    left: f64,
+    factor: f64,
     /// The place before it, by number, and the edge from there.
     from: Option<(usize, EdgeKind, f64)>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Expansion<'a> {
     config: &'a Config,
     now: Timestamp,
     /// Every place that was the best of its node when it was found.
-    places: Vec<Place>,
+    ends: Vec<PathEnd>,
     /// The best place of each node, by number.
     best: FxHashMap<Ix, usize>,
     /// Those found in the last step.
@@ -44,7 +44,7 @@ impl<'a> Expansion<'a> {
     pub(super) fn new(
         store: &'a Store,
         view: &'a View,
-        starts: &[Found],
+        starts: &[Start],
         config: &'a Config,
         now: Timestamp,
     ) -> Self {
@@ -53,17 +53,17 @@ impl<'a> Expansion<'a> {
             view,
             config,
             now,
-            places: Vec::new(),
+            ends: Vec::new(),
             best: FxHashMap::default(),
             frontier: Vec::new(),
         };
         for start in starts {
             let likeness = start.likeness;
-            expansion.take(Place {
+            expansion.push(PathEnd {
                 ix: start.ix,
                 likeness,
                 hops: 0,
-                left: expansion.left(likeness, 0),
+                factor: expansion.factor(likeness, 0),
                 from: None,
             });
         }
@@ -75,11 +75,11 @@ impl<'a> Expansion<'a> {
         for hop in 1..=hops {
             let mut frontier = std::mem::take(&mut self.frontier);
             // The first way to a node in this hop is the best one, ties by the id of where it comes from.
-            let order = |at: &usize| self.places.get(*at).map(|place| (place.left, self.view.id(place.ix)));
+            let order = |at: &usize| self.ends.get(*at).map(|end| (end.factor, self.view.id(end.ix)));
             frontier.sort_by(|a, b| {
                 let (a, b) = (order(a), order(b));
-                let left = |of: &Option<(f64, _)>| of.map_or(0.0, |(left, _)| left);
-                left(&b).total_cmp(&left(&a)).then_with(|| a.map(|(_, id)| id).cmp(&b.map(|(_, id)| id)))
+                let factor = |of: &Option<(f64, _)>| of.map_or(0.0, |(factor, _)| factor);
+                factor(&b).total_cmp(&factor(&a)).then_with(|| a.map(|(_, id)| id).cmp(&b.map(|(_, id)| id)))
             });
             for at in frontier {
                 self.step(at, hop, may)?;
@@ -90,13 +90,13 @@ impl<'a> Expansion<'a> {
 
     /// One hop from a place, to every node that is not yet come upon by a way as good.
     fn step(&mut self, at: usize, hop: usize, may: &dyn Fn(Ix) -> bool) -> Result<()> {
-        let Some(&Place { ix, likeness, .. }) = self.places.get(at) else { return Ok(()) };
-        let left = self.left(likeness, hop);
+        let Some(&PathEnd { ix, likeness, .. }) = self.ends.get(at) else { return Ok(()) };
+        let factor = self.factor(likeness, hop);
         let edges = self.view.edges(ix);
         for run in edges.chunk_by(|a, b| a.target() == b.target()) {
             let Some(target) = run.first().map(|edge| edge.target()) else { continue };
-            let known = self.best.get(&target).and_then(|&known| self.places.get(known));
-            if known.is_some_and(|known| known.left >= left) || !may(target) {
+            let known = self.best.get(&target).and_then(|&known| self.ends.get(known));
+            if known.is_some_and(|known| known.factor >= factor) || !may(target) {
                 continue;
             }
             let kinds = run
@@ -104,7 +104,13 @@ impl<'a> Expansion<'a> {
                 .filter(|edge| edge.is_outgoing() && edge.kind().is_associative())
                 .map(|edge| edge.kind());
             if let Some((kind, strength)) = self.strongest(ix, target, kinds)? {
-                self.take(Place { ix: target, likeness, hops: hop, left, from: Some((at, kind, strength)) });
+                self.push(PathEnd {
+                    ix: target,
+                    likeness,
+                    hops: hop,
+                    factor,
+                    from: Some((at, kind, strength)),
+                });
             }
         }
         Ok(())
@@ -131,30 +137,30 @@ impl<'a> Expansion<'a> {
         Ok(best)
     }
 
-    fn left(&self, likeness: f64, hops: usize) -> f64 {
+    fn factor(&self, likeness: f64, hops: usize) -> f64 {
         let recall = &self.config.recall;
         likeness.powf(recall.likeness_exponent) * after_hops(hops, recall.depth_factor)
     }
 
-    fn take(&mut self, place: Place) {
-        let at = self.places.len();
-        self.places.push(place);
-        self.best.insert(place.ix, at);
+    fn push(&mut self, end: PathEnd) {
+        let at = self.ends.len();
+        self.ends.push(end);
+        self.best.insert(end.ix, at);
         self.frontier.push(at);
     }
 
     /// The best place of every node that was come upon, with its number.
-    pub(super) fn best(&self) -> impl Iterator<Item = (usize, &Place)> {
-        self.best.values().filter_map(|&at| Some((at, self.places.get(at)?)))
+    pub(super) fn best(&self) -> impl Iterator<Item = (usize, &PathEnd)> {
+        self.best.values().filter_map(|&at| Some((at, self.ends.get(at)?)))
     }
 
     /// The way to a place.
-    pub(super) fn path(&self, at: usize) -> Vec<Step> {
-        let id = |at: usize| -> Option<NodeId> { self.view.id(self.places.get(at)?.ix) };
+    pub(super) fn path(&self, at: usize) -> Vec<PathHop> {
+        let id = |at: usize| -> Option<NodeId> { self.view.id(self.ends.get(at)?.ix) };
         let mut path = Vec::new();
         let mut at = at;
-        while let Some((from, kind, strength)) = self.places.get(at).and_then(|place| place.from) {
-            path.extend(id(from).zip(id(at)).map(|(from, to)| Step { from, to, kind, strength }));
+        while let Some((from, kind, strength)) = self.ends.get(at).and_then(|end| end.from) {
+            path.extend(id(from).zip(id(at)).map(|(from, to)| PathHop { from, to, kind, strength }));
             at = from;
         }
         path.reverse();

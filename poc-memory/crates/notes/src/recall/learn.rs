@@ -1,6 +1,6 @@
 //! What remembering teaches, written down.
 
-use crate::weigh;
+use crate::weight;
 use poc_config::Config;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -34,7 +34,7 @@ pub fn learn(
     let view = tx.view();
     let there = |id: NodeId| view.find(id).is_some();
     for &id in learning.used.iter().filter(|&&id| there(id)) {
-        weigh::gain(tx, id, config, now)?;
+        weight::add_use(tx, id, config, now)?;
     }
     let recall = &config.recall;
     let mut gains: Vec<(NodeId, EdgeKind, NodeId, f64)> = Vec::new();

@@ -11,11 +11,11 @@ mod tests;
 
 pub use learn::{Learning, learn};
 
-use super::{Memory, weigh};
+use super::{Memory, weight};
 use expand::Expansion;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{EdgeKind, Ix, NodeId, Sight, View};
+use poc_graph::{EdgeKind, Ix, NodeId, View, Visibility};
 use poc_rank::decay::{decayed, lambda, weight_at};
 use poc_rank::recollection::{Exponents, after_hops, likeness, score};
 use rustc_hash::FxHashMap;
@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Wish<'a> {
+pub struct RecallOptions<'a> {
     /// The text, embedded.
     pub vector: &'a [f32],
     /// Nodes wanted; as many are starts of ways.
@@ -36,7 +36,7 @@ pub struct Wish<'a> {
 
 /// A node that came to mind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
+pub struct RecallHit {
     /// The node.
     pub id: NodeId,
     /// `likeness^α · graph · weight^β`.
@@ -48,12 +48,12 @@ pub struct Hit {
     /// What the way leaves of the likeness: 1 for a start, divided by each hop.
     pub graph: f64,
     /// The way from its start; empty for a start.
-    pub path: Vec<Step>,
+    pub path: Vec<PathHop>,
 }
 
 /// A step of a way.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct PathHop {
     /// Where it begins.
     pub from: NodeId,
     /// Where it leads.
@@ -66,16 +66,16 @@ pub struct Step {
 
 /// What came to mind, best first, ties by id, and what that teaches.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recalled {
+pub struct RecallResult {
     /// At most as many as wanted.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<RecallHit>,
     /// What [`learn`] would write down.
     pub learning: Learning,
 }
 
 /// A node that was found by itself.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct Start {
     ix: Ix,
     id: NodeId,
     likeness: f64,
@@ -95,34 +95,34 @@ struct Found {
 /// It teaches that the candidates were used, that the best of the starts, as many as the settings say, belong
 /// together, and that the edges of the
 /// hits' ways lead somewhere.
-pub fn recall(memory: &Memory, view: &View, wish: &Wish, now: Timestamp) -> Result<Recalled> {
+pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timestamp) -> Result<RecallResult> {
     let config = &memory.config;
     let exponents =
         Exponents { likeness: config.recall.likeness_exponent, weight: config.recall.weight_exponent };
     // Also for a person: what nobody has vouched for must gain nothing by being remembered.
-    let told = |ix: Ix| view.is_found_at(ix, Sight { now, quarantined: false });
-    let keep = |id: NodeId| view.find(id).is_some_and(told);
-    let near = memory.vectors.search(wish.vector, wish.oversample.max(wish.k), &keep)?;
+    let visible = |ix: Ix| view.is_found_at(ix, Visibility { now, quarantined: false });
+    let keep = |id: NodeId| view.find(id).is_some_and(visible);
+    let near = memory.vectors.search(options.vector, options.oversample.max(options.k), &keep)?;
 
     let mut weights: FxHashMap<Ix, f64> = FxHashMap::default();
-    let mut found: Vec<Found> = Vec::with_capacity(near.len());
+    let mut found: Vec<Start> = Vec::with_capacity(near.len());
     for hit in near {
         let Some(ix) = view.find(hit.id) else { continue };
-        let weight = weigh::used(weight_at(view, ix, &config.weight, now), config);
+        let weight = weight::after_use(weight_at(view, ix, &config.weight, now), config);
         weights.insert(ix, weight);
         let likeness = likeness(hit.cosine);
-        found.push(Found { ix, id: hit.id, likeness, score: score(likeness, 1.0, weight, exponents) });
+        found.push(Start { ix, id: hit.id, likeness, score: score(likeness, 1.0, weight, exponents) });
     }
     let used: Vec<NodeId> = found.iter().map(|found| found.id).collect();
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
-    found.truncate(wish.k);
+    found.truncate(options.k);
     let starts = found;
 
     let mut expansion = Expansion::new(&memory.store, view, &starts, config, now);
-    expansion.walk(wish.hops, &|ix| {
-        told(ix) && (weights.contains_key(&ix) || is_above_floor(view, ix, memory, now))
+    expansion.walk(options.hops, &|ix| {
+        visible(ix) && (weights.contains_key(&ix) || is_above_floor(view, ix, memory, now))
     })?;
-    let mut hits: Vec<(Hit, usize)> = expansion
+    let mut hits: Vec<(RecallHit, usize)> = expansion
         .best()
         .filter_map(|(at, place)| {
             let ix = place.ix;
@@ -130,25 +130,32 @@ pub fn recall(memory: &Memory, view: &View, wish: &Wish, now: Timestamp) -> Resu
             let weight = known.unwrap_or_else(|| weight_at(view, ix, &config.weight, now));
             let graph = after_hops(place.hops, config.recall.depth_factor);
             let score = score(place.likeness, graph, weight, exponents);
-            let hit =
-                Hit { id: view.id(ix)?, score, likeness: place.likeness, weight, graph, path: Vec::new() };
+            let hit = RecallHit {
+                id: view.id(ix)?,
+                score,
+                likeness: place.likeness,
+                weight,
+                graph,
+                path: Vec::new(),
+            };
             Some((hit, at))
         })
         .collect();
     hits.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
-    hits.truncate(wish.k);
-    let hits: Vec<Hit> = hits.into_iter().map(|(hit, at)| Hit { path: expansion.path(at), ..hit }).collect();
+    hits.truncate(options.k);
+    let hits: Vec<RecallHit> =
+        hits.into_iter().map(|(hit, at)| RecallHit { path: expansion.path(at), ..hit }).collect();
     let led: BTreeSet<(NodeId, NodeId)> =
         hits.iter().flat_map(|hit| hit.path.iter().map(|step| (step.from, step.to))).collect();
     let learning = Learning {
         used,
-        together: together(
+        together: pairs(
             starts.get(..config.recall.co_retrieval_notes).unwrap_or(&starts),
             config.recall.co_retrieval_base,
         ),
         led: led.into_iter().collect(),
     };
-    Ok(Recalled { hits, learning })
+    Ok(RecallResult { hits, learning })
 }
 
 /// Whether a node has not been forgotten: its weight may be told as the floor and lie below it.
@@ -160,7 +167,7 @@ fn is_above_floor(view: &View, ix: Ix, memory: &Memory, now: Timestamp) -> bool 
 }
 
 /// Every pair of starts, and what the edges between them gain: `base · min(likeness)`.
-fn together(starts: &[Found], base: f64) -> Vec<(NodeId, NodeId, f64)> {
+fn pairs(starts: &[Start], base: f64) -> Vec<(NodeId, NodeId, f64)> {
     let mut pairs = Vec::new();
     for (at, a) in starts.iter().enumerate() {
         pairs.extend(starts.iter().skip(at + 1).map(|b| (a.id, b.id, base * a.likeness.min(b.likeness))));

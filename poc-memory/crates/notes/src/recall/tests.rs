@@ -2,17 +2,17 @@
 
 use super::*;
 use crate::mark;
-use crate::testing::Scratch;
-use crate::weigh;
+use crate::testing::TestMemory;
+use crate::weight;
 use poc_config::Config;
 use poc_graph::time::Span;
-use poc_graph::{Activity, Category, Edge, Node, Sight, State, Trust, testing};
+use poc_graph::{Activity, Category, Edge, Node, State, Trust, Visibility, testing};
 use poc_store::{Records as _, Tx};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// A unit vector whose first components are in proportion to these.
-fn vector(memory: &Scratch, parts: &[i8]) -> Vec<f32> {
+fn vector(memory: &TestMemory, parts: &[i8]) -> Vec<f32> {
     let mut vector = vec![0.0; memory.embedder.dimensions()];
     for (slot, part) in vector.iter_mut().zip(parts) {
         *slot = f32::from(*part);
@@ -20,11 +20,11 @@ fn vector(memory: &Scratch, parts: &[i8]) -> Vec<f32> {
     vector
 }
 
-fn put(memory: &Scratch, build: impl FnOnce(&mut Tx) -> poc_graph::error::Result<()>) {
+fn put(memory: &TestMemory, build: impl FnOnce(&mut Tx) -> poc_graph::error::Result<()>) {
     memory.store.transact(memory.cause("manual", "test"), build).unwrap();
 }
 
-fn put_node(memory: &Scratch, node: &Node, parts: &[i8], weight: f64, days: i64) {
+fn put_node(memory: &TestMemory, node: &Node, parts: &[i8], weight: f64, days: i64) {
     let vector = vector(memory, parts);
     let touched = memory.now().minus(Span(days * Span::DAY.0));
     put(memory, |tx| {
@@ -34,17 +34,17 @@ fn put_node(memory: &Scratch, node: &Node, parts: &[i8], weight: f64, days: i64)
     });
 }
 
-fn edge(memory: &Scratch, from: u64, to: u64, kind: EdgeKind, strength: f64, days: i64) -> Edge {
+fn edge(memory: &TestMemory, from: u64, to: u64, kind: EdgeKind, strength: f64, days: i64) -> Edge {
     let touched = memory.now().minus(Span(days * Span::DAY.0));
     Edge { touched, ..testing::edge(from, to, kind, strength) }
 }
 
-fn ask(memory: &Scratch, parts: &[i8], k: usize, hops: usize, oversample: usize) -> Recalled {
-    let wish = Wish { vector: &vector(memory, parts), k, hops, oversample };
+fn ask(memory: &TestMemory, parts: &[i8], k: usize, hops: usize, oversample: usize) -> RecallResult {
+    let wish = RecallOptions { vector: &vector(memory, parts), k, hops, oversample };
     recall(memory, &memory.store.view(), &wish, memory.now()).unwrap()
 }
 
-fn write_down(memory: &Scratch, recalled: &Recalled) {
+fn write_down(memory: &TestMemory, recalled: &RecallResult) {
     let now = memory.now();
     put(memory, |tx| learn(tx, &recalled.learning, &memory.config, "manual", now));
 }
@@ -53,17 +53,17 @@ fn id(number: u64) -> NodeId {
     testing::node(number).id
 }
 
-fn weight(memory: &Scratch, number: u64) -> f64 {
+fn weight(memory: &TestMemory, number: u64) -> f64 {
     memory.store.activity(id(number)).unwrap().unwrap().weight
 }
 
-fn strength(memory: &Scratch, from: u64, kind: EdgeKind, to: u64) -> Option<f64> {
+fn strength(memory: &TestMemory, from: u64, kind: EdgeKind, to: u64) -> Option<f64> {
     memory.store.edge(id(from), kind, id(to)).unwrap().map(|edge| edge.strength)
 }
 
 /// Four notes in a row; the question is like the first alone.
-fn row() -> Scratch {
-    let memory = Scratch::new();
+fn row() -> TestMemory {
+    let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1, 0], 3.0, 0);
     put_node(&memory, &testing::node(2), &[0, 1], 1.0, 0);
     put_node(&memory, &testing::node(3), &[0, 0, 1], 4.0, 0);
@@ -81,7 +81,7 @@ fn row() -> Scratch {
 fn worked_values() {
     let memory = row();
     // One candidate, which gains 1: 1 · √4. Then halved by each hop: 0.5 · √1, 0.25 · √4.
-    let told = |recalled: &Recalled| -> Vec<(NodeId, f64, f64, usize)> {
+    let told = |recalled: &RecallResult| -> Vec<(NodeId, f64, f64, usize)> {
         let hits = recalled.hits.iter();
         // Cosines of the index are those of single floats.
         hits.map(|hit| (hit.id, (hit.score * 1e6).round() / 1e6, hit.graph, hit.path.len())).collect()
@@ -122,7 +122,7 @@ fn worked_values() {
 
 #[test]
 fn what_is_found_together_is_tied_by_the_lesser_likeness() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
     put_node(&memory, &testing::node(2), &[0, 1], 1.0, 0);
     put_node(&memory, &testing::node(3), &[-1, 0], 1.0, 0);
@@ -134,7 +134,7 @@ fn what_is_found_together_is_tied_by_the_lesser_likeness() {
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 3), None);
     for _ in 0..500 {
         let seed = Learning { used: Vec::new(), together: vec![(id(1), id(2), 0.25)], led: Vec::new() };
-        write_down(&memory, &Recalled { hits: Vec::new(), learning: seed });
+        write_down(&memory, &RecallResult { hits: Vec::new(), learning: seed });
     }
     assert_eq!(strength(&memory, 1, EdgeKind::CoRetrieval, 2), Some(100.0), "the cap");
 }
@@ -143,7 +143,7 @@ fn what_is_found_together_is_tied_by_the_lesser_likeness() {
 fn of_many_found_together_the_best_are_tied() {
     let mut config = Config::defaults().unwrap();
     config.recall.co_retrieval_notes = 3;
-    let memory = Scratch::with(config);
+    let memory = TestMemory::with(config);
     for number in 1..=9 {
         put_node(&memory, &testing::node(number), &[1, number as i8], 1.0, 0);
     }
@@ -157,7 +157,7 @@ fn of_many_found_together_the_best_are_tied() {
 
 #[test]
 fn ties_and_notes_that_have_faded_are_not_followed() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
     for number in 2..=5 {
         put_node(&memory, &testing::node(number), &[], 1.0, 0);
@@ -178,7 +178,7 @@ fn ties_and_notes_that_have_faded_are_not_followed() {
 
 #[test]
 fn what_is_out_of_use_or_quarantined_never_comes_to_mind() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1, 0], 1.0, 0);
     let hidden = [
         Node { state: State::Superseded, ..testing::node(2) },
@@ -199,12 +199,12 @@ fn what_is_out_of_use_or_quarantined_never_comes_to_mind() {
 
 #[test]
 fn uses_are_gained_from_once_a_minute_and_less_and_less() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     put_node(&memory, &testing::node(1), &[1], 25.0, 0);
     let bump = |delta: f64| {
         let mut bumped = None;
         put(&memory, |tx| {
-            bumped = Some(weigh::bump(tx, id(1), delta, &memory.config, memory.now())?);
+            bumped = Some(weight::bump(tx, id(1), delta, &memory.config, memory.now())?);
             Ok(())
         });
         bumped.unwrap()
@@ -229,7 +229,7 @@ fn uses_are_gained_from_once_a_minute_and_less_and_less() {
     assert!((bump(1000.0).after - 100.0).abs() < 1e-9, "the cap");
     memory.clock.advance(Span::MINUTE);
     write_down(&memory, &ask(&memory, &[1], 1, 0, 1));
-    put(&memory, |tx| weigh::touch(tx, id(1), &memory.config.weight, memory.now()));
+    put(&memory, |tx| weight::touch(tx, id(1), &memory.config.weight, memory.now()));
     let after_recall = bump(-1.0);
     assert!(!after_recall.skipped_refractory, "what was just remembered can be judged");
     assert_eq!(after_recall.accesses, 9);
@@ -237,7 +237,7 @@ fn uses_are_gained_from_once_a_minute_and_less_and_less() {
 
 #[test]
 fn what_is_of_the_core_does_not_fade() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     put_node(&memory, &Node { category: Category::Core, ..testing::node(1) }, &[1], 3.0, 5000);
     put_node(&memory, &testing::node(2), &[1], 3.0, 0);
     memory.clock.advance(Span((std::f64::consts::LN_2 / 8.0e-8 * 1000.0) as i64));
@@ -251,16 +251,16 @@ fn what_is_of_the_core_does_not_fade() {
 fn a_mark_fades_evenly_towards_its_far_end() {
     let mut config = Config::defaults().unwrap();
     config.reinforce.mark_nodes = 4;
-    let memory = Scratch::with(config);
+    let memory = TestMemory::with(config);
     let now = memory.now();
     let hours = |hours: f64| now.minus(Span((hours * 3_600_000.0) as i64));
     for (number, age) in [(1, 0.0), (2, 1.0), (3, 2.0), (4, 4.0), (5, 4.1), (6, -1.0)] {
         put_node(&memory, &Node { created: hours(age), ..testing::node(number) }, &[1], 50.0, 0);
     }
-    put(&memory, |tx| weigh::bump(tx, id(2), 0.0, &memory.config, now).map(drop));
-    let mut marked = mark::Marked::default();
+    put(&memory, |tx| weight::bump(tx, id(2), 0.0, &memory.config, now).map(drop));
+    let mut marked = mark::MarkReport::default();
     put(&memory, |tx| {
-        marked = mark::mark(tx, hours(4.0), 8.0, &memory.config, Sight::of_person(now))?;
+        marked = mark::mark(tx, hours(4.0), 8.0, &memory.config, Visibility::of_person(now))?;
         Ok(())
     });
     assert_eq!((marked.affected, marked.skipped), (3, 1));
@@ -275,7 +275,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
     // The newest are marked when there are too many.
     memory.clock.advance(Span::HOUR);
     put(&memory, |tx| {
-        marked = mark::mark(tx, hours(24.0), 1.0, &memory.config, Sight::of_person(memory.now()))?;
+        marked = mark::mark(tx, hours(24.0), 1.0, &memory.config, Visibility::of_person(memory.now()))?;
         Ok(())
     });
     assert_eq!((marked.affected, marked.skipped), (4, 0));
@@ -284,7 +284,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
         memory
             .store
             .transact(memory.cause("manual", "mark"), |tx| {
-                mark::mark(tx, since, strength, &boundless, Sight::of_person(memory.now()))
+                mark::mark(tx, since, strength, &boundless, Visibility::of_person(memory.now()))
             })
             .unwrap_err()
             .line()
@@ -299,7 +299,7 @@ fn a_mark_fades_evenly_towards_its_far_end() {
 
 #[test]
 fn what_a_recall_teaches_is_one_short_record_of_the_log() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let nodes: Vec<u64> = (1..=300).collect();
     put(&memory, |tx| {
         nodes.iter().try_for_each(|&number| {
@@ -364,8 +364,8 @@ fn plain() -> impl Strategy<Value = Plain> {
 }
 
 impl Plain {
-    fn build(&self) -> Scratch {
-        let memory = Scratch::new();
+    fn build(&self) -> TestMemory {
+        let memory = TestMemory::new();
         for (number, (parts, weight, days, quarantined)) in self.nodes.iter().enumerate() {
             let trust = if *quarantined { Trust::Quarantined } else { Trust::User };
             put_node(&memory, &Node { trust, ..testing::node(number as u64) }, parts, *weight, *days);
@@ -532,7 +532,7 @@ proptest! {
         let mut config = Config::defaults().unwrap();
         config.reinforce.delta = 30.0;
         config.recall.co_retrieval_base = 60.0;
-        let memory = Scratch::with(config);
+        let memory = TestMemory::with(config);
         for number in 0..4 {
             put_node(&memory, &testing::node(number), &[1, number as i8], 1.0, 0);
             put(&memory, |tx| tx.put_edge(&edge(&memory, number, 0, EdgeKind::Structural, 1.0, 0)).or(Ok(())));
@@ -542,10 +542,10 @@ proptest! {
             let now = memory.now();
             let config = &memory.config;
             match step {
-                0 => put(&memory, |tx| weigh::bump(tx, id(node), amount, config, now).map(drop)),
-                1 => put(&memory, |tx| weigh::bump(tx, id(node), -amount, config, now).map(drop)),
-                2 => put(&memory, |tx| mark::mark(tx, now.minus(Span(millis + 1)), amount + 0.1, config, Sight::of_person(now)).map(drop)),
-                3 => put(&memory, |tx| weigh::change(tx, id(node), weigh::Change::By(amount - 250.0), &config.weight, now).map(drop)),
+                0 => put(&memory, |tx| weight::bump(tx, id(node), amount, config, now).map(drop)),
+                1 => put(&memory, |tx| weight::bump(tx, id(node), -amount, config, now).map(drop)),
+                2 => put(&memory, |tx| mark::mark(tx, now.minus(Span(millis + 1)), amount + 0.1, config, Visibility::of_person(now)).map(drop)),
+                3 => put(&memory, |tx| weight::change(tx, id(node), weight::WeightChange::By(amount - 250.0), &config.weight, now).map(drop)),
                 _ => write_down(&memory, &ask(&memory, &[1, node as i8], 3, 2, 300)),
             }
             for number in 0..4 {

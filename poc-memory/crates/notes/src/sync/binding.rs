@@ -1,8 +1,8 @@
 //! What a store remembers about its remote: where it is, how far it was read, and what the two
 //! stores had in common when they last met.
 
-use poc_graph::chance::Chance;
 use poc_graph::error::{Error, Result};
+use poc_graph::rng::Rng;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, Tenant, Trust};
 use poc_store::{Record, Records, Store, Table, Tx};
@@ -22,16 +22,16 @@ const LINKS: &[u8] = b"remote link\0";
 /// Where a remote is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum RemoteLocation {
     /// The profile with a name, beside this one.
     Profile(String),
     /// A folder that is a store or holds one.
     Folder(PathBuf),
 }
 
-impl Place {
+impl RemoteLocation {
     /// The place that a word means: with a slash it is a folder, else a profile.
-    pub fn parse(word: &str) -> Result<Place> {
+    pub fn parse(word: &str) -> Result<RemoteLocation> {
         let word = word.trim();
         if word.is_empty() {
             return Err(Error::invalid("the remote is empty")
@@ -39,31 +39,31 @@ impl Place {
                 .field("remote"));
         }
         if word.starts_with('/') {
-            return Ok(Place::Folder(word.into()));
+            return Ok(RemoteLocation::Folder(word.into()));
         }
         if word.contains('/') || word == "." || word == ".." {
             return Err(Error::invalid(format!("`{word}` is not a whole path"))
                 .hint("give the path of the folder from `/` on")
                 .field("remote"));
         }
-        Ok(Place::Profile(word.to_owned()))
+        Ok(RemoteLocation::Profile(word.to_owned()))
     }
 
     /// How far a text from there may be relied on when the person does not say: the own profiles
     /// hold what their person wrote, a folder may come from anybody.
     pub fn usual_trust(&self) -> Trust {
         match self {
-            Place::Profile(_) => Trust::User,
-            Place::Folder(_) => Trust::External,
+            RemoteLocation::Profile(_) => Trust::User,
+            RemoteLocation::Folder(_) => Trust::External,
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for RemoteLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Profile(name) => f.write_str(name),
-            Place::Folder(path) => write!(f, "{}", path.display()),
+            RemoteLocation::Profile(name) => f.write_str(name),
+            RemoteLocation::Folder(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -72,18 +72,18 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Binding {
     /// Where it is.
-    pub place: Place,
+    pub place: RemoteLocation,
     /// What is pulled is trusted no further than this.
     pub trust: Trust,
     /// Since when.
     pub bound: Timestamp,
     /// The last sync that was completed.
-    pub last: Option<Last>,
+    pub last: Option<LastSync>,
 }
 
 /// A sync that was completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Last {
+pub struct LastSync {
     /// When.
     pub at: Timestamp,
     /// Notes taken from the remote.
@@ -122,24 +122,24 @@ pub(super) fn forget(tx: &mut Tx<'_>) -> Result<()> {
 
 /// Names a store for ever, wherever it lies. A copy has the name of its original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Identity([u8; 16]);
+pub(super) struct StoreId([u8; 16]);
 
-impl Record for Identity {
+impl Record for StoreId {
     const TABLE: Table = Table::Meta;
 }
 
-impl Identity {
-    pub(super) fn of<R: Records + ?Sized>(records: &R) -> Result<Option<Identity>> {
+impl StoreId {
+    pub(super) fn of<R: Records + ?Sized>(records: &R) -> Result<Option<StoreId>> {
         records.record(IDENTITY)
     }
 
     /// The store's, which it gets if it has none yet.
-    pub(super) fn given(tx: &mut Tx<'_>, chance: &dyn Chance) -> Result<Identity> {
-        if let Some(known) = Identity::of(tx)? {
+    pub(super) fn get_or_create(tx: &mut Tx<'_>, rng: &dyn Rng) -> Result<StoreId> {
+        if let Some(known) = StoreId::of(tx)? {
             return Ok(known);
         }
-        let bits = u128::from(chance.bits()) << 64 | u128::from(chance.bits());
-        let identity = Identity(bits.to_be_bytes());
+        let bits = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
+        let identity = StoreId(bits.to_be_bytes());
         tx.put(IDENTITY, &identity)?;
         Ok(identity)
     }
@@ -149,29 +149,31 @@ impl Identity {
 /// does not hold this very record is another one, or has lost what happened since, and the marks say
 /// nothing about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Point {
-    remote: Identity,
+pub(super) struct RemotePosition {
+    remote: StoreId,
     seq: u64,
     checksum: u32,
 }
 
-impl Record for Point {
+impl Record for RemotePosition {
     const TABLE: Table = Table::Meta;
 }
 
-impl Point {
+impl RemotePosition {
     /// The remote as it is after a transaction.
-    pub(super) fn at(remote: &Store, identity: Identity, seq: u64) -> Result<Point> {
+    pub(super) fn at(remote: &Store, identity: StoreId, seq: u64) -> Result<RemotePosition> {
         let checksum = remote
             .checksum(seq)?
             .ok_or_else(|| Error::internal(format!("the remote's log does not hold transaction {seq}")))?;
-        Ok(Point { remote: identity, seq, checksum })
+        Ok(RemotePosition { remote: identity, seq, checksum })
     }
 
     /// Whether the marks of a tenant hold for this remote.
-    pub(super) fn holds<R: Records + ?Sized>(local: &R, tenant: Tenant, remote: &Store) -> Result<bool> {
-        let Some(point) = local.record::<Point>(&of_tenant(POINT, tenant))? else { return Ok(false) };
-        Ok(Identity::of(remote)? == Some(point.remote) && remote.checksum(point.seq)? == Some(point.checksum))
+    pub(super) fn matches<R: Records + ?Sized>(local: &R, tenant: Tenant, remote: &Store) -> Result<bool> {
+        let Some(point) = local.record::<RemotePosition>(&of_tenant(POINT, tenant))? else {
+            return Ok(false);
+        };
+        Ok(StoreId::of(remote)? == Some(point.remote) && remote.checksum(point.seq)? == Some(point.checksum))
     }
 
     pub(super) fn put(&self, tx: &mut Tx<'_>, tenant: Tenant) -> Result<()> {
@@ -190,31 +192,31 @@ pub(super) struct Mark {
 
 /// The text a note had when both stores had it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Text([u8; 32]);
+struct SharedHash([u8; 32]);
 
-impl Record for Text {
+impl Record for SharedHash {
     const TABLE: Table = Table::Meta;
 }
 
 /// The id of a note there, where it is another than here.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Twin(NodeId);
+struct RemoteId(NodeId);
 
-impl Record for Twin {
+impl Record for RemoteId {
     const TABLE: Table = Table::Meta;
 }
 
 /// A tie, seen from this store: source, kind, target.
-pub(super) type Link = (NodeId, EdgeKind, NodeId);
+pub(super) type LinkId = (NodeId, EdgeKind, NodeId);
 
 /// Every note as both stores last had it, by its id here.
 pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<HashMap<NodeId, Mark>> {
     let (notes, twins) = (of_tenant(NOTES, tenant), of_tenant(TWINS, tenant));
     let mut marks = HashMap::new();
-    for (key, Text(hash)) in records.range::<Text>(&notes)? {
+    for (key, SharedHash(hash)) in records.range::<SharedHash>(&notes)? {
         marks.insert(read_id(key.get(notes.len()..))?, Mark { hash, there: None });
     }
-    for (key, Twin(there)) in records.range::<Twin>(&twins)? {
+    for (key, RemoteId(there)) in records.range::<RemoteId>(&twins)? {
         if let Some(mark) = marks.get_mut(&read_id(key.get(twins.len()..))?) {
             mark.there = Some(there);
         }
@@ -224,19 +226,19 @@ pub(super) fn marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<
 
 /// Remembers that both stores have this text of a note, which has the id `there` in the remote.
 pub(super) fn mark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId, hash: [u8; 32], there: NodeId) -> Result<()> {
-    tx.put(&key_of(NOTES, tenant, id), &Text(hash))?;
+    tx.put(&key_of(NOTES, tenant, id), &SharedHash(hash))?;
     let twin = key_of(TWINS, tenant, id);
-    if there == id { tx.delete::<Twin>(&twin) } else { tx.put(&twin, &Twin(there)) }
+    if there == id { tx.delete::<RemoteId>(&twin) } else { tx.put(&twin, &RemoteId(there)) }
 }
 
 /// Forgets that.
 pub(super) fn unmark(tx: &mut Tx<'_>, tenant: Tenant, id: NodeId) -> Result<()> {
-    tx.delete::<Text>(&key_of(NOTES, tenant, id))?;
-    tx.delete::<Twin>(&key_of(TWINS, tenant, id))
+    tx.delete::<SharedHash>(&key_of(NOTES, tenant, id))?;
+    tx.delete::<RemoteId>(&key_of(TWINS, tenant, id))
 }
 
 /// The ties that both stores had.
-pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<BTreeSet<Link>> {
+pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Result<BTreeSet<LinkId>> {
     let prefix = of_tenant(LINKS, tenant);
     let marks = records.raw_range(Table::Meta, &prefix)?;
     marks
@@ -254,12 +256,12 @@ pub(super) fn link_marks<R: Records + ?Sized>(records: &R, tenant: Tenant) -> Re
 }
 
 /// Remembers that both stores have a tie.
-pub(super) fn mark_link(tx: &mut Tx<'_>, tenant: Tenant, link: Link) -> Result<()> {
+pub(super) fn mark_link(tx: &mut Tx<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
     tx.put_raw(Table::Meta, &link_key(tenant, link), Some(Vec::new()))
 }
 
 /// Forgets that.
-pub(super) fn unmark_link(tx: &mut Tx<'_>, tenant: Tenant, link: Link) -> Result<()> {
+pub(super) fn unmark_link(tx: &mut Tx<'_>, tenant: Tenant, link: LinkId) -> Result<()> {
     tx.put_raw(Table::Meta, &link_key(tenant, link), None)
 }
 
@@ -267,7 +269,7 @@ fn key_of(name: &[u8], tenant: Tenant, id: NodeId) -> Vec<u8> {
     [of_tenant(name, tenant).as_slice(), id.as_bytes()].concat()
 }
 
-fn link_key(tenant: Tenant, (src, kind, dst): Link) -> Vec<u8> {
+fn link_key(tenant: Tenant, (src, kind, dst): LinkId) -> Vec<u8> {
     [of_tenant(LINKS, tenant).as_slice(), src.as_bytes(), &[kind as u8], dst.as_bytes()].concat()
 }
 

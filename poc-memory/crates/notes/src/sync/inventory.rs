@@ -20,7 +20,7 @@ pub(super) struct Item {
 impl Item {
     /// Whether it goes to the other store. What is past its date does not: it would come back as
     /// often as it is cleared away.
-    pub(super) fn travels(&self, now: Timestamp) -> bool {
+    pub(super) fn is_synced(&self, now: Timestamp) -> bool {
         self.state != State::Expired && self.expires.is_none_or(|at| at > now)
     }
 }

@@ -6,9 +6,9 @@
 //! learned by use stays where it was learned.
 
 use super::Sync;
-use super::binding::{self, Link};
+use super::binding::{self, LinkId};
 use super::inventory::{Inventory, Item};
-use super::plan::{Becomes, Parcel, Plan};
+use super::plan::{CopyTarget, NoteCopy, Plan};
 use crate::Memory;
 use crate::supersede;
 use poc_graph::error::Result;
@@ -22,7 +22,7 @@ const KINDS: [EdgeKind; 4] =
 
 /// What was done to ties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Links {
+pub struct LinkReport {
     /// Taken from the remote.
     pub pulled: u64,
     /// Taken away, here or there.
@@ -48,34 +48,35 @@ impl Pairs {
 
 /// Forgets what both had of ties that went with a note, here or there: should the note come back, its
 /// ties do, too.
-pub(super) fn forget_lost(sync: &Sync<'_>, local: &Inventory, plan: &Plan) -> Result<()> {
+pub(super) fn delete_lost_marks(sync: &Sync<'_>, local: &Inventory, plan: &Plan) -> Result<()> {
     let marks = binding::link_marks(&sync.local.store, sync.tenant)?;
-    let given_anew = |parcel: &&Parcel| matches!(parcel.becomes, Becomes::New(_));
-    let given: HashSet<NodeId> = plan.pushes.iter().filter(given_anew).map(|parcel| parcel.id).collect();
+    let given_anew = |copy: &&NoteCopy| matches!(copy.target, CopyTarget::New(_));
+    let given: HashSet<NodeId> = plan.pushes.iter().filter(given_anew).map(|copy| copy.id).collect();
     let lost = |id: NodeId| local.with_id(id).is_none() || given.contains(&id);
-    let lost: Vec<Link> = marks.into_iter().filter(|(src, _, dst)| lost(*src) || lost(*dst)).collect();
-    sync.here(&lost, |tx, link| binding::unmark_link(tx, sync.tenant, *link))
+    let lost: Vec<LinkId> = marks.into_iter().filter(|(src, _, dst)| lost(*src) || lost(*dst)).collect();
+    sync.write_local(&lost, |tx, link| binding::unmark_link(tx, sync.tenant, *link))
 }
 
 /// Brings the ties of both stores in step. The inventories are those after the notes were.
-pub(super) fn bring_in_step(sync: &Sync<'_>, local: &Inventory, remote: &Inventory) -> Result<Links> {
+pub(super) fn synchronize(sync: &Sync<'_>, local: &Inventory, remote: &Inventory) -> Result<LinkReport> {
     let pairs = Pairs::of(local, remote);
     let marks = binding::link_marks(&sync.local.store, sync.tenant)?;
-    let ours =
-        among(&sync.local.store, &pairs.to_remote, |id| pairs.to_remote.contains_key(&id).then_some(id))?;
-    let theirs = among(&sync.remote.store, &pairs.to_local, |id| pairs.to_local.get(&id).copied())?;
-    let (own, other): (BTreeSet<Link>, BTreeSet<Link>) =
+    let ours = edges_between(&sync.local.store, &pairs.to_remote, |id| {
+        pairs.to_remote.contains_key(&id).then_some(id)
+    })?;
+    let theirs = edges_between(&sync.remote.store, &pairs.to_local, |id| pairs.to_local.get(&id).copied())?;
+    let (own, other): (BTreeSet<LinkId>, BTreeSet<LinkId>) =
         (ours.keys().copied().collect(), theirs.keys().copied().collect());
-    let picked = |all: &BTreeSet<Link>, keep: &dyn Fn(&Link) -> bool| -> Vec<Link> {
+    let picked = |all: &BTreeSet<LinkId>, keep: &dyn Fn(&LinkId) -> bool| -> Vec<LinkId> {
         all.iter().filter(|link| keep(link)).copied().collect()
     };
     let tenant = sync.tenant;
     let there =
-        |(src, kind, dst): &Link| Some((*pairs.to_remote.get(src)?, *kind, *pairs.to_remote.get(dst)?));
-    let mut done = Links::default();
+        |(src, kind, dst): &LinkId| Some((*pairs.to_remote.get(src)?, *kind, *pairs.to_remote.get(dst)?));
+    let mut done = LinkReport::default();
 
     let pull = picked(&other, &|link| !own.contains(link) && !marks.contains(link));
-    sync.here(&pull, |tx, link| {
+    sync.write_local(&pull, |tx, link| {
         if let Some(edge) = theirs.get(link) {
             add(tx, &Edge { src: link.0, dst: link.2, ..edge.clone() }, sync.local)?;
         }
@@ -84,7 +85,7 @@ pub(super) fn bring_in_step(sync: &Sync<'_>, local: &Inventory, remote: &Invento
     done.pulled = pull.len() as u64;
 
     let gone = picked(&own, &|link| marks.contains(link) && !other.contains(link));
-    sync.here(&gone, |tx, link| {
+    sync.write_local(&gone, |tx, link| {
         remove(tx, *link, sync.local)?;
         binding::unmark_link(tx, tenant, *link)
     })?;
@@ -97,14 +98,14 @@ pub(super) fn bring_in_step(sync: &Sync<'_>, local: &Inventory, remote: &Invento
             dropped.push(link);
         }
     }
-    sync.there(&dropped, |tx, link| match there(link) {
+    sync.write_remote(&dropped, |tx, link| match there(link) {
         Some(link) => remove(tx, link, sync.remote),
         None => Ok(()),
     })?;
     done.deleted = (gone.len() + dropped.len()) as u64;
 
     let push = picked(&own, &|link| !other.contains(link) && !marks.contains(link));
-    sync.there(&push, |tx, link| match (ours.get(link), there(link)) {
+    sync.write_remote(&push, |tx, link| match (ours.get(link), there(link)) {
         (Some(edge), Some((src, _, dst))) => add(tx, &Edge { src, dst, ..edge.clone() }, sync.remote),
         _ => Ok(()),
     })?;
@@ -112,20 +113,20 @@ pub(super) fn bring_in_step(sync: &Sync<'_>, local: &Inventory, remote: &Invento
 
     // What was done there is written down here when it is durable there.
     let both = picked(&own, &|link| other.contains(link) && !marks.contains(link));
-    let common: Vec<Link> = push.into_iter().chain(both).collect();
-    sync.here(&common, |tx, link| binding::mark_link(tx, tenant, *link))?;
+    let common: Vec<LinkId> = push.into_iter().chain(both).collect();
+    sync.write_local(&common, |tx, link| binding::mark_link(tx, tenant, *link))?;
     let neither = picked(&marks, &|link| !own.contains(link) && !other.contains(link));
-    let forgotten: Vec<Link> = dropped.into_iter().chain(neither).collect();
-    sync.here(&forgotten, |tx, link| binding::unmark_link(tx, tenant, *link))?;
+    let forgotten: Vec<LinkId> = dropped.into_iter().chain(neither).collect();
+    sync.write_local(&forgotten, |tx, link| binding::unmark_link(tx, tenant, *link))?;
     Ok(done)
 }
 
 /// The ties among notes that `local` knows by the ids they have here.
-fn among(
+fn edges_between(
     store: &Store,
     notes: &HashMap<NodeId, NodeId>,
     local: impl Fn(NodeId) -> Option<NodeId>,
-) -> Result<BTreeMap<Link, Edge>> {
+) -> Result<BTreeMap<LinkId, Edge>> {
     let mut found = BTreeMap::new();
     for id in notes.keys() {
         for edge in store.edges_from(*id, &KINDS)? {
@@ -152,7 +153,7 @@ fn add(tx: &mut Tx<'_>, edge: &Edge, memory: &Memory) -> Result<()> {
 }
 
 /// Takes a tie away. A note that nothing takes the place of any more is in use again.
-fn remove(tx: &mut Tx<'_>, (src, kind, dst): Link, memory: &Memory) -> Result<()> {
+fn remove(tx: &mut Tx<'_>, (src, kind, dst): LinkId, memory: &Memory) -> Result<()> {
     tx.delete_edge(src, kind, dst)?;
     if kind != EdgeKind::Supersedes || supersede::successor(tx, dst)?.is_some() {
         return Ok(());
@@ -185,7 +186,7 @@ pub(super) fn follow_retired(sync: &Sync<'_>, local: &Inventory, remote: &Invent
             retired.push(own.id);
         }
     }
-    sync.here(&retired, |tx, id| match tx.node(*id)?.filter(|node| node.state.is_live()) {
+    sync.write_local(&retired, |tx, id| match tx.node(*id)?.filter(|node| node.state.is_live()) {
         Some(node) => supersede::retire(tx, node, sync.local.now()),
         None => Ok(()),
     })?;

@@ -1,6 +1,6 @@
 //! Synchronising with another store: the remote.
 //!
-//! 1. What the two had in common is known by marks, if they hold for this remote ([`Point`]).
+//! 1. What the two had in common is known by marks, if they hold for this remote ([`RemotePosition`]).
 //! 2. Pull: texts of the remote that are not here. What was in both and is gone there is deleted.
 //! 3. Push: texts that are here alone, each marked when it is durable there.
 //! 4. Ties among what both have ([`links`]).
@@ -19,29 +19,29 @@ mod remote;
 mod tests;
 mod transfer;
 
-pub use binding::{Binding, Last, Place};
-pub use links::Links;
-pub use remote::Found;
+pub use binding::{Binding, LastSync, RemoteLocation};
+pub use links::LinkReport;
+pub use remote::RemoteStore;
 
 use super::{Memory, message};
-use binding::{Identity, Point};
+use binding::{RemotePosition, StoreId};
 use inventory::{Inventory, Item};
-use plan::{Becomes, Parcel, Plan};
+use plan::{CopyTarget, NoteCopy, Plan};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Node, NodeId, Origin, Tenant, Trust};
 use poc_store::{Committed, Store, Tx};
 use std::cell::{Cell, RefCell};
-use transfer::{Placed, Way};
+use transfer::{CopyJob, CopyResult};
 
 /// In the log of both stores.
 const OP: &str = "remote_sync";
 
 /// Records one transaction changes at most, but for those of a single note.
-const KEYS: usize = 100;
+const RECORDS_PER_TXN: usize = 100;
 
 /// A note as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NoteSummary {
     /// Its id in the store it is in.
     pub id: NodeId,
     /// Its key there.
@@ -52,7 +52,7 @@ pub struct Named {
 
 /// A note that could not keep its key in the store it came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Renamed {
+pub struct KeyRename {
     /// Whether it came here; else it went to the remote.
     pub pulled: bool,
     /// The key it has where it came from.
@@ -63,7 +63,7 @@ pub struct Renamed {
 
 /// What a sync did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct SyncReport {
     /// Notes taken from the remote.
     pub pulled: u64,
     /// Notes deleted because the remote no longer has them, those with a new text there included.
@@ -73,15 +73,15 @@ pub struct Report {
     /// Notes taken out of searches because the remote retired them.
     pub retired: u64,
     /// Ties.
-    pub links: Links,
+    pub links: LinkReport,
     /// Keys that were taken.
-    pub renamed: Vec<Renamed>,
+    pub renamed: Vec<KeyRename>,
     /// Of a dry run, the notes that would be pulled, deleted and pushed.
-    pub lists: [Vec<Named>; 3],
+    pub lists: [Vec<NoteSummary>; 3],
 }
 
 /// How a sync is watched.
-pub struct Watch<'a> {
+pub struct SyncCallbacks<'a> {
     /// Told what is being counted, how much of it is done, and of how much.
     pub progress: &'a dyn Fn(&str, u64, u64),
     /// Asked after every transaction whether to go on; its error ends the sync there.
@@ -113,7 +113,7 @@ pub fn detach(memory: &Memory, actor: &str) -> Result<Binding> {
 }
 
 /// Finds the store at a place, without opening it; `create` makes an empty one where there is none.
-pub fn look(memory: &Memory, place: &Place, create: bool) -> Result<Found> {
+pub fn locate(memory: &Memory, place: &RemoteLocation, create: bool) -> Result<RemoteStore> {
     if create { remote::create(memory, place) } else { remote::find(memory, place) }
 }
 
@@ -127,10 +127,10 @@ fn unbound() -> Error {
 /// # Errors
 /// `not_found` when none is bound or it is not there, `locked` when a process holds it, `conflict`
 /// when it is this very store or of a newer format. Nothing is changed then.
-pub fn run(memory: &Memory, dry_run: bool, watch: &Watch<'_>) -> Result<Report> {
+pub fn run(memory: &Memory, dry_run: bool, callbacks: &SyncCallbacks<'_>) -> Result<SyncReport> {
     let binding = Binding::of(&memory.store)?.ok_or_else(unbound)?;
     let remote = remote::find(memory, &binding.place)?.open(memory)?.of(memory.store.tuple());
-    between(memory, &remote, &binding, dry_run, watch)
+    between(memory, &remote, &binding, dry_run, callbacks)
 }
 
 /// The same with a remote that is open.
@@ -139,8 +139,8 @@ fn between(
     remote: &Memory,
     binding: &Binding,
     dry_run: bool,
-    watch: &Watch<'_>,
-) -> Result<Report> {
+    callbacks: &SyncCallbacks<'_>,
+) -> Result<SyncReport> {
     let sync = Sync {
         local: memory,
         remote,
@@ -149,23 +149,24 @@ fn between(
         from: format!("remote:{}", binding.place),
         by: format!("remote:{}", memory.paths.profile()),
         identity: Cell::new(None),
-        watch,
+        callbacks,
     };
-    let known = Point::holds(&memory.store, sync.tenant, &remote.store)?;
+    let known = RemotePosition::matches(&memory.store, sync.tenant, &remote.store)?;
     let marks = known.then(|| binding::marks(&memory.store, sync.tenant)).transpose()?;
-    let own = Inventory::read(&memory.store, &|done, total| (watch.progress)("notes here", done, total))?;
-    let other =
-        Inventory::read(&remote.store, &|done, total| (watch.progress)("notes of the remote", done, total))?;
+    let own = Inventory::read(&memory.store, &|done, total| (callbacks.progress)("notes here", done, total))?;
+    let other = Inventory::read(&remote.store, &|done, total| {
+        (callbacks.progress)("notes of the remote", done, total)
+    })?;
     let plan = Plan::of(&own, &other, marks.as_ref(), memory.now());
     if dry_run {
-        return sync.lists(&plan);
+        return sync.dry_run_report(&plan);
     }
     if !known {
         sync.forget_marks()?;
     }
-    sync.meet()?;
-    let report = sync.carry_out(&plan, &own, &other)?;
-    sync.remember(binding, &report)?;
+    sync.set_remote_position()?;
+    let report = sync.execute(&plan, &own, &other)?;
+    sync.record_last_sync(binding, &report)?;
     Ok(report)
 }
 
@@ -180,17 +181,18 @@ struct Sync<'a> {
     /// Who writes there.
     by: String,
     /// The remote's, once marks hold for it.
-    identity: Cell<Option<Identity>>,
-    watch: &'a Watch<'a>,
+    identity: Cell<Option<StoreId>>,
+    callbacks: &'a SyncCallbacks<'a>,
 }
 
 impl Sync<'_> {
     /// Does something with each of many, here, a bounded transaction at a time. With what marks say
     /// goes how far the remote was read.
-    fn here<T>(&self, items: &[T], each: impl Fn(&mut Tx<'_>, &T) -> Result<()>) -> Result<()> {
+    fn write_local<T>(&self, items: &[T], each: impl Fn(&mut Tx<'_>, &T) -> Result<()>) -> Result<()> {
         let mut rest = items;
         while !rest.is_empty() {
-            let read = |identity| Point::at(&self.remote.store, identity, self.remote.store.last());
+            let read =
+                |identity| RemotePosition::at(&self.remote.store, identity, self.remote.store.last_seq());
             let point = self.identity.get().map(read).transpose()?;
             rest = self.chunk(
                 self.local,
@@ -207,7 +209,7 @@ impl Sync<'_> {
     }
 
     /// The same there, without any mark.
-    fn there<T>(&self, items: &[T], each: impl Fn(&mut Tx<'_>, &T) -> Result<()>) -> Result<()> {
+    fn write_remote<T>(&self, items: &[T], each: impl Fn(&mut Tx<'_>, &T) -> Result<()>) -> Result<()> {
         let mut rest = items;
         while !rest.is_empty() {
             rest = self.chunk(self.remote, &self.by, rest, |_| Ok(()), &each)?;
@@ -230,43 +232,43 @@ impl Sync<'_> {
             for item in items {
                 each(tx, item)?;
                 done += 1;
-                if tx.written() >= KEYS {
+                if tx.write_count() >= RECORDS_PER_TXN {
                     break;
                 }
             }
             Ok(done)
         })?;
-        (self.watch.go_on)()?;
+        (self.callbacks.go_on)()?;
         Ok(items.get(done.value..).unwrap_or_default())
     }
 
     /// What a dry run answers.
-    fn lists(&self, plan: &Plan) -> Result<Report> {
-        let named = |store: &Store, ids: &mut dyn Iterator<Item = NodeId>| -> Result<Vec<Named>> {
+    fn dry_run_report(&self, plan: &Plan) -> Result<SyncReport> {
+        let named = |store: &Store, ids: &mut dyn Iterator<Item = NodeId>| -> Result<Vec<NoteSummary>> {
             let mut list = Vec::new();
             for id in ids {
-                let named = |node: Node| Named { id: node.id, key: node.key, title: node.title };
+                let named = |node: Node| NoteSummary { id: node.id, key: node.key, title: node.title };
                 list.extend(store.node(id)?.map(named));
             }
             Ok(list)
         };
         let (local, remote) = (&self.local.store, &self.remote.store);
-        let pulled = named(remote, &mut plan.pulls.iter().map(|parcel| parcel.id))?;
+        let pulled = named(remote, &mut plan.pulls.iter().map(|copy| copy.id))?;
         let deleted = named(local, &mut plan.deletes.iter().map(|(id, _)| *id).chain(plan.replaced()))?;
-        let pushed = named(local, &mut plan.pushes.iter().map(|parcel| parcel.id))?;
-        Ok(Report {
+        let pushed = named(local, &mut plan.pushes.iter().map(|copy| copy.id))?;
+        Ok(SyncReport {
             pulled: pulled.len() as u64,
             deleted: deleted.len() as u64,
             pushed: pushed.len() as u64,
             lists: [pulled, deleted, pushed],
-            ..Report::default()
+            ..SyncReport::default()
         })
     }
 
     /// Forgets what was in common with another remote, or with one that has lost what happened since.
     fn forget_marks(&self) -> Result<()> {
         let marks: Vec<NodeId> = binding::marks(&self.local.store, self.tenant)?.into_keys().collect();
-        self.here(&marks, |tx, id| {
+        self.write_local(&marks, |tx, id| {
             binding::unmark(tx, self.tenant, *id)?;
             match tx.node(*id)? {
                 Some(node) if node.origin != Origin::Local => {
@@ -276,61 +278,61 @@ impl Sync<'_> {
             }
         })?;
         let links: Vec<_> = binding::link_marks(&self.local.store, self.tenant)?.into_iter().collect();
-        self.here(&links, |tx, link| binding::unmark_link(tx, self.tenant, *link))
+        self.write_local(&links, |tx, link| binding::unmark_link(tx, self.tenant, *link))
     }
 
     /// From here on marks speak of this remote.
-    fn meet(&self) -> Result<()> {
-        let identity = match Identity::of(&self.remote.store)? {
+    fn set_remote_position(&self) -> Result<()> {
+        let identity = match StoreId::of(&self.remote.store)? {
             Some(identity) => identity,
             None => {
                 let cause = self.remote.cause(&self.by, OP);
-                let chance = self.remote.chance.as_ref();
-                let given = self.remote.store.transact(cause, |tx| Identity::given(tx, chance))?;
-                (self.watch.go_on)()?;
+                let rng = self.remote.rng.as_ref();
+                let given = self.remote.store.transact(cause, |tx| StoreId::get_or_create(tx, rng))?;
+                (self.callbacks.go_on)()?;
                 given.value
             }
         };
-        let point = Point::at(&self.remote.store, identity, self.remote.store.last())?;
-        self.here(&[()], |tx, ()| point.put(tx, self.tenant))?;
+        let point = RemotePosition::at(&self.remote.store, identity, self.remote.store.last_seq())?;
+        self.write_local(&[()], |tx, ()| point.put(tx, self.tenant))?;
         self.identity.set(Some(identity));
         Ok(())
     }
 
-    fn carry_out(&self, plan: &Plan, own: &Inventory, other: &Inventory) -> Result<Report> {
-        let moved = RefCell::new(Report::default());
+    fn execute(&self, plan: &Plan, own: &Inventory, other: &Inventory) -> Result<SyncReport> {
+        let moved = RefCell::new(SyncReport::default());
         let (mut come_here, mut come_there): (Vec<Item>, Vec<Item>) = Default::default();
         let total = (plan.pulls.len() + plan.deletes.len() + plan.pushes.len()) as u64;
         let done = Cell::new(0);
         let progress = |more: usize| {
             done.set(done.get() + more as u64);
-            (self.watch.progress)("notes", done.get(), total);
+            (self.callbacks.progress)("notes", done.get(), total);
         };
 
-        links::forget_lost(self, own, plan)?;
-        self.here(&plan.recognised, |tx, (id, hash, there)| self.mark_pushed(tx, *id, *hash, *there))?;
-        self.here(&plan.parted, |tx, id| binding::unmark(tx, self.tenant, *id))?;
+        links::delete_lost_marks(self, own, plan)?;
+        self.write_local(&plan.recognised, |tx, (id, hash, there)| self.mark_pushed(tx, *id, *hash, *there))?;
+        self.write_local(&plan.diverged, |tx, id| binding::unmark(tx, self.tenant, *id))?;
 
         let adapt = |node: Node| Node { origin: Origin::Remote, trust: node.trust.min(self.trust), ..node };
-        let way = Way { from: self.remote, to: self.local, adapt: &adapt, actor: &self.from };
-        let mark = |tx: &mut Tx<'_>, placed: &Placed| match placed.id {
-            Some(id) => binding::mark(tx, self.tenant, id, placed.parcel.hash, placed.parcel.id),
+        let job = CopyJob { from: self.remote, to: self.local, adapt: &adapt, actor: &self.from };
+        let mark = |tx: &mut Tx<'_>, copied: &CopyResult| match copied.id {
+            Some(id) => binding::mark(tx, self.tenant, id, copied.copy.hash, copied.copy.id),
             None => Ok(()),
         };
-        way.carry(&plan.pulls, &mark, &mut |placed: Committed<Vec<Placed>>| {
+        job.copy(&plan.pulls, &mark, &mut |copied: Committed<Vec<CopyResult>>| {
             let mut report = moved.borrow_mut();
-            for placed in &placed.value {
-                let Some(id) = placed.id else { continue };
+            for copied in &copied.value {
+                let Some(id) = copied.id else { continue };
                 report.pulled += 1;
-                report.deleted += u64::from(matches!(placed.parcel.becomes, Becomes::Next(..)));
-                come_here.extend(come(other, &placed.parcel, id));
-                report.renamed.extend(renamed(placed, true));
+                report.deleted += u64::from(matches!(copied.copy.target, CopyTarget::NextVersion(..)));
+                come_here.extend(copied_item(other, &copied.copy, id));
+                report.renamed.extend(renamed(copied, true));
             }
-            progress(placed.value.len());
-            (self.watch.go_on)()
+            progress(copied.value.len());
+            (self.callbacks.go_on)()
         })?;
 
-        self.here(&plan.deletes, |tx, (id, hash)| {
+        self.write_local(&plan.deletes, |tx, (id, hash)| {
             // An edit of this moment makes it a note of ours.
             if let Some(node) = tx.node(*id)?.filter(|node| node.content_hash == *hash) {
                 let message = message::of(tx, *id, node.source.as_deref())?;
@@ -346,31 +348,31 @@ impl Sync<'_> {
         progress(plan.deletes.len());
 
         let adapt = |node: Node| Node { origin: Origin::Local, ..node };
-        let way = Way { from: self.local, to: self.remote, adapt: &adapt, actor: &self.by };
-        way.carry(&plan.pushes, &|_, _| Ok(()), &mut |placed: Committed<Vec<Placed>>| {
-            (self.watch.go_on)()?;
-            let there = placed.value.iter().filter_map(|placed| Some((placed, placed.id?)));
-            let there: Vec<(&Placed, NodeId)> = there.collect();
-            self.here(&there, |tx, (placed, there)| {
-                self.mark_pushed(tx, placed.parcel.id, placed.parcel.hash, *there)
+        let job = CopyJob { from: self.local, to: self.remote, adapt: &adapt, actor: &self.by };
+        job.copy(&plan.pushes, &|_, _| Ok(()), &mut |copied: Committed<Vec<CopyResult>>| {
+            (self.callbacks.go_on)()?;
+            let there = copied.value.iter().filter_map(|copied| Some((copied, copied.id?)));
+            let there: Vec<(&CopyResult, NodeId)> = there.collect();
+            self.write_local(&there, |tx, (copied, there)| {
+                self.mark_pushed(tx, copied.copy.id, copied.copy.hash, *there)
             })?;
             let mut report = moved.borrow_mut();
-            for (placed, there) in there {
+            for (copied, there) in there {
                 report.pushed += 1;
-                come_there.extend(come(own, &placed.parcel, there));
-                report.renamed.extend(renamed(placed, false));
+                come_there.extend(copied_item(own, &copied.copy, there));
+                report.renamed.extend(renamed(copied, false));
             }
-            progress(placed.value.len());
+            progress(copied.value.len());
             Ok(())
         })?;
 
         let gone: Vec<NodeId> = plan.deletes.iter().map(|(id, _)| *id).collect();
         let (own, other) = (own.after(&gone, come_here), other.after(&[], come_there));
-        (self.watch.progress)("ties", 0, 1);
-        let links = links::bring_in_step(self, &own, &other)?;
+        (self.callbacks.progress)("ties", 0, 1);
+        let links = links::synchronize(self, &own, &other)?;
         let retired = links::follow_retired(self, &own, &other)?;
-        (self.watch.progress)("ties", 1, 1);
-        Ok(Report { links, retired, ..moved.into_inner() })
+        (self.callbacks.progress)("ties", 1, 1);
+        Ok(SyncReport { links, retired, ..moved.into_inner() })
     }
 
     /// Writes down that the remote has a text of a note, which has the id `there` in it. A note that was
@@ -384,10 +386,10 @@ impl Sync<'_> {
     }
 
     /// Writes down that a sync was completed, unless the remote was taken away meanwhile.
-    fn remember(&self, binding: &Binding, report: &Report) -> Result<()> {
-        let Report { pulled, deleted, pushed, .. } = *report;
-        let last = Last { at: self.local.now(), pulled, deleted, pushed };
-        self.here(&[()], |tx, ()| match Binding::of(tx)? {
+    fn record_last_sync(&self, binding: &Binding, report: &SyncReport) -> Result<()> {
+        let SyncReport { pulled, deleted, pushed, .. } = *report;
+        let last = LastSync { at: self.local.now(), pulled, deleted, pushed };
+        self.write_local(&[()], |tx, ()| match Binding::of(tx)? {
             Some(now) if now.place == binding.place => Binding { last: Some(last), ..now }.put(tx),
             _ => Ok(()),
         })
@@ -395,11 +397,11 @@ impl Sync<'_> {
 }
 
 /// What a note became in the store it was copied to.
-fn come(from: &Inventory, parcel: &Parcel, id: NodeId) -> Option<Item> {
-    from.with_id(parcel.id).map(|item| Item { id, ..*item })
+fn copied_item(from: &Inventory, copy: &NoteCopy, id: NodeId) -> Option<Item> {
+    from.with_id(copy.id).map(|item| Item { id, ..*item })
 }
 
-fn renamed(placed: &Placed, pulled: bool) -> Option<Renamed> {
-    let (key, renamed) = placed.renamed.clone()?;
-    Some(Renamed { pulled, key, renamed })
+fn renamed(copied: &CopyResult, pulled: bool) -> Option<KeyRename> {
+    let (key, renamed) = copied.renamed.clone()?;
+    Some(KeyRename { pulled, key, renamed })
 }

@@ -12,7 +12,7 @@ use poc_graph::time::Timestamp;
 use std::collections::{HashMap, HashSet};
 
 /// How many of the ids that a note may have got are looked at for its copy.
-const PLACES: usize = 8;
+const MAX_IDS: usize = 8;
 
 /// What is to be done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,33 +22,33 @@ pub(super) struct Plan {
     pub(super) recognised: Vec<(NodeId, [u8; 32], NodeId)>,
     /// Local notes that say by now what another note of the remote says: they are no longer those that
     /// both stores had.
-    pub(super) parted: Vec<NodeId>,
+    pub(super) diverged: Vec<NodeId>,
     /// From the remote.
-    pub(super) pulls: Vec<Parcel>,
+    pub(super) pulls: Vec<NoteCopy>,
     /// Local notes that are gone remotely, as they were when both stores had them.
     pub(super) deletes: Vec<(NodeId, [u8; 32])>,
     /// To the remote.
-    pub(super) pushes: Vec<Parcel>,
+    pub(super) pushes: Vec<NoteCopy>,
 }
 
 /// A note to copy from one store into the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Parcel {
+pub(super) struct NoteCopy {
     /// Where it is now.
     pub(super) id: NodeId,
     /// Its text.
     pub(super) hash: [u8; 32],
     /// What becomes of it there.
-    pub(super) becomes: Becomes,
+    pub(super) target: CopyTarget,
 }
 
 /// What a copy becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Becomes {
+pub(super) enum CopyTarget {
     /// A new note, with this id unless it is taken.
     New(NodeId),
     /// The next version of a note that has this id and, still, this text.
-    Next(NodeId, [u8; 32]),
+    NextVersion(NodeId, [u8; 32]),
 }
 
 impl Plan {
@@ -74,7 +74,7 @@ impl Plan {
                     plan.recognised.push((item.id, item.hash, copy.id));
                 }
             } else if mark(item.id).is_some() && remote.with_hash(&item.hash).is_some() {
-                plan.parted.push(item.id);
+                plan.diverged.push(item.id);
             }
         }
 
@@ -83,33 +83,34 @@ impl Plan {
         let mut pushed = HashSet::new();
         for item in local.items() {
             let known = synced.contains(&item.id) || remote.with_hash(&item.hash).is_some();
-            if known || !item.travels(now) || !pushed.insert(item.hash) {
+            if known || !item.is_synced(now) || !pushed.insert(item.hash) {
                 continue;
             }
             let before = mark(item.id).and_then(|mark| copy_of(item.id, mark, remote));
-            let becomes = match before.filter(|other| local.with_hash(&other.hash).is_none()) {
+            let target = match before.filter(|other| local.with_hash(&other.hash).is_none()) {
                 Some(other) => {
                     overwritten.insert(other.id);
-                    Becomes::Next(other.id, other.hash)
+                    CopyTarget::NextVersion(other.id, other.hash)
                 }
-                None => Becomes::New(free(item, remote)),
+                None => CopyTarget::New(free_id(item, remote)),
             };
-            plan.pushes.push(Parcel { id: item.id, hash: item.hash, becomes });
+            plan.pushes.push(NoteCopy { id: item.id, hash: item.hash, target });
         }
 
         let mut replaced = HashSet::new();
         for item in remote.texts() {
-            if local.with_hash(&item.hash).is_some() || !item.travels(now) || overwritten.contains(&item.id) {
+            if local.with_hash(&item.hash).is_some() || !item.is_synced(now) || overwritten.contains(&item.id)
+            {
                 continue;
             }
-            let becomes = match local.with_id(item.id) {
+            let target = match local.with_id(item.id) {
                 Some(own) if synced.contains(&own.id) && remote.with_hash(&own.hash).is_none() => {
                     replaced.insert(own.id);
-                    Becomes::Next(own.id, own.hash)
+                    CopyTarget::NextVersion(own.id, own.hash)
                 }
-                _ => Becomes::New(free(item, local)),
+                _ => CopyTarget::New(free_id(item, local)),
             };
-            plan.pulls.push(Parcel { id: item.id, hash: item.hash, becomes });
+            plan.pulls.push(NoteCopy { id: item.id, hash: item.hash, target });
         }
 
         let gone = |item: &&Item| {
@@ -124,9 +125,9 @@ impl Plan {
     /// Local notes whose text goes because the remote has another one for them: they count as
     /// deleted, too.
     pub(super) fn replaced(&self) -> impl Iterator<Item = NodeId> {
-        self.pulls.iter().filter_map(|parcel| match parcel.becomes {
-            Becomes::Next(id, _) => Some(id),
-            Becomes::New(_) => None,
+        self.pulls.iter().filter_map(|copy| match copy.target {
+            CopyTarget::NextVersion(id, _) => Some(id),
+            CopyTarget::New(_) => None,
         })
     }
 }
@@ -139,26 +140,29 @@ fn copy_of(id: NodeId, Mark { hash, there }: Mark, remote: &Inventory) -> Option
     }
     let said = Item { id, hash, ..*remote.with_hash(&hash)? };
     // A free place ends nothing: what was in it when the copy was made may be gone by now.
-    let pushed =
-        places(&said).take(PLACES).filter_map(|id| remote.with_id(id)).find(|other| other.hash == hash);
-    let pulled =
-        || remote.with_hash(&hash).filter(|other| places(other).take(PLACES).any(|place| place == id));
+    let pushed = candidate_ids(&said)
+        .take(MAX_IDS)
+        .filter_map(|id| remote.with_id(id))
+        .find(|other| other.hash == hash);
+    let pulled = || {
+        remote.with_hash(&hash).filter(|other| candidate_ids(other).take(MAX_IDS).any(|place| place == id))
+    };
     pushed.or_else(pulled)
 }
 
 /// The id a note gets in a store: its own unless that is taken.
-fn free(item: &Item, there: &Inventory) -> NodeId {
-    places(item).find(|id| there.with_id(*id).is_none()).unwrap_or(item.id)
+fn free_id(item: &Item, there: &Inventory) -> NodeId {
+    candidate_ids(item).find(|id| there.with_id(*id).is_none()).unwrap_or(item.id)
 }
 
 /// The ids a note may get, in order.
-fn places(item: &Item) -> impl Iterator<Item = NodeId> {
-    std::iter::successors(Some(*item), |item| Some(Item { id: twin(item), ..*item })).map(|item| item.id)
+fn candidate_ids(item: &Item) -> impl Iterator<Item = NodeId> {
+    std::iter::successors(Some(*item), |item| Some(Item { id: next_id(item), ..*item })).map(|item| item.id)
 }
 
 /// The id a note gets in a store where its own belongs to another text. It follows from both, so
 /// that a copy of which nobody knows any more is recognised.
-fn twin(item: &Item) -> NodeId {
+fn next_id(item: &Item) -> NodeId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(item.id.as_bytes()).update(&item.hash);
     let mut bytes = *item.id.as_bytes();

@@ -1,6 +1,6 @@
 //! Finding and opening the other store.
 
-use super::binding::Place;
+use super::binding::RemoteLocation;
 use crate::Memory;
 use poc_config::Config;
 use poc_config::paths::Paths;
@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A place that was looked at.
-pub struct Found {
+pub struct RemoteStore {
     paths: Paths,
     name: String,
 }
@@ -21,7 +21,7 @@ pub struct Found {
 /// # Errors
 /// `not_found` when there is none, `conflict` when it is this memory's own or of a newer format.
 /// Nothing is opened or touched.
-pub(super) fn find(memory: &Memory, place: &Place) -> Result<Found> {
+pub(super) fn find(memory: &Memory, place: &RemoteLocation) -> Result<RemoteStore> {
     let paths = locate(memory, place)?;
     let name = format!("the remote `{place}`");
     if !is_store(&paths.store()) {
@@ -29,30 +29,30 @@ pub(super) fn find(memory: &Memory, place: &Place) -> Result<Found> {
     }
     check_other(memory, &paths, &name)?;
     Store::check_format(&paths.store()).map_err(|error| of_remote(&name, error))?;
-    Ok(Found { paths, name })
+    Ok(RemoteStore { paths, name })
 }
 
 /// Makes an empty store at a place that has none.
-pub(super) fn create(memory: &Memory, place: &Place) -> Result<Found> {
+pub(super) fn create(memory: &Memory, place: &RemoteLocation) -> Result<RemoteStore> {
     let paths = locate(memory, place)?;
     if is_store(&paths.store()) {
         return find(memory, place);
     }
-    let found = Found { paths, name: format!("the remote `{place}`") };
+    let found = RemoteStore { paths, name: format!("the remote `{place}`") };
     drop(found.open(memory)?);
     Ok(found)
 }
 
-fn locate(memory: &Memory, place: &Place) -> Result<Paths> {
+fn locate(memory: &Memory, place: &RemoteLocation) -> Result<Paths> {
     match place {
-        Place::Profile(name) => memory.paths.of_profile(name).map_err(|error| error.field("remote")),
+        RemoteLocation::Profile(name) => memory.paths.of_profile(name).map_err(|error| error.field("remote")),
         // A store may be given itself, or the folder that everything of a memory is in.
-        Place::Folder(folder) if is_store(folder) => Ok(Paths::of_store(folder)),
-        Place::Folder(folder) => Ok(Paths::in_folder(folder)),
+        RemoteLocation::Folder(folder) if is_store(folder) => Ok(Paths::of_store(folder)),
+        RemoteLocation::Folder(folder) => Ok(Paths::in_folder(folder)),
     }
 }
 
-impl Found {
+impl RemoteStore {
     /// Where its store is.
     pub fn store(&self) -> std::path::PathBuf {
         self.paths.store()
@@ -70,7 +70,7 @@ impl Found {
     /// `locked` when a process holds it.
     pub(super) fn open(&self, memory: &Memory) -> Result<Memory> {
         let config = Config::load(&self.paths.config_file()).map_err(|error| of_remote(&self.name, error))?;
-        let opened = Memory::open(self.paths.clone(), config, memory.clock.clone(), memory.chance.clone());
+        let opened = Memory::open(self.paths.clone(), config, memory.clock.clone(), memory.rng.clone());
         opened.map_err(|error| match error.code {
             Code::Locked => self.locked(&error),
             _ => of_remote(&self.name, error),
@@ -117,9 +117,9 @@ fn check_other(memory: &Memory, paths: &Paths, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn missing(memory: &Memory, place: &Place, paths: &Paths) -> Result<Error> {
+fn missing(memory: &Memory, place: &RemoteLocation, paths: &Paths) -> Result<Error> {
     let error = match place {
-        Place::Profile(name) => {
+        RemoteLocation::Profile(name) => {
             let names = memory.paths.profiles()?;
             let error = Error::not_found(match paths.exists() {
                 true => format!("the profile `{name}` has no store yet"),
@@ -130,12 +130,14 @@ fn missing(memory: &Memory, place: &Place, paths: &Paths) -> Result<Error> {
                 None => error.hint(format!("`poc-memory profile create {name}` makes it")),
             }
         }
-        Place::Folder(folder) if folder.is_dir() => {
+        RemoteLocation::Folder(folder) if folder.is_dir() => {
             Error::not_found(format!("there is no store in `{}`", folder.display()))
                 .hint("`--create` of `poc-memory profile remote bind` makes an empty one there")
         }
-        Place::Folder(folder) => Error::not_found(format!("there is no folder `{}`", folder.display()))
-            .hint("is its disk mounted? `--create` of `poc-memory profile remote bind` makes it"),
+        RemoteLocation::Folder(folder) => {
+            Error::not_found(format!("there is no folder `{}`", folder.display()))
+                .hint("is its disk mounted? `--create` of `poc-memory profile remote bind` makes it")
+        }
     };
     Ok(error.field("remote"))
 }

@@ -6,11 +6,11 @@ mod messages;
 mod places;
 mod worked;
 
-use super::{Binding, Place, Report, Watch, between};
+use super::{Binding, RemoteLocation, SyncCallbacks, SyncReport, between};
 use crate::Draft;
 use crate::Memory;
 use crate::insert;
-use crate::testing::{Scratch, draft};
+use crate::testing::{TestMemory, draft};
 use poc_config::Config;
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 
 /// A store and its remote, both open.
 pub(super) struct Both {
-    pub(super) local: Scratch,
-    pub(super) remote: Scratch,
+    pub(super) local: TestMemory,
+    pub(super) remote: TestMemory,
     pub(super) binding: Binding,
 }
 
@@ -29,19 +29,19 @@ impl Both {
     pub(super) fn new() -> Both {
         let config = || Config::defaults().unwrap();
         let binding = Binding {
-            place: Place::Profile("there".into()),
+            place: RemoteLocation::Profile("there".into()),
             trust: Trust::User,
             bound: Timestamp(0),
             last: None,
         };
-        Both { local: Scratch::apart(1, config()), remote: Scratch::apart(2, config()), binding }
+        Both { local: TestMemory::apart(1, config()), remote: TestMemory::apart(2, config()), binding }
     }
 
-    pub(super) fn sync(&self) -> Report {
+    pub(super) fn sync(&self) -> SyncReport {
         self.watched(false, &|| Ok(())).unwrap()
     }
 
-    pub(super) fn dry_run(&self) -> Report {
+    pub(super) fn dry_run(&self) -> SyncReport {
         self.watched(true, &|| Ok(())).unwrap()
     }
 
@@ -64,9 +64,9 @@ impl Both {
         }
     }
 
-    fn watched(&self, dry_run: bool, go_on: &dyn Fn() -> Result<()>) -> Result<Report> {
-        let watch = Watch { progress: &|_, _, _| {}, go_on };
-        between(&self.local, &self.remote, &self.binding, dry_run, &watch)
+    fn watched(&self, dry_run: bool, go_on: &dyn Fn() -> Result<()>) -> Result<SyncReport> {
+        let callbacks = SyncCallbacks { progress: &|_, _, _| {}, go_on };
+        between(&self.local, &self.remote, &self.binding, dry_run, &callbacks)
     }
 
     /// Time passes in both.
@@ -78,7 +78,7 @@ impl Both {
 }
 
 /// Pulled, deleted, pushed.
-pub(super) fn counts(report: &Report) -> (u64, u64, u64) {
+pub(super) fn counts(report: &SyncReport) -> (u64, u64, u64) {
     (report.pulled, report.deleted, report.pushed)
 }
 
@@ -100,7 +100,7 @@ pub(super) fn named(memory: &Memory, key: &str) -> Node {
 }
 
 /// Gives a note another text.
-pub(super) fn edit(memory: &Memory, key: &str, body: &str) -> Result<insert::Inserted> {
+pub(super) fn edit(memory: &Memory, key: &str, body: &str) -> Result<insert::InsertReport> {
     let draft = Draft { key: Some(key.into()), update: true, ..draft(body) };
     insert::insert(memory, draft, memory.cause("manual", "insert"))
 }

@@ -1,13 +1,13 @@
 //! Copying notes from one store into the other, a bounded transaction at a time.
 
-use super::KEYS;
-use super::plan::{Becomes, Parcel};
+use super::RECORDS_PER_TXN;
+use super::plan::{CopyTarget, NoteCopy};
 use crate::Memory;
+use crate::derived_edges::{self, BatchNote, DerivedEdge};
 use crate::key;
 use crate::message;
 use crate::plan;
-use crate::ties::{self, Mate, Tie};
-use crate::weigh;
+use crate::weight;
 use poc_graph::error::Result;
 use poc_graph::{Activity, Message, Node, NodeId};
 use poc_rank::decay::lambda;
@@ -17,21 +17,21 @@ use poc_store::{Committed, Records, Store, Tx};
 const BATCH: usize = 32;
 
 /// A note that is ready to be written into the other store.
-pub(super) struct Cargo {
-    parcel: Parcel,
+pub(super) struct SyncPayload {
+    copy: NoteCopy,
     node: Node,
     activity: Activity,
     parts: Vec<Vec<f32>>,
-    ties: Vec<Tie>,
+    edges: Vec<DerivedEdge>,
     /// What it is a chunk of.
     message: Option<Message>,
 }
 
 /// What became of a parcel.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct CopyResult {
     /// Where it came from.
-    pub(super) parcel: Parcel,
+    pub(super) copy: NoteCopy,
     /// The node it is now; `None` when the other store was changed meanwhile and the next sync has
     /// to decide anew.
     pub(super) id: Option<NodeId>,
@@ -40,7 +40,7 @@ pub(super) struct Placed {
 }
 
 /// The direction of a parcel.
-pub(super) struct Way<'a> {
+pub(super) struct CopyJob<'a> {
     pub(super) from: &'a Memory,
     pub(super) to: &'a Memory,
     /// What is done to a note on the way.
@@ -49,32 +49,32 @@ pub(super) struct Way<'a> {
     pub(super) actor: &'a str,
 }
 
-impl Way<'_> {
+impl CopyJob<'_> {
     /// Copies notes in their order. `with` adds to the transaction that writes a note into `to`;
     /// `after` is told of every transaction when it is durable.
-    pub(super) fn carry(
+    pub(super) fn copy(
         &self,
-        parcels: &[Parcel],
-        with: &dyn Fn(&mut Tx<'_>, &Placed) -> Result<()>,
-        after: &mut dyn FnMut(Committed<Vec<Placed>>) -> Result<()>,
+        copies: &[NoteCopy],
+        with: &dyn Fn(&mut Tx<'_>, &CopyResult) -> Result<()>,
+        after: &mut dyn FnMut(Committed<Vec<CopyResult>>) -> Result<()>,
     ) -> Result<()> {
-        for batch in parcels.chunks(BATCH) {
-            let cargo = self.prepare(batch)?;
-            let mut rest = cargo.as_slice();
+        for batch in copies.chunks(BATCH) {
+            let payload = self.prepare(batch)?;
+            let mut rest = payload.as_slice();
             while !rest.is_empty() {
                 let cause = self.to.cause(self.actor, super::OP);
                 let embedder = self.to.embedder.name();
                 let done = self.to.store.transact(cause, |tx| {
-                    let mut placed = Vec::new();
-                    for cargo in rest {
-                        let one = put(tx, embedder, cargo)?;
+                    let mut copied = Vec::new();
+                    for payload in rest {
+                        let one = put(tx, embedder, payload)?;
                         with(tx, &one)?;
-                        placed.push(one);
-                        if tx.written() >= KEYS {
+                        copied.push(one);
+                        if tx.write_count() >= RECORDS_PER_TXN {
                             break;
                         }
                     }
-                    Ok(placed)
+                    Ok(copied)
                 })?;
                 rest = rest.get(done.value.len()..).unwrap_or_default();
                 after(done)?;
@@ -85,44 +85,45 @@ impl Way<'_> {
 
     /// Reads notes, and embeds those of which no vectors can be taken over. One that is gone or
     /// says something else by now is left out: the next sync sees it as it is then.
-    fn prepare(&self, parcels: &[Parcel]) -> Result<Vec<Cargo>> {
-        let mut cargo = Vec::with_capacity(parcels.len());
-        for &parcel in parcels {
-            let Some(node) = self.from.store.node(parcel.id)?.filter(|node| node.content_hash == parcel.hash)
+    fn prepare(&self, copies: &[NoteCopy]) -> Result<Vec<SyncPayload>> {
+        let mut payload = Vec::with_capacity(copies.len());
+        for &copy in copies {
+            let Some(node) = self.from.store.node(copy.id)?.filter(|node| node.content_hash == copy.hash)
             else {
                 continue;
             };
-            let parts = self.vectors(parcel.id)?;
-            let activity = self.born(&node)?;
-            let message = message::of(&self.from.store, parcel.id, node.source.as_deref())?;
-            cargo.push(Cargo {
-                parcel,
+            let parts = self.vectors(copy.id)?;
+            let activity = self.initial_activity(&node)?;
+            let message = message::of(&self.from.store, copy.id, node.source.as_deref())?;
+            payload.push(SyncPayload {
+                copy,
                 node: (self.adapt)(node),
                 activity,
                 parts,
-                ties: Vec::new(),
+                edges: Vec::new(),
                 message: message.map(|(_, message)| message),
             });
         }
-        let mut bare: Vec<&mut Cargo> = cargo.iter_mut().filter(|cargo| cargo.parts.is_empty()).collect();
-        let nodes: Vec<&Node> = bare.iter().map(|cargo| &cargo.node).collect();
+        let mut bare: Vec<&mut SyncPayload> =
+            payload.iter_mut().filter(|payload| payload.parts.is_empty()).collect();
+        let nodes: Vec<&Node> = bare.iter().map(|payload| &payload.node).collect();
         let embedded = plan::embed(self.to, &nodes)?;
-        for (cargo, parts) in bare.iter_mut().zip(embedded) {
-            cargo.parts = parts;
+        for (payload, parts) in bare.iter_mut().zip(embedded) {
+            payload.parts = parts;
         }
         let view = self.to.store.view();
-        let mut mates: Vec<Mate> = Vec::with_capacity(cargo.len());
-        for cargo in cargo.iter_mut().filter(|cargo| cargo.node.state.is_live()) {
-            let id = match cargo.parcel.becomes {
-                Becomes::New(id) | Becomes::Next(id, _) => id,
+        let mut batch: Vec<BatchNote> = Vec::with_capacity(payload.len());
+        for payload in payload.iter_mut().filter(|payload| payload.node.state.is_live()) {
+            let id = match payload.copy.target {
+                CopyTarget::New(id) | CopyTarget::NextVersion(id, _) => id,
             };
             let (text, keywords, parts) =
-                (cargo.node.text(), cargo.node.keywords.clone(), cargo.parts.clone());
-            let mate = Mate { id, text, keywords, parts };
-            (cargo.ties, _) = ties::find(self.to, &view, &mate, &mates)?;
-            mates.push(mate);
+                (payload.node.text(), payload.node.keywords.clone(), payload.parts.clone());
+            let batch_note = BatchNote { id, text, keywords, parts };
+            (payload.edges, _) = derived_edges::find(self.to, &view, &batch_note, &batch)?;
+            batch.push(batch_note);
         }
-        Ok(cargo)
+        Ok(payload)
     }
 
     /// The vectors of a note, when both stores have the same embedder.
@@ -137,21 +138,21 @@ impl Way<'_> {
     }
 
     /// How a note begins its life in the other store: with the weight it has now, and unused.
-    fn born(&self, node: &Node) -> Result<Activity> {
+    fn initial_activity(&self, node: &Node) -> Result<Activity> {
         let config = &self.from.config.weight;
         let now = self.from.now();
         let born = || Activity::born(node.created, 1.0);
         let activity = self.from.store.activity(node.id)?.unwrap_or_else(born);
-        Ok(Activity::born(now, weigh::current(&activity, lambda(config, node.category), config, now)))
+        Ok(Activity::born(now, weight::current(&activity, lambda(config, node.category), config, now)))
     }
 }
 
-fn put(tx: &mut Tx<'_>, embedder: &str, cargo: &Cargo) -> Result<Placed> {
-    let Cargo { parcel, node: given, .. } = cargo;
-    let missed = Placed { parcel: *parcel, id: None, renamed: None };
+fn put(tx: &mut Tx<'_>, embedder: &str, payload: &SyncPayload) -> Result<CopyResult> {
+    let SyncPayload { copy, node: given, .. } = payload;
+    let missed = CopyResult { copy: *copy, id: None, renamed: None };
     let mut renamed = None;
-    let node = match parcel.becomes {
-        Becomes::New(id) => {
+    let node = match copy.target {
+        CopyTarget::New(id) => {
             // Somebody wrote the same text meanwhile, or took the place.
             let written = given.state.is_live() && tx.find_hash(&given.content_hash)?.is_some();
             if written || tx.node(id)?.is_some() {
@@ -163,7 +164,7 @@ fn put(tx: &mut Tx<'_>, embedder: &str, cargo: &Cargo) -> Result<Placed> {
             }
             Node { id, key, ..given.clone() }
         }
-        Becomes::Next(id, hash) => {
+        CopyTarget::NextVersion(id, hash) => {
             let Some(stored) = tx.node(id)?.filter(|stored| stored.content_hash == hash) else {
                 return Ok(missed);
             };
@@ -171,22 +172,22 @@ fn put(tx: &mut Tx<'_>, embedder: &str, cargo: &Cargo) -> Result<Placed> {
         }
     };
     tx.put_node(&node)?;
-    if let Becomes::New(_) = parcel.becomes {
-        tx.put_activity(node.id, &cargo.activity)?;
+    if let CopyTarget::New(_) = copy.target {
+        tx.put_activity(node.id, &payload.activity)?;
     }
-    tx.put_vectors(node.id, embedder, &cargo.parts)?;
-    if let Some(message) = &cargo.message {
-        bring(tx, message, parcel.id, node.id)?;
+    tx.put_vectors(node.id, embedder, &payload.parts)?;
+    if let Some(message) = &payload.message {
+        put_message(tx, message, copy.id, node.id)?;
     }
-    ties::unmake(tx, node.id)?;
+    derived_edges::delete(tx, node.id)?;
     if node.state.is_live() {
-        ties::make(tx, node.id, &cargo.ties, &node.provenance, node.modified)?;
+        derived_edges::create(tx, node.id, &payload.edges, &node.provenance, node.modified)?;
     }
-    Ok(Placed { parcel: *parcel, id: Some(node.id), renamed })
+    Ok(CopyResult { copy: *copy, id: Some(node.id), renamed })
 }
 
 /// Brings the message of a chunk along with it, where it is called `id`: once, with the first of them.
-fn bring(tx: &mut Tx<'_>, message: &Message, from: NodeId, id: NodeId) -> Result<()> {
+fn put_message(tx: &mut Tx<'_>, message: &Message, from: NodeId, id: NodeId) -> Result<()> {
     let stored = tx.message(message.id)?;
     if stored.as_ref().is_some_and(|stored| stored.chunks.contains(&id)) {
         return Ok(());

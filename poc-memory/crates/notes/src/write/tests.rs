@@ -3,10 +3,10 @@
 use super::*;
 use crate::export;
 use crate::forget;
-use crate::import::{Options, Source, import};
+use crate::import::{ImportOptions, ImportSource, import};
 use crate::insert;
 use crate::message;
-use crate::testing::{Scratch, draft};
+use crate::testing::{TestMemory, draft};
 use poc_config::Config;
 use poc_graph::EdgeKind;
 use poc_graph::error::Code;
@@ -17,21 +17,21 @@ use serde_json::json;
 const SIX: &str =
     "One is a split. Two is a journal. Three is a page. Four is a key. Five is a leaf. Six is a root.";
 
-fn message(memory: &Scratch, text: &str) -> Written {
+fn message(memory: &TestMemory, text: &str) -> WriteReport {
     let metadata = json!({"session": "42"}).as_object().unwrap().clone();
-    let draft = Draft { text: text.into(), metadata, provenance: "manual".into(), trust: Trust::User };
+    let draft = MessageDraft { text: text.into(), metadata, provenance: "manual".into(), trust: Trust::User };
     write(memory, draft, memory.cause("manual", "write")).unwrap()
 }
 
-fn refused(memory: &Scratch, text: &str, metadata: Value) -> String {
+fn refused(memory: &TestMemory, text: &str, metadata: Value) -> String {
     let metadata = metadata.as_object().unwrap().clone();
-    let draft = Draft { text: text.into(), metadata, provenance: "manual".into(), trust: Trust::User };
+    let draft = MessageDraft { text: text.into(), metadata, provenance: "manual".into(), trust: Trust::User };
     let error = write(memory, draft, memory.cause("manual", "write")).unwrap_err();
     format!("{}: {}", error.code.name(), error.line())
 }
 
 /// The structural edges that start at a node: how far down the list of nodes they lead, and weights.
-fn ties(memory: &Scratch, from: NodeId) -> Vec<(NodeId, f64)> {
+fn ties(memory: &TestMemory, from: NodeId) -> Vec<(NodeId, f64)> {
     let mut ties: Vec<(NodeId, f64)> = memory
         .store
         .edges(from)
@@ -44,13 +44,13 @@ fn ties(memory: &Scratch, from: NodeId) -> Vec<(NodeId, f64)> {
     ties
 }
 
-fn node(memory: &Scratch, id: NodeId) -> Node {
+fn node(memory: &TestMemory, id: NodeId) -> Node {
     memory.store.node(id).unwrap().unwrap()
 }
 
 #[test]
 fn a_message_becomes_chunks_that_overlap_and_are_tied() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let written = message(&memory, SIX);
     let [a, b, c] = written.nodes.as_slice() else { panic!("{written:?}") };
     let bodies: Vec<String> = written.nodes.iter().map(|&id| node(&memory, id).body).collect();
@@ -71,7 +71,8 @@ fn a_message_becomes_chunks_that_overlap_and_are_tied() {
     assert_eq!(written.edges, 4);
     assert!(written.nodes.iter().all(|&id| !memory.vectors.of(id).is_empty()));
 
-    let origin = message::whole(&memory.store, *b, node(&memory, *b).source.as_deref()).unwrap().unwrap();
+    let origin =
+        message::origin_with_text(&memory.store, *b, node(&memory, *b).source.as_deref()).unwrap().unwrap();
     assert_eq!((origin.id, origin.chunk, origin.chunks), (written.message, 2, 3));
     assert_eq!((origin.text.as_deref(), origin.metadata["session"].as_str()), (Some(SIX), Some("42")));
     // A note that says it is a chunk is none.
@@ -85,7 +86,7 @@ fn insert_with_source(chunk: &Node) -> crate::Draft {
 
 #[test]
 fn the_same_message_twice_is_two() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let (one, two) = (
         message(&memory, "A split. A split. A split. A split."),
         message(&memory, "A split. A split. A split. A split."),
@@ -103,7 +104,7 @@ fn the_same_message_twice_is_two() {
         memory.insert(crate::Draft { title: Some(nodes[1].title.clone()), ..draft(&nodes[1].body) }).unwrap();
     assert!(!note.duplicate);
     for id in [one.message, two.message] {
-        forget::one(&memory, id, memory.cause("manual", "forget")).unwrap();
+        forget::message(&memory, id, memory.cause("manual", "forget")).unwrap();
     }
     assert_eq!(memory.store.view().node_count(), 1);
     assert!(memory.store.node(note.id).unwrap().is_some());
@@ -111,7 +112,7 @@ fn the_same_message_twice_is_two() {
 
 #[test]
 fn what_was_written_just_before_is_tied_to_the_first_chunk() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let old = message(&memory, SIX);
     memory.clock.advance(Span::MINUTE);
     let note = memory.note("note", "A note is no message.");
@@ -134,7 +135,7 @@ fn what_was_written_just_before_is_tied_to_the_first_chunk() {
     memory.clock.advance(Span(5 * Span::MINUTE.0 + 1));
     assert_eq!(message(&memory, "Later.").edges, 0);
     // Sixteen at most, the newest.
-    let many: Vec<Written> =
+    let many: Vec<WriteReport> =
         (0..20).map(|number| message(&memory, &format!("Number {number} was said."))).collect();
     let last = message(&memory, "The last of them.");
     let mut newest: Vec<(NodeId, f64)> = many[4..].iter().map(|written| (written.nodes[0], 0.3)).collect();
@@ -147,7 +148,7 @@ fn the_times_of_ids_are_searched_whatever_the_settings() {
     for within in ["0s", "1s", "5m", "3w", "5000w"] {
         let mut config = Config::defaults().unwrap();
         config.write.temporal_within = Span::parse(within).unwrap();
-        let memory = Scratch::with(config.clone());
+        let memory = TestMemory::with(config.clone());
         let span = config.write.temporal_within;
         let first = message(&memory, "The first of them.");
         memory.clock.advance(span);
@@ -162,7 +163,7 @@ fn the_times_of_ids_are_searched_whatever_the_settings() {
 fn what_cannot_be_written_is_refused_and_nothing_changes() {
     let mut config = Config::defaults().unwrap();
     (config.write.max_message_bytes, config.write.max_metadata_bytes) = (100, 30);
-    let memory = Scratch::with(config);
+    let memory = TestMemory::with(config);
     let told = [
         refused(&memory, " \n", json!({})),
         refused(&memory, "", json!({})),
@@ -182,7 +183,7 @@ fn what_cannot_be_written_is_refused_and_nothing_changes() {
 fn a_message_of_too_many_chunks_or_too_long_a_sentence_is_refused() {
     let mut config = Config::defaults().unwrap();
     (config.write.max_chunks, config.insert.max_node_bytes) = (3, 120);
-    let memory = Scratch::with(config);
+    let memory = TestMemory::with(config);
     assert_eq!(message(&memory, SIX).nodes.len(), 3);
     let seq = memory.store.view().seq;
     let told = [
@@ -198,7 +199,7 @@ fn a_message_of_too_many_chunks_or_too_long_a_sentence_is_refused() {
 
 #[test]
 fn a_message_is_exported_whatever_became_of_its_first_chunk() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let written = message(&memory, SIX);
     let first = node(&memory, written.nodes[0]);
     let moved = crate::Draft {
@@ -210,22 +211,22 @@ fn a_message_is_exported_whatever_became_of_its_first_chunk() {
     memory.insert(moved).unwrap();
     let mut out = Vec::new();
     export::json_lines(&memory, &mut out, &|_, _| {}).unwrap();
-    let copy = Scratch::new();
-    let source = Source::Text(String::from_utf8(out).unwrap());
-    let report = import(&copy, &source, &Options::default(), &|_, _| {}).unwrap();
+    let copy = TestMemory::new();
+    let source = ImportSource::Text(String::from_utf8(out).unwrap());
+    let report = import(&copy, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
     assert_eq!((report.inserted, report.failed.len()), (3, 0), "{report:?}");
-    let record = |memory: &Scratch| memory.store.message(written.message).unwrap();
+    let record = |memory: &TestMemory| memory.store.message(written.message).unwrap();
     assert_eq!(record(&copy), record(&memory));
     assert!(record(&copy).is_some());
 }
 
 #[test]
 fn a_message_is_forgotten_whole() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let one = message(&memory, SIX);
     let two = message(&memory, SIX);
     let cause = || memory.cause("manual", "forget");
-    let forgotten = forget::one(&memory, one.message, cause()).unwrap();
+    let forgotten = forget::message(&memory, one.message, cause()).unwrap();
     // Four edges of its own and three from the other message.
     assert_eq!((forgotten.messages, forgotten.nodes, forgotten.edges), (1, 3, 7));
     assert!(forgotten.vectors >= 3);
@@ -235,17 +236,17 @@ fn a_message_is_forgotten_whole() {
             .all(|&id| memory.store.node(id).unwrap().is_none() && memory.vectors.of(id).is_empty())
     );
     assert_eq!(memory.store.edges(two.nodes[0]).unwrap().len(), 2);
-    let error = forget::one(&memory, one.message, cause()).unwrap_err();
+    let error = forget::message(&memory, one.message, cause()).unwrap_err();
     assert_eq!((error.code, error.at.unwrap().field.as_deref()), (Code::NotFound, Some("message_id")));
     // A chunk that is gone already does not hinder.
     memory.store.transact(cause(), |tx| tx.delete_node(two.nodes[1])).unwrap();
-    assert_eq!(forget::one(&memory, two.message, cause()).unwrap().nodes, 2);
+    assert_eq!(forget::message(&memory, two.message, cause()).unwrap().nodes, 2);
     assert_eq!(memory.store.view().node_count(), 0);
 }
 
 #[test]
 fn messages_before_an_instant_are_forgotten_and_not_those_at_it() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     for number in 0..40 {
         message(&memory, &format!("{SIX} Number {number}."));
     }
@@ -259,37 +260,39 @@ fn messages_before_an_instant_are_forgotten_and_not_those_at_it() {
     assert_eq!((forgotten.messages, forgotten.nodes, told.get()), (40, 120, (40, 40)));
     assert!(memory.store.view().seq > seq + 1, "not all in one transaction");
     assert_eq!(memory.store.view().node_count(), 3);
-    assert_eq!(before(memory.now()).unwrap(), forget::Forgotten::default());
+    assert_eq!(before(memory.now()).unwrap(), forget::ForgetReport::default());
     assert_eq!(before(memory.now().plus(Span(1))).unwrap().messages, 1);
     assert!(memory.store.node(edge.nodes[0]).unwrap().is_none());
 }
 
 #[test]
 fn an_export_brings_messages_along() {
-    let memory = Scratch::new();
+    let memory = TestMemory::new();
     let one = message(&memory, SIX);
     message(&memory, "The same. The same. The same. The same.");
     message(&memory, "The same. The same. The same. The same.");
     // The first chunk is gone: the message stands at the next.
     memory.store.transact(memory.cause("manual", "delete"), |tx| tx.delete_node(one.nodes[0])).unwrap();
-    let exported = |memory: &Scratch| {
+    let exported = |memory: &TestMemory| {
         let mut out = Vec::new();
         export::json_lines(memory, &mut out, &|_, _| {}).unwrap();
         String::from_utf8(out).unwrap()
     };
     let folder = memory.folder().join("out");
     export::folder(&memory, &folder, &|_, _| {}).unwrap();
-    for source in [Source::Text(exported(&memory)), Source::Path(folder)] {
-        let copy = Scratch::new();
-        let report = import(&copy, &source, &Options::default(), &|_, _| {}).unwrap();
+    for source in [ImportSource::Text(exported(&memory)), ImportSource::Path(folder)] {
+        let copy = TestMemory::new();
+        let report = import(&copy, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
         assert_eq!((report.inserted, report.failed.len()), (6, 0), "{report:?}");
         assert_eq!(exported(&copy), exported(&memory));
-        let again = import(&copy, &source, &Options::default(), &|_, _| {}).unwrap();
+        let again = import(&copy, &source, &ImportOptions::default(), &|_, _| {}).unwrap();
         assert_eq!((again.inserted, again.duplicates), (0, 6));
-        assert_eq!(forget::one(&copy, one.message, copy.cause("manual", "forget")).unwrap().nodes, 2);
+        assert_eq!(forget::message(&copy, one.message, copy.cause("manual", "forget")).unwrap().nodes, 2);
     }
     let lines = exported(&memory).replace(&format!("message:{}", one.message), "somewhere");
-    let report = import(&Scratch::new(), &Source::Text(lines), &Options::default(), &|_, _| {}).unwrap();
+    let report =
+        import(&TestMemory::new(), &ImportSource::Text(lines), &ImportOptions::default(), &|_, _| {})
+            .unwrap();
     // And with the note the edges that lead to it.
     let told = |what: &str| report.failed.iter().filter(|(_, error)| error.message.contains(what)).count();
     assert_eq!((told("not a chunk of its message"), told("which is nowhere")), (1, 3));

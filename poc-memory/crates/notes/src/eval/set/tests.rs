@@ -6,12 +6,12 @@ const DOCS: &str = "{\"id\": \"d1\", \"text\": \"one\", \"meta\": {\"group\": \"
 const ASKED: &str = "{\"id\": \"q1\", \"text\": \"one?\", \"type\": \"easy\", \"meta\": {\"group\": \"a\"}}\n{\"id\": \"q2\", \"text\": \"two?\", \"meta\": {\"group\": \"b\"}}\n";
 const JUDGED: &str = "query\tdocument\tworth\nq1\td1\t1\nq1\td3\t2\nq2\t2\t0\n";
 
-fn read(files: [&str; 3]) -> Result<Set> {
+fn read(files: [&str; 3]) -> Result<EvalSet> {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [DOCUMENTS, QUESTIONS, JUDGMENTS].iter().zip(files) {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    Set::read(folder.path()).map_err(|error| {
+    EvalSet::read(folder.path()).map_err(|error| {
         let place = folder.path().display().to_string();
         Error {
             at: error.at.map(|at| Box::new(At { file: at.file.map(|file| file.replace(&place, "")), ..*at })),
@@ -77,6 +77,6 @@ fn what_is_wrong_is_told_with_file_and_line() {
     /qrels.tsv:5: `d1` is judged for `q1` already (write each pair once)
     /qrels.tsv: no question has a relevant document (write a line `question<TAB>document<TAB>1` for each document that answers a question)
     "#);
-    let error = Set::read(Path::new("/nowhere")).unwrap_err();
+    let error = EvalSet::read(Path::new("/nowhere")).unwrap_err();
     insta::assert_snapshot!(error, @"/nowhere/docs.jsonl: there is no such file");
 }

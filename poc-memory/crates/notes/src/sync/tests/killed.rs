@@ -80,7 +80,7 @@ fn wherever_it_ends_the_next_one_completes_it() {
         assert!(lost.len() <= 3, "after {boundaries}: {lost:?}");
         both.sync();
         assert_eq!((state(&both.local), state(&both.remote)), expected, "killed after {boundaries}");
-        assert_eq!(both.sync(), Report::default(), "killed after {boundaries}");
+        assert_eq!(both.sync(), SyncReport::default(), "killed after {boundaries}");
     }
     assert!(boundaries > 10, "only {boundaries} transactions");
 }
@@ -113,5 +113,5 @@ fn what_is_edited_between_push_and_mark_is_the_next_version() {
     both.sync();
     assert!(texts(&both.local).contains("The second text."));
     assert_eq!(texts(&both.local), texts(&both.remote));
-    assert_eq!(both.sync(), Report::default());
+    assert_eq!(both.sync(), SyncReport::default());
 }

@@ -40,7 +40,7 @@ fn chosen(memory: &Memory, number: usize) -> Option<Node> {
     (!all.is_empty()).then(|| all[number % all.len()].clone())
 }
 
-fn act(side: &Scratch, step: &Step) {
+fn act(side: &TestMemory, step: &Step) {
     match *step {
         Step::Insert(text) => drop(side.insert(draft(&body(text)))),
         // Refused when another note says the same.
@@ -143,7 +143,7 @@ proptest! {
             }
             prop_assert_eq!(texts(&both.remote), texts(&both.local));
             prop_assert_eq!(links(&both.remote), links(&both.local));
-            prop_assert_eq!(both.sync(), Report::default());
+            prop_assert_eq!(both.sync(), SyncReport::default());
             let marks = crate::sync::binding::marks(&both.local.store, Default::default()).unwrap();
             let remote = notes(&both.remote);
             let says = |body: &str| remote.iter().find(|other| other.body == body).unwrap().id;

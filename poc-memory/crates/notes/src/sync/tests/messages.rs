@@ -3,20 +3,21 @@
 use super::*;
 use crate::forget;
 use crate::message;
-use crate::write::{self, Written};
+use crate::write::{self, WriteReport};
 use poc_graph::MessageId;
 use poc_store::Records as _;
 
 const TEXT: &str = "One is a split. Two is a journal. Three is a page. Four is a key. Five is a leaf.";
 
-fn write(memory: &Memory) -> Written {
+fn write(memory: &Memory) -> WriteReport {
     let metadata = serde_json::json!({"session": "42"}).as_object().unwrap().clone();
-    let draft = write::Draft { text: TEXT.into(), metadata, provenance: "manual".into(), trust: Trust::User };
+    let draft =
+        write::MessageDraft { text: TEXT.into(), metadata, provenance: "manual".into(), trust: Trust::User };
     write::write(memory, draft, memory.cause("manual", "write")).unwrap()
 }
 
-fn forget(memory: &Memory, id: MessageId) -> Result<forget::Forgotten> {
-    forget::one(memory, id, memory.cause("manual", "forget"))
+fn forget(memory: &Memory, id: MessageId) -> Result<forget::ForgetReport> {
+    forget::message(memory, id, memory.cause("manual", "forget"))
 }
 
 /// How many notes say that they are chunks, and how many the message knows.

@@ -1,20 +1,26 @@
 //! Where a remote may be, and where it may not.
 
-use super::super::{bind, look, run};
+use super::super::{bind, locate, run};
 use super::*;
-use crate::testing::tame;
+use crate::testing::with_hash_embedder;
 use poc_config::paths::Paths;
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::ManualClock;
 use std::path::Path;
 use std::sync::Arc;
 
-const SILENT: Watch<'_> = Watch { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+const SILENT: SyncCallbacks<'_> = SyncCallbacks { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
 
 /// The memory in a folder.
 fn open(paths: Paths, seed: u64) -> Memory {
     let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
-    Memory::open(paths, tame(Config::defaults().unwrap()), clock, Arc::new(SeededChance::new(seed))).unwrap()
+    Memory::open(
+        paths,
+        with_hash_embedder(Config::defaults().unwrap()),
+        clock,
+        Arc::new(SeededRng::new(seed)),
+    )
+    .unwrap()
 }
 
 fn write(memory: &Memory, key: &str, body: &str) {
@@ -22,7 +28,7 @@ fn write(memory: &Memory, key: &str, body: &str) {
     insert::insert(memory, draft, memory.cause("manual", "insert")).unwrap();
 }
 
-fn bound(memory: &Memory, place: Place) {
+fn bound(memory: &Memory, place: RemoteLocation) {
     let trust = place.usual_trust();
     bind(memory, &Binding { place, trust, bound: Timestamp(0), last: None }, "manual").unwrap();
 }
@@ -66,22 +72,22 @@ fn a_remote_is_a_profile_a_store_or_a_folder_with_one() {
     write(&open(Paths::in_folder(&folder.path().join("disk")), 3), "disk", "Written elsewhere.");
     copy(&folder.path().join("disk/store"), &folder.path().join("bare"));
     for (place, pulled) in [
-        (Place::Profile("work".into()), 1),
-        (Place::Folder(folder.path().join("disk")), 1),
+        (RemoteLocation::Profile("work".into()), 1),
+        (RemoteLocation::Folder(folder.path().join("disk")), 1),
         // A copy of the one before: it has the same notes.
-        (Place::Folder(folder.path().join("bare")), 0),
+        (RemoteLocation::Folder(folder.path().join("bare")), 0),
     ] {
         bound(&memory, place.clone());
         assert_eq!(run(&memory, false, &SILENT).unwrap().pulled, pulled, "{place}");
-        assert_eq!(run(&memory, false, &SILENT).unwrap(), Report::default(), "{place}");
+        assert_eq!(run(&memory, false, &SILENT).unwrap(), SyncReport::default(), "{place}");
         assert!(Binding::of(&memory.store).unwrap().unwrap().last.is_some());
     }
     assert_eq!(texts(&open(home.of_profile("work").unwrap(), 4)).len(), 2);
     let trust = |key: &str| named(&memory, key).trust;
     assert_eq!((trust("work"), trust("disk")), (Trust::User, Trust::External));
-    let made = Place::Folder(folder.path().join("new/one"));
-    assert_eq!(look(&memory, &made, false).err().unwrap().code, Code::NotFound);
-    look(&memory, &made, true).unwrap();
+    let made = RemoteLocation::Folder(folder.path().join("new/one"));
+    assert_eq!(locate(&memory, &made, false).err().unwrap().code, Code::NotFound);
+    locate(&memory, &made, true).unwrap();
     bound(&memory, made);
     assert_eq!(run(&memory, false, &SILENT).unwrap().pushed, 3);
 }
@@ -92,7 +98,7 @@ fn what_is_no_remote_is_refused_and_not_touched() {
     let home = Paths::in_folder(folder.path());
     let memory = open(home.clone(), 1);
     let here = folder.path().display().to_string();
-    let refused = |place: Place| {
+    let refused = |place: RemoteLocation| {
         bound(&memory, place);
         said(run(&memory, false, &SILENT).unwrap_err()).replace(&here, "HOME")
     };
@@ -101,27 +107,27 @@ fn what_is_no_remote_is_refused_and_not_touched() {
     `poc-memory profile remote bind NAME` names a profile or a folder to synchronise with
     ");
     drop(open(home.of_profile("work").unwrap(), 2));
-    insta::assert_snapshot!(refused(Place::Profile("wrok".into())), @r"
+    insta::assert_snapshot!(refused(RemoteLocation::Profile("wrok".into())), @r"
     not_found: `remote`: there is no profile `wrok`
     did you mean `work`?
     ");
-    insta::assert_snapshot!(refused(Place::Folder(folder.path().join("nowhere"))), @r"
+    insta::assert_snapshot!(refused(RemoteLocation::Folder(folder.path().join("nowhere"))), @r"
     not_found: `remote`: there is no folder `HOME/nowhere`
     is its disk mounted? `--create` of `poc-memory profile remote bind` makes it
     ");
     assert!(!folder.path().join("nowhere").exists());
-    insta::assert_snapshot!(refused(Place::Profile("default".into())), @r"
+    insta::assert_snapshot!(refused(RemoteLocation::Profile("default".into())), @r"
     conflict: `remote`: the remote `default` is this very store
     name another profile or folder
     ");
     std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
-    insta::assert_snapshot!(refused(Place::Folder(folder.path().join("link"))), @r"
+    insta::assert_snapshot!(refused(RemoteLocation::Folder(folder.path().join("link"))), @r"
     conflict: `remote`: the remote `HOME/link` is this very store
     name another profile or folder
     ");
     let work = open(home.of_profile("work").unwrap(), 3);
     let pid = std::process::id().to_string();
-    insta::assert_snapshot!(refused(Place::Profile("work".into())).replace(&pid, "PID"), @r"
+    insta::assert_snapshot!(refused(RemoteLocation::Profile("work".into())).replace(&pid, "PID"), @r"
     locked: the remote `work` is being synchronised already
     try again when that is done
     ");
@@ -138,7 +144,7 @@ fn what_is_no_remote_is_refused_and_not_touched() {
     header[20..24].copy_from_slice(&checksum.to_le_bytes());
     std::fs::write(&segment, header).unwrap();
     let before = bytes(&store);
-    insta::assert_snapshot!(refused(Place::Profile("work".into())), @r"
+    insta::assert_snapshot!(refused(RemoteLocation::Profile("work".into())), @r"
     conflict: the remote `work`: the store has format 9, this release reads formats up to 1
     use the release that wrote it, or a newer one; nothing was changed
     ");
@@ -152,7 +158,7 @@ fn a_remote_that_lost_what_happened_since_deletes_nothing() {
     let memory = open(home.clone(), 1);
     let (work, saved) = (home.of_profile("work").unwrap(), folder.path().join("saved"));
     write(&open(work.clone(), 2), "work", "Written at work.");
-    bound(&memory, Place::Profile("work".into()));
+    bound(&memory, RemoteLocation::Profile("work".into()));
     run(&memory, false, &SILENT).unwrap();
     copy(&work.store(), &saved);
     write(&memory, "ours", "We wrote this.");
@@ -165,7 +171,7 @@ fn a_remote_that_lost_what_happened_since_deletes_nothing() {
     std::fs::remove_dir_all(work.store()).unwrap();
     write(&open(work.clone(), 3), "new", "Begun anew.");
     assert_eq!(counts(&run(&memory, false, &SILENT).unwrap()), (1, 0, 2));
-    assert_eq!(run(&memory, false, &SILENT).unwrap(), Report::default());
+    assert_eq!(run(&memory, false, &SILENT).unwrap(), SyncReport::default());
 }
 
 #[test]
@@ -178,9 +184,9 @@ fn a_copy_of_this_store_is_another_store() {
     copy(&home.store(), &folder.path().join("copy"));
     let memory = open(home, 2);
     write(&memory, "two", "After the copy.");
-    bound(&memory, Place::Folder(folder.path().join("copy")));
+    bound(&memory, RemoteLocation::Folder(folder.path().join("copy")));
     assert_eq!(counts(&run(&memory, false, &SILENT).unwrap()), (0, 0, 1));
-    assert_eq!(run(&memory, false, &SILENT).unwrap(), Report::default());
+    assert_eq!(run(&memory, false, &SILENT).unwrap(), SyncReport::default());
     let copy = open(Paths::of_store(&folder.path().join("copy")), 3);
     delete(&copy, "one");
     drop(copy);

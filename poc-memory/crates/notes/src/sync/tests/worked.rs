@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::visit;
-use crate::weigh::current;
-use crate::weigh::{self, Change};
+use crate::weight::current;
+use crate::weight::{self, WeightChange};
 use poc_graph::{Origin, State, VisitOutcome};
 
 #[test]
@@ -149,7 +149,7 @@ fn an_edit_that_was_put_back_is_none() {
         edit(&both.local, key, text).unwrap();
         assert_eq!(named(&both.local, key).origin, Origin::Local);
     }
-    assert_eq!(both.sync(), Report::default());
+    assert_eq!(both.sync(), SyncReport::default());
     for key in ["ours", "theirs"] {
         assert_eq!(named(&both.local, key).origin, Origin::Pushed, "{key}");
     }
@@ -168,7 +168,7 @@ fn what_both_edited_is_kept_twice() {
     assert_eq!(named(&both.local, "tide-2").body, "High water is at seven.");
     assert_eq!(named(&both.remote, "tide").body, "High water is at seven.");
     assert_eq!(named(&both.remote, "tide-2").body, "High water is at eight.");
-    let renamed = |pulled| super::super::Renamed { pulled, key: "tide".into(), renamed: "tide-2".into() };
+    let renamed = |pulled| super::super::KeyRename { pulled, key: "tide".into(), renamed: "tide-2".into() };
     assert_eq!(report.renamed, [renamed(true), renamed(false)]);
     assert_eq!(counts(&both.sync()), (0, 0, 0));
 }
@@ -214,7 +214,7 @@ fn links_follow_what_was_done_to_them_on_either_side() {
     let report = both.sync();
     assert_eq!((report.pulled, report.links.pulled, report.links.deleted), (1, 1, 0));
     assert_eq!(links(&both.local), links(&both.remote));
-    assert_eq!(both.sync(), Report::default());
+    assert_eq!(both.sync(), SyncReport::default());
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn who_is_retired_on_one_side_is_on_the_other() {
         assert_eq!(named(side, "older").state, State::Superseded);
     }
     assert_eq!(links(&both.local), links(&both.remote));
-    assert_eq!(both.sync(), Report::default());
+    assert_eq!(both.sync(), SyncReport::default());
     // The supersession is taken back there.
     let (new, old) = (named(&both.remote, "new").id, named(&both.remote, "old").id);
     let revive = |tx: &mut poc_store::Tx<'_>| {
@@ -254,7 +254,7 @@ fn who_is_retired_on_one_side_is_on_the_other() {
     both.remote.store.transact(both.remote.cause("manual", "test"), retire).unwrap();
     assert_eq!(both.sync().retired, 1);
     assert_eq!(named(&both.local, "old").state, State::Superseded);
-    assert_eq!(both.sync(), Report::default());
+    assert_eq!(both.sync(), SyncReport::default());
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_note_is_trusted_no_further_than_its_remote_and_weighs_what_it_weighed() {
     let id = both.remote.note("user", "A person wrote this.");
     let weight = &both.remote.config.weight;
     let now = both.remote.now();
-    let weigh = |tx: &mut poc_store::Tx<'_>| weigh::change(tx, id, Change::To(3.0), weight, now);
+    let weigh = |tx: &mut poc_store::Tx<'_>| weight::change(tx, id, WeightChange::To(3.0), weight, now);
     both.remote.store.transact(both.remote.cause("manual", "weight"), weigh).unwrap();
     both.remote
         .insert(Draft { trust: Trust::Quarantined, key: Some("doubt".into()), ..draft("Who said this?") })
@@ -292,7 +292,7 @@ fn a_note_is_trusted_no_further_than_its_remote_and_weighs_what_it_weighed() {
 fn vectors_are_made_anew_where_the_embedder_is_another() {
     let mut config = Config::defaults().unwrap();
     config.embedder.dimensions = 64;
-    let both = Both { remote: Scratch::apart(2, config), ..Both::new() };
+    let both = Both { remote: TestMemory::apart(2, config), ..Both::new() };
     both.remote.note("theirs", "The lighthouse keeper is called Ann.");
     both.local.note("ours", "The tide tables are in the drawer.");
     both.sync();
@@ -341,7 +341,7 @@ fn a_remote_that_is_another_deletes_nothing() {
     both.local.note("ours", "We wrote this.");
     both.remote.note("theirs", "They wrote this.");
     both.sync();
-    both.remote = Scratch::apart(3, Config::defaults().unwrap());
+    both.remote = TestMemory::apart(3, Config::defaults().unwrap());
     assert_eq!(counts(&both.sync()), (0, 0, 2));
     assert_eq!(texts(&both.remote), texts(&both.local));
     assert_eq!(counts(&both.sync()), (0, 0, 0));
@@ -374,22 +374,22 @@ fn a_sync_speaks_for_one_tenant() {
     both.remote.note("everybody", "Everybody may read this.");
     write(&remote, "ann", "Ann wrote this there.");
     write(&local, "mine", "Ann wrote this here.");
-    let watch = Watch { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
-    let sync = || between(&local, &remote, &both.binding, false, &watch).unwrap();
+    let callbacks = SyncCallbacks { progress: &|_, _, _| {}, go_on: &|| Ok(()) };
+    let sync = || between(&local, &remote, &both.binding, false, &callbacks).unwrap();
     assert_eq!(counts(&sync()), (1, 0, 1));
-    assert_eq!(sync(), Report::default());
+    assert_eq!(sync(), SyncReport::default());
     assert!(texts(&both.local).is_empty());
     // The marks of one are nothing to the other.
     assert_eq!(counts(&both.sync()), (1, 0, 0));
     delete(&remote, "mine");
-    assert_eq!(both.sync(), Report::default());
+    assert_eq!(both.sync(), SyncReport::default());
     assert_eq!(counts(&sync()), (0, 1, 0));
     // One that the remote has never heard of.
     let bob = poc_graph::Tuple::new([("user", "bob")]).unwrap();
     let (local, remote) = (both.local.of(&bob), both.remote.of(&bob));
-    assert_eq!(between(&local, &remote, &both.binding, false, &watch).unwrap(), Report::default());
+    assert_eq!(between(&local, &remote, &both.binding, false, &callbacks).unwrap(), SyncReport::default());
     write(&local, "bob", "Bob wrote this.");
-    assert_eq!(counts(&between(&local, &remote, &both.binding, false, &watch).unwrap()), (0, 0, 1));
+    assert_eq!(counts(&between(&local, &remote, &both.binding, false, &callbacks).unwrap()), (0, 0, 1));
     assert_eq!(texts(&remote).len(), 1);
 }
 

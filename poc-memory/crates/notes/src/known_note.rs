@@ -1,17 +1,17 @@
 //! Is this known? The note that says what was asked, when what is found passes the gate.
 
-use super::{Memory, rerank, weigh};
+use super::{Memory, rerank, weight};
 use poc_graph::error::{Error, Result};
-use poc_graph::{Node, NodeId, Sight, View};
-use poc_index::{MentionIndex, TextAsked};
+use poc_graph::{Node, NodeId, View, Visibility};
+use poc_index::{MentionIndex, QueryTerms};
 use poc_rank::gate::{Signals, Verdict};
 use poc_rank::histogram::Histogram;
-use poc_search::retrieve::{Hit, key};
+use poc_search::retrieve::{RetrievalHit, key};
 use poc_store::Cause;
 
 /// What is known of a question.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct GateResult {
     /// How sure it is.
     pub verdict: Verdict,
     /// How the question and what was found agree.
@@ -19,33 +19,34 @@ pub struct Known {
     /// The best note that was found, also of a miss.
     pub best: Option<Node>,
     /// What was found, best first: as many as are named when nothing is known.
-    pub found: Vec<Hit>,
+    pub found: Vec<RetrievalHit>,
     /// The names in the question (`INC-90037`) that no note holds: it is about something else than they are.
-    pub unheld: Vec<String>,
+    pub unknown_names: Vec<String>,
     /// The cosines of the notes looked at.
-    pub seen: Histogram,
+    pub cosines: Histogram,
 }
 
 /// Finds notes for a text and judges whether they know of it.
 ///
 /// # Errors
 /// As [`agreement`]; `invalid_config` when there is no gate for the embedder.
-pub fn recognize(memory: &Memory, view: &View, text: &str, sight: Sight) -> Result<Known> {
+pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) -> Result<GateResult> {
     let config = &memory.config.query;
     let gate = gate(memory)?;
-    let Agreement { signals, mut found, best, unheld, by_key } = agreement(memory, view, text, sight, &[])?;
-    let mut seen = Histogram::default();
-    found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| seen.add(near.cosine));
+    let Agreement { signals, mut found, best, unknown_names, by_key } =
+        agreement(memory, view, text, visibility, &[])?;
+    let mut cosines = Histogram::default();
+    found.iter().take(config.pool).filter_map(|hit| hit.near).for_each(|near| cosines.add(near.cosine));
     let best = best.map(|id| memory.store.node(id)).transpose()?.flatten();
     let verdict = match signals.judge(gate) {
         // Deleted since the view was taken.
         _ if best.is_none() => Verdict::Miss,
         _ if by_key => Verdict::Strong,
-        Verdict::Strong if !unheld.is_empty() => Verdict::Weak,
+        Verdict::Strong if !unknown_names.is_empty() => Verdict::Weak,
         verdict => verdict,
     };
     found.truncate(config.fallback);
-    Ok(Known { verdict, signals, best, found, unheld, seen })
+    Ok(GateResult { verdict, signals, best, found, unknown_names, cosines })
 }
 
 /// How a question and what was found for it agree.
@@ -54,13 +55,13 @@ pub struct Agreement {
     /// How they do.
     pub signals: Signals,
     /// What was found, best first.
-    pub found: Vec<Hit>,
+    pub found: Vec<RetrievalHit>,
     /// The note that agrees best: the first, if the question asks for it by its key and is nothing but keys;
     /// else the likeliest, where a cross-encoder was asked; else the first, if its key stands in the question
     /// or it speaks of at least half as much of it as another that was looked at.
     pub best: Option<NodeId>,
     /// The names in the question that no note holds: those told by their form, and words with a capital.
-    pub unheld: Vec<String>,
+    pub unknown_names: Vec<String>,
     /// Whether the question is keys and nothing else, and that note has one of them.
     pub by_key: bool,
 }
@@ -74,67 +75,71 @@ pub fn agreement(
     memory: &Memory,
     view: &View,
     text: &str,
-    sight: Sight,
+    visibility: Visibility,
     except: &[NodeId],
 ) -> Result<Agreement> {
     let config = &memory.config.query;
     let wanted = config.pool.max(config.fallback);
-    let found = rerank::find(memory, view, text, wanted, sight, except)?;
-    let words = memory.text.asked(text);
+    let found = rerank::find(memory, view, text, wanted, visibility, except)?;
+    let words = memory.text.query_terms(text);
     let looked_at = found.hits.iter().take(config.pool);
-    let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, sight));
-    let owners = key::asked(view, text, &sees);
-    let keys: Vec<&str> = owners.iter().map(|owner| owner.spelt).collect();
+    let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, visibility));
+    let key_owners = key::notes_named(view, text, &sees);
+    let keys: Vec<&str> = key_owners.iter().map(|owner| owner.spelling).collect();
     // Keys that are asked for count as said: a note seldom holds its own.
     let spelt = keys.join(" ");
-    let said = |hit: &Hit| words.coverage(hit.id, if hit.by_key { &spelt } else { "" });
-    let covered: Vec<(&Hit, f64)> = looked_at.map(|hit| (hit, said(hit))).collect();
+    let said = |hit: &RetrievalHit| words.coverage(hit.id, if hit.by_key { &spelt } else { "" });
+    let covered: Vec<(&RetrievalHit, f64)> = looked_at.map(|hit| (hit, said(hit))).collect();
     let coverage = covered.iter().fold(0.0, |most: f64, (_, coverage)| most.max(*coverage));
     let cosine = found.cosine.unwrap_or(0.0);
-    let likely = |hit: &&Hit| hit.likelihood.is_some();
-    let by_likelihood =
-        |a: &&Hit, b: &&Hit| a.likelihood.unwrap_or(0.0).total_cmp(&b.likelihood.unwrap_or(0.0));
+    let likely = |hit: &&RetrievalHit| hit.likelihood.is_some();
+    let by_likelihood = |a: &&RetrievalHit, b: &&RetrievalHit| {
+        a.likelihood.unwrap_or(0.0).total_cmp(&b.likelihood.unwrap_or(0.0))
+    };
     // Not always the first: that may be there for its key.
     let likeliest = found.hits.iter().rev().filter(likely).max_by(by_likelihood);
     let likelihood = likeliest.and_then(|hit| hit.likelihood);
     let signals = Signals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
-    let own = |(hit, coverage): &(&Hit, f64)| {
+    let own = |(hit, coverage): &(&RetrievalHit, f64)| {
         Signals::of(*coverage, hit.near.map_or(0.0, |near| near.cosine), config.cosine_weight).certainty
     };
     let first = covered.first();
-    let speaks = |of: &(&Hit, f64)| of.0.by_key || own(of) >= coverage / 2.0;
+    let speaks = |of: &(&RetrievalHit, f64)| of.0.by_key || own(of) >= coverage / 2.0;
     let most = || covered.iter().rev().max_by(|a, b| own(a).total_cmp(&own(b)));
-    let only_keys = owners.iter().any(|owner| owner.is_all) || words.all_stand_in(&spelt);
+    let only_keys = key_owners.iter().any(|owner| owner.is_whole_text) || words.all_terms_in(&spelt);
     let owner = first.map(|(hit, _)| *hit).filter(|hit| hit.by_key && only_keys);
     let by_words = || first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| *hit);
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
     // A key with spaces may have names in it that are none by themselves.
-    let unheld =
-        if by_key { Vec::new() } else { unheld(memory, view, text, &words, &spelt, &found.hits, &sees)? };
-    Ok(Agreement { signals, best, found: found.hits, unheld, by_key })
+    let unknown_names = if by_key {
+        Vec::new()
+    } else {
+        unknown_names(memory, view, text, &words, &spelt, &found.hits, &sees)?
+    };
+    Ok(Agreement { signals, best, found: found.hits, unknown_names, by_key })
 }
 
 /// The names of a question that no note holds: not as its text, its key or a keyword, nor as the author of one
 /// that was `found`. Keys that are asked for are held as they are `spelt`.
-fn unheld(
+fn unknown_names(
     memory: &Memory,
     view: &View,
     text: &str,
-    words: &TextAsked<'_>,
+    words: &QueryTerms<'_>,
     spelt: &str,
-    found: &[Hit],
+    found: &[RetrievalHit],
     sees: &dyn Fn(NodeId) -> bool,
 ) -> Result<Vec<String>> {
-    let is_key = |name: &str| !key::asked(view, name, sees).is_empty();
-    let mut unheld: Vec<String> = words.unheld(&sees, &is_key).map(str::to_owned).collect();
+    let is_key = |name: &str| !key::notes_named(view, name, sees).is_empty();
+    let mut unheld: Vec<String> = words.missing_names(&sees, &is_key).map(str::to_owned).collect();
     let mut also = spelt.to_owned();
     for hit in found.iter().take(memory.config.query.pool) {
         let author = memory.store.node(hit.id)?.and_then(|node| node.author).unwrap_or_default();
         also = format!("{also} {author}");
     }
-    for word in MentionIndex::capitals(text) {
-        let is_held = words.is_held(&word, &also, sees) || view.keyword_number(&word).is_some();
+    for word in MentionIndex::capitalized_names(text) {
+        let is_held = words.is_indexed(&word, &also, sees) || view.keyword_number(&word).is_some();
         if !is_held && !is_key(&word) && unheld.iter().all(|name| !name.contains(&word)) {
             unheld.push(word);
         }
@@ -143,7 +148,7 @@ fn unheld(
 }
 
 /// What is as certain as `query` needs it, with the embedder or the cross-encoder in use.
-fn gate(memory: &Memory) -> Result<&poc_config::Gate> {
+fn gate(memory: &Memory) -> Result<&poc_config::GateConfig> {
     if let Some(reranker) = &memory.reranker {
         return Ok(&reranker.config().gate);
     }
@@ -158,6 +163,6 @@ fn gate(memory: &Memory) -> Result<&poc_config::Gate> {
 /// Counts that a note was used.
 pub fn touch(memory: &Memory, id: NodeId, cause: Cause) -> Result<()> {
     let now = cause.at;
-    memory.store.transact(cause, |tx| weigh::touch(tx, id, &memory.config.weight, now))?;
+    memory.store.transact(cause, |tx| weight::touch(tx, id, &memory.config.weight, now))?;
     Ok(())
 }

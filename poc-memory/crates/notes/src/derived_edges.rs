@@ -9,13 +9,13 @@ use poc_rank::cosine::cosine;
 use poc_rank::histogram::Histogram;
 use poc_rank::lookalike::Wording;
 use poc_rank::mmr::mmr;
-use poc_search::retrieve::nearest::{self, Near};
+use poc_search::retrieve::nearest::{self, NearestPart};
 use poc_store::Tx;
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
 /// A note that is being prepared, as others of its batch see it.
-pub(super) struct Mate {
+pub(super) struct BatchNote {
     /// The id it will have.
     pub id: NodeId,
     /// Its title and body.
@@ -28,7 +28,7 @@ pub(super) struct Mate {
 
 /// An edge to make from a new note.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tie {
+pub(super) struct DerivedEdge {
     dst: NodeId,
     kind: EdgeKind,
     cosine: f64,
@@ -37,7 +37,7 @@ pub(super) struct Tie {
 
 /// How many edges of each kind were made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Made {
+pub(super) struct EdgeCounts {
     pub keyword: usize,
     pub semantic: usize,
 }
@@ -47,39 +47,44 @@ pub(super) struct Made {
 pub(super) fn find(
     memory: &Memory,
     view: &View,
-    note: &Mate,
-    mates: &[Mate],
-) -> Result<(Vec<Tie>, Histogram)> {
-    let mut ties = keyword_ties(memory, view, note, mates)?;
-    let (semantic, seen) = semantic_ties(memory, view, note, mates)?;
-    ties.extend(semantic);
-    Ok((ties, seen))
+    note: &BatchNote,
+    batch: &[BatchNote],
+) -> Result<(Vec<DerivedEdge>, Histogram)> {
+    let mut edges = keyword_edges(memory, view, note, batch)?;
+    let (semantic, seen) = semantic_edges(memory, view, note, batch)?;
+    edges.extend(semantic);
+    Ok((edges, seen))
 }
 
 /// Per keyword the nearest notes that share it.
-fn keyword_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<Vec<Tie>> {
+fn keyword_edges(
+    memory: &Memory,
+    view: &View,
+    note: &BatchNote,
+    batch: &[BatchNote],
+) -> Result<Vec<DerivedEdge>> {
     let config = &memory.config.insert;
     let least = memory.config.cosines()?.keyword;
-    let mut ties: Vec<Tie> = Vec::new();
-    let is_mate = among(mates);
+    let mut edges: Vec<DerivedEdge> = Vec::new();
+    let is_in_batch = in_batch(batch);
     for keyword in &note.keywords {
         let number = view.keyword_number(keyword);
         let shares = |id: NodeId| {
             number.is_some_and(|number| {
                 id != note.id
-                    && !is_mate(id)
+                    && !is_in_batch(id)
                     && view.find(id).is_some_and(|ix| view.keywords(ix).contains(&number))
             })
         };
-        let sharing = mates.iter().filter(|mate| mate.keywords.contains(keyword));
+        let sharing = batch.iter().filter(|other| other.keywords.contains(keyword));
         let nearest = match number {
             Some(_) => nearest(memory, note, config.keyword_edges, &shares, sharing)?,
-            None => nearest_mates(note, config.keyword_edges, sharing),
+            None => nearest_in_batch(note, config.keyword_edges, sharing),
         };
         for found in nearest.iter().filter(|found| found.cosine >= least) {
-            match ties.iter_mut().find(|tie| tie.dst == found.id) {
-                Some(tie) => tie.reason = format!("{}, {keyword}", tie.reason),
-                None => ties.push(Tie {
+            match edges.iter_mut().find(|edge| edge.dst == found.id) {
+                Some(edge) => edge.reason = format!("{}, {keyword}", edge.reason),
+                None => edges.push(DerivedEdge {
                     dst: found.id,
                     kind: EdgeKind::Keyword,
                     cosine: found.cosine,
@@ -88,16 +93,22 @@ fn keyword_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Re
             }
         }
     }
-    Ok(ties)
+    Ok(edges)
 }
 
 /// Of the nearest notes those that are near enough and say something the others do not.
-fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> Result<(Vec<Tie>, Histogram)> {
+fn semantic_edges(
+    memory: &Memory,
+    view: &View,
+    note: &BatchNote,
+    batch: &[BatchNote],
+) -> Result<(Vec<DerivedEdge>, Histogram)> {
     let config = &memory.config.insert;
     let least = memory.config.cosines()?.semantic;
-    let is_mate = among(mates);
-    let live = |id: NodeId| id != note.id && !is_mate(id) && view.find(id).is_some_and(|ix| view.is_live(ix));
-    let pool = nearest(memory, note, config.semantic_pool, &live, mates.iter())?;
+    let is_in_batch = in_batch(batch);
+    let live =
+        |id: NodeId| id != note.id && !is_in_batch(id) && view.find(id).is_some_and(|ix| view.is_live(ix));
+    let pool = nearest(memory, note, config.semantic_pool, &live, batch.iter())?;
     let relevance: Vec<f64> = pool.iter().map(|candidate| candidate.cosine).collect();
     let mut seen = Histogram::default();
     relevance.iter().for_each(|&cosine| seen.add(cosine));
@@ -107,15 +118,15 @@ fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> R
     };
     let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
     let own = Wording::of(&note.text);
-    let mut ties = Vec::new();
+    let mut edges = Vec::new();
     for candidate in best.take_while(|candidate| candidate.cosine >= least) {
-        let text = match mates.iter().find(|mate| mate.id == candidate.id) {
-            Some(mate) => Some(Cow::Borrowed(mate.text.as_str())),
+        let text = match batch.iter().find(|other| other.id == candidate.id) {
+            Some(other) => Some(Cow::Borrowed(other.text.as_str())),
             None => memory.store.node(candidate.id)?.map(|node| Cow::Owned(node.text())),
         };
         // Other digits are another thing, and no cosine tells.
         if text.is_some_and(|text| !own.is_lookalike_of(&Wording::of(&text))) {
-            ties.push(Tie {
+            edges.push(DerivedEdge {
                 dst: candidate.id,
                 kind: EdgeKind::Semantic,
                 cosine: candidate.cosine,
@@ -123,25 +134,25 @@ fn semantic_ties(memory: &Memory, view: &View, note: &Mate, mates: &[Mate]) -> R
             });
         }
     }
-    Ok((ties, seen))
+    Ok((edges, seen))
 }
 
 /// Whether a note is a mate: what the indexes know of it may be what it said before.
-fn among(mates: &[Mate]) -> impl Fn(NodeId) -> bool {
-    let mates: FxHashSet<NodeId> = mates.iter().map(|mate| mate.id).collect();
-    move |id| mates.contains(&id)
+fn in_batch(batch: &[BatchNote]) -> impl Fn(NodeId) -> bool {
+    let batch: FxHashSet<NodeId> = batch.iter().map(|other| other.id).collect();
+    move |id| batch.contains(&id)
 }
 
 /// The `k` notes nearest to any part of `note`, best first, ties by id.
 fn nearest<'a>(
     memory: &Memory,
-    note: &Mate,
+    note: &BatchNote,
     k: usize,
     keep: &dyn Fn(NodeId) -> bool,
-    mates: impl Iterator<Item = &'a Mate>,
-) -> Result<Vec<Near>> {
-    let mut found = nearest_mates(note, k, mates);
-    for part in directed(&note.parts) {
+    batch: impl Iterator<Item = &'a BatchNote>,
+) -> Result<Vec<NearestPart>> {
+    let mut found = nearest_in_batch(note, k, batch);
+    for part in nonzero_parts(&note.parts) {
         for near in nearest::nearest(&*memory.vectors, part, k, keep)? {
             match found.iter_mut().find(|other| other.id == near.id) {
                 Some(other) if other.cosine >= near.cosine => {}
@@ -154,54 +165,58 @@ fn nearest<'a>(
     Ok(found)
 }
 
-fn nearest_mates<'a>(note: &Mate, k: usize, mates: impl Iterator<Item = &'a Mate>) -> Vec<Near> {
-    let mut found: Vec<Near> = mates
-        .filter(|mate| mate.id != note.id)
-        .filter_map(|mate| {
-            let pairs = directed(&note.parts)
-                .flat_map(|own| directed(&mate.parts).map(move |other| (cosine(own, other), other)));
+fn nearest_in_batch<'a>(
+    note: &BatchNote,
+    k: usize,
+    batch: impl Iterator<Item = &'a BatchNote>,
+) -> Vec<NearestPart> {
+    let mut found: Vec<NearestPart> = batch
+        .filter(|other| other.id != note.id)
+        .filter_map(|other| {
+            let pairs = nonzero_parts(&note.parts)
+                .flat_map(|own| nonzero_parts(&other.parts).map(move |other| (cosine(own, other), other)));
             let (cosine, vector) = pairs.max_by(|a, b| a.0.total_cmp(&b.0))?;
-            Some(Near { id: mate.id, cosine, vector: vector.into() })
+            Some(NearestPart { id: other.id, cosine, vector: vector.into() })
         })
         .collect();
     best(&mut found, k);
     found
 }
 
-fn best(found: &mut Vec<Near>, k: usize) {
+fn best(found: &mut Vec<NearestPart>, k: usize) {
     found.sort_by(|a, b| b.cosine.total_cmp(&a.cosine).then(a.id.cmp(&b.id)));
     found.truncate(k);
 }
 
 /// The parts that have any content.
-fn directed(parts: &[Vec<f32>]) -> impl Iterator<Item = &[f32]> {
+fn nonzero_parts(parts: &[Vec<f32>]) -> impl Iterator<Item = &[f32]> {
     parts.iter().map(Vec::as_slice).filter(|part| part.iter().any(|&value| value != 0.0))
 }
 
 /// Makes the edges whose ends are still live.
-pub(super) fn make(
+pub(super) fn create(
     tx: &mut Tx<'_>,
     src: NodeId,
-    ties: &[Tie],
+    edges: &[DerivedEdge],
     provenance: &str,
     now: Timestamp,
-) -> Result<Made> {
-    let mut made = Made::default();
-    for tie in ties {
-        if !tx.node(tie.dst)?.is_some_and(|node| node.state.is_live()) {
+) -> Result<EdgeCounts> {
+    let mut made = EdgeCounts::default();
+    for edge in edges {
+        if !tx.node(edge.dst)?.is_some_and(|node| node.state.is_live()) {
             continue;
         }
         tx.put_edge(&Edge {
             src,
-            dst: tie.dst,
-            kind: tie.kind,
-            strength: tie.cosine.clamp(0.0, 1.0),
+            dst: edge.dst,
+            kind: edge.kind,
+            strength: edge.cosine.clamp(0.0, 1.0),
             created: now,
             touched: now,
             provenance: provenance.to_owned(),
-            reason: tie.reason.clone(),
+            reason: edge.reason.clone(),
         })?;
-        match tie.kind {
+        match edge.kind {
             EdgeKind::Keyword => made.keyword += 1,
             _ => made.semantic += 1,
         }
@@ -209,8 +224,8 @@ pub(super) fn make(
     Ok(made)
 }
 
-/// Takes away the edges that [`make`] made, at both ends of the node.
-pub(super) fn unmake(tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
+/// Takes away the edges that [`create`] made, at both ends of the node.
+pub(super) fn delete(tx: &mut Tx<'_>, id: NodeId) -> Result<()> {
     for edge in tx.edges(id)? {
         if matches!(edge.kind, EdgeKind::Keyword | EdgeKind::Semantic) {
             tx.delete_edge(edge.src, edge.kind, edge.dst)?;

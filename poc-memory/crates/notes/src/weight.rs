@@ -15,7 +15,7 @@ use std::str::FromStr;
 
 /// How a weight changes: `2.5` sets it, `+0.3` and `-0.3` move it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Change {
+pub enum WeightChange {
     /// To this weight.
     To(f64),
     /// By this much.
@@ -24,7 +24,7 @@ pub enum Change {
 
 /// A weight as decayed to now, and what it became.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Weighed {
+pub struct WeightUpdate {
     /// Before.
     pub before: f64,
     /// After, within floor and cap.
@@ -32,7 +32,7 @@ pub struct Weighed {
 }
 
 /// The weight of a node at `now`, not below the floor.
-pub fn current(activity: &Activity, lambda: f64, config: &poc_config::Weight, now: Timestamp) -> f64 {
+pub fn current(activity: &Activity, lambda: f64, config: &poc_config::WeightConfig, now: Timestamp) -> f64 {
     decayed(activity.weight, lambda, now.seconds_since(activity.touched)).max(config.floor)
 }
 
@@ -41,33 +41,33 @@ pub fn current(activity: &Activity, lambda: f64, config: &poc_config::Weight, no
 pub fn change(
     tx: &mut Tx<'_>,
     id: NodeId,
-    change: Change,
-    config: &poc_config::Weight,
+    change: WeightChange,
+    config: &poc_config::WeightConfig,
     now: Timestamp,
-) -> Result<Weighed> {
-    let activity = at(tx, id, config, now)?;
+) -> Result<WeightUpdate> {
+    let activity = decayed_activity(tx, id, config, now)?;
     let before = activity.weight;
     let wanted = match change {
-        Change::To(weight) => weight,
-        Change::By(delta) => before + delta,
+        WeightChange::To(weight) => weight,
+        WeightChange::By(delta) => before + delta,
     };
     if !wanted.is_finite() {
         return Err(Error::invalid(format!("a weight cannot become {wanted}")).field("value"));
     }
     let after = wanted.clamp(config.floor, config.cap);
     tx.put_activity(id, &Activity { weight: after, ..activity })?;
-    Ok(Weighed { before, after })
+    Ok(WeightUpdate { before, after })
 }
 
 /// Counts a use of a node. Its weight is as decayed to `now` and nothing else.
-pub fn touch(tx: &mut Tx<'_>, id: NodeId, config: &poc_config::Weight, now: Timestamp) -> Result<()> {
-    let activity = at(tx, id, config, now)?;
+pub fn touch(tx: &mut Tx<'_>, id: NodeId, config: &poc_config::WeightConfig, now: Timestamp) -> Result<()> {
+    let activity = decayed_activity(tx, id, config, now)?;
     tx.put_activity(id, &Activity { accesses: activity.accesses.saturating_add(1), ..activity })
 }
 
 /// What a use did to a weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bumped {
+pub struct WeightBump {
     /// As decayed to now.
     pub before: f64,
     /// After, within floor and cap.
@@ -82,9 +82,9 @@ pub struct Bumped {
 /// decayed to `now`, by `delta`. A gain is dampened near the cap, where the settings say so. Within the
 /// refractory time after the last such judgement the weight stays; what a recall or a question does to a
 /// node is none, so that what was just remembered can be judged.
-pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Timestamp) -> Result<Bumped> {
+pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Timestamp) -> Result<WeightBump> {
     let rules = &config.reinforce;
-    let activity = at(tx, id, &config.weight, now)?;
+    let activity = decayed_activity(tx, id, &config.weight, now)?;
     let refractory = activity.judged.is_some_and(|last| now < last.plus(rules.refractory));
     let before = activity.weight;
     let moved = match refractory {
@@ -95,35 +95,40 @@ pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Times
     let after = (before + moved).clamp(config.weight.floor, config.weight.cap);
     let accesses = activity.accesses.saturating_add(1);
     tx.put_activity(id, &Activity { weight: after, accesses, judged: Some(now), ..activity })?;
-    Ok(Bumped { before, after, accesses, skipped_refractory: refractory })
+    Ok(WeightBump { before, after, accesses, skipped_refractory: refractory })
 }
 
 /// A weight after a recall has used its node: more by the delta of a use, up to the cap.
-pub fn used(weight: f64, config: &Config) -> f64 {
+pub fn after_use(weight: f64, config: &Config) -> f64 {
     (weight + config.reinforce.delta).min(config.weight.cap)
 }
 
-/// A use by a recall: counts it and adds to the weight as [`used`] says.
-pub fn gain(tx: &mut Tx<'_>, id: NodeId, config: &Config, now: Timestamp) -> Result<()> {
-    let activity = at(tx, id, &config.weight, now)?;
+/// A use by a recall: counts it and adds to the weight as [`after_use`] says.
+pub fn add_use(tx: &mut Tx<'_>, id: NodeId, config: &Config, now: Timestamp) -> Result<()> {
+    let activity = decayed_activity(tx, id, &config.weight, now)?;
     let accesses = activity.accesses.saturating_add(1);
-    tx.put_activity(id, &Activity { weight: used(activity.weight, config), accesses, ..activity })
+    tx.put_activity(id, &Activity { weight: after_use(activity.weight, config), accesses, ..activity })
 }
 
 /// The activity of a node with its weight as decayed to `now`.
-fn at(tx: &Tx<'_>, id: NodeId, config: &poc_config::Weight, now: Timestamp) -> Result<Activity> {
+fn decayed_activity(
+    tx: &Tx<'_>,
+    id: NodeId,
+    config: &poc_config::WeightConfig,
+    now: Timestamp,
+) -> Result<Activity> {
     let node = resolve::expect(tx, id)?;
     let activity = tx.activity(id)?.unwrap_or_else(|| Activity::born(node.created, 1.0));
     let weight = current(&activity, lambda(config, node.category), config, now);
     Ok(Activity { weight, touched: now, ..activity })
 }
 
-impl FromStr for Change {
+impl FromStr for WeightChange {
     type Err = Error;
-    fn from_str(text: &str) -> Result<Change> {
+    fn from_str(text: &str) -> Result<WeightChange> {
         match text.parse::<f64>() {
-            Ok(number) if number.is_finite() && text.starts_with(['+', '-']) => Ok(Change::By(number)),
-            Ok(number) if number.is_finite() => Ok(Change::To(number)),
+            Ok(number) if number.is_finite() && text.starts_with(['+', '-']) => Ok(WeightChange::By(number)),
+            Ok(number) if number.is_finite() => Ok(WeightChange::To(number)),
             _ => Err(Error::invalid(format!("`{text}` is not a weight"))
                 .hint("write `2.5` to set it, `+0.3` or `-0.3` to move it")
                 .field("value")),
@@ -131,22 +136,22 @@ impl FromStr for Change {
     }
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for WeightChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Change::To(weight) => write!(f, "{weight}"),
-            Change::By(delta) => write!(f, "{delta:+}"),
+            WeightChange::To(weight) => write!(f, "{weight}"),
+            WeightChange::By(delta) => write!(f, "{delta:+}"),
         }
     }
 }
 
-impl Serialize for Change {
+impl Serialize for WeightChange {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Change {
+impl<'de> Deserialize<'de> for WeightChange {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(|error: Error| {
@@ -155,7 +160,7 @@ impl<'de> Deserialize<'de> for Change {
     }
 }
 
-impl JsonSchema for Change {
+impl JsonSchema for WeightChange {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "WeightChange".into()
     }

@@ -1,18 +1,18 @@
 //! What a question is asked of: the newest state of the memory, or a past one.
 
 use super::freshness::{self, AsOf, Freshness};
-use super::history::{self, Entry};
-use super::past::Past;
+use super::history::{self, NodeChange};
+use super::past::PastMemory;
 use super::{Memory, resolve};
 use poc_graph::error::Result;
 use poc_graph::time::{Moment, Timestamp};
-use poc_graph::{Node, NodeId, Sight, View};
+use poc_graph::{Node, NodeId, View, Visibility};
 use poc_search::query::{Indexes, Sources};
 use poc_store::{Records, Table};
 use std::sync::Arc;
 
 /// One state, with its graph, its records and its now.
-pub struct Reading<'a> {
+pub struct ReadSnapshot<'a> {
     memory: &'a Memory,
     state: State,
     now: Timestamp,
@@ -23,37 +23,37 @@ pub struct Reading<'a> {
 
 enum State {
     Newest(Arc<View>),
-    Past(Arc<Past>),
+    Past(Arc<PastMemory>),
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ReadSnapshot<'a> {
     /// The newest state, or the one as of a moment.
     ///
     /// # Errors
     /// As [`Memory::past`].
-    pub fn of(memory: &'a Memory, moment: Option<Moment>) -> Result<Reading<'a>> {
+    pub fn of(memory: &'a Memory, moment: Option<Moment>) -> Result<ReadSnapshot<'a>> {
         let completed = memory.store.completed();
         // The view before the time: `--at` the time that is told then shows no less than the answer.
         let view = memory.store.view();
         let now = memory.now();
         Ok(match moment.map(|moment| moment.from(now)) {
-            None => Reading { memory, state: State::Newest(view), now, quarantined: true, completed },
+            None => ReadSnapshot { memory, state: State::Newest(view), now, quarantined: true, completed },
             Some(at) => {
                 let state = State::Past(memory.past(at)?);
-                Reading { memory, state, now: at, quarantined: true, completed }
+                ReadSnapshot { memory, state, now: at, quarantined: true, completed }
             }
         })
     }
 
     /// The same, without what is quarantined unless `quarantined` is set.
     #[must_use]
-    pub fn seeing(self, quarantined: bool) -> Reading<'a> {
-        Reading { quarantined, ..self }
+    pub fn seeing(self, quarantined: bool) -> ReadSnapshot<'a> {
+        ReadSnapshot { quarantined, ..self }
     }
 
     /// What it sees.
-    pub fn sight(&self) -> Sight {
-        Sight { now: self.now, quarantined: self.quarantined }
+    pub fn visibility(&self) -> Visibility {
+        Visibility { now: self.now, quarantined: self.quarantined }
     }
 
     /// The instant questions take for now.
@@ -88,11 +88,11 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// `not_found`; `rejected` when it is quarantined and that is not seen.
     pub fn find(&self, name: &str) -> Result<Node> {
-        resolve::seen(resolve::find(self, self.view(), name)?, self.sight())
+        resolve::seen(resolve::find(self, self.view(), name)?, self.visibility())
     }
 
     /// The changes of a node up to here, oldest first.
-    pub fn history(&self, id: NodeId) -> Result<Vec<Entry>> {
+    pub fn history(&self, id: NodeId) -> Result<Vec<NodeChange>> {
         let mut entries = history::entries(self.memory, id)?;
         if let State::Past(past) = &self.state {
             entries.retain(|entry| entry.seq <= past.store.seq());
@@ -119,7 +119,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-impl Records for Reading<'_> {
+impl Records for ReadSnapshot<'_> {
     fn raw(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>> {
         match &self.state {
             State::Newest(_) => self.memory.store.raw(table, key),
