@@ -1,6 +1,6 @@
 //! Indexes derived from the log: text, vectors and mentions.
 
-mod gate;
+mod latch;
 mod mentions;
 mod passages;
 mod reader;
@@ -16,6 +16,6 @@ pub use mentions::MentionIndex;
 pub use passages::passages;
 pub use reader::{MentionReader, TextReader, VectorReader};
 pub use tenants::{Index, PerTenant};
-pub use text::{TextAsked, TextField, TextHit, TextIndex, TextScores};
+pub use text::{QueryTerms, TextField, TextHit, TextIndex, TextScores};
 pub use text::{is_name, names, without_possessive};
 pub use vectors::{CosineScores, VectorHit, VectorIndex};

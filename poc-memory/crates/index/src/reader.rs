@@ -56,8 +56,8 @@ pub trait VectorReader: Send + Sync {
     fn search(&self, vector: &[f32], k: usize, keep: &dyn Fn(NodeId) -> bool) -> Result<Vec<VectorHit>>;
     /// As [`VectorIndex::of`].
     fn of(&self, id: NodeId) -> Vec<(u16, Arc<[f32]>)>;
-    /// As [`VectorIndex::alike`].
-    fn alike(&self, a: NodeId, b: NodeId) -> Option<f64>;
+    /// As [`VectorIndex::similarity`].
+    fn similarity(&self, a: NodeId, b: NodeId) -> Option<f64>;
     /// As [`VectorIndex::cosine_scores`].
     ///
     /// # Errors
@@ -74,8 +74,8 @@ impl VectorReader for VectorIndex {
         VectorIndex::of(self, id)
     }
 
-    fn alike(&self, a: NodeId, b: NodeId) -> Option<f64> {
-        VectorIndex::alike(self, a, b)
+    fn similarity(&self, a: NodeId, b: NodeId) -> Option<f64> {
+        VectorIndex::similarity(self, a, b)
     }
 
     fn cosine_scores(&self, vector: &[f32]) -> Result<CosineScores<'_>> {
@@ -85,12 +85,12 @@ impl VectorReader for VectorIndex {
 
 /// Reads the mention index.
 pub trait MentionReader: Send + Sync {
-    /// As [`MentionIndex::from`].
-    fn from(&self, id: NodeId) -> Vec<NodeId>;
-    /// As [`MentionIndex::to`].
-    fn to(&self, id: NodeId) -> Vec<NodeId>;
-    /// As [`MentionIndex::sharing`].
-    fn sharing(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>>;
+    /// As [`MentionIndex::mentioned_by`].
+    fn mentioned_by(&self, id: NodeId) -> Vec<NodeId>;
+    /// As [`MentionIndex::mentioning`].
+    fn mentioning(&self, id: NodeId) -> Vec<NodeId>;
+    /// As [`MentionIndex::sharing_names`].
+    fn sharing_names(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>>;
     /// As [`MentionIndex::names_between`].
     fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String>;
     /// As [`MentionIndex::in_text`].
@@ -98,16 +98,16 @@ pub trait MentionReader: Send + Sync {
 }
 
 impl MentionReader for MentionIndex {
-    fn from(&self, id: NodeId) -> Vec<NodeId> {
-        MentionIndex::from(self, id)
+    fn mentioned_by(&self, id: NodeId) -> Vec<NodeId> {
+        MentionIndex::mentioned_by(self, id)
     }
 
-    fn to(&self, id: NodeId) -> Vec<NodeId> {
-        MentionIndex::to(self, id)
+    fn mentioning(&self, id: NodeId) -> Vec<NodeId> {
+        MentionIndex::mentioning(self, id)
     }
 
-    fn sharing(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
-        MentionIndex::sharing(self, ids, most, text)
+    fn sharing_names(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
+        MentionIndex::sharing_names(self, ids, most, text)
     }
 
     fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {

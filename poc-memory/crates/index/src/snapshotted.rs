@@ -1,10 +1,10 @@
 //! What an index holds in memory alone: it follows the log, and is saved as one sealed file.
 
-use super::gate::Gate;
+use super::latch::Latch;
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
-use poc_store::sealed::{self, Fingerprint};
+use poc_store::atomic_file::{self, Fingerprint};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ pub(super) struct SnapshottedIndex<C> {
     file: Option<PathBuf>,
     fingerprint: Fingerprint,
     state: RwLock<State<C>>,
-    gate: Gate,
+    latch: Latch,
     // `State::changes` as of the saved file.
     saved: AtomicU64,
 }
@@ -37,13 +37,13 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
     }
 
     /// As empty and closed, with its file in another directory.
-    pub(super) fn another(&self, directory: &Path) -> SnapshottedIndex<C> {
+    pub(super) fn empty_in(&self, directory: &Path) -> SnapshottedIndex<C> {
         SnapshottedIndex::closed(directory, self.fingerprint)
     }
 
     /// A copy in memory alone, as it is now, which goes its own way.
     pub(super) fn fork(&self) -> SnapshottedIndex<C> {
-        self.gate.pass();
+        self.latch.wait();
         let state = self.state.read();
         let fork = SnapshottedIndex::new(None, self.fingerprint, state.content.clone(), state.applied);
         fork.release();
@@ -52,18 +52,18 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
 
     fn new(file: Option<PathBuf>, fingerprint: Fingerprint, content: C, applied: u64) -> SnapshottedIndex<C> {
         let state = RwLock::new(State { content, applied, changes: 0 });
-        SnapshottedIndex { file, fingerprint, state, gate: Gate::default(), saved: AtomicU64::new(0) }
+        SnapshottedIndex { file, fingerprint, state, latch: Latch::default(), saved: AtomicU64::new(0) }
     }
 
     /// The content, once readers may see it. Who has it must not ask for it again: a writer may wait between.
     pub(super) fn read(&self) -> ReadGuard<'_, C> {
-        self.gate.pass();
+        self.latch.wait();
         RwLockReadGuard::map(self.state.read(), |state| &state.content)
     }
 
     /// Takes the saved file, when it is whole, of this fingerprint, and can be decoded.
     pub(super) fn load(&self, decode: impl FnOnce(&[u8]) -> Option<C>) -> bool {
-        let saved = self.file.as_ref().and_then(|file| sealed::read(file, self.fingerprint));
+        let saved = self.file.as_ref().and_then(|file| atomic_file::read(file, self.fingerprint));
         let state =
             saved.and_then(|(applied, bytes)| Some(State { content: decode(&bytes)?, applied, changes: 0 }));
         state.map(|state| *self.state.write() = state).is_some()
@@ -71,7 +71,7 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
 
     /// Lets readers in.
     pub(super) fn release(&self) {
-        self.gate.open();
+        self.latch.open();
     }
 
     /// The last record of the log that has been taken in.
@@ -81,7 +81,7 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
 
     /// Empties it and removes the file.
     pub(super) fn reset(&self) -> Result<()> {
-        self.file.as_deref().map_or(Ok(()), sealed::remove)?;
+        self.file.as_deref().map_or(Ok(()), atomic_file::remove)?;
         let mut state = self.state.write();
         *state = State { changes: state.changes + 1, ..State::default() };
         Ok(())
@@ -126,7 +126,7 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
             }
             (encode(&state.content)?, state.applied, state.changes)
         };
-        sealed::write(file, self.fingerprint, applied, &[&bytes])?;
+        atomic_file::write(file, self.fingerprint, applied, &[&bytes])?;
         self.saved.store(changes, Ordering::Release);
         Ok(())
     }

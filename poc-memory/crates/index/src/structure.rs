@@ -2,8 +2,8 @@
 //! need not compute it again.
 
 use poc_graph::error::{Error, Result};
-use poc_graph::{Rules, Saved};
-use poc_store::sealed::{self, Fingerprint};
+use poc_graph::{Saved, StructureOptions};
+use poc_store::atomic_file::{self, Fingerprint};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,18 +16,18 @@ fn file(directory: &Path) -> PathBuf {
     directory.join(NAME)
 }
 
-fn fingerprint(format: u32, rules: &Rules) -> Fingerprint {
-    Fingerprint::of(&format!("structure of the graph, format {format}, {} dimensions", rules.dimensions))
+fn fingerprint(format: u32, options: &StructureOptions) -> Fingerprint {
+    Fingerprint::of(&format!("structure of the graph, format {format}, {} dimensions", options.dimensions))
 }
 
 /// Writes it into a folder of its own, in place of what is there. `seq` is the last transaction in it.
 ///
 /// # Errors
 /// `internal` when the disk does not take it.
-pub fn write(directory: &Path, rules: &Rules, seq: u64, saved: &Saved) -> Result<()> {
+pub fn write(directory: &Path, options: &StructureOptions, seq: u64, saved: &Saved) -> Result<()> {
     let bytes = postcard::to_stdvec(saved)
         .map_err(|error| Error::internal(format!("the structure of the graph cannot be written: {error}")))?;
-    sealed::write(&file(directory), fingerprint(FORMAT, rules), seq, &[&bytes])?;
+    atomic_file::write(&file(directory), fingerprint(FORMAT, options), seq, &[&bytes])?;
     sweep(directory);
     Ok(())
 }
@@ -43,8 +43,8 @@ fn sweep(directory: &Path) {
 }
 
 /// Reads it; `None` when it is missing, damaged, or of another format or other settings.
-pub fn read(directory: &Path, rules: &Rules) -> Option<Saved> {
-    let (_, bytes) = sealed::read(&file(directory), fingerprint(FORMAT, rules))?;
+pub fn read(directory: &Path, options: &StructureOptions) -> Option<Saved> {
+    let (_, bytes) = atomic_file::read(&file(directory), fingerprint(FORMAT, options))?;
     match postcard::take_from_bytes(&bytes) {
         Ok((saved, [])) => Some(saved),
         _ => None,
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use poc_graph::testing::view;
 
-    const RULES: Rules = Rules { dimensions: 4, exact_below: 0, max_drift: 0.5 };
+    const RULES: StructureOptions = StructureOptions { dimensions: 4, exact_below: 0, max_drift: 0.5 };
 
     fn saved() -> Saved {
         let graph = view(5, &[(0, 1, 0.5), (1, 2, 0.5), (3, 4, 0.5)]);
@@ -74,9 +74,9 @@ mod tests {
         // Nodes without a score have NaN, which equals nothing: compare how they are written.
         let again = read(&directory, &RULES).unwrap();
         assert_eq!(format!("{again:?}"), format!("{saved:?}"));
-        assert!(read(&directory, &Rules { dimensions: 5, ..RULES }).is_none());
+        assert!(read(&directory, &StructureOptions { dimensions: 5, ..RULES }).is_none());
         // These decide how it is used, not what it is.
-        assert!(read(&directory, &Rules { exact_below: 9, max_drift: 0.1, ..RULES }).is_some());
+        assert!(read(&directory, &StructureOptions { exact_below: 9, max_drift: 0.1, ..RULES }).is_some());
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let bytes = postcard::to_stdvec(&saved()).unwrap();
         let refused = |fingerprint, parts: &[&[u8]]| {
-            sealed::write(&file(folder.path()), fingerprint, 1, parts).unwrap();
+            atomic_file::write(&file(folder.path()), fingerprint, 1, parts).unwrap();
             read(folder.path(), &RULES).is_none()
         };
         let own = fingerprint(FORMAT, &RULES);

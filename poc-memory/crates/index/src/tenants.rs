@@ -10,7 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Tenant};
 use poc_store::Follower;
-use poc_store::sealed::{self, Fingerprint};
+use poc_store::atomic_file::{self, Fingerprint};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs;
 use std::io::ErrorKind;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Weak};
 
 /// Indexes that may be remembered without a reader or anything in them before they are looked
 /// through.
-const ASKED: usize = 64;
+const UNUSED_LIMIT: usize = 64;
 
 /// The index of one tenant.
 pub trait Index: Send + Sync {
@@ -28,7 +28,7 @@ pub trait Index: Send + Sync {
     const NAME: &'static str;
     /// An empty one with the same settings and files elsewhere, whose readers wait for
     /// [`Index::release`].
-    fn another(&self, directory: &Path) -> Self;
+    fn empty_in(&self, directory: &Path) -> Self;
     /// Reads back what it has saved; whether there was anything that fits.
     fn load(&self) -> bool;
     /// Answers readers from now on.
@@ -51,7 +51,7 @@ pub struct PerTenant<I> {
     // The last transaction that all of them reflect.
     applied: AtomicU64,
     // What was saved and read back whole.
-    whole: RwLock<FxHashSet<Tenant>>,
+    loaded: RwLock<FxHashSet<Tenant>>,
     saved: Mutex<Option<(u64, Manifest)>>,
 }
 
@@ -61,9 +61,9 @@ type Manifest = Vec<(Tenant, u64)>;
 /// Those of all tenants but the default one.
 struct Others<I> {
     /// Those that hold something, or did.
-    kept: FxHashMap<Tenant, Arc<I>>,
+    filled: FxHashMap<Tenant, Arc<I>>,
     /// Those that were only asked for: whoever did sees what comes in.
-    asked: FxHashMap<Tenant, Weak<I>>,
+    unused: FxHashMap<Tenant, Weak<I>>,
     released: bool,
 }
 
@@ -74,12 +74,12 @@ impl<I: Index> PerTenant<I> {
             directory: directory.to_owned(),
             main: Arc::new(main),
             others: RwLock::new(Others {
-                kept: FxHashMap::default(),
-                asked: FxHashMap::default(),
+                filled: FxHashMap::default(),
+                unused: FxHashMap::default(),
                 released: false,
             }),
             applied: AtomicU64::new(0),
-            whole: RwLock::default(),
+            loaded: RwLock::default(),
             saved: Mutex::default(),
         }
     }
@@ -96,8 +96,8 @@ impl<I: Index> PerTenant<I> {
         match others.find(tenant) {
             Some(index) => index,
             None => {
-                let index = self.make(&others, tenant);
-                others.ask(tenant, &index);
+                let index = self.create(&others, tenant);
+                others.add_unused(tenant, &index);
                 index
             }
         }
@@ -106,26 +106,26 @@ impl<I: Index> PerTenant<I> {
     /// All that hold something.
     pub fn all(&self) -> Vec<Arc<I>> {
         let others = self.others.read();
-        std::iter::once(&self.main).chain(others.kept.values()).cloned().collect()
+        std::iter::once(&self.main).chain(others.filled.values()).cloned().collect()
     }
 
     /// The index of a tenant that holds something, or is about to.
-    fn keep(&self, tenant: Tenant) -> Arc<I> {
+    fn get_or_create(&self, tenant: Tenant) -> Arc<I> {
         if tenant.is_default() {
             return self.main.clone();
         }
-        if let Some(index) = self.others.read().kept.get(&tenant) {
+        if let Some(index) = self.others.read().filled.get(&tenant) {
             return index.clone();
         }
         let mut others = self.others.write();
-        let index = others.find(tenant).unwrap_or_else(|| self.make(&others, tenant));
-        others.asked.remove(&tenant);
-        others.kept.insert(tenant, index.clone());
+        let index = others.find(tenant).unwrap_or_else(|| self.create(&others, tenant));
+        others.unused.remove(&tenant);
+        others.filled.insert(tenant, index.clone());
         index
     }
 
-    fn make(&self, others: &Others<I>, tenant: Tenant) -> Arc<I> {
-        let index = self.main.another(&self.folders().join(tenant.to_string()));
+    fn create(&self, others: &Others<I>, tenant: Tenant) -> Arc<I> {
+        let index = self.main.empty_in(&self.folders().join(tenant.to_string()));
         if others.released {
             index.release();
         }
@@ -141,29 +141,29 @@ impl<I: Index> PerTenant<I> {
     }
 
     fn read_manifest(&self) -> Option<(u64, Manifest)> {
-        let (seq, bytes) = sealed::read(&self.manifest(), fingerprint())?;
+        let (seq, bytes) = atomic_file::read(&self.manifest(), fingerprint())?;
         Some((seq, postcard::from_bytes(&bytes).ok()?))
     }
 
     fn write_manifest(&self, seq: u64, manifest: &Manifest) -> Result<()> {
         let bytes = postcard::to_allocvec(manifest)
             .map_err(|error| Error::internal(format!("the list of tenants cannot be encoded: {error}")))?;
-        sealed::write(&self.manifest(), fingerprint(), seq, &[&bytes])
+        atomic_file::write(&self.manifest(), fingerprint(), seq, &[&bytes])
     }
 }
 
 impl<I> Others<I> {
     fn find(&self, tenant: Tenant) -> Option<Arc<I>> {
-        self.kept.get(&tenant).cloned().or_else(|| self.asked.get(&tenant)?.upgrade())
+        self.filled.get(&tenant).cloned().or_else(|| self.unused.get(&tenant)?.upgrade())
     }
 
     /// Remembers an index for as long as somebody has it.
-    fn ask(&mut self, tenant: Tenant, index: &Arc<I>) {
+    fn add_unused(&mut self, tenant: Tenant, index: &Arc<I>) {
         // Each time half of them are dropped, or there is room for as many again.
-        if self.asked.len() >= ASKED && self.asked.len() == self.asked.capacity() {
-            self.asked.retain(|_, index| index.strong_count() > 0);
+        if self.unused.len() >= UNUSED_LIMIT && self.unused.len() == self.unused.capacity() {
+            self.unused.retain(|_, index| index.strong_count() > 0);
         }
-        self.asked.insert(tenant, Arc::downgrade(index));
+        self.unused.insert(tenant, Arc::downgrade(index));
     }
 }
 
@@ -183,14 +183,14 @@ impl<I: Index> Follower for PerTenant<I> {
             return self.reset();
         }
         for (tenant, at) in manifest {
-            let index = self.keep(tenant);
+            let index = self.get_or_create(tenant);
             if !index.load() {
                 continue;
             }
             // One saved by a checkpoint that was not finished may be ahead of the manifest, which does
             // no harm: what comes again changes nothing.
             if (at..=last).contains(&index.applied()) {
-                self.whole.write().insert(tenant);
+                self.loaded.write().insert(tenant);
             } else {
                 index.reset()?;
             }
@@ -205,15 +205,15 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn lacks(&self, tenant: Tenant) -> bool {
-        !self.whole.read().contains(&tenant)
+        !self.loaded.read().contains(&tenant)
     }
 
     fn release(&self) {
         let mut others = self.others.write();
         others.released = true;
         self.main.release();
-        others.kept.values().for_each(|index| index.release());
-        others.asked.values().filter_map(Weak::upgrade).for_each(|index| index.release());
+        others.filled.values().for_each(|index| index.release());
+        others.unused.values().filter_map(Weak::upgrade).for_each(|index| index.release());
     }
 
     fn applied(&self) -> u64 {
@@ -221,9 +221,9 @@ impl<I: Index> Follower for PerTenant<I> {
     }
 
     fn reset(&self) -> Result<()> {
-        sealed::remove(&self.manifest())?;
+        atomic_file::remove(&self.manifest())?;
         *self.saved.lock() = None;
-        self.whole.write().clear();
+        self.loaded.write().clear();
         self.applied.store(0, Ordering::Release);
         for index in self.all() {
             index.reset()?;
@@ -239,7 +239,7 @@ impl<I: Index> Follower for PerTenant<I> {
 
     fn apply(&self, seq: u64, tenant: Tenant, deltas: &[Delta]) -> Result<()> {
         if !deltas.is_empty() {
-            self.keep(tenant).apply(seq, deltas)?;
+            self.get_or_create(tenant).apply(seq, deltas)?;
         }
         self.applied.fetch_max(seq, Ordering::AcqRel);
         Ok(())
@@ -248,10 +248,10 @@ impl<I: Index> Follower for PerTenant<I> {
     fn checkpoint(&self) -> Result<()> {
         // First asked, then saved: what comes in meanwhile is in what is saved or comes again.
         let seq = self.applied();
-        let kept: Vec<(Tenant, Arc<I>)> =
-            self.others.read().kept.iter().map(|(tenant, index)| (*tenant, index.clone())).collect();
+        let filled: Vec<(Tenant, Arc<I>)> =
+            self.others.read().filled.iter().map(|(tenant, index)| (*tenant, index.clone())).collect();
         let mut manifest = Manifest::new();
-        for (tenant, index) in std::iter::once((Tenant::default(), self.main.clone())).chain(kept) {
+        for (tenant, index) in std::iter::once((Tenant::default(), self.main.clone())).chain(filled) {
             let at = index.applied();
             index.checkpoint()?;
             manifest.push((tenant, at));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     fn put(store: &Store, name: &str, number: u64) {
-        let own = store.of(&user(name));
+        let own = store.for_tenant(&user(name));
         let cause = Cause { at: Timestamp(7), actor: "manual".into(), run: None, op: "test".into() };
         own.transact(cause, |tx| tx.put_node(&Node { tenant: own.tenant(), ..node(number) })).unwrap();
     }
@@ -427,6 +427,6 @@ mod tests {
             texts.of(user(&format!("nobody{number}")).id());
         }
         assert_eq!(texts.all().len(), 3);
-        assert!(texts.others.read().asked.len() < 1000, "{}", texts.others.read().asked.len());
+        assert!(texts.others.read().unused.len() < 1000, "{}", texts.others.read().unused.len());
     }
 }

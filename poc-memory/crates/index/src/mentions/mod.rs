@@ -32,7 +32,7 @@ use crate::snapshotted::SnapshottedIndex;
 use crate::tenants::Index;
 use poc_graph::error::Result;
 use poc_graph::{Delta, Node, NodeId};
-use poc_store::sealed::Fingerprint;
+use poc_store::atomic_file::Fingerprint;
 use postings::MentionPostings;
 use std::path::Path;
 use words::Folded;
@@ -54,13 +54,13 @@ impl MentionIndex {
     }
 
     /// The notes that a note mentions, by id; none when it is not there.
-    pub fn from(&self, id: NodeId) -> Vec<NodeId> {
-        self.0.read().from(id)
+    pub fn mentioned_by(&self, id: NodeId) -> Vec<NodeId> {
+        self.0.read().mentioned_by(id)
     }
 
     /// The notes that mention a note, by id; none when it is not there.
-    pub fn to(&self, id: NodeId) -> Vec<NodeId> {
-        self.0.read().to(id)
+    pub fn mentioning(&self, id: NodeId) -> Vec<NodeId> {
+        self.0.read().mentioning(id)
     }
 
     /// For each of some notes, in their order, those that have a name in common with it, each once, with how
@@ -69,24 +69,24 @@ impl MentionIndex {
     /// as an identifier as have them only without; a capital in a heading or at the head of a sentence says
     /// nothing, nor does a part of a name told by its form. At most `most` bodies have them, however they
     /// are spelt there, and `text` has not.
-    pub fn sharing(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
+    pub fn sharing_names(&self, ids: &[NodeId], most: usize, text: &str) -> Vec<Vec<(NodeId, usize)>> {
         let postings = self.0.read();
-        let asked = postings.asked(&Folded::of(text));
-        ids.iter().map(|id| postings.sharing(*id, most, &asked)).collect()
+        let excluded = postings.word_numbers(&Folded::of(text));
+        ids.iter().map(|id| postings.sharing_names(*id, most, &excluded)).collect()
     }
 
-    /// The names by which [`MentionIndex::sharing`] ties two notes, folded, those that the fewest bodies have
+    /// The names by which [`MentionIndex::sharing_names`] ties two notes, folded, those that the fewest bodies have
     /// first.
     pub fn names_between(&self, notes: [NodeId; 2], most: usize, text: &str) -> Vec<String> {
         let postings = self.0.read();
-        let asked = postings.asked(&Folded::of(text));
-        postings.names_between(notes, most, &asked).into_iter().map(str::to_owned).collect()
+        let excluded = postings.word_numbers(&Folded::of(text));
+        postings.names_between(notes, most, &excluded).into_iter().map(str::to_owned).collect()
     }
 
     /// The words of a text that are names by their capital, folded.
-    pub fn capitals(text: &str) -> Vec<String> {
+    pub fn capitalized_names(text: &str) -> Vec<String> {
         let words = Folded::words(text);
-        words.capitals().filter(|word| postings::may_tie(word)).map(str::to_owned).collect()
+        words.capitalized_names().filter(|word| postings::is_distinctive(word)).map(str::to_owned).collect()
     }
 
     /// The notes of which a name stands in a text, by id.
@@ -98,8 +98,8 @@ impl MentionIndex {
 impl Index for MentionIndex {
     const NAME: &'static str = "mentions";
 
-    fn another(&self, directory: &Path) -> MentionIndex {
-        MentionIndex(self.0.another(directory))
+    fn empty_in(&self, directory: &Path) -> MentionIndex {
+        MentionIndex(self.0.empty_in(directory))
     }
 
     fn load(&self) -> bool {

@@ -8,7 +8,8 @@ pub(super) type Word = (u32, Spelling);
 
 /// Appends a word.
 pub(super) fn push(bytes: &mut Vec<u8>, (number, spelling): Word) {
-    let mut value = u64::from(number) << 2 | u64::from(spelling.tells) << 1 | u64::from(spelling.begins);
+    let mut value =
+        u64::from(number) << 2 | u64::from(spelling.is_evidence) << 1 | u64::from(spelling.begins_name);
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -25,7 +26,7 @@ pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = Word> {
             let byte = *bytes.next()?;
             value |= u64::from(byte & 0x7f).checked_shl(shift)?;
             if byte & 0x80 == 0 {
-                let spelling = Spelling { begins: value & 1 == 1, tells: value & 2 == 2 };
+                let spelling = Spelling { begins_name: value & 1 == 1, is_evidence: value & 2 == 2 };
                 return Some(((value >> 2) as u32, spelling));
             }
             shift += 7;
@@ -40,7 +41,7 @@ mod tests {
 
     fn word() -> impl Strategy<Value = Word> {
         (any::<u32>(), any::<bool>(), any::<bool>())
-            .prop_map(|(number, begins, tells)| (number, Spelling { begins, tells }))
+            .prop_map(|(number, begins_name, is_evidence)| (number, Spelling { begins_name, is_evidence }))
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use unicode_normalization::char::is_combining_mark;
 
 /// Notes that may have one name.
-pub(super) const SHARED: usize = 64;
+pub(super) const MAX_OWNERS: usize = 64;
 
 /// A word that no note has: no title leads over it.
 const UNKNOWN: u32 = u32::MAX;
@@ -64,7 +64,7 @@ impl MentionPostings {
     }
 
     fn numbered(&mut self, words: &Folded) -> Vec<Word> {
-        words.iter().map(|(word, spelling)| (self.vocabulary.number(word), spelling)).collect()
+        words.iter().map(|(word, spelling)| (self.vocabulary.get_or_insert(word), spelling)).collect()
     }
 
     /// As [`MentionPostings::put`]; the words have numbers already.
@@ -72,7 +72,7 @@ impl MentionPostings {
         let mut words = Vec::new();
         let counts = std::iter::once(names.len()).chain(names.iter().map(Vec::len));
         let numbers = counts.map(|count| count as u32).chain(names.iter().flatten().copied());
-        let unspelt = Spelling { begins: false, tells: false };
+        let unspelt = Spelling { begins_name: false, is_evidence: false };
         numbers.for_each(|number| packed::push(&mut words, (number, unspelt)));
         body.iter().for_each(|word| packed::push(&mut words, *word));
         let words = words.into_boxed_slice();
@@ -84,7 +84,7 @@ impl MentionPostings {
         self.remove(id);
         let slot = self.free.pop().unwrap_or(self.notes.len() as u32);
         for (number, evidence) in distinct(body) {
-            self.vocabulary.hold(number, evidence, slot);
+            self.vocabulary.add_body(number, evidence, slot);
         }
         names.iter().for_each(|name| self.titles.add(name, slot));
         let note = Some(Note { id, words });
@@ -103,7 +103,7 @@ impl MentionPostings {
         note.names().iter().for_each(|name| self.titles.remove(name, slot));
         let body: Vec<Word> = note.body().collect();
         for (number, evidence) in distinct(&body) {
-            if self.vocabulary.release(number, evidence, slot) {
+            if self.vocabulary.remove_body(number, evidence, slot) {
                 let with = |(slot, note): (u32, &Option<Note>)| {
                     let mut words = note.as_ref()?.body();
                     words.any(|(other, _)| other == number).then_some(slot)
@@ -134,14 +134,14 @@ impl MentionPostings {
     }
 
     /// Gives a word the next number.
-    pub(super) fn learn(&mut self, word: &str) -> u32 {
-        self.vocabulary.number(word)
+    pub(super) fn word_number(&mut self, word: &str) -> u32 {
+        self.vocabulary.get_or_insert(word)
     }
 
-    pub(super) fn from(&self, id: NodeId) -> Vec<NodeId> {
+    pub(super) fn mentioned_by(&self, id: NodeId) -> Vec<NodeId> {
         let Some(&slot) = self.by_id.get(&id) else { return Vec::new() };
         let body: Vec<Word> = self.note(slot).map(|note| note.body().collect()).unwrap_or_default();
-        let mut found = self.named(&body);
+        let mut found = self.notes_named_in(&body);
         found.retain(|other| *other != id);
         found
     }
@@ -149,20 +149,20 @@ impl MentionPostings {
     pub(super) fn in_text(&self, text: &Folded) -> Vec<NodeId> {
         let number = |word| self.vocabulary.find(word).unwrap_or(UNKNOWN);
         let words: Vec<Word> = text.iter().map(|(word, spelling)| (number(word), spelling)).collect();
-        self.named(&words)
+        self.notes_named_in(&words)
     }
 
     /// The notes of which a name stands in a text, by id.
-    fn named(&self, text: &[Word]) -> Vec<NodeId> {
+    fn notes_named_in(&self, text: &[Word]) -> Vec<NodeId> {
         let mut found = Vec::new();
         for start in 0..text.len() {
             let from = text.get(start..).unwrap_or_default();
-            if !from.first().is_some_and(|(_, spelling)| spelling.begins) {
+            if !from.first().is_some_and(|(_, spelling)| spelling.begins_name) {
                 continue;
             }
-            self.titles.begin(from.iter().map(|(number, _)| *number), |count, owners| {
+            self.titles.prefixes_of(from.iter().map(|(number, _)| *number), |count, owners| {
                 let name = from.iter().take(count).map(|(number, _)| *number);
-                if owners.len() <= SHARED && self.rarest(name).is_some() {
+                if owners.len() <= MAX_OWNERS && self.rarest(name).is_some() {
                     found.extend(owners.iter().filter_map(|slot| Some(self.note(*slot)?.id)));
                 }
             });
@@ -172,10 +172,10 @@ impl MentionPostings {
         found
     }
 
-    pub(super) fn to(&self, id: NodeId) -> Vec<NodeId> {
+    pub(super) fn mentioning(&self, id: NodeId) -> Vec<NodeId> {
         let slot = self.by_id.get(&id);
         let names = slot.and_then(|slot| self.note(*slot)).map(Note::names).unwrap_or_default();
-        let mut found: Vec<NodeId> = names.iter().flat_map(|name| self.naming(name)).collect();
+        let mut found: Vec<NodeId> = names.iter().flat_map(|name| self.notes_mentioning(name)).collect();
         found.retain(|other| *other != id);
         found.sort_unstable();
         found.dedup();
@@ -183,17 +183,22 @@ impl MentionPostings {
     }
 
     /// The numbers of the words of a text.
-    pub(super) fn asked(&self, text: &Folded) -> FxHashSet<u32> {
+    pub(super) fn word_numbers(&self, text: &Folded) -> FxHashSet<u32> {
         text.iter().filter_map(|(word, _)| self.vocabulary.find(word)).collect()
     }
 
     /// The notes that have a name in common with a note, each once, with how many bodies have the rarest of
     /// these names. Those with the rarest come first.
-    pub(super) fn sharing(&self, id: NodeId, most: usize, asked: &FxHashSet<u32>) -> Vec<(NodeId, usize)> {
+    pub(super) fn sharing_names(
+        &self,
+        id: NodeId,
+        most: usize,
+        excluded: &FxHashSet<u32>,
+    ) -> Vec<(NodeId, usize)> {
         let Some(&own) = self.by_id.get(&id) else { return Vec::new() };
         let (mut seen, mut found) = (FxHashSet::default(), Vec::new());
         seen.insert(own);
-        for (count, name) in self.tying(own, most, asked) {
+        for (count, name) in self.linking_names(own, most, excluded) {
             let others = self.vocabulary.bodies(&[name]).into_iter().filter(|slot| seen.insert(*slot));
             found.extend(others.filter_map(|slot| Some((self.note(slot)?.id, count))));
         }
@@ -205,25 +210,25 @@ impl MentionPostings {
         &self,
         [one, other]: [NodeId; 2],
         most: usize,
-        asked: &FxHashSet<u32>,
+        excluded: &FxHashSet<u32>,
     ) -> Vec<&str> {
         let (Some(&one), Some(&other)) = (self.by_id.get(&one), self.by_id.get(&other)) else {
             return Vec::new();
         };
-        let mut names = self.tying(one, most, asked);
+        let mut names = self.linking_names(one, most, excluded);
         names.retain(|(_, name)| self.vocabulary.bodies(&[*name]).binary_search(&other).is_ok());
         names.into_iter().map(|(_, name)| self.vocabulary.word(name)).collect()
     }
 
     /// The names of a body that tie it to others, with how many bodies have them, the rarest first: of three
-    /// letters or digits and more, in at most `most` bodies and not among the words of `asked`.
-    fn tying(&self, slot: u32, most: usize, asked: &FxHashSet<u32>) -> Vec<(usize, u32)> {
+    /// letters or digits and more, in at most `most` bodies and not among the words of `excluded`.
+    fn linking_names(&self, slot: u32, most: usize, excluded: &FxHashSet<u32>) -> Vec<(usize, u32)> {
         let words = self.note(slot).into_iter().flat_map(Note::body);
         let ties = |&(count, number): &(usize, u32)| {
             (2..=most.min(COMMON)).contains(&count)
                 && self.vocabulary.is_name(number)
-                && may_tie(self.vocabulary.word(number))
-                && !asked.contains(&number)
+                && is_distinctive(self.vocabulary.word(number))
+                && !excluded.contains(&number)
         };
         let mut names: Vec<(usize, u32)> =
             words.map(|(number, _)| (self.vocabulary.count(number), number)).filter(ties).collect();
@@ -233,9 +238,9 @@ impl MentionPostings {
     }
 
     /// The notes in whose body a name stands, in no order.
-    fn naming(&self, name: &[u32]) -> Vec<NodeId> {
+    fn notes_mentioning(&self, name: &[u32]) -> Vec<NodeId> {
         let is_meant = self.rarest(name.iter().copied()).is_some();
-        if !is_meant || self.titles.owners(name).len() > SHARED {
+        if !is_meant || self.titles.owners(name).len() > MAX_OWNERS {
             return Vec::new();
         }
         let mut body: Vec<Word> = Vec::new();
@@ -244,7 +249,7 @@ impl MentionPostings {
             body.clear();
             body.extend(note.body());
             let stands = |at: &[Word]| {
-                at.first().is_some_and(|(_, spelling)| spelling.begins)
+                at.first().is_some_and(|(_, spelling)| spelling.begins_name)
                     && at.iter().map(|(number, _)| number).eq(name.iter())
             };
             if body.windows(name.len()).any(stands) {
@@ -267,7 +272,7 @@ impl MentionPostings {
 
 /// Whether a name says something of those who have it: `I'm`, `Al`, `7:30pm`, `well-known`, `Monday`, a date
 /// and `SEV1` do not.
-pub(super) fn may_tie(name: &str) -> bool {
+pub(super) fn is_distinctive(name: &str) -> bool {
     let is_word = name.chars().all(|c| c.is_alphabetic() || is_combining_mark(c) || matches!(c, '\'' | '’'));
     let is_long = name.chars().filter(|c| c.is_alphanumeric()).nth(2).is_some();
     is_long && (is_word || is_name(name)) && !is_stop_word(name) && !is_day_or_month(name) && !is_label(name)
@@ -284,9 +289,9 @@ fn is_label(name: &str) -> bool {
 /// The numbers of the words of a body, each once, and how it stands there.
 fn distinct(body: &[Word]) -> Vec<(u32, NameEvidence)> {
     let evidence = |&(number, spelling): &Word| match spelling {
-        Spelling { tells: false, .. } => (number, NameEvidence::Mute),
-        Spelling { begins: true, .. } => (number, NameEvidence::Name),
-        Spelling { begins: false, .. } => (number, NameEvidence::Plain),
+        Spelling { is_evidence: false, .. } => (number, NameEvidence::Neutral),
+        Spelling { begins_name: true, .. } => (number, NameEvidence::Name),
+        Spelling { begins_name: false, .. } => (number, NameEvidence::Plain),
     };
     let mut words: Vec<(u32, NameEvidence)> = body.iter().map(evidence).collect();
     // What tells most of a word comes first, and is what is kept of it.

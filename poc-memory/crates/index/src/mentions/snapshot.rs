@@ -54,7 +54,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<MentionPostings> {
     let Snapshot { words, notes } = postcard::from_bytes(bytes).ok()?;
     let mut postings = MentionPostings::default();
     for (number, word) in (0u32..).zip(&words) {
-        if postings.learn(word) != number {
+        if postings.word_number(word) != number {
             return None;
         }
     }

@@ -1,6 +1,6 @@
 //! The law: whatever happened, what mentions what is what a reader of all texts says.
 
-use super::postings::SHARED;
+use super::postings::MAX_OWNERS;
 use super::vocabulary::COMMON;
 use super::words::Spelling;
 use super::*;
@@ -42,7 +42,8 @@ fn stands(node: &Node, text: &str) -> bool {
     let text: Vec<_> = text.iter().collect();
     words::names(node.own_title().unwrap_or_default(), &node.key).iter().any(|name| {
         let name: Vec<_> = name.iter().collect();
-        let same = |at: &[(&str, Spelling)]| at[0].1.begins && at.iter().zip(&name).all(|(a, b)| a.0 == b.0);
+        let same =
+            |at: &[(&str, Spelling)]| at[0].1.begins_name && at.iter().zip(&name).all(|(a, b)| a.0 == b.0);
         text.windows(name.len()).any(same)
     })
 }
@@ -57,11 +58,12 @@ fn naive(notes: &BTreeMap<u64, Node>) -> Vec<(u64, u64)> {
 fn all(index: &MentionIndex, notes: &BTreeMap<u64, Node>) -> [Vec<(u64, u64)>; 2] {
     let mut to: Vec<(u64, u64)> = notes
         .iter()
-        .flat_map(|(b, node)| numbers(&index.to(node.id)).into_iter().map(move |a| (a, *b)))
+        .flat_map(|(b, node)| numbers(&index.mentioning(node.id)).into_iter().map(move |a| (a, *b)))
         .collect();
     to.sort_unstable();
-    let from =
-        notes.iter().flat_map(|(a, node)| numbers(&index.from(node.id)).into_iter().map(move |b| (*a, b)));
+    let from = notes
+        .iter()
+        .flat_map(|(a, node)| numbers(&index.mentioned_by(node.id)).into_iter().map(move |b| (*a, b)));
     [from.collect(), to]
 }
 
@@ -72,14 +74,15 @@ fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeM
     };
     let bodies: BTreeMap<u64, Vec<(String, Spelling)>> =
         notes.iter().map(|(number, note)| (*number, words(&note.body))).collect();
-    let asked = words(text);
+    let excluded = words(text);
     let has = |body: &[(String, Spelling)], word: &str| body.iter().any(|(other, _)| other == word);
-    let mut sharing = BTreeMap::new();
+    let mut sharing_names = BTreeMap::new();
     for (a, body) in &bodies {
-        for (name, _) in body.iter().filter(|(word, _)| !has(&asked, word)) {
+        for (name, _) in body.iter().filter(|(word, _)| !has(&excluded, word)) {
             let with: Vec<u64> = bodies.iter().filter(|(_, body)| has(body, name)).map(|(b, _)| *b).collect();
-            let within =
-                |b: &u64, begins| bodies[b].contains(&(name.clone(), Spelling { begins, tells: true }));
+            let within = |b: &u64, begins_name| {
+                bodies[b].contains(&(name.clone(), Spelling { begins_name, is_evidence: true }))
+            };
             let names = with.iter().filter(|b| within(b, true)).count();
             let plain = with.iter().filter(|b| within(b, false) && !within(b, true)).count();
             let long = name.chars().filter(|c| c.is_alphanumeric()).count() > 2;
@@ -88,29 +91,29 @@ fn naive_sharing(notes: &BTreeMap<u64, Node>, most: usize, text: &str) -> BTreeM
                 continue;
             }
             for b in with.iter().filter(|b| *b != a) {
-                let least = sharing.entry((*a, *b)).or_insert(with.len());
+                let least = sharing_names.entry((*a, *b)).or_insert(with.len());
                 *least = with.len().min(*least);
             }
         }
     }
-    sharing
+    sharing_names
 }
 
-fn sharing(
+fn sharing_names(
     index: &MentionIndex,
     notes: &BTreeMap<u64, Node>,
     most: usize,
     text: &str,
 ) -> BTreeMap<(u64, u64), usize> {
     let ids: Vec<NodeId> = notes.values().map(|note| note.id).collect();
-    let found = notes.keys().zip(index.sharing(&ids, most, text));
-    let mut sharing = BTreeMap::new();
+    let found = notes.keys().zip(index.sharing_names(&ids, most, text));
+    let mut sharing_names = BTreeMap::new();
     for (a, b, count) in
         found.flat_map(|(a, found)| found.into_iter().map(|(b, count)| (*a, numbers(&[b])[0], count)))
     {
-        assert_eq!(sharing.insert((a, b), count), None, "each once");
+        assert_eq!(sharing_names.insert((a, b), count), None, "each once");
     }
-    sharing
+    sharing_names
 }
 
 #[derive(Clone, Debug)]
@@ -157,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_history_gives_the_mentions_of_what_is_left(steps in prop::collection::vec(step(), 0..30), asked in text(9)) {
+    fn any_history_gives_the_mentions_of_what_is_left(steps in prop::collection::vec(step(), 0..30), excluded in text(9)) {
         let directory = tempfile::tempdir().unwrap();
         let mut index = open(directory.path());
         let mut notes: BTreeMap<u64, Node> = BTreeMap::new();
@@ -194,12 +197,12 @@ proptest! {
         prop_assert_eq!(all(&fresh, &notes), [from, to]);
         let named: Vec<u64> = notes
             .iter()
-            .filter(|(_, node)| stands(node, &asked))
+            .filter(|(_, node)| stands(node, &excluded))
             .map(|(number, _)| *number)
             .collect();
-        prop_assert_eq!(numbers(&index.in_text(&asked)), named);
+        prop_assert_eq!(numbers(&index.in_text(&excluded)), named);
         for most in [2, 3, 20] {
-            prop_assert_eq!(sharing(&index, &notes, most, &asked), naive_sharing(&notes, most, &asked));
+            prop_assert_eq!(sharing_names(&index, &notes, most, &excluded), naive_sharing(&notes, most, &excluded));
         }
     }
 }
@@ -217,8 +220,8 @@ fn a_name_in_common_is_a_rare_one_with_a_capital() {
         note(4, "Zimbabwe", "Rivers, in Zimbabwe, and the rest: store_open, rivers"),
     ];
     let index = filled(&notes);
-    let with = |asked: &str, most| {
-        let [found]: [_; 1] = index.sharing(&[notes[0].id], most, asked).try_into().unwrap();
+    let with = |excluded: &str, most| {
+        let [found]: [_; 1] = index.sharing_names(&[notes[0].id], most, excluded).try_into().unwrap();
         let mut found: Vec<_> = found.into_iter().map(|(id, count)| (numbers(&[id])[0], count)).collect();
         found.sort_unstable();
         found
@@ -229,7 +232,7 @@ fn a_name_in_common_is_a_rare_one_with_a_capital() {
     assert_eq!(with("what is bubye, store_open and src/river.rs?", 3), []);
     assert_eq!(with("what is bubye?", 4), [(2, 4), (3, 2), (4, 2)], "what is asked for is found anyway");
     assert_eq!(with("", 1), []);
-    assert_eq!(index.sharing(&[testing::node(9).id], 3, ""), [[]]);
+    assert_eq!(index.sharing_names(&[testing::node(9).id], 3, ""), [[]]);
     let shared =
         |one: usize, other: usize| index.names_between([notes[one].id, notes[other].id], 3, "the Bubye");
     assert_eq!(shared(0, 3), ["store_open"]);
@@ -263,13 +266,13 @@ fn a_title_is_found_in_what_was_there_before_it_and_after() {
         note(5, "Soup", "Soup without Lisbon is soup."),
     ];
     let index = filled(&notes);
-    assert_eq!(numbers(&index.from(notes[0].id)), [2, 3]);
-    assert_eq!(numbers(&index.to(notes[1].id)), [1, 3, 5]);
-    assert_eq!(numbers(&index.to(notes[3].id)), Vec::<u64>::new(), "not with a small letter");
-    assert_eq!(numbers(&index.from(notes[4].id)), [2], "nobody names himself");
+    assert_eq!(numbers(&index.mentioned_by(notes[0].id)), [2, 3]);
+    assert_eq!(numbers(&index.mentioning(notes[1].id)), [1, 3, 5]);
+    assert_eq!(numbers(&index.mentioning(notes[3].id)), Vec::<u64>::new(), "not with a small letter");
+    assert_eq!(numbers(&index.mentioned_by(notes[4].id)), [2], "nobody names himself");
     assert_eq!(numbers(&index.in_text("Was Zola ever in Lisbon? Émile Zola, I mean")), [2, 3]);
     assert_eq!(index.in_text(""), []);
-    assert_eq!(index.from(testing::node(9).id), []);
+    assert_eq!(index.mentioned_by(testing::node(9).id), []);
 }
 
 #[test]
@@ -284,9 +287,9 @@ fn a_key_of_several_parts_and_a_title_that_is_an_identifier_are_named_as_they_st
         keyed(5, "a-plan", "", "Our retry policy: open the store."),
     ];
     let index = filled(&notes);
-    assert_eq!(numbers(&index.from(notes[3].id)), [1, 3]);
-    assert_eq!(numbers(&index.from(notes[4].id)), Vec::<u64>::new());
-    assert_eq!(numbers(&index.to(notes[0].id)), [4]);
+    assert_eq!(numbers(&index.mentioned_by(notes[3].id)), [1, 3]);
+    assert_eq!(numbers(&index.mentioned_by(notes[4].id)), Vec::<u64>::new());
+    assert_eq!(numbers(&index.mentioning(notes[0].id)), [4]);
     assert_eq!(numbers(&index.in_text("what does retry-policy say?")), [1]);
     // Identifiers of a text that stand apart are no title together.
     let notes = [
@@ -294,7 +297,7 @@ fn a_key_of_several_parts_and_a_title_that_is_an_identifier_are_named_as_they_st
         note(2, "", "JavaScript is older than TypeScript. It is."),
         note(3, "", "From JavaScript TypeScript came."),
     ];
-    assert_eq!(numbers(&filled(&notes).to(notes[0].id)), [3]);
+    assert_eq!(numbers(&filled(&notes).mentioning(notes[0].id)), [3]);
 }
 
 #[test]
@@ -307,17 +310,17 @@ fn what_is_too_common_names_nothing_until_it_is_rarer() {
     let index = filled(&notes);
     let (common, rare, last) =
         (notes[notes.len() - 3].id, notes[notes.len() - 2].id, notes[notes.len() - 1].id);
-    assert_eq!((index.to(common).len(), index.to(rare).len()), (0, 1));
-    assert_eq!(index.from(last), [rare]);
+    assert_eq!((index.mentioning(common).len(), index.mentioning(rare).len()), (0, 1));
+    assert_eq!(index.mentioned_by(last), [rare]);
     let gone = |range: std::ops::Range<usize>| {
         let deltas: Vec<Delta> = notes[range].iter().map(|node| Delta::NodeGone(node.id)).collect();
         index.apply(2, &deltas).unwrap();
     };
     let left = COMMON - 1;
     gone(0..many as usize - left - 1);
-    assert_eq!((index.to(common).len(), index.from(last).len()), (0, 1));
+    assert_eq!((index.mentioning(common).len(), index.mentioned_by(last).len()), (0, 1));
     gone(many as usize - left - 1..many as usize - left);
-    assert_eq!((index.to(common).len(), index.from(last).len()), (COMMON, 2));
+    assert_eq!((index.mentioning(common).len(), index.mentioned_by(last).len()), (COMMON, 2));
 }
 
 #[test]
@@ -329,13 +332,13 @@ fn a_title_that_everybody_has_names_nobody() {
         notes.push(note(0, "", "See Meeting notes"));
         let index = filled(&notes);
         (
-            index.from(notes[owners].id).len(),
-            index.to(notes[0].id).len(),
+            index.mentioned_by(notes[owners].id).len(),
+            index.mentioning(notes[0].id).len(),
             index.in_text("Meeting notes?").len(),
         )
     };
-    assert_eq!(with(SHARED), (SHARED, 1, SHARED));
-    assert_eq!(with(SHARED + 1), (0, 0, 0));
+    assert_eq!(with(MAX_OWNERS), (MAX_OWNERS, 1, MAX_OWNERS));
+    assert_eq!(with(MAX_OWNERS + 1), (0, 0, 0));
 }
 
 #[test]
@@ -402,17 +405,17 @@ fn cost() {
     let decoded = started.elapsed();
     let ids: Vec<NodeId> = (0..many).map(|number| testing::node(number).id).collect();
     let started = Instant::now();
-    let edges: usize = ids.iter().map(|id| index.from(*id).len()).sum();
+    let edges: usize = ids.iter().map(|id| index.mentioned_by(*id).len()).sum();
     let from = started.elapsed();
-    let asked = ids.len().min(9_000);
+    let excluded = ids.len().min(9_000);
     let started = Instant::now();
-    let back: usize = ids[..asked].iter().map(|id| index.to(*id).len()).sum();
+    let back: usize = ids[..excluded].iter().map(|id| index.mentioning(*id).len()).sum();
     let to = started.elapsed();
     println!(
         "{many} notes: {:.1} us an insert, {edges} mentions; from {:.1} us, to {:.1} us ({back}); saved {} bytes a note in {encoded:?}, read in {decoded:?}; in memory {} bytes a note",
         taken.as_secs_f64() * 1e6 / many as f64,
         from.as_secs_f64() * 1e6 / many as f64,
-        to.as_secs_f64() * 1e6 / asked as f64,
+        to.as_secs_f64() * 1e6 / excluded as f64,
         saved as u64 / many,
         index.0.read().bytes() as u64 / many,
     );

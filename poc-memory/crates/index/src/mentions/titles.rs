@@ -10,7 +10,7 @@ pub(super) struct Titles {
     /// From a place by a word to the next.
     steps: FxHashMap<(u32, u32), u32>,
     /// How many steps lead on from each place; there is room for the root from the first step on.
-    onward: Vec<u32>,
+    child_counts: Vec<u32>,
     /// Who has the title that ends at a place.
     owners: FxHashMap<u32, Vec<u32>>,
     /// Places that nobody leads to any more.
@@ -20,14 +20,14 @@ pub(super) struct Titles {
 impl Titles {
     /// Gives a note a title that it does not have.
     pub(super) fn add(&mut self, words: &[u32], slot: u32) {
-        if self.onward.is_empty() {
-            self.onward.push(0);
+        if self.child_counts.is_empty() {
+            self.child_counts.push(0);
         }
         let mut place = ROOT;
         for &word in words {
             place = match self.steps.get(&(place, word)) {
                 Some(next) => *next,
-                None => self.lead(place, word),
+                None => self.add_child(place, word),
             };
         }
         let owners = self.owners.entry(place).or_default();
@@ -36,13 +36,13 @@ impl Titles {
     }
 
     /// A new place behind another.
-    fn lead(&mut self, place: u32, word: u32) -> u32 {
+    fn add_child(&mut self, place: u32, word: u32) -> u32 {
         let next = self.free.pop().unwrap_or_else(|| {
-            self.onward.push(0);
-            self.onward.len() as u32 - 1
+            self.child_counts.push(0);
+            self.child_counts.len() as u32 - 1
         });
         self.steps.insert((place, word), next);
-        if let Some(count) = self.onward.get_mut(place as usize) {
+        if let Some(count) = self.child_counts.get_mut(place as usize) {
             *count += 1;
         }
         next
@@ -50,13 +50,13 @@ impl Titles {
 
     /// Takes a note's title from it.
     pub(super) fn remove(&mut self, words: &[u32], slot: u32) {
-        let mut way = vec![ROOT];
+        let mut path = vec![ROOT];
         for &word in words {
-            let next = way.last().and_then(|place| self.steps.get(&(*place, word)));
+            let next = path.last().and_then(|place| self.steps.get(&(*place, word)));
             let Some(&next) = next else { return };
-            way.push(next);
+            path.push(next);
         }
-        let Some(&last) = way.last() else { return };
+        let Some(&last) = path.last() else { return };
         if let Some(owners) = self.owners.get_mut(&last) {
             owners.retain(|other| *other != slot);
             if owners.is_empty() {
@@ -64,16 +64,16 @@ impl Titles {
             }
         }
         // Back along the way, as long as nothing else leads on from there or ends there.
-        for (step, &word) in way.windows(2).zip(words).rev() {
+        for (step, &word) in path.windows(2).zip(words).rev() {
             let [before, place] = *step else { return };
-            if self.onward.get(place as usize).is_some_and(|count| *count > 0)
+            if self.child_counts.get(place as usize).is_some_and(|count| *count > 0)
                 || self.owners.contains_key(&place)
             {
                 return;
             }
             self.steps.remove(&(before, word));
             self.free.push(place);
-            if let Some(count) = self.onward.get_mut(before as usize) {
+            if let Some(count) = self.child_counts.get_mut(before as usize) {
                 *count = count.saturating_sub(1);
             }
         }
@@ -83,7 +83,7 @@ impl Titles {
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let owners: usize = self.owners.values().map(|owners| owners.capacity() * 4 + 28).sum();
-        owners + self.steps.len() * 13 + (self.onward.len() + self.free.len()) * 4
+        owners + self.steps.len() * 13 + (self.child_counts.len() + self.free.len()) * 4
     }
 
     /// The notes that have a title.
@@ -93,7 +93,7 @@ impl Titles {
     }
 
     /// Tells `found` of every title that the words begin with: how many words it has, and who has it.
-    pub(super) fn begin(&self, words: impl Iterator<Item = u32>, mut found: impl FnMut(usize, &[u32])) {
+    pub(super) fn prefixes_of(&self, words: impl Iterator<Item = u32>, mut found: impl FnMut(usize, &[u32])) {
         let mut place = ROOT;
         for (count, word) in (1..).zip(words) {
             let Some(&next) = self.steps.get(&(place, word)) else { return };
@@ -130,7 +130,7 @@ mod tests {
                 }
             }
             let mut found = BTreeSet::new();
-            titles.begin(text.iter().copied(), |count, owners| {
+            titles.prefixes_of(text.iter().copied(), |count, owners| {
                 found.extend(owners.iter().map(|slot| (text[..count].to_vec(), *slot)));
             });
             let expected = list.iter().filter(|(words, _)| text.starts_with(words)).cloned();

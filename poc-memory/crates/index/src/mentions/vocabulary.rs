@@ -13,7 +13,7 @@ pub(super) struct Vocabulary {
     numbers: HashTable<u32>,
     text: String,
     ends: Vec<u32>,
-    bodies: Vec<Bodies>,
+    bodies: Vec<WordBodies>,
 }
 
 /// What a body says about whether a word is a name.
@@ -24,12 +24,12 @@ pub(super) enum NameEvidence {
     /// Never so, but somewhere as a plain word.
     Plain,
     /// Only where its spelling does not tell.
-    Mute,
+    Neutral,
 }
 
 /// The bodies that have a word.
 #[derive(Clone, Debug, Default)]
-struct Bodies {
+struct WordBodies {
     count: u32,
     /// How many of them have it as a name, and as a plain word.
     names: u32,
@@ -38,8 +38,8 @@ struct Bodies {
     slots: Vec<u32>,
 }
 
-impl Bodies {
-    fn is_kept(&self) -> bool {
+impl WordBodies {
+    fn has_slots(&self) -> bool {
         self.slots.len() == self.count as usize
     }
 }
@@ -51,14 +51,14 @@ impl Vocabulary {
     }
 
     /// The number of a word, a new one when it has none.
-    pub(super) fn number(&mut self, word: &str) -> u32 {
+    pub(super) fn get_or_insert(&mut self, word: &str) -> u32 {
         if let Some(number) = self.find(word) {
             return number;
         }
         let number = self.ends.len() as u32;
         self.text.push_str(word);
         self.ends.push(self.text.len() as u32);
-        self.bodies.push(Bodies::default());
+        self.bodies.push(WordBodies::default());
         let Vocabulary { numbers, text, ends, .. } = self;
         numbers.insert_unique(hash(word), number, |&number| hash(word_in(text, ends, number)));
         number
@@ -68,7 +68,7 @@ impl Vocabulary {
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         let slots: usize = self.bodies.iter().map(|bodies| bodies.slots.capacity() * 4).sum();
-        slots + self.bodies.len() * (size_of::<Bodies>() + 4 + 5) + self.text.len()
+        slots + self.bodies.len() * (size_of::<WordBodies>() + 4 + 5) + self.text.len()
     }
 
     /// The word with a number.
@@ -97,7 +97,7 @@ impl Vocabulary {
     pub(super) fn bodies(&self, numbers: &[u32]) -> Vec<u32> {
         let bodies = numbers.iter().filter_map(|number| self.bodies.get(*number as usize));
         let mut lists: Vec<&[u32]> =
-            bodies.filter(|bodies| bodies.is_kept()).map(|bodies| bodies.slots.as_slice()).collect();
+            bodies.filter(|bodies| bodies.has_slots()).map(|bodies| bodies.slots.as_slice()).collect();
         lists.sort_unstable_by_key(|list| list.len());
         let Some((fewest, others)) = lists.split_first() else { return Vec::new() };
         let mut slots = fewest.to_vec();
@@ -111,9 +111,9 @@ impl Vocabulary {
     }
 
     /// Notes that a body has a word that it did not have, and how.
-    pub(super) fn hold(&mut self, number: u32, evidence: NameEvidence, slot: u32) {
+    pub(super) fn add_body(&mut self, number: u32, evidence: NameEvidence, slot: u32) {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return };
-        if bodies.is_kept() {
+        if bodies.has_slots() {
             let at = bodies.slots.partition_point(|other| *other < slot);
             bodies.slots.insert(at, slot);
         }
@@ -126,11 +126,11 @@ impl Vocabulary {
         }
     }
 
-    /// Notes that a body has a word no more, which it had as [`Vocabulary::hold`] was told. Whether the word is
+    /// Notes that a body has a word no more, which it had as [`Vocabulary::add_body`] was told. Whether the word is
     /// not common any more and the bodies that have it are not known: then [`Vocabulary::restore`] is to be told them.
-    pub(super) fn release(&mut self, number: u32, evidence: NameEvidence, slot: u32) -> bool {
+    pub(super) fn remove_body(&mut self, number: u32, evidence: NameEvidence, slot: u32) -> bool {
         let Some(bodies) = self.bodies.get_mut(number as usize) else { return false };
-        if bodies.is_kept()
+        if bodies.has_slots()
             && let Ok(at) = bodies.slots.binary_search(&slot)
         {
             bodies.slots.remove(at);
@@ -138,13 +138,13 @@ impl Vocabulary {
         bodies.count = bodies.count.saturating_sub(1);
         bodies.names = bodies.names.saturating_sub(u32::from(evidence == NameEvidence::Name));
         bodies.plain = bodies.plain.saturating_sub(u32::from(evidence == NameEvidence::Plain));
-        bodies.count as usize <= COMMON && !bodies.is_kept()
+        bodies.count as usize <= COMMON && !bodies.has_slots()
     }
 
     /// The bodies that have a word, in order.
     pub(super) fn restore(&mut self, number: u32, slots: Vec<u32>) {
         if let Some(bodies) = self.bodies.get_mut(number as usize) {
-            *bodies = Bodies { count: slots.len() as u32, slots, ..*bodies };
+            *bodies = WordBodies { count: slots.len() as u32, slots, ..*bodies };
         }
     }
 }

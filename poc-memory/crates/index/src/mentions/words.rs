@@ -14,16 +14,16 @@ const MOST_WORDS: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spelling {
     /// Whether a name may begin with it: it has a capital, or is an identifier.
-    pub(super) begins: bool,
+    pub(super) begins_name: bool,
     /// Whether that tells a name from a plain word. A capital does not where every word has one: at the head
     /// of a sentence, a line, a value or a quotation, and in a heading; nor where the whole word is in
     /// capitals, as `API` and `TODO` are. And a part of a name that is told by its form (`INC-301`) is not
     /// spelt by itself.
-    pub(super) tells: bool,
+    pub(super) is_evidence: bool,
 }
 
-const WITHIN: Spelling = Spelling { begins: false, tells: true };
-const NAME: Spelling = Spelling { begins: true, tells: true };
+const WITHIN: Spelling = Spelling { begins_name: false, is_evidence: true };
+const NAME: Spelling = Spelling { begins_name: true, is_evidence: true };
 
 /// The words of a text, folded, in one piece.
 #[derive(Debug, Default, PartialEq)]
@@ -48,9 +48,12 @@ impl Folded {
             (end, before) = (start + word.len(), word);
             while names.next_if(|(at, name)| at + name.len() <= start).is_some() {}
             let within_name = names.peek().is_some_and(|(at, name)| *at < end && name.len() > word.len());
-            let begins = word.starts_with(char::is_uppercase);
-            let is_mute = begins && (is_head || is_shouted(word));
-            folded.add(without_possessive(word), Spelling { begins, tells: !within_name && !is_mute });
+            let begins_name = word.starts_with(char::is_uppercase);
+            let is_mute = begins_name && (is_head || is_shouted(word));
+            folded.add(
+                without_possessive(word),
+                Spelling { begins_name, is_evidence: !within_name && !is_mute },
+            );
         }
         folded
     }
@@ -67,8 +70,8 @@ impl Folded {
     }
 
     /// The words that have a capital where not every word has one.
-    pub(super) fn capitals(&self) -> impl Iterator<Item = &str> {
-        self.iter().filter(|(_, spelling)| spelling.begins && spelling.tells).map(|(word, _)| word)
+    pub(super) fn capitalized_names(&self) -> impl Iterator<Item = &str> {
+        self.iter().filter(|(_, spelling)| spelling.begins_name && spelling.is_evidence).map(|(word, _)| word)
     }
 
     fn add(&mut self, word: &str, spelling: Spelling) {
@@ -189,8 +192,8 @@ mod tests {
 
     fn told(words: &Folded) -> String {
         let word = |(word, spelling): (&str, Spelling)| {
-            let begins = if spelling.begins { "^" } else { "" };
-            let mute = if spelling.tells { "" } else { "~" };
+            let begins = if spelling.begins_name { "^" } else { "" };
+            let mute = if spelling.is_evidence { "" } else { "~" };
             if word.is_empty() { "|".to_owned() } else { format!("{begins}{mute}{word}") }
         };
         words.iter().map(word).collect::<Vec<_>>().join(" ")

@@ -14,9 +14,9 @@ use crate::tenants::Index;
 pub use hit::{TextField, TextHit};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Delta, Node, NodeId};
-use poc_store::sealed::Fingerprint;
+use poc_store::atomic_file::Fingerprint;
 use postings::{Parameters, Postings, Scope};
-pub use scores::{TextAsked, TextScores};
+pub use scores::{QueryTerms, TextScores};
 use std::path::Path;
 use std::sync::Arc;
 use tokens::Tokenizer;
@@ -32,7 +32,7 @@ pub struct TextIndex {
 impl TextIndex {
     /// Opens the saved snapshot in a directory when it is whole and fits the settings; else starts
     /// empty ([`Index::applied`] is 0) and waits to be fed. Settings out of range are refused.
-    pub fn open(directory: &Path, config: &poc_config::Text) -> Result<TextIndex> {
+    pub fn open(directory: &Path, config: &poc_config::TextConfig) -> Result<TextIndex> {
         let index = TextIndex::closed(directory, config)?;
         index.load();
         index.release();
@@ -41,7 +41,7 @@ impl TextIndex {
 
     /// As [`TextIndex::open`], but nothing is read before [`Index::load`], and whoever asks waits
     /// for [`Index::release`].
-    pub fn closed(directory: &Path, config: &poc_config::Text) -> Result<TextIndex> {
+    pub fn closed(directory: &Path, config: &poc_config::TextConfig) -> Result<TextIndex> {
         let parameters = parameters(config)?;
         let tokenizer = Arc::new(Tokenizer::new(&config.language)?);
         // Another token chain gives other terms: count its revision up when it changes.
@@ -95,14 +95,14 @@ impl TextIndex {
     }
 
     /// What the index knows of the words of a question.
-    pub fn asked(&self, query: &str) -> TextAsked<'_> {
-        TextAsked::of(query, self.content.read(), &self.tokenizer)
+    pub fn query_terms(&self, query: &str) -> QueryTerms<'_> {
+        QueryTerms::of(query, self.content.read(), &self.tokenizer)
     }
 
     /// BM25 over title and body as one document, in which a term of the title counts `title-weight`
     /// times, of every note that holds a term of the query.
     pub fn scores(&self, query: &str) -> TextScores<'_> {
-        TextScores::of_all(self.asked(query), self.parameters)
+        TextScores::of_all(self.query_terms(query), self.parameters)
     }
 
     fn find(&self, query: &str, scope: Scope, limit: usize, keep: &dyn Fn(NodeId) -> bool) -> Vec<TextHit> {
@@ -112,7 +112,7 @@ impl TextIndex {
     }
 }
 
-fn parameters(config: &poc_config::Text) -> Result<Parameters> {
+fn parameters(config: &poc_config::TextConfig) -> Result<Parameters> {
     if !(config.k1.is_finite() && config.k1 >= 0.0) {
         return Err(Error::config(format!("k1 of BM25 cannot be {}", config.k1))
             .hint("a number from 0 up; 0.9 is usual")
@@ -134,8 +134,8 @@ fn parameters(config: &poc_config::Text) -> Result<Parameters> {
 impl Index for TextIndex {
     const NAME: &'static str = "text";
 
-    fn another(&self, directory: &Path) -> TextIndex {
-        self.with(self.content.another(directory))
+    fn empty_in(&self, directory: &Path) -> TextIndex {
+        self.with(self.content.empty_in(directory))
     }
 
     fn load(&self) -> bool {

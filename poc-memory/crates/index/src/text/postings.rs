@@ -217,13 +217,13 @@ impl Postings {
     }
 
     /// The nodes that hold a term.
-    pub(super) fn holding(&self, name: &str) -> impl Iterator<Item = NodeId> {
+    pub(super) fn nodes_with_term(&self, name: &str) -> impl Iterator<Item = NodeId> {
         let postings = self.term(name).map_or(&[][..], |term| &term.postings);
         postings.iter().filter_map(|posting| Some(self.document(posting.document)?.id))
     }
 
     /// Whether a node holds a term.
-    pub(super) fn holds(&self, id: NodeId, name: &str) -> bool {
+    pub(super) fn contains(&self, id: NodeId, name: &str) -> bool {
         let place = self.by_id.get(&id).zip(self.term(name));
         place.is_some_and(|(number, term)| {
             term.postings.binary_search_by_key(number, |posting| posting.document).is_ok()
@@ -266,14 +266,14 @@ impl Postings {
 
     /// Adds a posting of a document that is there and does not hold the term yet.
     fn add_posting(&mut self, name: &str, posting: Posting) {
-        let number = self.number(name);
+        let number = self.term_number(name);
         let Some(Some(term)) = self.terms.get_mut(number as usize) else { return };
         let found = term.postings.binary_search_by_key(&posting.document, |other| other.document);
         if let Err(at) = found {
             term.postings.insert(at, posting);
             term.titles += usize::from(posting.title > 0);
             term.bodies += usize::from(posting.body > 0);
-            self.hold(posting.document, number);
+            self.add_term_to(posting.document, number);
         }
     }
 
@@ -283,9 +283,9 @@ impl Postings {
         if postings.is_empty() || self.numbers.contains_key(name) {
             return None;
         }
-        let number = self.number(name);
+        let number = self.term_number(name);
         let ordered = postings.is_sorted_by(|a, b| a.document < b.document);
-        if !ordered || postings.iter().any(|posting| !self.hold(posting.document, number)) {
+        if !ordered || postings.iter().any(|posting| !self.add_term_to(posting.document, number)) {
             return None;
         }
         let term = self.terms.get_mut(number as usize)?.as_mut()?;
@@ -296,13 +296,13 @@ impl Postings {
     }
 
     /// Notes that a document holds a term; false when there is no such document.
-    fn hold(&mut self, document: u32, term: u32) -> bool {
+    fn add_term_to(&mut self, document: u32, term: u32) -> bool {
         let found = self.documents.get_mut(document as usize).and_then(Option::as_mut);
         found.map(|document| document.terms.push(term)).is_some()
     }
 
     /// The number of a term, a new one when it has none.
-    fn number(&mut self, name: &str) -> u32 {
+    fn term_number(&mut self, name: &str) -> u32 {
         if let Some(&number) = self.numbers.get(name) {
             return number;
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-fn config() -> poc_config::Text {
+fn config() -> poc_config::TextConfig {
     poc_config::Config::defaults().unwrap().text
 }
 
@@ -184,17 +184,17 @@ fn what_a_question_names_and_what_of_it_a_note_covers() {
     let notes =
         [note(1, "Soup", "INC-7 in the harbour"), note(2, "INC-7", ""), note(3, "INC 7", "inc-71 harbours")];
     let index = filled(&notes);
-    let scores = index.asked("what of INC-7 in the harbour?");
-    assert_eq!(scores.named().collect::<Vec<_>>(), [notes[0].id, notes[1].id]);
+    let scores = index.query_terms("what of INC-7 in the harbour?");
+    assert_eq!(scores.nodes_with_names().collect::<Vec<_>>(), [notes[0].id, notes[1].id]);
     let covered = [0, 1, 2].map(|at: usize| scores.coverage(notes[at].id, ""));
     assert_eq!(covered[0], 1.0);
     assert!(covered[1] > 0.5 && covered[1] < 1.0 && covered[2] > 0.3, "{covered:?}");
     drop(scores);
     // A word no note has counts against all.
-    assert!(index.asked("zebra in the harbour").coverage(notes[0].id, "") < 0.5);
+    assert!(index.query_terms("zebra in the harbour").coverage(notes[0].id, "") < 0.5);
     // What its key says counts where it is told.
-    assert_eq!(index.asked("zebra/2").coverage(notes[0].id, ""), 0.0);
-    assert_eq!(index.asked("zebra/2").coverage(notes[0].id, "zebra/2"), 1.0);
+    assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, ""), 0.0);
+    assert_eq!(index.query_terms("zebra/2").coverage(notes[0].id, "zebra/2"), 1.0);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_snapshot_of_another_language_is_not_used() {
     index.apply(5, &[put(&note(1, "Harbour", ""))]).unwrap();
     index.checkpoint().unwrap();
     assert_eq!(open(directory.path()).applied(), 5);
-    let german = poc_config::Text { language: "german".into(), ..config() };
+    let german = poc_config::TextConfig { language: "german".into(), ..config() };
     assert_eq!(TextIndex::open(directory.path(), &german).unwrap().applied(), 0);
 }
 
@@ -263,9 +263,10 @@ fn what_was_reset_stays_away() {
 
 #[test]
 fn settings_out_of_range_are_refused() {
-    let check = |text: poc_config::Text| TextIndex::open(Path::new("/nonexistent"), &text).err().unwrap();
-    insta::assert_snapshot!(check(poc_config::Text { k1: -1.0, ..config() }), @"`text.k1`: k1 of BM25 cannot be -1");
-    insta::assert_snapshot!(check(poc_config::Text { b: 1.5, ..config() }), @"`text.b`: b of BM25 cannot be 1.5");
-    let told = check(poc_config::Text { title_weight: -1.0, ..config() });
+    let check =
+        |text: poc_config::TextConfig| TextIndex::open(Path::new("/nonexistent"), &text).err().unwrap();
+    insta::assert_snapshot!(check(poc_config::TextConfig { k1: -1.0, ..config() }), @"`text.k1`: k1 of BM25 cannot be -1");
+    insta::assert_snapshot!(check(poc_config::TextConfig { b: 1.5, ..config() }), @"`text.b`: b of BM25 cannot be 1.5");
+    let told = check(poc_config::TextConfig { title_weight: -1.0, ..config() });
     insta::assert_snapshot!(told, @"`text.title-weight`: a term of a title cannot count -1 times");
 }

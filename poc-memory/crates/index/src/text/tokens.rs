@@ -46,7 +46,7 @@ pub(super) struct Name {
     /// As it is indexed.
     pub(super) whole: String,
     /// As it stands there.
-    pub(super) spelt: String,
+    pub(super) spelling: String,
 }
 
 impl Tokenizer {
@@ -75,16 +75,16 @@ impl Tokenizer {
     /// The terms of a query, without repeats. Words that only ask or refer (`what did she`) are
     /// left out, unless there is nothing else.
     pub(super) fn query(&self, text: &str) -> Vec<String> {
-        let (mut telling, mut all, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
+        let (mut content, mut all, mut seen) = (Vec::new(), Vec::new(), FxHashSet::default());
         self.each(text, &mut |term, stop| {
             if seen.insert(term.clone()) {
                 if !stop {
-                    telling.push(term.clone());
+                    content.push(term.clone());
                 }
                 all.push(term);
             }
         });
-        if telling.is_empty() { all } else { telling }
+        if content.is_empty() { all } else { content }
     }
 
     /// The whole names of a query, as they are indexed, without repeats: those of its runs that are
@@ -95,7 +95,7 @@ impl Tokenizer {
         for run in names(text) {
             self.whole(run, &mut |whole, _| {
                 if found.iter().all(|name| name.whole != whole) {
-                    found.push(Name { whole, spelt: run.to_owned() });
+                    found.push(Name { whole, spelling: run.to_owned() });
                 }
             });
         }
@@ -153,14 +153,14 @@ pub(crate) fn names_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// The names that the path of an address is made of, such as the ticket of its page; `None` when it has none,
 /// or the text is no address.
-pub(super) fn names_of_page(address: &str) -> Option<String> {
+pub(super) fn names_in_url(address: &str) -> Option<String> {
     let (_, page) = address.split_once("://")?;
     let names: Vec<&str> = page.split(['/', '?', '#', '=']).skip(1).flat_map(names).collect();
     (!names.is_empty()).then(|| names.join(" "))
 }
 
 /// Characters that hold the parts of one name together.
-fn joins(character: char) -> bool {
+fn is_joiner(character: char) -> bool {
     matches!(character, '-' | '_' | '.' | '/' | '\\' | ':' | '#' | '@' | '+' | '\'' | '’')
 }
 
@@ -176,18 +176,18 @@ fn runs_at(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let start = rest.find(char::is_alphanumeric)?;
         rest = rest.get(start..)?;
         let mut end = 0;
-        let mut previous_joins = false;
+        let mut previous_is_joiner = false;
         for (at, character) in rest.char_indices() {
-            let joins = joins(character);
+            let is_joiner = is_joiner(character);
             // `https://` and `std::fs` are one name; `wait...what` and `a--b` are two.
-            let repeats = joins && previous_joins && !matches!(character, '/' | ':');
-            if repeats || !(joins || is_word_character(character)) {
+            let repeats = is_joiner && previous_is_joiner && !matches!(character, '/' | ':');
+            if repeats || !(is_joiner || is_word_character(character)) {
                 break;
             }
-            if !joins {
+            if !is_joiner {
                 end = at + character.len_utf8();
             }
-            previous_joins = joins;
+            previous_is_joiner = is_joiner;
         }
         let at = text.len() - rest.len();
         let (run, tail) = rest.split_at_checked(end)?;
@@ -214,9 +214,9 @@ pub fn is_name(run: &str) -> bool {
         let after = run.chars().skip(1);
         after.into_iter().any(|after| before.next().is_some_and(char::is_lowercase) && after.is_uppercase())
     };
-    let told =
+    let is_distinctive =
         run.contains("::") || run.contains(|c: char| c.is_numeric() || matches!(c, '_' | '/')) || hump();
-    told && !is_quantity(run)
+    is_distinctive && !is_quantity(run)
 }
 
 /// Whether a run is a number, a time or an amount, as `2nd`, `7:30pm`, `3.50` and `90s` are.
@@ -236,9 +236,9 @@ fn is_quantity(run: &str) -> bool {
 fn identifier(run: &str) -> Option<Vec<&str>> {
     let mut parts: Vec<&str> = Vec::new();
     let mut joined = false;
-    for piece in run.split(|character| joins(character) && !matches!(character, '\'' | '’')) {
+    for piece in run.split(|character| is_joiner(character) && !matches!(character, '\'' | '’')) {
         joined |= piece.len() < run.len();
-        parts.extend(humps(piece));
+        parts.extend(split_case(piece));
     }
     if !joined && parts.len() < 2 {
         return None;
@@ -249,7 +249,7 @@ fn identifier(run: &str) -> Option<Vec<&str>> {
 }
 
 /// Splits at the borders of `camelCase`, `HTTPServer` and `utf8`.
-fn humps(piece: &str) -> Vec<&str> {
+fn split_case(piece: &str) -> Vec<&str> {
     // The plural of an acronym: `PDFs`.
     if let Some(stem) = piece.strip_suffix('s')
         && stem.chars().nth(1).is_some()
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn an_address_may_have_names_in_its_path() {
         let check = |address: &str, expected: Option<&str>| {
-            assert_eq!(names_of_page(address).as_deref(), expected, "{address}");
+            assert_eq!(names_in_url(address).as_deref(), expected, "{address}");
         };
         check("https://jira.example.com/browse/INC-305?from=INC-306", Some("INC-305 INC-306"));
         check("https://host-1/browse/tickets", None);

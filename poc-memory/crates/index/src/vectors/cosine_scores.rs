@@ -7,7 +7,7 @@ use super::rows::{Owner, Rows};
 use super::state::State;
 use parking_lot::RwLockReadGuard;
 use poc_graph::NodeId;
-use poc_rank::standard::Sums;
+use poc_rank::standard::Moments;
 use poc_rank::top::{Ranked, Top};
 use rustc_hash::FxHashSet;
 
@@ -33,7 +33,7 @@ pub struct CosineScores<'a> {
 struct All {
     // By the place of the node; −∞ without a vector, and where none is live.
     cosines: Vec<f64>,
-    sums: Sums,
+    sums: Moments,
 }
 
 impl All {
@@ -46,7 +46,7 @@ impl All {
                 *best = best.max(code::scaled(dot, row.inverse));
             }
         }
-        let mut sums = Sums::default();
+        let mut sums = Moments::default();
         for (cosine, owner) in cosines.iter_mut().zip(rows.places()) {
             if !owner.is_some_and(|owner| owner.live) {
                 *cosine = f64::NEG_INFINITY;
@@ -74,18 +74,18 @@ impl<'a> CosineScores<'a> {
 
     /// The cosine of a live note's nearest part; `None` without a vector.
     pub fn of(&self, id: NodeId) -> Option<f64> {
-        let Some(all) = &self.all else { return self.part(id).map(|hit| hit.cosine) };
+        let Some(all) = &self.all else { return self.nearest_part(id).map(|hit| hit.cosine) };
         let place = self.state.rows.place_of(id)?;
         all.cosines.get(place as usize).copied().filter(|cosine| cosine.is_finite())
     }
 
     /// A live note's nearest part.
-    pub fn part(&self, id: NodeId) -> Option<VectorHit> {
+    pub fn nearest_part(&self, id: NodeId) -> Option<VectorHit> {
         let owner = self.state.rows.owner(id).filter(|owner| owner.live)?;
-        self.nearest_part(owner).map(VectorHit::from)
+        self.nearest_part_of(owner).map(VectorHit::from)
     }
 
-    fn nearest_part(&self, owner: &Owner) -> Option<Ranked<u16>> {
+    fn nearest_part_of(&self, owner: &Owner) -> Option<Ranked<u16>> {
         let (rows, query) = (&self.state.rows, self.query.as_ref()?);
         let mut best: Option<Ranked<u16>> = None;
         for (number, row) in rows.of(owner) {
@@ -100,7 +100,7 @@ impl<'a> CosineScores<'a> {
 
     /// The sums of the cosines of all live notes but those of `hidden`; a note without a vector counts
     /// as 0.
-    pub fn sums(&self, hidden: &FxHashSet<NodeId>) -> Sums {
+    pub fn moments(&self, hidden: &FxHashSet<NodeId>) -> Moments {
         let mut sums = self.all.as_ref().map(|all| all.sums).unwrap_or_default();
         if self.all.is_some() {
             hidden.iter().filter_map(|&id| self.of(id)).for_each(|cosine| sums.subtract(cosine));
@@ -114,7 +114,7 @@ impl<'a> CosineScores<'a> {
         let step = (rows.places().len() / SAMPLE).max(1);
         let asked = rows.places().iter().step_by(step).flatten();
         for owner in asked.filter(|owner| owner.live && !hidden.contains(&owner.id)) {
-            if let Some(part) = self.nearest_part(owner) {
+            if let Some(part) = self.nearest_part_of(owner) {
                 sums.add(part.score);
             }
         }
@@ -153,28 +153,28 @@ mod tests {
     use crate::tenants::Index;
     use crate::vectors::VectorIndex;
     use poc_config::Config;
-    use poc_graph::chance::{Chance, SeededChance};
+    use poc_graph::rng::{Rng, SeededRng};
     use poc_graph::{Delta, Node, State as NodeState, testing};
     use std::sync::Arc;
 
     const DIMENSIONS: usize = 16;
 
-    fn random(chance: &SeededChance) -> Vec<f32> {
-        (0..DIMENSIONS).map(|_| (chance.bits() % 20_001) as f32 / 10_000.0 - 0.7).collect()
+    fn random(rng: &SeededRng) -> Vec<f32> {
+        (0..DIMENSIONS).map(|_| (rng.next_u64() % 20_001) as f32 / 10_000.0 - 0.7).collect()
     }
 
     /// Notes with a title and two passages each, every seventh retired, every fifth without a vector.
     fn filled(notes: u64, exact_below: usize) -> VectorIndex {
-        let config = poc_config::Vectors { exact_below, ..Config::defaults().unwrap().vectors };
+        let config = poc_config::VectorsConfig { exact_below, ..Config::defaults().unwrap().vectors };
         let index =
             VectorIndex::open(std::path::Path::new("/nonexistent"), &config, "t", DIMENSIONS).unwrap();
-        let chance = SeededChance::new(1);
+        let rng = SeededRng::new(1);
         let mut deltas = Vec::new();
         for number in 0..notes {
             let state = if number % 7 == 0 { NodeState::Superseded } else { NodeState::Active };
             let node = Node { state, ..testing::node(number) };
             let parts = if number % 5 == 0 { 0..0 } else { 0..3u16 };
-            deltas.extend(parts.map(|part| Delta::Vector(node.id, part, random(&chance).into())));
+            deltas.extend(parts.map(|part| Delta::Vector(node.id, part, random(&rng).into())));
             deltas.push(Delta::Node(Arc::new(node)));
         }
         index.apply(1, &deltas).unwrap();
@@ -185,43 +185,43 @@ mod tests {
     #[test]
     fn small_it_knows_of_every_note_what_a_search_says() {
         let index = filled(200, 1_000_000);
-        let query = random(&SeededChance::new(9));
+        let query = random(&SeededRng::new(9));
         let near = index.cosine_scores(&query).unwrap();
         assert!(near.is_exact());
         let searched = index.search(&query, 1000, &|_| true).unwrap();
         let known: Vec<(NodeId, f64)> = searched.iter().map(|hit| (hit.id, hit.cosine)).collect();
         assert_eq!(near.best(1000, &|_| true), known);
         assert_eq!(near.best(7, &|id| id != searched[0].id), known[1..8]);
-        let mut sums = Sums::default();
+        let mut sums = Moments::default();
         for hit in &searched {
-            assert_eq!((near.of(hit.id), near.part(hit.id)), (Some(hit.cosine), Some(*hit)));
+            assert_eq!((near.of(hit.id), near.nearest_part(hit.id)), (Some(hit.cosine), Some(*hit)));
             sums.add(hit.cosine);
         }
         let hidden = FxHashSet::default();
-        let (a, b) = (near.sums(&hidden).scale(200), sums.scale(200));
+        let (a, b) = (near.moments(&hidden).scale(200), sums.scale(200));
         assert!((a.standard(0.5) - b.standard(0.5)).abs() < 1e-9);
         for nobody in [0, 5, 7, 999] {
             assert_eq!(
-                (near.of(testing::node(nobody).id), near.part(testing::node(nobody).id)),
+                (near.of(testing::node(nobody).id), near.nearest_part(testing::node(nobody).id)),
                 (None, None)
             );
         }
         // What is hidden counts in no sum.
         let (first, rest) = searched.split_first().unwrap();
-        let mut sums = Sums::default();
+        let mut sums = Moments::default();
         rest.iter().for_each(|hit| sums.add(hit.cosine));
-        let less = near.sums(&FxHashSet::from_iter([first.id, testing::node(5).id])).scale(199);
+        let less = near.moments(&FxHashSet::from_iter([first.id, testing::node(5).id])).scale(199);
         assert!((less.standard(0.5) - sums.scale(199).standard(0.5)).abs() < 1e-9);
     }
 
     #[test]
     fn large_its_sums_are_near_those_of_all() {
         let (index, exact) = (filled(9000, 100), filled(9000, 1_000_000));
-        let query = random(&SeededChance::new(9));
+        let query = random(&SeededRng::new(9));
         let (near, all) = (index.cosine_scores(&query).unwrap(), exact.cosine_scores(&query).unwrap());
         assert!(!near.is_exact());
         let hidden = FxHashSet::default();
-        let (estimated, known) = (near.sums(&hidden).scale(7714), all.sums(&hidden).scale(7714));
+        let (estimated, known) = (near.moments(&hidden).scale(7714), all.moments(&hidden).scale(7714));
         for cosine in [0.0, 0.3, 0.6] {
             let (a, b) = (estimated.standard(cosine), known.standard(cosine));
             assert!((a - b).abs() < 0.15, "{a} {b}");
@@ -236,7 +236,7 @@ mod tests {
         let index = filled(20, 1_000_000);
         let near = index.cosine_scores(&[0.0; DIMENSIONS]).unwrap();
         assert_eq!((near.best(9, &|_| true), near.of(testing::node(1).id)), (vec![], None));
-        assert_eq!(near.sums(&FxHashSet::default()), Sums::default());
+        assert_eq!(near.moments(&FxHashSet::default()), Moments::default());
         assert!(index.cosine_scores(&[1.0]).is_err());
     }
 }

@@ -5,7 +5,7 @@ use super::hnsw::{Hnsw, Options};
 use super::rows::{NONE, Rows};
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
-use poc_store::sealed::{self, Fingerprint};
+use poc_store::atomic_file::{self, Fingerprint};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ impl Files {
     }
 
     /// The same in another folder.
-    pub(super) fn elsewhere(&self, directory: &Path) -> Files {
+    pub(super) fn in_directory(&self, directory: &Path) -> Files {
         Files { directory: directory.to_owned(), fingerprint: self.fingerprint }
     }
 
@@ -99,7 +99,7 @@ impl Files {
             None => None,
         };
         let manifest = encode(&Manifest { rows, graph })?;
-        sealed::write(&self.manifest(), self.fingerprint, image.applied, &[&manifest])?;
+        atomic_file::write(&self.manifest(), self.fingerprint, image.applied, &[&manifest])?;
         self.sweep(image.applied);
         Ok(())
     }
@@ -107,7 +107,7 @@ impl Files {
     /// Rows, graph and sequence number as saved; `None` when anything is missing, damaged or made
     /// with other settings.
     pub(super) fn read(&self, options: Options) -> Option<(Rows, Hnsw, u64)> {
-        let (applied, bytes) = sealed::read(&self.manifest(), self.fingerprint)?;
+        let (applied, bytes) = atomic_file::read(&self.manifest(), self.fingerprint)?;
         let manifest: Manifest = postcard::from_bytes(&bytes).ok()?;
         let saved: SavedRows = postcard::from_bytes(&self.read_part(&manifest.rows)?).ok()?;
         let places =
@@ -130,7 +130,7 @@ impl Files {
 
     /// Forgets what is saved.
     pub(super) fn remove(&self) -> Result<()> {
-        sealed::remove(&self.manifest())
+        atomic_file::remove(&self.manifest())
     }
 
     fn manifest(&self) -> PathBuf {
@@ -139,7 +139,7 @@ impl Files {
 
     fn write_part(&self, kind: &str, applied: u64, bytes: &[u8]) -> Result<Entry> {
         let name = format!("{kind}-{applied}");
-        sealed::write_plain(&self.directory.join(&name), &[bytes])?;
+        atomic_file::write_plain(&self.directory.join(&name), &[bytes])?;
         Ok(Entry { name, length: bytes.len() as u64, blake3: *blake3::hash(bytes).as_bytes() })
     }
 

@@ -48,17 +48,17 @@ pub(super) struct Options {
     pub(super) expansion_add: usize,
     pub(super) expansion_search: usize,
     /// Searchable rows from which on the graph is kept.
-    pub(super) from: usize,
+    pub(super) min_rows: usize,
 }
 
 impl Options {
-    pub(super) fn new(config: &poc_config::Vectors, dimensions: usize) -> Self {
+    pub(super) fn new(config: &poc_config::VectorsConfig, dimensions: usize) -> Self {
         Options {
             dimensions,
             connectivity: config.connectivity,
             expansion_add: config.expansion_add,
             expansion_search: config.expansion_search,
-            from: config.exact_below,
+            min_rows: config.exact_below,
         }
     }
 
@@ -94,13 +94,13 @@ impl Hnsw {
     }
 
     /// The row has a new vector that searches may find.
-    pub(super) fn want(&mut self, row: u32) {
-        self.drop(row);
+    pub(super) fn enqueue(&mut self, row: u32) {
+        self.remove(row);
         self.pending.insert(row);
     }
 
     /// Searches may not find the row any more.
-    pub(super) fn drop(&mut self, row: u32) {
+    pub(super) fn remove(&mut self, row: u32) {
         self.pending.remove(&row);
         if let Some(key) = self.keys.remove(&row)
             && let Some(member) = self.members.get_mut(key as usize)
@@ -112,13 +112,13 @@ impl Hnsw {
     /// Whether a search through the graph beats comparing with every row.
     pub(super) fn is_ready(&self, rows: &Rows) -> bool {
         self.graph.is_some()
-            && rows.searchable() >= self.options.from
+            && rows.searchable() >= self.options.min_rows
             && self.pending.len() < rows.searchable() / PENDING_SHARE
     }
 
     /// Whether it lacks rows that it is to have.
     pub(super) fn is_unfinished(&self, rows: &Rows) -> bool {
-        rows.searchable() >= self.options.from && !self.pending.is_empty()
+        rows.searchable() >= self.options.min_rows && !self.pending.is_empty()
     }
 
     /// Rows not in the graph yet.
@@ -128,9 +128,9 @@ impl Hnsw {
 
     /// Takes in some pending rows; whether more are left.
     pub(super) fn advance(&mut self, rows: &Rows) -> Result<bool> {
-        if rows.searchable() < self.options.from {
+        if rows.searchable() < self.options.min_rows {
             // Half-way down it is not worth its memory.
-            if rows.searchable() < self.options.from / 2 {
+            if rows.searchable() < self.options.min_rows / 2 {
                 self.clear(rows);
             }
             return Ok(false);

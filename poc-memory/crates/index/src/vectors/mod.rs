@@ -6,12 +6,12 @@ mod exact;
 mod files;
 mod hit;
 mod hnsw;
-mod likeness;
+mod nearest_among;
 mod rows;
 mod state;
 #[cfg(test)]
 mod tests;
-use crate::gate::Gate;
+use crate::latch::Latch;
 use crate::tenants::Index;
 use code::Code;
 pub use cosine_scores::CosineScores;
@@ -34,7 +34,7 @@ pub struct VectorIndex {
     // A fork has none: it is never saved.
     files: Option<Files>,
     state: RwLock<State>,
-    gate: Gate,
+    latch: Latch,
     // `State::changes` as of the saved files.
     saved: AtomicU64,
 }
@@ -44,7 +44,7 @@ impl VectorIndex {
     /// else starts empty and waits to be fed. Settings out of range are refused.
     pub fn open(
         directory: &Path,
-        config: &poc_config::Vectors,
+        config: &poc_config::VectorsConfig,
         embedder: &str,
         dimensions: usize,
     ) -> Result<VectorIndex> {
@@ -58,7 +58,7 @@ impl VectorIndex {
     /// waits for [`Index::release`].
     pub fn closed(
         directory: &Path,
-        config: &poc_config::Vectors,
+        config: &poc_config::VectorsConfig,
         embedder: &str,
         dimensions: usize,
     ) -> Result<VectorIndex> {
@@ -67,12 +67,12 @@ impl VectorIndex {
         let files = Files::new(directory, embedder, &options);
         let state = RwLock::new(State::empty(options));
         let files = Some(files);
-        Ok(VectorIndex { options, files, state, gate: Gate::default(), saved: AtomicU64::new(0) })
+        Ok(VectorIndex { options, files, state, latch: Latch::default(), saved: AtomicU64::new(0) })
     }
 
     /// The state, once readers may see it. They may ask again while they hold it and a writer waits.
     fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.gate.pass();
+        self.latch.wait();
         self.state.read_recursive()
     }
 
@@ -82,13 +82,13 @@ impl VectorIndex {
             let state = self.read();
             State { rows: state.rows.clone(), applied: state.applied, ..State::empty(self.options) }
         };
-        let gate = Gate::default();
-        gate.open();
+        let latch = Latch::default();
+        latch.open();
         VectorIndex {
             options: self.options,
             files: None,
             state: RwLock::new(state),
-            gate,
+            latch,
             saved: AtomicU64::new(0),
         }
     }
@@ -127,7 +127,7 @@ impl VectorIndex {
     /// How alike the texts of two nodes in any state are: the cosine of the best pair of their
     /// passages. The title stands for a node without passages, and only for such a one: short titles
     /// are alike without meaning much. `None` when either has no vector.
-    pub fn alike(&self, a: NodeId, b: NodeId) -> Option<f64> {
+    pub fn similarity(&self, a: NodeId, b: NodeId) -> Option<f64> {
         let state = self.read();
         let rows = &state.rows;
         let (a, b) = (rows.owner(a)?, rows.owner(b)?);
@@ -196,7 +196,7 @@ impl VectorIndex {
     }
 }
 
-fn check(config: &poc_config::Vectors) -> Result<()> {
+fn check(config: &poc_config::VectorsConfig) -> Result<()> {
     let least = [
         ("connectivity", config.connectivity, 2),
         ("expansion-add", config.expansion_add, 1),
@@ -217,12 +217,12 @@ fn check(config: &poc_config::Vectors) -> Result<()> {
 impl Index for VectorIndex {
     const NAME: &'static str = "vectors";
 
-    fn another(&self, directory: &Path) -> VectorIndex {
+    fn empty_in(&self, directory: &Path) -> VectorIndex {
         VectorIndex {
             options: self.options,
-            files: self.files.as_ref().map(|files| files.elsewhere(directory)),
+            files: self.files.as_ref().map(|files| files.in_directory(directory)),
             state: RwLock::new(State::empty(self.options)),
-            gate: Gate::default(),
+            latch: Latch::default(),
             saved: AtomicU64::new(0),
         }
     }
@@ -234,7 +234,7 @@ impl Index for VectorIndex {
     }
 
     fn release(&self) {
-        self.gate.open();
+        self.latch.open();
     }
 
     fn applied(&self) -> u64 {
@@ -252,7 +252,7 @@ impl Index for VectorIndex {
     /// counts as having no vector.
     fn apply(&self, seq: u64, deltas: &[Delta]) -> Result<()> {
         let mut state = self.state.write();
-        let brought = deltas.iter().map(|delta| state.take(delta, self.options.dimensions)).sum();
+        let brought = deltas.iter().map(|delta| state.apply(delta, self.options.dimensions)).sum();
         state.applied = state.applied.max(seq);
         state.changes += 1;
         drop(state);

@@ -63,7 +63,7 @@ impl State {
     }
 
     /// Takes in a change; returns how many rows it concerns.
-    pub(super) fn take(&mut self, delta: &Delta, dimensions: usize) -> usize {
+    pub(super) fn apply(&mut self, delta: &Delta, dimensions: usize) -> usize {
         match delta {
             Delta::Vector(id, part, vector) => {
                 let code = Some(vector).filter(|vector| vector.len() == dimensions).and_then(|v| Code::of(v));
@@ -77,13 +77,13 @@ impl State {
                 let live = node.state.is_live();
                 let rows = self.rows.set_live(node.id, live);
                 for &row in &rows {
-                    if live { self.hnsw.want(row) } else { self.hnsw.drop(row) }
+                    if live { self.hnsw.enqueue(row) } else { self.hnsw.remove(row) }
                 }
                 rows.len()
             }
             Delta::NodeGone(id) => {
                 let rows = self.rows.remove_owner(*id);
-                rows.iter().for_each(|&row| self.hnsw.drop(row));
+                rows.iter().for_each(|&row| self.hnsw.remove(row));
                 rows.len()
             }
             _ => 0,
@@ -93,13 +93,13 @@ impl State {
     fn put(&mut self, id: NodeId, part: u16, code: &Code) -> usize {
         let Some(row) = self.rows.put(id, part, code) else { return 0 };
         if self.rows.owner(id).is_some_and(|owner| owner.live) {
-            self.hnsw.want(row);
+            self.hnsw.enqueue(row);
         }
         1
     }
 
     fn remove(&mut self, id: NodeId, part: u16) -> usize {
         let row = self.rows.remove(id, part);
-        row.into_iter().map(|row| self.hnsw.drop(row)).count()
+        row.into_iter().map(|row| self.hnsw.remove(row)).count()
     }
 }

@@ -1,14 +1,14 @@
 use super::*;
 use poc_config::Config;
-use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::{Node, State as NodeState, testing};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 const DIMENSIONS: usize = 8;
 
-fn config(exact_below: usize) -> poc_config::Vectors {
-    poc_config::Vectors { exact_below, ..Config::defaults().unwrap().vectors }
+fn config(exact_below: usize) -> poc_config::VectorsConfig {
+    poc_config::VectorsConfig { exact_below, ..Config::defaults().unwrap().vectors }
 }
 
 fn open(directory: &Path, exact_below: usize, dimensions: usize) -> VectorIndex {
@@ -35,8 +35,8 @@ fn vector(number: u64, part: u16, values: &[f32]) -> Delta {
     Delta::Vector(id(number), part, values.into())
 }
 
-fn random(chance: &SeededChance, dimensions: usize) -> Vec<f32> {
-    let values = (0..dimensions).map(|_| (chance.bits() % 20_001) as f32 / 10_000.0 - 1.0);
+fn random(rng: &SeededRng, dimensions: usize) -> Vec<f32> {
+    let values = (0..dimensions).map(|_| (rng.next_u64() % 20_001) as f32 / 10_000.0 - 1.0);
     unit(values.collect())
 }
 
@@ -109,7 +109,7 @@ proptest! {
         for (seq, step) in (1..).zip(steps) {
             let deltas = match step {
                 Step::Put(number, part, seed) => {
-                    let values = random(&SeededChance::new(seed), DIMENSIONS);
+                    let values = random(&SeededRng::new(seed), DIMENSIONS);
                     model.entry(number).or_default().1.insert(part, values.clone());
                     vec![vector(number, part, &values)]
                 }
@@ -141,7 +141,7 @@ proptest! {
             // What was taken in already changes nothing.
             index.apply(seq, &deltas).unwrap();
         }
-        let query = random(&SeededChance::new(seed), DIMENSIONS);
+        let query = random(&SeededRng::new(seed), DIMENSIONS);
         for titles in [false, true] {
             let expected = naive(&model, &query, titles);
             let found = if titles { index.search_titles(&query, 20, &all) } else { index.search(&query, 20, &all) };
@@ -164,17 +164,17 @@ proptest! {
 }
 
 /// Notes in clusters, as real ones are, with two parts each.
-fn clustered(nodes: u64, dimensions: usize, chance: &SeededChance) -> (Vec<Delta>, Vec<Vec<f32>>) {
-    let centres: Vec<Vec<f32>> = (0..40).map(|_| random(chance, dimensions)).collect();
+fn clustered(nodes: u64, dimensions: usize, rng: &SeededRng) -> (Vec<Delta>, Vec<Vec<f32>>) {
+    let centres: Vec<Vec<f32>> = (0..40).map(|_| random(rng, dimensions)).collect();
     let near = |centre: usize| {
-        let noise = random(chance, dimensions);
+        let noise = random(rng, dimensions);
         unit(centres[centre].iter().zip(noise).map(|(value, noise)| value + noise).collect())
     };
     let mut deltas = Vec::new();
     for number in 0..nodes {
         deltas.push(alive(number));
         for part in 0..2 {
-            deltas.push(vector(number, part, &near(chance.bits() as usize % centres.len())));
+            deltas.push(vector(number, part, &near(rng.next_u64() as usize % centres.len())));
         }
     }
     let queries = (0..40).map(near).collect();
@@ -193,8 +193,8 @@ fn with_graph(directory: &Path, deltas: &[Delta], dimensions: usize) -> VectorIn
 
 #[test]
 fn the_graph_finds_nearly_what_the_scan_finds() {
-    let chance = SeededChance::new(7);
-    let (deltas, queries) = clustered(2000, 64, &chance);
+    let rng = SeededRng::new(7);
+    let (deltas, queries) = clustered(2000, 64, &rng);
     let directory = tempfile::tempdir().unwrap();
     let graph = with_graph(directory.path(), &deltas, 64);
     let scan = in_memory(usize::MAX, 64);
@@ -229,7 +229,7 @@ fn the_graph_finds_nearly_what_the_scan_finds() {
     let found = recall(&again, &queries, &all);
     assert!(found >= 0.95, "recall@10 after opening {found}");
     for number in 5000..5200 {
-        again.apply(9999, &[alive(number), vector(number, 0, &random(&chance, 64))]).unwrap();
+        again.apply(9999, &[alive(number), vector(number, 0, &random(&rng, 64))]).unwrap();
     }
     let own = again.of(id(5100))[0].1.clone();
     assert_eq!(again.search(&own, 1, &all).unwrap()[0].id, id(5100));
@@ -238,8 +238,8 @@ fn the_graph_finds_nearly_what_the_scan_finds() {
 
 #[test]
 fn a_graph_is_finished_in_quiet_times_and_serves_once_little_is_missing() {
-    let chance = SeededChance::new(13);
-    let (deltas, _) = clustered(2000, 32, &chance);
+    let rng = SeededRng::new(13);
+    let (deltas, _) = clustered(2000, 32, &rng);
     let directory = tempfile::tempdir().unwrap();
     let index = open(directory.path(), 1000, 32);
     index.apply(1, &deltas).unwrap();
@@ -262,8 +262,8 @@ fn a_graph_is_finished_in_quiet_times_and_serves_once_little_is_missing() {
 
 #[test]
 fn many_searches_at_once_all_answer() {
-    let chance = SeededChance::new(11);
-    let (deltas, queries) = clustered(1500, 32, &chance);
+    let rng = SeededRng::new(11);
+    let (deltas, queries) = clustered(1500, 32, &rng);
     let directory = tempfile::tempdir().unwrap();
     let index = with_graph(directory.path(), &deltas, 32);
     std::thread::scope(|scope| {
@@ -309,9 +309,9 @@ fn texts_are_alike_by_their_passages_and_a_title_stands_in() {
     ];
     index.apply(1, &deltas).unwrap();
     let check = |a, b, expected: f64| {
-        let found = index.alike(id(a), id(b)).unwrap();
+        let found = index.similarity(id(a), id(b)).unwrap();
         assert!(
-            (found - expected).abs() < 1e-6 && index.alike(id(b), id(a)) == Some(found),
+            (found - expected).abs() < 1e-6 && index.similarity(id(b), id(a)) == Some(found),
             "{a} {b}: {found}"
         );
     };
@@ -319,7 +319,7 @@ fn texts_are_alike_by_their_passages_and_a_title_stands_in() {
     check(1, 2, 1.0);
     check(1, 3, 0.0);
     check(2, 3, -1.0);
-    assert_eq!(index.alike(id(1), id(4)), None);
+    assert_eq!(index.similarity(id(1), id(4)), None);
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn vectors_that_cannot_be_compared_are_refused() {
 
 #[test]
 fn settings_out_of_range_are_refused() {
-    let bad = poc_config::Vectors { connectivity: 1, ..config(10) };
+    let bad = poc_config::VectorsConfig { connectivity: 1, ..config(10) };
     let error = VectorIndex::open(Path::new("/nonexistent"), &bad, "test-1", 2).err().unwrap();
     insta::assert_snapshot!(error, @"`vectors.connectivity`: `connectivity` cannot be 1");
     insta::assert_snapshot!(error.hint.unwrap(), @"2 is the least");
@@ -390,8 +390,8 @@ fn files_of_another_embedder_are_not_used() {
 
 #[test]
 fn damaged_files_are_noticed() {
-    let chance = SeededChance::new(3);
-    let (deltas, _) = clustered(600, 16, &chance);
+    let rng = SeededRng::new(3);
+    let (deltas, _) = clustered(600, 16, &rng);
     let directory = tempfile::tempdir().unwrap();
     with_graph(directory.path(), &deltas, 16).checkpoint().unwrap();
     let files: Vec<_> =
@@ -401,7 +401,7 @@ fn damaged_files_are_noticed() {
         let whole = std::fs::read(&path).unwrap();
         for damage in 0..60 {
             let mut bytes = whole.clone();
-            let at = chance.bits() as usize % whole.len();
+            let at = rng.next_u64() as usize % whole.len();
             match damage % 3 {
                 0 => bytes[at] ^= 1 << (damage % 8),
                 1 => bytes.truncate(at),
@@ -421,8 +421,8 @@ fn damaged_files_are_noticed() {
 
 #[test]
 fn a_graph_that_is_mostly_stale_is_built_anew() {
-    let chance = SeededChance::new(5);
-    let (deltas, queries) = clustered(1500, 16, &chance);
+    let rng = SeededRng::new(5);
+    let (deltas, queries) = clustered(1500, 16, &rng);
     let directory = tempfile::tempdir().unwrap();
     let index = with_graph(directory.path(), &deltas, 16);
     let gone: Vec<Delta> = (0..900).map(|number| Delta::NodeGone(id(number))).collect();

@@ -1,20 +1,20 @@
-//! The arguments of one use of a stage.
+//! The arguments of one stage in a pipeline.
 
-use super::param::{Absent, Param, Place};
+use super::param::{Param, ParamPosition, Presence};
 use super::value::{Compare, Direction, Value};
 use poc_graph::State;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Span;
 use std::fmt;
 
-/// The arguments that one use of a stage is given. `Display` writes them as they stand behind the stage's word.
+/// The arguments of one stage in a pipeline. `Display` writes them as they follow the word of the stage.
 #[derive(Clone, Debug)]
 pub(super) struct Arguments {
-    /// The stage's word.
+    /// The word of the stage.
     pub(super) word: &'static str,
     /// The parameters of the stage.
     pub(super) params: &'static [Param],
-    /// One value per parameter; `None` where not given.
+    /// One value per parameter; `None` if it is not given.
     pub(super) values: Vec<Option<Value>>,
 }
 
@@ -28,11 +28,11 @@ impl fmt::Display for Arguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (param, value) in self.params.iter().zip(&self.values) {
             let Some(value) = value else { continue };
-            match param.place {
-                Place::Colon => write!(f, ":{value}")?,
-                Place::Comma => write!(f, ",{value}")?,
-                Place::Named => write!(f, ",{}={value}", param.name)?,
-                Place::Space => write!(f, " {value}")?,
+            match param.position {
+                ParamPosition::Colon => write!(f, ":{value}")?,
+                ParamPosition::Comma => write!(f, ",{value}")?,
+                ParamPosition::Named => write!(f, ",{}={value}", param.name)?,
+                ParamPosition::Space => write!(f, " {value}")?,
             }
         }
         Ok(())
@@ -73,7 +73,7 @@ arguments! {
 }
 
 impl Arguments {
-    /// The duration of a parameter that may be absent.
+    /// The duration of an optional parameter.
     pub(super) fn duration(&self, name: &str) -> Option<Span> {
         match self.argument(name) {
             Ok(Some(Value::Span(span))) => Some(span),
@@ -81,24 +81,24 @@ impl Arguments {
         }
     }
 
-    /// The number of a parameter that may be absent.
-    pub(super) fn number_if_given(&self, name: &str) -> Option<f64> {
+    /// The number of an optional parameter.
+    pub(super) fn optional_number(&self, name: &str) -> Option<f64> {
         match self.argument(name) {
             Ok(Some(Value::Number(number))) => Some(number),
             _ => None,
         }
     }
 
-    /// What was given for a parameter, else its default.
+    /// The value given for a parameter, or its default.
     pub(super) fn argument(&self, name: &str) -> Result<Option<Value>> {
         let mut params = self.params.iter().zip(&self.values);
         let Some((param, given)) = params.find(|(param, _)| param.name == name) else { return Ok(None) };
-        match (given, param.absent) {
+        match (given, param.presence) {
             (Some(value), _) => Ok(Some(value.clone())),
-            (None, Absent::Default(text)) => {
+            (None, Presence::Default(text)) => {
                 let wrong =
                     |_| Error::internal(format!("the default of `{name}` of `{}` is wrong", self.word));
-                param.takes.read(text).map(Some).map_err(wrong)
+                param.value_type.parse(text).map(Some).map_err(wrong)
             }
             (None, _) => Ok(None),
         }

@@ -1,4 +1,4 @@
-//! A checked pipeline as a value, and as text.
+//! The syntax tree of a checked pipeline.
 
 use super::arguments::Arguments;
 use super::stage::definition::{Kind, StageDef};
@@ -6,16 +6,16 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// A checked pipeline. Its text (`Display`) is canonical: reading it gives the same pipeline.
+/// A checked pipeline. `Display` writes its canonical text, which parses to the same pipeline.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
-    /// The stages; the first is a generator.
+    /// The stages. The first one is a generator.
     pub(super) calls: Vec<Call>,
-    /// The saved pipelines its text uses, directly or by each other.
+    /// The saved pipelines used, directly or indirectly.
     pub(super) used: BTreeSet<Arc<str>>,
 }
 
-/// Two pipelines are equal when they say the same, however they are written.
+/// Compares the stages and their arguments. How they were written does not matter.
 impl PartialEq for Pipeline {
     fn eq(&self, other: &Self) -> bool {
         self.calls == other.calls
@@ -23,12 +23,12 @@ impl PartialEq for Pipeline {
 }
 
 impl Pipeline {
-    /// The saved pipelines it is made of, without their `@`.
+    /// The names of the saved pipelines it uses, without the `@`.
     pub fn saved(&self) -> impl Iterator<Item = &str> {
         self.used.iter().map(|name| &**name)
     }
 
-    /// The field its last `sort:` goes by.
+    /// The field of its last `sort:`, as written.
     pub fn sorted_by(&self) -> Option<String> {
         let sort = self.calls.iter().rev().find(|call| call.def.is_sort())?;
         sort.arguments.text("FIELD").ok()
@@ -45,16 +45,16 @@ impl fmt::Display for Pipeline {
     }
 }
 
-/// One use of a stage.
+/// One stage of a pipeline, with its arguments.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// The stage.
+    /// The definition of the stage.
     pub(super) def: &'static StageDef,
-    /// Whether `!` stands in front.
+    /// Whether it is negated with `!`.
     pub(super) negated: bool,
-    /// What it is given.
+    /// The arguments.
     pub(super) arguments: Arguments,
-    /// The saved pipeline in whose text it stands.
+    /// The saved pipeline it comes from, if any.
     pub(super) saved: Option<Arc<str>>,
 }
 
@@ -72,9 +72,9 @@ impl fmt::Display for Call {
 }
 
 impl Call {
-    /// What it does, in words.
-    pub(super) fn does(&self) -> String {
-        let about = (self.def.does)(&self.arguments);
+    /// Describes what the stage does.
+    pub(super) fn description(&self) -> String {
+        let about = (self.def.describe)(&self.arguments);
         match (self.def.kind(), self.negated) {
             (Kind::Filter, false) => format!("keeps nodes {about}"),
             (Kind::Filter, true) => format!("drops nodes {about}"),

@@ -1,16 +1,16 @@
-//! Binds the arguments of one stage, as written, to its parameters.
+//! Binds the arguments of one stage, as written, to the parameters of its definition.
 
 use super::diagnostic::{SourceDiagnostic, short};
 use super::lex::{Argument, RawStage, Word};
 use super::names::Names;
-use super::param::{Absent, Param, Place, Takes, unreadable};
+use super::param::{Param, ParamPosition, Presence, ValueType, invalid_value};
 use super::stage::definition::StageDef;
 use super::value::{Relation, Value};
 use poc_graph::similar;
 use std::ops::Range;
 
-/// The values of a stage's parameters, in their order; `None` where none is given. What is wrong
-/// is added to `problems`.
+/// Returns one value per parameter, in the order of the definition; `None` where none is given. Diagnostics
+/// are added to `problems`.
 pub(super) fn bind(
     stage: &RawStage,
     def: &'static StageDef,
@@ -26,7 +26,7 @@ struct Binder<'a> {
     def: &'static StageDef,
     names: &'a Names,
     values: Vec<Option<Value>>,
-    // Whether something stands at the place of a parameter, be it wrong.
+    // Whether something was written for a parameter, even if it is invalid.
     written: Vec<bool>,
     problems: &'a mut Vec<SourceDiagnostic>,
 }
@@ -39,8 +39,8 @@ impl Binder<'_> {
         }
         let before = self.problems.len();
         self.words(&self.stage.trailing);
-        // A stray word is probably the text that is missing.
-        if self.problems.len() == before || self.def.text().is_none() {
+        // A stray word is probably the missing text, so only one of the two is reported.
+        if self.problems.len() == before || self.def.text_param().is_none() {
             self.missing();
         }
         self.values
@@ -53,7 +53,7 @@ impl Binder<'_> {
 
     fn colon(&mut self) {
         let Some(argument) = &self.stage.value else { return };
-        match self.free(Place::Colon) {
+        match self.free(ParamPosition::Colon) {
             Some(position) => self.argument(position, argument),
             None => {
                 let span = argument.mark.start..argument.end();
@@ -70,7 +70,7 @@ impl Binder<'_> {
         if let Some((name, value)) = first.equals.and_then(|at| first.text.split_at_checked(at)) {
             return self.named(name, value, argument, first);
         }
-        match self.free(Place::Comma) {
+        match self.free(ParamPosition::Comma) {
             Some(position) => self.argument(position, argument),
             None => {
                 let span = first.span.start..argument.end();
@@ -80,7 +80,8 @@ impl Binder<'_> {
     }
 
     fn named(&mut self, name: &str, value: &str, argument: &Argument, first: &Word) {
-        let named = || self.def.params.iter().enumerate().filter(|(_, param)| param.place == Place::Named);
+        let named =
+            || self.def.params.iter().enumerate().filter(|(_, param)| param.position == ParamPosition::Named);
         let Some((position, param)) = named().find(|(_, param)| param.name == name) else {
             let near = similar::to(name, named().map(|(_, param)| param.name));
             let message = format!("`{}` has no parameter `{}`", self.def.word, short(name));
@@ -102,30 +103,30 @@ impl Binder<'_> {
         self.words(argument.words.get(1..).unwrap_or(&[]));
     }
 
-    /// The first parameter at a place that has no value yet.
-    fn free(&self, place: Place) -> Option<usize> {
+    /// The first parameter with this position that has no value yet.
+    fn free(&self, position: ParamPosition) -> Option<usize> {
         let mut params = self.def.params.iter().zip(&self.values);
-        params.position(|(param, value)| param.place == place && value.is_none())
+        params.position(|(param, value)| param.position == position && value.is_none())
     }
 
     fn argument(&mut self, position: usize, argument: &Argument) {
         let Some(param) = self.def.params.get(position) else { return };
         self.write(position);
         let Some((first, others)) = argument.words.split_first() else {
-            let message = format!("`{}` needs {}", self.def.word, param.takes.words());
+            let message = format!("`{}` needs {}", self.def.word, param.value_type.description());
             return self.problem(argument.mark.clone(), message);
         };
-        match param.takes.joins() {
-            Some(joint) => {
-                // Of a comparison only the sign may stand apart.
-                let count = match param.takes {
-                    Takes::Text => argument.words.len(),
+        match param.value_type.separator() {
+            Some(separator) => {
+                // In a comparison only the sign may be separated by a space.
+                let count = match param.value_type {
+                    ValueType::Text => argument.words.len(),
                     _ => 1 + usize::from(Relation::SIGNS.iter().any(|(sign, _)| *sign == first.text)),
                 };
                 let (joined, others) = argument.words.split_at(count.min(argument.words.len()));
                 let texts: Vec<&str> = joined.iter().map(|word| word.text.as_str()).collect();
                 let end = joined.last().map_or(first.span.end, |word| word.span.end);
-                self.set(position, param, &texts.join(joint), first.span.start..end);
+                self.set(position, param, &texts.join(separator), first.span.start..end);
                 self.words(others);
             }
             None => {
@@ -135,10 +136,10 @@ impl Binder<'_> {
         }
     }
 
-    /// Words behind a value: for the parameters that stand behind a space.
+    /// Binds the words after a value to the parameters that are written after a space.
     fn words(&mut self, words: &[Word]) {
         for word in words {
-            match self.free(Place::Space).and_then(|at| Some((at, self.def.params.get(at)?))) {
+            match self.free(ParamPosition::Space).and_then(|at| Some((at, self.def.params.get(at)?))) {
                 Some((position, param)) => self.set(position, param, &word.text, word.span.clone()),
                 None => {
                     let message = format!("`{}` does not belong to `{}`", short(&word.text), self.def.word);
@@ -158,8 +159,10 @@ impl Binder<'_> {
 
     fn set(&mut self, position: usize, param: &Param, text: &str, span: Range<usize>) {
         self.write(position);
-        match param.takes.read(text) {
-            Ok(Value::Text(name)) if param.takes == Takes::NodeType && !self.names.has_type(&name) => {
+        match param.value_type.parse(text) {
+            Ok(Value::Text(name))
+                if param.value_type == ValueType::NodeType && !self.names.has_type(&name) =>
+            {
                 self.problems.push(self.unknown_type(&name, span));
             }
             Ok(value) => {
@@ -168,7 +171,7 @@ impl Binder<'_> {
                 }
             }
             Err(reason) => {
-                self.problems.push(unreadable(self.def.word, param, &short(text), span, reason));
+                self.problems.push(invalid_value(self.def.word, param, &short(text), span, reason));
             }
         }
     }
@@ -186,12 +189,12 @@ impl Binder<'_> {
 
     fn missing(&mut self) {
         let mut params = self.def.params.iter().zip(&self.written);
-        let missing = params.find(|(param, written)| param.absent == Absent::Error && !**written);
+        let missing = params.find(|(param, written)| param.presence == Presence::Required && !**written);
         let Some((param, _)) = missing else { return };
-        let message = format!("`{}` needs {}", self.def.word, param.takes.words());
+        let message = format!("`{}` needs {}", self.def.word, param.value_type.description());
         let problem = SourceDiagnostic::new(self.stage.word_span.clone(), message);
         let signature = self.def.signature();
-        self.problems.push(match self.def.text() {
+        self.problems.push(match self.def.text_param() {
             Some(_) => problem.hint(format!("write `{signature}`; search terms in front serve as its text")),
             None => problem.hint(format!("write `{signature}`")),
         });

@@ -1,16 +1,17 @@
-//! Checking the pipelines of the settings.
+//! Checks the pipelines in the settings.
 
 use super::ast::Pipeline;
 use super::diagnostic::SourceDiagnostic;
-use super::names::{NAMING, Names, is_name, no_name};
+use super::names::{NAMING_HINT, Names, invalid_name, is_name};
 use poc_config::SavedPipeline;
 use poc_graph::error::{Code, Error, Result};
 
 impl Names {
-    /// Reads and checks a saved pipeline, by itself or for search terms ([`Pipeline::template`]).
+    /// Parses and checks a saved pipeline. Search terms may complete it, as for [`Pipeline::template`].
     ///
     /// # Errors
-    /// `invalid_config` with everything that is wrong, placed where it is saved.
+    /// `not_found` when no pipeline has this name, otherwise `invalid_config` with all problems and the place
+    /// in the settings.
     pub fn check(&self, name: &str) -> Result<Pipeline> {
         let saved = self.all_saved().get(name).ok_or_else(|| {
             let unknown = self.unknown(name, |message| SourceDiagnostic::new(0..0, message));
@@ -18,21 +19,21 @@ impl Names {
         })?;
         let checked = match is_name(name) {
             true => Pipeline::template(&format!("@{name}"), self),
-            false => Err(Error::invalid(no_name(name)).hint(NAMING)),
+            false => Err(Error::invalid(invalid_name(name)).hint(NAMING_HINT)),
         };
         checked.map_err(|error| Error { code: Code::InvalidConfig, ..error.at(saved.at.clone()) })
     }
 
-    /// Checks the pipeline of a plain search.
+    /// Checks the pipeline that searches without stages use.
     ///
     /// # Errors
-    /// As [`Names::check`].
+    /// As for [`Names::check`].
     pub fn check_plain(&self, search: &SavedPipeline) -> Result<()> {
         let wrong = |error: Error| Error { code: Code::InvalidConfig, ..error.at(search.at.clone()) };
         Pipeline::template(&search.text, self).map(drop).map_err(wrong)
     }
 
-    /// What is wrong with the saved pipelines.
+    /// The errors of all saved pipelines.
     pub fn problems(&self) -> Vec<Error> {
         self.all_saved().keys().filter_map(|name| self.check(name).err()).collect()
     }

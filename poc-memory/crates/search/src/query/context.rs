@@ -1,29 +1,29 @@
-//! What the stages of one run share: the sources, and the remarks they make for the report.
+//! The state that the stages of one run share.
 
-use super::scan::States;
+use super::scan::StateSet;
 use super::sources::Sources;
 use poc_graph::error::{Error, Result};
-use poc_graph::{Communities, Embedding, Ix, Outliers, Rules, Source, key_like, normal_key};
+use poc_graph::{Communities, Embedding, Ix, Outliers, Source, StructureOptions, key_like, normal_key};
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// What the stages of one run share.
-pub(super) struct Ctx<'a> {
-    /// What is read.
+/// The context of one run: its sources, and the remarks of its stages for the report.
+pub(super) struct QueryContext<'a> {
+    /// The graph, the indexes and the settings.
     pub(super) sources: Sources<'a>,
-    /// The states `all` gives.
-    pub(super) states: States,
+    /// The node states that `all` returns.
+    pub(super) states: StateSet,
     note: RefCell<Option<String>>,
-    // What was answered from before the latest changes.
+    // Derived data in use that is older than the latest changes.
     reused: RefCell<Vec<String>>,
 }
 
-impl<'a> Ctx<'a> {
-    pub(super) fn new(sources: &Sources<'a>, states: States) -> Self {
-        Ctx { sources: *sources, states, note: RefCell::default(), reused: RefCell::default() }
+impl<'a> QueryContext<'a> {
+    pub(super) fn new(sources: &Sources<'a>, states: StateSet) -> Self {
+        QueryContext { sources: *sources, states, note: RefCell::default(), reused: RefCell::default() }
     }
 
-    /// Adds a remark on where something derived from the whole graph came from.
+    /// Adds a remark on the origin of data derived from the whole graph.
     fn derived(&self, what: &str, source: Source) {
         self.note(format!("{what} {source}"));
         if let Source::Reused(_) = source {
@@ -31,7 +31,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Adds a remark to the report of the stage at work.
+    /// Adds a remark to the report of the running stage.
     pub(super) fn note(&self, text: impl Into<String>) {
         let mut note = self.note.borrow_mut();
         *note = Some(match note.take() {
@@ -40,12 +40,12 @@ impl<'a> Ctx<'a> {
         });
     }
 
-    /// The remarks of the stage at work, which the next stage starts without.
+    /// Takes the remarks of the running stage, so that the next stage starts without any.
     pub(super) fn take_note(&self) -> Option<String> {
         self.note.take()
     }
 
-    /// What was answered from before the latest changes.
+    /// The derived data in use that is older than the latest changes.
     pub(super) fn into_reused(self) -> Vec<String> {
         let mut reused = self.reused.into_inner();
         reused.dedup();
@@ -55,7 +55,7 @@ impl<'a> Ctx<'a> {
     /// The node with a key, in any state.
     ///
     /// # Errors
-    /// `not_found`, naming the stage that asks.
+    /// `not_found`; the message names the stage.
     pub(super) fn node(&self, stage: &str, key: &str) -> Result<Ix> {
         let view = self.sources.view;
         view.find_key(&normal_key(key)).ok_or_else(|| {
@@ -67,16 +67,16 @@ impl<'a> Ctx<'a> {
         })
     }
 
-    /// The communities, with a remark on where they came from.
+    /// The communities, with a remark on their origin.
     pub(super) fn communities(&self) -> Arc<Communities> {
-        let (communities, source) = self.sources.view.communities(&self.rules());
+        let (communities, source) = self.sources.view.communities(&self.options());
         self.derived("communities", source);
         communities
     }
 
-    /// The spectral embedding, with a remark on where it came from.
+    /// The spectral embedding, with a remark on its origin.
     pub(super) fn embedding(&self) -> Arc<Embedding> {
-        let (embedding, source) = self.sources.view.embedding(&self.rules());
+        let (embedding, source) = self.sources.view.embedding(&self.options());
         self.derived("embedding", source);
         match embedding.unfinished() {
             0 => {}
@@ -86,10 +86,10 @@ impl<'a> Ctx<'a> {
         embedding
     }
 
-    /// The outlier scores, with a remark on where they came from; `None` in a large graph in which
-    /// nobody has computed them.
+    /// The outlier scores, with a remark on their origin; `None` in a large graph if they have not been
+    /// computed yet.
     pub(super) fn outliers(&self) -> Option<Arc<Outliers>> {
-        let Some((outliers, source)) = self.sources.view.outliers(&self.rules()) else {
+        let Some((outliers, source)) = self.sources.view.outliers(&self.options()) else {
             self.note("outlier scores not computed yet: displacement is from clustering");
             return None;
         };
@@ -97,7 +97,7 @@ impl<'a> Ctx<'a> {
         Some(outliers)
     }
 
-    fn rules(&self) -> Rules {
-        self.sources.config.structure.rules()
+    fn options(&self) -> StructureOptions {
+        self.sources.config.structure.options()
     }
 }

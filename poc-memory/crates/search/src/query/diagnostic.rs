@@ -1,18 +1,18 @@
-//! Everything that is wrong with one pipeline, shown under the pipeline.
+//! The diagnostics of a pipeline, and the error that shows them under its text.
 
 use poc_graph::error::{At, Diagnostic, Error, PipelineDiagnostics};
 use std::fmt::Write;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
-/// One thing that is wrong, at its place in bytes: a [`Diagnostic`] counts characters.
+/// A diagnostic with its place in bytes. A [`Diagnostic`] of an error counts characters instead.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SourceDiagnostic {
-    /// Where: bytes of the pipeline's text.
+    /// The byte range in the text of the pipeline.
     pub(super) span: Range<usize>,
-    /// What is wrong.
+    /// The message.
     pub(super) message: String,
-    /// What would be right.
+    /// How to correct it.
     pub(super) hint: Option<String>,
 }
 
@@ -27,10 +27,10 @@ impl SourceDiagnostic {
     }
 }
 
-/// A text with everything that is wrong in it.
+/// A text with its diagnostics.
 #[derive(Clone, Debug)]
 pub(super) struct SourceDiagnostics {
-    /// The name it is saved under; of the pipeline itself none.
+    /// The name of the saved pipeline; `None` for the pipeline itself.
     pub(super) saved: Option<String>,
     text: String,
     problems: Vec<SourceDiagnostic>,
@@ -47,15 +47,16 @@ impl SourceDiagnostics {
     }
 }
 
-/// Problems shown of one text; what follows is counted.
+/// The number of diagnostics shown for one text. The rest is only counted.
 const MOST: usize = 10;
 
-/// Longer lines are shown in part, around the problem.
+/// The maximum length of a shown line in characters. Of a longer line only the part around the diagnostic
+/// is shown.
 const WIDEST: usize = 160;
 
-/// The problems of a pipeline as one error. One problem: its message, then the text with carets.
-/// Several: each text once, then carets and message of each. As data they stand in the error's
-/// place.
+/// Combines the diagnostics of a pipeline into one error. A single diagnostic is shown as its message,
+/// followed by the text with carets. Several are shown as the text, followed by the carets and the message
+/// of each. The error's `at` holds them as data.
 pub(super) fn error(texts: Vec<SourceDiagnostics>) -> Error {
     let error = match texts.as_slice() {
         [text] if text.problems.len() == 1 => single(text),
@@ -115,19 +116,19 @@ fn several(texts: &[SourceDiagnostics]) -> Error {
     Error::invalid(message)
 }
 
-/// A text and its problems as data: places in characters.
+/// Converts the diagnostics of a text to data, with offsets in characters.
 fn as_data(text: SourceDiagnostics) -> PipelineDiagnostics {
     let characters = |bytes: usize| text.text.char_indices().take_while(|(at, _)| *at < bytes).count();
-    let faults = text.problems.iter().map(|problem| {
+    let diagnostics = text.problems.iter().map(|problem| {
         let offset = characters(problem.span.start);
         let length = characters(problem.span.end).saturating_sub(offset);
         Diagnostic { offset, length, message: problem.message.clone(), hint: problem.hint.clone() }
     });
-    let problems = faults.collect();
+    let problems = diagnostics.collect();
     PipelineDiagnostics { problems, text: text.text, saved: text.saved }
 }
 
-/// At most 40 characters of a word that may be anything.
+/// The first 40 characters of a word of any length.
 pub(super) fn short(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or("")),
@@ -135,7 +136,7 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
-/// A line of the pipeline, or a part of one.
+/// A line of the pipeline, or a part of a long line.
 #[derive(PartialEq)]
 struct Line<'a> {
     start: usize,
@@ -151,7 +152,7 @@ impl<'a> Line<'a> {
         Line { start, text: text.get(start..end).unwrap_or(""), cut: (false, false) }
     }
 
-    /// The part around a span, when the line is too long.
+    /// The part around a span, if the line is too long to show.
     fn around(self, span: &Range<usize>) -> Self {
         if self.text.chars().count() <= WIDEST {
             return self;
@@ -175,11 +176,11 @@ impl<'a> Line<'a> {
         cut(self.cut.0).chain(flat).chain(cut(self.cut.1)).collect::<String>().trim_end().to_owned()
     }
 
-    /// Carets under the span, column for column of a terminal: some characters take two, some none.
+    /// Carets under the span. They count terminal columns: a character may take two columns or none.
     fn carets(&self, span: &Range<usize>) -> String {
         let place = |offset: usize| {
             let before = self.text.char_indices().take_while(|(at, _)| self.start + at < offset);
-            // What is shown as a space has the width of one.
+            // Control characters are shown as spaces, so they are one column wide.
             before.map(|(_, char)| char.width().unwrap_or(1)).sum::<usize>()
         };
         let (from, to) = (place(span.start), place(span.end));

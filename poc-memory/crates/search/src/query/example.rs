@@ -1,10 +1,10 @@
-//! A pipeline with the answer it gives over the sample notes of the manual.
+//! Example pipelines of the manual.
 
-/// A pipeline with its answer.
+/// A pipeline with its result for the sample notes of the manual.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// The pipeline.
     pub pipeline: &'static str,
-    /// Keys of the nodes that come out, in order.
-    pub gives: &'static [&'static str],
+    /// The keys of the nodes it returns, in order.
+    pub output: &'static [&'static str],
 }

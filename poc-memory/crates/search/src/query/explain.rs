@@ -1,50 +1,50 @@
-//! What a pipeline did, stage by stage: as data and as a table.
+//! The report of a run, stage by stage, as data and as a table.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What one stage did.
+/// The report of one stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageReport {
     /// The stage as written.
     pub stage: String,
     /// `generator`, `filter`, `transform` or `algorithm`.
     pub kind: String,
-    /// What it does, in words.
+    /// What the stage does.
     pub does: String,
-    /// Nodes that went in.
+    /// The number of nodes in its input.
     #[serde(rename = "in")]
-    pub taken: usize,
-    /// Nodes that came out.
+    pub input: usize,
+    /// The number of nodes in its output.
     #[serde(rename = "out")]
-    pub given: usize,
-    /// Time in microseconds.
+    pub output: usize,
+    /// The time it took, in microseconds.
     pub micros: f64,
-    /// A remark: where derived structure came from, what was left out.
+    /// A remark, such as the origin of derived data or what was left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// The saved pipeline it stands in.
+    /// The saved pipeline it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
 }
 
-/// What a whole pipeline did. `Display` is a table for the terminal, with a line for the total.
+/// The report of a run. `Display` writes a table for the terminal, with a line for the total.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
-    /// Stage by stage.
+    /// The reports of the stages, in order.
     pub stages: Vec<StageReport>,
-    /// Time in microseconds.
+    /// The total time, in microseconds.
     pub total_micros: f64,
-    /// What was derived from the whole graph before its latest changes.
+    /// The derived data in use that is older than the latest changes of the graph.
     #[serde(skip)]
     pub reused: Vec<String>,
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let row = |stage: &str, kind: &str, taken: &str, given: &str, time: &str, does: &str| {
-            [stage, kind, taken, given, time, does].map(str::to_owned)
+        let row = |stage: &str, kind: &str, input: &str, output: &str, time: &str, does: &str| {
+            [stage, kind, input, output, time, does].map(str::to_owned)
         };
         let mut rows = vec![row("stage", "kind", "in", "out", "time", "what it does")];
         for stage in &self.stages {
@@ -54,9 +54,9 @@ impl fmt::Display for Explanation {
                 true => stage.does.clone(),
                 false => format!("{} ({})", stage.does, remarks.join("; ")),
             };
-            let taken = if stage.kind == "generator" { "–".to_owned() } else { stage.taken.to_string() };
-            let (given, time) = (stage.given.to_string(), time(stage.micros));
-            rows.push(row(&stage.stage, &stage.kind, &taken, &given, &time, &does));
+            let input = if stage.kind == "generator" { "–".to_owned() } else { stage.input.to_string() };
+            let (output, time) = (stage.output.to_string(), time(stage.micros));
+            rows.push(row(&stage.stage, &stage.kind, &input, &output, &time, &does));
         }
         rows.push(row("total", "", "", "", &time(self.total_micros), ""));
         let mut widths = [0; 6];
@@ -65,16 +65,16 @@ impl fmt::Display for Explanation {
                 *width = cell.chars().count().max(*width);
             }
         }
-        let [stage, kind, taken, given, micros, _] = widths;
+        let [stage, kind, input, output, micros, _] = widths;
         for [a, b, c, d, e, does] in rows {
-            let line = format!("{a:stage$}  {b:kind$}  {c:>taken$}  {d:>given$}  {e:>micros$}  {does}");
+            let line = format!("{a:stage$}  {b:kind$}  {c:>input$}  {d:>output$}  {e:>micros$}  {does}");
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }
 }
 
-/// Microseconds as a person reads them.
+/// Formats microseconds with a suitable unit.
 fn time(micros: f64) -> String {
     match micros {
         micros if micros < 10.0 => format!("{micros:.1} µs"),
@@ -89,14 +89,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_for_people() {
+    fn the_table_aligns_columns_and_shows_remarks() {
         let report =
-            |stage: &str, kind: &str, does: &str, taken, given, micros, note: Option<&str>| StageReport {
+            |stage: &str, kind: &str, does: &str, input, output, micros, note: Option<&str>| StageReport {
                 stage: stage.into(),
                 kind: kind.into(),
                 does: does.into(),
-                taken,
-                given,
+                input,
+                output,
                 micros,
                 note: note.map(str::to_owned),
                 saved: None,

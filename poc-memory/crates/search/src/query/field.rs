@@ -1,9 +1,9 @@
 //! The numbers a node has: each row gives a filter (`weight:>0.5`) and a sort (`sort:weight`).
 
-use super::context::Ctx;
+use super::context::QueryContext;
 use super::example::Example;
-use super::scan::Read;
-use super::set::Scored;
+use super::scan::FieldReader;
+use super::set::ScoredNode;
 use poc_graph::similar;
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, clustering};
@@ -27,7 +27,7 @@ pub struct Field {
     /// Whether it is the length of a node's text: of a new node this is known before it is written.
     pub(super) is_text_len: bool,
     /// Finds the columns; the text is what follows `:` in the sort's name.
-    pub(super) read: for<'a> fn(&'a Ctx<'a>, &str) -> Box<dyn Read + 'a>,
+    pub(super) read: for<'a> fn(&'a QueryContext<'a>, &str) -> Box<dyn FieldReader + 'a>,
 }
 
 impl std::fmt::Debug for Field {
@@ -81,7 +81,7 @@ pub const FIELDS: &[Field] = &[
             let (mut intervals, mut replays) = (view.replay_intervals(), view.replays());
             let mut emotions = view.emotions();
             let (outliers, now) = (ctx.outliers(), ctx.sources.now);
-            Box::new(move |item: Scored| {
+            Box::new(move |item: ScoredNode| {
                 let ix = item.ix;
                 let outlier = outliers.as_ref().and_then(|outliers| outliers.of(ix));
                 let displacement =
@@ -97,7 +97,7 @@ pub const FIELDS: &[Field] = &[
         doc: "The weight as decayed to now",
         more: "`max(floor, w · exp(−λ · seconds since it was written))`, 0.01 to 100; `[weight]` in the settings \
                has λ, floor and cap. Nothing is written.",
-        filter: Some(Example { pipeline: "weight:>1", gives: &["b-tree", "wal"] }),
+        filter: Some(Example { pipeline: "weight:>1", output: &["b-tree", "wal"] }),
         sort: Some("weight"),
         is_text_len: false,
         read: |ctx, _| Box::new(weights(ctx)),
@@ -107,12 +107,12 @@ pub const FIELDS: &[Field] = &[
         unit: Unit::Instant,
         doc: "The time since the last change",
         more: "Exact to the millisecond, so `age:7d` finds next to nothing; write `age:>=7d`.",
-        filter: Some(Example { pipeline: "age:<2d", gives: &["lsm-tree", "day#2026-11-21"] }),
+        filter: Some(Example { pipeline: "age:<2d", output: &["lsm-tree", "day#2026-11-21"] }),
         sort: None,
         is_text_len: false,
         read: |ctx, _| {
             let mut instants = ctx.sources.view.modifications();
-            Box::new(move |item: Scored| millis(instants.of(item.ix, Timestamp(0))))
+            Box::new(move |item: ScoredNode| millis(instants.of(item.ix, Timestamp(0))))
         },
     },
     Field {
@@ -125,7 +125,7 @@ pub const FIELDS: &[Field] = &[
         is_text_len: false,
         read: |ctx, _| {
             let mut instants = ctx.sources.view.modifications();
-            Box::new(move |item: Scored| millis(instants.of(item.ix, Timestamp(0))))
+            Box::new(move |item: ScoredNode| millis(instants.of(item.ix, Timestamp(0))))
         },
     },
     Field {
@@ -133,12 +133,12 @@ pub const FIELDS: &[Field] = &[
         unit: Unit::Instant,
         doc: "The time since the node was first stored; a sort takes the instant itself",
         more: "",
-        filter: Some(Example { pipeline: "created:<=1d", gives: &["day#2026-11-21"] }),
+        filter: Some(Example { pipeline: "created:<=1d", output: &["day#2026-11-21"] }),
         sort: Some("created"),
         is_text_len: false,
         read: |ctx, _| {
             let mut instants = ctx.sources.view.creations();
-            Box::new(move |item: Scored| millis(instants.of(item.ix, Timestamp(0))))
+            Box::new(move |item: ScoredNode| millis(instants.of(item.ix, Timestamp(0))))
         },
     },
     Field {
@@ -147,12 +147,12 @@ pub const FIELDS: &[Field] = &[
         doc: "How many live nodes the node is tied to",
         more: "All edges between two nodes count as one tie. A node past its date counts until housekeeping has \
                written down that it has expired.",
-        filter: Some(Example { pipeline: "degree:>=2", gives: &["b-tree", "wal", "crash-notes"] }),
+        filter: Some(Example { pipeline: "degree:>=2", output: &["b-tree", "wal", "crash-notes"] }),
         sort: Some("degree"),
         is_text_len: false,
         read: |ctx, _| {
             let mut degrees = ctx.sources.view.degrees();
-            Box::new(move |item: Scored| f64::from(degrees.of(item.ix, 0)))
+            Box::new(move |item: ScoredNode| f64::from(degrees.of(item.ix, 0)))
         },
     },
     Field {
@@ -160,12 +160,12 @@ pub const FIELDS: &[Field] = &[
         unit: Unit::Characters,
         doc: "The length of the text in characters",
         more: "Of the body alone; the title does not count.",
-        filter: Some(Example { pipeline: "content-len:<30", gives: &["todo/benchmarks"] }),
+        filter: Some(Example { pipeline: "content-len:<30", output: &["todo/benchmarks"] }),
         sort: Some("content-len"),
         is_text_len: true,
         read: |ctx, _| {
             let mut lengths = ctx.sources.view.body_lens();
-            Box::new(move |item: Scored| f64::from(lengths.of(item.ix, 0)))
+            Box::new(move |item: ScoredNode| f64::from(lengths.of(item.ix, 0)))
         },
     },
     Field {
@@ -173,12 +173,12 @@ pub const FIELDS: &[Field] = &[
         unit: Unit::Characters,
         doc: "The length of the key in characters",
         more: "",
-        filter: Some(Example { pipeline: "key-len:<5", gives: &["wal"] }),
+        filter: Some(Example { pipeline: "key-len:<5", output: &["wal"] }),
         sort: Some("key-len"),
         is_text_len: false,
         read: |ctx, _| {
             let mut lengths = ctx.sources.view.key_lens();
-            Box::new(move |item: Scored| f64::from(lengths.of(item.ix, 0)))
+            Box::new(move |item: ScoredNode| f64::from(lengths.of(item.ix, 0)))
         },
     },
     Field {
@@ -189,7 +189,7 @@ pub const FIELDS: &[Field] = &[
         filter: None,
         sort: Some("score"),
         is_text_len: false,
-        read: |_, _| Box::new(|item: Scored| item.score),
+        read: |_, _| Box::new(|item: ScoredNode| item.score),
     },
     Field {
         word: "visited",
@@ -201,7 +201,7 @@ pub const FIELDS: &[Field] = &[
         is_text_len: false,
         read: |ctx, agent| {
             let mut visits = ctx.sources.view.visits_of(agent).map(|column| column.cursor());
-            Box::new(move |item: Scored| {
+            Box::new(move |item: ScoredNode| {
                 let visit = visits.as_mut().and_then(|visits| visits.of(item.ix, None));
                 visit.map_or(f64::NEG_INFINITY, |visit| millis(visit.at))
             })
@@ -215,7 +215,7 @@ fn millis(at: Timestamp) -> f64 {
 }
 
 /// Reads weights as decayed to now.
-pub(super) fn weights<'a>(ctx: &Ctx<'a>) -> impl FnMut(Scored) -> f64 + 'a {
+pub(super) fn weights<'a>(ctx: &QueryContext<'a>) -> impl FnMut(ScoredNode) -> f64 + 'a {
     let view = ctx.sources.view;
     let (mut stored, mut touches) = (view.stored_weights(), view.touches());
     let mut categories = view.categories();

@@ -1,19 +1,19 @@
-//! Globs over keys: `*` is any run of characters, `?` one character, `[a-z]` one of a set, `[!a-z]`
-//! one outside it. Everything else stands for itself, `/` and `{` included, which is why a glob
-//! library for file paths would not do.
+//! Globs over keys: `*` matches any run of characters, `?` one character, `[a-z]` one character of a
+//! set, `[!a-z]` one outside it. All other characters match themselves, including `/` and `{`, which
+//! have a special meaning in glob libraries for file paths.
 
 use memchr::memmem::Finder;
 
-/// A compiled glob: most keys are told by bytes they lack.
+/// A compiled glob. Most keys are rejected by a search for literal bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Glob {
     text: String,
-    // The characters it begins and those it ends with.
+    // The literal characters at the start and at the end.
     head: String,
     tail: String,
-    // The other characters, in pieces that stand next to each other, in their order.
+    // The other runs of literal characters, in order.
     pieces: Vec<Finder<'static>>,
-    // What stands between head and tail, where runs around the pieces are not all of it.
+    // The tokens between head and tail. `None` if they are only `*` and the pieces.
     middle: Option<Vec<Token>>,
 }
 
@@ -32,7 +32,7 @@ impl PartialEq for Glob {
 }
 
 impl Glob {
-    /// Compiles a glob; the error says what is wrong with it.
+    /// Compiles a glob. The error is the reason why it is invalid.
     pub(super) fn parse(text: &str) -> Result<Glob, String> {
         let mut tokens = tokens(text)?;
         let from = tokens.iter().rposition(|token| token.char().is_none()).map_or(0, |last| last + 1);
@@ -42,8 +42,8 @@ impl Glob {
         let pieces = tokens.split(|token| token.char().is_none()).filter(|piece| !piece.is_empty());
         let piece = |piece: &[Token]| piece.iter().filter_map(Token::char).collect::<String>();
         let pieces = pieces.map(|tokens| Finder::new(&piece(tokens)).into_owned()).collect();
-        let told = |token: &Token| *token == Token::AnyRun || token.char().is_some();
-        let middle = (tokens.is_empty() || !tokens.iter().all(told)).then_some(tokens);
+        let is_star_or_literal = |token: &Token| *token == Token::AnyRun || token.char().is_some();
+        let middle = (tokens.is_empty() || !tokens.iter().all(is_star_or_literal)).then_some(tokens);
         Ok(Glob { text: text.to_owned(), head, tail, pieces, middle })
     }
 
@@ -56,20 +56,20 @@ impl Glob {
     pub(super) fn matches(&self, text: &str) -> bool {
         let Some(rest) = self.between(text) else { return false };
         let mut open = rest.as_bytes();
-        // The first place is as good as any: it leaves the most for the others.
-        let holds_pieces = self.pieces.iter().all(|piece| match piece.find(open) {
+        // The first occurrence leaves the most text for the other pieces.
+        let has_pieces = self.pieces.iter().all(|piece| match piece.find(open) {
             Some(at) => {
                 open = open.get(at + piece.needle().len()..).unwrap_or_default();
                 true
             }
             None => false,
         });
-        holds_pieces && self.middle.as_ref().is_none_or(|tokens| matches(tokens, rest))
+        has_pieces && self.middle.as_ref().is_none_or(|tokens| matches(tokens, rest))
     }
 
-    /// What stands between head and tail; `None` when they are not there.
+    /// The text between head and tail; `None` if it does not have them.
     fn between<'t>(&self, text: &'t str) -> Option<&'t str> {
-        // An empty `String` points nowhere, where a comparison of nothing is slow on some processors.
+        // An empty `String` has a dangling pointer, and comparing zero bytes there is slow on some processors.
         let rest = if self.head.is_empty() { text } else { text.strip_prefix(self.head.as_str())? };
         if self.tail.is_empty() { Some(rest) } else { rest.strip_suffix(self.tail.as_str()) }
     }
@@ -77,7 +77,7 @@ impl Glob {
 
 /// Whether the tokens match the whole of `text`.
 fn matches(tokens: &[Token], text: &str) -> bool {
-    // Greedy with one place to come back to: only the last `*` can need another length.
+    // Greedy with a single backtracking point: only the last `*` can need another length.
     let (mut at, mut rest) = (0, text.chars());
     let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
     loop {
@@ -107,7 +107,7 @@ fn matches(tokens: &[Token], text: &str) -> bool {
 }
 
 impl Token {
-    /// The character it stands for, when that is the only one.
+    /// The character, for a literal token.
     fn char(&self) -> Option<char> {
         match self {
             Token::Char(char) => Some(*char),
@@ -127,7 +127,7 @@ impl Token {
     }
 }
 
-/// Reads a glob; of runs next to each other one is left.
+/// Splits a glob into tokens. Several `*` in a row become one.
 fn tokens(text: &str) -> Result<Vec<Token>, String> {
     let mut tokens = Vec::new();
     let mut chars = text.chars();
@@ -143,7 +143,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     Ok(tokens)
 }
 
-/// Reads a class behind its `[`. A `]` right at the start is a member.
+/// Parses a character class after its `[`. A `]` directly after the `[` is a member.
 fn class(chars: &mut std::str::Chars<'_>) -> Result<Token, String> {
     let negated = chars.as_str().starts_with(['!', '^']);
     if negated {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_the_glob() {
+    fn globs_match_whole_keys() {
         check("journal#*", &["journal#", "journal#2026-11-21"], &["journal", "ajournal#1"]);
         check("*/b-tree?", &["notes/b-trees", "a/b/b-treeé"], &["b-trees", "notes/b-tree"]);
         check("a*b*c", &["abc", "axxbxxbyc"], &["ab", "abcd"]);
@@ -197,19 +197,19 @@ mod tests {
         check("**", &["", "anything"], &[]);
         check("", &[""], &["a"]);
         check("abc", &["abc"], &["ab", "abcd", "xabc"]);
-        // What it begins and what it ends with do not overlap.
+        // Head and tail do not overlap.
         check("aba*aba", &["abaaba", "abaxaba"], &["aba", "ababa"]);
         check("*ab*ab*", &["abab", "xabxabx"], &["ab", "aab"]);
         check("é*é?", &["ééa", "éxéé"], &["éé", "éa"]);
     }
 
     #[test]
-    fn what_is_wrong_with_a_glob() {
+    fn invalid_globs_are_explained() {
         assert_eq!(Glob::parse("a[bc").unwrap_err(), "its `[` is never closed by a `]`");
         assert_eq!(Glob::parse("[z-a]").unwrap_err(), "its range `z-a` runs backwards");
     }
 
-    /// The definition, by trying every length of every run.
+    /// The definition: tries every length of every run.
     fn naive(tokens: &[Token], text: &[char]) -> bool {
         match (tokens.split_first(), text.split_first()) {
             (None, rest) => rest.is_none(),
@@ -221,7 +221,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_as_the_definition(
+        fn matching_agrees_with_the_definition(
             glob in prop_oneof!["[ab*]{0,8}", "[abé*?]{0,8}", "([ab*?]|\\[!?[abé]\\]){0,6}"], text in "[abé]{0,9}",
         ) {
             let chars: Vec<char> = text.chars().collect();

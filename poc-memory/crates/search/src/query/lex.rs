@@ -1,57 +1,57 @@
-//! Text into stages: where words, quotes, colons, commas and pipes stand. No meaning yet.
+//! The lexer: splits a text into stages, words and arguments, without interpreting them.
 //!
-//! A quote opens where a value may start (at a word's start, behind `:` or `=`) and nowhere else,
-//! so `match:don't` needs none. Inside, the same quote written twice stands for itself.
+//! A quote opens only where a value may start (at the start of a word, or after `:` or `=`), so
+//! `match:don't` needs no quotes. Inside quotes, a doubled quote is the quote itself.
 
 use super::diagnostic::{SourceDiagnostic, short};
 use poc_graph::similar;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Values of the parameters that stand in a text as `${NAME}`.
+/// The values of `${NAME}` parameters, by name.
 pub(super) type Values = BTreeMap<String, String>;
 
-/// A run of text without unquoted spaces.
+/// A word: text without unquoted spaces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Word {
-    /// What it says, quotes resolved.
+    /// The text, with quotes resolved.
     pub(super) text: String,
-    /// Where it stands, quotes included.
+    /// The byte range in the source, including quotes.
     pub(super) span: Range<usize>,
-    /// Where in `text` the first `=` outside quotes is.
+    /// The byte offset in `text` of the first `=` outside quotes.
     pub(super) equals: Option<usize>,
 }
 
-/// What stands between a `:` or `,` and the next `,` or `|`.
+/// An argument: the words between a `:` or `,` and the next `,` or `|`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Argument {
-    /// Its words.
+    /// The words.
     pub(super) words: Vec<Word>,
-    /// The `:` or `,` in front.
+    /// The byte range of the `:` or `,` before it.
     pub(super) mark: Range<usize>,
 }
 
 /// One stage as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RawStage {
-    /// The `!` in front.
+    /// The byte range of the `!` before it, if any.
     pub(super) not: Option<Range<usize>>,
-    /// The stage's word.
+    /// The word of the stage.
     pub(super) word: String,
-    /// Where the word stands.
+    /// The byte range of the word.
     pub(super) word_span: Range<usize>,
-    /// What is behind the first `:`.
+    /// The argument after the first `:`.
     pub(super) value: Option<Argument>,
-    /// What is behind each `,`.
+    /// The arguments after each `,`.
     pub(super) arguments: Vec<Argument>,
-    /// Words behind a stage word without `:`.
+    /// The words after a stage word without `:`.
     pub(super) trailing: Vec<Word>,
-    /// From the first character to the last.
+    /// The byte range of the whole stage.
     pub(super) span: Range<usize>,
 }
 
-/// Splits `part` of `text` into stages. With `values`, a `${NAME}` is the value of a parameter: text where it
-/// stands, whatever it says, so that it never ends a word, a quote or a stage.
+/// Splits `part` of `text` into stages. With `values`, each `${NAME}` is replaced by the value of that
+/// parameter. The value is always literal text: it cannot end a word, a quote or a stage.
 pub(super) fn stages(
     text: &str,
     part: Range<usize>,
@@ -79,21 +79,21 @@ struct Lexer<'a, 'p> {
 }
 
 impl Lexer<'_, '_> {
-    /// Whether these characters come next.
-    fn comes(&self, text: &str) -> bool {
+    /// Whether the rest starts with these characters.
+    fn starts_with(&self, text: &str) -> bool {
         let mut rest = self.rest.clone();
         text.chars().all(|wanted| rest.next().is_some_and(|(_, char)| char == wanted))
     }
 
-    /// Takes a `${NAME}` where there are parameters; of `$${` one `$` is taken and the rest stays as it is.
+    /// Reads a `${NAME}` if the text has parameters. In `$${` the first `$` is dropped and the rest is literal.
     fn parameter(&mut self, text: &mut String) -> bool {
         let Some(values) = self.values else { return false };
-        if self.comes("$${") {
+        if self.starts_with("$${") {
             self.rest.next();
             text.extend([self.rest.next(), self.rest.next()].into_iter().flatten().map(|(_, char)| char));
             return true;
         }
-        if !self.comes("${") {
+        if !self.starts_with("${") {
             return false;
         }
         let start = self.offset();
@@ -233,7 +233,7 @@ impl Lexer<'_, '_> {
         word
     }
 
-    /// Reads a quoted text to its closing quote.
+    /// Reads a quoted text up to its closing quote.
     fn quoted(&mut self, quote: char, text: &mut String) {
         let opened = self.offset();
         self.rest.next();
@@ -266,7 +266,7 @@ impl Lexer<'_, '_> {
 }
 
 impl Argument {
-    /// Where it ends.
+    /// The byte offset of its end.
     pub(super) fn end(&self) -> usize {
         self.words.last().map_or(self.mark.end, |word| word.span.end)
     }

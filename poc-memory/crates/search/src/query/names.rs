@@ -56,7 +56,7 @@ impl Names {
                 .hint("`@NAME` stands for the pipeline saved as NAME");
         }
         if self.saved.contains_key(name) {
-            return diagnostic(no_name(name)).hint(NAMING);
+            return diagnostic(invalid_name(name)).hint(NAMING_HINT);
         }
         let diagnostic = diagnostic(format!("there is no saved pipeline `@{}`", short(name)));
         let names = || self.saved.keys().map(String::as_str).filter(|name| is_name(name));
@@ -73,10 +73,10 @@ impl Names {
 }
 
 /// What the name of a saved pipeline should look like.
-pub(super) const NAMING: &str = "write lower-case words with `-` between them: `recent-sessions`";
+pub(super) const NAMING_HINT: &str = "write lower-case words with `-` between them: `recent-sessions`";
 
 /// The message about a name that no pipeline can be saved under.
-pub(super) fn no_name(name: &str) -> String {
+pub(super) fn invalid_name(name: &str) -> String {
     format!("`{}` is no name for a saved pipeline", short(name))
 }
 

@@ -54,7 +54,7 @@ fn outline(call: &Call) -> Outline {
     Outline {
         stage: call.to_string(),
         kind: call.def.kind().name().into(),
-        does: call.does(),
+        does: call.description(),
         arguments: arguments.collect(),
         saved: call.saved.as_deref().map(str::to_owned),
     }

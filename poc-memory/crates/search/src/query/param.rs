@@ -1,4 +1,4 @@
-//! Parameters of stages: where they stand, what they take, what holds without them.
+//! Parameters of stages: their position, the type of their value, and whether they are required.
 
 use super::diagnostic::SourceDiagnostic;
 use super::field;
@@ -12,135 +12,141 @@ use std::fmt::Write;
 /// One parameter of a stage.
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// Its name: in capitals where it stands by place, as written where it stands by name.
+    /// The name: in capitals for a positional parameter, as written for a named one.
     pub name: &'static str,
-    /// Where it stands.
-    pub place: Place,
-    /// What it takes.
-    pub takes: Takes,
-    /// What holds when it is not given.
-    pub absent: Absent,
-    /// What it means, as half a sentence.
+    /// Where the value is written.
+    pub position: ParamPosition,
+    /// The type of the value.
+    pub value_type: ValueType,
+    /// Whether the parameter may be left out.
+    pub presence: Presence,
+    /// What the parameter means, as a phrase without a full stop.
     pub doc: &'static str,
 }
 
-/// Where a parameter stands.
+/// Where the value of a parameter is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Behind the `:`.
+pub enum ParamPosition {
+    /// After the `:`.
     Colon,
-    /// Behind a `,` without a name.
+    /// After a `,`, without a name.
     Comma,
-    /// Behind a `,` as `name=value`.
+    /// After a `,`, as `name=value`.
     Named,
-    /// Behind a space.
+    /// After a space.
     Space,
 }
 
-/// What holds when a parameter is not given.
+/// Whether a parameter may be left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Absent {
-    /// It must be given.
-    Error,
-    /// The parameter does nothing.
-    Nothing,
-    /// This value.
+pub enum Presence {
+    /// The parameter must be given.
+    Required,
+    /// Without a value the parameter has no effect.
+    Optional,
+    /// Without a value this text is parsed in its place.
     Default(&'static str),
 }
 
-/// What a parameter takes.
+/// The type of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Takes {
-    /// Words, joined by spaces.
+pub enum ValueType {
+    /// One or more words, joined by single spaces.
     Text,
     /// One word.
     Name,
     /// The key of a node.
     Key,
-    /// One word that must be the name of a node type; checked against the settings.
+    /// The name of a node type. It is checked against the settings.
     NodeType,
-    /// One word that must be a field that sorts.
+    /// A field that can be sorted by.
     SortField,
     /// `asc` or `desc`.
     Direction,
     /// A glob.
     Glob,
-    /// A state of nodes.
+    /// A node state.
     State,
-    /// A whole number within bounds.
+    /// A whole number between two bounds, both included.
     Count(usize, usize),
-    /// A number within bounds.
+    /// A number between two bounds, both included.
     Number(f64, f64),
     /// A duration.
     Duration,
-    /// A comparison with a number that is not negative.
+    /// A comparison with a non-negative number.
     CompareNumber,
     /// A comparison with a duration.
     CompareDuration,
 }
 
-impl Takes {
-    /// Whether the value may run over several words, and what joins them.
-    pub(super) fn joins(self) -> Option<&'static str> {
+impl ValueType {
+    /// For a value that may span several words: what joins them.
+    pub(super) fn separator(self) -> Option<&'static str> {
         match self {
-            Takes::Text => Some(" "),
-            Takes::CompareNumber | Takes::CompareDuration => Some(""),
+            ValueType::Text => Some(" "),
+            ValueType::CompareNumber | ValueType::CompareDuration => Some(""),
             _ => None,
         }
     }
 
-    /// What it takes, as `a whole number from 1`.
-    pub fn words(self) -> String {
+    /// A description for messages and help, such as `a whole number from 1`.
+    pub fn description(self) -> String {
         match self {
-            Takes::Text => "a text".into(),
-            Takes::Name => "a name".into(),
-            Takes::Key => "a key".into(),
-            Takes::NodeType => "a node type".into(),
-            Takes::SortField => "a field".into(),
-            Takes::Direction => "`asc` or `desc`".into(),
-            Takes::Glob => "a glob such as `journal#*`".into(),
-            Takes::State => format!(
+            ValueType::Text => "a text".into(),
+            ValueType::Name => "a name".into(),
+            ValueType::Key => "a key".into(),
+            ValueType::NodeType => "a node type".into(),
+            ValueType::SortField => "a field".into(),
+            ValueType::Direction => "`asc` or `desc`".into(),
+            ValueType::Glob => "a glob such as `journal#*`".into(),
+            ValueType::State => format!(
                 "a state: {}",
                 State::ALL.iter().map(|state| format!("`{state}`")).collect::<Vec<_>>().join(", ")
             ),
-            Takes::Count(least, usize::MAX) => format!("a whole number from {least}"),
-            Takes::Count(least, most) => format!("a whole number from {least} to {most}"),
-            Takes::Number(least, most) => format!("a number from {least} to {most}"),
-            Takes::Duration => "a duration such as `7d`, `24h`, `30m`".into(),
-            Takes::CompareNumber => "a number from 0, as in `>0.5`, `<=100` or `7`".into(),
-            Takes::CompareDuration => "a duration, as in `>7d` or `<=24h`".into(),
+            ValueType::Count(least, usize::MAX) => format!("a whole number from {least}"),
+            ValueType::Count(least, most) => format!("a whole number from {least} to {most}"),
+            ValueType::Number(least, most) => format!("a number from {least} to {most}"),
+            ValueType::Duration => "a duration such as `7d`, `24h`, `30m`".into(),
+            ValueType::CompareNumber => "a number from 0, as in `>0.5`, `<=100` or `7`".into(),
+            ValueType::CompareDuration => "a duration, as in `>7d` or `<=24h`".into(),
         }
     }
 
-    /// Reads a value; an error is what would be right, and a finer reason where there is one.
-    pub(super) fn read(self, text: &str) -> Result<Value, Option<String>> {
+    /// Parses a value. The error is a more specific reason than the type itself, if there is one.
+    pub(super) fn parse(self, text: &str) -> Result<Value, Option<String>> {
         let plain = |value: Option<Value>| value.ok_or(None);
         match self {
-            Takes::Text if text.trim().is_empty() => Err(None),
-            Takes::Name | Takes::Key | Takes::NodeType | Takes::Glob if text.is_empty() => Err(None),
-            Takes::Text | Takes::Name | Takes::Key | Takes::NodeType => Ok(Value::Text(text.to_owned())),
-            Takes::SortField => field::sorted_by(text).map(|_| Value::Text(text.to_owned())).map_err(Some),
-            Takes::Direction => plain(Direction::parse(text).map(Value::Direction)),
-            Takes::Glob => Glob::parse(&normal_key(text)).map(Value::Glob).map_err(Some),
-            Takes::State => State::parse(text).map(Value::State).ok_or_else(|| {
+            ValueType::Text if text.trim().is_empty() => Err(None),
+            ValueType::Name | ValueType::Key | ValueType::NodeType | ValueType::Glob if text.is_empty() => {
+                Err(None)
+            }
+            ValueType::Text | ValueType::Name | ValueType::Key | ValueType::NodeType => {
+                Ok(Value::Text(text.to_owned()))
+            }
+            ValueType::SortField => {
+                field::sorted_by(text).map(|_| Value::Text(text.to_owned())).map_err(Some)
+            }
+            ValueType::Direction => plain(Direction::parse(text).map(Value::Direction)),
+            ValueType::Glob => Glob::parse(&normal_key(text)).map(Value::Glob).map_err(Some),
+            ValueType::State => State::parse(text).map(Value::State).ok_or_else(|| {
                 similar::to(text, State::ALL.iter().map(|state| state.name()))
                     .map(|near| format!("did you mean `{near}`?"))
             }),
-            Takes::Count(least, most) => {
+            ValueType::Count(least, most) => {
                 let count = text.parse::<usize>().ok().filter(|count| (least..=most).contains(count));
                 plain(count.filter(|_| !text.starts_with('+')).map(Value::Count))
             }
-            Takes::Number(least, most) => {
+            ValueType::Number(least, most) => {
                 plain(number(text).filter(|number| (least..=most).contains(number)).map(Value::Number))
             }
-            Takes::Duration => plain(Span::parse(text).ok().map(Value::Span)),
-            Takes::CompareNumber => compare(text, |text| number(text).map(Quantity::Number)),
-            Takes::CompareDuration => compare(text, |text| Span::parse(text).ok().map(Quantity::Span)),
+            ValueType::Duration => plain(Span::parse(text).ok().map(Value::Span)),
+            ValueType::CompareNumber => compare(text, |text| number(text).map(Quantity::Number)),
+            ValueType::CompareDuration => compare(text, |text| Span::parse(text).ok().map(Quantity::Span)),
         }
     }
 }
 
-/// A finite number from 0, in decimal digits.
+/// Parses a finite, non-negative decimal number.
 fn number(text: &str) -> Option<f64> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     text.parse::<f64>().ok().filter(|number| digits && number.is_finite())
@@ -154,52 +160,52 @@ fn compare(text: &str, quantity: impl Fn(&str) -> Option<Quantity>) -> Result<Va
     quantity(rest).map(|quantity| Value::Compare(Compare { relation, quantity })).ok_or(None)
 }
 
-/// How a stage is written: `not-visited:AGENT[,DURATION]`.
+/// The signature of a stage, such as `not-visited:AGENT[,DURATION]`.
 pub(super) fn signature(word: &str, params: &[Param]) -> String {
     let mut text = word.to_owned();
     for param in params {
-        let value = match param.takes {
-            Takes::Direction => "asc|desc".to_owned(),
+        let value = match param.value_type {
+            ValueType::Direction => "asc|desc".to_owned(),
             _ => param.name.to_owned(),
         };
-        let value = match (param.place, param.absent) {
-            (Place::Colon, _) => format!(":{value}"),
-            (Place::Comma, _) => format!(",{value}"),
-            (Place::Space, _) => format!(" {value}"),
-            (Place::Named, Absent::Default(default)) => format!(",{value}={default}"),
-            (Place::Named, _) => format!(",{value}=…"),
+        let value = match (param.position, param.presence) {
+            (ParamPosition::Colon, _) => format!(":{value}"),
+            (ParamPosition::Comma, _) => format!(",{value}"),
+            (ParamPosition::Space, _) => format!(" {value}"),
+            (ParamPosition::Named, Presence::Default(default)) => format!(",{value}={default}"),
+            (ParamPosition::Named, _) => format!(",{value}=…"),
         };
-        let _ = match param.absent {
-            Absent::Error => write!(text, "{value}"),
+        let _ = match param.presence {
+            Presence::Required => write!(text, "{value}"),
             _ => write!(text, "[{value}]"),
         };
     }
     text
 }
 
-/// The problem of a value that cannot be read.
-pub(super) fn unreadable(
+/// The diagnostic for a value that cannot be parsed.
+pub(super) fn invalid_value(
     stage: &str,
     param: &Param,
     text: &str,
     span: std::ops::Range<usize>,
     reason: Option<String>,
 ) -> SourceDiagnostic {
-    let what = match param.place {
-        Place::Named => format!("`{}` of `{stage}`", param.name),
+    let what = match param.position {
+        ParamPosition::Named => format!("`{}` of `{stage}`", param.name),
         _ => format!("`{stage}`"),
     };
     let message = match (&reason, text) {
-        (_, "") => format!("{what} needs {}", param.takes.words()),
-        (_, _) if param.takes == Takes::SortField => format!("{what} knows no field `{text}`"),
-        (Some(reason), _) if param.takes == Takes::Glob => {
+        (_, "") => format!("{what} needs {}", param.value_type.description()),
+        (_, _) if param.value_type == ValueType::SortField => format!("{what} knows no field `{text}`"),
+        (Some(reason), _) if param.value_type == ValueType::Glob => {
             format!("`{text}` is not a glob for {what}: {reason}")
         }
-        (_, _) => format!("{what} takes {}, not `{text}`", param.takes.words()),
+        (_, _) => format!("{what} takes {}, not `{text}`", param.value_type.description()),
     };
     let problem = SourceDiagnostic::new(span, message);
     match reason {
-        Some(hint) if param.takes != Takes::Glob && !text.is_empty() => problem.hint(hint),
+        Some(hint) if param.value_type != ValueType::Glob && !text.is_empty() => problem.hint(hint),
         _ => problem,
     }
 }

@@ -1,5 +1,5 @@
-//! Stages as written, checked against the table of words: everything that can be wrong without
-//! looking at a store is found here, and all of it is reported together.
+//! Checks the stages of a text against their definitions. Every problem that can be found without a
+//! store is found here, and all problems are reported together.
 
 use super::arguments::Arguments;
 use super::ast::{Call, Pipeline};
@@ -16,13 +16,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes a pipeline may have.
+/// The maximum length of a pipeline in bytes.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// Stages a pipeline may have, those of its saved pipelines included.
+/// The maximum number of stages, including those of saved pipelines.
 const MAX_STAGES: usize = 64;
 
-/// Saved pipelines that may stand within each other.
+/// The maximum nesting depth of saved pipelines.
 const MAX_DEPTH: usize = 16;
 
 impl Pipeline {
@@ -30,21 +30,21 @@ impl Pipeline {
     /// with a generator starts with an implicit `all`.
     ///
     /// # Errors
-    /// `invalid_argument` with everything that is wrong, under the pipeline.
+    /// `invalid_argument` with all problems, each marked in the text of the pipeline.
     pub fn parse(text: &str, names: &Names) -> Result<Pipeline> {
         build(text, std::slice::from_ref(&(0..text.len())), names, None, None)
     }
 
-    /// As [`Pipeline::parse`], with values for the parameters that stand in the text as `${NAME}`. A value is
-    /// text within the argument it stands in, as if it stood there in quotes: it cannot add a stage.
+    /// Like [`Pipeline::parse`], with values for the `${NAME}` parameters in the text. A value is always part
+    /// of the argument it occurs in, as if it were quoted: it cannot add a stage.
     ///
     /// # Errors
-    /// As [`Pipeline::parse`]; also for a parameter without a value.
+    /// As for [`Pipeline::parse`], and for a parameter without a value.
     pub fn with_values(text: &str, names: &Names, values: &BTreeMap<String, String>) -> Result<Pipeline> {
         build(text, std::slice::from_ref(&(0..text.len())), names, None, Some(values))
     }
 
-    /// The parameters that stand in a text.
+    /// The names of the `${NAME}` parameters in a text.
     pub fn parameters(text: &str) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
         let mut rest = text;
@@ -59,34 +59,40 @@ impl Pipeline {
         names
     }
 
-    /// As [`Pipeline::parse`] for a pipeline that search terms may complete: where its first stage
-    /// takes a text and has none, `TERMS` stands in.
+    /// Like [`Pipeline::parse`], for a pipeline that search terms may complete: if its first stage takes a
+    /// text and has none, the placeholder `TERMS` is used.
     ///
     /// # Errors
-    /// As [`Pipeline::parse`].
+    /// As for [`Pipeline::parse`].
     pub fn template(text: &str, names: &Names) -> Result<Pipeline> {
-        match lacking(text, names, 0) {
+        match missing_text(text, names, 0) {
             Some(_) => Pipeline::from_parts(&["TERMS".into()], &[text.to_owned()], names),
             None => Pipeline::parse(text, names),
         }
     }
 
-    /// Parses and checks the command line's form: free terms, then `-p` stages, each of which may
-    /// itself hold `|`. Terms become the text of a first stage that takes one and has none
-    /// (`hybrid`), also where it is the first of a saved pipeline; else an implicit `match:` in
-    /// front.
+    /// Parses and checks a pipeline from the command line: free search terms, then `-p` stages, each of
+    /// which may contain `|`. If the first stage takes a text and has none (as in `-p hybrid`), the terms
+    /// become that text, even if the stage is part of a saved pipeline. Otherwise an implicit `match:` with
+    /// the terms comes first.
     ///
     /// # Errors
-    /// As [`Pipeline::parse`].
+    /// As for [`Pipeline::parse`].
     pub fn from_parts(terms: &[String], stages: &[String], names: &Names) -> Result<Pipeline> {
         let mut all = stages.to_vec();
-        let mut waiting = None;
+        let mut text_of_saved = None;
         if !terms.is_empty() {
             let terms = terms.join(" ");
-            match all.first_mut().and_then(|first| Some((lacking(first, names, 0)?, first))) {
-                Some((Lacks::Here(place), first)) => first.insert_str(place, &format!(":{}", quoted(&terms))),
-                Some((Lacks::Saved, _)) => waiting = Some(terms),
-                None => all.insert(0, format!("match:{}", quoted(&terms))),
+            match all.first_mut().and_then(|first| Some((missing_text(first, names, 0)?, first))) {
+                Some((MissingText::At(offset), first)) => {
+                    first.insert_str(offset, &format!(":{}", quoted(&terms)));
+                }
+                Some((MissingText::InSaved, _)) => text_of_saved = Some(terms),
+                None => {
+                    let stage = stage::for_free_terms()
+                        .ok_or_else(|| Error::internal("no stage takes free search terms"))?;
+                    all.insert(0, format!("{}:{}", stage.word, quoted(&terms)));
+                }
             }
         }
         let mut text = String::new();
@@ -102,40 +108,40 @@ impl Pipeline {
         if parts.is_empty() {
             parts.push(0..0);
         }
-        build(&text, &parts, names, waiting, None)
+        build(&text, &parts, names, text_of_saved, None)
     }
 }
 
-/// Where the text of a first stage is missing.
-enum Lacks {
-    /// At this byte.
-    Here(usize),
-    /// In the saved pipeline it names.
-    Saved,
+/// Where the text of the first stage is missing.
+enum MissingText {
+    /// At this byte offset.
+    At(usize),
+    /// Inside the saved pipeline that the first stage names.
+    InSaved,
 }
 
-/// Where a pipeline lacks the text of its first stage, a generator that takes one.
-fn lacking(text: &str, names: &Names, depth: usize) -> Option<Lacks> {
+/// Where the first stage of a pipeline, a generator that takes a text, is written without one.
+fn missing_text(text: &str, names: &Names, depth: usize) -> Option<MissingText> {
     let stages = lex::stages(text, 0..text.len(), None, &mut Vec::new());
-    let first = stages.first().filter(|first| first.not.is_none() && lacks_text(first))?;
+    let first = stages.first().filter(|first| first.not.is_none() && has_no_text(first))?;
     match first.word.strip_prefix('@') {
         Some(name) if depth < MAX_DEPTH => {
-            lacking(names.saved(name)?.1, names, depth + 1).map(|_| Lacks::Saved)
+            missing_text(names.saved(name)?.1, names, depth + 1).map(|_| MissingText::InSaved)
         }
         Some(_) => None,
         None => {
-            stage::find(&first.word)?.text()?;
-            Some(Lacks::Here(first.word_span.end))
+            stage::find(&first.word)?.text_param()?;
+            Some(MissingText::At(first.word_span.end))
         }
     }
 }
 
-fn lacks_text(stage: &RawStage) -> bool {
+fn has_no_text(stage: &RawStage) -> bool {
     stage.value.is_none() && stage.trailing.is_empty()
 }
 
-/// `terms` are the text of the first stage, when that is in a saved pipeline and lacks one; `values` those of
-/// the parameters of the text itself.
+/// Builds a pipeline from the `parts` of a text. `terms` are the text for a first stage inside a saved
+/// pipeline that is written without one; `values` are the values of the `${NAME}` parameters.
 fn build(
     source: &str,
     parts: &[Range<usize>],
@@ -153,9 +159,9 @@ fn build(
         broken: BTreeSet::new(),
     };
     builder.text(source, parts, &mut Vec::new());
-    let starts = builder.calls.first().is_some_and(|call| call.def.kind() == Kind::Generator);
-    if !starts {
-        let def = stage::implied();
+    let starts_with_generator = builder.calls.first().is_some_and(|call| call.def.kind() == Kind::Generator);
+    if !starts_with_generator {
+        let def = stage::implicit_generator();
         let arguments = Arguments { word: def.word, params: def.params, values: Vec::new() };
         builder.calls.insert(0, Call { def, negated: false, arguments, saved: None });
     }
@@ -176,25 +182,25 @@ fn build(
     Ok(pipeline)
 }
 
-/// Stages of one text after the other, saved pipelines in the place of their names.
+/// Collects the stages of a pipeline and replaces the names of saved pipelines by their stages.
 struct Builder<'a> {
     names: &'a Names,
-    /// The text of the first stage.
+    /// The text for a first stage that is written without one.
     terms: Option<String>,
-    /// Of the parameters; saved pipelines have none.
+    /// The values of the parameters. They apply to the pipeline itself, not to saved pipelines.
     values: Option<&'a Values>,
     calls: Vec<Call>,
-    /// The saved pipelines used, directly or by each other.
+    /// The saved pipelines used, directly or indirectly.
     used: BTreeSet<Arc<str>>,
-    /// The texts in which something is wrong: that of the pipeline itself first.
+    /// The texts that have problems: the pipeline itself first, then saved pipelines.
     diagnostics: Vec<SourceDiagnostics>,
-    /// The saved pipelines that have led to them.
+    /// The saved pipelines that are invalid or use an invalid one.
     broken: BTreeSet<&'a str>,
 }
 
 impl<'a> Builder<'a> {
-    /// Adds the stages of a text. `chain` are the saved pipelines it stands in; the last is its own
-    /// name.
+    /// Adds the stages of a text. `chain` lists the saved pipelines being expanded, outermost first; the
+    /// last one is that of the text itself.
     fn text(&mut self, source: &str, parts: &[Range<usize>], chain: &mut Vec<&'a str>) {
         let mut problems = Vec::new();
         if source.len() > MAX_BYTES {
@@ -220,8 +226,8 @@ impl<'a> Builder<'a> {
                 Some(name) => self.saved(stage, name, chain, &mut problems),
                 None => self.stage(stage, raw.len() == 1, chain, &mut problems),
             }
-            let begins = self.calls.get(before).map(|call| call.def);
-            if let Some(def) = begins.filter(|def| position > 0 && def.kind() == Kind::Generator) {
+            let first_def = self.calls.get(before).map(|call| call.def);
+            if let Some(def) = first_def.filter(|def| position > 0 && def.kind() == Kind::Generator) {
                 problems.push(not_first(stage, def, raw.first()));
             }
         }
@@ -232,9 +238,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds one stage of the language.
+    /// Adds a stage of the language.
     fn stage(&mut self, stage: &RawStage, alone: bool, chain: &[&str], problems: &mut Vec<SourceDiagnostic>) {
-        // A quote in the wrong place makes everything behind it look wrong: one problem is enough.
+        // A misplaced quote makes the rest of the stage look wrong too, so only the quote is reported.
         let misread = problems.iter().any(|problem| within(&problem.span, &stage.span));
         if misread && stage.word.contains("${") {
             return;
@@ -246,7 +252,7 @@ impl<'a> Builder<'a> {
             problems.push(SourceDiagnostic::new(not, message).hint("only a filter can be negated"));
         }
         let mut stage = stage.clone();
-        if lacks_text(&stage) && def.text().is_some() && self.calls.is_empty() {
+        if has_no_text(&stage) && def.text_param().is_some() && self.calls.is_empty() {
             let end = stage.word_span.end..stage.word_span.end;
             let word = |text| Word { text, span: end.clone(), equals: None };
             stage.value =
@@ -294,7 +300,7 @@ impl<'a> Builder<'a> {
             return problems.push(problem(message).hint("write some of them out"));
         }
         self.used.insert(name.into());
-        // What is broken is told once, and what is too long need not become longer.
+        // An invalid pipeline is reported once, and one that is too long is not expanded further.
         if self.broken.contains(name) || self.calls.len() > MAX_STAGES {
             return;
         }
@@ -359,8 +365,8 @@ fn not_first(stage: &RawStage, def: &StageDef, first: Option<&RawStage>) -> Sour
         false => format!("`{}` produces a set and can only be the first stage", def.word),
     };
     let problem = SourceDiagnostic::new(stage.word_span.clone(), message);
-    match first.filter(|first| first.word == "match") {
-        Some(_) => problem.hint("search terms already are the first stage, `match:`"),
+    match first.and_then(|first| stage::find(&first.word)).filter(|first| first.hints.takes_free_terms) {
+        Some(first) => problem.hint(format!("search terms already are the first stage, `{}:`", first.word)),
         None => problem.hint("put it first, or leave it out"),
     }
 }

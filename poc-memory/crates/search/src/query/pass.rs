@@ -3,17 +3,17 @@
 //! Each block goes through all of them while it is in the processor's cache. With a sort of which
 //! only the first few are wanted nothing is kept of the other nodes.
 
-use super::scan::{Filter, Order, Read, Scan};
-use super::set::Scored;
-use super::top::{First, by_id};
+use super::scan::{FieldReader, Filter, Order, Scan};
+use super::set::ScoredNode;
+use super::top::{FirstN, by_id};
 use poc_graph::View;
 use std::time::{Duration, Instant};
 
 /// What one stage took, gave and needed.
 #[derive(Default)]
 pub(super) struct Meter {
-    pub(super) taken: usize,
-    pub(super) given: usize,
+    pub(super) input: usize,
+    pub(super) output: usize,
     pub(super) elapsed: Duration,
     pub(super) note: Option<String>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Meter {
 pub(super) struct Pass<'a> {
     scan: Box<dyn Scan + 'a>,
     filters: Vec<(Box<dyn Filter + 'a>, bool)>,
-    sort: Option<(Box<dyn Read + 'a>, First<'a>)>,
+    sort: Option<(Box<dyn FieldReader + 'a>, FirstN<'a>)>,
     view: &'a View,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Pass<'a> {
 
     /// Ends with a sort of which the first `wanted` are kept.
     pub(super) fn sort(&mut self, (field, direction): Order<'a>, wanted: usize) {
-        self.sort = Some((field, First::new(self.view, direction, wanted)));
+        self.sort = Some((field, FirstN::new(self.view, direction, wanted)));
     }
 
     /// How many stages have joined the scan.
@@ -49,7 +49,7 @@ impl<'a> Pass<'a> {
 
     /// Runs over all blocks. `scanned` is the meter of the scan, `joined` those of the stages that
     /// have joined it, in order.
-    pub(super) fn run(mut self, scanned: &mut Meter, joined: &mut [Meter]) -> Vec<Scored> {
+    pub(super) fn run(mut self, scanned: &mut Meter, joined: &mut [Meter]) -> Vec<ScoredNode> {
         let mut items = Vec::new();
         let (mut block, mut values) = (Vec::new(), Vec::new());
         let mut last = Instant::now();
@@ -58,13 +58,13 @@ impl<'a> Pass<'a> {
             now.duration_since(std::mem::replace(&mut last, now))
         };
         while self.scan.next(&mut block) {
-            scanned.given += block.len();
+            scanned.output += block.len();
             scanned.elapsed += lap();
             let mut meters = joined.iter_mut();
             for ((filter, wanted), meter) in self.filters.iter_mut().zip(&mut meters) {
-                meter.taken += block.len();
+                meter.input += block.len();
                 filter.retain(&mut block, *wanted);
-                meter.given += block.len();
+                meter.output += block.len();
                 meter.elapsed += lap();
             }
             match (&mut self.sort, meters.next()) {
@@ -72,8 +72,8 @@ impl<'a> Pass<'a> {
                     values.clear();
                     field.read(&block, &mut values);
                     first.offer(&block, &values);
-                    meter.taken += block.len();
-                    meter.given += block.len();
+                    meter.input += block.len();
+                    meter.output += block.len();
                     meter.elapsed += lap();
                 }
                 _ => items.extend_from_slice(&block),

@@ -3,11 +3,11 @@
 //! Neither can be observed: every stage reports the counts it would have alone.
 
 use super::ast::{Call, Pipeline};
-use super::context::Ctx;
+use super::context::QueryContext;
 use super::explain::{Explanation, StageReport};
 use super::pass::{Meter, Pass};
-use super::scan::{Comparison, Filter, States};
-use super::set::{ResultSet, Scored};
+use super::scan::{Comparison, Filter, StateSet};
+use super::set::{ResultSet, ScoredNode};
 use super::sources::Sources;
 use super::stage::definition::{Kind, Work};
 use super::top;
@@ -23,7 +23,7 @@ impl Pipeline {
     /// `not_found` when a stage names a node that is not there; the indexes' own.
     pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
         let started = Instant::now();
-        let ctx = Ctx::new(sources, self.states());
+        let ctx = QueryContext::new(sources, self.states());
         let mut meters: Vec<Meter> = self.calls.iter().map(|_| Meter::default()).collect();
         let Front { mut set, mut len, done: mut at } = generate(&self.calls, &ctx, &mut meters)?;
         while let (Some(call), Some(meter)) = (self.calls.get(at), meters.get_mut(at)) {
@@ -41,9 +41,9 @@ impl Pipeline {
     ///
     /// # Errors
     /// As [`Pipeline::run`].
-    pub fn passing(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
-        let ctx = Ctx::new(sources, self.states());
-        let mut items: Vec<Scored> = nodes.iter().map(|&ix| Scored { ix, score: 1.0 }).collect();
+    pub fn filter_nodes(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
+        let ctx = QueryContext::new(sources, self.states());
+        let mut items: Vec<ScoredNode> = nodes.iter().map(|&ix| ScoredNode { ix, score: 1.0 }).collect();
         for call in self.calls.iter().filter(|call| call.def.kind() == Kind::Filter) {
             if let Some(mut filter) = filter(call, &ctx)? {
                 filter.retain(&mut items, !call.negated);
@@ -53,9 +53,9 @@ impl Pipeline {
     }
 
     /// Live states, and those that its filters widen the scan to.
-    fn states(&self) -> States {
+    fn states(&self) -> StateSet {
         let asked = self.calls.iter().filter(|call| !call.negated);
-        asked.filter_map(|call| call.def.widens_to(&call.arguments)).fold(States::live(), States::with)
+        asked.filter_map(|call| call.def.widens_to(&call.arguments)).fold(StateSet::live(), StateSet::with)
     }
 }
 
@@ -70,7 +70,7 @@ struct Front {
 
 /// Runs the generator, with what can join its pass where it can be scanned: the filters right
 /// behind it, and a sort behind those when cuts leave only its first few.
-fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<Front> {
+fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Result<Front> {
     let (Some((call, behind)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut())
     else {
         return Ok(Front { set: ResultSet::default(), len: 0, done: 0 });
@@ -79,7 +79,7 @@ fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<Front
     match call.def.work {
         Work::Generate(generate) => {
             let set = generate(&call.arguments, ctx)?;
-            meter.given = set.items.len();
+            meter.output = set.items.len();
             meter.note = ctx.take_note();
             meter.elapsed = started.elapsed();
             Ok(Front { len: set.items.len(), set, done: 1 })
@@ -106,7 +106,7 @@ fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<Front
             }
             let done = 1 + pass.joined();
             let items = pass.run(meter, meters);
-            let len = meters.get(..done - 1).and_then(<[Meter]>::last).unwrap_or(meter).given;
+            let len = meters.get(..done - 1).and_then(<[Meter]>::last).unwrap_or(meter).output;
             Ok(Front { set: ResultSet { items, pairs: Vec::new() }, len, done })
         }
         _ => Err(Error::internal(format!("`{}` cannot start a pipeline", call.def.word))),
@@ -114,7 +114,7 @@ fn generate(calls: &[Call], ctx: &Ctx<'_>, meters: &mut [Meter]) -> Result<Front
 }
 
 /// Resolves a filter; `None` when the stage is not one.
-fn filter<'a>(call: &'a Call, ctx: &'a Ctx<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
+fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
     Ok(match call.def.work {
         Work::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
         Work::Compare(field) => {
@@ -133,13 +133,13 @@ fn filter<'a>(call: &'a Call, ctx: &'a Ctx<'a>) -> Result<Option<Box<dyn Filter 
 fn step(
     call: &Call,
     behind: &[Call],
-    ctx: &Ctx<'_>,
+    ctx: &QueryContext<'_>,
     set: &mut ResultSet,
     len: &mut usize,
     meter: &mut Meter,
 ) -> Result<()> {
     let started = Instant::now();
-    meter.taken = *len;
+    meter.input = *len;
     match call.def.work {
         Work::Sort(sort) => {
             let (mut field, direction) = sort(&call.arguments, ctx)?;
@@ -169,7 +169,7 @@ fn step(
             return Err(Error::internal(format!("`{}` stands inside a pipeline", call.def.word)));
         }
     }
-    meter.given = *len;
+    meter.output = *len;
     meter.note = ctx.take_note();
     meter.elapsed = started.elapsed();
     Ok(())
@@ -198,9 +198,9 @@ fn report(call: &Call, meter: Meter) -> StageReport {
     StageReport {
         stage: call.to_string(),
         kind: call.def.kind().name().into(),
-        does: call.does(),
-        taken: meter.taken,
-        given: meter.given,
+        does: call.description(),
+        input: meter.input,
+        output: meter.output,
         micros: micros(meter.elapsed),
         note: meter.note,
         saved: call.saved.as_deref().map(str::to_owned),

@@ -13,7 +13,7 @@ impl Pipeline {
     }
 
     /// The same pipeline without what it says about an agent's visits.
-    pub fn unvisited(&self, agent: &str) -> Pipeline {
+    pub fn without_visits_of(&self, agent: &str) -> Pipeline {
         let calls = self.calls.iter().filter(|call| keeps_visited(call, agent).is_none()).cloned().collect();
         Pipeline { calls, used: self.used.clone() }
     }
@@ -31,7 +31,7 @@ impl Pipeline {
 
     /// Whether a new node of a type and a provenance, whose text has so many characters at most, may be among
     /// what it gives, as far as these tell.
-    pub fn may_give(&self, node_type: &str, provenance: &str, most_chars: usize) -> bool {
+    pub fn may_return(&self, node_type: &str, provenance: &str, most_chars: usize) -> bool {
         let node = NewNode { node_type, provenance, most_chars };
         // What an algorithm gives has nothing to do with the filters before it.
         let algorithm = self.calls.iter().rposition(|call| call.def.kind() == Kind::Algorithm);

@@ -3,42 +3,42 @@
 //! A test or a reader is a closure over cursors. It is called through a pointer once a block and
 //! inlined into the loop over the block, so a node costs what a hand-written loop would pay.
 
-use super::set::Scored;
+use super::set::ScoredNode;
 use super::value::{Direction, Relation};
 use poc_graph::time::Timestamp;
-use poc_graph::{Ix, Sight, State, View};
+use poc_graph::{Ix, State, View, Visibility};
 use std::cell::Cell;
 
 /// A generator that gives its nodes block by block.
 pub(super) trait Scan {
     /// Replaces the items of `block` by the next ones; `false` when there are no more. A block may
     /// be empty.
-    fn next(&mut self, block: &mut Vec<Scored>) -> bool;
+    fn next(&mut self, block: &mut Vec<ScoredNode>) -> bool;
 }
 
 /// A filter with its names resolved.
 pub(super) trait Filter {
     /// Keeps the items whose test comes out as `wanted`, in their order.
-    fn retain(&mut self, items: &mut Vec<Scored>, wanted: bool);
+    fn retain(&mut self, items: &mut Vec<ScoredNode>, wanted: bool);
 }
 
 impl<F: FnMut(Ix) -> bool> Filter for F {
-    fn retain(&mut self, items: &mut Vec<Scored>, wanted: bool) {
+    fn retain(&mut self, items: &mut Vec<ScoredNode>, wanted: bool) {
         compact(items, |item| self(item.ix) == wanted);
     }
 }
 
 /// A field with its columns at hand.
-pub(super) trait Read {
+pub(super) trait FieldReader {
     /// Appends the value of each item.
-    fn read(&mut self, items: &[Scored], values: &mut Vec<f64>);
+    fn read(&mut self, items: &[ScoredNode], values: &mut Vec<f64>);
 }
 
 /// What a set is ordered by, and which way.
-pub(super) type Order<'a> = (Box<dyn Read + 'a>, Direction);
+pub(super) type Order<'a> = (Box<dyn FieldReader + 'a>, Direction);
 
-impl<F: FnMut(Scored) -> f64> Read for F {
-    fn read(&mut self, items: &[Scored], values: &mut Vec<f64>) {
+impl<F: FnMut(ScoredNode) -> f64> FieldReader for F {
+    fn read(&mut self, items: &[ScoredNode], values: &mut Vec<f64>) {
         values.extend(items.iter().map(|&item| self(item)));
     }
 }
@@ -46,7 +46,7 @@ impl<F: FnMut(Scored) -> f64> Read for F {
 /// A comparison of a field.
 pub(super) struct Comparison<'a> {
     /// What is compared.
-    pub(super) field: Box<dyn Read + 'a>,
+    pub(super) field: Box<dyn FieldReader + 'a>,
     /// How.
     pub(super) relation: Relation,
     /// With what: a number, or milliseconds for a field that is an instant.
@@ -58,7 +58,7 @@ pub(super) struct Comparison<'a> {
 }
 
 impl Filter for Comparison<'_> {
-    fn retain(&mut self, items: &mut Vec<Scored>, wanted: bool) {
+    fn retain(&mut self, items: &mut Vec<ScoredNode>, wanted: bool) {
         self.values.clear();
         self.field.read(items, &mut self.values);
         if let Some(until) = self.until {
@@ -77,13 +77,13 @@ impl Filter for Comparison<'_> {
 }
 
 /// Keeps the items whose value passes; there is one for each.
-fn compact_by(items: &mut Vec<Scored>, values: &[f64], keep: impl Fn(f64) -> bool) {
+fn compact_by(items: &mut Vec<ScoredNode>, values: &[f64], keep: impl Fn(f64) -> bool) {
     let mut values = values.iter();
     compact(items, |_| values.next().is_some_and(|&value| keep(value)));
 }
 
 /// As `Vec::retain`, without a branch on the test: over a column its outcome is hard to predict.
-pub(super) fn compact(items: &mut Vec<Scored>, mut keep: impl FnMut(Scored) -> bool) {
+pub(super) fn compact(items: &mut Vec<ScoredNode>, mut keep: impl FnMut(ScoredNode) -> bool) {
     let mut kept = 0;
     let cells = Cell::from_mut(items.as_mut_slice()).as_slice_of_cells();
     for cell in cells {
@@ -98,17 +98,17 @@ pub(super) fn compact(items: &mut Vec<Scored>, mut keep: impl FnMut(Scored) -> b
 
 /// A set of states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct States(u8);
+pub(super) struct StateSet(u8);
 
-impl States {
+impl StateSet {
     /// The states searches see.
-    pub(super) fn live() -> States {
-        State::ALL.iter().filter(|state| state.is_live()).fold(States(0), |set, &state| set.with(state))
+    pub(super) fn live() -> StateSet {
+        State::ALL.iter().filter(|state| state.is_live()).fold(StateSet(0), |set, &state| set.with(state))
     }
 
     /// The same and one more.
-    pub(super) fn with(self, state: State) -> States {
-        States(self.0 | 1 << state as u8)
+    pub(super) fn with(self, state: State) -> StateSet {
+        StateSet(self.0 | 1 << state as u8)
     }
 
     /// Whether it is one of them.
@@ -130,7 +130,7 @@ pub(super) fn state_at(view: &View, now: Timestamp) -> impl FnMut(Ix) -> Option<
 }
 
 /// Whether a node is live and seen.
-pub(super) fn is_seen(view: &View, sight: Sight) -> impl FnMut(Ix) -> bool {
-    let mut state = state_at(view, sight.now);
-    move |ix| state(ix).is_some_and(State::is_live) && sight.admits(view.trust(ix))
+pub(super) fn visible_at(view: &View, visibility: Visibility) -> impl FnMut(Ix) -> bool {
+    let mut state = state_at(view, visibility.now);
+    move |ix| state(ix).is_some_and(State::is_live) && visibility.admits(view.trust(ix))
 }

@@ -4,7 +4,7 @@ use poc_graph::Ix;
 
 /// A node with its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scored {
+pub struct ScoredNode {
     /// The node.
     pub ix: Ix,
     /// The score.
@@ -26,7 +26,7 @@ pub struct Pair {
 #[derive(Clone, Debug, Default)]
 pub struct ResultSet {
     /// The nodes, in order.
-    pub items: Vec<Scored>,
+    pub items: Vec<ScoredNode>,
     /// The pairs a generator found; only pairs whose members are both in `items` count.
     pub pairs: Vec<Pair>,
 }

@@ -4,7 +4,7 @@ use poc_config::Config;
 use poc_embed::Embedder;
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Sight, View};
+use poc_graph::{View, Visibility};
 use poc_index::{MentionReader, TextReader, VectorReader};
 
 /// The indexes a pipeline may search. A stage asks for an index only when it needs it: the indexes of a past
@@ -40,7 +40,7 @@ pub struct Sources<'a> {
 
 impl Sources<'_> {
     /// What is seen.
-    pub(in crate::query) fn sight(&self) -> Sight {
-        Sight { now: self.now, quarantined: self.quarantined }
+    pub(in crate::query) fn visibility(&self) -> Visibility {
+        Visibility { now: self.now, quarantined: self.quarantined }
     }
 }

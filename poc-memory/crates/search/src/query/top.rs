@@ -1,7 +1,7 @@
 //! Putting items in order by a value: all of them, or only the first few, of which little more than
 //! that many are kept.
 
-use super::set::Scored;
+use super::set::ScoredNode;
 use super::value::Direction;
 use poc_graph::View;
 use std::cmp::Ordering;
@@ -10,11 +10,11 @@ use std::cmp::Ordering;
 #[derive(Clone, Copy)]
 struct Ranked {
     rank: f64,
-    item: Scored,
+    item: ScoredNode,
 }
 
 impl Ranked {
-    fn new(item: Scored, value: f64, direction: Direction) -> Ranked {
+    fn new(item: ScoredNode, value: f64, direction: Direction) -> Ranked {
         // Adding zero makes the negative zero a plain one.
         let rank = match direction {
             Direction::Asc => value + 0.0,
@@ -29,7 +29,7 @@ impl Ranked {
 }
 
 /// The order of two items by id.
-pub(super) fn by_id(view: &View, a: Scored, b: Scored) -> Ordering {
+pub(super) fn by_id(view: &View, a: ScoredNode, b: ScoredNode) -> Ordering {
     if view.ids_ascend() { a.ix.cmp(&b.ix) } else { view.id(a.ix).cmp(&view.id(b.ix)) }
 }
 
@@ -37,7 +37,7 @@ pub(super) fn by_id(view: &View, a: Scored, b: Scored) -> Ordering {
 const SPARE: usize = 256;
 
 /// The first few of the items offered, in the order of their values, ties by id.
-pub(super) struct First<'a> {
+pub(super) struct FirstN<'a> {
     // The first few so far and those offered since that come before the last of these.
     kept: Vec<Ranked>,
     last: Option<Ranked>,
@@ -46,14 +46,14 @@ pub(super) struct First<'a> {
     view: &'a View,
 }
 
-impl<'a> First<'a> {
+impl<'a> FirstN<'a> {
     /// Keeps so many.
     pub(super) fn new(view: &'a View, direction: Direction, wanted: usize) -> Self {
-        First { kept: Vec::new(), last: None, wanted, direction, view }
+        FirstN { kept: Vec::new(), last: None, wanted, direction, view }
     }
 
     /// Takes in items with their values, none of which is NaN.
-    pub(super) fn offer(&mut self, items: &[Scored], values: &[f64]) {
+    pub(super) fn offer(&mut self, items: &[ScoredNode], values: &[f64]) {
         let room = self.wanted.saturating_add(self.wanted.max(SPARE));
         for (&item, &value) in items.iter().zip(values) {
             let ranked = Ranked::new(item, value, self.direction);
@@ -77,7 +77,7 @@ impl<'a> First<'a> {
     }
 
     /// The items that are kept, in order.
-    pub(super) fn finish(mut self) -> Vec<Scored> {
+    pub(super) fn finish(mut self) -> Vec<ScoredNode> {
         self.cut();
         self.kept.sort_unstable_by(|a, b| a.order(b, self.view));
         self.kept.into_iter().map(|ranked| ranked.item).collect()
@@ -87,18 +87,18 @@ impl<'a> First<'a> {
 /// Puts the items in the order of their values, ties by id; keeps the first `wanted` only.
 pub(super) fn order(
     view: &View,
-    items: &mut Vec<Scored>,
+    items: &mut Vec<ScoredNode>,
     values: &[f64],
     direction: Direction,
     wanted: usize,
 ) {
-    let mut first = First::new(view, direction, wanted);
+    let mut first = FirstN::new(view, direction, wanted);
     first.offer(items, values);
     *items = first.finish();
 }
 
 /// Puts scored items best first, ties by id.
-pub(super) fn best_first(view: &View, items: &mut [Scored]) {
+pub(super) fn best_first(view: &View, items: &mut [ScoredNode]) {
     items.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| by_id(view, *a, *b)));
 }
 
@@ -121,11 +121,11 @@ mod tests {
         let blocks = proptest::collection::vec(proptest::collection::vec(value, 0..300), 0..4);
         proptest!(|(blocks in blocks, wanted in 0usize..400, descending: bool)| {
             let direction = if descending { Direction::Desc } else { Direction::Asc };
-            let mut first = First::new(&view, direction, wanted);
+            let mut first = FirstN::new(&view, direction, wanted);
             let mut all: Vec<(f64, u32)> = Vec::new();
             for values in blocks {
                 let ixs = all.len() as u32..;
-                let items: Vec<Scored> = ixs.zip(&values).map(|(ix, _)| Scored { ix, score: 1.0 }).collect();
+                let items: Vec<ScoredNode> = ixs.zip(&values).map(|(ix, _)| ScoredNode { ix, score: 1.0 }).collect();
                 first.offer(&items, &values);
                 all.extend(values.iter().zip(&items).map(|(value, item)| (*value + 0.0, item.ix)));
             }

@@ -41,7 +41,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// Which way a sort goes.
+/// The direction of a sort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     /// Smallest first.
@@ -51,7 +51,7 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    /// Reads `asc` or `desc`.
+    /// Parses `asc` or `desc`.
     pub(super) fn parse(text: &str) -> Option<Direction> {
         match text {
             "asc" => Some(Direction::Asc),
@@ -70,18 +70,18 @@ impl fmt::Display for Direction {
     }
 }
 
-/// `>0.5`, `<=7d`, `4000` (which is `=4000`).
+/// A comparison such as `>0.5`, `<=7d` or `4000` (the same as `=4000`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Compare {
-    /// How.
+    /// The operator.
     pub(super) relation: Relation,
-    /// With what.
+    /// The right side.
     pub(super) quantity: Quantity,
 }
 
 impl Compare {
-    /// Whether it may hold for something that is so much at most.
-    pub(super) fn holds_up_to(self, most: f64) -> bool {
+    /// Whether the comparison can be true for some value up to `most`.
+    pub(super) fn can_hold_up_to(self, most: f64) -> bool {
         let least = self.quantity.amount();
         match self.relation {
             Relation::Greater => most > least,
@@ -96,11 +96,11 @@ impl Compare {
 pub(super) enum Quantity {
     /// A number.
     Number(f64),
-    /// A length of time.
+    /// A duration.
     Span(Span),
 }
 
-/// How two numbers are compared.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Relation {
     /// `>`
@@ -116,7 +116,7 @@ pub(super) enum Relation {
 }
 
 impl Relation {
-    /// The signs, longer ones first.
+    /// The operators by their signs, longer signs first so that `>=` is not read as `>`.
     pub(super) const SIGNS: [(&'static str, Relation); 5] = [
         (">=", Relation::GreaterEqual),
         ("<=", Relation::LessEqual),
@@ -127,7 +127,7 @@ impl Relation {
 }
 
 impl Quantity {
-    /// The number, or milliseconds.
+    /// The number itself, or the duration in milliseconds.
     pub(super) fn amount(self) -> f64 {
         match self {
             Quantity::Number(number) => number,
@@ -149,7 +149,7 @@ impl fmt::Display for Compare {
     }
 }
 
-/// A duration as people write it in a pipeline: whole weeks as days.
+/// A duration in pipeline syntax, with whole weeks written as days.
 pub(super) fn in_days(span: Span) -> String {
     if span.0 != 0 && span.0 % Span::WEEK.0 == 0 {
         format!("{}d", span.0 / Span::DAY.0)
@@ -158,8 +158,8 @@ pub(super) fn in_days(span: Span) -> String {
     }
 }
 
-/// A text as it stands in a pipeline: bare where that reads back as the same, else in quotes. A
-/// quote inside quotes of its own kind is written twice.
+/// A text in pipeline syntax: bare if it parses back to itself, otherwise quoted. A quote inside
+/// quotes of its own kind is doubled.
 pub(super) fn quoted(text: &str) -> String {
     let special = |char: char| char.is_whitespace() || char.is_control() || "|,\"'=".contains(char);
     if !text.is_empty() && !text.contains(special) {

@@ -2,9 +2,9 @@
 
 use super::retriever::Retriever;
 use poc_graph::error::Result;
-use poc_graph::{Ix, NodeId, Sight, View};
+use poc_graph::{Ix, NodeId, View, Visibility};
 use poc_index::{CosineScores, TextScores};
-use poc_rank::flow::{Inflow, Weights};
+use poc_rank::flow::{PropagatedScore, Weights};
 use poc_rank::fusion::{fused, of_meaning};
 use poc_rank::standard::Scale;
 use poc_rank::top::{Ranked, Top};
@@ -20,7 +20,7 @@ const MATCHING: usize = 1000;
 /// A question, and what is known of every note for it.
 pub(super) struct Question<'a> {
     pub(super) view: &'a View,
-    sight: Sight,
+    visibility: Visibility,
     pub(super) words: TextScores<'a>,
     pub(super) cosines: CosineScores<'a>,
     by_words: Scale,
@@ -31,7 +31,7 @@ pub(super) struct Question<'a> {
 }
 
 /// What is best by each and by both.
-pub(super) struct Lists {
+pub(super) struct CandidateLists {
     // As many as a list names, best first.
     pub(super) nearest: Vec<NodeId>,
     pub(super) matching: Vec<NodeId>,
@@ -39,7 +39,7 @@ pub(super) struct Lists {
     pub(super) pool: Vec<Ranked<BaseScore>>,
 }
 
-impl Lists {
+impl CandidateLists {
     fn all(&self) -> impl Iterator<Item = NodeId> {
         let both = self.pool.iter().map(|found| found.id);
         self.nearest.iter().chain(&self.matching).copied().chain(both)
@@ -58,21 +58,21 @@ impl<'a> Question<'a> {
         retriever: &Retriever<'a>,
         text: &str,
         vector: &[f32],
-        sight: Sight,
+        visibility: Visibility,
     ) -> Result<Question<'a>> {
         let view = retriever.view;
         let cosines = retriever.vectors.cosine_scores(vector)?;
         let words = retriever.text.scores(text);
         let mut hidden = FxHashSet::default();
-        hidden.extend(view.hidden_at(sight).into_iter().filter_map(|ix| view.id(ix)));
+        hidden.extend(view.hidden_at(visibility).into_iter().filter_map(|ix| view.id(ix)));
         let is_live = |id: &&NodeId| view.find(**id).is_some_and(|ix| view.is_live(ix));
         hidden.extend(retriever.except.iter().filter(is_live));
         let count = view.live_count().saturating_sub(hidden.len());
         Ok(Question {
             view,
-            sight,
-            by_words: words.sums(&hidden).scale(count),
-            by_meaning: cosines.sums(&hidden).scale(count),
+            visibility,
+            by_words: words.moments(&hidden).scale(count),
+            by_meaning: cosines.moments(&hidden).scale(count),
             meaning_weight: retriever.config.scores.meaning_weight,
             hidden,
             cosines,
@@ -83,7 +83,7 @@ impl<'a> Question<'a> {
     /// The note's index in the view, if it is to be found.
     fn place(&self, id: NodeId) -> Option<Ix> {
         let ix = self.view.find(id)?;
-        (!self.hidden.contains(&id) && self.view.is_found_at(ix, self.sight)).then_some(ix)
+        (!self.hidden.contains(&id) && self.view.is_found_at(ix, self.visibility)).then_some(ix)
     }
 
     pub(super) fn own(&self, bm25: f64, cosine: f64) -> BaseScore {
@@ -100,7 +100,7 @@ impl<'a> Question<'a> {
     /// Where all cosines are known no note is missed: what is among the nearest and the best by words is
     /// looked at first, then the others that could still come in (the threshold algorithm of Fagin, Lotem
     /// and Naor 2003).
-    pub(super) fn lists(&self, depth: usize, pool: usize) -> Lists {
+    pub(super) fn lists(&self, depth: usize, pool: usize) -> CandidateLists {
         let lists = self.lists_of(depth, pool, &|id| !self.hidden.contains(&id));
         // The indexes hold live notes, and seldom others than the view: then each is asked for.
         let is_there = |id| self.place(id).is_some();
@@ -110,7 +110,7 @@ impl<'a> Question<'a> {
         self.lists_of(depth, pool, &is_there)
     }
 
-    fn lists_of(&self, depth: usize, pool: usize, keep: &dyn Fn(NodeId) -> bool) -> Lists {
+    fn lists_of(&self, depth: usize, pool: usize, keep: &dyn Fn(NodeId) -> bool) -> CandidateLists {
         let nearest = self.cosines.best(pool, keep);
         let matching = self.words.best(if self.cosines.is_exact() { pool } else { pool.max(MATCHING) }, keep);
         let found = |id, bm25, cosine: Option<f64>| {
@@ -131,13 +131,13 @@ impl<'a> Question<'a> {
             // None of the others is nearer than this; without a vector a note counts as 0.
             let most = nearest.last().map_or(0.0, |(_, cosine)| cosine.max(0.0));
             let may_come_in = |bm25| least.is_none_or(|least| self.score(self.own(bm25, most)) >= least);
-            for hit in self.words.hits_if(may_come_in) {
+            for hit in self.words.hits_where(may_come_in) {
                 if keep(hit.id) && !looked_at.contains(&hit.id) {
                     both.offer(found(hit.id, hit.score, self.cosines.of(hit.id)));
                 }
             }
         }
-        Lists {
+        CandidateLists {
             cosine: nearest.first().map(|(_, cosine)| *cosine),
             nearest: nearest.into_iter().take(depth).map(|(id, _)| id).collect(),
             matching: matching.into_iter().take(depth).map(|hit| hit.id).collect(),
@@ -154,7 +154,7 @@ pub(super) struct Candidate {
     meaning: f64,
     pub(super) named: f64,
     pub(super) identifier: f64,
-    pub(super) propagated: Inflow,
+    pub(super) propagated: PropagatedScore,
     // What it does not give on.
     pub(super) key: f64,
 }
@@ -227,7 +227,7 @@ impl Candidates {
             meaning: of_meaning(own.meaning, question.meaning_weight),
             named: 0.0,
             identifier: 0.0,
-            propagated: Inflow::default(),
+            propagated: PropagatedScore::default(),
             key: 0.0,
         });
         self.places.insert(ix, at);

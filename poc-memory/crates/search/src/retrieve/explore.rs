@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::nearest::{Near, near, nearest};
+use super::nearest::{NearestPart, nearest, nearest_part};
 use poc_graph::error::Result;
 use poc_graph::{EdgeKind, Ix, NodeId, View};
 use poc_index::VectorReader;
@@ -29,7 +29,7 @@ pub struct ExploreQuery<'a> {
 
 /// A note on the way.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Visited {
+pub struct ExploredNode {
     /// The note.
     pub id: NodeId,
     /// The best score it was reached with.
@@ -42,7 +42,7 @@ pub struct Visited {
 
 /// An edge that was walked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Walked {
+pub struct TraversedEdge {
     /// Where from.
     pub from: NodeId,
     /// Where to.
@@ -55,39 +55,41 @@ pub struct Walked {
 
 /// Where the walk led.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Explored {
+pub struct Exploration {
     /// Best first, ties by id.
-    pub nodes: Vec<Visited>,
+    pub nodes: Vec<ExploredNode>,
     /// Edges between them, in the order they were walked.
-    pub edges: Vec<Walked>,
+    pub edges: Vec<TraversedEdge>,
 }
 
 /// A way through the graph, from its end.
-struct Way {
+struct Path {
     ix: Ix,
-    near: Near,
+    near: NearestPart,
     score: f64,
-    before: Option<Rc<Way>>,
+    before: Option<Rc<Path>>,
 }
 
-impl Way {
-    fn notes(&self) -> impl Iterator<Item = &Way> {
-        std::iter::successors(Some(self), |way| way.before.as_deref())
+impl Path {
+    fn notes(&self) -> impl Iterator<Item = &Path> {
+        std::iter::successors(Some(self), |path| path.before.as_deref())
     }
 
     /// The way one step further; `None` where the step leads nowhere.
-    fn onwards(
-        self: &Rc<Way>,
+    fn extended(
+        self: &Rc<Path>,
         ix: Ix,
-        near: Near,
+        near: NearestPart,
         edge: f64,
         hop: usize,
-        config: &poc_config::Explore,
-    ) -> Option<Way> {
-        let nearest =
-            self.notes().map(|way| cosine(&near.vector, &way.near.vector)).fold(f64::NEG_INFINITY, f64::max);
+        config: &poc_config::ExploreConfig,
+    ) -> Option<Path> {
+        let nearest = self
+            .notes()
+            .map(|path| cosine(&near.vector, &path.near.vector))
+            .fold(f64::NEG_INFINITY, f64::max);
         let score = step(self.score, edge, near.cosine, hop, nearest, config)?;
-        Some(Way { ix, near, score, before: Some(self.clone()) })
+        Some(Path { ix, near, score, before: Some(self.clone()) })
     }
 }
 
@@ -95,105 +97,106 @@ impl Way {
 /// step is worth what [`step`] says, and after each hop `beam` ways are chosen by
 /// [`poc_rank::mmr`].
 pub fn explore(
-    wish: &ExploreQuery<'_>,
+    query: &ExploreQuery<'_>,
     vectors: &dyn VectorReader,
     view: &View,
-    config: &poc_config::Explore,
+    config: &poc_config::ExploreConfig,
     keep: &dyn Fn(NodeId) -> bool,
-) -> Result<Explored> {
-    let mut ways = starts(wish, vectors, view, keep)?;
+) -> Result<Exploration> {
+    let mut paths = starts(query, vectors, view, keep)?;
     let mut found = Found::default();
-    ways.iter().for_each(|way| found.enter(way, 0, None));
-    for hop in 1..=wish.depth {
-        if found.nodes.len() >= wish.target_count || ways.is_empty() {
+    paths.iter().for_each(|path| found.enter(path, 0, None));
+    for hop in 1..=query.depth {
+        if found.nodes.len() >= query.target_count || paths.is_empty() {
             break;
         }
-        let steps = steps(&ways, hop, wish, vectors, view, config, keep);
-        let scores: Vec<f64> = steps.iter().map(|step| step.way.score).collect();
+        let steps = steps(&paths, hop, query, vectors, view, config, keep);
+        let scores: Vec<f64> = steps.iter().map(|step| step.path.score).collect();
         let alike = |a: usize, b: usize| match (steps.get(a), steps.get(b)) {
-            (Some(a), Some(b)) => cosine(&a.way.near.vector, &b.way.near.vector),
+            (Some(a), Some(b)) => cosine(&a.path.near.vector, &b.path.near.vector),
             _ => 0.0,
         };
         let chosen: Vec<&Step> =
-            mmr(&scores, config.mmr_lambda, alike).filter_map(|at| steps.get(at)).take(wish.beam).collect();
-        chosen.iter().for_each(|step| found.enter(&step.way, hop, Some(step.edge)));
-        ways = chosen.into_iter().map(|step| step.way.clone()).collect();
+            mmr(&scores, config.mmr_lambda, alike).filter_map(|at| steps.get(at)).take(query.beam).collect();
+        chosen.iter().for_each(|step| found.enter(&step.path, hop, Some(step.edge)));
+        paths = chosen.into_iter().map(|step| step.path.clone()).collect();
     }
-    Ok(found.best(wish.target_count))
+    Ok(found.best(query.target_count))
 }
 
 fn starts(
-    wish: &ExploreQuery<'_>,
+    query: &ExploreQuery<'_>,
     vectors: &dyn VectorReader,
     view: &View,
     keep: &dyn Fn(NodeId) -> bool,
-) -> Result<Vec<Rc<Way>>> {
-    let wanted: Vec<u32> = wish.keywords.iter().filter_map(|word| view.keyword_number(word)).collect();
-    let has = |way: &Way| view.keywords(way.ix).iter().any(|word| wanted.contains(word));
-    let mut starts: Vec<Way> = nearest(vectors, wish.vector, wish.beam.saturating_mul(2), keep)?
+) -> Result<Vec<Rc<Path>>> {
+    let wanted: Vec<u32> = query.keywords.iter().filter_map(|word| view.keyword_number(word)).collect();
+    let has = |path: &Path| view.keywords(path.ix).iter().any(|word| wanted.contains(word));
+    let mut starts: Vec<Path> = nearest(vectors, query.vector, query.beam.saturating_mul(2), keep)?
         .into_iter()
-        .filter_map(|near| Some(Way { ix: view.find(near.id)?, score: near.cosine, near, before: None }))
+        .filter_map(|near| Some(Path { ix: view.find(near.id)?, score: near.cosine, near, before: None }))
         .collect();
     if starts.iter().any(has) {
         starts.retain(has);
     }
-    starts.truncate(wish.beam);
+    starts.truncate(query.beam);
     Ok(starts.into_iter().map(Rc::new).collect())
 }
 
 /// A way and the last edge of it.
 struct Step {
-    way: Rc<Way>,
-    edge: Walked,
+    path: Rc<Path>,
+    edge: TraversedEdge,
 }
 
 /// The best way to each note one hop away, best first, ties by id.
 fn steps(
-    ways: &[Rc<Way>],
+    paths: &[Rc<Path>],
     hop: usize,
-    wish: &ExploreQuery<'_>,
+    query: &ExploreQuery<'_>,
     vectors: &dyn VectorReader,
     view: &View,
-    config: &poc_config::Explore,
+    config: &poc_config::ExploreConfig,
     keep: &dyn Fn(NodeId) -> bool,
 ) -> Vec<Step> {
-    let mut known: FxHashMap<Ix, Option<Near>> = FxHashMap::default();
+    let mut known: FxHashMap<Ix, Option<NearestPart>> = FxHashMap::default();
     let mut best: FxHashMap<Ix, Step> = FxHashMap::default();
-    for way in ways {
-        for edge in view.edges(way.ix) {
+    for path in paths {
+        for edge in view.edges(path.ix) {
             let (ix, kind) = (edge.target(), edge.kind());
-            if !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic) || way.notes().any(|way| way.ix == ix)
+            if !matches!(kind, EdgeKind::Keyword | EdgeKind::Semantic)
+                || path.notes().any(|path| path.ix == ix)
             {
                 continue;
             }
             let Some(id) = view.id(ix).filter(|id| keep(*id)) else { continue };
-            let near = known.entry(ix).or_insert_with(|| near(vectors, wish.vector, id)).clone();
+            let near = known.entry(ix).or_insert_with(|| nearest_part(vectors, query.vector, id)).clone();
             let strength = f64::from(edge.strength);
-            let Some(way) = near.and_then(|near| way.onwards(ix, near, strength, hop, config)) else {
+            let Some(path) = near.and_then(|near| path.extended(ix, near, strength, hop, config)) else {
                 continue;
             };
-            let from = way.before.as_ref().map_or(id, |before| before.near.id);
-            if best.get(&ix).is_none_or(|other| other.way.score < way.score) {
-                let edge = Walked { from, to: id, kind, strength };
-                best.insert(ix, Step { way: Rc::new(way), edge });
+            let from = path.before.as_ref().map_or(id, |before| before.near.id);
+            if best.get(&ix).is_none_or(|other| other.path.score < path.score) {
+                let edge = TraversedEdge { from, to: id, kind, strength };
+                best.insert(ix, Step { path: Rc::new(path), edge });
             }
         }
     }
     let mut steps: Vec<Step> = best.into_values().collect();
-    steps.sort_by(|a, b| b.way.score.total_cmp(&a.way.score).then_with(|| a.edge.to.cmp(&b.edge.to)));
+    steps.sort_by(|a, b| b.path.score.total_cmp(&a.path.score).then_with(|| a.edge.to.cmp(&b.edge.to)));
     steps
 }
 
 #[derive(Default)]
 struct Found {
-    nodes: FxHashMap<NodeId, Visited>,
-    edges: Vec<Walked>,
+    nodes: FxHashMap<NodeId, ExploredNode>,
+    edges: Vec<TraversedEdge>,
 }
 
 impl Found {
-    fn enter(&mut self, way: &Way, hop: usize, edge: Option<Walked>) {
-        let Near { id, cosine, .. } = way.near;
-        let visited = Visited { id, score: way.score, cosine, hop };
+    fn enter(&mut self, path: &Path, hop: usize, edge: Option<TraversedEdge>) {
+        let NearestPart { id, cosine, .. } = path.near;
+        let visited = ExploredNode { id, score: path.score, cosine, hop };
         let known = self.nodes.entry(id).or_insert(visited);
         if known.score < visited.score {
             *known = visited;
@@ -201,13 +204,13 @@ impl Found {
         self.edges.extend(edge.filter(|edge| !self.edges.contains(edge)));
     }
 
-    fn best(self, count: usize) -> Explored {
-        let mut nodes: Vec<Visited> = self.nodes.into_values().collect();
+    fn best(self, count: usize) -> Exploration {
+        let mut nodes: Vec<ExploredNode> = self.nodes.into_values().collect();
         nodes.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.id.cmp(&b.id)));
         nodes.truncate(count);
         let mut edges = self.edges;
         let shown = |id| nodes.iter().any(|node| node.id == id);
         edges.retain(|edge| shown(edge.from) && shown(edge.to));
-        Explored { nodes, edges }
+        Exploration { nodes, edges }
     }
 }

@@ -1,10 +1,10 @@
 //! Finding the best nodes for a text, by the kind of fusion that the settings choose.
 
-use super::hit::Retrieved;
+use super::hit::Retrieval;
 use super::retriever::Retriever;
 use super::{ranks, scores};
 use poc_config::Fusion;
-use poc_graph::Sight;
+use poc_graph::Visibility;
 use poc_graph::error::Result;
 
 impl Retriever<'_> {
@@ -19,18 +19,24 @@ impl Retriever<'_> {
     ///
     /// # Errors
     /// As [`Retriever::find_near`]; what the embedder fails with.
-    pub fn find(&self, text: &str, wanted: usize, sight: Sight) -> Result<Retrieved> {
-        self.find_near(text, &self.embedder.embed_one(text)?, wanted, sight)
+    pub fn find(&self, text: &str, wanted: usize, visibility: Visibility) -> Result<Retrieval> {
+        self.find_near(text, &self.embedder.embed_one(text)?, wanted, visibility)
     }
 
     /// As [`Retriever::find`] for a text whose vector is known.
     ///
     /// # Errors
     /// `invalid_argument` when the vector is none of this store.
-    pub fn find_near(&self, text: &str, vector: &[f32], wanted: usize, sight: Sight) -> Result<Retrieved> {
+    pub fn find_near(
+        &self,
+        text: &str,
+        vector: &[f32],
+        wanted: usize,
+        visibility: Visibility,
+    ) -> Result<Retrieval> {
         match self.config.fusion {
-            Fusion::Scores => scores::find(self, text, vector, wanted, sight),
-            Fusion::Rrf => ranks::find(self, text, vector, wanted, sight),
+            Fusion::Scores => scores::find(self, text, vector, wanted, visibility),
+            Fusion::Rrf => ranks::find(self, text, vector, wanted, visibility),
         }
     }
 }

@@ -5,7 +5,7 @@ use poc_index::VectorHit;
 
 /// A node that was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
+pub struct RetrievalHit {
     /// The node.
     pub id: NodeId,
     /// The fused score: the sum of the shares.
@@ -16,7 +16,7 @@ pub struct Hit {
     pub shares: Vec<(&'static str, f64)>,
     /// The note that its share of mentions or of names in common comes from, if it has one.
     pub led_by: Option<NodeId>,
-    /// Whether the text asks for it by its key ([`super::key::asked`]): then it is before all others. Fused by
+    /// Whether the text asks for it by its key ([`super::key::notes_named`]): then it is before all others. Fused by
     /// ranks none is.
     pub by_key: bool,
     /// Its part that is nearest in meaning; `None` without a vector.
@@ -27,9 +27,9 @@ pub struct Hit {
 
 /// What was found, best first, ties by id.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Retrieved {
+pub struct Retrieval {
     /// At most as many as wanted.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<RetrievalHit>,
     /// The lists, with how many nodes each named.
     pub named: Vec<(&'static str, usize)>,
     /// The greatest cosine of any node with the question; `None` when nothing has one.

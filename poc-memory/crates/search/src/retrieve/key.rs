@@ -6,29 +6,30 @@ use rustc_hash::FxHashSet;
 
 /// A note that a text asks for by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct KeyMatch<'a> {
     /// The note.
     pub note: Ix,
     /// The key as it is spelt in the text.
-    pub spelt: &'a str,
+    pub spelling: &'a str,
     /// Whether that is the whole text.
-    pub is_all: bool,
+    pub is_whole_text: bool,
 }
 
-/// Of the notes that `sees` lets through those whose key a text is, and those whose keys stand in it and are
+/// Of the notes that `is_visible` lets through those whose key a text is, and those whose keys stand in it and are
 /// names by their form (`people/lin`, `chat-013`); each once. Other keys count only as the whole text: keys
 /// are made of titles, and texts are full of `follow-up` and `YouTube`. A key may be spelt as people do: with
 /// other capitals, in quotes, with `'s`, as a file (`notes/people/lin.md`) or at the end of an address.
-pub fn asked<'a>(view: &View, text: &'a str, sees: &dyn Fn(NodeId) -> bool) -> Vec<Asked<'a>> {
-    let is_seen = |note: Ix| view.id(note).is_some_and(sees);
+pub fn notes_named<'a>(view: &View, text: &'a str, is_visible: &dyn Fn(NodeId) -> bool) -> Vec<KeyMatch<'a>> {
+    let is_seen = |note: Ix| view.id(note).is_some_and(is_visible);
     let all = owners(view, text, &is_seen).into_iter();
-    let mut found: Vec<Asked<'a>> = all.map(|note| Asked { note, spelt: text, is_all: true }).collect();
+    let mut found: Vec<KeyMatch<'a>> =
+        all.map(|note| KeyMatch { note, spelling: text, is_whole_text: true }).collect();
     let mut seen: FxHashSet<Ix> = found.iter().map(|owner| owner.note).collect();
     let is_named = |note: Ix| is_seen(note) && is_name(view.key(note));
-    for spelt in names(text) {
-        for note in owners(view, spelt, &is_named) {
+    for spelling in names(text) {
+        for note in owners(view, spelling, &is_named) {
             if seen.insert(note) {
-                found.push(Asked { note, spelt, is_all: false });
+                found.push(KeyMatch { note, spelling, is_whole_text: false });
             }
         }
     }

@@ -13,7 +13,7 @@ mod structure;
 #[cfg(test)]
 mod tests;
 
-pub use hit::{Hit, Retrieved};
+pub use hit::{Retrieval, RetrievalHit};
 pub use retriever::Retriever;
 
 /// Nodes an answer may have.

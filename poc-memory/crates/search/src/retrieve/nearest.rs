@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// A note and the part of it that is nearest to what was asked.
 #[derive(Clone, Debug)]
-pub struct Near {
+pub struct NearestPart {
     /// The note.
     pub id: NodeId,
     /// Cosine of that part, −1 to 1.
@@ -26,19 +26,21 @@ pub fn nearest(
     vector: &[f32],
     k: usize,
     keep: &dyn Fn(NodeId) -> bool,
-) -> Result<Vec<Near>> {
+) -> Result<Vec<NearestPart>> {
     let part_of =
         |id, part| vectors.of(id).into_iter().find(|(own, _)| *own == part).map(|(_, vector)| vector);
     let hits = vectors.search(vector, k, keep)?.into_iter();
     Ok(hits
-        .filter_map(|hit| Some(Near { id: hit.id, cosine: hit.cosine, vector: part_of(hit.id, hit.part)? }))
+        .filter_map(|hit| {
+            Some(NearestPart { id: hit.id, cosine: hit.cosine, vector: part_of(hit.id, hit.part)? })
+        })
         .collect())
 }
 
 /// How near one note is; `None` when it has no vector.
-pub fn near(vectors: &dyn VectorReader, vector: &[f32], id: NodeId) -> Option<Near> {
+pub fn nearest_part(vectors: &dyn VectorReader, vector: &[f32], id: NodeId) -> Option<NearestPart> {
     let parts = vectors.of(id).into_iter();
     parts
-        .map(|(_, part)| Near { id, cosine: cosine(vector, &part), vector: part })
+        .map(|(_, part)| NearestPart { id, cosine: cosine(vector, &part), vector: part })
         .max_by(|a, b| a.cosine.total_cmp(&b.cosine))
 }

@@ -1,9 +1,9 @@
 //! Fusion by ranks: three lists of the best, by reciprocal rank.
 
-use super::hit::{Hit, Retrieved};
+use super::hit::{Retrieval, RetrievalHit};
 use super::retriever::{DEPTH, Retriever};
 use poc_graph::error::Result;
-use poc_graph::{NodeId, Sight};
+use poc_graph::{NodeId, Visibility};
 use poc_index::TextField;
 use poc_rank::rrf::{K, rrf};
 
@@ -14,10 +14,10 @@ pub(super) fn find(
     text: &str,
     vector: &[f32],
     wanted: usize,
-    sight: Sight,
-) -> Result<Retrieved> {
+    visibility: Visibility,
+) -> Result<Retrieval> {
     let weights = &retriever.config.rrf;
-    let keep = |id| retriever.sees(id, sight);
+    let keep = |id| retriever.is_visible(id, visibility);
     let depth = wanted.max(DEPTH);
     let near = retriever.vectors.search(vector, depth, &keep)?;
     let by_field = |field| -> Vec<NodeId> {
@@ -39,9 +39,9 @@ pub(super) fn find(
         }
         shares.retain(|(_, share)| *share > 0.0);
         let near = near.iter().find(|hit| hit.id == id).copied();
-        Hit { id, score, ranks, shares, led_by: None, by_key: false, near, likelihood: None }
+        RetrievalHit { id, score, ranks, shares, led_by: None, by_key: false, near, likelihood: None }
     });
-    Ok(Retrieved {
+    Ok(Retrieval {
         hits: hits.collect(),
         named: lists.each_ref().map(|(name, _, list)| (*name, list.len())).to_vec(),
         cosine: near.first().map(|hit| hit.cosine),

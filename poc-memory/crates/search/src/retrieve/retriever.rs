@@ -1,6 +1,6 @@
 //! What a retrieval reads.
 use poc_embed::Embedder;
-use poc_graph::{NodeId, Sight, View};
+use poc_graph::{NodeId, View, Visibility};
 use poc_index::{MentionReader, TextReader, VectorReader};
 
 /// Nodes each list names; more when more are wanted.
@@ -20,7 +20,7 @@ pub struct Retriever<'a> {
     /// Turns the question into a vector.
     pub embedder: &'a dyn Embedder,
     /// How they are fused.
-    pub config: &'a poc_config::Retrieve,
+    pub config: &'a poc_config::RetrieveConfig,
     /// Notes that are left out as if they were not there.
     pub except: &'a [NodeId],
 }
@@ -44,7 +44,8 @@ impl<'a> Retriever<'a> {
     }
 
     /// Whether a note may be found.
-    pub(super) fn sees(&self, id: NodeId, sight: Sight) -> bool {
-        !self.except.contains(&id) && self.view.find(id).is_some_and(|ix| self.view.is_found_at(ix, sight))
+    pub(super) fn is_visible(&self, id: NodeId, visibility: Visibility) -> bool {
+        !self.except.contains(&id)
+            && self.view.find(id).is_some_and(|ix| self.view.is_found_at(ix, visibility))
     }
 }

@@ -2,11 +2,11 @@
 //! and one step along the structure.
 
 use super::candidates::{Candidates, POOL, Question};
-use super::hit::{Hit, Retrieved};
+use super::hit::{Retrieval, RetrievalHit};
 use super::retriever::{DEPTH, Retriever};
 use super::{key, structure};
 use poc_graph::error::Result;
-use poc_graph::{NodeId, Sight};
+use poc_graph::{NodeId, Visibility};
 use poc_rank::flow::Weights;
 use poc_rank::fusion::lift;
 use poc_rank::top::{Ranked, Top};
@@ -16,10 +16,10 @@ pub(super) fn find(
     text: &str,
     vector: &[f32],
     wanted: usize,
-    sight: Sight,
-) -> Result<Retrieved> {
+    visibility: Visibility,
+) -> Result<Retrieval> {
     let weights = &retriever.config.scores;
-    let question = Question::of(retriever, text, vector, sight)?;
+    let question = Question::of(retriever, text, vector, visibility)?;
     let lists = question.lists(wanted.max(DEPTH), wanted.saturating_mul(4).max(POOL));
     let mut candidates = Candidates::of(&question, lists.pool);
     let best = candidates.best();
@@ -28,14 +28,17 @@ pub(super) fn find(
             named.named += lift(weights.named_weight, best);
         }
     }
-    for id in question.words.asked().named() {
+    for id in question.words.terms().nodes_with_names() {
         if let Some(holder) = candidates.at(&question, id) {
             holder.identifier += lift(weights.identifier_weight, best);
         }
     }
-    let sees = |id| retriever.sees(id, sight);
-    let by_key =
-        if weights.identifier_weight > 0.0 { key::asked(retriever.view, text, &sees) } else { Vec::new() };
+    let is_visible = |id| retriever.is_visible(id, visibility);
+    let by_key = if weights.identifier_weight > 0.0 {
+        key::notes_named(retriever.view, text, &is_visible)
+    } else {
+        Vec::new()
+    };
     for asked in &by_key {
         if let Some(owner) = candidates.at_index(&question, asked.note) {
             owner.identifier += lift(weights.identifier_weight, best);
@@ -53,9 +56,9 @@ pub(super) fn find(
     let mut sources = Vec::new();
     if retriever.config.graph {
         if retriever.embedder.contextual() && weights.alike_weight > 0.0 {
-            structure::liken(&question, retriever.mentions, weights, &mut candidates);
+            structure::add_similarity_boosts(&question, retriever.mentions, weights, &mut candidates);
         }
-        sources = structure::flow(&question, retriever, text, flow, wanted, &mut candidates);
+        sources = structure::propagate(&question, retriever, text, flow, wanted, &mut candidates);
     }
     // It is the note itself, so it comes before all that it gives on to; what merely holds its key may have
     // more words of the question and a share of it besides. One deviation where nothing stands out.
@@ -67,7 +70,7 @@ pub(super) fn find(
     for asked in &by_key {
         if let Some(owner) = candidates.at_index(&question, asked.note) {
             // One key may stand in another: the one that is all of the question comes first.
-            owner.key = if asked.is_all { 2.0 * ahead } else { ahead };
+            owner.key = if asked.is_whole_text { 2.0 * ahead } else { ahead };
         }
     }
     let mut best = Top::new(wanted);
@@ -77,18 +80,18 @@ pub(super) fn find(
     let rank = |list: &[NodeId], id| list.iter().position(|other| *other == id).map(|before| before + 1);
     let hits = best.into_sorted().into_iter().map(|Ranked { score, id, with: candidate }| {
         let ranks = [("meaning", rank(&lists.nearest, id)), ("words", rank(&lists.matching, id))];
-        Hit {
+        RetrievalHit {
             id,
             score,
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
             shares: candidate.shares(flow),
             led_by: candidate.propagated.led_by(flow).and_then(|place| sources.get(place)).copied(),
             by_key: candidate.key > 0.0,
-            near: question.cosines.part(id),
+            near: question.cosines.nearest_part(id),
             likelihood: None,
         }
     });
-    Ok(Retrieved {
+    Ok(Retrieval {
         hits: hits.collect(),
         named: vec![("meaning", lists.nearest.len()), ("words", lists.matching.len())],
         cosine: lists.cosine,

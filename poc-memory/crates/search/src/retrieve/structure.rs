@@ -4,7 +4,7 @@
 
 use super::candidates::{Candidates, POOL, Question};
 use super::retriever::Retriever;
-use poc_config::FusedScores;
+use poc_config::ScoreFusionConfig;
 use poc_graph::{Ix, NodeId, View};
 use poc_index::MentionReader;
 use poc_rank::flow::Weights;
@@ -12,8 +12,8 @@ use poc_rank::flow::Weights;
 /// Lets every candidate that is worth more than nothing give on to the notes around it, the best
 /// `mention-from` of them to what they mention and to what mentions them, and the best `shared-from` to what
 /// has a name in common with them that is not in the question: who has those is found by them anyway.
-/// Returns the notes that give on; [`poc_rank::flow::Inflow::led_by`] tells the place among them.
-pub(super) fn flow(
+/// Returns the notes that give on; [`poc_rank::flow::PropagatedScore::led_by`] tells the place among them.
+pub(super) fn propagate(
     question: &Question<'_>,
     retriever: &Retriever<'_>,
     text: &str,
@@ -26,7 +26,7 @@ pub(super) fn flow(
     sources.retain(|(.., worth)| *worth > 0.0);
     let (mut beside, mut further) = (Vec::new(), Vec::new());
     for &(ix, _, worth) in &sources {
-        around(question.view, ix, &mut beside, &mut further);
+        session_neighbors(question.view, ix, &mut beside, &mut further);
         for &other in &beside {
             if let Some(candidate) = candidates.at_index(question, other) {
                 candidate.propagated.beside(worth);
@@ -39,12 +39,12 @@ pub(super) fn flow(
         }
     }
     for (from, &(_, id, worth)) in sources.iter().enumerate().take(config.mention_from) {
-        for other in mentions.from(id) {
+        for other in mentions.mentioned_by(id) {
             if let Some(candidate) = candidates.at(question, other) {
                 candidate.propagated.mentioned_by(worth, from);
             }
         }
-        for other in mentions.to(id) {
+        for other in mentions.mentioning(id) {
             if let Some(candidate) = candidates.at(question, other) {
                 candidate.propagated.mentions(worth, from);
             }
@@ -52,7 +52,7 @@ pub(super) fn flow(
     }
     let best: Vec<NodeId> = sources.iter().map(|(_, id, _)| *id).collect();
     let from = if weights.sharing > 0.0 { config.shared_from.min(best.len()) } else { 0 };
-    let shared = mentions.sharing(best.get(..from).unwrap_or_default(), weights.shared_by, text);
+    let shared = mentions.sharing_names(best.get(..from).unwrap_or_default(), weights.shared_by, text);
     let least = candidates.nth_best(wanted, weights);
     for ((from, &(.., worth)), others) in sources.iter().enumerate().zip(shared) {
         for (other, count) in others {
@@ -69,10 +69,10 @@ pub(super) fn flow(
 
 /// Lets every one of the best candidates that nothing is tied to have of those nearest to it that are worth
 /// more than nothing.
-pub(super) fn liken(
+pub(super) fn add_similarity_boosts(
     question: &Question<'_>,
     mentions: &dyn MentionReader,
-    weights: &FusedScores,
+    weights: &ScoreFusionConfig,
     candidates: &mut Candidates,
 ) {
     let mut best = candidates.in_order();
@@ -81,9 +81,9 @@ pub(super) fn liken(
     // They come in order.
     let giving = best.iter().take_while(|(.., worth)| *worth > 0.0).count();
     let from = to.get(..giving).unwrap_or_default();
-    let near = question.cosines.alike(&to, from, weights.alike_notes, weights.alike_cosine);
+    let near = question.cosines.nearest_among(&to, from, weights.alike_notes, weights.alike_cosine);
     for (&(ix, id, _), near) in best.iter().zip(near) {
-        if near.is_empty() || is_tied(question.view, mentions, ix, id) {
+        if near.is_empty() || is_linked(question.view, mentions, ix, id) {
             continue;
         }
         let Some(candidate) = candidates.at_index(question, ix) else { continue };
@@ -95,12 +95,14 @@ pub(super) fn liken(
 }
 
 /// Whether a note stands in a session, mentions another or is mentioned.
-fn is_tied(view: &View, mentions: &dyn MentionReader, ix: Ix, id: NodeId) -> bool {
-    view.beside(ix).next().is_some() || !mentions.from(id).is_empty() || !mentions.to(id).is_empty()
+fn is_linked(view: &View, mentions: &dyn MentionReader, ix: Ix, id: NodeId) -> bool {
+    view.beside(ix).next().is_some()
+        || !mentions.mentioned_by(id).is_empty()
+        || !mentions.mentioning(id).is_empty()
 }
 
 /// The notes before and after a note in its session, and those one further away.
-fn around(view: &View, ix: Ix, beside: &mut Vec<Ix>, further: &mut Vec<Ix>) {
+fn session_neighbors(view: &View, ix: Ix, beside: &mut Vec<Ix>, further: &mut Vec<Ix>) {
     beside.clear();
     further.clear();
     beside.extend(view.beside(ix));

@@ -7,9 +7,9 @@ use poc_config::{Config, Fusion};
 use poc_embed::{Embedder, HashEmbedder};
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
-use poc_graph::{Delta, EdgeKind, Node, NodeId, Sight, State, Trust, View, testing};
+use poc_graph::{Delta, EdgeKind, Node, NodeId, State, Trust, View, Visibility, testing};
 use poc_index::{MentionIndex, TextIndex, VectorIndex, testing as indexes};
-use poc_rank::standard::Sums;
+use poc_rank::standard::Moments;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,12 +80,12 @@ impl World {
         World { config, embedder, view, text, vectors, mentions, _folder: folder }
     }
 
-    fn find(&self, text: &str, wanted: usize) -> Retrieved {
-        self.seen(text, wanted, Sight::of_person(Timestamp(0)))
+    fn find(&self, text: &str, wanted: usize) -> Retrieval {
+        self.seen(text, wanted, Visibility::of_person(Timestamp(0)))
     }
 
-    fn seen(&self, text: &str, wanted: usize, sight: Sight) -> Retrieved {
-        self.retriever().find(text, wanted, sight).unwrap()
+    fn seen(&self, text: &str, wanted: usize, visibility: Visibility) -> Retrieval {
+        self.retriever().find(text, wanted, visibility).unwrap()
     }
 
     fn retriever(&self) -> Retriever<'_> {
@@ -119,11 +119,11 @@ fn number(id: NodeId) -> u64 {
     (0..1000).find(|&number| testing::node(number).id == id).unwrap()
 }
 
-fn numbers(found: &Retrieved) -> Vec<u64> {
+fn numbers(found: &Retrieval) -> Vec<u64> {
     found.hits.iter().map(|hit| number(hit.id)).collect()
 }
 
-fn share(hit: &Hit, signal: &str) -> f64 {
+fn share(hit: &RetrievalHit, signal: &str) -> f64 {
     hit.shares.iter().find(|(name, _)| *name == signal).map_or(0.0, |(_, share)| *share)
 }
 
@@ -176,7 +176,7 @@ fn a_note_kept_out_takes_no_place_and_counts_in_no_mean() {
     };
     let expired = |note: &Node| Node { expires: hidden(note).then_some(Timestamp(0)), ..note.clone() };
     let some: Vec<Node> = all.iter().filter(|note| !hidden(note)).cloned().collect();
-    let model = Sight::of_model(Timestamp(0));
+    let model = Visibility::of_model(Timestamp(0));
     let alone = World::of(&some, &[]).seen("harbour 7", MOST, model);
     for half in [all.iter().map(quarantined).collect::<Vec<_>>(), all.iter().map(expired).collect()] {
         let world = World::of(&half, &[]);
@@ -217,12 +217,12 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
     let (words, near) = (world.text.scores(text), world.vectors.cosine_scores(&vector).unwrap());
     let live: Vec<&Node> = notes.iter().filter(|note| note.state == State::Active).collect();
     let scale = |of: &dyn Fn(NodeId) -> f64| {
-        let mut sums = Sums::default();
+        let mut sums = Moments::default();
         live.iter().for_each(|note| sums.add(of(note.id)));
         sums.scale(live.len())
     };
     let bm25 = |id| words.hits().find(|hit| hit.id == id).map_or(0.0, |hit| hit.score);
-    let cosine = |id| near.part(id).map_or(0.0, |hit| hit.cosine);
+    let cosine = |id| near.nearest_part(id).map_or(0.0, |hit| hit.cosine);
     let (by_words, by_meaning) = (scale(&bm25), scale(&cosine));
     let mut own: BTreeMap<u64, f64> = live
         .iter()
@@ -232,7 +232,7 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
         })
         .collect();
     let best = own.values().copied().fold(0.0, f64::max);
-    for id in words.asked().named() {
+    for id in words.terms().nodes_with_names() {
         if let Some(own) = own.get_mut(&number(id)) {
             *own += best;
         }
@@ -249,13 +249,13 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
     let five: Vec<NodeId> = best_ten.iter().take(5).map(|(at, _)| testing::node(*at).id).collect();
     // Of few notes a tenth may have a rare name.
     let most = (live.len() / 10).clamp(2, 20);
-    let sharing = world.mentions.sharing(&five, most, text);
+    let sharing = world.mentions.sharing_names(&five, most, text);
     let by_name = |at: u64| {
-        let ways = best_ten.iter().zip(&sharing).flat_map(|((_, own), sharing)| {
+        let paths = best_ten.iter().zip(&sharing).flat_map(|((_, own), sharing)| {
             let with = sharing.iter().filter(|(id, _)| number(*id) == at);
             with.map(move |(_, count)| 0.35 * own * (most + 2 - count) as f64 / most as f64)
         });
-        ways.fold(0.0, f64::max)
+        paths.fold(0.0, f64::max)
     };
     let by_mention = |at: u64| {
         let best = |ids: Vec<NodeId>| {
@@ -264,7 +264,9 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
             near.map(|(_, own)| *own).fold(0.0, f64::max)
         };
         let id = testing::node(at).id;
-        (0.35 * best(world.mentions.to(id))).max(0.30 * best(world.mentions.from(id))).max(by_name(at))
+        (0.35 * best(world.mentions.mentioning(id)))
+            .max(0.30 * best(world.mentions.mentioned_by(id)))
+            .max(by_name(at))
     };
     let worth = |number: Option<u64>, of: u64| {
         let session =
@@ -272,19 +274,19 @@ fn naive(world: &World, text: &str, notes: &[Node], sessions: &[(u64, u64)]) -> 
         let there = number.filter(|&number| session(number).is_some() && session(number) == session(of));
         there.and_then(|number| own.get(&number)).map_or(0.0, |own| own.max(0.0))
     };
-    let is_tied = |at: u64| {
+    let is_linked = |at: u64| {
         let id = testing::node(at).id;
         let in_session = sessions.iter().any(|(first, last)| first < last && (*first..=*last).contains(&at));
-        in_session || !world.mentions.to(id).is_empty() || !world.mentions.from(id).is_empty()
+        in_session || !world.mentions.mentioning(id).is_empty() || !world.mentions.mentioned_by(id).is_empty()
     };
     let by_likeness = |at: u64| {
-        if !world.embedder.contextual || is_tied(at) {
+        if !world.embedder.contextual || is_linked(at) {
             return 0.0;
         }
         let near = own.iter().filter(|(other, own)| **other != at && **own > 0.0);
         let mut near: Vec<(f64, f64)> = near
             .filter_map(|(other, own)| {
-                Some((world.vectors.alike(testing::node(at).id, testing::node(*other).id)?, *own))
+                Some((world.vectors.similarity(testing::node(at).id, testing::node(*other).id)?, *own))
             })
             .filter(|(cosine, _)| *cosine > 0.6)
             .collect();
@@ -385,7 +387,7 @@ proptest! {
         let query = text(&query.iter().map(|&number| (number, 0)).collect::<Vec<_>>());
         let vector = world.embedder.embed_one(&query).unwrap();
         let retriever = world.retriever().without(&except);
-        let question = Question::of(&retriever, &query, &vector, Sight::of_person(Timestamp(0))).unwrap();
+        let question = Question::of(&retriever, &query, &vector, Visibility::of_person(Timestamp(0))).unwrap();
         let found = question.lists(5, pool).pool;
 
         let seen = || notes.iter().map(|note| note.id).filter(|id| !except.contains(id));
@@ -429,7 +431,7 @@ fn neighbours_in_a_session_come_along() {
     let mut world = World::of(&notes, &[(0, 4)]);
     let found = world.find("who saw the lighthouse", 5);
     assert_eq!(numbers(&found)[0], 1);
-    let of = |found: &Retrieved, at: u64| found.hits.iter().find(|hit| number(hit.id) == at).unwrap().clone();
+    let of = |found: &Retrieval, at: u64| found.hits.iter().find(|hit| number(hit.id) == at).unwrap().clone();
     assert!((share(&of(&found, 2), "order") - 0.30 * found.hits[0].score).abs() < 0.2 * found.hits[0].score);
     assert!(share(&of(&found, 3), "order") > 0.0);
     assert_eq!(share(&of(&found, 4), "order"), 0.0);
@@ -478,7 +480,7 @@ fn what_a_good_note_mentions_comes_along_and_so_does_what_mentions_it() {
         ("Rain", "It falls."),
     ]);
     let found = world.find("where was the keeper of the lighthouse born", 5);
-    let share = |found: &Retrieved, at: u64, signal| {
+    let share = |found: &Retrieval, at: u64, signal| {
         share(found.hits.iter().find(|hit| number(hit.id) == at).unwrap(), signal)
     };
     assert_eq!(numbers(&found)[0], 0);

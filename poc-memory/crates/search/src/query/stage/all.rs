@@ -1,10 +1,10 @@
 //! `all`: every live node, by id.
 
 use super::definition::{Hints, StageDef, Work};
-use crate::query::context::Ctx;
+use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::scan::{Scan, States, state_at};
-use crate::query::set::Scored;
+use crate::query::scan::{Scan, StateSet, state_at};
+use crate::query::set::ScoredNode;
 use poc_graph::Ix;
 
 /// Nodes a block holds: those of one chunk of the columns.
@@ -19,7 +19,7 @@ pub(super) const STAGE: StageDef = StageDef {
            the nodes in that state in.",
     example: Example {
         pipeline: "all",
-        gives: &[
+        output: &[
             "b-tree",
             "wal",
             "session#1",
@@ -30,7 +30,7 @@ pub(super) const STAGE: StageDef = StageDef {
             "todo/benchmarks",
         ],
     },
-    does: |_| "every live node, by id".into(),
+    describe: |_| "every live node, by id".into(),
     work: Work::Scan(|ctx| Box::new(All::new(ctx))),
     hints: Hints::NONE,
 };
@@ -42,31 +42,32 @@ struct All<F> {
 }
 
 impl All<()> {
-    fn new<'a>(ctx: &'a Ctx<'a>) -> All<impl FnMut(Ix) -> bool + 'a> {
+    fn new<'a>(ctx: &'a QueryContext<'a>) -> All<impl FnMut(Ix) -> bool + 'a> {
         let view = ctx.sources.view;
         let mut state = state_at(view, ctx.sources.now);
-        let (states, sight) = (ctx.states, ctx.sources.sight());
-        if states != States::live() {
+        let (states, visibility) = (ctx.states, ctx.sources.visibility());
+        if states != StateSet::live() {
             ctx.note("widened by `state:`");
         }
-        let admits =
-            move |ix| state(ix).is_some_and(|state| states.contains(state)) && sight.admits(view.trust(ix));
+        let admits = move |ix| {
+            state(ix).is_some_and(|state| states.contains(state)) && visibility.admits(view.trust(ix))
+        };
         All { next: 0, slots: view.slots(), admits }
     }
 }
 
 impl<F: FnMut(Ix) -> bool> Scan for All<F> {
-    fn next(&mut self, block: &mut Vec<Scored>) -> bool {
+    fn next(&mut self, block: &mut Vec<ScoredNode>) -> bool {
         let end = self.next.saturating_add(BLOCK).min(self.slots);
         if self.next >= end {
             return false;
         }
         // What is not admitted is written over by the next: a branch would be hard to predict.
-        block.resize((end - self.next) as usize, Scored { ix: 0, score: 1.0 });
+        block.resize((end - self.next) as usize, ScoredNode { ix: 0, score: 1.0 });
         let mut kept = 0;
         for ix in self.next..end {
             if let Some(slot) = block.get_mut(kept) {
-                *slot = Scored { ix, score: 1.0 };
+                *slot = ScoredNode { ix, score: 1.0 };
             }
             kept += usize::from((self.admits)(ix));
         }

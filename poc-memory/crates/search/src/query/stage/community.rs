@@ -2,23 +2,23 @@
 
 use super::definition::{Cost, Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "community",
     params: &[Param {
         name: "N",
-        place: Place::Colon,
-        takes: Takes::Count(0, u32::MAX as usize),
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::Count(0, u32::MAX as usize),
+        presence: Presence::Required,
         doc: "the number of the community",
     }],
     doc: "Keeps the members of a community; 0 is the largest",
     more: "Communities are found by label propagation (Raghavan, Albert and Kumara 2007) over ties of \
            at least 0.3, in an order that depends on the graph alone. They are numbered by size, so a \
            number may mean another community when the graph has changed.",
-    example: Example { pipeline: "community:0", gives: &["b-tree", "wal", "crash-notes"] },
-    does: |call| format!("of community {}", call.count("N").unwrap_or_default()),
+    example: Example { pipeline: "community:0", output: &["b-tree", "wal", "crash-notes"] },
+    describe: |call| format!("of community {}", call.count("N").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let wanted = call.count("N")? as u32;
         let communities = ctx.communities();

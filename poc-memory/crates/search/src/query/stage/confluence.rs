@@ -5,8 +5,8 @@ use super::definition::{Hints, StageDef, Work};
 use super::seeds::best;
 use super::spread::{EDGE_DECAY, MAX_HOPS, MIN_ACTIVATION, rules, weighed};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::scan::is_seen;
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::scan::visible_at;
 use poc_rank::confluence::confluence;
 
 /// Nodes activation spreads from one by one, the best of the set.
@@ -19,9 +19,9 @@ pub(super) const STAGE: StageDef = StageDef {
         EDGE_DECAY,
         Param {
             name: "min_sources",
-            place: Place::Named,
-            takes: Takes::Count(1, MOST_SOURCES),
-            absent: Absent::Default("2"),
+            position: ParamPosition::Named,
+            value_type: ValueType::Count(1, MOST_SOURCES),
+            presence: Presence::Default("2"),
             doc: "nodes of the set that must reach a node",
         },
         MIN_ACTIVATION,
@@ -40,9 +40,9 @@ pub(super) const STAGE: StageDef = StageDef {
            0.75.",
     example: Example {
         pipeline: "key:[bw]* | confluence,max_hops=1",
-        gives: &["b-tree", "wal", "crash-notes"],
+        output: &["b-tree", "wal", "crash-notes"],
     },
-    does: |call| {
+    describe: |call| {
         let least = call.count("min_sources").unwrap_or_default();
         let hops = call.count("max_hops").unwrap_or_default();
         format!(
@@ -56,7 +56,7 @@ pub(super) const STAGE: StageDef = StageDef {
         if sources.len() < min_sources {
             ctx.note(format!("{} in the set, {min_sources} must reach a node", sources.len()));
         }
-        let is_live = is_seen(view, ctx.sources.sight());
+        let is_live = visible_at(view, ctx.sources.visibility());
         let (found, started) = confluence(view, &sources, rules, min_sources, is_live);
         if started < sources.len() {
             ctx.note(format!("stopped at {started} of the set: enough was walked"));

@@ -1,55 +1,53 @@
-//! What a stage is: its word, its parameters, its documentation, and how it works.
+//! The definition of a stage: its word, parameters, documentation and implementation.
 
 use crate::query::arguments::Arguments;
-use crate::query::context::Ctx;
+use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::field::Field;
-use crate::query::param::{Param, Place, Takes, signature};
+use crate::query::param::{Param, ParamPosition, ValueType, signature};
 use crate::query::scan::{Filter, Order, Scan};
-use crate::query::set::{ResultSet, Scored};
+use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::value::Compare;
 use poc_graph::State;
 use poc_graph::error::Result;
 use std::ops::Range;
 
-/// A word of the language.
+/// The definition of one stage of the language.
 #[derive(Clone, Debug)]
 pub struct StageDef {
-    /// The word.
+    /// The word it is written with.
     pub word: &'static str,
     /// Its parameters, in the order they are written.
     pub params: &'static [Param],
-    /// What it does, in one sentence.
+    /// What the stage does, in one sentence.
     pub doc: &'static str,
-    /// What the manual says beyond that, in Markdown: of an algorithm its formula and published
-    /// source; may be empty.
+    /// Details for the manual, in Markdown: for an algorithm its formula and published source. May be empty.
     pub more: &'static str,
-    /// A pipeline that uses it, and the keys that come out over the sample notes of the manual.
+    /// A pipeline that uses the stage, and the keys it returns for the sample notes of the manual.
     pub example: Example,
-    /// What one use of it does, in words. For a filter: which nodes it is about, as in `of type
-    /// `daily``.
-    pub(in crate::query) does: fn(&Arguments) -> String,
-    /// How it does it.
+    /// Describes one use of the stage. For a filter: which nodes it selects, as in `of type `daily``.
+    pub(in crate::query) describe: fn(&Arguments) -> String,
+    /// The implementation.
     pub(in crate::query) work: Work,
-    /// What is known of it without running it.
+    /// Properties that are known without running the stage.
     pub(in crate::query) hints: Hints,
 }
 
-/// What a stage takes and gives.
+/// The kind of a stage, by its input and output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Ignores its input and produces a set; stands first.
+    /// Produces a set without any input. It can only be the first stage.
     Generator,
-    /// Keeps items, their order and their scores.
+    /// Keeps some of the items, with their order and scores.
     Filter,
-    /// Reorders or cuts, keeps scores.
+    /// Reorders or truncates the set, and keeps the scores.
     Transform,
-    /// Makes a new scored set from the incoming one, best first.
+    /// Produces a new scored set from the incoming one, best first.
     Algorithm,
 }
 
 impl Kind {
-    /// Its name.
+    /// The name of the kind, in lower case.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Generator => "generator",
@@ -60,69 +58,76 @@ impl Kind {
     }
 }
 
-/// How a stage does its work.
+/// The implementation of a stage.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::query) enum Work {
-    /// Produces a set block by block, so that filters right behind it can join the pass.
-    Scan(for<'a> fn(&'a Ctx<'a>) -> Box<dyn Scan + 'a>),
+    /// Produces a set block by block, so that the filters directly after it can run in the same pass.
+    Scan(for<'a> fn(&'a QueryContext<'a>) -> Box<dyn Scan + 'a>),
     /// Produces a set.
-    Generate(fn(&Arguments, &Ctx<'_>) -> Result<ResultSet>),
-    /// Resolves names once and gives the test.
-    Filter(for<'a> fn(&'a Arguments, &'a Ctx<'a>) -> Result<Box<dyn Filter + 'a>>),
-    /// Compares a field.
+    Generate(fn(&Arguments, &QueryContext<'_>) -> Result<ResultSet>),
+    /// Resolves the arguments once and returns the test.
+    Filter(for<'a> fn(&'a Arguments, &'a QueryContext<'a>) -> Result<Box<dyn Filter + 'a>>),
+    /// Compares a field with the argument.
     Compare(&'static Field),
-    /// Finds what the items are ordered by, and which way.
-    Sort(for<'a> fn(&'a Arguments, &'a Ctx<'a>) -> Result<Order<'a>>),
-    /// Puts the items in order. Only the first `wanted` matter: it may drop the others.
-    Order(fn(&Arguments, &Ctx<'_>, &mut Vec<Scored>, wanted: usize) -> Result<()>),
-    /// Which of so many items stay.
+    /// Returns the field and the direction to sort by.
+    Sort(for<'a> fn(&'a Arguments, &'a QueryContext<'a>) -> Result<Order<'a>>),
+    /// Orders the items. Only the first `wanted` matter; the others may be dropped.
+    Order(fn(&Arguments, &QueryContext<'_>, &mut Vec<ScoredNode>, wanted: usize) -> Result<()>),
+    /// Returns which positions of a set of the given length stay.
     Cut(fn(&Arguments, usize) -> Range<usize>),
-    /// Makes a new set from the items.
-    Algorithm(fn(&Arguments, &Ctx<'_>, &[Scored]) -> Result<Vec<Scored>>),
+    /// Computes a new set from the items.
+    Algorithm(fn(&Arguments, &QueryContext<'_>, &[ScoredNode]) -> Result<Vec<ScoredNode>>),
 }
 
-/// What is known of a stage without running it.
+/// Properties of a stage that are known without running it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::query) struct Hints {
-    /// What it reads.
+    /// What the stage reads.
     pub(in crate::query) cost: Cost,
-    /// For a filter by the visits of an agent, whose parameters are `AGENT[,DURATION]`: whether it keeps the
-    /// nodes that the agent has visited, or the others.
+    /// For a filter by an agent's visits, with the parameters `AGENT[,DURATION]`: `true` when it keeps the
+    /// visited nodes, `false` when it keeps the others.
     pub(in crate::query) keeps_visited: Option<bool>,
-    /// A further state that the scan gives because of this filter.
+    /// For a filter by state: the state that the scan must return as well.
     pub(in crate::query) widens_to: Option<fn(&Arguments) -> Option<State>>,
     /// Whether a node that is not stored yet passes this filter.
     pub(in crate::query) passes: Option<fn(&Arguments, &NewNode<'_>) -> bool>,
+    /// Whether search terms without a stage become the text of this generator. True for exactly one stage.
+    pub(in crate::query) takes_free_terms: bool,
 }
 
 impl Hints {
-    /// Nothing but that it reads columns, as most filters and transforms do.
-    pub(in crate::query) const NONE: Hints =
-        Hints { cost: Cost::Columns, keeps_visited: None, widens_to: None, passes: None };
+    /// The defaults: the stage reads columns and has no other known property.
+    pub(in crate::query) const NONE: Hints = Hints {
+        cost: Cost::Columns,
+        keeps_visited: None,
+        widens_to: None,
+        passes: None,
+        takes_free_terms: false,
+    };
 }
 
 /// What a filter or a transform reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::query) enum Cost {
-    /// Columns of the view: cheap at any time.
+    /// Columns of the view, which is always cheap.
     Columns,
-    /// An index, or something that is derived from the whole graph.
+    /// An index, or data derived from the whole graph.
     Derived,
 }
 
-/// A node that is not stored yet, as far as it is known.
+/// The known properties of a node that is not stored yet.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::query) struct NewNode<'a> {
-    /// Its type.
+    /// The node type.
     pub(in crate::query) node_type: &'a str,
-    /// Who makes it.
+    /// The provenance, such as `agent:linker`.
     pub(in crate::query) provenance: &'a str,
-    /// Characters its text has at most.
+    /// The maximum length of the text in characters.
     pub(in crate::query) most_chars: usize,
 }
 
 impl StageDef {
-    /// What it takes and gives.
+    /// The kind of the stage.
     pub fn kind(&self) -> Kind {
         match self.work {
             Work::Scan(_) | Work::Generate(_) => Kind::Generator,
@@ -132,40 +137,40 @@ impl StageDef {
         }
     }
 
-    /// The parameter that takes a text, of a generator that has one.
-    pub(in crate::query) fn text(&self) -> Option<&Param> {
+    /// For a generator that searches for a text: the parameter that takes it.
+    pub(in crate::query) fn text_param(&self) -> Option<&Param> {
         let mut params = self.params.iter();
         params
-            .find(|param| param.place == Place::Colon && param.takes == Takes::Text)
+            .find(|param| param.position == ParamPosition::Colon && param.value_type == ValueType::Text)
             .filter(|_| self.kind() == Kind::Generator)
     }
 
-    /// How it is written, with its defaults.
+    /// The syntax of the stage, with its defaults.
     pub fn signature(&self) -> String {
         signature(self.word, self.params)
     }
 
-    /// Whether it reads the columns from one end to the other.
+    /// Whether it scans the columns.
     pub(in crate::query) fn is_scan(&self) -> bool {
         matches!(self.work, Work::Scan(_))
     }
 
-    /// Whether it puts the items in order by a field.
+    /// Whether it sorts by a field.
     pub(in crate::query) fn is_sort(&self) -> bool {
         matches!(self.work, Work::Sort(_))
     }
 
-    /// A further state that the scan gives because of this filter.
+    /// The state that the scan must return because of this filter.
     pub(in crate::query) fn widens_to(&self, arguments: &Arguments) -> Option<State> {
         self.hints.widens_to.and_then(|widens_to| widens_to(arguments))
     }
 
-    /// Whether a node that is not stored yet passes this filter; `None` where that is not known.
+    /// Whether a node that is not stored yet passes this filter; `None` if that is not known.
     pub(in crate::query) fn passes(&self, arguments: &Arguments, node: &NewNode<'_>) -> Option<bool> {
         match self.work {
-            // The text may be shorter, so only that it is too short is known.
+            // The text may turn out shorter than the maximum, so only a failure is certain.
             Work::Compare(field) if field.is_text_len => {
-                let may_pass = |compare: Compare| compare.holds_up_to(node.most_chars as f64);
+                let may_pass = |compare: Compare| compare.can_hold_up_to(node.most_chars as f64);
                 if arguments.compare("CMP").is_ok_and(may_pass) { None } else { Some(false) }
             }
             _ => self.hints.passes.map(|passes| passes(arguments, node)),

@@ -1,10 +1,10 @@
 //! `diverse,lambda=0.7,pool=1000`: maximal marginal relevance over the set (`rank::mmr`).
 
 use super::definition::{Cost, Hints, StageDef, Work};
-use crate::query::context::Ctx;
+use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::set::Scored;
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::set::ScoredNode;
 use crate::query::top::best_first;
 use poc_graph::error::Result;
 use poc_rank::mmr::{mmr, relevance};
@@ -14,16 +14,16 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[
         Param {
             name: "lambda",
-            place: Place::Named,
-            takes: Takes::Number(0.0, 1.0),
-            absent: Absent::Default("0.7"),
+            position: ParamPosition::Named,
+            value_type: ValueType::Number(0.0, 1.0),
+            presence: Presence::Default("0.7"),
             doc: "how much the score counts; the rest is for being unlike",
         },
         Param {
             name: "pool",
-            place: Place::Named,
-            takes: Takes::Count(1, 10_000),
-            absent: Absent::Default("1000"),
+            position: ParamPosition::Named,
+            value_type: ValueType::Count(1, 10_000),
+            presence: Presence::Default("1000"),
             doc: "nodes that are chosen from, the best by score; the others follow by score",
         },
     ],
@@ -38,9 +38,9 @@ pub(super) const STAGE: StageDef = StageDef {
            The cost is `pool · chosen` comparisons; with `limit:N` behind it only N are chosen.",
     example: Example {
         pipeline: "similar:\"slow query with a missing index\",k=3 | diverse,lambda=0.3",
-        gives: &["session#1", "day#2026-11-21", "session#2"],
+        output: &["session#1", "day#2026-11-21", "session#2"],
     },
-    does: |call| {
+    describe: |call| {
         let lambda = call.number("lambda").unwrap_or_default();
         format!("orders by score and by being unlike what came before, {lambda} for the score")
     },
@@ -50,7 +50,13 @@ pub(super) const STAGE: StageDef = StageDef {
     hints: Hints { cost: Cost::Derived, ..Hints::NONE },
 };
 
-fn diverse(lambda: f64, pool: usize, ctx: &Ctx<'_>, items: &mut Vec<Scored>, wanted: usize) -> Result<()> {
+fn diverse(
+    lambda: f64,
+    pool: usize,
+    ctx: &QueryContext<'_>,
+    items: &mut Vec<ScoredNode>,
+    wanted: usize,
+) -> Result<()> {
     let (view, vectors) = (ctx.sources.view, ctx.sources.indexes.vectors()?);
     best_first(view, items);
     let relevance = relevance(items.iter().map(|item| item.score));
@@ -60,12 +66,12 @@ fn diverse(lambda: f64, pool: usize, ctx: &Ctx<'_>, items: &mut Vec<Scored>, wan
     }
     let id = |at: usize| items.get(at).and_then(|item| view.id(item.ix));
     let alike = |a, b| {
-        let alike = id(a).zip(id(b)).and_then(|(a, b)| vectors.alike(a, b));
+        let alike = id(a).zip(id(b)).and_then(|(a, b)| vectors.similarity(a, b));
         alike.unwrap_or(0.0)
     };
     let open = relevance.get(..items.len()).unwrap_or(&relevance);
     let chosen = mmr(open, lambda, alike).take(wanted).filter_map(|at| items.get(at).copied());
-    let chosen: Vec<Scored> = chosen.collect();
+    let chosen: Vec<ScoredNode> = chosen.collect();
     *items = chosen.into_iter().chain(behind).take(wanted).collect();
     Ok(())
 }

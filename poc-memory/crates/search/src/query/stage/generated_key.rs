@@ -2,15 +2,15 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "generated-key",
     params: &[Param {
         name: "len",
-        place: Place::Named,
-        takes: Takes::Count(1, 512),
-        absent: Absent::Default("60"),
+        position: ParamPosition::Named,
+        value_type: ValueType::Count(1, 512),
+        presence: Presence::Default("60"),
         doc: "characters from which on a key counts as one, whatever it says",
     }],
     doc: "Keeps nodes whose key looks as if nobody had chosen it: an id, a placeholder, or very long",
@@ -18,8 +18,8 @@ pub(super) const STAGE: StageDef = StageDef {
            is an id (hexadecimal digits and letters from a to f, 8 or more; letters and digits mixed, 16 or \
            more; 8 digits or more); or when it says nothing but `untitled`, `note`, `new`, `document` or the \
            like, with a number or without.",
-    example: Example { pipeline: "generated-key,len=15", gives: &["todo/benchmarks"] },
-    does: |call| {
+    example: Example { pipeline: "generated-key,len=15", output: &["todo/benchmarks"] },
+    describe: |call| {
         format!(
             "whose key is an id, a placeholder or {} characters long",
             call.count("len").unwrap_or_default()

@@ -5,9 +5,9 @@ use super::definition::{Hints, StageDef, Work};
 use super::seeds::{best, placed};
 use super::spectral::K;
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::scan::is_seen;
-use crate::query::set::Scored;
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::scan::visible_at;
+use crate::query::set::ScoredNode;
 use crate::query::top::best_first;
 use poc_graph::Ix;
 use poc_rank::geodesic::walks;
@@ -20,9 +20,9 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[
         Param {
             name: "max_path",
-            place: Place::Named,
-            takes: Takes::Count(1, 64),
-            absent: Absent::Default("6"),
+            position: ParamPosition::Named,
+            value_type: ValueType::Count(1, 64),
+            presence: Presence::Default("6"),
             doc: "ties a walk may take",
         },
         K,
@@ -39,8 +39,8 @@ pub(super) const STAGE: StageDef = StageDef {
            By hand: on the path a — b — c — d with e tied to b, the way from a to d leads over b and c: \
            in a tree every tie is at right angles to all others, so seen from b the tie to c makes a \
            cosine of √½ with the way to d and the tie to e one of 0.",
-    example: Example { pipeline: "match:\"wal crash-notes\" | geodesic", gives: &["wal", "crash-notes"] },
-    does: |call| {
+    example: Example { pipeline: "match:\"wal crash-notes\" | geodesic", output: &["wal", "crash-notes"] },
+    describe: |call| {
         let (most, k) = (call.count("max_path").unwrap_or_default(), call.count("k").unwrap_or_default());
         format!("walks between every two of the set in at most {most} ties; the {k} nodes on most walks")
     },
@@ -48,12 +48,12 @@ pub(super) const STAGE: StageDef = StageDef {
         let (view, embedding) = (ctx.sources.view, ctx.embedding());
         let placed = placed(ctx, &embedding, items);
         let ends: Vec<Ix> = best(ctx, &placed, MOST_ENDS).into_iter().map(|(ix, _)| ix).collect();
-        let is_live = is_seen(view, ctx.sources.sight());
+        let is_live = visible_at(view, ctx.sources.visibility());
         let walks = walks(view, &embedding, &ends, call.count("max_path")?, is_live);
         ctx.note(format!("{} of {} walks arrive", walks.arrived, walks.tried));
         let share = |count: usize| count as f64 / walks.arrived as f64;
-        let mut on: Vec<Scored> =
-            walks.on.iter().map(|&(ix, count)| Scored { ix, score: share(count) }).collect();
+        let mut on: Vec<ScoredNode> =
+            walks.on.iter().map(|&(ix, count)| ScoredNode { ix, score: share(count) }).collect();
         best_first(view, &mut on);
         on.truncate(call.count("k")?);
         Ok(on)

@@ -2,8 +2,8 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::set::{ResultSet, Scored};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use crate::retrieve::{MOST, Retriever};
 
@@ -12,16 +12,16 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[
         Param {
             name: "TEXT",
-            place: Place::Colon,
-            takes: Takes::Text,
-            absent: Absent::Error,
+            position: ParamPosition::Colon,
+            value_type: ValueType::Text,
+            presence: Presence::Required,
             doc: "words or a sentence",
         },
         Param {
             name: "k",
-            place: Place::Named,
-            takes: Takes::Count(1, MOST),
-            absent: Absent::Default("50"),
+            position: ParamPosition::Named,
+            value_type: ValueType::Count(1, MOST),
+            presence: Presence::Default("50"),
             doc: "how many nodes",
         },
     ],
@@ -43,8 +43,8 @@ pub(super) const STAGE: StageDef = StageDef {
            50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
            2009, SIGIR): the nearest, the best by BM25 of the title and by that of the text; then a node is \
            worth `1 / (60 + rank)` in each list that holds it, 0.049 at most.",
-    example: Example { pipeline: "hybrid:\"slow query\",k=2", gives: &["session#1", "session#2"] },
-    does: |call| {
+    example: Example { pipeline: "hybrid:\"slow query\",k=2", output: &["session#1", "session#2"] },
+    describe: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
         format!("the {k} nodes that meaning and words together find for `{text}`")
     },
@@ -54,13 +54,13 @@ pub(super) const STAGE: StageDef = StageDef {
         let (text, vectors) = (sources.indexes.text()?, sources.indexes.vectors()?);
         let (mentions, embedder) = (sources.indexes.mentions()?, sources.embedder);
         let retriever = Retriever { view, text, vectors, mentions, embedder, config, except: &[] };
-        let found = retriever.find(&call.text("TEXT")?, call.count("k")?, sources.sight())?;
+        let found = retriever.find(&call.text("TEXT")?, call.count("k")?, sources.visibility())?;
         let named: Vec<String> =
             found.named.iter().map(|(list, count)| format!("{count} by {list}")).collect();
         ctx.note(named.join(", "));
         let hits = found.hits.iter();
-        let mut items: Vec<Scored> =
-            hits.filter_map(|hit| Some(Scored { ix: view.find(hit.id)?, score: hit.score })).collect();
+        let mut items: Vec<ScoredNode> =
+            hits.filter_map(|hit| Some(ScoredNode { ix: view.find(hit.id)?, score: hit.score })).collect();
         best_first(view, &mut items);
         Ok(ResultSet { items, pairs: Vec::new() })
     }),

@@ -2,11 +2,11 @@
 //! live.
 
 use super::definition::{Hints, StageDef, Work};
-use crate::query::context::Ctx;
+use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::scan::is_seen;
-use crate::query::set::{Pair, ResultSet, Scored};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::scan::visible_at;
+use crate::query::set::{Pair, ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use poc_graph::error::Result;
 use poc_graph::{Ix, NodeId};
@@ -19,23 +19,23 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[
         Param {
             name: "min_sim",
-            place: Place::Named,
-            takes: Takes::Number(0.0, 1.0),
-            absent: Absent::Nothing,
+            position: ParamPosition::Named,
+            value_type: ValueType::Number(0.0, 1.0),
+            presence: Presence::Optional,
             doc: "least cosine of a pair; without it, `interference` of the embedder's `[cosines]`",
         },
         Param {
             name: "k",
-            place: Place::Named,
-            takes: Takes::Count(1, 100),
-            absent: Absent::Default("10"),
+            position: ParamPosition::Named,
+            value_type: ValueType::Count(1, 100),
+            presence: Presence::Default("10"),
             doc: "nodes each passage of a node is paired with at most",
         },
         Param {
             name: "probes",
-            place: Place::Named,
-            takes: Takes::Count(1, 1_000_000),
-            absent: Absent::Default("5000"),
+            position: ParamPosition::Named,
+            value_type: ValueType::Count(1, 1_000_000),
+            presence: Presence::Default("5000"),
             doc: "nodes that are compared with all others, the last changed first",
         },
     ],
@@ -51,13 +51,13 @@ pub(super) const STAGE: StageDef = StageDef {
            of notes all alike not every pair is named. Up to `probes` nodes all ask. In a larger store \
            only those changed last do, so that the time grows with the store and not with its square; \
            an asked node finds its partners among all.",
-    example: Example { pipeline: "interference-pairs,min_sim=0.9", gives: &["session#1", "session#2"] },
-    does: |call| match call.number_if_given("min_sim") {
+    example: Example { pipeline: "interference-pairs,min_sim=0.9", output: &["session#1", "session#2"] },
+    describe: |call| match call.optional_number("min_sim") {
         Some(least) => format!("pairs of nodes alike by {least} or more in different communities, and twins"),
         None => "pairs of nodes alike in different communities, and twins".to_owned(),
     },
     work: Work::Generate(|call, ctx| {
-        let least = match call.number_if_given("min_sim") {
+        let least = match call.optional_number("min_sim") {
             Some(least) => least,
             None => ctx.sources.config.cosines()?.interference,
         };
@@ -70,11 +70,11 @@ pub(super) const STAGE: StageDef = StageDef {
 /// community are usually the nearer ones.
 const NEIGHBORS_PER_PAIR: usize = 4;
 
-fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
+fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     let (view, vectors) = (ctx.sources.view, ctx.sources.indexes.vectors()?);
     let twin = ctx.sources.config.cosines()?.twin.max(least);
     let communities = ctx.communities();
-    let mut is_live = is_seen(view, ctx.sources.sight());
+    let mut is_live = visible_at(view, ctx.sources.visibility());
     // One look-up table: the index asks about a node every time it meets it.
     let mut members: FxHashMap<NodeId, (Ix, u32)> = FxHashMap::default();
     for ix in (0..view.slots()).filter(|&ix| is_live(ix)) {
@@ -115,7 +115,7 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &Ctx<'_>) -> Result<ResultSet
             *best = best.max(pair.similarity);
         }
     }
-    let mut items: Vec<Scored> = scores.into_iter().map(|(ix, score)| Scored { ix, score }).collect();
+    let mut items: Vec<ScoredNode> = scores.into_iter().map(|(ix, score)| ScoredNode { ix, score }).collect();
     best_first(view, &mut items);
     Ok(ResultSet { items, pairs })
 }

@@ -2,22 +2,22 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "key",
     params: &[Param {
         name: "GLOB",
-        place: Place::Colon,
-        takes: Takes::Glob,
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::Glob,
+        presence: Presence::Required,
         doc: "matched against the whole key",
     }],
     doc: "Keeps nodes whose key matches a glob",
     more: "`*` stands for any run of characters, `?` for one, `[abc]`, `[a-z]` and `[!a]` for one of a \
            set. Letter case counts. A key with `|`, `,` or spaces stands in quotes.",
-    example: Example { pipeline: "key:session#*", gives: &["session#1", "session#2"] },
-    does: |call| match call.glob("GLOB") {
+    example: Example { pipeline: "key:session#*", output: &["session#1", "session#2"] },
+    describe: |call| match call.glob("GLOB") {
         Ok(glob) => format!("whose key matches `{}`", glob.text()),
         Err(_) => String::new(),
     },

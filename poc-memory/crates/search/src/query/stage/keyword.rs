@@ -2,22 +2,22 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 use unicode_normalization::UnicodeNormalization;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "keyword",
     params: &[Param {
         name: "WORD",
-        place: Place::Colon,
-        takes: Takes::Text,
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::Text,
+        presence: Presence::Required,
         doc: "one keyword",
     }],
     doc: "Keeps nodes with a keyword",
     more: "Keywords are compared as `insert` stores them: trimmed, in lower case, accents in one form.",
-    example: Example { pipeline: "keyword:Storage", gives: &["b-tree", "lsm-tree"] },
-    does: |call| format!("with the keyword `{}`", call.text("WORD").unwrap_or_default()),
+    example: Example { pipeline: "keyword:Storage", output: &["b-tree", "lsm-tree"] },
+    describe: |call| format!("with the keyword `{}`", call.text("WORD").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
         // As `insert` stores them.

@@ -2,23 +2,23 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 use poc_graph::Neighbor;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "linked-to",
     params: &[Param {
         name: "KEY",
-        place: Place::Colon,
-        takes: Takes::Key,
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::Key,
+        presence: Presence::Required,
         doc: "the key of the other node",
     }],
     doc: "Keeps nodes tied to the node with a key",
     more: "By an edge of any kind that graph stages see (`link`, `keyword`, `semantic` and the \
            associative ones), in either direction. The node with the key may be in any state.",
-    example: Example { pipeline: "linked-to:wal", gives: &["b-tree", "crash-notes"] },
-    does: |call| format!("tied to `{}`", call.text("KEY").unwrap_or_default()),
+    example: Example { pipeline: "linked-to:wal", output: &["b-tree", "crash-notes"] },
+    describe: |call| format!("tied to `{}`", call.text("KEY").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
         let center = ctx.node("linked-to", &call.text("KEY")?)?;

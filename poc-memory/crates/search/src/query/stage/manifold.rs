@@ -4,7 +4,7 @@ use super::definition::{Hints, StageDef, Work};
 use super::seeds::{others, placed};
 use super::spectral::K;
 use crate::query::example::Example;
-use crate::query::set::Scored;
+use crate::query::set::ScoredNode;
 use poc_graph::Ix;
 use poc_rank::manifold::Line;
 
@@ -24,8 +24,8 @@ pub(super) const STAGE: StageDef = StageDef {
            By hand: on the path a — b — c — d with ties of 1 and the set c, b, the line is the tie \
            between them and each tie is √6 long at right angles to the others; d is ½√6 along and √6 \
            beside (−½√6), a is ½√6 back and √6 beside (−1½√6).",
-    example: Example { pipeline: "match:\"b-tree wal\" | manifold", gives: &["crash-notes"] },
-    does: |call| {
+    example: Example { pipeline: "match:\"b-tree wal\" | manifold", output: &["crash-notes"] },
+    describe: |call| {
         let k = call.count("k").unwrap_or_default();
         format!("the {k} nodes furthest along the line through the set, towards its first")
     },
@@ -42,7 +42,7 @@ pub(super) const STAGE: StageDef = StageDef {
             ctx.note("one place gives no direction: the nearest are best");
         }
         let further = line.further(ctx.sources.view, &embedding, call.count("k")?, others(ctx, items));
-        Ok(further.into_iter().map(|(ix, score)| Scored { ix, score }).collect())
+        Ok(further.into_iter().map(|(ix, score)| ScoredNode { ix, score }).collect())
     }),
     hints: Hints::NONE,
 };

@@ -1,11 +1,11 @@
 //! `match:TERMS`: nodes that hold the terms, in three tiers.
 
 use super::definition::{Hints, StageDef, Work};
-use crate::query::context::Ctx;
+use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::scan::is_seen;
-use crate::query::set::{ResultSet, Scored};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::scan::visible_at;
+use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use poc_graph::error::Result;
 use poc_graph::{Ix, normal_key};
@@ -25,9 +25,9 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "match",
     params: &[Param {
         name: "TERMS",
-        place: Place::Colon,
-        takes: Takes::Text,
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::Text,
+        presence: Presence::Required,
         doc: "words, matched in keys, else in texts",
     }],
     doc: "Nodes whose key is a term (1), has it as a component (0.5) or whose text holds it (up to 0.2)",
@@ -36,15 +36,15 @@ pub(super) const STAGE: StageDef = StageDef {
            `/`, `.` and `#`) gets 0.5. Only terms that no key answers are looked for in titles and \
            texts: 0.2 · BM25 / best BM25 (Robertson and Zaragoza 2009; a term of the title counts \
            three times). What a node gets from several terms adds up. Best first, ties by id.",
-    example: Example { pipeline: "match:\"wal tree\"", gives: &["wal", "b-tree", "lsm-tree"] },
-    does: |call| format!("nodes that match {}", call.text("TERMS").unwrap_or_default()),
+    example: Example { pipeline: "match:\"wal tree\"", output: &["wal", "b-tree", "lsm-tree"] },
+    describe: |call| format!("nodes that match {}", call.text("TERMS").unwrap_or_default()),
     work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
-    hints: Hints::NONE,
+    hints: Hints { takes_free_terms: true, ..Hints::NONE },
 };
 
-fn matching(terms: &str, ctx: &Ctx<'_>) -> Result<ResultSet> {
+fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     let view = ctx.sources.view;
-    let mut is_live = is_seen(view, ctx.sources.sight());
+    let mut is_live = visible_at(view, ctx.sources.visibility());
     let mut scores: FxHashMap<Ix, f64> = FxHashMap::default();
     let mut terms = Terms::of(terms);
     for ix in 0..view.slots() {
@@ -63,7 +63,7 @@ fn matching(terms: &str, ctx: &Ctx<'_>) -> Result<ResultSet> {
             }
         }
     }
-    let mut items: Vec<Scored> = scores.into_iter().map(|(ix, score)| Scored { ix, score }).collect();
+    let mut items: Vec<ScoredNode> = scores.into_iter().map(|(ix, score)| ScoredNode { ix, score }).collect();
     best_first(view, &mut items);
     Ok(ResultSet { items, pairs: Vec::new() })
 }

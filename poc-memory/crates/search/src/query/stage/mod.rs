@@ -1,5 +1,5 @@
-//! The words of the language: one table, one file a word where a word has an algorithm or
-//! arguments of its own. Comparisons of a field (`weight:>0.5`) come from the table of fields.
+//! The stages of the language: one table, and one file for each stage. The comparisons of fields
+//! (`weight:>0.5`) are generated from the table of fields.
 
 mod all;
 mod community;
@@ -33,12 +33,12 @@ pub use definition::{Kind, StageDef};
 pub use generated_key::{is_generated, is_id};
 
 use super::field::{FIELDS, Field};
-use super::param::{Absent, Param, Place, Takes};
+use super::param::{Param, ParamPosition, Presence, ValueType};
 use super::value::Compare;
 use definition::{Hints, Work};
 use std::sync::LazyLock;
 
-/// Every word with a file of its own, in the order help lists them.
+/// Every stage that has a file of its own, in the order of the help.
 pub const STAGES: &[StageDef] = &[
     all::STAGE,
     match_terms::STAGE,
@@ -67,22 +67,22 @@ pub const STAGES: &[StageDef] = &[
     manifold::STAGE,
 ];
 
-/// The filter `FIELD:CMP` of a field that has one.
+/// The filter `FIELD:CMP`, for a field that can be filtered by.
 fn comparison(field: &'static Field) -> Option<StageDef> {
-    const fn compared(takes: Takes) -> Param {
+    const fn compared(value_type: ValueType) -> Param {
         let doc = "what the value is compared with";
-        Param { name: "CMP", place: Place::Colon, takes, absent: Absent::Error, doc }
+        Param { name: "CMP", position: ParamPosition::Colon, value_type, presence: Presence::Required, doc }
     }
-    const NUMBER: &[Param] = &[compared(Takes::CompareNumber)];
-    const DURATION: &[Param] = &[compared(Takes::CompareDuration)];
+    const NUMBER: &[Param] = &[compared(ValueType::CompareNumber)];
+    const DURATION: &[Param] = &[compared(ValueType::CompareDuration)];
     Some(StageDef {
         word: field.word,
         params: if field.unit.is_time() { DURATION } else { NUMBER },
         doc: field.doc,
         more: "",
         example: field.filter?,
-        does: |call| match call.compare("CMP") {
-            Ok(compare) => format!("whose {} is {}", call.word, in_words(&compare)),
+        describe: |call| match call.compare("CMP") {
+            Ok(compare) => format!("whose {} is {}", call.word, spaced(&compare)),
             Err(_) => String::new(),
         },
         work: Work::Compare(field),
@@ -90,8 +90,8 @@ fn comparison(field: &'static Field) -> Option<StageDef> {
     })
 }
 
-/// `> 0.5` for `>0.5`, `= 7` for `7`.
-fn in_words(compare: &Compare) -> String {
+/// A comparison with a space after its sign: `> 0.5` for `>0.5`, `= 7` for `7`.
+fn spaced(compare: &Compare) -> String {
     let text = compare.to_string();
     match text.find(|char: char| char.is_ascii_digit()) {
         Some(0) | None => format!("= {text}"),
@@ -106,18 +106,23 @@ static VOCABULARY: LazyLock<Vec<StageDef>> = LazyLock::new(|| {
     algorithms.into_iter().chain(others).chain(comparisons).collect()
 });
 
-/// Every word of the language: algorithms, the other stages, comparisons of fields.
+/// Every stage of the language: algorithms first, then the other stages, then the comparisons of fields.
 pub fn vocabulary() -> &'static [StageDef] {
     &VOCABULARY
 }
 
-/// The generator that a pipeline starts with when none is written.
-pub(in crate::query) fn implied() -> &'static StageDef {
-    static IMPLIED: StageDef = all::STAGE;
-    &IMPLIED
+/// The generator of a pipeline that is written without one.
+pub(in crate::query) fn implicit_generator() -> &'static StageDef {
+    static IMPLICIT: StageDef = all::STAGE;
+    &IMPLICIT
 }
 
-/// The stage with a word.
+/// The generator that search terms without a stage become the text of.
+pub(in crate::query) fn for_free_terms() -> Option<&'static StageDef> {
+    vocabulary().iter().find(|stage| stage.hints.takes_free_terms)
+}
+
+/// Looks up a stage by its word.
 pub(in crate::query) fn find(word: &str) -> Option<&'static StageDef> {
     vocabulary().iter().find(|stage| stage.word == word)
 }

@@ -2,22 +2,22 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "type",
     params: &[Param {
         name: "NAME",
-        place: Place::Colon,
-        takes: Takes::NodeType,
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::NodeType,
+        presence: Presence::Required,
         doc: "a built-in type or one of `[nodes] types` in the settings",
     }],
     doc: "Keeps nodes of a type",
     more: "Built in are `episodic` (a session), `daily`, `weekly`, `monthly` and `semantic`; `[nodes] \
            types` in the settings adds others.",
-    example: Example { pipeline: "type:episodic", gives: &["session#1", "session#2"] },
-    does: |call| format!("of type `{}`", call.text("NAME").unwrap_or_default()),
+    example: Example { pipeline: "type:episodic", output: &["session#1", "session#2"] },
+    describe: |call| format!("of type `{}`", call.text("NAME").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
         let mut types = view.node_types();

@@ -9,8 +9,8 @@ pub(super) const STAGE: StageDef = StageDef {
     params: PARAMS,
     doc: "Keeps nodes an agent has never visited, or not within a duration",
     more: "The same as `!visited:AGENT[,DURATION]`.",
-    example: Example { pipeline: "type:episodic | not-visited:linker,7d", gives: &["session#2"] },
-    does: |call| format!("`{}` has not visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
+    example: Example { pipeline: "type:episodic | not-visited:linker,7d", output: &["session#2"] },
+    describe: |call| format!("`{}` has not visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     work: Work::Filter(|call, ctx| {
         let mut visited = visited(&call.text("AGENT")?, call.duration("DURATION"), ctx);
         Ok(Box::new(move |ix| !visited(ix)))

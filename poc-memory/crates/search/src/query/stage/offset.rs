@@ -2,21 +2,21 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "offset",
     params: &[Param {
         name: "N",
-        place: Place::Colon,
-        takes: Takes::Count(0, usize::MAX),
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::Count(0, usize::MAX),
+        presence: Presence::Required,
         doc: "how many are left out",
     }],
     doc: "Leaves out the first N",
     more: "With `limit:N` behind it, a page of an answer.",
-    example: Example { pipeline: "all | offset:1 | limit:2", gives: &["wal", "session#1"] },
-    does: |call| format!("all but the first {}", call.count("N").unwrap_or_default()),
+    example: Example { pipeline: "all | offset:1 | limit:2", output: &["wal", "session#1"] },
+    describe: |call| format!("all but the first {}", call.count("N").unwrap_or_default()),
     work: Work::Cut(|call, len| call.count("N").unwrap_or(0).min(len)..len),
     hints: Hints::NONE,
 };

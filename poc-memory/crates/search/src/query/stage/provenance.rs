@@ -2,22 +2,22 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "provenance",
     params: &[Param {
         name: "NAME",
-        place: Place::Colon,
-        takes: Takes::Name,
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::Name,
+        presence: Presence::Required,
         doc: "the whole provenance, its part before `:`, or an agent's name",
     }],
     doc: "Keeps nodes by who made them",
     more: "`import:notes.md` goes by `import:notes.md` and by `import`; `agent:linker` by \
            `agent:linker`, `agent` and `linker`.",
-    example: Example { pipeline: "provenance:linker", gives: &["crash-notes"] },
-    does: |call| format!("made by `{}`", call.text("NAME").unwrap_or_default()),
+    example: Example { pipeline: "provenance:linker", output: &["crash-notes"] },
+    describe: |call| format!("made by `{}`", call.text("NAME").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let name = call.text("NAME")?;
         // Few provenances, many nodes: each provenance is looked at once.

@@ -1,16 +1,16 @@
 //! The incoming set of an algorithm as its seeds.
 
-use crate::query::context::Ctx;
-use crate::query::scan::is_seen;
-use crate::query::set::Scored;
+use crate::query::context::QueryContext;
+use crate::query::scan::visible_at;
+use crate::query::set::ScoredNode;
 use crate::query::top::best_first;
 use poc_graph::{Embedding, Ix};
 use rustc_hash::FxHashSet;
 
 /// The best `most` of the set with a score above 0, best first, ties by id; a remark where others are
 /// left out.
-pub(super) fn best(ctx: &Ctx<'_>, items: &[Scored], most: usize) -> Vec<(Ix, f64)> {
-    let mut seeds: Vec<Scored> = items.iter().filter(|item| item.score > 0.0).copied().collect();
+pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], most: usize) -> Vec<(Ix, f64)> {
+    let mut seeds: Vec<ScoredNode> = items.iter().filter(|item| item.score > 0.0).copied().collect();
     if seeds.len() < items.len() {
         ctx.note(format!("{} of {} in the set have a score above 0", seeds.len(), items.len()));
     }
@@ -24,11 +24,11 @@ pub(super) fn best(ctx: &Ctx<'_>, items: &[Scored], most: usize) -> Vec<(Ix, f64
 
 /// Those of the set, in its order, that are live, score above 0 and have a place in the embedding;
 /// a remark where others are left out.
-pub(super) fn placed(ctx: &Ctx<'_>, embedding: &Embedding, items: &[Scored]) -> Vec<Scored> {
-    let mut is_live = is_seen(ctx.sources.view, ctx.sources.sight());
+pub(super) fn placed(ctx: &QueryContext<'_>, embedding: &Embedding, items: &[ScoredNode]) -> Vec<ScoredNode> {
+    let mut is_live = visible_at(ctx.sources.view, ctx.sources.visibility());
     let mut has_place =
-        |item: &Scored| item.score > 0.0 && embedding.component(item.ix).is_some() && is_live(item.ix);
-    let seeds: Vec<Scored> = items.iter().filter(|item| has_place(item)).copied().collect();
+        |item: &ScoredNode| item.score > 0.0 && embedding.component(item.ix).is_some() && is_live(item.ix);
+    let seeds: Vec<ScoredNode> = items.iter().filter(|item| has_place(item)).copied().collect();
     if seeds.len() < items.len() {
         ctx.note(format!("{} of {} in the set have ties and a score above 0", seeds.len(), items.len()));
     }
@@ -36,8 +36,8 @@ pub(super) fn placed(ctx: &Ctx<'_>, embedding: &Embedding, items: &[Scored]) -> 
 }
 
 /// Accepts live nodes that are not in the set.
-pub(super) fn others<'a>(ctx: &Ctx<'a>, items: &[Scored]) -> impl FnMut(Ix) -> bool + 'a {
-    let mut is_live = is_seen(ctx.sources.view, ctx.sources.sight());
+pub(super) fn others<'a>(ctx: &QueryContext<'a>, items: &[ScoredNode]) -> impl FnMut(Ix) -> bool + 'a {
+    let mut is_live = visible_at(ctx.sources.view, ctx.sources.visibility());
     let set: FxHashSet<Ix> = items.iter().map(|item| item.ix).collect();
     move |ix| is_live(ix) && !set.contains(&ix)
 }

@@ -1,10 +1,10 @@
 //! `similar:"TEXT",k=50`: the nearest nodes to a text by meaning, score = cosine, best first.
 
 use super::definition::{Hints, StageDef, Work};
-use crate::query::context::Ctx;
+use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::set::{ResultSet, Scored};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::set::{ResultSet, ScoredNode};
 use crate::query::top::best_first;
 use poc_graph::error::Result;
 
@@ -13,16 +13,16 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[
         Param {
             name: "TEXT",
-            place: Place::Colon,
-            takes: Takes::Text,
-            absent: Absent::Error,
+            position: ParamPosition::Colon,
+            value_type: ValueType::Text,
+            presence: Presence::Required,
             doc: "what the nodes should be like",
         },
         Param {
             name: "k",
-            place: Place::Named,
-            takes: Takes::Count(1, 10_000),
-            absent: Absent::Default("50"),
+            position: ParamPosition::Named,
+            value_type: ValueType::Count(1, 10_000),
+            presence: Presence::Default("50"),
             doc: "how many nodes",
         },
     ],
@@ -31,8 +31,8 @@ pub(super) const STAGE: StageDef = StageDef {
            one for each passage of its text; the nearest of them counts. Below `[vectors] exact-below` \
            vectors all are compared, above an HNSW graph is asked (Malkov and Yashunin 2018). Best \
            first, ties by id.",
-    example: Example { pipeline: "similar:\"write ahead log\",k=1", gives: &["wal"] },
-    does: |call| {
+    example: Example { pipeline: "similar:\"write ahead log\",k=1", output: &["wal"] },
+    describe: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
         format!("the {k} nodes most like `{text}`")
     },
@@ -40,17 +40,19 @@ pub(super) const STAGE: StageDef = StageDef {
     hints: Hints::NONE,
 };
 
-fn similar(text: &str, k: usize, ctx: &Ctx<'_>) -> Result<ResultSet> {
+fn similar(text: &str, k: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     let view = ctx.sources.view;
     let vector = ctx.sources.embedder.embed_one(text)?;
     if vector.iter().all(|&value| value == 0.0) {
         ctx.note("the text has no content to compare");
         return Ok(ResultSet::default());
     }
-    let keep = view.found_at(ctx.sources.sight());
+    let keep = view.found_at(ctx.sources.visibility());
     let hits = ctx.sources.indexes.vectors()?.search(&vector, k, &keep)?;
-    let mut items: Vec<Scored> =
-        hits.iter().filter_map(|hit| Some(Scored { ix: view.find(hit.id)?, score: hit.cosine })).collect();
+    let mut items: Vec<ScoredNode> = hits
+        .iter()
+        .filter_map(|hit| Some(ScoredNode { ix: view.find(hit.id)?, score: hit.cosine }))
+        .collect();
     best_first(view, &mut items);
     Ok(ResultSet { items, pairs: Vec::new() })
 }

@@ -3,7 +3,7 @@
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
 use crate::query::field::sorted_by;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 use crate::query::value::Direction;
 use poc_graph::error::Error;
 
@@ -12,16 +12,16 @@ pub(super) const STAGE: StageDef = StageDef {
     params: &[
         Param {
             name: "FIELD",
-            place: Place::Colon,
-            takes: Takes::SortField,
-            absent: Absent::Error,
+            position: ParamPosition::Colon,
+            value_type: ValueType::SortField,
+            presence: Presence::Required,
             doc: "what to sort by",
         },
         Param {
             name: "DIRECTION",
-            place: Place::Space,
-            takes: Takes::Direction,
-            absent: Absent::Default("desc"),
+            position: ParamPosition::Space,
+            value_type: ValueType::Direction,
+            presence: Presence::Default("desc"),
             doc: "smallest or greatest first",
         },
     ],
@@ -30,9 +30,9 @@ pub(super) const STAGE: StageDef = StageDef {
            as visited before all others. With `limit:N` behind it only the first N are put in order.",
     example: Example {
         pipeline: "sort:content-len asc | limit:2",
-        gives: &["todo/benchmarks", "day#2026-11-21"],
+        output: &["todo/benchmarks", "day#2026-11-21"],
     },
-    does: |call| {
+    describe: |call| {
         let first = match call.direction("DIRECTION") {
             Ok(Direction::Asc) => "smallest",
             _ => "greatest",

@@ -4,8 +4,8 @@
 use super::definition::{Hints, StageDef, Work};
 use super::seeds::{best, others, placed};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::set::Scored;
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::set::ScoredNode;
 use poc_rank::spectral::nearest;
 
 /// Nodes whose neighbours are looked for: each is compared with all nodes of its component.
@@ -14,9 +14,9 @@ const MOST_SEEDS: usize = 100;
 /// How many nodes come out.
 pub(super) const K: Param = Param {
     name: "k",
-    place: Place::Named,
-    takes: Takes::Count(1, 10_000),
-    absent: Absent::Default("20"),
+    position: ParamPosition::Named,
+    value_type: ValueType::Count(1, 10_000),
+    presence: Presence::Default("20"),
     doc: "how many nodes",
 };
 
@@ -37,8 +37,8 @@ pub(super) const STAGE: StageDef = StageDef {
            By hand: on the path a — b — c with ties of 1 and 0.5 the sum of all strengths by node is 3 \
            and the resistances are 1, 2 and (from a to c) 3, so from b the distance to a is √(3·1) and \
            to c √(3·2) / 0.5.",
-    example: Example { pipeline: "match:wal | spectral", gives: &["b-tree", "crash-notes"] },
-    does: |call| {
+    example: Example { pipeline: "match:wal | spectral", output: &["b-tree", "crash-notes"] },
+    describe: |call| {
         let k = call.count("k").unwrap_or_default();
         format!("the {k} nodes nearest to the set by many and strong ties")
     },
@@ -47,7 +47,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let placed = placed(ctx, &embedding, items);
         let seeds = best(ctx, &placed, MOST_SEEDS);
         let near = nearest(ctx.sources.view, &embedding, &seeds, call.count("k")?, others(ctx, items));
-        Ok(near.into_iter().map(|(ix, distance)| Scored { ix, score: 1.0 / (1.0 + distance) }).collect())
+        Ok(near.into_iter().map(|(ix, distance)| ScoredNode { ix, score: 1.0 / (1.0 + distance) }).collect())
     }),
     hints: Hints::NONE,
 };

@@ -4,41 +4,41 @@
 use super::definition::{Hints, StageDef, Work};
 use super::seeds::best;
 use crate::query::arguments::Arguments;
-use crate::query::context::Ctx;
+use crate::query::context::QueryContext;
 use crate::query::example::Example;
 use crate::query::field::weights;
-use crate::query::param::{Absent, Param, Place, Takes};
-use crate::query::scan::is_seen;
-use crate::query::set::Scored;
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
+use crate::query::scan::visible_at;
+use crate::query::set::ScoredNode;
 use crate::query::top::best_first;
 use poc_graph::Ix;
 use poc_graph::error::Result;
-use poc_rank::activation::{Spread, spread};
+use poc_rank::activation::{SpreadOptions, spread};
 
 /// How far activation goes.
 pub(super) const MAX_HOPS: Param = Param {
     name: "max_hops",
-    place: Place::Named,
-    takes: Takes::Count(1, 16),
-    absent: Absent::Default("3"),
+    position: ParamPosition::Named,
+    value_type: ValueType::Count(1, 16),
+    presence: Presence::Default("3"),
     doc: "how many ties activation goes along",
 };
 
 /// How much a tie passes on.
 pub(super) const EDGE_DECAY: Param = Param {
     name: "edge_decay",
-    place: Place::Named,
-    takes: Takes::Number(0.0, 1.0),
-    absent: Absent::Default("0.3"),
+    position: ParamPosition::Named,
+    value_type: ValueType::Number(0.0, 1.0),
+    presence: Presence::Default("0.3"),
     doc: "share of the activation a tie of strength 1 passes on",
 };
 
 /// What is too little.
 pub(super) const MIN_ACTIVATION: Param = Param {
     name: "min_activation",
-    place: Place::Named,
-    takes: Takes::Number(0.0, 1.0),
-    absent: Absent::Default("0.005"),
+    position: ParamPosition::Named,
+    value_type: ValueType::Number(0.0, 1.0),
+    presence: Presence::Default("0.005"),
     doc: "least activation that arrives; less is dropped",
 };
 
@@ -57,8 +57,8 @@ pub(super) const STAGE: StageDef = StageDef {
            By hand: a — b of strength 1 and b — c of 0.5, `edge_decay=0.5`, from a with score 1. First \
            hop: b gets 0.5. Second: a gets 0.25 back, c gets 0.125. Third: b gets 0.125 + 0.03125. In \
            all a 1.25, b 0.65625, c 0.125.",
-    example: Example { pipeline: "match:b-tree | spread", gives: &["b-tree", "wal", "crash-notes"] },
-    does: |call| {
+    example: Example { pipeline: "match:b-tree | spread", output: &["b-tree", "wal", "crash-notes"] },
+    describe: |call| {
         let hops = call.count("max_hops").unwrap_or_default();
         let share = call.number("edge_decay").unwrap_or_default();
         format!("spreads activation from the set over {hops} hops, a share of {share} along each tie")
@@ -66,14 +66,14 @@ pub(super) const STAGE: StageDef = StageDef {
     work: Work::Algorithm(|call, ctx, items| {
         let (view, rules) = (ctx.sources.view, rules(call)?);
         let sources = best(ctx, items, usize::MAX);
-        Ok(weighed(ctx, spread(view, &sources, rules, is_seen(view, ctx.sources.sight()))))
+        Ok(weighed(ctx, spread(view, &sources, rules, visible_at(view, ctx.sources.visibility()))))
     }),
     hints: Hints::NONE,
 };
 
 /// What the parameters say.
-pub(super) fn rules(call: &Arguments) -> Result<Spread> {
-    Ok(Spread {
+pub(super) fn rules(call: &Arguments) -> Result<SpreadOptions> {
+    Ok(SpreadOptions {
         max_hops: call.count(MAX_HOPS.name)?,
         edge_decay: call.number(EDGE_DECAY.name)?,
         min_activation: call.number(MIN_ACTIVATION.name)?,
@@ -81,12 +81,12 @@ pub(super) fn rules(call: &Arguments) -> Result<Spread> {
 }
 
 /// Activations as scores: each times the weight of its node, best first.
-pub(super) fn weighed(ctx: &Ctx<'_>, reached: Vec<(Ix, f64)>) -> Vec<Scored> {
+pub(super) fn weighed(ctx: &QueryContext<'_>, reached: Vec<(Ix, f64)>) -> Vec<ScoredNode> {
     let mut weight = weights(ctx);
-    let mut scored: Vec<Scored> = reached
+    let mut scored: Vec<ScoredNode> = reached
         .into_iter()
-        .map(|(ix, activation)| Scored { ix, score: activation })
-        .map(|item| Scored { score: item.score * weight(item), ..item })
+        .map(|(ix, activation)| ScoredNode { ix, score: activation })
+        .map(|item| ScoredNode { score: item.score * weight(item), ..item })
         .collect();
     best_first(ctx.sources.view, &mut scored);
     scored

@@ -2,7 +2,7 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 use crate::query::scan::state_at;
 use poc_graph::State;
 
@@ -10,17 +10,17 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "state",
     params: &[Param {
         name: "NAME",
-        place: Place::Colon,
-        takes: Takes::State,
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::State,
+        presence: Presence::Required,
         doc: "the state; `all` gives nodes in it too",
     }],
     doc: "Keeps nodes in a state, and widens `all` to it",
     more: "`active`, `stale`, `superseded` or `expired`. A live node past its date counts as expired \
            before any housekeeping has written so. Without `!`, it widens `all` to that state, wherever \
            in the pipeline it stands.",
-    example: Example { pipeline: "all | state:superseded", gives: &["old-tree"] },
-    does: |call| match call.state("NAME") {
+    example: Example { pipeline: "all | state:superseded", output: &["old-tree"] },
+    describe: |call| match call.state("NAME") {
         Ok(state) => format!("that are {state}"),
         Err(_) => String::new(),
     },

@@ -2,9 +2,9 @@
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::arguments::Arguments;
-use crate::query::context::Ctx;
+use crate::query::context::QueryContext;
 use crate::query::example::Example;
-use crate::query::param::{Absent, Param, Place, Takes};
+use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 use crate::query::value::in_days;
 use poc_graph::Ix;
 use poc_graph::time::Span;
@@ -13,16 +13,16 @@ use poc_graph::time::Span;
 pub(super) const PARAMS: &[Param] = &[
     Param {
         name: "AGENT",
-        place: Place::Colon,
-        takes: Takes::Name,
-        absent: Absent::Error,
+        position: ParamPosition::Colon,
+        value_type: ValueType::Name,
+        presence: Presence::Required,
         doc: "the agent's name",
     },
     Param {
         name: "DURATION",
-        place: Place::Comma,
-        takes: Takes::Duration,
-        absent: Absent::Nothing,
+        position: ParamPosition::Comma,
+        value_type: ValueType::Duration,
+        presence: Presence::Optional,
         doc: "how far back a visit counts; without it, for ever",
     },
 ];
@@ -33,8 +33,8 @@ pub(super) const STAGE: StageDef = StageDef {
     doc: "Keeps nodes an agent has visited, ever or within a duration",
     more: "A duration counts back from now. A visit counts only for the version it saw: a node edited \
            since counts as not visited, unless the agent's file says otherwise.",
-    example: Example { pipeline: "visited:linker,7d", gives: &["session#1"] },
-    does: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
+    example: Example { pipeline: "visited:linker,7d", output: &["session#1"] },
+    describe: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     work: Work::Filter(|call, ctx| {
         Ok(Box::new(visited(&call.text("AGENT")?, call.duration("DURATION"), ctx)))
     }),
@@ -47,7 +47,11 @@ pub(super) fn within(call: &Arguments) -> String {
 }
 
 /// Tells whether a visit counts.
-pub(super) fn visited<'a>(agent: &str, within: Option<Span>, ctx: &Ctx<'a>) -> impl FnMut(Ix) -> bool + 'a {
+pub(super) fn visited<'a>(
+    agent: &str,
+    within: Option<Span>,
+    ctx: &QueryContext<'a>,
+) -> impl FnMut(Ix) -> bool + 'a {
     let view = ctx.sources.view;
     let mut visits = view.visits_of(agent).map(|column| column.cursor());
     if visits.is_none() {

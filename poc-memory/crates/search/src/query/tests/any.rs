@@ -3,7 +3,7 @@
 
 use super::naive::{Graph, graph, state};
 use super::parse;
-use crate::query::{Absent, Kind, Param, Place, StageDef, Takes, vocabulary};
+use crate::query::{Kind, Param, ParamPosition, Presence, StageDef, ValueType, vocabulary};
 use poc_graph::error::Code;
 use poc_graph::{Ix, State};
 use proptest::prelude::*;
@@ -12,25 +12,27 @@ use proptest::sample::select;
 /// A value a parameter takes, as written.
 fn value(param: &'static Param) -> BoxedStrategy<String> {
     let words = |list: &[&'static str]| select(list.to_vec()).prop_map(str::to_owned).boxed();
-    match param.takes {
-        Takes::Text => words(&["title", "body 3", "\"n1 title 2\"", "word", "éé"]),
-        Takes::Key => words(&["n0", "n1", "n3", "n7", "n99"]),
-        Takes::Name => words(&["linker", "manual", "import", "nobody"]),
-        Takes::NodeType => words(&["episodic", "daily", "weekly"]),
-        Takes::SortField => words(&["priority", "weight", "score", "degree", "created", "visited:linker"]),
-        Takes::Direction => words(&["asc", "desc"]),
-        Takes::Glob => words(&["n*", "n?", "n[0-4]", "*"]),
-        Takes::State => words(&["active", "stale", "superseded", "expired"]),
-        Takes::Count(least, most) => {
+    match param.value_type {
+        ValueType::Text => words(&["title", "body 3", "\"n1 title 2\"", "word", "éé"]),
+        ValueType::Key => words(&["n0", "n1", "n3", "n7", "n99"]),
+        ValueType::Name => words(&["linker", "manual", "import", "nobody"]),
+        ValueType::NodeType => words(&["episodic", "daily", "weekly"]),
+        ValueType::SortField => {
+            words(&["priority", "weight", "score", "degree", "created", "visited:linker"])
+        }
+        ValueType::Direction => words(&["asc", "desc"]),
+        ValueType::Glob => words(&["n*", "n?", "n[0-4]", "*"]),
+        ValueType::State => words(&["active", "stale", "superseded", "expired"]),
+        ValueType::Count(least, most) => {
             let near = least..=most.min(least + 12);
             prop_oneof![12 => near, 1 => Just(most)].prop_map(|count| count.to_string()).boxed()
         }
-        Takes::Number(least, most) => (0u32..=10)
+        ValueType::Number(least, most) => (0u32..=10)
             .prop_map(move |tenths| (least + (most - least) * f64::from(tenths) / 10.0).to_string())
             .boxed(),
-        Takes::Duration => words(&["7d", "24h", "90", "2w", "45s"]),
-        Takes::CompareNumber => words(&[">0.5", ">=1", "<3", "<=2", "2", "=1"]),
-        Takes::CompareDuration => words(&[">7d", ">=3h", "<2w", "<=86400", "90"]),
+        ValueType::Duration => words(&["7d", "24h", "90", "2w", "45s"]),
+        ValueType::CompareNumber => words(&[">0.5", ">=1", "<3", "<=2", "2", "=1"]),
+        ValueType::CompareDuration => words(&[">7d", ">=3h", "<2w", "<=86400", "90"]),
     }
 }
 
@@ -42,14 +44,15 @@ fn stage(def: &'static StageDef) -> BoxedStrategy<String> {
         })
         .boxed();
     def.params.iter().fold(start, |written, param| {
-        let given = if param.absent == Absent::Error { Just(true).boxed() } else { any::<bool>().boxed() };
+        let given =
+            if param.presence == Presence::Required { Just(true).boxed() } else { any::<bool>().boxed() };
         (written, given, value(param))
-            .prop_map(move |(written, given, value)| match param.place {
+            .prop_map(move |(written, given, value)| match param.position {
                 _ if !given => written,
-                Place::Colon => format!("{written}:{value}"),
-                Place::Comma => format!("{written},{value}"),
-                Place::Named => format!("{written},{}={value}", param.name),
-                Place::Space => format!("{written} {value}"),
+                ParamPosition::Colon => format!("{written}:{value}"),
+                ParamPosition::Comma => format!("{written},{value}"),
+                ParamPosition::Named => format!("{written},{}={value}", param.name),
+                ParamPosition::Space => format!("{written} {value}"),
             })
             .boxed()
     })
@@ -108,11 +111,11 @@ fn check(graph: &Graph, text: &str) -> Result<(), TestCaseError> {
         }
     }
     for two in explanation.stages.windows(2) {
-        prop_assert_eq!(two[0].given, two[1].taken);
+        prop_assert_eq!(two[0].output, two[1].input);
         let shrinks = two[1].kind != "algorithm";
-        prop_assert!(!shrinks || two[1].given <= two[1].taken);
+        prop_assert!(!shrinks || two[1].output <= two[1].input);
     }
-    prop_assert_eq!(explanation.stages.last().map(|stage| stage.given), Some(set.items.len()));
+    prop_assert_eq!(explanation.stages.last().map(|stage| stage.output), Some(set.items.len()));
     let (again, _) = pipeline.run(&world.sources()).map_err(|error| TestCaseError::fail(error.message))?;
     prop_assert_eq!(again.items, set.items);
     prop_assert_eq!(again.pairs, set.pairs);

@@ -1,7 +1,7 @@
 //! Every word's example gives what it says.
 
 use super::sample::notes;
-use crate::query::{Absent, vocabulary};
+use crate::query::{Presence, vocabulary};
 use std::collections::HashSet;
 
 #[test]
@@ -10,7 +10,7 @@ fn every_example_gives_what_it_says() {
     for stage in vocabulary() {
         let example = stage.example;
         assert!(example.pipeline.contains(stage.word), "`{}` does not use its word", example.pipeline);
-        assert_eq!(world.keys(example.pipeline), example.gives, "`{}`", example.pipeline);
+        assert_eq!(world.keys(example.pipeline), example.output, "`{}`", example.pipeline);
     }
 }
 
@@ -21,8 +21,8 @@ fn words_are_unlike_and_defaults_are_readable() {
         assert!(seen.insert(stage.word), "`{}` stands twice", stage.word);
         assert!(!stage.doc.is_empty() && !stage.doc.ends_with('.'), "{}", stage.doc);
         for param in stage.params {
-            if let Absent::Default(text) = param.absent {
-                assert!(param.takes.read(text).is_ok(), "{} {}", stage.word, param.name);
+            if let Presence::Default(text) = param.presence {
+                assert!(param.value_type.parse(text).is_ok(), "{} {}", stage.word, param.name);
             }
         }
     }

@@ -350,7 +350,7 @@ fn check(graph: &Graph, pipelines: &[Vec<Step>], by_version: bool) -> Result<(),
     let mut world = graph.world();
     world.revisit_on_change = by_version;
     // Their own tests hold them; here it matters that the priority reads them.
-    let (outliers, _) = world.view.outliers(&world.config.structure.rules()).unwrap();
+    let (outliers, _) = world.view.outliers(&world.config.structure.options()).unwrap();
     for steps in pipelines {
         let text: Vec<String> =
             std::iter::once("all".to_owned()).chain(steps.iter().map(Step::text)).collect();
@@ -358,9 +358,9 @@ fn check(graph: &Graph, pipelines: &[Vec<Step>], by_version: bool) -> Result<(),
         let (expected, counts) = graph.answer(steps, by_version, &outliers);
         let found: Vec<usize> = set.items.iter().map(|item| item.ix as usize).collect();
         prop_assert_eq!(found, expected, "{}", text.join(" | "));
-        let given: Vec<usize> = explanation.stages.iter().map(|stage| stage.given).collect();
+        let given: Vec<usize> = explanation.stages.iter().map(|stage| stage.output).collect();
         prop_assert_eq!(&given, &counts, "{}", text.join(" | "));
-        let taken: Vec<usize> = explanation.stages.iter().skip(1).map(|stage| stage.taken).collect();
+        let taken: Vec<usize> = explanation.stages.iter().skip(1).map(|stage| stage.input).collect();
         prop_assert_eq!(taken.as_slice(), &counts[..counts.len() - 1], "{}", text.join(" | "));
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use super::sample::{NOW, World, notes};
 use super::{NAMES, from_parts};
-use crate::query::{Absent, FIELDS, Field, Kind, Names, Param, Pipeline, StageDef, Unit, vocabulary};
+use crate::query::{FIELDS, Field, Kind, Names, Param, Pipeline, Presence, StageDef, Unit, vocabulary};
 use poc_config::SavedPipeline;
 use poc_graph::testing::generated::assert_section;
 use poc_graph::time::Span;
@@ -179,7 +179,7 @@ fn sample(world: &World) -> String {
     for (ix, node) in (0..).zip(&world.nodes) {
         let ties: Vec<String> = world
             .view
-            .ties(ix)
+            .merged_edges(ix)
             .map(|tie| format!("`{}` {:.1}", world.view.key(tie.ix), tie.strength))
             .collect();
         let mut besides = Vec::new();
@@ -233,12 +233,17 @@ fn word(world: &World, stage: &StageDef) -> String {
 }
 
 fn parameter(param: &Param) -> String {
-    let default = match param.absent {
-        Absent::Error => "must be given".to_owned(),
-        Absent::Nothing => "none".to_owned(),
-        Absent::Default(value) => format!("`{value}`"),
+    let default = match param.presence {
+        Presence::Required => "must be given".to_owned(),
+        Presence::Optional => "none".to_owned(),
+        Presence::Default(value) => format!("`{value}`"),
     };
-    format!("| `{}` | {} | {default} | {} |\n", param.name, cell(&param.takes.words()), cell(param.doc))
+    format!(
+        "| `{}` | {} | {default} | {} |\n",
+        param.name,
+        cell(&param.value_type.description()),
+        cell(param.doc)
+    )
 }
 
 /// A pipeline and the keys it gives over the sample notes, with their scores where it makes them.

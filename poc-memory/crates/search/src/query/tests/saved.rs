@@ -61,14 +61,16 @@ fn a_saved_pipeline_behaves_as_if_its_text_stood_there() {
     assert!(parse("@episodes").only_filters() && !due.only_filters());
     assert_eq!(due.not_visited("linker").flatten().unwrap().to_string(), "1w");
     assert_eq!(due.saved().collect::<Vec<_>>(), ["due", "episodes"]);
-    assert_eq!(due.unvisited("linker").to_string(), "all | type:episodic | sort:priority | limit:20");
-    assert_eq!(parse("@episodes").passing(&world.sources(), &[0, 2, 3]).unwrap(), [2, 3]);
+    assert_eq!(due.without_visits_of("linker").to_string(), "all | type:episodic | sort:priority | limit:20");
+    assert_eq!(parse("@episodes").filter_nodes(&world.sources(), &[0, 2, 3]).unwrap(), [2, 3]);
     let (set, explanation) = due.run(&world.sources()).unwrap();
     assert_eq!(world.view.key(set.items[0].ix), "session#2");
     let told: Vec<String> = explanation
         .stages
         .iter()
-        .map(|stage| format!("{}: {} of {}", stage.stage, stage.given, stage.saved.as_deref().unwrap_or("-")))
+        .map(|stage| {
+            format!("{}: {} of {}", stage.stage, stage.output, stage.saved.as_deref().unwrap_or("-"))
+        })
         .collect();
     assert_eq!(
         told,

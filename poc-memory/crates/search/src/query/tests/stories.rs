@@ -23,7 +23,7 @@ fn explain_tells_every_stage() {
         .stages
         .iter()
         .map(|stage| {
-            format!("{} [{}] {} → {}: {}", stage.stage, stage.kind, stage.taken, stage.given, stage.does)
+            format!("{} [{}] {} → {}: {}", stage.stage, stage.kind, stage.input, stage.output, stage.does)
         })
         .collect();
     insta::assert_snapshot!(told.join("\n"), @r"
@@ -56,8 +56,8 @@ fn a_state_filter_widens_all() {
     assert_eq!(world.keys("key:past"), [""; 0]);
     assert_eq!(world.keys("!state:active"), [""; 0]);
     let widened = world.run("state:superseded").1.stages.remove(0);
-    assert_eq!((widened.given, widened.note.as_deref()), (9, Some("widened by `state:`")));
-    assert_eq!(world.run("!state:superseded").1.stages[0].given, 8);
+    assert_eq!((widened.output, widened.note.as_deref()), (9, Some("widened by `state:`")));
+    assert_eq!(world.run("!state:superseded").1.stages[0].output, 8);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn pairs_travel_with_the_set() {
     // b-tree and wal are of one community, whatever their texts are.
     let (set, _) = world.run("interference-pairs,min_sim=0");
     assert!(!set.pairs.is_empty());
-    let communities = world.view.communities(&world.config.structure.rules()).0;
+    let communities = world.view.communities(&world.config.structure.options()).0;
     assert!(set.pairs.iter().all(|pair| communities.of(pair.a) != communities.of(pair.b)));
     // With one probe every pair has the node changed last in it.
     let (few, explanation) = world.run("interference-pairs,min_sim=0,probes=1");
@@ -226,8 +226,8 @@ fn filters_alone_judge_given_nodes() {
     let world = notes();
     let pipeline = parse("provenance:manual | !type:daily").unwrap();
     assert!(pipeline.only_filters());
-    let passing = pipeline.passing(&world.sources(), &[0, 5, 6, 8]).unwrap();
-    assert_eq!(passing, [0, 8]);
+    let filter_nodes = pipeline.filter_nodes(&world.sources(), &[0, 5, 6, 8]).unwrap();
+    assert_eq!(filter_nodes, [0, 8]);
     assert!(!parse("type:daily | limit:3").unwrap().only_filters());
 }
 

@@ -43,17 +43,17 @@ fn world(notes: &[(f64, &[&str])], edges: &[(u64, u64, EdgeKind, f64)]) -> World
 }
 
 impl World {
-    fn explore(&self, keywords: &[&str], depth: usize, beam: usize, target_count: usize) -> Explored {
+    fn explore(&self, keywords: &[&str], depth: usize, beam: usize, target_count: usize) -> Exploration {
         let keywords: Vec<String> = keywords.iter().map(|word| (*word).to_owned()).collect();
-        let wish = ExploreQuery { vector: &at(0.0), keywords: &keywords, depth, beam, target_count };
+        let query = ExploreQuery { vector: &at(0.0), keywords: &keywords, depth, beam, target_count };
         let config = Config::defaults().unwrap().explore;
         let found_at = |id| self.view.find(id).is_some_and(|ix| self.view.is_live(ix));
-        explore(&wish, &self.vectors, &self.view, &config, &found_at).unwrap()
+        explore(&query, &self.vectors, &self.view, &config, &found_at).unwrap()
     }
 }
 
 /// The notes by number, in order.
-fn numbers(explored: &Explored) -> Vec<u64> {
+fn numbers(explored: &Exploration) -> Vec<u64> {
     let number = |id: NodeId| (0..20).find(|&number| testing::node(number).id == id).unwrap();
     explored.nodes.iter().map(|node| number(node.id)).collect()
 }
@@ -112,5 +112,5 @@ fn a_wider_beam_follows_several_ways_and_no_way_comes_back() {
 
 #[test]
 fn an_empty_memory_has_nothing_to_explore() {
-    assert_eq!(world(&[], &[]).explore(&[], 3, 4, 12), Explored::default());
+    assert_eq!(world(&[], &[]).explore(&[], 3, 4, 12), Exploration::default());
 }

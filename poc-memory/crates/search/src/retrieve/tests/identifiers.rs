@@ -104,14 +104,14 @@ fn a_note_comes_first_when_it_is_asked_for_by_its_key() {
         assert!(World::of(&notes, &[]).find(asked, 4).hits.iter().all(|hit| !hit.by_key), "{asked}");
     }
     // As people spell them.
-    let spelt = [
+    let spelling = [
         ("People/Lin", 1),
         ("what leads People/Lin’s team", 1),
         ("see https://wiki/people/lin.md#team", 1),
         ("“Handbook”?", 0),
         ("retry-policy.md", 2),
     ];
-    for (asked, number) in spelt {
+    for (asked, number) in spelling {
         let found = World::of(&notes, &[]).find(asked, 4);
         assert!(numbers(&found)[0] == number && found.hits[0].by_key, "{asked}: {found:?}");
     }

@@ -13,7 +13,13 @@ impl CosineScores<'_> {
     /// the title stands for a note without passages.
     ///
     /// It takes as many comparisons as `from` has notes and `to` passages.
-    pub fn alike(&self, to: &[NodeId], from: &[NodeId], k: usize, least: f64) -> Vec<Vec<(usize, f64)>> {
+    pub fn nearest_among(
+        &self,
+        to: &[NodeId],
+        from: &[NodeId],
+        k: usize,
+        least: f64,
+    ) -> Vec<Vec<(usize, f64)>> {
         let rows = &self.state.rows;
         let (mut codes, mut owners) = (Vec::new(), Vec::new());
         for (place, &id) in to.iter().enumerate() {
@@ -65,7 +71,7 @@ mod tests {
     use crate::VectorIndex;
     use crate::tenants::Index;
     use poc_config::Config;
-    use poc_graph::chance::{Chance, SeededChance};
+    use poc_graph::rng::{Rng, SeededRng};
     use poc_graph::{Delta, NodeId, testing};
     use poc_rank::cosine::cosine;
     use proptest::prelude::*;
@@ -81,8 +87,8 @@ mod tests {
         fn it_is_its_definition(
             shapes in proptest::collection::vec(0u16..6, 1..14), seed in any::<u64>(), k in 1usize..4, least in -0.5f64..0.6,
         ) {
-            let chance = SeededChance::new(seed);
-            let random = || -> Vec<f32> { (0..8).map(|_| (chance.bits() % 2001) as f32 / 1000.0 - 0.8).collect() };
+            let rng = SeededRng::new(seed);
+            let random = || -> Vec<f32> { (0..8).map(|_| (rng.next_u64() % 2001) as f32 / 1000.0 - 0.8).collect() };
             let config = Config::defaults().unwrap().vectors;
             let index = VectorIndex::open(Path::new("/nonexistent"), &config, "t", 8).unwrap();
             let mut deltas = Vec::new();
@@ -108,7 +114,7 @@ mod tests {
                 // Which of two stands for a note is left to rounding.
                 prop_assume!(near.len() < 2 || near[0] - near[1] > 0.02);
             }
-            let found = index.cosine_scores(&query).unwrap().alike(&ids, &from, k, least);
+            let found = index.cosine_scores(&query).unwrap().nearest_among(&ids, &from, k, least);
             prop_assert_eq!(found.len(), ids.len());
             for (&to, found) in ids.iter().zip(found) {
                 let mut expected: Vec<(usize, f64)> = Vec::new();

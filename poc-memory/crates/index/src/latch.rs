@@ -4,16 +4,16 @@ use std::sync::OnceLock;
 
 /// Closed until it is opened, once.
 #[derive(Debug, Default)]
-pub(super) struct Gate(OnceLock<()>);
+pub(super) struct Latch(OnceLock<()>);
 
-impl Gate {
+impl Latch {
     /// Lets everybody through from now on.
     pub(super) fn open(&self) {
         self.0.get_or_init(|| ());
     }
 
     /// Waits until the gate is open.
-    pub(super) fn pass(&self) {
+    pub(super) fn wait(&self) {
         self.0.wait();
     }
 }
