@@ -1,13 +1,13 @@
 //! Applies one permitted action of an agent within a transaction.
 
 use super::definition::provenance;
-use super::permit::{Intent, Refusal, Rejection};
+use super::permit::{PermittedAction, Refusal, Rejection};
 use poc_graph::error::{Code, Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, NodeId, Visit, VisitOutcome};
-use poc_notes::insert::{self, Prepared};
-use poc_notes::link::{self, Link, Linked};
-use poc_notes::{Memory, supersede, weigh};
+use poc_notes::insert::{self, PreparedNote};
+use poc_notes::link::{self, Link, LinkOutcome};
+use poc_notes::{Memory, supersede, weight};
 use poc_store::Tx;
 
 /// Applies the actions of one agent at one instant.
@@ -23,9 +23,9 @@ pub(super) struct ActionExecutor<'a> {
 type Verdict<T> = std::result::Result<T, Refusal>;
 
 /// The new node of an action, embedded: outside of any transaction, because that takes time.
-pub(super) fn prepare(memory: &Memory, intent: &Intent) -> Verdict<Option<Prepared>> {
-    match intent {
-        Intent::Insert { draft, .. } | Intent::Rewrite { draft, .. } => {
+pub(super) fn prepare(memory: &Memory, permitted: &PermittedAction) -> Verdict<Option<PreparedNote>> {
+    match permitted {
+        PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => {
             insert::prepare(memory, (**draft).clone()).map(Some).map_err(refusal)
         }
         _ => Ok(None),
@@ -33,7 +33,7 @@ pub(super) fn prepare(memory: &Memory, intent: &Intent) -> Verdict<Option<Prepar
 }
 
 /// Counts a node that the agent itself has made as seen by it.
-pub(super) fn seen(tx: &mut Tx<'_>, agent: &str, id: NodeId, now: Timestamp) -> Result<()> {
+pub(super) fn record_own_visit(tx: &mut Tx<'_>, agent: &str, id: NodeId, now: Timestamp) -> Result<()> {
     let Some(node) = tx.node(id)? else { return Ok(()) };
     tx.put_visit(agent, id, &Visit { at: now, outcome: VisitOutcome::Processed, version: node.version })
 }
@@ -41,40 +41,42 @@ pub(super) fn seen(tx: &mut Tx<'_>, agent: &str, id: NodeId, now: Timestamp) -> 
 impl ActionExecutor<'_> {
     /// Does one action and tells the nodes it made, or says why not. An error is the store's and ends the
     /// run.
-    pub(super) fn act(
+    pub(super) fn execute(
         &self,
         tx: &mut Tx<'_>,
-        intent: &Intent,
-        note: Option<&Prepared>,
+        permitted: &PermittedAction,
+        note: Option<&PreparedNote>,
     ) -> Result<Verdict<Vec<NodeId>>> {
         let now = self.now;
         let note = || note.ok_or_else(|| Error::internal("a new note was not prepared"));
-        let done = match intent {
-            Intent::Link { from, to, strength, reason } => {
+        let done = match permitted {
+            PermittedAction::Link { from, to, strength, reason } => {
                 if tx.edge(*to, EdgeKind::Link, *from)?.is_some() {
                     return Ok(Err(present("the two are linked already")));
                 }
                 match link::add(tx, &self.link(*from, *to, *strength, reason), now) {
-                    Ok(Linked::AlreadyPresent(_)) => return Ok(Err(present("the two are linked already"))),
+                    Ok(LinkOutcome::AlreadyPresent(_)) => {
+                        return Ok(Err(present("the two are linked already")));
+                    }
                     other => other.map(|_| Vec::new()),
                 }
             }
-            Intent::Weigh { node, delta } => {
-                let change = weigh::Change::By(*delta);
-                weigh::change(tx, *node, change, &self.memory.config.weight, now).map(|_| Vec::new())
+            PermittedAction::Weigh { node, delta } => {
+                let change = weight::WeightChange::By(*delta);
+                weight::change(tx, *node, change, &self.memory.config.weight, now).map(|_| Vec::new())
             }
-            Intent::Replace { old, new, reason } => {
+            PermittedAction::Replace { old, new, reason } => {
                 supersede::apply(tx, *old, *new, &provenance(self.agent), reason, now).map(|_| Vec::new())
             }
-            Intent::Rewrite { .. } => {
+            PermittedAction::Rewrite { .. } => {
                 let note = note()?;
                 // A note that nobody has named takes nobody's place.
-                if note.said_by(tx)?.is_some() {
+                if note.existing_note(tx)?.is_some() {
                     return Ok(Err(present("a note says just this already")));
                 }
                 insert::apply(tx, note, now).map(|made| vec![made.id])
             }
-            Intent::Insert { links, reason, .. } => match insert::apply(tx, note()?, now) {
+            PermittedAction::Insert { links, reason, .. } => match insert::apply(tx, note()?, now) {
                 Ok(made) if made.duplicate => return Ok(Err(present("a note says just this already"))),
                 Ok(made) => links
                     .iter()

@@ -1,18 +1,18 @@
 //! Applying a reply: actions, replays, visits and the run's row in one transaction.
 
 use super::action_executor::{self, ActionExecutor};
-use super::bundle::{self, Done, Task, position};
+use super::action_group::{self, ActionStep, AppliedAction, position};
 use super::definition::{Definition, Mode};
 use super::ledger::{self, ActionState, Run, Status};
-use super::permit::{Intent, Permit, Permitted, Refusal, Rejection};
+use super::permit::{Permit, PermitDecision, PermittedAction, Refusal, Rejection};
 use super::proposal::{Proposal, proposals};
-use super::reply::Answer;
+use super::reply::ParsedReply;
 use super::selection::{Selection, Shown};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, NodeId, RunId, Visit, VisitOutcome};
 use poc_notes::Memory;
-use poc_notes::insert::Prepared;
+use poc_notes::insert::PreparedNote;
 use poc_store::{Cause, Tx};
 use std::collections::HashSet;
 
@@ -29,7 +29,7 @@ pub(super) fn apply(
     memory: &Memory,
     definition: &Definition,
     selection: &Selection,
-    answer: &Answer,
+    answer: &ParsedReply,
     mut row: Run,
     dry: bool,
 ) -> Result<Run> {
@@ -38,7 +38,7 @@ pub(super) fn apply(
     let cause = Cause { run: Some(row.id), ..memory.cause(&definition.provenance(), "agent run") };
     let mut done = None;
     let committed = memory.store.transact(cause, |tx| {
-        let work = Work { memory, definition, selection, now: memory.now() };
+        let work = ReplyApplication { memory, definition, selection, now: memory.now() };
         let row = work.write(tx, &plan, row, dry)?;
         done = Some(row);
         // A transaction that fails writes nothing: that is what makes a dry run exact.
@@ -53,16 +53,16 @@ pub(super) fn apply(
 }
 
 /// An action that may be done.
-struct Planned {
+struct PlannedAction {
     /// Its place among the row's actions.
     index: usize,
-    intent: Intent,
+    permitted: PermittedAction,
     /// Whether a person has to decide first.
     proposed: bool,
     /// The place of the action it is a part of.
-    with: Option<usize>,
+    part_of: Option<usize>,
     /// The new node, embedded before the transaction.
-    note: Option<Prepared>,
+    note: Option<PreparedNote>,
 }
 
 /// Judges every action and prepares what is slow.
@@ -70,30 +70,30 @@ fn plan(
     memory: &Memory,
     definition: &Definition,
     selection: &Selection,
-    answer: &Answer,
+    answer: &ParsedReply,
     row: &mut Run,
-) -> Result<Vec<Planned>> {
+) -> Result<Vec<PlannedAction>> {
     let mut permit = Permit::new(memory, definition, row.mode.unwrap_or(definition.mode), selection)?;
-    let wholes = bundle::wholes(&answer.actions, selection);
+    let wholes = action_group::wholes(&answer.actions, selection);
     let mut waiting: Option<Vec<Proposal>> = None;
-    let mut planned: Vec<Planned> = Vec::new();
-    for (action, with) in answer.actions.iter().zip(wholes) {
+    let mut planned: Vec<PlannedAction> = Vec::new();
+    for (action, part_of) in answer.actions.iter().zip(wholes) {
         let index = row.actions.len();
-        let mut entry = ledger::ActionRow::of(action, selection);
+        let mut entry = ledger::ActionRecord::of(action, selection);
         let permitted = permit.check(action);
         if waiting.is_none() && permitted.as_ref().is_ok_and(|permitted| permitted.proposed) {
             let mut all = proposals(memory, None)?;
             all.retain(|one| one.agent == definition.name);
             waiting = Some(all);
         }
-        let prepared = permitted.and_then(|Permitted { intent, proposed }| {
+        let prepared = permitted.and_then(|PermitDecision { permitted, proposed }| {
             let mut waiting = waiting.iter().flatten().filter(|_| proposed);
-            if let Some(same) = waiting.find(|same| same.intent.is_like(&intent)) {
+            if let Some(same) = waiting.find(|same| same.permitted.is_equivalent(&permitted)) {
                 let why = format!("it waits for a decision since the run {}", same.run);
                 return Err(Rejection::AlreadyPresent.because(why));
             }
-            let note = action_executor::prepare(memory, &intent)?;
-            Ok(Planned { index, intent, proposed, with, note })
+            let note = action_executor::prepare(memory, &permitted)?;
+            Ok(PlannedAction { index, permitted, proposed, part_of, note })
         });
         match prepared {
             Ok(action) => planned.push(action),
@@ -101,13 +101,13 @@ fn plan(
         }
         row.actions.push(entry);
     }
-    let mut planned = kept_together(planned, row);
+    let mut planned = keep_groups_together(planned, row);
     leave_out(&mut planned, row);
     Ok(planned)
 }
 
 /// Keeps the first of the refused actions in the row and counts the others.
-fn leave_out(planned: &mut [Planned], row: &mut Run) {
+fn leave_out(planned: &mut [PlannedAction], row: &mut Run) {
     let (mut refused, mut kept, mut places) = (0, Vec::new(), Vec::new());
     for entry in std::mem::take(&mut row.actions) {
         refused += usize::from(entry.state == ActionState::Refused);
@@ -120,14 +120,14 @@ fn leave_out(planned: &mut [Planned], row: &mut Run) {
     let place = |at: usize| places.get(at).copied().flatten();
     for action in planned {
         action.index = place(action.index).unwrap_or(action.index);
-        action.with = action.with.and_then(place);
+        action.part_of = action.part_of.and_then(place);
     }
 }
 
 /// How a run has ended, by what became of its actions so far.
 pub(super) fn status(row: &Run) -> Status {
     let any = |state| row.actions.iter().any(|action| action.state == state);
-    let fails = |action: &ledger::ActionRow| {
+    let fails = |action: &ledger::ActionRecord| {
         action.rejected.as_deref().and_then(Rejection::parse).is_some_and(Rejection::is_failure)
     };
     let waits = any(ActionState::Proposed);
@@ -145,12 +145,12 @@ pub(super) fn status(row: &Run) -> Status {
 
 /// The parts of a note share the fate of what is to take its place: they wait with it, and without it they
 /// are not done. Else they would stand beside the note.
-fn kept_together(mut planned: Vec<Planned>, row: &mut Run) -> Vec<Planned> {
+fn keep_groups_together(mut planned: Vec<PlannedAction>, row: &mut Run) -> Vec<PlannedAction> {
     let waiting: Vec<usize> = planned.iter().filter(|one| one.proposed).map(|one| one.index).collect();
     planned.retain_mut(|part| {
-        let Some(with) = part.with else { return true };
-        part.proposed |= waiting.contains(&with);
-        let whole = row.actions.get(with).and_then(|whole| Some((whole.summary.clone(), whole.refusal()?)));
+        let Some(whole) = part.part_of else { return true };
+        part.proposed |= waiting.contains(&whole);
+        let whole = row.actions.get(whole).and_then(|whole| Some((whole.summary.clone(), whole.refusal()?)));
         let Some((whole, refusal)) = whole else { return true };
         if let Some(entry) = row.actions.get_mut(part.index) {
             entry.refuse(refusal.of_whole(&whole));
@@ -161,15 +161,15 @@ fn kept_together(mut planned: Vec<Planned>, row: &mut Run) -> Vec<Planned> {
 }
 
 /// What the transaction needs.
-struct Work<'a> {
+struct ReplyApplication<'a> {
     memory: &'a Memory,
     definition: &'a Definition,
     selection: &'a Selection,
     now: Timestamp,
 }
 
-impl Work<'_> {
-    fn write(&self, tx: &mut Tx<'_>, plan: &[Planned], mut row: Run, dry: bool) -> Result<Run> {
+impl ReplyApplication<'_> {
+    fn write(&self, tx: &mut Tx<'_>, plan: &[PlannedAction], mut row: Run, dry: bool) -> Result<Run> {
         if !dry {
             ledger::expect_running(tx, &row)?;
         }
@@ -187,7 +187,7 @@ impl Work<'_> {
                 }
                 Ok(Some(done)) => {
                     (entry.seq, entry.writes) = (Some(seq), done.writes);
-                    touched.extend(action.intent.nodes());
+                    touched.extend(action.permitted.nodes());
                     made.extend(done.made);
                 }
             }
@@ -202,8 +202,9 @@ impl Work<'_> {
             self.visit(tx, id, touched.contains(&id), changed.contains(&id))?;
         }
         if self.definition.freshness.ignore_own_writes {
-            made.into_iter()
-                .try_for_each(|id| action_executor::seen(tx, &self.definition.name, id, self.now))?;
+            made.into_iter().try_for_each(|id| {
+                action_executor::record_own_visit(tx, &self.definition.name, id, self.now)
+            })?;
         }
         row.visited = visited;
         let status = status(&row);
@@ -217,28 +218,28 @@ impl Work<'_> {
     fn outcomes<'p>(
         &self,
         tx: &mut Tx<'_>,
-        plan: &'p [Planned],
+        plan: &'p [PlannedAction],
         row: &Run,
         changed: &HashSet<NodeId>,
-    ) -> Result<Vec<std::result::Result<Option<Done>, Refusal>>> {
-        let stale = |action: &Planned| {
-            let id = action.intent.nodes().into_iter().find(|id| changed.contains(id))?;
+    ) -> Result<Vec<std::result::Result<Option<AppliedAction>, Refusal>>> {
+        let stale = |action: &PlannedAction| {
+            let id = action.permitted.nodes().into_iter().find(|id| changed.contains(id))?;
             let name = self.selection.of(id).map_or("a node", |handle| handle.name.as_str());
             let why = format!("{name} was edited, superseded or deleted during the call");
             Some(Rejection::ChangedSinceRead.because(why))
         };
         let summary = |index: usize| row.actions.get(index).map_or("", |entry| entry.summary.as_str());
-        let task = |action: &'p Planned| Task {
+        let step = |action: &'p PlannedAction| ActionStep {
             index: action.index,
-            with: action.with,
+            part_of: action.part_of,
             summary: summary(action.index),
-            intent: &action.intent,
+            permitted: &action.permitted,
             ready: stale(action).map_or(Ok(action.note.as_ref()), Err),
         };
-        let now: Vec<Task<'_>> = plan.iter().filter(|action| !action.proposed).map(task).collect();
+        let now: Vec<ActionStep<'_>> = plan.iter().filter(|action| !action.proposed).map(step).collect();
         let executor = ActionExecutor { memory: self.memory, agent: &self.definition.name, now: self.now };
-        let mut done = bundle::act(&executor, tx, &now)?.into_iter();
-        let mut outcome = |action: &Planned| match (action.proposed, stale(action)) {
+        let mut done = action_group::execute(&executor, tx, &now)?.into_iter();
+        let mut outcome = |action: &PlannedAction| match (action.proposed, stale(action)) {
             (true, Some(refusal)) => Err(refusal),
             (true, None) => Ok(None),
             (false, _) => done.next().map(|outcome| outcome.map(Some)).unwrap_or(Ok(None)),
@@ -247,7 +248,7 @@ impl Work<'_> {
     }
 
     /// What is left for a person, whole.
-    fn proposal(&self, run: RunId, entry: &ledger::ActionRow, action: &Planned) -> Proposal {
+    fn proposal(&self, run: RunId, entry: &ledger::ActionRecord, action: &PlannedAction) -> Proposal {
         let version = |id: NodeId| Some((id, self.selection.of(id)?.node.version));
         let selection = self.selection;
         let handles = selection.handles.iter().map(|handle| handle.node.id);
@@ -259,10 +260,10 @@ impl Work<'_> {
             made: self.now,
             summary: entry.summary.clone(),
             why: entry.why.clone(),
-            intent: action.intent.clone(),
-            versions: action.intent.nodes().into_iter().filter_map(version).collect(),
-            read: read.filter(|_| action.intent.draft().is_some()).collect(),
-            with: action.with.map(place),
+            permitted: action.permitted.clone(),
+            versions: action.permitted.nodes().into_iter().filter_map(version).collect(),
+            read: read.filter(|_| action.permitted.draft().is_some()).collect(),
+            part_of: action.part_of.map(place),
             protect: self.definition.limits.protect.iter().map(ToString::to_string).collect(),
         }
     }

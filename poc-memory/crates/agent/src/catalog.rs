@@ -1,7 +1,7 @@
 //! The agents of a profile as last read from their folder.
 
 mod folder;
-mod memo;
+mod stored_agent;
 
 use super::ledger::AgentState;
 use super::pause::Paused;
@@ -10,8 +10,6 @@ use super::{Context, Definition};
 use crate::embedded;
 use folder::Folder;
 pub(super) use folder::template;
-pub use memo::GRACE;
-use memo::{Birth, Good, Memo, Memos};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
@@ -19,6 +17,8 @@ use poc_search::query::Names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+pub use stored_agent::GRACE;
+use stored_agent::{AgentOrigin, LastGoodVersion, StoredAgent, StoredAgents};
 
 /// How an agent's file stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum EntryState {
 
 /// One agent file.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct CatalogEntry {
     /// What runs: the file's definition or its last good version.
     pub definition: Option<Arc<Definition>>,
     /// How the file stands.
@@ -45,10 +45,10 @@ pub struct Entry {
     pub since: Timestamp,
 }
 
-impl Entry {
+impl CatalogEntry {
     /// Whether nothing tells it from another.
-    fn is(&self, other: &Entry) -> bool {
-        let definition = |entry: &Entry| entry.definition.as_ref().map(|it| it.fingerprint.clone());
+    fn is_same(&self, other: &CatalogEntry) -> bool {
+        let definition = |entry: &CatalogEntry| entry.definition.as_ref().map(|it| it.fingerprint.clone());
         self.state == other.state
             && self.errors == other.errors
             && self.since == other.since
@@ -56,7 +56,7 @@ impl Entry {
     }
 
     /// What its file says, if nothing is wrong with it.
-    pub fn sound(&self) -> Option<&Definition> {
+    pub fn valid_definition(&self) -> Option<&Definition> {
         self.definition.as_deref().filter(|_| self.errors.is_empty())
     }
 
@@ -68,14 +68,14 @@ impl Entry {
 
     /// How the agent stands, in a word: `ok`, `on-demand`, `disabled`, `paused`, `last-good` or
     /// `invalid`.
-    pub fn standing(&self, paused: Option<&Paused>) -> &'static str {
-        match self.file_standing() {
+    pub fn status(&self, paused: Option<&Paused>) -> &'static str {
+        match self.file_status() {
             "ok" | "on-demand" | "last-good" if paused.is_some() => "paused",
-            standing => standing,
+            status => status,
         }
     }
 
-    fn file_standing(&self) -> &'static str {
+    fn file_status(&self) -> &'static str {
         match (self.state, &self.definition) {
             (EntryState::Invalid, _) | (_, None) => "invalid",
             (EntryState::LastGood, _) => "last-good",
@@ -90,7 +90,7 @@ impl Entry {
 
 /// How an agent differs from before.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum CatalogChange {
     /// It was not there.
     Added(String),
     /// Its definition is another.
@@ -105,7 +105,7 @@ pub enum Change {
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     /// By name.
-    pub agents: BTreeMap<String, Entry>,
+    pub agents: BTreeMap<String, CatalogEntry>,
     /// Agents whose file is missing and may be in the middle of being replaced: their [`GRACE`] is not over.
     pub missing: BTreeSet<String>,
     /// What is wrong with the folder as a whole, and with saved pipelines.
@@ -118,8 +118,8 @@ pub struct Catalog {
 pub struct CatalogScan {
     /// The agents.
     pub catalog: Catalog,
-    before: Memos,
-    after: Memos,
+    before: StoredAgents,
+    after: StoredAgents,
 }
 
 impl CatalogScan {
@@ -130,23 +130,23 @@ impl CatalogScan {
     /// # Errors
     /// Only the store's: whatever is wrong with files is told in the catalog.
     pub fn new(memory: &Memory, sure: bool) -> Result<CatalogScan> {
-        CatalogScan::again(memory, sure, &Catalog::default())
+        CatalogScan::rescan(memory, sure, &Catalog::default())
     }
 
     /// As [`CatalogScan::new`], for whoever has scanned before: what has not changed since is not read again.
     ///
     /// # Errors
     /// Only the store's.
-    pub fn again(memory: &Memory, sure: bool, shown: &Catalog) -> Result<CatalogScan> {
-        let before = memo::all(memory)?;
+    pub fn rescan(memory: &Memory, sure: bool, shown: &Catalog) -> Result<CatalogScan> {
+        let before = stored_agent::all(memory)?;
         let (names, prompts) = (memory.names.load_full(), memory.paths.prompts());
-        let mut files = Files { memory, names, prompts, shown, memos: before.clone(), sure };
-        let catalog = files.catalog();
-        Ok(CatalogScan { catalog, before, after: files.memos })
+        let mut scan = FolderScan { memory, names, prompts, shown, stored: before.clone(), sure };
+        let catalog = scan.catalog();
+        Ok(CatalogScan { catalog, before, after: scan.stored })
     }
 
     /// How the agents differ from what was remembered of them.
-    pub fn changes(&self) -> Vec<Change> {
+    pub fn changes(&self) -> Vec<CatalogChange> {
         let mut changes = Vec::new();
         for name in self
             .catalog
@@ -155,20 +155,20 @@ impl CatalogScan {
             .filter(|(_, entry)| entry.state == EntryState::Ok)
             .map(|(name, _)| name)
         {
-            let good = |memos: &Memos| memos.get(name).and_then(|memo| memo.good.clone());
+            let good = |memos: &StoredAgents| memos.get(name).and_then(|stored| stored.last_good.clone());
             match self.before.get(name) {
                 Some(before) if before.retired.is_none() => {
                     let changed = good(&self.before) != good(&self.after);
-                    changes.extend(changed.then(|| Change::Changed(name.clone())));
+                    changes.extend(changed.then(|| CatalogChange::Changed(name.clone())));
                 }
-                _ => changes.push(Change::Added(name.clone())),
+                _ => changes.push(CatalogChange::Added(name.clone())),
             }
         }
-        let gone = |(name, memo): &(&String, &Memo)| {
+        let gone = |(name, stored): &(&String, &StoredAgent)| {
             let (there, waits) = (&self.catalog.agents, &self.catalog.missing);
-            memo.retired.is_none() && !there.contains_key(*name) && !waits.contains(*name)
+            stored.retired.is_none() && !there.contains_key(*name) && !waits.contains(*name)
         };
-        changes.extend(self.before.iter().filter(gone).map(|(name, _)| Change::Retired(name.clone())));
+        changes.extend(self.before.iter().filter(gone).map(|(name, _)| CatalogChange::Retired(name.clone())));
         changes
     }
 
@@ -178,12 +178,12 @@ impl CatalogScan {
     /// # Errors
     /// The store's.
     pub fn remember(&self, memory: &Memory, shown: &Catalog) -> Result<()> {
-        let is_settled = |name: &String| match self.catalog.agents.get(name) {
-            Some(entry) => shown.agents.get(name).is_some_and(|shown| shown.is(entry)),
+        let is_shown = |name: &String| match self.catalog.agents.get(name) {
+            Some(entry) => shown.agents.get(name).is_some_and(|shown| shown.is_same(entry)),
             None => true,
         };
-        let changed = self.after.iter().filter(|(name, memo)| self.before.get(*name) != Some(*memo));
-        memo::write(memory, &changed.filter(|(name, _)| is_settled(name)).collect::<Vec<_>>())
+        let changed = self.after.iter().filter(|(name, stored)| self.before.get(*name) != Some(*stored));
+        stored_agent::write(memory, &changed.filter(|(name, _)| is_shown(name)).collect::<Vec<_>>())
     }
 }
 
@@ -220,13 +220,13 @@ impl Catalog {
     ///
     /// # Errors
     /// `not_found` when there is none of the name.
-    pub fn named(&self, name: Option<&str>) -> Result<impl Iterator<Item = (&String, &Entry)>> {
+    pub fn named(&self, name: Option<&str>) -> Result<impl Iterator<Item = (&String, &CatalogEntry)>> {
         name.map(|name| self.entry(name)).transpose()?;
         Ok(self.agents.iter().filter(move |(agent, _)| name.is_none_or(|name| name == *agent)))
     }
 
     /// The entry with a name.
-    pub fn entry(&self, name: &str) -> Result<&Entry> {
+    pub fn entry(&self, name: &str) -> Result<&CatalogEntry> {
         self.agents.get(name).ok_or_else(|| {
             let error = Error::not_found(format!("there is no agent `{name}`")).field("agent");
             match poc_graph::similar::to(name, self.agents.keys().map(String::as_str)) {
@@ -238,26 +238,26 @@ impl Catalog {
 }
 
 /// The text of a file that a test of an agent names, by its place beside the agent files.
-pub(super) fn quoted(memory: &Memory, name: &str) -> Result<String> {
+pub(super) fn test_file(memory: &Memory, name: &str) -> Result<String> {
     super::template::checked_name(name).map_err(|_| {
         Error::config(format!("the file `{name}` lies outside the folder of agents"))
             .hint("name a file of that folder, such as `tests/notes.jsonl`")
     })?;
-    folder::quoted(&memory.paths.agents(), name)
+    folder::test_file(&memory.paths.agents(), name)
 }
 
 /// The files of agents and prompts, looked at.
-struct Files<'a> {
+struct FolderScan<'a> {
     memory: &'a Memory,
     names: Arc<Names>,
     prompts: PathBuf,
     /// What an earlier look has shown.
     shown: &'a Catalog,
-    memos: Memos,
+    stored: StoredAgents,
     sure: bool,
 }
 
-impl Files<'_> {
+impl FolderScan<'_> {
     fn catalog(&mut self) -> Catalog {
         let mut catalog = self.in_folder();
         catalog.problems.extend(self.names.problems().iter().map(Error::line));
@@ -268,7 +268,7 @@ impl Files<'_> {
         let folder = self.memory.paths.agents();
         match folder::read(&folder) {
             Folder::Read(files) => self.read(files),
-            Folder::Missing if !self.memos.values().any(Memo::is_present_file) => {
+            Folder::Missing if !self.stored.values().any(StoredAgent::is_present_file) => {
                 let mut catalog = self.read(BTreeMap::new());
                 for missing in [&folder, &self.prompts] {
                     catalog.problems.extend(folder::create(missing).err());
@@ -286,22 +286,24 @@ impl Files<'_> {
     /// The catalog of the files that are there, and of bundled agents that have none.
     fn read(&mut self, files: BTreeMap<String, Result<String, Error>>) -> Catalog {
         let mut catalog = Catalog::default();
-        for (name, memo) in self.memos.iter_mut().filter(|(name, _)| !files.contains_key(*name)) {
-            memo.miss(self.memory.now(), self.sure);
-            catalog.missing.extend(memo.missing.map(|_| name.clone()));
+        for (name, stored) in self.stored.iter_mut().filter(|(name, _)| !files.contains_key(*name)) {
+            stored.mark_missing(self.memory.now(), self.sure);
+            catalog.missing.extend(stored.missing.map(|_| name.clone()));
         }
         let bundled: Vec<(String, &str)> = embedded::agents()
             .iter()
             .filter_map(|(file, text)| Some((file.strip_suffix(".toml")?.to_owned(), *text)))
             .filter(|(name, _)| !files.contains_key(name))
-            .filter(|(name, _)| self.memos.get(name).is_none_or(|memo| memo.birth == Birth::Bundled))
+            .filter(|(name, _)| {
+                self.stored.get(name).is_none_or(|stored| stored.origin == AgentOrigin::Bundled)
+            })
             .collect();
         for (name, text) in files {
-            let entry = self.load(&name, text, Birth::File);
+            let entry = self.load(&name, text, AgentOrigin::File);
             catalog.agents.insert(name, entry);
         }
         for (name, text) in bundled {
-            let entry = self.load(&name, Ok(text.to_owned()), Birth::Bundled);
+            let entry = self.load(&name, Ok(text.to_owned()), AgentOrigin::Bundled);
             catalog.agents.insert(name, entry);
         }
         catalog
@@ -311,38 +313,38 @@ impl Files<'_> {
     fn remembered(&mut self, problem: String) -> Catalog {
         // Nothing is known of any file: a grace begins when the folder is back.
         let now = self.memory.now();
-        self.memos.values_mut().for_each(|memo| memo.missing = memo.missing.map(|_| now));
-        let remembered: Vec<(String, Good, Birth)> = self
-            .memos
+        self.stored.values_mut().for_each(|stored| stored.missing = stored.missing.map(|_| now));
+        let remembered: Vec<(String, LastGoodVersion, AgentOrigin)> = self
+            .stored
             .iter()
-            .filter(|(_, memo)| memo.is_there())
-            .filter_map(|(name, memo)| Some((name.clone(), memo.good.clone()?, memo.birth)))
+            .filter(|(_, stored)| stored.is_present())
+            .filter_map(|(name, stored)| Some((name.clone(), stored.last_good.clone()?, stored.origin)))
             .collect();
         let mut catalog = Catalog { problems: vec![problem], ..Catalog::default() };
-        for (name, good, birth) in remembered {
-            let entry = self.load(&name, Ok(good.source), birth);
+        for (name, good, origin) in remembered {
+            let entry = self.load(&name, Ok(good.source), origin);
             catalog.agents.insert(name, entry);
         }
         catalog
     }
 
     /// One agent: its text if that is good, else its last good version.
-    fn load(&mut self, name: &str, text: Result<String, Error>, birth: Birth) -> Entry {
+    fn load(&mut self, name: &str, text: Result<String, Error>, origin: AgentOrigin) -> CatalogEntry {
         let (now, config) = (self.memory.now(), &self.memory.config);
         let parsed = text.map_err(|error| vec![error]).and_then(|text| self.definition(name, &text));
-        let memo = self.memos.entry(name.to_owned()).or_insert_with(|| Memo::seen(now, birth));
-        memo.meet(now, birth);
+        let stored = self.stored.entry(name.to_owned()).or_insert_with(|| StoredAgent::new(now, origin));
+        stored.mark_present(now, origin);
         let errors = match parsed {
             Ok(definition) => {
-                let before = memo.good.as_ref().filter(|good| good.source != definition.source);
+                let before = stored.last_good.as_ref().filter(|good| good.source != definition.source);
                 let before = before.and_then(|good| good.parse(name, config));
                 if before.is_some_and(|before| timing(&before) != timing(&definition)) {
                     // Slots the new schedule would have had are not missed ones.
-                    memo.since = now;
+                    stored.since = now;
                 }
-                memo.good = Some(Good::of(&definition, &self.names));
-                let since = memo.since;
-                return Entry {
+                stored.last_good = Some(LastGoodVersion::new(&definition, &self.names));
+                let since = stored.since;
+                return CatalogEntry {
                     definition: Some(definition),
                     state: EntryState::Ok,
                     errors: Vec::new(),
@@ -351,9 +353,9 @@ impl Files<'_> {
             }
             Err(errors) => errors,
         };
-        let last_good = memo.good.as_ref().and_then(|good| good.parse(name, config));
+        let last_good = stored.last_good.as_ref().and_then(|good| good.parse(name, config));
         let state = if last_good.is_some() { EntryState::LastGood } else { EntryState::Invalid };
-        Entry { definition: last_good.map(Arc::new), state, errors, since: memo.since }
+        CatalogEntry { definition: last_good.map(Arc::new), state, errors, since: stored.since }
     }
 
     /// What the text of an agent says: what was shown, when neither it nor a template has changed since.

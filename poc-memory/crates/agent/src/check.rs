@@ -1,6 +1,6 @@
 //! What an agent file must agree with beyond its own keys: settings, templates, the language.
 
-use super::definition::{ActionKind, Definition, Prompt, offset_of};
+use super::definition::{ActionKind, Definition, PromptRules, offset_of};
 use super::template::{self, VARIABLES};
 use poc_config::Config;
 use poc_graph::error::{At, Error};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// What a template turned out to be.
 #[derive(Debug, Default)]
-pub(super) struct Checked {
+pub(super) struct TemplateCheck {
     /// What is wrong with it.
     pub(super) errors: Vec<Error>,
     /// The variables it uses; not known when it has errors.
@@ -28,10 +28,10 @@ pub(super) struct Variable {
 }
 
 /// Checks a template by itself.
-pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, String>) -> Checked {
+pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, String>) -> TemplateCheck {
     let tera = match template::engine(name, text, includes, |_| Ok(String::new())) {
         Ok(tera) => tera,
-        Err(errors) => return Checked { errors, ..Checked::default() },
+        Err(errors) => return TemplateCheck { errors, ..TemplateCheck::default() },
     };
     let sources = || {
         let included = includes.iter().map(|(name, text)| (name.as_str(), text.as_str()));
@@ -56,7 +56,7 @@ pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
             }
         }
     }
-    Checked { errors: Vec::new(), variables: Some(variables), vars }
+    TemplateCheck { errors: Vec::new(), variables: Some(variables), vars }
 }
 
 impl Definition {
@@ -85,7 +85,7 @@ impl Definition {
 
 /// The actions a prompt names although the agent may not take them. Nothing goes wrong by it: such
 /// an action cannot be answered. But the model is told what it cannot do.
-fn unpermitted(prompt: &Prompt, permitted: &[ActionKind]) -> Vec<Error> {
+fn unpermitted(prompt: &PromptRules, permitted: &[ActionKind]) -> Vec<Error> {
     let template = (prompt.template.as_ref(), &prompt.text);
     let included = prompt.includes.iter().map(|(name, text)| (Some(name), text));
     let sources: Vec<_> = std::iter::once(template).chain(included).collect();

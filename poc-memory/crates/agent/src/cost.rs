@@ -2,7 +2,7 @@
 
 /// What one answer of a provider took.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spent {
+pub struct CallCost {
     /// Tokens read, when the provider tells.
     pub tokens_in: Option<u64>,
     /// Tokens written, when the provider tells.
@@ -16,7 +16,7 @@ pub struct Spent {
 /// US dollars no call comes near to: a number above is none.
 const BEYOND: f64 = 100_000.0;
 
-impl Spent {
+impl CallCost {
     /// The given number of US dollars, or `None` when it cannot be an amount that was paid.
     pub fn dollars(amount: f64) -> Option<f64> {
         (0.0..BEYOND).contains(&amount).then_some(amount)

@@ -9,7 +9,7 @@ mod test;
 mod text;
 
 pub use schema::schema;
-pub use test::{Expect, Quoted, Test};
+pub use test::{AgentTest, TestExpectation, TestText};
 pub(super) use text::{offset_of, value_span};
 
 use super::schedule::Schedule;
@@ -40,11 +40,11 @@ pub struct Definition {
     /// What happens to its actions.
     pub mode: Mode,
     /// Which nodes.
-    pub query: Query,
+    pub query: QueryRules,
     /// When a visited node counts as stale again.
-    pub freshness: Freshness,
+    pub freshness: FreshnessRules,
     /// What the model is told.
-    pub prompt: Prompt,
+    pub prompt: PromptRules,
     /// Model, actions and schedule.
     pub execution: Execution,
     /// How the schedule is kept.
@@ -54,11 +54,11 @@ pub struct Definition {
     /// What it may spend.
     pub budget: Budget,
     /// How a failed call is repeated.
-    pub retry: Retry,
+    pub retry: RetryRules,
     /// What follows from runs that fail.
-    pub failure: Failure,
+    pub failure: FailureRules,
     /// What `agent test` plays.
-    pub tests: Vec<Test>,
+    pub tests: Vec<AgentTest>,
 }
 
 /// What an agent file refers to beyond itself.
@@ -101,7 +101,7 @@ impl Mode {
 
 /// `[query]`.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct QueryRules {
     /// The pipeline, with the values of its parameters.
     pub pipeline: Pipeline,
     /// The same as it is written.
@@ -116,7 +116,7 @@ pub struct Query {
 
 /// `[freshness]`.
 #[derive(Clone, Debug)]
-pub struct Freshness {
+pub struct FreshnessRules {
     /// A node visited within this window is fresh; `None` is `auto`: the pipeline's own
     /// `not-visited:` duration, else the schedule's period.
     pub window: Option<Span>,
@@ -130,7 +130,7 @@ pub struct Freshness {
 
 /// `[prompt]`.
 #[derive(Clone, Debug)]
-pub struct Prompt {
+pub struct PromptRules {
     /// File name of the template, or `None` when it stands in the agent file (`inline`).
     pub template: Option<String>,
     /// The template's text.
@@ -263,7 +263,7 @@ pub struct Budget {
 
 /// `[retry]`.
 #[derive(Clone, Debug)]
-pub struct Retry {
+pub struct RetryRules {
     /// Attempts of one call, the first included.
     pub attempts: u32,
     /// Correction turns when a reply does not validate.
@@ -274,7 +274,7 @@ pub struct Retry {
 
 /// `[failure]`.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct FailureRules {
     /// Failed runs in a row after which the agent rests until a person lets it go on; 0 is never.
     pub pause_after: u32,
 }
@@ -359,7 +359,7 @@ impl Execution {
     }
 }
 
-impl Prompt {
+impl PromptRules {
     /// Whether the nodes stand in the prompt: only then they are visited.
     pub fn shows_nodes(&self) -> bool {
         self.shows("NODES")

@@ -1,7 +1,7 @@
 //! What differs between two runs: of one agent or of two.
 
-use super::ledger::{ActionRow, ActionState, Run};
-use super::prompt::unmarked;
+use super::ledger::{ActionRecord, ActionState, Run};
+use super::prompt::with_neutral_fence;
 use super::run::Transcript;
 use poc_graph::NodeId;
 use similar::TextDiff;
@@ -12,7 +12,7 @@ const AROUND: usize = 3;
 
 /// A key of an agent's file with its values in the two files; missing where a file does not have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct KeyDiff {
     /// With its tables: `limits.max-actions`.
     pub key: String,
     /// As the first run's file had it.
@@ -23,7 +23,7 @@ pub struct Key {
 
 /// Of two lists what is in the first alone, in the second alone, and in both.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sorted<T> {
+pub struct ListDiff<T> {
     /// In the first alone.
     pub first: Vec<T>,
     /// In the second alone.
@@ -34,11 +34,11 @@ pub struct Sorted<T> {
 
 /// The keys in which two agent files differ, by name. Files that are no TOML differ in nothing that has a
 /// name.
-pub fn keys(first: &str, second: &str) -> Vec<Key> {
+pub fn keys(first: &str, second: &str) -> Vec<KeyDiff> {
     let (first, second) = (settings(first), settings(second));
     let names: BTreeSet<&String> = first.keys().chain(second.keys()).collect();
     let differs = |name: &&&String| first.get(**name) != second.get(**name);
-    let key = |name: &String| Key {
+    let key = |name: &String| KeyDiff {
         key: name.clone(),
         first: first.get(name).cloned(),
         second: second.get(name).cloned(),
@@ -68,7 +68,7 @@ fn settings(text: &str) -> BTreeMap<String, String> {
 
 /// What two prompts differ in, whatever words fence their notes.
 pub fn prompts(first: &str, second: &str) -> String {
-    lines(&unmarked(first), &unmarked(second))
+    lines(&with_neutral_fence(first), &with_neutral_fence(second))
 }
 
 /// What two runs were answered, all turns of each.
@@ -89,7 +89,7 @@ pub fn lines(first: &str, second: &str) -> String {
 }
 
 /// The nodes two runs read, and those of both that were read in different versions: first, second.
-pub fn nodes(first: &Run, second: &Run) -> (Sorted<NodeId>, Vec<(NodeId, u32, u32)>) {
+pub fn nodes(first: &Run, second: &Run) -> (ListDiff<NodeId>, Vec<(NodeId, u32, u32)>) {
     let ids = |run: &Run| run.selected.iter().map(|(id, _)| *id).collect();
     let versions: BTreeMap<NodeId, u32> = second.selected.iter().copied().collect();
     let edited = first.selected.iter().filter_map(|&(id, before)| {
@@ -100,12 +100,12 @@ pub fn nodes(first: &Run, second: &Run) -> (Sorted<NodeId>, Vec<(NodeId, u32, u3
 }
 
 /// The actions of two runs in words, each with what became of it.
-pub fn actions(first: &Run, second: &Run) -> Sorted<String> {
+pub fn actions(first: &Run, second: &Run) -> ListDiff<String> {
     let told = |run: &Run| run.actions.iter().map(became).collect();
     sorted(told(first), told(second))
 }
 
-fn became(action: &ActionRow) -> String {
+fn became(action: &ActionRecord) -> String {
     let state = match action.state {
         ActionState::Applied => "applied",
         ActionState::Refused => action.rejected.as_deref().unwrap_or("refused"),
@@ -118,7 +118,7 @@ fn became(action: &ActionRow) -> String {
 }
 
 /// In the order of the lists; what is in a list twice is there twice.
-fn sorted<T: Clone + PartialEq>(first: Vec<T>, second: Vec<T>) -> Sorted<T> {
+fn sorted<T: Clone + PartialEq>(first: Vec<T>, second: Vec<T>) -> ListDiff<T> {
     let (mut alone, mut both, mut left) = (Vec::new(), Vec::new(), second);
     for item in first {
         match left.iter().position(|other| *other == item) {
@@ -126,7 +126,7 @@ fn sorted<T: Clone + PartialEq>(first: Vec<T>, second: Vec<T>) -> Sorted<T> {
             None => alone.push(item),
         }
     }
-    Sorted { first: alone, second: left, both }
+    ListDiff { first: alone, second: left, both }
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
             "mode = 'apply'\n[execution]\nmodel = \"x\"\n[limits]\nmax-actions = 5\nweight = { max = 2 }\n";
         let found: Vec<String> = keys(first, second)
             .into_iter()
-            .map(|Key { key, first, second }| format!("{key}: {first:?} {second:?}"))
+            .map(|KeyDiff { key, first, second }| format!("{key}: {first:?} {second:?}"))
             .collect();
         insta::assert_snapshot!(found.join("\n"), @r#"
         execution.model: None Some("\"x\"")
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn lists_are_compared_with_what_is_in_them_twice() {
-        let Sorted { first, second, both } = sorted(vec![1, 1, 2, 3], vec![3, 1, 4]);
+        let ListDiff { first, second, both } = sorted(vec![1, 1, 2, 3], vec![3, 1, 4]);
         assert_eq!((first, second, both), (vec![1, 2], vec![4], vec![1, 3]));
     }
 

@@ -1,7 +1,7 @@
 //! The files of a new agent, as text: with every key and what it is for, or after another agent.
 
 use super::catalog::template;
-use super::definition::keys::{KEYS, Key, Takes};
+use super::definition::keys::{KEYS, KeySpec, ValueType};
 use super::definition::{DEFAULTS, check_name, is_of_name, value_span};
 use super::{Context, Definition};
 use crate::embedded;
@@ -46,21 +46,21 @@ Empty lists are a good answer when nothing fits.
 
 /// A new agent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct AgentDraft {
     /// Text of `agents/NAME.toml`.
     pub agent: String,
     /// File name and text of its template; `None` where the agent it is made after has it inline.
     pub prompt: Option<(String, String)>,
 }
 
-impl Draft {
+impl AgentDraft {
     /// A first version of an agent, to edit.
     ///
     /// # Errors
     /// `invalid_argument` when the name is none for an agent.
-    pub fn new(name: &str) -> Result<Draft> {
+    pub fn new(name: &str) -> Result<AgentDraft> {
         check_name(name)?;
-        Ok(Draft { agent: commented(name), prompt: Some((format!("{name}.md"), PROMPT.to_owned())) })
+        Ok(AgentDraft { agent: commented(name), prompt: Some((format!("{name}.md"), PROMPT.to_owned())) })
     }
 
     /// A copy of an agent under another name: template and visits are its own.
@@ -68,7 +68,7 @@ impl Draft {
     /// # Errors
     /// `invalid_argument` when the name is none for an agent, `not_found` when there is no agent to copy,
     /// `invalid_config` when that one is broken.
-    pub fn after(other: &str, name: &str, paths: &Paths, config: &Config) -> Result<Draft> {
+    pub fn after(other: &str, name: &str, paths: &Paths, config: &Config) -> Result<AgentDraft> {
         check_name(name)?;
         check_name(other).map_err(|error| error.field("from"))?;
         let text = source(other, &paths.agents())?;
@@ -98,7 +98,7 @@ impl Draft {
             agent.replace_range(at, &new);
         }
         without_tests(&mut agent);
-        Ok(Draft { agent, prompt })
+        Ok(AgentDraft { agent, prompt })
     }
 }
 
@@ -178,7 +178,8 @@ fn commented(name: &str) -> String {
          there is none. To change it,\n# uncomment it and the `[section]` above it.\n\n",
     );
     add_keys(&mut text, "", name, &defaults);
-    let shown = |key: &&Key| matches!(key.takes, Takes::Table | Takes::Values) && !is_of_tests(key);
+    let shown =
+        |key: &&KeySpec| matches!(key.takes, ValueType::Table | ValueType::Values) && !is_of_tests(key);
     for table in KEYS.iter().filter(shown) {
         text.push('\n');
         comment(&mut text, table.doc);
@@ -190,14 +191,14 @@ fn commented(name: &str) -> String {
 }
 
 /// The keys of a table, without its tables.
-fn keys_of(table: &str) -> impl Iterator<Item = &'static Key> {
-    let is_table = |key: &Key| matches!(key.takes, Takes::Table | Takes::Values);
-    let listed = move |key: &Key| !is_table(key) && key.path != "prompt.inline" && !is_of_tests(key);
+fn keys_of(table: &str) -> impl Iterator<Item = &'static KeySpec> {
+    let is_table = |key: &KeySpec| matches!(key.takes, ValueType::Table | ValueType::Values);
+    let listed = move |key: &KeySpec| !is_table(key) && key.path != "prompt.inline" && !is_of_tests(key);
     KEYS.iter().filter(move |key| key.table() == table && listed(key))
 }
 
 /// Whether it is about tests: `agent run --record` writes those.
-fn is_of_tests(key: &Key) -> bool {
+fn is_of_tests(key: &KeySpec) -> bool {
     key.path.split('.').next() == Some("tests")
 }
 
@@ -255,7 +256,7 @@ fn comment(text: &mut String, sentence: &str) {
 mod tests {
     use super::*;
 
-    fn parse(name: &str, draft: &Draft) -> Result<Definition, Vec<Error>> {
+    fn parse(name: &str, draft: &AgentDraft) -> Result<Definition, Vec<Error>> {
         let config = Config::defaults().unwrap();
         let prompt = draft.prompt.clone().unwrap_or_default();
         let template = |file: &str| Ok((file == prompt.0).then(|| prompt.1.clone()).unwrap());
@@ -265,15 +266,15 @@ mod tests {
 
     #[test]
     fn a_new_agent_is_good_and_shows_every_key() {
-        let draft = Draft::new("weekly.look").unwrap();
+        let draft = AgentDraft::new("weekly.look").unwrap();
         let definition = parse("weekly.look", &draft).unwrap();
         assert!(definition.warnings().is_empty(), "{:?}", definition.warnings());
         assert_eq!(
             definition.query.pipeline.not_visited("weekly.look"),
             Some(Some(poc_graph::time::Span::WEEK))
         );
-        let listed = |key: &&Key| {
-            !matches!(key.takes, Takes::Table) && key.path != "prompt.inline" && !is_of_tests(key)
+        let listed = |key: &&KeySpec| {
+            !matches!(key.takes, ValueType::Table) && key.path != "prompt.inline" && !is_of_tests(key)
         };
         for key in KEYS.iter().filter(listed) {
             let shown = draft.agent.lines().any(|line| {
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn every_line_may_be_uncommented() {
-        let draft = Draft::new("mine").unwrap();
+        let draft = AgentDraft::new("mine").unwrap();
         let line = |line: &str| match line.strip_prefix('#') {
             Some(said) if !said.starts_with([' ', ':']) => format!("{said}\n"),
             _ => format!("{line}\n"),
@@ -295,7 +296,7 @@ mod tests {
         let all: String = draft.agent.lines().map(line).collect();
         let all = all
             .replace("[\"link-add\", \"weight\"]", "[\"link-add\", \"weight\", \"insert\", \"supersede\"]");
-        let draft = Draft { agent: all, ..draft };
+        let draft = AgentDraft { agent: all, ..draft };
         assert!(parse("mine", &draft).is_ok(), "{:?}\n{}", parse("mine", &draft), draft.agent);
     }
 
@@ -306,12 +307,12 @@ mod tests {
         let config = Config::defaults().unwrap();
         for (file, _) in embedded::agents() {
             let other = file.strip_suffix(".toml").unwrap();
-            let draft = Draft::after(other, "mine", &paths, &config).unwrap();
+            let draft = AgentDraft::after(other, "mine", &paths, &config).unwrap();
             let definition = parse("mine", &draft).unwrap();
             assert_eq!(definition.prompt.template.as_deref(), Some("mine.md"));
             assert_eq!(definition.query.pipeline.not_visited(other), None, "{}", definition.query.pipeline);
         }
-        let error = Draft::after("linkr", "mine", &paths, &config).unwrap_err();
+        let error = AgentDraft::after("linkr", "mine", &paths, &config).unwrap_err();
         assert_eq!(
             (error.message.as_str(), error.hint.as_deref()),
             ("there is no agent `linkr`", Some("did you mean `linker`?"))

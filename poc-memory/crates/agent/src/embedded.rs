@@ -15,7 +15,7 @@ pub fn prompts() -> &'static [(&'static str, &'static str)] {
 }
 
 /// What the tests of bundled agents quote: file name (`tests/linker.jsonl`) and text.
-pub fn quoted() -> &'static [(&'static str, &'static str)] {
+pub fn test_files() -> &'static [(&'static str, &'static str)] {
     files::QUOTED
 }
 

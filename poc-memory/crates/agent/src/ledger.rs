@@ -1,31 +1,31 @@
 //! Rows of runs and occurrences, as the store keeps them.
 
-mod before;
-mod book;
 mod cause;
-mod changes;
+mod change_progress;
 mod key;
 mod reservation;
-mod settled;
+mod rows;
+mod settled_slots;
 mod state;
 mod status;
+mod stored_versions;
 mod totals;
 mod trigger;
 
-pub use book::{
-    RowOutcome, abandon, agents, as_it_stands, change, claim, claim_for, close, find, interrupt_others,
-    leave, leave_all, mark, pay, rows, running, running_since,
+pub use change_progress::ChangeProgress;
+pub use reservation::{Account, BudgetDays, account, record_child_process, reserve};
+pub use rows::{
+    RowOutcome, abandon, agents, book_cost, claim, claim_for, close, find, interrupt_others, record_unrun,
+    record_unrun_slots, rows, running, running_since, set_change_mark, update_state, with_current_status,
 };
-pub(crate) use book::{decided, row};
-pub(super) use book::{end, expect_running, get};
-pub use changes::Changes;
-pub use reservation::{Account, BudgetDays, account, began, reserve};
-pub use state::{AgentState, Last, Pause, Repeat, state};
+pub(super) use rows::{end, expect_running, get};
+pub(crate) use rows::{put_reviewed, row};
+pub use state::{AgentState, LastRun, Pause, PendingRerun, state};
 pub use status::{Reason, Status};
 pub use totals::Totals;
 pub use trigger::{Trigger, TriggerKind};
 
-use super::cost::Spent;
+use super::cost::CallCost;
 use super::definition::{ActionKind, Mode};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId};
@@ -70,7 +70,7 @@ pub struct Call {
 
 /// One action of a run and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ActionRow {
+pub struct ActionRecord {
     /// Which; `None` in rows of before it was kept.
     pub kind: Option<ActionKind>,
     /// In words, with keys in place of handles.
@@ -89,7 +89,7 @@ pub struct ActionRow {
     pub writes: (u32, u32),
 }
 
-impl ActionRow {
+impl ActionRecord {
     /// Whether it changed the graph, also when that was taken back.
     pub fn applied(&self) -> bool {
         matches!(self.state, ActionState::Applied | ActionState::Undone)
@@ -143,7 +143,7 @@ pub struct Run {
     /// What the model said about its reply as a whole.
     pub notes: String,
     /// Its actions; of refused ones the first.
-    pub actions: Vec<ActionRow>,
+    pub actions: Vec<ActionRecord>,
     /// The writes of its transaction that moved nodes along the replay ladder, as a range of
     /// positions.
     pub replays: (u32, u32),
@@ -226,7 +226,7 @@ impl Run {
 
     /// Counts what an answer took. What cannot be a number of dollars counts as not told.
     pub fn add_call(&mut self, call: Call) {
-        let call = Call { cost: call.cost.and_then(Spent::dollars), ..call };
+        let call = Call { cost: call.cost.and_then(CallCost::dollars), ..call };
         fn sum(so_far: Option<u64>, more: Option<u64>) -> Option<u64> {
             match (so_far, more) {
                 (Some(so_far), Some(more)) => Some(so_far.saturating_add(more)),
@@ -246,12 +246,12 @@ impl Run {
 
     /// Whether it asked for something, and none of it was permitted.
     pub fn is_all_refused(&self) -> bool {
-        let refused = |action: &ActionRow| action.state == ActionState::Refused;
+        let refused = |action: &ActionRecord| action.state == ActionState::Refused;
         !self.actions.is_empty() && self.actions.iter().all(refused)
     }
 
     /// Actions that changed the graph.
-    pub fn applied(&self) -> impl Iterator<Item = &ActionRow> {
+    pub fn applied(&self) -> impl Iterator<Item = &ActionRecord> {
         self.actions.iter().filter(|action| action.applied())
     }
 

@@ -2,22 +2,20 @@
 
 pub mod action;
 mod action_executor;
-pub mod agenda;
+mod action_group;
 mod apply;
 pub mod budget;
-mod bundle;
 mod catalog;
-mod change;
 mod check;
 pub mod child_process;
-pub mod circle;
 pub mod cost;
 pub mod definition;
 pub mod diff;
 mod draft;
-pub mod due;
 pub mod embedded;
+pub mod feedback_loop;
 pub mod ledger;
+mod log_changes;
 pub mod model;
 pub mod pause;
 pub mod permit;
@@ -28,9 +26,11 @@ pub mod review;
 pub mod run;
 pub mod run_limiter;
 pub mod schedule;
+pub mod scheduler;
 pub mod selection;
+pub mod slot_planner;
 mod template;
-pub mod trial;
+pub mod test_runner;
 pub mod undo;
 
 #[doc(hidden)]
@@ -38,6 +38,6 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{Catalog, CatalogScan, Change, Entry, EntryState, GRACE};
+pub use catalog::{Catalog, CatalogChange, CatalogEntry, CatalogScan, EntryState, GRACE};
 pub use definition::{Context, Definition};
-pub use draft::Draft;
+pub use draft::AgentDraft;

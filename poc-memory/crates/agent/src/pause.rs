@@ -2,7 +2,7 @@
 //! failed too often.
 
 use super::ledger::{self, AgentState, Pause};
-use super::{Definition, Entry};
+use super::{CatalogEntry, Definition};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_notes::Memory;
@@ -12,7 +12,7 @@ use poc_store::Cause;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Paused {
     /// A person paused it.
-    Told(Pause),
+    ByPerson(Pause),
     /// So many runs failed one after the other.
     Failing {
         /// How many.
@@ -25,8 +25,8 @@ pub enum Paused {
 impl Paused {
     /// Whether an agent rests at an instant that is paused after so many failures; 0 is never.
     pub fn of(after: u32, state: &AgentState, now: Timestamp) -> Option<Paused> {
-        if let Some(pause) = state.pause().filter(|pause| pause.holds(now)) {
-            return Some(Paused::Told(pause.clone()));
+        if let Some(pause) = state.pause().filter(|pause| pause.is_active(now)) {
+            return Some(Paused::ByPerson(pause.clone()));
         }
         let failures = state.failures();
         let since = state.last().map_or(now, |last| last.ended);
@@ -36,7 +36,7 @@ impl Paused {
     /// When it began.
     pub fn since(&self) -> Timestamp {
         match self {
-            Paused::Told(pause) => pause.since,
+            Paused::ByPerson(pause) => pause.since,
             Paused::Failing { since, .. } => *since,
         }
     }
@@ -44,7 +44,7 @@ impl Paused {
     /// When it ends by itself.
     pub fn until(&self) -> Option<Timestamp> {
         match self {
-            Paused::Told(pause) => pause.until,
+            Paused::ByPerson(pause) => pause.until,
             Paused::Failing { .. } => None,
         }
     }
@@ -52,7 +52,7 @@ impl Paused {
     /// What there is to say about it, with the command that ends it.
     pub fn line(&self, agent: &str) -> String {
         match self {
-            Paused::Told(Pause { since, until, note }) => {
+            Paused::ByPerson(Pause { since, until, note }) => {
                 let end = match until {
                     Some(until) => format!(" until {until}"),
                     None => format!("; {}", ends(agent)),
@@ -68,7 +68,7 @@ impl Paused {
 }
 
 /// What to add to the message of a run that failed, when it is the failure that makes its agent rest.
-pub fn told(memory: &Memory, definition: &Definition) -> Option<String> {
+pub fn failure_notice(memory: &Memory, definition: &Definition) -> Option<String> {
     let failures = ledger::state(memory, &definition.name).ok()?.failures().saturating_add(1);
     let paused = Paused::Failing { failures, since: memory.now() };
     is_enough(definition.failure.pause_after, failures).then(|| paused.line(&definition.name))
@@ -79,22 +79,22 @@ pub fn told(memory: &Memory, definition: &Definition) -> Option<String> {
 /// # Errors
 /// `invalid` when the end is past already.
 pub fn pause(memory: &Memory, agent: &str, pause: &Pause, cause: Cause) -> Result<()> {
-    if let Some(until) = pause.until.filter(|_| !pause.holds(cause.at)) {
+    if let Some(until) = pause.until.filter(|_| !pause.is_active(cause.at)) {
         return Err(Error::invalid(format!("the end of the pause, {until}, is past"))
             .hint("give a time to come: `2h`, `2030-01-31`, `2030-01-31T08:00:00Z`")
             .field("until"));
     }
-    ledger::change(memory, agent, cause, |state| {
+    ledger::update_state(memory, agent, cause, |state| {
         state.set_pause(pause.clone());
         Ok(())
     })
 }
 
 /// Has an agent go on. Returns why it rested until now.
-pub fn resume(memory: &Memory, agent: &str, entry: &Entry, cause: Cause) -> Result<Option<Paused>> {
+pub fn resume(memory: &Memory, agent: &str, entry: &CatalogEntry, cause: Cause) -> Result<Option<Paused>> {
     let paused = entry.paused(&ledger::state(memory, agent)?, cause.at);
-    ledger::change(memory, agent, cause, |state| {
-        state.go_on();
+    ledger::update_state(memory, agent, cause, |state| {
+        state.resume();
         Ok(())
     })?;
     Ok(paused)

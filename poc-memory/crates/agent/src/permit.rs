@@ -6,7 +6,7 @@ pub use rejection::{Refusal, Rejection};
 
 use super::action::{Action, Insert, LinkAdd, Supersede, Weight};
 use super::definition::{ActionKind, Definition, Mode, Targets};
-use super::ledger::{ActionRow, ActionState};
+use super::ledger::{ActionRecord, ActionState};
 use super::reply::{cut, short};
 use super::selection::{self, Handle, Selection, Shown};
 use poc_graph::error::Result;
@@ -22,7 +22,7 @@ const MAX_REFUSED_SAID: usize = 300;
 /// An action that may be done, if nothing it names has changed since it was read.
 // Proposals keep it by the place of its variant: a new one goes to the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Intent {
+pub enum PermittedAction {
     /// Make a link.
     Link {
         /// Where it starts.
@@ -68,31 +68,35 @@ pub enum Intent {
     },
 }
 
-impl Intent {
+impl PermittedAction {
     /// The nodes it names.
     pub fn nodes(&self) -> Vec<NodeId> {
         match self {
-            Intent::Link { from, to, .. } => vec![*from, *to],
-            Intent::Weigh { node, .. } => vec![*node],
-            Intent::Insert { links, .. } => links.clone(),
-            Intent::Replace { old, new, .. } => vec![*old, *new],
-            Intent::Rewrite { old, .. } => vec![*old],
+            PermittedAction::Link { from, to, .. } => vec![*from, *to],
+            PermittedAction::Weigh { node, .. } => vec![*node],
+            PermittedAction::Insert { links, .. } => links.clone(),
+            PermittedAction::Replace { old, new, .. } => vec![*old, *new],
+            PermittedAction::Rewrite { old, .. } => vec![*old],
         }
     }
 
     /// Whether it would do what another one would: reasons and strengths aside.
-    pub fn is_like(&self, other: &Intent) -> bool {
+    pub fn is_equivalent(&self, other: &PermittedAction) -> bool {
         let text = |draft: &Draft| (draft.key.clone(), draft.title.clone(), draft.body.clone());
         match (self, other) {
-            (Intent::Link { from, to, .. }, Intent::Link { from: a, to: b, .. }) => {
+            (PermittedAction::Link { from, to, .. }, PermittedAction::Link { from: a, to: b, .. }) => {
                 (from, to) == (a, b) || (from, to) == (b, a)
             }
-            (Intent::Weigh { node, .. }, Intent::Weigh { node: other, .. }) => node == other,
-            (Intent::Insert { draft, .. }, Intent::Insert { draft: other, .. }) => text(draft) == text(other),
-            (Intent::Replace { old, new, .. }, Intent::Replace { old: a, new: b, .. }) => {
+            (PermittedAction::Weigh { node, .. }, PermittedAction::Weigh { node: other, .. }) => {
+                node == other
+            }
+            (PermittedAction::Insert { draft, .. }, PermittedAction::Insert { draft: other, .. }) => {
+                text(draft) == text(other)
+            }
+            (PermittedAction::Replace { old, new, .. }, PermittedAction::Replace { old: a, new: b, .. }) => {
                 (old, new) == (a, b)
             }
-            (Intent::Rewrite { old, draft }, Intent::Rewrite { old: other, draft: by }) => {
+            (PermittedAction::Rewrite { old, draft }, PermittedAction::Rewrite { old: other, draft: by }) => {
                 old == other && text(draft) == text(by)
             }
             _ => false,
@@ -102,32 +106,38 @@ impl Intent {
     /// The note it writes.
     pub fn draft(&self) -> Option<&Draft> {
         match self {
-            Intent::Insert { draft, .. } | Intent::Rewrite { draft, .. } => Some(draft),
-            Intent::Link { .. } | Intent::Weigh { .. } | Intent::Replace { .. } => None,
+            PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => Some(draft),
+            PermittedAction::Link { .. }
+            | PermittedAction::Weigh { .. }
+            | PermittedAction::Replace { .. } => None,
         }
     }
 
     pub(super) fn draft_mut(&mut self) -> Option<&mut Draft> {
         match self {
-            Intent::Insert { draft, .. } | Intent::Rewrite { draft, .. } => Some(draft),
-            Intent::Link { .. } | Intent::Weigh { .. } | Intent::Replace { .. } => None,
+            PermittedAction::Insert { draft, .. } | PermittedAction::Rewrite { draft, .. } => Some(draft),
+            PermittedAction::Link { .. }
+            | PermittedAction::Weigh { .. }
+            | PermittedAction::Replace { .. } => None,
         }
     }
 
     /// The node it puts out of use.
-    pub fn retires(&self) -> Option<NodeId> {
+    pub fn replaced_node(&self) -> Option<NodeId> {
         match self {
-            Intent::Replace { old, .. } | Intent::Rewrite { old, .. } => Some(*old),
-            Intent::Link { .. } | Intent::Weigh { .. } | Intent::Insert { .. } => None,
+            PermittedAction::Replace { old, .. } | PermittedAction::Rewrite { old, .. } => Some(*old),
+            PermittedAction::Link { .. } | PermittedAction::Weigh { .. } | PermittedAction::Insert { .. } => {
+                None
+            }
         }
     }
 }
 
 /// An action that may be done.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Permitted {
+pub struct PermitDecision {
     /// What is to be done.
-    pub intent: Intent,
+    pub permitted: PermittedAction,
     /// Whether a person has to decide first.
     pub proposed: bool,
 }
@@ -142,9 +152,9 @@ pub struct Permit<'a> {
     used: HashMap<ActionKind, usize>,
     links: HashSet<(NodeId, NodeId)>,
     /// Links of new notes so far.
-    tied: usize,
-    weighed: HashSet<NodeId>,
-    retired: HashSet<NodeId>,
+    new_note_links: usize,
+    reweighted: HashSet<NodeId>,
+    replaced: HashSet<NodeId>,
 }
 
 type Verdict<T> = std::result::Result<T, Refusal>;
@@ -175,51 +185,51 @@ impl<'a> Permit<'a> {
             trust: Trust::Agent.min(selection.trust(&view)),
             used: HashMap::new(),
             links: HashSet::new(),
-            tied: 0,
-            weighed: HashSet::new(),
-            retired: HashSet::new(),
+            new_note_links: 0,
+            reweighted: HashSet::new(),
+            replaced: HashSet::new(),
         })
     }
 
     /// Judges an action, and counts it when it may be done.
-    pub fn check(&mut self, action: &Action) -> Verdict<Permitted> {
+    pub fn check(&mut self, action: &Action) -> Verdict<PermitDecision> {
         let kind = action.kind();
         if !self.definition.execution.actions.contains(&kind) {
             return Err(Rejection::NotPermitted.because(format!("`{}` is not permitted", kind.name())));
         }
-        let intent = match action {
+        let permitted = match action {
             Action::LinkAdd(action) => self.link(action),
             Action::Weight(action) => self.weight(action),
             Action::Insert(action) => self.insert(action),
             Action::Supersede(action) => self.supersede(action),
         }?;
         self.count(kind)?;
-        match &intent {
-            Intent::Link { from, to, .. } => {
+        match &permitted {
+            PermittedAction::Link { from, to, .. } => {
                 self.links.insert((*from, *to));
             }
-            Intent::Weigh { node, .. } => {
-                self.weighed.insert(*node);
+            PermittedAction::Weigh { node, .. } => {
+                self.reweighted.insert(*node);
             }
-            Intent::Insert { links, .. } => self.tied += links.len(),
-            Intent::Replace { old, .. } | Intent::Rewrite { old, .. } => {
-                self.retired.insert(*old);
+            PermittedAction::Insert { links, .. } => self.new_note_links += links.len(),
+            PermittedAction::Replace { old, .. } | PermittedAction::Rewrite { old, .. } => {
+                self.replaced.insert(*old);
             }
         }
         match self.mode {
             Mode::Observe => Err(Rejection::Observed.because("the agent only observes")),
-            Mode::Propose => Ok(Permitted { intent, proposed: true }),
+            Mode::Propose => Ok(PermitDecision { permitted, proposed: true }),
             Mode::Apply => {
                 let proposed = kind == ActionKind::Supersede && !self.definition.limits.supersede_apply;
-                Ok(Permitted { intent, proposed })
+                Ok(PermitDecision { permitted, proposed })
             }
         }
     }
 
-    fn link(&self, action: &LinkAdd) -> Verdict<Intent> {
+    fn link(&self, action: &LinkAdd) -> Verdict<PermittedAction> {
         let (from, to) = (self.handle(&action.from)?, self.handle(&action.to)?);
-        if !self.within(from) && !self.within(to) {
-            let why = format!("neither {} nor {} is {}", from.name, to.name, self.scope());
+        if !self.in_targets(from) && !self.in_targets(to) {
+            let why = format!("neither {} nor {} is {}", from.name, to.name, self.targets_in_words());
             return Err(Rejection::OutOfScope.because(why));
         }
         if from.node.id == to.node.id {
@@ -236,10 +246,10 @@ impl<'a> Permit<'a> {
             return Err(Rejection::AlreadyPresent.because("the reply asks for it twice"));
         }
         let reason = action.reason.clone();
-        Ok(Intent::Link { from, to, strength: action.strength, reason })
+        Ok(PermittedAction::Link { from, to, strength: action.strength, reason })
     }
 
-    fn weight(&self, action: &Weight) -> Verdict<Intent> {
+    fn weight(&self, action: &Weight) -> Verdict<PermittedAction> {
         let node = self.changeable(&action.node)?;
         let most = self.definition.limits.weight_max_delta;
         if !action.delta.is_finite() || action.delta == 0.0 {
@@ -252,18 +262,22 @@ impl<'a> Permit<'a> {
                 Rejection::OverLimit.because(format!("a delta of {} is more than {most}", action.delta))
             );
         }
-        if self.weighed.contains(&node.node.id) {
+        if self.reweighted.contains(&node.node.id) {
             return Err(Rejection::AlreadyPresent.because("the reply moves this weight twice"));
         }
-        Ok(Intent::Weigh { node: node.node.id, delta: action.delta })
+        Ok(PermittedAction::Weigh { node: node.node.id, delta: action.delta })
     }
 
-    fn insert(&self, action: &Insert) -> Verdict<Intent> {
+    fn insert(&self, action: &Insert) -> Verdict<PermittedAction> {
         let mut links: Vec<NodeId> = Vec::new();
         for name in &action.links {
             let handle = self.handle(name)?;
-            if !self.within(handle) {
-                let why = format!("it is to be linked to {}, which is not {}", handle.name, self.scope());
+            if !self.in_targets(handle) {
+                let why = format!(
+                    "it is to be linked to {}, which is not {}",
+                    handle.name,
+                    self.targets_in_words()
+                );
                 return Err(Rejection::OutOfScope.because(why));
             }
             if !links.contains(&handle.node.id) {
@@ -271,23 +285,23 @@ impl<'a> Permit<'a> {
             }
         }
         let most = self.definition.limits.link_add_max;
-        if self.tied + links.len() > most {
+        if self.new_note_links + links.len() > most {
             let why = format!("new notes with more than {most} links in all");
             return Err(Rejection::OverLimit.because(why));
         }
         self.fits(&action.title, &action.keywords, &action.body)?;
         let mut draft = self.draft(&action.key, &action.title, action.body.clone())?;
         draft.keywords = Some(action.keywords.clone());
-        Ok(Intent::Insert { draft: Box::new(draft), links, reason: action.reason.clone() })
+        Ok(PermittedAction::Insert { draft: Box::new(draft), links, reason: action.reason.clone() })
     }
 
-    fn supersede(&self, action: &Supersede) -> Verdict<Intent> {
+    fn supersede(&self, action: &Supersede) -> Verdict<PermittedAction> {
         let old = self.changeable(&action.node)?;
         if old.shown != Shown::Whole {
             let why = format!("{} does not stand whole in the prompt", old.name);
             return Err(Rejection::OutOfScope.because(why));
         }
-        if self.retired.contains(&old.node.id) {
+        if self.replaced.contains(&old.node.id) {
             return Err(Rejection::AlreadyPresent.because("the reply replaces this node twice"));
         }
         let reason = action.reason.clone();
@@ -298,11 +312,11 @@ impl<'a> Permit<'a> {
                 if new.node.id == old.node.id {
                     return Err(Rejection::SelfLink.because(format!("{} cannot replace itself", action.node)));
                 }
-                if self.retired.contains(&new.node.id) {
+                if self.replaced.contains(&new.node.id) {
                     let why = format!("{} is replaced by this reply itself", action.by);
                     return Err(Rejection::InvalidValue.because(why));
                 }
-                Ok(Intent::Replace { old: old.node.id, new: new.node.id, reason })
+                Ok(PermittedAction::Replace { old: old.node.id, new: new.node.id, reason })
             }
             (true, true) => {
                 let (was, id) = (&old.node, old.node.id);
@@ -328,7 +342,7 @@ impl<'a> Permit<'a> {
                     supersedes: Some(id),
                     ..draft
                 };
-                Ok(Intent::Rewrite { old: id, draft: Box::new(draft) })
+                Ok(PermittedAction::Rewrite { old: id, draft: Box::new(draft) })
             }
             _ => Err(Rejection::InvalidValue.because("give either `by` or the text of a new node")),
         }
@@ -370,8 +384,8 @@ impl<'a> Permit<'a> {
     /// The node behind a handle, when it may be re-weighted.
     fn changeable(&self, name: &str) -> Verdict<&'a Handle> {
         let handle = self.handle(name)?;
-        if !self.within(handle) {
-            let why = format!("{} is not {}", handle.name, self.scope());
+        if !self.in_targets(handle) {
+            let why = format!("{} is not {}", handle.name, self.targets_in_words());
             return Err(Rejection::OutOfScope.because(why));
         }
         if self.protected.contains(&handle.node.id) {
@@ -381,12 +395,12 @@ impl<'a> Permit<'a> {
     }
 
     /// Whether a node is among the targets.
-    fn within(&self, handle: &Handle) -> bool {
+    fn in_targets(&self, handle: &Handle) -> bool {
         handle.reach <= self.definition.limits.targets
     }
 
     /// The targets in words.
-    fn scope(&self) -> &'static str {
+    fn targets_in_words(&self) -> &'static str {
         match self.definition.limits.targets {
             Targets::Results => "among the results",
             Targets::Neighborhood => "among the results or beside one",
@@ -434,10 +448,10 @@ pub fn summary(action: &Action, selection: &Selection) -> String {
     }
 }
 
-impl ActionRow {
+impl ActionRecord {
     /// The row of an action that is to be done.
-    pub(super) fn of(action: &Action, selection: &Selection) -> ActionRow {
-        ActionRow {
+    pub(super) fn of(action: &Action, selection: &Selection) -> ActionRecord {
+        ActionRecord {
             kind: Some(action.kind()),
             summary: short(&summary(action, selection)),
             why: action.reason().to_owned(),

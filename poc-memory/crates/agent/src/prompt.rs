@@ -8,7 +8,7 @@ use super::Definition;
 use super::action;
 use super::selection::Selection;
 use fence::Fence;
-pub use fence::unmarked;
+pub use fence::with_neutral_fence;
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 
@@ -36,7 +36,7 @@ impl Prompt {
 /// Renders the prompt. Nodes at the end that do not fit are taken out of the selection.
 pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selection) -> Result<Prompt> {
     let system = system(definition);
-    let fence = Fence::new(memory.chance.as_ref());
+    let fence = Fence::new(memory.rng.as_ref());
     loop {
         let (text, read) = render::render(memory, definition, selection, &fence)?;
         selection.read = read;
@@ -50,9 +50,9 @@ pub fn render(memory: &Memory, definition: &Definition, selection: &mut Selectio
         if definition.prompt.drop_tail {
             let kept = fitting(memory, definition, selection, &fence, tokens - limit);
             // What stands around the chosen nodes may be what there is too much of.
-            fewer = kept == 0 && selection.bare();
+            fewer = kept == 0 && selection.drop_candidates();
             if !fewer && (kept > 0 || selection.chosen().count() > 1) {
-                selection.keep(kept.max(1));
+                selection.truncate(kept.max(1));
                 fewer = true;
             }
         }

@@ -2,7 +2,7 @@
 //! newest stay, and whole, so that it can be done when the agent's file is long another. What is decided
 //! is kept no longer: the run's row says what became of it.
 
-use super::permit::Intent;
+use super::permit::PermittedAction;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId, View};
@@ -26,11 +26,11 @@ pub struct Proposal {
     /// Why, in the model's words.
     pub why: String,
     /// What is to be done, with ids in place of handles.
-    pub intent: Intent,
+    pub permitted: PermittedAction,
     /// The nodes it is about and their versions when they were read.
     pub versions: Vec<(NodeId, u32)>,
     /// The place of the action it is to be done with, or not at all.
-    pub with: Option<u16>,
+    pub part_of: Option<u16>,
     /// Filters of the agent's file: a node that passes one by now is left alone.
     pub protect: Vec<String>,
     /// For one that writes a note: whatever the prompt showed something of.
@@ -60,13 +60,13 @@ impl Proposal {
 
     /// What is to be done, judged again: a note is trusted no more than the least trusted of what it was made
     /// from, by what was known then and by what is known now.
-    pub fn judged(&self, now: &View) -> Intent {
-        let mut intent = self.intent.clone();
-        if let Some(draft) = intent.draft_mut() {
+    pub fn with_current_trust(&self, now: &View) -> PermittedAction {
+        let mut permitted = self.permitted.clone();
+        if let Some(draft) = permitted.draft_mut() {
             let read = self.read.iter().filter_map(|&id| now.find(id)).filter(|&ix| now.is_live(ix));
             draft.trust = read.map(|ix| now.trust(ix)).fold(draft.trust, std::cmp::min);
         }
-        intent
+        permitted
     }
 
     /// Puts it on the list.

@@ -16,7 +16,7 @@ const MAX_SAID: usize = 2000;
 
 /// A reply that validates.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct ParsedReply {
     /// What the model says about it.
     pub notes: String,
     /// What it asks for, in the order actions are applied. Actions that exist but are not
@@ -26,7 +26,7 @@ pub struct Answer {
 
 /// Reads a reply: the native structured field, else the whole text, else the inside of its fence.
 /// The error lists what is to be corrected.
-pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<Answer, Vec<String>> {
+pub fn read(reply: &Reply, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<String>> {
     let Some(value) = find(reply) else {
         return Err(vec!["the answer is not one JSON object and nothing else".to_owned()]);
     };
@@ -70,12 +70,12 @@ fn fenced(text: &str) -> Option<&str> {
     inside.get(..inside.rfind("```")?)
 }
 
-fn validate(value: Value, permitted: &[ActionKind]) -> Result<Answer, Vec<String>> {
+fn validate(value: Value, permitted: &[ActionKind]) -> Result<ParsedReply, Vec<String>> {
     let Value::Object(mut fields) = value else {
         return Err(vec!["the answer is JSON but not an object".to_owned()]);
     };
     let mut problems = Vec::new();
-    let mut answer = Answer::default();
+    let mut answer = ParsedReply::default();
     match fields.remove("notes") {
         Some(Value::String(notes)) => answer.notes = short(&notes),
         Some(_) => problems.push("`notes` is not text".to_owned()),

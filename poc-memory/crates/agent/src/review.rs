@@ -1,17 +1,17 @@
 //! A person's decisions about what agents have proposed.
 
 use super::action_executor::{self, ActionExecutor};
+use super::action_group::{self, ActionStep};
 use super::apply;
-use super::bundle::{self, Task};
 use super::ledger::{self, ActionState, Run};
-use super::permit::{Intent, Refusal, Rejection};
+use super::permit::{PermittedAction, Refusal, Rejection};
 use super::proposal::{Proposal, proposals};
 use super::reply::short;
 use poc_graph::error::{Error, Result};
 use poc_graph::{Ix, RunId, View};
 use poc_notes::Memory;
-use poc_notes::insert::Prepared;
-use poc_notes::undo::Item;
+use poc_notes::insert::PreparedNote;
+use poc_notes::undo::UndoItem;
 use poc_search::query::Pipeline;
 use poc_store::{Cause, Records, Tx};
 
@@ -21,26 +21,26 @@ use poc_store::{Cause, Records, Tx};
 ///
 /// # Errors
 /// `invalid_argument` when a number is no waiting action's.
-pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
+pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<UndoItem>> {
     let (chosen, view) = (chosen(memory, run, only)?, memory.store.view());
-    let mut ready: Vec<(Proposal, Result<Option<Prepared>, Refusal>)> = Vec::new();
+    let mut ready: Vec<(Proposal, Result<Option<PreparedNote>, Refusal>)> = Vec::new();
     for mut proposal in chosen {
-        proposal.intent = proposal.judged(&view);
-        let note = action_executor::prepare(memory, &proposal.intent);
+        proposal.permitted = proposal.with_current_trust(&view);
+        let note = action_executor::prepare(memory, &proposal.permitted);
         ready.push((proposal, note));
     }
     let agent = ready.first().map_or("", |(proposal, _)| proposal.agent.as_str());
     decide(memory, (agent, run), "agent apply", |tx, row| {
         let executor = ActionExecutor { memory, agent, now: memory.now() };
         let seq = tx.view().seq + 1;
-        let mut tasks = Vec::new();
+        let mut steps = Vec::new();
         for (proposal, note) in &ready {
             let stale = stale_since(memory, tx, tx.view(), proposal)?;
-            tasks.push(Task {
+            steps.push(ActionStep {
                 index: usize::from(proposal.index),
-                with: proposal.with.map(usize::from),
+                part_of: proposal.part_of.map(usize::from),
                 summary: &proposal.summary,
-                intent: &proposal.intent,
+                permitted: &proposal.permitted,
                 ready: match stale {
                     Some(why) => Err(Rejection::ChangedSinceRead.because(why)),
                     None => note.as_ref().map(Option::as_ref).map_err(Refusal::clone),
@@ -48,9 +48,9 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
             });
         }
         let mut items = Vec::new();
-        for ((proposal, _), outcome) in ready.iter().zip(bundle::act(&executor, tx, &tasks)?) {
+        for ((proposal, _), outcome) in ready.iter().zip(action_group::execute(&executor, tx, &steps)?) {
             for &made in outcome.iter().flat_map(|done| &done.made) {
-                action_executor::seen(tx, agent, made, executor.now)?;
+                action_executor::record_own_visit(tx, agent, made, executor.now)?;
             }
             if let Some(entry) = entry(row, proposal) {
                 match &outcome {
@@ -66,7 +66,7 @@ pub fn approve(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Item>> {
             }
             proposal.close(tx)?;
             let refused = outcome.err().map(|refusal| refusal.detail);
-            items.push(Item { summary: proposal.summary.clone(), refused });
+            items.push(UndoItem { summary: proposal.summary.clone(), refused });
         }
         Ok(items)
     })
@@ -107,7 +107,7 @@ fn chosen(memory: &Memory, run: RunId, only: &[u16]) -> Result<Vec<Proposal>> {
         .filter(|number| only.is_empty() || only.contains(number))
         .collect();
     // A whole and its parts go together, whichever of them is named.
-    let whole = |one: &Proposal| one.with.unwrap_or(one.index);
+    let whole = |one: &Proposal| one.part_of.unwrap_or(one.index);
     let wholes: Vec<u16> = waiting.iter().filter(|one| wanted.contains(&one.number())).map(whole).collect();
     Ok(waiting.into_iter().filter(|one| wholes.contains(&whole(one))).collect())
 }
@@ -125,7 +125,7 @@ fn decide<T>(
         let value = decision(tx, &mut row)?;
         if let Some(mut row) = row {
             row.status = apply::status(&row);
-            ledger::decided(tx, &row)?;
+            ledger::put_reviewed(tx, &row)?;
         }
         Ok(value)
     })?;
@@ -133,7 +133,7 @@ fn decide<T>(
 }
 
 /// The row's entry of a proposal.
-fn entry<'a>(row: &'a mut Option<Run>, proposal: &Proposal) -> Option<&'a mut ledger::ActionRow> {
+fn entry<'a>(row: &'a mut Option<Run>, proposal: &Proposal) -> Option<&'a mut ledger::ActionRecord> {
     row.as_mut()?.actions.get_mut(usize::from(proposal.index))
 }
 
@@ -144,7 +144,7 @@ pub fn stale_since<R: Records + ?Sized>(
     view: &View,
     proposal: &Proposal,
 ) -> Result<Option<String>> {
-    if proposal.versions.len() < proposal.intent.nodes().len() {
+    if proposal.versions.len() < proposal.permitted.nodes().len() {
         return Ok(Some("what it is about was not read whole".into()));
     }
     for (id, version) in &proposal.versions {
@@ -154,14 +154,14 @@ pub fn stale_since<R: Records + ?Sized>(
             return Ok(Some(format!("`{key}` was edited, superseded or deleted since")));
         }
     }
-    let changed = match &proposal.intent {
-        Intent::Weigh { node, .. } => Some(*node),
-        intent => intent.retires(),
+    let changed = match &proposal.permitted {
+        PermittedAction::Weigh { node, .. } => Some(*node),
+        permitted => permitted.replaced_node(),
     };
     let nodes: Vec<Ix> = changed.and_then(|id| view.find(id)).into_iter().collect();
     for text in &proposal.protect {
         let filter = Pipeline::parse(text, &memory.names.load())?;
-        if let Some(ix) = filter.passing(&memory.sources(view), &nodes)?.first() {
+        if let Some(ix) = filter.filter_nodes(&memory.sources(view), &nodes)?.first() {
             return Ok(Some(format!("`{}` is protected", view.key(*ix))));
         }
     }

@@ -13,10 +13,12 @@ use super::apply;
 use super::budget::{Allowed, BudgetStatus};
 use super::definition::Mode;
 use super::ledger::{self, Account, BudgetDays, Call, Reason, Run, Status};
-use super::model::{CallError, CancellationToken, Failed, Model, ModelRegistry, Reply, Request, Spent};
+use super::model::{
+    CallCost, CallError, CallFailure, CancellationToken, Model, ModelRegistry, Reply, Request,
+};
 use super::pause;
 use super::prompt::{self, Prompt};
-use super::reply::{self, Answer};
+use super::reply::{self, ParsedReply};
 use super::schedule::{day, local_zone};
 use super::selection::{self, Choice, Scope, Selection};
 use chrono_tz::Tz;
@@ -30,7 +32,7 @@ use std::sync::Arc;
 
 /// How a run departs from the usual.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct RunOptions {
     /// Everything but applying: nothing is written, neither actions nor visits nor a row; but what the call
     /// took is booked.
     pub dry_run: bool,
@@ -55,7 +57,7 @@ pub struct Options {
 /// `not_found` when the target does not exist, `conflict` when the slot was claimed before or the
 /// row was ended by somebody else in the meantime, `internal` when a defect ended the run, and
 /// whatever the store reports: in these cases nothing was done, and a claimed row has failed.
-pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &Options) -> Result<Run> {
+pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: &RunOptions) -> Result<Run> {
     let models = models(memory, definition, options);
     let models: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
     run_among(memory, definition, &models, trigger, options)
@@ -66,10 +68,10 @@ pub fn run(memory: &Memory, definition: &Definition, trigger: Trigger, options: 
 pub fn models<'a>(
     memory: &Memory,
     definition: &'a Definition,
-    options: &Options,
+    options: &RunOptions,
 ) -> Vec<(&'a str, Arc<dyn Model>)> {
     let open = |name| options.models.open(&memory.config, name);
-    let open = |name| open(name).unwrap_or_else(|error| Arc::new(Unopened(error)));
+    let open = |name| open(name).unwrap_or_else(|error| Arc::new(UnavailableModel(error)));
     definition.execution.models().map(|name| (name, open(name))).collect()
 }
 
@@ -79,18 +81,18 @@ pub fn run_with(
     definition: &Definition,
     model: &dyn Model,
     trigger: Trigger,
-    options: &Options,
+    options: &RunOptions,
 ) -> Result<Run> {
     run_among(memory, definition, &[(&definition.execution.model, model)], trigger, options)
 }
 
-/// As [`run`], with models of the caller's and their names, asked in their order.
+/// As [`run`], with models of the caller's and their names, cursor in their order.
 pub fn run_among(
     memory: &Memory,
     definition: &Definition,
     models: &[(&str, &dyn Model)],
     trigger: Trigger,
-    options: &Options,
+    options: &RunOptions,
 ) -> Result<Run> {
     let scope = match (&options.target, options.force) {
         (Some(target), _) => Scope::Only(memory.find(target).map_err(|error| error.field("target"))?.id),
@@ -112,18 +114,18 @@ pub fn run_among(
         }
     }
     let run = row.id;
-    let by_itself = trigger != Trigger::Manual;
-    let under_way = RefCell::default();
-    let attempt = Attempt { memory, definition, models, by_itself, scope, options, under_way };
+    let unattended = trigger != Trigger::Manual;
+    let call_in_progress = RefCell::default();
+    let attempt = RunAttempt { memory, definition, models, unattended, scope, options, call_in_progress };
     // A row that nobody ends would keep its agent from ever running again in this process.
-    let ended = catch_unwind(AssertUnwindSafe(|| attempt.end(&mut row)));
+    let ended = catch_unwind(AssertUnwindSafe(|| attempt.finish(&mut row)));
     let ended = ended.unwrap_or_else(|panic| {
-        attempt.under_way.take().into_iter().for_each(|call| row.add_call(call));
-        Err(Error::internal(format!("a defect ended the run: {}", said(&*panic))))
+        attempt.call_in_progress.take().into_iter().for_each(|call| row.add_call(call));
+        Err(Error::internal(format!("a defect ended the run: {}", panic_message(&*panic))))
     });
     // What its calls took is booked, whatever becomes of it.
     if options.dry_run || ended.is_err() {
-        let paid = ledger::pay(memory, &row);
+        let paid = ledger::book_cost(memory, &row);
         paid.inspect_err(|error| tracing::error!(agent = row.agent, "what it took is not booked: {error}"))
             .or_else(|error| if ended.is_err() { Ok(()) } else { Err(error) })?;
     }
@@ -135,26 +137,26 @@ pub fn run_among(
     })
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no reason given")
 }
 
 /// A model that could not be opened: calling it says why.
-struct Unopened(Error);
+struct UnavailableModel(Error);
 
-impl Model for Unopened {
-    fn most(&self, _: &Request<'_>) -> Option<f64> {
+impl Model for UnavailableModel {
+    fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         Some(0.0)
     }
 
-    fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, _: &Request<'_>) -> Result<Reply, CallFailure> {
         Err(CallError::Setup(self.0.line()).into())
     }
 }
 
 /// Why a run ends without applying anything.
-enum Ending {
+enum RunEnd {
     /// There was nothing to do, or nobody to do it.
     Skipped(Reason, Option<String>),
     /// It failed.
@@ -163,52 +165,52 @@ enum Ending {
     Broken(Error),
 }
 
-impl From<Error> for Ending {
+impl From<Error> for RunEnd {
     fn from(error: Error) -> Self {
-        Ending::Failed(Status::Failed, None, error.line())
+        RunEnd::Failed(Status::Failed, None, error.line())
     }
 }
 
-impl From<CallError> for Ending {
+impl From<CallError> for RunEnd {
     fn from(error: CallError) -> Self {
         let message = error.to_string();
         match error {
-            CallError::TimedOut(_) => Ending::Failed(Status::TimedOut, None, message),
-            CallError::Stopped => Ending::Failed(Status::Interrupted, None, message),
+            CallError::TimedOut(_) => RunEnd::Failed(Status::TimedOut, None, message),
+            CallError::Stopped => RunEnd::Failed(Status::Interrupted, None, message),
             CallError::Down(_) | CallError::NoCredit(_) => {
-                Ending::Failed(Status::Failed, Some(Reason::ProviderDown), message)
+                RunEnd::Failed(Status::Failed, Some(Reason::ProviderDown), message)
             }
             CallError::Setup(_) | CallError::KeyRefused(_) => {
-                Ending::Failed(Status::Failed, Some(Reason::InvalidConfig), message)
+                RunEnd::Failed(Status::Failed, Some(Reason::InvalidConfig), message)
             }
-            CallError::Refused(_) | CallError::Cut => Ending::Failed(Status::Failed, None, message),
+            CallError::Refused(_) | CallError::Cut => RunEnd::Failed(Status::Failed, None, message),
         }
     }
 }
 
-struct Attempt<'a> {
+struct RunAttempt<'a> {
     memory: &'a Memory,
     definition: &'a Definition,
     models: &'a [(&'a str, &'a dyn Model)],
     /// Whether nobody asked for it.
-    by_itself: bool,
+    unattended: bool,
     scope: Scope,
-    options: &'a Options,
+    options: &'a RunOptions,
     /// What the call under way may take.
-    under_way: RefCell<Option<Call>>,
+    call_in_progress: RefCell<Option<Call>>,
 }
 
-impl Attempt<'_> {
+impl RunAttempt<'_> {
     /// Does the work of a claimed row and ends it.
-    fn end(&self, row: &mut Run) -> Result<Run> {
+    fn finish(&self, row: &mut Run) -> Result<Run> {
         let (status, reason, message) = match self.work(row) {
             Ok(row) => return Ok(row),
-            Err(Ending::Broken(error)) => return Err(error),
-            Err(Ending::Skipped(reason, message)) => {
+            Err(RunEnd::Broken(error)) => return Err(error),
+            Err(RunEnd::Skipped(reason, message)) => {
                 (Status::Skipped, Some(reason), message.map(|message| reply::short(&message)))
             }
-            Err(Ending::Failed(status, reason, message)) => {
-                (status, reason, Some(self.failed((status, reason), message)))
+            Err(RunEnd::Failed(status, reason, message)) => {
+                (status, reason, Some(self.failure_message((status, reason), message)))
             }
         };
         row.message = message;
@@ -220,34 +222,34 @@ impl Attempt<'_> {
     }
 
     /// The message of a run that failed.
-    fn failed(&self, (status, reason): (Status, Option<Reason>), message: String) -> String {
+    fn failure_message(&self, (status, reason): (Status, Option<Reason>), message: String) -> String {
         let message = reply::short(&message);
         let fails = matches!(status, Status::Failed | Status::TimedOut) && reason != Some(Reason::OverBudget);
         let counts = fails && !self.options.dry_run;
-        match pause::told(self.memory, self.definition).filter(|_| counts) {
+        match pause::failure_notice(self.memory, self.definition).filter(|_| counts) {
             Some(told) => format!("{message}; {told}"),
             None => message,
         }
     }
 
-    fn work(&self, row: &mut Run) -> Result<Run, Ending> {
+    fn work(&self, row: &mut Run) -> Result<Run, RunEnd> {
         let (memory, definition) = (self.memory, self.definition);
-        if let Some(why) = self.nobody_to_ask() {
-            return Err(Ending::Skipped(Reason::ProviderDown, Some(why)));
+        if let Some(why) = self.all_suspended() {
+            return Err(RunEnd::Skipped(Reason::ProviderDown, Some(why)));
         }
         if let Some(why) = self.budget_status(row)?.refuses_a_run() {
-            return Err(Ending::Skipped(Reason::OverBudget, Some(why)));
+            return Err(RunEnd::Skipped(Reason::OverBudget, Some(why)));
         }
         let mut selection = match selection::choose(memory, definition, self.scope)? {
             Choice::Chosen(selection) => selection,
-            Choice::Nothing(reason) => return Err(Ending::Skipped(reason, None)),
+            Choice::Nothing(reason) => return Err(RunEnd::Skipped(reason, None)),
         };
         let prompt = prompt::render(memory, definition, &mut selection)?;
         row.selected = selection.chosen().map(|handle| (handle.node.id, handle.node.version)).collect();
         let mut turns = Vec::new();
-        let answer = self.ask(&selection, &prompt, row, &mut turns);
+        let answer = self.request_reply(&selection, &prompt, row, &mut turns);
         // What came to no call would push the bodies of others out.
-        if !self.options.dry_run && !matches!(answer, Err(Ending::Skipped(..))) {
+        if !self.options.dry_run && !matches!(answer, Err(RunEnd::Skipped(..))) {
             // A full disk must not take away an answer that was paid for.
             if let Err(error) = transcript::keep(memory, row, &prompt, turns, &definition.source) {
                 tracing::warn!(agent = definition.name, run = %row.id, "what was said is not kept: {error}");
@@ -255,43 +257,43 @@ impl Attempt<'_> {
         }
         let answer = answer?;
         let dry = self.options.dry_run;
-        apply::apply(memory, definition, &selection, &answer, row.clone(), dry).map_err(Ending::Broken)
+        apply::apply(memory, definition, &selection, &answer, row.clone(), dry).map_err(RunEnd::Broken)
     }
 
     /// Why none of the models is asked, when the provider of each is left alone. A person may have put
     /// right what was wrong.
-    fn nobody_to_ask(&self) -> Option<String> {
+    fn all_suspended(&self) -> Option<String> {
         let now = self.memory.now();
-        let why: Option<Vec<String>> = self.models.iter().map(|(_, model)| model.left_alone(now)).collect();
-        why.filter(|_| self.by_itself).map(|why| why.join("; "))
+        let why: Option<Vec<String>> = self.models.iter().map(|(_, model)| model.suspension(now)).collect();
+        why.filter(|_| self.unattended).map(|why| why.join("; "))
     }
 
     /// Calls the models until a reply validates, once more for each correction turn allowed.
-    fn ask(
+    fn request_reply(
         &self,
         selection: &Selection,
         prompt: &Prompt,
         row: &mut Run,
         turns: &mut Vec<Exchange>,
-    ) -> Result<Answer, Ending> {
+    ) -> Result<ParsedReply, RunEnd> {
         let definition = self.definition;
         let actions = &definition.execution.actions;
         let schema = action::schema(actions);
         let mut corrections: Vec<(String, String)> = Vec::new();
-        let mut asked = Asked::default();
+        let mut cursor = ModelCursor::default();
         let claimed = row.clone();
-        let began = |program| {
-            if let Err(error) = ledger::began(self.memory, &claimed, program) {
+        let on_child_process = |program| {
+            if let Err(error) = ledger::record_child_process(self.memory, &claimed, program) {
                 tracing::warn!(agent = definition.name, "its program is not on record: {error}");
             }
         };
         for turn in 0..=definition.retry.repair {
             let reply = self.call(
                 row,
-                &mut asked,
+                &mut cursor,
                 &Request {
                     corrections: &corrections,
-                    began: &began,
+                    on_child_process: &on_child_process,
                     ..self.request(selection, prompt, &schema)
                 },
             )?;
@@ -309,11 +311,11 @@ impl Attempt<'_> {
             turns.push(Exchange { reply: text.clone(), problems: problems.clone() });
             if turn == definition.retry.repair {
                 let message = format!("the reply is no answer: {}", problems.join("; "));
-                return Err(Ending::Failed(Status::Failed, Some(Reason::Unparseable), message));
+                return Err(RunEnd::Failed(Status::Failed, Some(Reason::Unparseable), message));
             }
             corrections.push((text, correction(&problems)));
         }
-        Err(Ending::Failed(Status::Failed, None, "the model was not called".to_owned()))
+        Err(RunEnd::Failed(Status::Failed, None, "the model was not called".to_owned()))
     }
 
     /// The first turn.
@@ -333,9 +335,9 @@ impl Attempt<'_> {
             timeout: definition.execution.timeout,
             attempts: definition.retry.attempts,
             now: memory.now(),
-            chance: memory.chance.as_ref(),
+            rng: memory.rng.as_ref(),
             cancellation: &self.options.cancellation,
-            began: &|_| {},
+            on_child_process: &|_| {},
         }
     }
 
@@ -355,7 +357,7 @@ impl Attempt<'_> {
     }
 
     fn budget_status_of(&self, row: &Run, Account { runs, day, everyone }: Account) -> BudgetStatus<'_> {
-        let Attempt { memory, definition, .. } = self;
+        let RunAttempt { memory, definition, .. } = self;
         let everyone_per_day = memory.config.budget.max_usd_per_day;
         let (budget, agent, run) = (definition.budget, definition.name.as_str(), row.cost.unwrap_or(0.0));
         BudgetStatus { budget, everyone_per_day, runs, day, everyone, run, agent }
@@ -363,7 +365,7 @@ impl Attempt<'_> {
 
     /// What can be paid for of a call whose every attempt takes so many dollars at most. When it may take
     /// anything, that is on record from then on.
-    fn afford(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<Allowed, Ending> {
+    fn reserve_budget(&self, row: &Run, most: Option<f64>, attempts: u32) -> Result<Allowed, RunEnd> {
         let decide = |account: Account| -> Result<(Allowed, f64), String> {
             let budget_status = self.budget_status_of(row, account);
             let allowed = budget_status.allows(most, attempts)?;
@@ -375,21 +377,21 @@ impl Attempt<'_> {
             false => decide(ledger::account(memory, row, &days)?).map(|(allowed, _)| allowed),
         };
         decided.map_err(|why: String| match row.calls.is_empty() {
-            true => Ending::Skipped(Reason::OverBudget, Some(why)),
-            false => Ending::Failed(Status::Failed, Some(Reason::OverBudget), why),
+            true => RunEnd::Skipped(Reason::OverBudget, Some(why)),
+            false => RunEnd::Failed(Status::Failed, Some(Reason::OverBudget), why),
         })
     }
 
     /// What the first of the models answers that can; those before it are not asked again in this run.
-    fn call(&self, row: &mut Run, asked: &mut Asked, request: &Request<'_>) -> Result<Reply, Ending> {
-        while let Some((name, model)) = self.models.get(asked.at) {
+    fn call(&self, row: &mut Run, cursor: &mut ModelCursor, request: &Request<'_>) -> Result<Reply, RunEnd> {
+        while let Some((name, model)) = self.models.get(cursor.index) {
             row.model = (*name).to_owned();
-            let left_alone = model.left_alone(request.now).filter(|_| self.by_itself);
-            let called = match left_alone {
+            let suspended = model.suspension(request.now).filter(|_| self.unattended);
+            let called = match suspended {
                 Some(why) => Err(CallError::Down(why).into()),
                 None => {
-                    let allowed = self.afford(row, model.most(request), request.attempts)?;
-                    self.under_way.replace(Some(allowed).filter(|allowed| allowed.most > 0.0).map(
+                    let allowed = self.reserve_budget(row, model.max_cost(request), request.attempts)?;
+                    self.call_in_progress.replace(Some(allowed).filter(|allowed| allowed.most > 0.0).map(
                         |allowed| {
                             let (tokens_in, tokens_out, cost) = (None, None, Some(allowed.most));
                             Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated: true }
@@ -398,14 +400,14 @@ impl Attempt<'_> {
                     model.call(&Request { attempts: allowed.attempts, ..*request })
                 }
             };
-            self.under_way.take();
+            self.call_in_progress.take();
             let mut spent =
                 called.as_ref().map_or_else(|failed| failed.spent.clone(), |reply| reply.spent.clone());
             if called.is_ok() && spent.is_empty() {
                 // An answer is a call, also when it costs nothing.
-                spent.push(Spent::default());
+                spent.push(CallCost::default());
             }
-            for Spent { tokens_in, tokens_out, cost, estimated } in spent {
+            for CallCost { tokens_in, tokens_out, cost, estimated } in spent {
                 row.add_call(Call { model: row.model.clone(), tokens_in, tokens_out, cost, estimated });
             }
             let error = match called {
@@ -413,28 +415,28 @@ impl Attempt<'_> {
                 Err(failed) => failed.error,
             };
             let agent = &self.definition.name;
-            asked.said.push(format!("`{name}`: {error}"));
-            asked.at += 1;
-            if !error.is_the_models() || asked.at >= self.models.len() {
-                let mut ending = Ending::from(error);
-                if let (Ending::Failed(_, _, message), true) = (&mut ending, asked.said.len() > 1) {
-                    *message = asked.said.join("; ");
+            cursor.errors.push(format!("`{name}`: {error}"));
+            cursor.index += 1;
+            if !error.allows_fallback() || cursor.index >= self.models.len() {
+                let mut ending = RunEnd::from(error);
+                if let (RunEnd::Failed(_, _, message), true) = (&mut ending, cursor.errors.len() > 1) {
+                    *message = cursor.errors.join("; ");
                 }
                 return Err(ending);
             }
             tracing::info!(agent, "the model `{name}` is passed over: {error}");
-            row.message = Some(reply::short(&format!("passed over: {}", asked.said.join("; "))));
+            row.message = Some(reply::short(&format!("passed over: {}", cursor.errors.join("; "))));
         }
-        Err(Ending::Failed(Status::Failed, None, "no model was asked".to_owned()))
+        Err(RunEnd::Failed(Status::Failed, None, "no model was asked".to_owned()))
     }
 }
 
 /// How far a run has come among its models.
 #[derive(Default)]
-struct Asked {
-    at: usize,
+struct ModelCursor {
+    index: usize,
     /// What those before it said.
-    said: Vec<String>,
+    errors: Vec<String>,
 }
 
 fn correction(problems: &[String]) -> String {

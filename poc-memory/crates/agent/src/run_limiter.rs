@@ -1,33 +1,43 @@
 //! Limits how many agents run at once in a process, whoever starts them.
 
 use super::ledger;
-use super::model::{CancellationToken, Gate, Place, Right};
+use super::model::{CancellationToken, Priority, PrioritySemaphore, SemaphorePermit};
 use poc_graph::error::{Error, Result};
 use poc_notes::Memory;
 use std::sync::Arc;
 
 /// The run limit of a process. Clones share it.
 #[derive(Clone, Default)]
-pub struct RunLimiter(Arc<Gate>);
+pub struct RunLimiter(Arc<PrioritySemaphore>);
 
 impl RunLimiter {
     /// A place for a run of a slot, once there is one that no person waits for; `None` when it is to stop
     /// before.
-    pub fn slot(&self, memory: &Memory, cancellation: &CancellationToken) -> Option<Place> {
-        self.enter(memory, Right::Usual, cancellation)
+    pub fn slot(&self, memory: &Memory, cancellation: &CancellationToken) -> Option<SemaphorePermit> {
+        self.enter(memory, Priority::Background, cancellation)
     }
 
     /// A place for a run that a person asks for: the next that is free.
     ///
     /// # Errors
     /// `conflict` when the agent runs already, `unavailable` when it is to stop before there is a place.
-    pub fn asked(&self, memory: &Memory, agent: &str, cancellation: &CancellationToken) -> Result<Place> {
+    pub fn asked(
+        &self,
+        memory: &Memory,
+        agent: &str,
+        cancellation: &CancellationToken,
+    ) -> Result<SemaphorePermit> {
         expect_free(memory, agent)?;
-        self.enter(memory, Right::Asked, cancellation)
+        self.enter(memory, Priority::Interactive, cancellation)
             .ok_or_else(|| Error::unavailable("the run was stopped before it had begun"))
     }
 
-    fn enter(&self, memory: &Memory, right: Right, cancellation: &CancellationToken) -> Option<Place> {
+    fn enter(
+        &self,
+        memory: &Memory,
+        right: Priority,
+        cancellation: &CancellationToken,
+    ) -> Option<SemaphorePermit> {
         self.0.enter(memory.config.agents.max_concurrent_runs.max(1), right, cancellation)
     }
 }

@@ -1,16 +1,16 @@
 //! The nodes of one run, by the handles the prompt gives them.
 
-mod around;
 mod choose;
 mod excerpt;
-mod protect;
+mod neighborhood;
+mod protection;
 
-pub(super) use around::{LISTED, hubs, siblings};
 pub(super) use choose::may_be_read;
 pub(super) use choose::stale_among;
 pub use choose::{Choice, Scope, Survey, backlog, backlog_at_hand, choose, survey};
 pub(super) use excerpt::Excerpt;
-pub(super) use protect::protected;
+pub(super) use neighborhood::{LISTED, hubs, siblings};
+pub(super) use protection::protected;
 
 use super::definition::Targets;
 use poc_graph::{Ix, Node, NodeId, Trust, View};
@@ -123,15 +123,15 @@ impl Selection {
 
     /// Leaves out the candidates: whatever stands beside a chosen node for its likeness alone. Whether there
     /// were any.
-    pub fn bare(&mut self) -> bool {
+    pub fn drop_candidates(&mut self) -> bool {
         let before = self.handles.len();
         self.handles.iter_mut().for_each(|handle| handle.candidates.clear());
-        self.keep(before);
+        self.truncate(before);
         self.handles.len() < before
     }
 
     /// Leaves out chosen nodes beyond the first `count`, and what stands around them alone.
-    pub fn keep(&mut self, count: usize) {
+    pub fn truncate(&mut self, count: usize) {
         let mut left = count;
         self.handles.retain(|handle| {
             let keeps = !handle.chosen() || left > 0;

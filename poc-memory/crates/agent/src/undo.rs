@@ -4,7 +4,7 @@ use super::ledger::{self, ActionState, Run};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, NodeId, Visit};
 use poc_notes::Memory;
-use poc_notes::undo::{Item, restore};
+use poc_notes::undo::{UndoItem, restore};
 use poc_store::{Cause, Record, Tx, Txn, Write};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// `conflict` when the run changed nothing or is undone already, `invalid_argument` when a number is no
 /// action's that can be undone, `not_found` when the log no longer holds it.
-pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<Item>> {
+pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<UndoItem>> {
     let replayed = run.replays.0 < run.replays.1;
     if !replayed && run.applied().next().is_none() {
         return Err(Error::conflict(format!("the run `{}` has changed nothing that can be undone", run.id)));
@@ -53,9 +53,9 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<Item>> {
             if refused.is_none() {
                 action.state = ActionState::Undone;
             }
-            items.insert(at, Item { summary: action.summary.clone(), refused });
+            items.insert(at, UndoItem { summary: action.summary.clone(), refused });
         }
-        let mut items: Vec<Item> = items.into_values().collect();
+        let mut items: Vec<UndoItem> = items.into_values().collect();
         let all = only.is_empty() || row.applied().all(|action| action.undone());
         if let Some(seq) = row.seq.filter(|_| all) {
             let moved = writes(&txns, seq, row.replays);
@@ -66,7 +66,7 @@ pub fn undo(memory: &Memory, run: &Run, only: &[u16]) -> Result<Vec<Item>> {
                     1 => "replay 1 note".to_owned(),
                     notes => format!("replay {notes} notes"),
                 };
-                items.push(Item { summary, refused });
+                items.push(UndoItem { summary, refused });
             }
             row.replays = (0, 0);
         }

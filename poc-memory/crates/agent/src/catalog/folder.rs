@@ -69,8 +69,8 @@ pub(crate) fn template(folder: &Path, name: &str) -> Result<String> {
 }
 
 /// The text of a file that a test of an agent names: beside the agent file, else the bundled one.
-pub(super) fn quoted(folder: &Path, name: &str) -> Result<String> {
-    inside(folder, name, "file", "agents", embedded::quoted())
+pub(super) fn test_file(folder: &Path, name: &str) -> Result<String> {
+    inside(folder, name, "file", "agents", embedded::test_files())
 }
 
 /// A text of a folder, else the bundled one of this name.

@@ -1,7 +1,7 @@
 //! An agent file as tables with places: every value is looked up in the file, then in the
 //! defaults, and every problem is kept with its line and column.
 
-use super::keys::{self, Bound, Key, Takes};
+use super::keys::{self, Bound, KeySpec, ValueType};
 use super::text;
 use poc_graph::error::{At, Error};
 use poc_graph::similar;
@@ -15,15 +15,15 @@ use toml::de::{DeTable, DeValue};
 static NONE: LazyLock<DeTable<'static>> = LazyLock::new(DeTable::new);
 
 /// An agent file being read, and what is wrong with it so far.
-pub(super) struct File<'a> {
+pub(super) struct SourceFile<'a> {
     name: &'a str,
     text: &'a str,
     problems: RefCell<Vec<Error>>,
 }
 
-impl<'a> File<'a> {
+impl<'a> SourceFile<'a> {
     pub(super) fn new(name: &'a str, text: &'a str) -> Self {
-        File { name, text, problems: RefCell::default() }
+        SourceFile { name, text, problems: RefCell::default() }
     }
 
     /// Notes a problem at a byte of the file.
@@ -56,7 +56,7 @@ impl<'a> File<'a> {
 
 /// A value with the place to report it at.
 #[derive(Clone, Debug)]
-pub(super) struct Placed<T> {
+pub(super) struct Located<T> {
     /// The value.
     pub(super) value: T,
     /// The first byte of the value in the file; of the table, where the default stands in.
@@ -65,7 +65,7 @@ pub(super) struct Placed<T> {
 
 /// One table of the file, with the same table of the defaults.
 pub(super) struct Section<'a> {
-    file: &'a File<'a>,
+    file: &'a SourceFile<'a>,
     path: String,
     /// Whether it is one of a list: `[[tests]]`.
     listed: bool,
@@ -76,7 +76,7 @@ pub(super) struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// The whole file.
-    pub(super) fn root(file: &'a File<'a>, table: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Self {
+    pub(super) fn root(file: &'a SourceFile<'a>, table: &'a DeTable<'a>, defaults: &'a DeTable<'a>) -> Self {
         Section { file, path: String::new(), listed: false, offset: 0, table: Some(table), defaults }
     }
 
@@ -145,7 +145,7 @@ impl<'a> Section<'a> {
 
     /// What was probably meant by an unknown key.
     fn instead_of(&self, key: &str) -> String {
-        let here = || keys::within(&self.path).map(Key::name);
+        let here = || keys::within(&self.path).map(KeySpec::name);
         let elsewhere = || keys::KEYS.iter().filter(|row| row.table() != self.path);
         if let Some(row) = elsewhere().find(|row| row.name() == key) {
             return match row.table() {
@@ -166,7 +166,7 @@ impl<'a> Section<'a> {
     }
 
     /// The values of a table whose names are the file's own, each as text and placed at its name.
-    pub(super) fn values(&self) -> BTreeMap<String, Placed<String>> {
+    pub(super) fn values(&self) -> BTreeMap<String, Located<String>> {
         let mut values = BTreeMap::new();
         for (name, value) in self.table.into_iter().flatten() {
             let (key, offset) = (name.get_ref().as_ref(), name.span().start);
@@ -181,18 +181,18 @@ impl<'a> Section<'a> {
                 DeValue::Float(number) => number.to_string(),
                 DeValue::Boolean(flag) => flag.to_string(),
                 other => {
-                    let error = mistyped(&self.path_of(key), "is", other.type_str(), Takes::Text);
+                    let error = mistyped(&self.path_of(key), "is", other.type_str(), ValueType::Text);
                     self.file.problem(value.span().start, error);
                     continue;
                 }
             };
-            values.insert(key.to_owned(), Placed { value: text, offset });
+            values.insert(key.to_owned(), Located { value: text, offset });
         }
         values
     }
 
     /// The value of a key, from the file or the defaults.
-    pub(super) fn get<T: Read>(&self, key: &str) -> Option<Placed<T>> {
+    pub(super) fn get<T: FromToml>(&self, key: &str) -> Option<Located<T>> {
         if let Some((_, value)) = self.entry(key) {
             let (offset, takes) = (value.span().start, self.takes(key));
             match T::read(value.get_ref()) {
@@ -200,22 +200,22 @@ impl<'a> Section<'a> {
                     if !read.fits(takes) {
                         self.out_of_range(key, value);
                     }
-                    return Some(Placed { value: read, offset });
+                    return Some(Located { value: read, offset });
                 }
-                Err(Wrong::Type) => self.mistyped(key, value, value.get_ref()),
-                Err(Wrong::Item(offset, item)) => {
+                Err(ReadError::Type) => self.mistyped(key, value, value.get_ref()),
+                Err(ReadError::Item(offset, item)) => {
                     self.file.problem(offset, mistyped(&self.path_of(key), "holds", item, takes));
                 }
-                Err(Wrong::Range) => self.out_of_range(key, value),
-                Err(Wrong::Value(error)) => self.file.problem(offset, error),
+                Err(ReadError::Range) => self.out_of_range(key, value),
+                Err(ReadError::Value(error)) => self.file.problem(offset, error),
             }
         }
         let value = T::read(self.defaults.get(key)?.get_ref()).ok()?;
-        Some(Placed { value, offset: self.offset })
+        Some(Located { value, offset: self.offset })
     }
 
     /// The value of a key that has no default.
-    pub(super) fn required<T: Read>(&self, key: &str) -> Option<Placed<T>> {
+    pub(super) fn required<T: FromToml>(&self, key: &str) -> Option<Located<T>> {
         if self.entry(key).is_none() {
             self.missing(key, keys::find(&self.path_of(key)).and_then(|row| row.example).unwrap_or("…"));
         }
@@ -257,8 +257,8 @@ impl<'a> Section<'a> {
     }
 
     /// What a key takes; those of one's own take text.
-    fn takes(&self, key: &str) -> Takes {
-        keys::find(&self.path_of(key)).map_or(Takes::Text, |row| row.takes)
+    fn takes(&self, key: &str) -> ValueType {
+        keys::find(&self.path_of(key)).map_or(ValueType::Text, |row| row.takes)
     }
 
     fn mistyped(&self, key: &str, value: &Spanned<DeValue<'_>>, found: &DeValue<'_>) {
@@ -284,13 +284,13 @@ impl<'a> Section<'a> {
     }
 }
 
-fn mistyped(path: &str, does: &str, found: &str, takes: Takes) -> Error {
+fn mistyped(path: &str, does: &str, found: &str, takes: ValueType) -> Error {
     let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
     Error::config(format!("`{path}` {does} {article} {found}")).hint(format!("give {}", takes.words()))
 }
 
 /// Why a value could not be read.
-pub(super) enum Wrong {
+pub(super) enum ReadError {
     /// It is of another type.
     Type,
     /// An item of the list is of another type: where, and of which.
@@ -302,78 +302,78 @@ pub(super) enum Wrong {
 }
 
 /// What a key may hold.
-pub(super) trait Read: Sized {
+pub(super) trait FromToml: Sized {
     /// Reads it.
-    fn read(value: &DeValue<'_>) -> Result<Self, Wrong>;
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError>;
 
     /// Whether it is within what its key takes.
-    fn fits(&self, _takes: Takes) -> bool {
+    fn fits(&self, _takes: ValueType) -> bool {
         true
     }
 }
 
-impl Read for String {
-    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
-        value.as_str().map(str::to_owned).ok_or(Wrong::Type)
+impl FromToml for String {
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
+        value.as_str().map(str::to_owned).ok_or(ReadError::Type)
     }
 }
 
-impl Read for bool {
-    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
-        value.as_bool().ok_or(Wrong::Type)
+impl FromToml for bool {
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
+        value.as_bool().ok_or(ReadError::Type)
     }
 }
 
-impl Read for usize {
-    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
-        let number = value.as_integer().ok_or(Wrong::Type)?;
-        usize::from_str_radix(number.as_str(), number.radix()).map_err(|_| Wrong::Range)
+impl FromToml for usize {
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
+        let number = value.as_integer().ok_or(ReadError::Type)?;
+        usize::from_str_radix(number.as_str(), number.radix()).map_err(|_| ReadError::Range)
     }
 
-    fn fits(&self, takes: Takes) -> bool {
-        !matches!(takes, Takes::Count(least, most) if !(least..=most).contains(self))
+    fn fits(&self, takes: ValueType) -> bool {
+        !matches!(takes, ValueType::Count(least, most) if !(least..=most).contains(self))
     }
 }
 
-impl Read for f64 {
-    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
+impl FromToml for f64 {
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
         let text = match value {
             DeValue::Float(number) => number.as_str(),
             DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
-            _ => return Err(Wrong::Type),
+            _ => return Err(ReadError::Type),
         };
-        text.parse().map_err(|_| Wrong::Type)
+        text.parse().map_err(|_| ReadError::Type)
     }
 
-    fn fits(&self, takes: Takes) -> bool {
-        let Takes::Number(least, bound) = takes else { return true };
+    fn fits(&self, takes: ValueType) -> bool {
+        let ValueType::Number(least, bound) = takes else { return true };
         self.is_finite() && (*self > least || (bound == Bound::From && *self == least))
     }
 }
 
-impl Read for poc_graph::time::Span {
-    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
-        let text = value.as_str().ok_or(Wrong::Type)?;
+impl FromToml for poc_graph::time::Span {
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
+        let text = value.as_str().ok_or(ReadError::Type)?;
         poc_graph::time::Span::parse(text)
-            .map_err(|error| Wrong::Value(Error { code: poc_graph::error::Code::InvalidConfig, ..error }))
+            .map_err(|error| ReadError::Value(Error { code: poc_graph::error::Code::InvalidConfig, ..error }))
     }
 
-    fn fits(&self, takes: Takes) -> bool {
-        !matches!(takes, Takes::Duration(least) if self.0 < least)
+    fn fits(&self, takes: ValueType) -> bool {
+        !matches!(takes, ValueType::Duration(least) if self.0 < least)
     }
 }
 
-impl Read for Vec<Placed<String>> {
-    fn read(value: &DeValue<'_>) -> Result<Self, Wrong> {
-        let place = |item: &Spanned<DeValue<'_>>| -> Result<Placed<String>, Wrong> {
+impl FromToml for Vec<Located<String>> {
+    fn read(value: &DeValue<'_>) -> Result<Self, ReadError> {
+        let place = |item: &Spanned<DeValue<'_>>| -> Result<Located<String>, ReadError> {
             let offset = item.span().start;
-            let wrong = |_| Wrong::Item(offset, item.get_ref().type_str());
-            Ok(Placed { value: String::read(item.get_ref()).map_err(wrong)?, offset })
+            let wrong = |_| ReadError::Item(offset, item.get_ref().type_str());
+            Ok(Located { value: String::read(item.get_ref()).map_err(wrong)?, offset })
         };
-        value.as_array().ok_or(Wrong::Type)?.iter().map(place).collect()
+        value.as_array().ok_or(ReadError::Type)?.iter().map(place).collect()
     }
 
-    fn fits(&self, takes: Takes) -> bool {
-        !matches!(takes, Takes::Waits(most) if self.len() > most)
+    fn fits(&self, takes: ValueType) -> bool {
+        !matches!(takes, ValueType::Waits(most) if self.len() > most)
     }
 }

@@ -3,11 +3,12 @@
 mod prompt;
 mod tests;
 
-use super::file::{File, Placed, Section};
+use super::file::{Located, Section, SourceFile};
 use super::syntax;
 use super::{
-    ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, Failure, Freshness, LONGEST_WAIT,
-    Limits, Mode, OVERLAP, Prompt, Query, Retry, SUPERSEDE_MODES, ScheduleRules, Targets, check_name,
+    ActionKind, Budget, CATCH_UP, Context, DEFAULTS, Definition, Execution, FailureRules, FreshnessRules,
+    LONGEST_WAIT, Limits, Mode, OVERLAP, PromptRules, QueryRules, RetryRules, SUPERSEDE_MODES, ScheduleRules,
+    Targets, check_name,
 };
 use crate::check;
 use crate::schedule::Schedule;
@@ -18,7 +19,7 @@ use poc_search::query::Pipeline;
 use std::collections::BTreeMap;
 use toml::de::DeTable;
 
-type Read<T> = Result<T, Vec<Error>>;
+type Checked<T> = Result<T, Vec<Error>>;
 
 impl Definition {
     /// Parses and checks an agent file. `file` names it in messages. All problems are reported
@@ -31,7 +32,7 @@ impl Definition {
     ) -> Result<Definition, Vec<Error>> {
         let defaults = tables("defaults/agent.toml", DEFAULTS)?;
         let document = tables(file, text)?;
-        let file = File::new(file, text);
+        let file = SourceFile::new(file, text);
         if let Err(error) = check_name(name) {
             file.problem(0, Error { code: Code::InvalidConfig, at: None, ..error });
         }
@@ -46,7 +47,7 @@ impl Definition {
 }
 
 /// The tables of a text. Syntax errors come alone: what follows from them would only distract.
-fn tables<'a>(file: &str, text: &'a str) -> Read<DeTable<'a>> {
+fn tables<'a>(file: &str, text: &'a str) -> Checked<DeTable<'a>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(table.into_inner());
@@ -57,7 +58,7 @@ fn tables<'a>(file: &str, text: &'a str) -> Read<DeTable<'a>> {
 struct Reader<'a> {
     name: &'a str,
     text: &'a str,
-    file: &'a File<'a>,
+    file: &'a SourceFile<'a>,
     context: Context<'a>,
 }
 
@@ -103,9 +104,9 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn query(&self, section: &Section<'a>) -> Option<Query> {
+    fn query(&self, section: &Section<'a>) -> Option<QueryRules> {
         section.refuse_unknown();
-        let text: Option<Placed<String>> = section.required("pipeline");
+        let text: Option<Located<String>> = section.required("pipeline");
         let params = section.section("params").values();
         let (min_results, max_results) =
             (section.get("min-results")?.value, section.get("max-results")?.value);
@@ -120,10 +121,10 @@ impl<'a> Reader<'a> {
         }
         let params = params.into_iter().map(|(name, placed)| (name, placed.value)).collect();
         let pipeline = self.pipeline(&text, &params)?;
-        Some(Query { pipeline, text: text.value, params, min_results, max_results })
+        Some(QueryRules { pipeline, text: text.value, params, min_results, max_results })
     }
 
-    fn pipeline(&self, text: &Placed<String>, params: &BTreeMap<String, String>) -> Option<Pipeline> {
+    fn pipeline(&self, text: &Located<String>, params: &BTreeMap<String, String>) -> Option<Pipeline> {
         match Pipeline::with_values(&text.value, self.context.names, params) {
             Ok(pipeline) => Some(pipeline),
             Err(error) => {
@@ -137,14 +138,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn freshness(&self, section: &Section<'a>) -> Option<Freshness> {
+    fn freshness(&self, section: &Section<'a>) -> Option<FreshnessRules> {
         section.refuse_unknown();
-        let window: Placed<String> = section.get("window")?;
+        let window: Located<String> = section.get("window")?;
         let window = match window.value.as_str() {
             "auto" => None,
             _ => Some(section.get::<Span>("window")?.value),
         };
-        Some(Freshness {
+        Some(FreshnessRules {
             window,
             min_stale: section.get("min-stale")?.value,
             revisit_on_change: section.get("revisit-on-change")?.value,
@@ -154,17 +155,17 @@ impl<'a> Reader<'a> {
 
     fn execution(&self, section: &Section<'a>) -> Option<Execution> {
         section.refuse_unknown();
-        let model: Option<Placed<String>> = section.required("model");
+        let model: Option<Located<String>> = section.required("model");
         if let Some(model) = &model
             && let Some(error) = check::model(&model.value, self.context.config)
         {
             self.file.problem(model.offset, error);
         }
-        let fallback: Placed<Vec<Placed<String>>> = section.get("fallback")?;
+        let fallback: Located<Vec<Located<String>>> = section.get("fallback")?;
         let fallback = self.fallback(&fallback.value, model.as_ref());
-        let actions: Option<Placed<Vec<Placed<String>>>> = section.required("actions");
+        let actions: Option<Located<Vec<Located<String>>>> = section.required("actions");
         let actions = actions.map(|actions| self.actions(&actions.value));
-        let text: Placed<String> = section.get("schedule")?;
+        let text: Located<String> = section.get("schedule")?;
         let schedule = match Schedule::parse(&text.value, self.name) {
             Ok(schedule) => Some(schedule),
             Err(error) => {
@@ -184,7 +185,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn fallback(&self, names: &[Placed<String>], model: Option<&Placed<String>>) -> Vec<String> {
+    fn fallback(&self, names: &[Located<String>], model: Option<&Located<String>>) -> Vec<String> {
         let mut asked: Vec<&str> = model.map(|model| model.value.as_str()).into_iter().collect();
         for name in names {
             if asked.contains(&name.value.as_str()) {
@@ -199,7 +200,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The actions named; all there are when a name is unknown, since it may have meant any.
-    fn actions(&self, names: &[Placed<String>]) -> Vec<ActionKind> {
+    fn actions(&self, names: &[Located<String>]) -> Vec<ActionKind> {
         let known = || ActionKind::ALL.into_iter().map(ActionKind::name);
         let mut actions = Vec::new();
         let mut all_known = true;
@@ -232,7 +233,7 @@ impl<'a> Reader<'a> {
     fn schedule(&self, section: &Section<'a>) -> Option<ScheduleRules> {
         section.refuse_unknown();
         section.one_of("overlap", &OVERLAP)?;
-        let zone: Placed<String> = section.get("timezone")?;
+        let zone: Located<String> = section.get("timezone")?;
         let timezone = match zone.value.as_str() {
             "local" => None,
             name => match chrono_tz::Tz::from_str_insensitive(name) {
@@ -273,7 +274,7 @@ impl<'a> Reader<'a> {
             }
         }
         let targets = section.one_of("targets", &Targets::NAMES)?;
-        let protect: Placed<Vec<Placed<String>>> = section.get("protect")?;
+        let protect: Located<Vec<Located<String>>> = section.get("protect")?;
         let protect = protect.value.iter().filter_map(|text| self.filter(text)).collect();
         let of = |kind: ActionKind| {
             let section = section.section(kind.name());
@@ -297,7 +298,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One predicate of `protect`.
-    fn filter(&self, text: &Placed<String>) -> Option<Pipeline> {
+    fn filter(&self, text: &Located<String>) -> Option<Pipeline> {
         let pipeline = self.pipeline(text, &BTreeMap::new())?;
         if pipeline.only_filters() {
             return Some(pipeline);
@@ -327,9 +328,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn retry(&self, section: &Section<'a>) -> Option<Retry> {
+    fn retry(&self, section: &Section<'a>) -> Option<RetryRules> {
         section.refuse_unknown();
-        Some(Retry {
+        Some(RetryRules {
             attempts: count(section, "attempts")?,
             repair: count(section, "repair")?,
             rerun: self.waits("rerun", section)?,
@@ -338,7 +339,7 @@ impl<'a> Reader<'a> {
 
     /// A list of durations, each longer than nothing.
     fn waits(&self, key: &str, section: &Section<'a>) -> Option<Vec<Span>> {
-        let texts: Placed<Vec<Placed<String>>> = section.get(key)?;
+        let texts: Located<Vec<Located<String>>> = section.get(key)?;
         let mut waits = Vec::new();
         for text in &texts.value {
             match Span::parse(&text.value) {
@@ -356,9 +357,9 @@ impl<'a> Reader<'a> {
         Some(waits)
     }
 
-    fn failure(&self, section: &Section<'a>) -> Option<Failure> {
+    fn failure(&self, section: &Section<'a>) -> Option<FailureRules> {
         section.refuse_unknown();
-        Some(Failure { pause_after: count(section, "pause-after")? })
+        Some(FailureRules { pause_after: count(section, "pause-after")? })
     }
 }
 
@@ -368,12 +369,12 @@ fn count(section: &Section<'_>, key: &str) -> Option<u32> {
 }
 
 /// The pipelines that are made of saved ones, as those are now.
-fn written_out(query: &Query, limits: &Limits) -> Vec<String> {
+fn written_out(query: &QueryRules, limits: &Limits) -> Vec<String> {
     let pipelines = std::iter::once(&query.pipeline).chain(&limits.protect);
     pipelines.filter(|pipeline| pipeline.saved().next().is_some()).map(ToString::to_string).collect()
 }
 
-fn fingerprint(text: &str, prompt: &Prompt, pipelines: &[String]) -> String {
+fn fingerprint(text: &str, prompt: &PromptRules, pipelines: &[String]) -> String {
     let mut hasher = blake3::Hasher::new();
     let included = prompt.includes.values().chain(pipelines).map(String::as_str);
     for part in [text, prompt.text.as_str()].into_iter().chain(included) {

@@ -1,7 +1,7 @@
 //! The JSON Schema of an agent file, for editors that complete and check while one types.
 
 use super::DEFAULTS;
-use super::keys::{self, ANY, Bound, Key, Takes};
+use super::keys::{self, ANY, Bound, KeySpec, ValueType};
 use crate::schedule::Schedule;
 use serde_json::{Map, Value, json};
 use toml::Table;
@@ -31,8 +31,8 @@ fn table(path: &str, defaults: Option<&Table>) -> Map<String, Value> {
     for key in keys::within(path) {
         let default = defaults.and_then(|defaults| defaults.get(key.name()));
         let mut property = match key.takes {
-            Takes::Table => table(key.path, default.and_then(toml::Value::as_table)),
-            Takes::Tables => {
+            ValueType::Table => table(key.path, default.and_then(toml::Value::as_table)),
+            ValueType::Tables => {
                 let items = Value::Object(table(key.path, None));
                 Map::from_iter([("type".to_owned(), json!("array")), ("items".to_owned(), items)])
             }
@@ -40,7 +40,7 @@ fn table(path: &str, defaults: Option<&Table>) -> Map<String, Value> {
         };
         property.insert("description".to_owned(), json!(key.doc));
         match key.takes {
-            Takes::Table | Takes::Tables | Takes::Values => {}
+            ValueType::Table | ValueType::Tables | ValueType::Values => {}
             _ => {
                 let said = |text: &str| toml::from_str::<Table>(&format!("it = {text}")).ok()?.remove("it");
                 property.extend(default.map(|default| ("default".to_owned(), json!(default))));
@@ -73,49 +73,49 @@ fn table(path: &str, defaults: Option<&Table>) -> Map<String, Value> {
 }
 
 /// Whether its table lacks something without it.
-fn is_needed(key: &Key) -> bool {
+fn is_needed(key: &KeySpec) -> bool {
     let below = || keys::within(key.path).any(is_needed);
-    key.example.is_some() || (matches!(key.takes, Takes::Table) && below())
+    key.example.is_some() || (matches!(key.takes, ValueType::Table) && below())
 }
 
 /// The schema of a value.
-fn value(takes: Takes) -> Map<String, Value> {
+fn value(takes: ValueType) -> Map<String, Value> {
     let schema = match takes {
-        Takes::Table | Takes::Tables => json!({}),
-        Takes::Text => json!({"type": "string"}),
-        Takes::Template => json!({"type": "string", "minLength": 1, "examples": ["linker.md"]}),
-        Takes::Flag => json!({"type": "boolean"}),
-        Takes::Count(least, ANY) => json!({"type": "integer", "minimum": least}),
-        Takes::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
-        Takes::Number(least, Bound::From) => json!({"type": "number", "minimum": least}),
-        Takes::Number(least, Bound::Above) => json!({"type": "number", "exclusiveMinimum": least}),
-        Takes::Duration(least) => {
+        ValueType::Table | ValueType::Tables => json!({}),
+        ValueType::Text => json!({"type": "string"}),
+        ValueType::Template => json!({"type": "string", "minLength": 1, "examples": ["linker.md"]}),
+        ValueType::Flag => json!({"type": "boolean"}),
+        ValueType::Count(least, ANY) => json!({"type": "integer", "minimum": least}),
+        ValueType::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+        ValueType::Number(least, Bound::From) => json!({"type": "number", "minimum": least}),
+        ValueType::Number(least, Bound::Above) => json!({"type": "number", "exclusiveMinimum": least}),
+        ValueType::Duration(least) => {
             let pattern = if least > 0 { SOME_TIME } else { DURATION };
             json!({"type": "string", "pattern": format!("^{pattern}$"), "examples": ["7d", "24h", "30m", "45s"]})
         }
-        Takes::DurationOr(word) => {
+        ValueType::DurationOr(word) => {
             json!({"type": "string", "pattern": format!("^({word}|{DURATION})$"), "examples": [word, "7d"]})
         }
-        Takes::Waits(most) => {
+        ValueType::Waits(most) => {
             let item = json!({"type": "string", "pattern": format!("^({SOME_TIME})$")});
             json!({"type": "array", "items": item, "maxItems": most})
         }
-        Takes::OneOf(words) => json!({"enum": words()}),
-        Takes::SomeOf(words) => {
+        ValueType::OneOf(words) => json!({"enum": words()}),
+        ValueType::SomeOf(words) => {
             json!({"type": "array", "items": {"enum": words()}, "uniqueItems": true})
         }
-        Takes::Names => json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}),
-        Takes::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        Takes::Pipeline => json!({"type": "string", "minLength": 1}),
-        Takes::Filters => {
+        ValueType::Names => json!({"type": "array", "items": {"type": "string"}, "uniqueItems": true}),
+        ValueType::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        ValueType::Pipeline => json!({"type": "string", "minLength": 1}),
+        ValueType::Filters => {
             json!({"type": "array", "items": {"type": "string"}, "examples": [["provenance:manual"]]})
         }
-        Takes::Schedule => {
+        ValueType::Schedule => {
             let examples: Vec<&str> = Schedule::examples().collect();
             json!({"type": "string", "pattern": Schedule::pattern(), "examples": examples})
         }
-        Takes::Zone => json!({"type": "string", "examples": ["local", "UTC", "Europe/Vienna"]}),
-        Takes::Values => {
+        ValueType::Zone => json!({"type": "string", "examples": ["local", "UTC", "Europe/Vienna"]}),
+        ValueType::Values => {
             let value = ["string", "number", "boolean"].map(|kind| json!({"type": kind}));
             json!({
                 "type": "object",

@@ -4,22 +4,22 @@ use poc_graph::time::Timestamp;
 
 /// One of `[[tests]]`.
 #[derive(Clone, Debug)]
-pub struct Test {
+pub struct AgentTest {
     /// What it shows.
     pub name: String,
     /// The notes, as JSON Lines; empty: there are none.
-    pub fixture: Quoted,
+    pub fixture: TestText,
     /// The instant it plays at.
     pub now: Timestamp,
     /// What the model answers; `None`: that there is nothing to do.
-    pub response: Option<Quoted>,
+    pub response: Option<TestText>,
     /// What has to come of it.
-    pub expect: Expect,
+    pub expect: TestExpectation,
 }
 
 /// A text of a test, as it is written in the agent file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quoted {
+pub struct TestText {
     /// The text, or the name of the file that has it.
     pub text: String,
     /// The byte of the agent file where it begins.
@@ -28,9 +28,9 @@ pub struct Quoted {
 
 /// What has to come of a test. What is `None` is not looked at.
 #[derive(Clone, Debug, Default)]
-pub struct Expect {
+pub struct TestExpectation {
     /// Keys of the nodes the pipeline chooses, in its order, each with its place in the agent file.
-    pub selected: Option<Vec<Quoted>>,
+    pub selected: Option<Vec<TestText>>,
     /// The actions that are applied, as `agent run` words them.
     pub applied: Option<Vec<String>>,
     /// Those that wait for a person.
@@ -41,7 +41,7 @@ pub struct Expect {
     pub prompt_contains: Option<Vec<String>>,
 }
 
-impl Quoted {
+impl TestText {
     /// The name of a file beside the agent file: one line that is no JSON. Else the text itself stands there.
     pub fn file(&self) -> Option<&str> {
         let is_file = !self.text.is_empty() && !self.text.contains(['{', '\n']);

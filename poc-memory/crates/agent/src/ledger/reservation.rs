@@ -1,7 +1,7 @@
 //! Budget reservations: what a call may cost is stored before the call is made, so that no two calls count on
 //! the same dollar, and a bill is booked even when the process ends before it arrives.
 //!
-//! A reservation lasts until the cost of the run is booked: with its row, or by [`super::pay`]. When the
+//! A reservation lasts until the cost of the run is booked: with its row, or by [`super::book_cost`]. When the
 //! process ends before that, the next one books the reservation as a whole, as an estimate, and ends the
 //! program that was started for the call.
 
@@ -30,7 +30,7 @@ struct BudgetReservation {
     /// The model that is called, by its name in the settings.
     model: String,
     /// US dollars, those it has taken already included.
-    most: f64,
+    max_usd: f64,
     /// The program that was started last for the call.
     program: Option<ChildProcess>,
 }
@@ -67,10 +67,15 @@ pub struct Account {
 
 /// What is on record of the days of a run, apart from the run itself.
 pub fn account(memory: &Memory, run: &Run, days: &BudgetDays) -> Result<Account> {
-    of(&memory.store, &state::state(memory, &run.agent)?, run, days)
+    account_of(&memory.store, &state::state(memory, &run.agent)?, run, days)
 }
 
-fn of<R: Records + ?Sized>(records: &R, state: &AgentState, run: &Run, days: &BudgetDays) -> Result<Account> {
+fn account_of<R: Records + ?Sized>(
+    records: &R,
+    state: &AgentState,
+    run: &Run,
+    days: &BudgetDays,
+) -> Result<Account> {
     let BudgetDays { own, everyone } = days;
     let (runs, spent) = state.spent(own.start, own.end);
     let mut account = Account { runs, day: spent, everyone: 0.0 };
@@ -83,10 +88,10 @@ fn of<R: Records + ?Sized>(records: &R, state: &AgentState, run: &Run, days: &Bu
             continue;
         }
         if within(everyone) {
-            account.everyone += reservation.most;
+            account.everyone += reservation.max_usd;
         }
         if reservation.agent == run.agent && within(own) {
-            account.day += reservation.most;
+            account.day += reservation.max_usd;
         }
     }
     Ok(account)
@@ -101,19 +106,19 @@ pub fn reserve<T, E>(
     decide: impl FnOnce(Account) -> std::result::Result<(T, f64), E>,
 ) -> Result<std::result::Result<T, E>> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
-        let account = of(tx, &state::get(tx, &run.agent)?, run, days)?;
-        let (decided, most) = match decide(account) {
+        let account = account_of(tx, &state::get(tx, &run.agent)?, run, days)?;
+        let (decided, max_usd) = match decide(account) {
             Ok(decided) => decided,
             Err(refused) => return Ok(Err(refused)),
         };
-        tx.put(&run.key(), &BudgetReservation { most, ..BudgetReservation::of(memory, run) })?;
+        tx.put(&run.key(), &BudgetReservation { max_usd, ..BudgetReservation::of(memory, run) })?;
         Ok(Ok(decided))
     })?;
     Ok(committed.value)
 }
 
 /// Puts on record that a program was started for a call of a run.
-pub fn began(memory: &Memory, run: &Run, program: ChildProcess) -> Result<()> {
+pub fn record_child_process(memory: &Memory, run: &Run, program: ChildProcess) -> Result<()> {
     let committed = memory.store.transact(cause(memory, &run.agent, Some(run.id)), |tx| {
         let kept = tx.get::<BudgetReservation>(&run.key())?;
         let reservation = kept.unwrap_or_else(|| BudgetReservation::of(memory, run));
@@ -131,7 +136,7 @@ impl BudgetReservation {
             boot: memory.boot.clone(),
             started: run.started,
             model: run.model.clone(),
-            most: 0.0,
+            max_usd: 0.0,
             program: None,
         }
     }
@@ -151,23 +156,23 @@ pub(super) fn release(tx: &mut Tx<'_>, run: &Run) -> Result<()> {
 }
 
 /// Whether a process that is gone has left reservations.
-pub(super) fn any_left(memory: &Memory) -> Result<bool> {
+pub(super) fn any_orphaned(memory: &Memory) -> Result<bool> {
     let reservations = memory.store.scan::<BudgetReservation>(&[])?;
     Ok(reservations.iter().any(|(_, reservation)| reservation.boot != memory.boot))
 }
 
 /// Books what processes that are gone have reserved. A row that is still to be ended gets it as a call, and is
 /// booked when it ends.
-pub(super) fn book_left(memory: &Memory, tx: &mut Tx<'_>) -> Result<()> {
+pub(super) fn book_orphaned(memory: &Memory, tx: &mut Tx<'_>) -> Result<()> {
     for (key, reservation) in tx.scan::<BudgetReservation>(&[])? {
         if reservation.boot == memory.boot {
             continue;
         }
-        let BudgetReservation { run, agent, started, model, most, program, .. } = reservation;
+        let BudgetReservation { run, agent, started, model, max_usd, program, .. } = reservation;
         if program.is_some_and(|program| program.end()) {
             tracing::info!(agent, %run, "the program its call had started was still running: it is ended");
         }
-        if most <= 0.0 {
+        if max_usd <= 0.0 {
             tx.delete::<BudgetReservation>(&key)?;
             continue;
         }
@@ -176,13 +181,13 @@ pub(super) fn book_left(memory: &Memory, tx: &mut Tx<'_>) -> Result<()> {
         let mut row = kept.unwrap_or_else(|| Run::new(run, &agent, None, started));
         if row.calls.is_empty() {
             let (tokens_in, tokens_out) = (None, None);
-            row.add_call(Call { model, tokens_in, tokens_out, cost: Some(most), estimated: true });
+            row.add_call(Call { model, tokens_in, tokens_out, cost: Some(max_usd), estimated: true });
             if is_kept {
                 tx.put(&key, &row)?;
             }
             if !is_kept || row.status != Status::Running {
                 let mut state = state::get(tx, &agent)?;
-                state.pay(&row);
+                state.add_cost(&row);
                 state::put(tx, &agent, &state)?;
             }
         }

@@ -1,9 +1,9 @@
 //! What is known of an agent whatever becomes of its rows, of which only the newest are kept.
 
 use super::Run;
-use super::changes::{Changes, INTERRUPTIONS};
+use super::change_progress::{ChangeProgress, INTERRUPTIONS};
 use super::key::prefix;
-use super::settled::Settled;
+use super::settled_slots::SettledSlots;
 use super::status::{Reason, Status};
 use super::totals::Totals;
 use super::trigger::{Trigger, TriggerKind};
@@ -24,15 +24,15 @@ const STEPS: usize = 2 * 26 * 4;
 /// One agent's own record. It is written in every transaction that writes one of its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgentState {
-    settled: Settled,
+    settled: SettledSlots,
     interrupted: Option<Interrupted>,
     running: Option<RunId>,
-    last: Option<Last>,
+    last: Option<LastRun>,
     failures: u32,
-    spent: Vec<Spent>,
+    spent: Vec<QuarterSpend>,
     pause: Option<Pause>,
-    repeat: Option<Repeat>,
-    changes: Option<Changes>,
+    rerun: Option<PendingRerun>,
+    changes: Option<ChangeProgress>,
     totals: Totals,
 }
 
@@ -49,7 +49,7 @@ pub struct Pause {
 
 impl Pause {
     /// Whether it is in force at an instant. A clock that is set back ends none.
-    pub fn holds(&self, now: Timestamp) -> bool {
+    pub fn is_active(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| now < until)
     }
 }
@@ -63,7 +63,7 @@ struct Interrupted {
 
 /// The run that ended last. What was skipped or missed is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Last {
+pub struct LastRun {
     /// Its row, as long as that is kept.
     pub run: RunId,
     /// When it ended.
@@ -76,7 +76,7 @@ pub struct Last {
 
 /// A run that nobody had asked for and that failed: it is to be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Repeat {
+pub struct PendingRerun {
     /// Its row, as long as that is kept.
     pub run: RunId,
     /// When it ended.
@@ -84,12 +84,12 @@ pub struct Repeat {
     /// How often it repeats an earlier one already.
     pub times: u32,
     /// Whether that is under way.
-    taken: bool,
+    started: bool,
 }
 
 /// What the runs begun within a quarter of an hour took.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Spent {
+struct QuarterSpend {
     /// Quarters of an hour since 1970.
     quarter: i64,
     runs: u32,
@@ -103,28 +103,18 @@ impl Record for AgentState {
     /// The first version knew of no pauses, the second repeated nothing, the third knew of no changes, the
     /// fourth kept no totals.
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<AgentState>> {
-        type First = (Settled, Option<Interrupted>, Option<RunId>, Option<Last>, u32, Vec<Spent>);
-        let read = |(first, pause, repeat, changes): (First, _, _, _)| {
+        type First =
+            (SettledSlots, Option<Interrupted>, Option<RunId>, Option<LastRun>, u32, Vec<QuarterSpend>);
+        let read = |(first, pause, rerun, changes): (First, _, _, _)| {
             let (settled, interrupted, running, last, failures, spent) = first;
             let totals = Totals::default();
-            AgentState {
-                settled,
-                interrupted,
-                running,
-                last,
-                failures,
-                spent,
-                pause,
-                repeat,
-                changes,
-                totals,
-            }
+            AgentState { settled, interrupted, running, last, failures, spent, pause, rerun, changes, totals }
         };
         match version {
             1 => Some(postcard::from_bytes(body).map(|first: First| read((first, None, None, None)))),
             2 => Some(postcard::from_bytes(body).map(|(first, pause)| read((first, pause, None, None)))),
             3 => Some(
-                postcard::from_bytes(body).map(|(first, pause, repeat)| read((first, pause, repeat, None))),
+                postcard::from_bytes(body).map(|(first, pause, rerun)| read((first, pause, rerun, None))),
             ),
             4 => Some(postcard::from_bytes(body).map(read)),
             _ => None,
@@ -156,18 +146,18 @@ impl AgentState {
     /// What rows tell, oldest first: of an agent that ran before there was a record of its own.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Run>) -> AgentState {
         let mut state = AgentState::default();
-        rows.into_iter().for_each(|row| state.note(row));
+        rows.into_iter().for_each(|row| state.record(row));
         state
     }
 
     /// Takes in a row as it is written.
-    pub fn note(&mut self, row: &Run) {
+    pub fn record(&mut self, row: &Run) {
         if let Some(slot) = row.slot() {
             self.settled.add(slot, slot);
         }
-        self.repeat = self.repeat_after(row);
+        self.rerun = self.rerun_after(row);
         if row.trigger == TriggerKind::Change {
-            self.changes = self.changes.map(|changes| changes.note(row));
+            self.changes = self.changes.map(|changes| changes.record(row));
         }
         if row.status == Status::Running {
             self.running = Some(row.id);
@@ -193,14 +183,14 @@ impl AgentState {
             }
         }
         let ended = row.finished.unwrap_or(row.started);
-        self.last = Some(Last { run: row.id, ended, status: row.status, reason: row.reason });
-        self.book(row.started, 1, row.cost.unwrap_or(0.0));
+        self.last = Some(LastRun { run: row.id, ended, status: row.status, reason: row.reason });
+        self.book_spending(row.started, 1, row.cost.unwrap_or(0.0));
     }
 
     /// Takes in what a row that has ended became by what a person decided since.
-    pub(super) fn decided(&mut self, row: &Run) {
+    pub(super) fn record_review(&mut self, row: &Run) {
         self.last = self.last.map(|last| match last.run == row.id {
-            true => Last { status: row.status, ..last },
+            true => LastRun { status: row.status, ..last },
             false => last,
         });
     }
@@ -222,18 +212,18 @@ impl AgentState {
     }
 
     /// Whether a slot was interrupted and may be tried again.
-    pub fn is_open(&self, slot: Timestamp) -> bool {
+    pub fn can_retry(&self, slot: Timestamp) -> bool {
         self.interrupted.is_some_and(|open| open.slot == slot && open.times < INTERRUPTIONS)
     }
 
     /// How far it has come with changes, as long as it is the agent that is there since an instant.
-    pub fn changes(&self, since: Timestamp) -> Option<Changes> {
+    pub fn changes(&self, since: Timestamp) -> Option<ChangeProgress> {
         self.changes.filter(|changes| changes.since == since)
     }
 
     /// Has it begin with the changes after a transaction.
-    pub(super) fn mark(&mut self, since: Timestamp, done: u64) {
-        self.changes = Some(Changes::from(since, done));
+    pub(super) fn set_change_mark(&mut self, since: Timestamp, done: u64) {
+        self.changes = Some(ChangeProgress::from(since, done));
     }
 
     /// Whether there is a row already for the changes that make it run, if it is those.
@@ -243,7 +233,7 @@ impl AgentState {
     }
 
     /// Claims the changes that make it run, if it is those; whether they were free.
-    pub(super) fn reach(&mut self, trigger: Trigger) -> bool {
+    pub(super) fn claim_changes(&mut self, trigger: Trigger) -> bool {
         let Trigger::Change { after, until, .. } = trigger else { return true };
         let claimed = self.changes.and_then(|changes| changes.claim(after, until));
         self.changes = claimed.or(self.changes);
@@ -251,16 +241,16 @@ impl AgentState {
     }
 
     /// Whether something became of what a row is for.
-    pub fn is_known(&self, row: &Run) -> bool {
+    pub fn has_outcome(&self, row: &Run) -> bool {
         match row.rerun_of {
-            Some(run) => self.repeat().is_none_or(|repeat| repeat.run != run),
+            Some(run) => self.pending_rerun().is_none_or(|rerun| rerun.run != run),
             None => row.slot().is_some_and(|slot| self.is_settled(slot)),
         }
     }
 
     /// The failed run that is to be repeated.
-    pub fn repeat(&self) -> Option<Repeat> {
-        self.repeat.filter(|repeat| !repeat.taken)
+    pub fn pending_rerun(&self) -> Option<PendingRerun> {
+        self.rerun.filter(|rerun| !rerun.started)
     }
 
     /// The run that has a row and no end yet.
@@ -269,7 +259,7 @@ impl AgentState {
     }
 
     /// The run that ended last.
-    pub fn last(&self) -> Option<Last> {
+    pub fn last(&self) -> Option<LastRun> {
         self.last
     }
 
@@ -289,7 +279,7 @@ impl AgentState {
     }
 
     /// Has an agent go on: no pause holds, and runs that failed before count no more.
-    pub fn go_on(&mut self) {
+    pub fn resume(&mut self) {
         (self.pause, self.failures) = (None, 0);
     }
 
@@ -308,17 +298,19 @@ impl AgentState {
     }
 
     /// What is to be repeated once a row is written: nothing more when a slot has come or a run went well.
-    fn repeat_after(&self, row: &Run) -> Option<Repeat> {
+    fn rerun_after(&self, row: &Run) -> Option<PendingRerun> {
         let ended = row.finished.unwrap_or(row.started);
-        let first = Repeat { run: row.id, ended, times: 0, taken: false };
+        let first = PendingRerun { run: row.id, ended, times: 0, started: false };
         // The one whose repetition this row is.
-        let repeated = self.repeat.filter(|repeat| Some(repeat.run) == row.rerun_of);
-        let again = || repeated.map(|before| Repeat { times: before.times.saturating_add(1), ..first });
+        let repeated = self.rerun.filter(|rerun| Some(rerun.run) == row.rerun_of);
+        let again = || repeated.map(|before| PendingRerun { times: before.times.saturating_add(1), ..first });
         match (row.status, row.trigger) {
-            (Status::Running, TriggerKind::Rerun) => repeated.map(|repeat| Repeat { taken: true, ..repeat }),
-            (Status::Running | Status::Skipped | Status::Missed, TriggerKind::Manual) => self.repeat,
+            (Status::Running, TriggerKind::Rerun) => {
+                repeated.map(|rerun| PendingRerun { started: true, ..rerun })
+            }
+            (Status::Running | Status::Skipped | Status::Missed, TriggerKind::Manual) => self.rerun,
             // What the repetition stands for, as it waits for its turn.
-            (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.repeat,
+            (Status::Missed, _) if row.reason == Some(Reason::CaughtUp) => self.rerun,
             (Status::Running, _) => None,
             // Money that ran out is not there a quarter of an hour later.
             (Status::Failed, TriggerKind::Rerun | TriggerKind::Schedule | TriggerKind::Change)
@@ -326,7 +318,7 @@ impl AgentState {
             {
                 None
             }
-            (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Manual) => self.repeat,
+            (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Manual) => self.rerun,
             (Status::Failed | Status::TimedOut, TriggerKind::Schedule | TriggerKind::Change) => Some(first),
             (Status::Failed | Status::TimedOut | Status::Interrupted, TriggerKind::Rerun) => again(),
             (Status::Skipped, TriggerKind::Rerun) if row.reason == Some(Reason::ProviderDown) => again(),
@@ -340,18 +332,18 @@ impl AgentState {
     }
 
     /// Counts what a run took that is none of those counted.
-    pub fn pay(&mut self, row: &Run) {
-        self.totals.pay(row);
-        self.book(row.started, 0, row.cost.unwrap_or(0.0));
+    pub fn add_cost(&mut self, row: &Run) {
+        self.totals.add_cost(row);
+        self.book_spending(row.started, 0, row.cost.unwrap_or(0.0));
     }
 
-    fn book(&mut self, started: Timestamp, runs: u32, cost: f64) {
+    fn book_spending(&mut self, started: Timestamp, runs: u32, cost: f64) {
         let quarter = quarter(started);
         let before = self.spent.iter().position(|spent| spent.quarter == quarter);
         let before = before.map(|at| self.spent.remove(at));
-        let before = before.unwrap_or(Spent { quarter, runs: 0, cost: 0.0 });
+        let before = before.unwrap_or(QuarterSpend { quarter, runs: 0, cost: 0.0 });
         let (runs, cost) = (before.runs.saturating_add(runs), before.cost + cost);
-        self.spent.push(Spent { quarter, runs, cost });
+        self.spent.push(QuarterSpend { quarter, runs, cost });
         let surplus = self.spent.len().saturating_sub(STEPS);
         self.spent.drain(..surplus);
     }
@@ -363,7 +355,7 @@ fn quarter(at: Timestamp) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ActionRow, ActionState};
+    use super::super::{ActionRecord, ActionState};
     use super::*;
 
     fn row(id: u8, slot: Option<i64>, status: Status, started: i64, cost: Option<f64>) -> Run {
@@ -377,22 +369,22 @@ mod tests {
     #[test]
     fn runs_are_told_from_what_was_skipped() {
         let mut state = AgentState::default();
-        state.note(&row(1, Some(5), Status::Running, 5, None));
+        state.record(&row(1, Some(5), Status::Running, 5, None));
         assert_eq!((state.running(), state.last()), (Some(RunId::from_bytes([1; 16])), None));
         // One that was asked for meanwhile.
-        state.note(&row(2, None, Status::Skipped, 6, None));
+        state.record(&row(2, None, Status::Skipped, 6, None));
         assert!(state.running().is_some());
-        state.note(&row(1, Some(5), Status::TimedOut, 5, Some(0.5)));
-        state.note(&row(3, None, Status::Failed, 20, Some(0.25)));
-        state.note(&row(4, Some(30), Status::Skipped, 30, None));
+        state.record(&row(1, Some(5), Status::TimedOut, 5, Some(0.5)));
+        state.record(&row(3, None, Status::Failed, 20, Some(0.25)));
+        state.record(&row(4, Some(30), Status::Skipped, 30, None));
         assert_eq!((state.running(), state.failures()), (None, 2));
         assert_eq!(state.last().map(|last| (last.ended, last.status)), Some((Timestamp(30), Status::Failed)));
         assert_eq!(state.spent(Timestamp(0), Timestamp(QUARTER.0)), (2, 0.75));
-        state.note(&row(5, None, Status::Noop, QUARTER.0, None));
+        state.record(&row(5, None, Status::Noop, QUARTER.0, None));
         assert_eq!(state.failures(), 0);
         assert_eq!(state.spent(Timestamp(0), Timestamp(QUARTER.0)), (2, 0.75));
         assert_eq!(state.spent(Timestamp(QUARTER.0), Timestamp(2 * QUARTER.0)), (1, 0.0));
-        state.note(&row(6, None, Status::Ok, Span::DAY.0 * 3, Some(1.0)));
+        state.record(&row(6, None, Status::Ok, Span::DAY.0 * 3, Some(1.0)));
         assert_eq!(state.spent(Timestamp(Span::DAY.0), Timestamp(Span::DAY.0 * 4)), (1, 1.0));
     }
 
@@ -401,16 +393,16 @@ mod tests {
         let mut state = AgentState::default();
         let (today, quarters) = (Span::DAY.0 * 100, 26 * 4);
         for at in 0..quarters {
-            state.note(&row(1, None, Status::Ok, today + at * QUARTER.0, Some(1.0)));
+            state.record(&row(1, None, Status::Ok, today + at * QUARTER.0, Some(1.0)));
         }
         for at in [200, -3, 9_000, 9_002, 40_000] {
-            state.note(&row(2, None, Status::Ok, Span::DAY.0 * at, Some(1.0)));
+            state.record(&row(2, None, Status::Ok, Span::DAY.0 * at, Some(1.0)));
         }
-        state.note(&row(3, None, Status::Ok, today, Some(1.0)));
+        state.record(&row(3, None, Status::Ok, today, Some(1.0)));
         let day = (Timestamp(today), Timestamp(today + quarters * QUARTER.0));
         assert_eq!(state.spent(day.0, day.1), (105, 105.0));
         for at in 0..1_000 {
-            state.note(&row(4, None, Status::Ok, today + at * QUARTER.0, None));
+            state.record(&row(4, None, Status::Ok, today + at * QUARTER.0, None));
         }
         assert_eq!(state.spent.len(), STEPS);
     }
@@ -420,16 +412,16 @@ mod tests {
         for trigger in [TriggerKind::Schedule, TriggerKind::Change] {
             let mut state = AgentState::default();
             let failed = Run { trigger, ..row(1, Some(5), Status::Failed, 5, None) };
-            state.note(&failed);
-            assert!(state.repeat().is_some());
-            state.note(&Run { reason: Some(Reason::OverBudget), ..failed });
-            assert_eq!(state.repeat(), None);
+            state.record(&failed);
+            assert!(state.pending_rerun().is_some());
+            state.record(&Run { reason: Some(Reason::OverBudget), ..failed });
+            assert_eq!(state.pending_rerun(), None);
         }
     }
 
     #[test]
     fn asking_only_for_what_is_not_permitted_is_failing() {
-        let action = |state| ActionRow {
+        let action = |state| ActionRecord {
             kind: None,
             summary: String::new(),
             why: String::new(),
@@ -444,23 +436,23 @@ mod tests {
             ..row(1, None, Status::Partial, 5, None)
         };
         let mut state = AgentState::default();
-        state.note(&partial(&[ActionState::Refused, ActionState::Refused]));
-        state.note(&partial(&[ActionState::Refused]));
+        state.record(&partial(&[ActionState::Refused, ActionState::Refused]));
+        state.record(&partial(&[ActionState::Refused]));
         assert_eq!(state.failures(), 2);
-        state.note(&partial(&[ActionState::Refused, ActionState::Proposed]));
+        state.record(&partial(&[ActionState::Refused, ActionState::Proposed]));
         assert_eq!(state.failures(), 0);
     }
 
     #[test]
     fn a_slot_is_open_until_it_was_interrupted_twice() {
         let mut state = AgentState::default();
-        state.note(&row(1, Some(5), Status::Interrupted, 5, None));
-        assert!(state.is_open(Timestamp(5)) && !state.is_open(Timestamp(4)));
-        state.note(&row(2, Some(5), Status::Running, 6, None));
+        state.record(&row(1, Some(5), Status::Interrupted, 5, None));
+        assert!(state.can_retry(Timestamp(5)) && !state.can_retry(Timestamp(4)));
+        state.record(&row(2, Some(5), Status::Running, 6, None));
         let mut ended = state.clone();
-        ended.note(&row(2, Some(5), Status::Noop, 6, None));
-        assert!(!ended.is_open(Timestamp(5)));
-        state.note(&row(2, Some(5), Status::Interrupted, 6, None));
-        assert!(!state.is_open(Timestamp(5)));
+        ended.record(&row(2, Some(5), Status::Noop, 6, None));
+        assert!(!ended.can_retry(Timestamp(5)));
+        state.record(&row(2, Some(5), Status::Interrupted, 6, None));
+        assert!(!state.can_retry(Timestamp(5)));
     }
 }

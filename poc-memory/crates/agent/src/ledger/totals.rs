@@ -29,11 +29,11 @@ impl Totals {
             Some((_, count)) => *count = count.saturating_add(1),
             None => self.ended.push((row.status, 1)),
         }
-        self.pay(row);
+        self.add_cost(row);
     }
 
     /// Counts what a row took, and not how it ended.
-    pub(super) fn pay(&mut self, row: &Run) {
+    pub(super) fn add_cost(&mut self, row: &Run) {
         self.tokens_in = self.tokens_in.saturating_add(row.tokens_in.unwrap_or(0));
         self.tokens_out = self.tokens_out.saturating_add(row.tokens_out.unwrap_or(0));
         self.cost += row.cost.unwrap_or(0.0);

@@ -19,9 +19,9 @@ struct Inner {
 
 /// How a wait ended.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Waited<T> {
+pub enum WaitOutcome<T> {
     /// What was waited for came.
-    Came(T),
+    Ready(T),
     /// The call was cancelled.
     Cancelled,
     /// Neither, in the time allowed.
@@ -53,18 +53,18 @@ impl CancellationToken {
     }
 
     /// Waits until `look` returns a value; it is called again after every [`CancellationToken::wake`].
-    pub fn wait<T>(&self, limit: Duration, mut look: impl FnMut() -> Option<T>) -> Waited<T> {
+    pub fn wait<T>(&self, limit: Duration, mut look: impl FnMut() -> Option<T>) -> WaitOutcome<T> {
         let deadline = Instant::now() + limit.min(LONGEST_WAIT);
         let mut cancelled = self.0.cancelled.lock();
         loop {
             if let Some(found) = look() {
-                return Waited::Came(found);
+                return WaitOutcome::Ready(found);
             }
             if *cancelled {
-                return Waited::Cancelled;
+                return WaitOutcome::Cancelled;
             }
             if self.0.changed.wait_until(&mut cancelled, deadline).timed_out() {
-                return look().map_or(Waited::TimedOut, Waited::Came);
+                return look().map_or(WaitOutcome::TimedOut, WaitOutcome::Ready);
             }
         }
     }
@@ -77,8 +77,8 @@ mod tests {
     #[test]
     fn a_wait_ends_by_what_happens_first() {
         let token = CancellationToken::new();
-        assert_eq!(token.wait(Duration::ZERO, || Some(7)), Waited::Came(7));
-        assert_eq!(token.wait(Duration::from_millis(1), || None::<()>), Waited::TimedOut);
+        assert_eq!(token.wait(Duration::ZERO, || Some(7)), WaitOutcome::Ready(7));
+        assert_eq!(token.wait(Duration::from_millis(1), || None::<()>), WaitOutcome::TimedOut);
 
         let found = Arc::new(Mutex::new(None));
         let (theirs, handle) = (found.clone(), token.clone());
@@ -86,12 +86,12 @@ mod tests {
             *theirs.lock() = Some("done");
             handle.wake();
         });
-        assert_eq!(token.wait(Duration::from_secs(60), || found.lock().take()), Waited::Came("done"));
+        assert_eq!(token.wait(Duration::from_secs(60), || found.lock().take()), WaitOutcome::Ready("done"));
         worker.join().unwrap();
 
         let handle = token.clone();
         let stopper = std::thread::spawn(move || handle.cancel());
-        assert_eq!(token.wait(Duration::MAX, || None::<()>), Waited::Cancelled);
+        assert_eq!(token.wait(Duration::MAX, || None::<()>), WaitOutcome::Cancelled);
         stopper.join().unwrap();
         assert!(token.is_cancelled());
     }

@@ -18,7 +18,7 @@ mod twin;
 mod weight;
 mod words;
 
-use super::{Failed, Model, Reply, Request};
+use super::{CallFailure, Model, Reply, Request};
 use crate::definition::ActionKind;
 use crate::selection::{Handle, Selection};
 use poc_config::Config;
@@ -27,8 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The provider `heuristic`.
 pub struct Heuristic {
-    settings: poc_config::Heuristic,
-    cosines: poc_config::Cosines,
+    settings: poc_config::HeuristicConfig,
+    cosines: poc_config::CosinesConfig,
 }
 
 impl Heuristic {
@@ -40,11 +40,11 @@ impl Heuristic {
 }
 
 impl Model for Heuristic {
-    fn most(&self, _: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         Some(0.0)
     }
 
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let may = |kind| request.actions.contains(&kind);
         let nodes = Nodes::new(request.selection);
         let mut reply = Map::new();

@@ -2,23 +2,23 @@
 //! are in `models`; the only model here is the heuristic one, which needs none.
 
 mod cancellation;
-mod gate;
 mod heuristic;
 mod registry;
 mod retry_after;
+mod semaphore;
 
-pub use super::cost::Spent;
-pub use cancellation::{CancellationToken, LONGEST_WAIT, Waited};
-pub use gate::{Gate, Place, Right};
+pub use super::cost::CallCost;
+pub use cancellation::{CancellationToken, LONGEST_WAIT, WaitOutcome};
 pub use heuristic::Heuristic;
 pub use registry::{ModelFactory, ModelRegistry, ModelSettings};
 pub use retry_after::RetryAfter;
+pub use semaphore::{Priority, PrioritySemaphore, SemaphorePermit};
 
 use super::child_process::ChildProcess;
 use super::definition::ActionKind;
 use super::selection::Selection;
-use poc_graph::chance::Chance;
 use poc_graph::error::Result;
+use poc_graph::rng::Rng;
 use poc_graph::time::{Span, Timestamp};
 use poc_index::TextIndex;
 use serde_json::Value;
@@ -52,12 +52,12 @@ pub struct Request<'a> {
     /// The instant of the run: what ages are measured against.
     pub now: Timestamp,
     /// Spreads repeated calls over time.
-    pub chance: &'a dyn Chance,
+    pub rng: &'a dyn Rng,
     /// Ends the call early.
     pub cancellation: &'a CancellationToken,
     /// Told of every program that is started for the call, so that it can be ended when nobody is left who
     /// waits for it.
-    pub began: &'a (dyn Fn(ChildProcess) + Sync),
+    pub on_child_process: &'a (dyn Fn(ChildProcess) + Sync),
 }
 
 /// What a model answered.
@@ -68,22 +68,22 @@ pub struct Reply {
     /// The text.
     pub text: String,
     /// What it took, answer by answer: those on the way to it may have been lost.
-    pub spent: Vec<Spent>,
+    pub spent: Vec<CallCost>,
 }
 
 /// A call that came to no reply, and what it took all the same.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{error}")]
-pub struct Failed {
+pub struct CallFailure {
     /// Why.
     pub error: CallError,
     /// What it took, answer by answer.
-    pub spent: Vec<Spent>,
+    pub spent: Vec<CallCost>,
 }
 
-impl From<CallError> for Failed {
+impl From<CallError> for CallFailure {
     fn from(error: CallError) -> Self {
-        Failed { error, spent: Vec::new() }
+        CallFailure { error, spent: Vec::new() }
     }
 }
 
@@ -118,7 +118,7 @@ pub enum CallError {
 
 impl CallError {
     /// Whether another model may do better: what this one was asked does not stand in its way.
-    pub fn is_the_models(&self) -> bool {
+    pub fn allows_fallback(&self) -> bool {
         match self {
             CallError::Setup(_)
             | CallError::NoCredit(_)
@@ -134,29 +134,29 @@ impl CallError {
 /// A model that can be called.
 pub trait Model: Send + Sync {
     /// Calls it and waits.
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed>;
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure>;
 
     /// US dollars that one attempt of a call takes at most; `None` when nobody knows before the bill comes.
-    fn most(&self, _request: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, _request: &Request<'_>) -> Option<f64> {
         None
     }
 
     /// Why it is better not called for now, as its provider has said before.
-    fn left_alone(&self, _now: Timestamp) -> Option<String> {
+    fn suspension(&self, _now: Timestamp) -> Option<String> {
         None
     }
 
     /// Whether it could be called now: asks whoever is asked by a call, but for nothing that costs.
-    fn reach(&self, _timeout: Span) -> Result<Reached, CallError> {
-        Ok(Reached::Here)
+    fn probe(&self, _timeout: Span) -> Result<ProbeOutcome, CallError> {
+        Ok(ProbeOutcome::Local)
     }
 }
 
 /// Where a model is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum ProbeOutcome {
     /// On this machine: there is nobody to ask.
-    Here,
+    Local,
     /// Behind a server, which has answered.
     Answered,
 }

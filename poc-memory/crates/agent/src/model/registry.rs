@@ -2,10 +2,10 @@
 //! rate limit, how many of its calls are in progress, and whether it is left alone for a while.
 
 use super::cancellation::CancellationToken;
-use super::gate::{Gate, Place, Right};
 use super::heuristic::Heuristic;
 use super::retry_after::RetryAfter;
-use super::{CallError, Failed, Model, Reached, Reply, Request};
+use super::semaphore::{Priority, PrioritySemaphore, SemaphorePermit};
+use super::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use parking_lot::Mutex;
 use poc_config::{Config, ProviderKind};
 use poc_graph::error::{Error, Result};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub trait ModelFactory: Send + Sync {
     /// Identifies the key that opens a provider; `None` without one. When it changes, the models of the
     /// provider are built anew.
-    fn credentials(&self, provider: &poc_config::Provider) -> Option<blake3::Hash>;
+    fn credentials(&self, provider: &poc_config::ProviderConfig) -> Option<blake3::Hash>;
 
     /// Builds a model that respects and extends the pause of its provider. Calls nobody.
     ///
@@ -36,9 +36,9 @@ pub struct ModelSettings<'a> {
     /// The model's name in them.
     pub name: &'a str,
     /// The model.
-    pub model: &'a poc_config::Model,
+    pub model: &'a poc_config::ModelConfig,
     /// Its provider.
-    pub provider: &'a poc_config::Provider,
+    pub provider: &'a poc_config::ProviderConfig,
 }
 
 /// The models of a process. Clones share them.
@@ -53,15 +53,15 @@ struct Shared {
 
 /// A model and what it was built from.
 struct CachedModel {
-    settings: poc_config::Model,
-    calls: poc_config::Calls,
-    heuristic: poc_config::Heuristic,
+    settings: poc_config::ModelConfig,
+    calls: poc_config::CallsConfig,
+    heuristic: poc_config::HeuristicConfig,
     provider: Arc<ProviderState>,
     model: Arc<GuardedModel>,
 }
 
 /// What opens a provider: when it changes, what was known of the provider no longer counts.
-type Access = (poc_config::Provider, Option<blake3::Hash>);
+type Access = (poc_config::ProviderConfig, Option<blake3::Hash>);
 
 impl fmt::Debug for ModelRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,7 +107,7 @@ impl ModelRegistry {
             name: settings.model.provider.clone(),
             provider: provider.clone(),
             concurrency: settings.provider.concurrency,
-            leave_alone: config.calls.leave_alone,
+            suspension: config.calls.leave_alone,
         });
         let (calls, heuristic) = (config.calls.clone(), config.heuristic.clone());
         models.insert(
@@ -136,15 +136,15 @@ impl ModelRegistry {
     }
 
     /// The providers that are left alone at an instant, one line each.
-    pub fn left_alone(&self, config: &Config, now: Timestamp) -> Vec<String> {
+    pub fn suspension(&self, config: &Config, now: Timestamp) -> Vec<String> {
         let providers = self.0.providers.lock();
         let line = |(name, (_, provider)): (&String, &(Access, Arc<ProviderState>))| {
-            provider.left_alone(name, config.calls.leave_alone, now)
+            provider.suspension(name, config.calls.leave_alone, now)
         };
         providers.iter().filter_map(line).collect()
     }
 
-    fn provider(&self, name: &str, provider: &poc_config::Provider) -> Arc<ProviderState> {
+    fn provider(&self, name: &str, provider: &poc_config::ProviderConfig) -> Arc<ProviderState> {
         let access = (provider.clone(), self.0.factory.credentials(provider));
         let mut providers = self.0.providers.lock();
         match providers.get(name) {
@@ -191,7 +191,7 @@ fn not_callable(name: &str, help: String) -> Error {
 struct HeuristicFactory;
 
 impl ModelFactory for HeuristicFactory {
-    fn credentials(&self, _: &poc_config::Provider) -> Option<blake3::Hash> {
+    fn credentials(&self, _: &poc_config::ProviderConfig) -> Option<blake3::Hash> {
         None
     }
 
@@ -207,37 +207,37 @@ impl ModelFactory for HeuristicFactory {
 /// What the process knows of a provider.
 #[derive(Default)]
 struct ProviderState {
-    gate: Arc<Gate>,
+    gate: Arc<PrioritySemaphore>,
     /// The pause it has asked for.
     retry_after: RetryAfter,
-    refusal: Mutex<Option<Refusal>>,
+    suspension: Mutex<Option<Suspension>>,
 }
 
 /// Why a provider is left alone, and since when.
 #[derive(Clone)]
-struct Refusal {
+struct Suspension {
     since: Timestamp,
     why: String,
 }
 
 impl ProviderState {
-    fn left_alone(&self, provider: &str, span: Span, now: Timestamp) -> Option<String> {
-        let refusal = self.refusal.lock().clone()?;
-        let until = refusal.since.plus(span);
+    fn suspension(&self, provider: &str, span: Span, now: Timestamp) -> Option<String> {
+        let suspension = self.suspension.lock().clone()?;
+        let until = suspension.since.plus(span);
         // After a clock that went back nobody waits longer than from now on.
-        let over = now >= until || now < refusal.since;
-        (!over).then(|| format!("`{provider}` is left alone until {until}: {}", refusal.why))
+        let over = now >= until || now < suspension.since;
+        (!over).then(|| format!("`{provider}` is left alone until {until}: {}", suspension.why))
     }
 
     /// Leaves the provider alone from now on. Returns whether the reason is a new one: it is logged once,
     /// however often a later try fails for it.
-    fn refuse(&self, now: Timestamp, why: &str) -> bool {
-        let before = self.refusal.lock().replace(Refusal { since: now, why: why.to_owned() });
+    fn suspend(&self, now: Timestamp, why: &str) -> bool {
+        let before = self.suspension.lock().replace(Suspension { since: now, why: why.to_owned() });
         before.is_none_or(|before| before.why != why)
     }
 
-    fn accept(&self, provider: &str) {
-        if self.refusal.lock().take().is_some() {
+    fn clear_suspension(&self, provider: &str) {
+        if self.suspension.lock().take().is_some() {
             tracing::info!(provider, "answers again");
         }
     }
@@ -247,8 +247,9 @@ impl ProviderState {
         &self,
         most: Option<usize>,
         cancellation: &CancellationToken,
-    ) -> Result<Option<Place>, CallError> {
-        let enter = |most| self.gate.enter(most, Right::Usual, cancellation).ok_or(CallError::Stopped);
+    ) -> Result<Option<SemaphorePermit>, CallError> {
+        let enter =
+            |most| self.gate.enter(most, Priority::Background, cancellation).ok_or(CallError::Stopped);
         most.map(enter).transpose()
     }
 }
@@ -261,20 +262,20 @@ struct GuardedModel {
     provider: Arc<ProviderState>,
     concurrency: Option<usize>,
     /// How long the provider is left alone once it has refused the key or has no credit left.
-    leave_alone: Span,
+    suspension: Span,
 }
 
 impl Model for GuardedModel {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let _place = self.provider.enter(self.concurrency, request.cancellation)?;
         let outcome = self.inner.call(request);
         match &outcome {
-            Ok(_) | Err(Failed { error: CallError::Refused(_) | CallError::Cut, .. }) => {
-                self.provider.accept(&self.name);
+            Ok(_) | Err(CallFailure { error: CallError::Refused(_) | CallError::Cut, .. }) => {
+                self.provider.clear_suspension(&self.name);
             }
-            Err(Failed { error: CallError::NoCredit(why) | CallError::KeyRefused(why), .. }) => {
-                let (provider, span) = (&self.name, self.leave_alone);
-                if self.provider.refuse(request.now, why) {
+            Err(CallFailure { error: CallError::NoCredit(why) | CallError::KeyRefused(why), .. }) => {
+                let (provider, span) = (&self.name, self.suspension);
+                if self.provider.suspend(request.now, why) {
                     let until = "or until its settings or its key change";
                     tracing::warn!(provider, "left alone for {span}, {until}: {why}");
                 }
@@ -284,16 +285,16 @@ impl Model for GuardedModel {
         outcome
     }
 
-    fn most(&self, request: &Request<'_>) -> Option<f64> {
-        self.inner.most(request)
+    fn max_cost(&self, request: &Request<'_>) -> Option<f64> {
+        self.inner.max_cost(request)
     }
 
-    fn reach(&self, timeout: Span) -> Result<Reached, CallError> {
-        self.inner.reach(timeout)
+    fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
+        self.inner.probe(timeout)
     }
 
-    fn left_alone(&self, now: Timestamp) -> Option<String> {
-        self.provider.left_alone(&self.name, self.leave_alone, now)
+    fn suspension(&self, now: Timestamp) -> Option<String> {
+        self.provider.suspension(&self.name, self.suspension, now)
     }
 }
 

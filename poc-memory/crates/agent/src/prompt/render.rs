@@ -1,7 +1,7 @@
 //! Rendering a template: on a thread of its own, within a time, into a bounded buffer.
 
 use super::fence::Fence;
-use super::variables::{self, Read};
+use super::variables::{self, NotesShown};
 use crate::Definition;
 use crate::selection::{Selection, may_be_read};
 use crate::template;
@@ -15,9 +15,9 @@ use std::time::Instant;
 use tera::{Context, Tera};
 
 /// What the rendering thread says.
-enum Said {
+enum RenderMessage {
     /// The template asks for a node; the answer goes back through the sender.
-    Asked(String, Sender<Result<String, String>>),
+    NodeRequested(String, Sender<Result<String, String>>),
     /// It is done.
     Done(Result<String, Error>),
 }
@@ -28,10 +28,10 @@ pub(super) fn render(
     definition: &Definition,
     selection: &Selection,
     fence: &Fence,
-) -> Result<(String, Read)> {
+) -> Result<(String, NotesShown)> {
     let (say, hear) = mpsc::channel();
     let tera = engine(definition, say.clone())?;
-    let (mut context, mut read) = (Context::new(), Read::new());
+    let (mut context, mut read) = (Context::new(), NotesShown::new());
     context.insert("vars", &definition.prompt.vars);
     for used in template::variables(&tera, name(definition)) {
         let name = used.to_uppercase();
@@ -41,17 +41,17 @@ pub(super) fn render(
     }
     let limits = &memory.config.agents;
     let deadline = Instant::now() + limits.render_timeout.std();
-    let page = Page { text: Vec::new(), most: limits.render_max_bytes, deadline };
+    let page = BoundedPage { text: Vec::new(), most: limits.render_max_bytes, deadline };
     let name = name(definition).to_owned();
     // Not joined: a template that never ends must not hold up the run.
     thread::Builder::new()
         .name("render".into())
-        .spawn(move || say.send(Said::Done(page.fill(&tera, &name, &context))))
+        .spawn(move || say.send(RenderMessage::Done(page.fill(&tera, &name, &context))))
         .map_err(|error| Error::unavailable(format!("no thread to render on: {error}")))?;
     loop {
         match hear.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-            Ok(Said::Done(text)) => return text.map(|text| (text, read)),
-            Ok(Said::Asked(key, answer)) => {
+            Ok(RenderMessage::Done(text)) => return text.map(|text| (text, read)),
+            Ok(RenderMessage::NodeRequested(key, answer)) => {
                 let asked = node(memory, selection, fence, &key).map(|(text, asked)| {
                     read.push(asked);
                     text
@@ -79,12 +79,12 @@ fn name(definition: &Definition) -> &str {
     definition.prompt.template.as_deref().unwrap_or(template::INLINE)
 }
 
-fn engine(definition: &Definition, say: Sender<Said>) -> Result<Tera> {
+fn engine(definition: &Definition, say: Sender<RenderMessage>) -> Result<Tera> {
     let prompt = &definition.prompt;
     let ask = move |key: &str| {
         let (answer, answered) = mpsc::channel();
         let gone = || tera::Error::message("the run is over");
-        say.send(Said::Asked(key.to_owned(), answer)).map_err(|_| gone())?;
+        say.send(RenderMessage::NodeRequested(key.to_owned(), answer)).map_err(|_| gone())?;
         answered.recv().map_err(|_| gone())?.map_err(tera::Error::message)
     };
     template::engine(name(definition), &prompt.text, &prompt.includes, ask).map_err(|errors| {
@@ -105,7 +105,7 @@ fn node(
     let stored = ix.and_then(|ix| view.id(ix)).map(|id| memory.store.node(id));
     match stored {
         Some(Ok(Some(node))) => {
-            let text = fence.around(&format!("{}\n\n{}", node.title, node.body));
+            let text = fence.enclose(&format!("{}\n\n{}", node.title, node.body));
             Ok((text, (node.id, node.trust)))
         }
         Some(Err(error)) => Err(error.message),
@@ -120,13 +120,13 @@ fn too_slow(definition: &Definition, memory: &Memory) -> Error {
 }
 
 /// Where the rendered text goes.
-struct Page {
+struct BoundedPage {
     text: Vec<u8>,
     most: usize,
     deadline: Instant,
 }
 
-impl Page {
+impl BoundedPage {
     fn fill(mut self, tera: &Tera, name: &str, context: &Context) -> Result<String> {
         let most = self.most;
         match tera.render_to(name, context, &mut self) {
@@ -145,7 +145,7 @@ impl Page {
     }
 }
 
-impl Write for Page {
+impl Write for BoundedPage {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(bytes);
         if self.text.len() > self.most || Instant::now() > self.deadline {

@@ -11,7 +11,7 @@ use poc_notes::Memory;
 use std::fmt::Write;
 
 /// Notes of which something was shown without a handle, with their trust.
-pub(super) type Read = Vec<(NodeId, Trust)>;
+pub(super) type NotesShown = Vec<(NodeId, Trust)>;
 
 /// The value of a variable by its upper-case name; `None` when there is no such variable. What it shows
 /// of notes beside those with handles is put on the list.
@@ -21,7 +21,7 @@ pub(super) fn value(
     definition: &Definition,
     selection: &Selection,
     fence: &Fence,
-    read: &mut Read,
+    read: &mut NotesShown,
 ) -> Option<String> {
     let view = &selection.view;
     Some(match name {
@@ -74,7 +74,7 @@ pub(super) fn node(
             handle.candidates.iter().map(|(name, cosine)| format!("{name} ({cosine:.2})")).collect();
         let _ = writeln!(text, "alike and not linked yet: {}", near.join(", "));
     }
-    text + &fence.around(&content(handle, definition.prompt.max_node_chars))
+    text + &fence.enclose(&content(handle, definition.prompt.max_node_chars))
 }
 
 /// One candidate.
@@ -86,7 +86,7 @@ fn candidate(
     fence: &Fence,
 ) -> String {
     let head = head(memory, definition, selection, handle, " (to link to)");
-    head + &fence.around(&content(handle, memory.config.agents.candidate_chars))
+    head + &fence.enclose(&content(handle, memory.config.agents.candidate_chars))
 }
 
 fn head(
@@ -128,9 +128,9 @@ fn line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }
 
-fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut Read) -> String {
+fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut NotesShown) -> String {
     let view = &selection.view;
-    let (communities, _) = view.communities(&memory.config.structure.rules());
+    let (communities, _) = view.communities(&memory.config.structure.options());
     let largest: Vec<String> = communities.sizes().take(LISTED).map(|size| size.to_string()).collect();
     format!(
         "notes in use: {}; edges: {}\ncommunities: {}; notes in the largest: {}\n{}\nmost linked:\n{}",
@@ -144,7 +144,7 @@ fn topology(selection: &Selection, memory: &Memory, fence: &Fence, read: &mut Re
 }
 
 fn health(view: &View, memory: &Memory) -> String {
-    let Some((health, _)) = view.health(&memory.config.structure.rules()) else {
+    let Some((health, _)) = view.health(&memory.config.structure.options()) else {
         return "the shape of the graph: not computed yet".to_owned();
     };
     let mut text = format!(
@@ -166,7 +166,7 @@ fn health(view: &View, memory: &Memory) -> String {
 }
 
 /// A node by its key, and by its handle if it has one.
-fn named(selection: &Selection, ix: Ix, read: &mut Read) -> String {
+fn named(selection: &Selection, ix: Ix, read: &mut NotesShown) -> String {
     let view = &selection.view;
     let key = line(view.key(ix));
     match selection.at(ix) {
@@ -179,16 +179,16 @@ fn named(selection: &Selection, ix: Ix, read: &mut Read) -> String {
 }
 
 /// The most linked nodes. Their keys are text of notes, so they stand in a fence.
-fn most_linked(selection: &Selection, fence: &Fence, read: &mut Read) -> String {
+fn most_linked(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String {
     let view = &selection.view;
     let hubs = hubs(view).into_iter();
     let lines: Vec<String> =
         hubs.map(|ix| format!("{} ({} links)", named(selection, ix, read), view.degree(ix))).collect();
-    if lines.is_empty() { "none\n".to_owned() } else { fence.around(&lines.join("\n")) }
+    if lines.is_empty() { "none\n".to_owned() } else { fence.enclose(&lines.join("\n")) }
 }
 
 /// What each chosen node is tied to, strongest first.
-fn tied(selection: &Selection, fence: &Fence, read: &mut Read) -> String {
+fn tied(selection: &Selection, fence: &Fence, read: &mut NotesShown) -> String {
     let mut text = String::new();
     for handle in selection.chosen() {
         let ties = siblings(&selection.view, handle.ix).into_iter();
@@ -198,7 +198,7 @@ fn tied(selection: &Selection, fence: &Fence, read: &mut Read) -> String {
             let _ = writeln!(text, "{}: {}", handle.name, names.join(", "));
         }
     }
-    if text.is_empty() { "none\n".to_owned() } else { fence.around(&text) }
+    if text.is_empty() { "none\n".to_owned() } else { fence.enclose(&text) }
 }
 
 fn pairs(selection: &Selection) -> String {

@@ -1,6 +1,6 @@
 //! What a run would take if it began now. Nothing is written, and no model is called.
 
-use super::{Attempt, BudgetStatus, Options, models};
+use super::{BudgetStatus, RunAttempt, RunOptions, models};
 use crate::Definition;
 use crate::action;
 use crate::budget::Allowed;
@@ -39,17 +39,18 @@ pub struct Forecast {
 ///
 /// # Errors
 /// The store's. What is wrong with pipeline or template is among the obstacles.
-pub fn forecast(memory: &Memory, definition: &Definition, options: &Options) -> Result<Forecast> {
+pub fn forecast(memory: &Memory, definition: &Definition, options: &RunOptions) -> Result<Forecast> {
     let models = models(memory, definition, options);
     let opened: Vec<_> = models.iter().map(|(name, model)| (*name, model.as_ref())).collect();
-    let (scope, by_itself) = (Scope::Stale, true);
-    let under_way = RefCell::default();
-    let attempt = Attempt { memory, definition, models: &opened, by_itself, scope, options, under_way };
+    let (scope, unattended) = (Scope::Stale, true);
+    let call_in_progress = RefCell::default();
+    let attempt =
+        RunAttempt { memory, definition, models: &opened, unattended, scope, options, call_in_progress };
     let row = Run::claimed(memory, &definition.name, None);
     let budget_status = attempt.budget_status(&row)?;
     let BudgetStatus { runs, day, everyone, .. } = budget_status;
     let mut forecast = Forecast { runs, day, everyone, ..Forecast::default() };
-    forecast.obstacles.extend(attempt.nobody_to_ask().map(|why| (Reason::ProviderDown, why)));
+    forecast.obstacles.extend(attempt.all_suspended().map(|why| (Reason::ProviderDown, why)));
     forecast.obstacles.extend(budget_status.refuses_a_run().map(|why| (Reason::OverBudget, why)));
     match selection::choose(memory, definition, scope) {
         Ok(Choice::Chosen(mut selection)) => match prompt::render(memory, definition, &mut selection) {
@@ -61,7 +62,7 @@ pub fn forecast(memory: &Memory, definition: &Definition, options: &Options) -> 
                 forecast.tokens = prompt.tokens();
                 let schema = action::schema(&definition.execution.actions);
                 let request = attempt.request(&selection, &prompt, &schema);
-                let most = opened.first().and_then(|(_, model)| model.most(&request));
+                let most = opened.first().and_then(|(_, model)| model.max_cost(&request));
                 forecast.most = most.filter(|most| *most > 0.0);
                 if let Err(why) = budget_status.allows(most, 1).map(|Allowed { .. }| ()) {
                     let known = forecast.obstacles.iter().any(|(reason, _)| *reason == Reason::OverBudget);

@@ -1,7 +1,7 @@
 //! Choosing the nodes of a run: query, staleness, handles, link candidates.
 
 use super::excerpt::Excerpt;
-use super::{Handle, HandlePair, Selection, Shown, around, protect};
+use super::{Handle, HandlePair, Selection, Shown, neighborhood, protection};
 use crate::Definition;
 use crate::definition::Targets;
 use crate::ledger::Reason;
@@ -46,7 +46,7 @@ pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<
     let set = match scope {
         Scope::Only(id) => only(&view, id)?,
         Scope::Forced => {
-            query(memory, definition, &view, &definition.query.pipeline.unvisited(&definition.name))?
+            query(memory, definition, &view, &definition.query.pipeline.without_visits_of(&definition.name))?
         }
         Scope::Stale => query(memory, definition, &view, &definition.query.pipeline)?,
     };
@@ -60,14 +60,14 @@ pub fn choose(memory: &Memory, definition: &Definition, scope: Scope) -> Result<
                 memory,
                 definition,
                 &view,
-                &definition.query.pipeline.unvisited(&definition.name),
+                &definition.query.pipeline.without_visits_of(&definition.name),
             )?);
         return Ok(Choice::Nothing(if widened { Reason::NotStale } else { Reason::TooFewResults }));
     }
     let mut chosen: Vec<Ix> = set.items.iter().map(|item| item.ix).collect();
     if scope == Scope::Stale {
         let stale = Staleness::of(definition, now);
-        chosen.retain(|&ix| stale.holds(&view, ix));
+        chosen.retain(|&ix| stale.is_stale(&view, ix));
         if chosen.len() < definition.freshness.min_stale.max(1) {
             return Ok(Choice::Nothing(Reason::NotStale));
         }
@@ -81,7 +81,7 @@ pub fn backlog(memory: &Memory, definition: &Definition) -> Result<usize> {
     let view = memory.store.view();
     let set = query(memory, definition, &view, &definition.query.pipeline)?;
     let stale = Staleness::of(definition, memory.now());
-    Ok(set.items.iter().filter(|item| stale.holds(&view, item.ix)).count())
+    Ok(set.items.iter().filter(|item| stale.is_stale(&view, item.ix)).count())
 }
 
 /// What a pipeline finds for an agent now, and how it stands with that.
@@ -129,8 +129,8 @@ pub fn survey(memory: &Memory, definition: &Definition) -> Result<Survey> {
         }
     }
     if pipeline.not_visited(&definition.name).is_some() {
-        let whatever = query(memory, definition, &view, &pipeline.unvisited(&definition.name))?;
-        survey.fresh = whatever.items.iter().filter(|item| !stale.holds(&view, item.ix)).count();
+        let whatever = query(memory, definition, &view, &pipeline.without_visits_of(&definition.name))?;
+        survey.fresh = whatever.items.iter().filter(|item| !stale.is_stale(&view, item.ix)).count();
     }
     Ok(survey)
 }
@@ -183,7 +183,7 @@ fn only(view: &View, id: NodeId) -> Result<ResultSet> {
         return Err(Error::invalid(format!("`{}` is kept away from agents", view.key(ix)))
             .hint("a node must be in use and not quarantined"));
     }
-    Ok(ResultSet { items: vec![poc_search::query::Scored { ix, score: 1.0 }], pairs: Vec::new() })
+    Ok(ResultSet { items: vec![poc_search::query::ScoredNode { ix, score: 1.0 }], pairs: Vec::new() })
 }
 
 /// Whether a node may stand in a prompt.
@@ -203,7 +203,7 @@ impl<'a> Staleness<'a> {
         Staleness { definition, since: definition.window().map(|window| now.minus(window)) }
     }
 
-    fn holds(&self, view: &View, ix: Ix) -> bool {
+    fn is_stale(&self, view: &View, ix: Ix) -> bool {
         self.why(view, ix).is_some()
     }
 
@@ -260,11 +260,11 @@ impl Handles<'_> {
         let (siblings, hubs) = (shows("SIBLINGS"), shows("HUBS") || shows("TOPOLOGY"));
         let targets = self.definition.limits.targets;
         if siblings && targets >= Targets::Neighborhood {
-            for tie in chosen.iter().flat_map(|&ix| around::siblings(view, ix)) {
+            for tie in chosen.iter().flat_map(|&ix| neighborhood::siblings(view, ix)) {
                 self.add(tie.ix, Targets::Neighborhood, None)?;
             }
         }
-        for ix in hubs.then(|| around::hubs(view)).into_iter().flatten() {
+        for ix in hubs.then(|| neighborhood::hubs(view)).into_iter().flatten() {
             let beside = chosen.iter().any(|&one| view.are_tied(one, ix));
             let reach = if beside { Targets::Neighborhood } else { Targets::Any };
             if targets >= reach && targets > Targets::Results {
@@ -306,7 +306,7 @@ fn build(
     handles.add_named(chosen)?;
     let Handles { given: mut handles, names, .. } = handles;
     let all: Vec<Ix> = handles.iter().map(|handle| handle.ix).collect();
-    let protected = protect::protected(memory, definition, &view, &all)?;
+    let protected = protection::protected(memory, definition, &view, &all)?;
     handles.iter_mut().for_each(|handle| handle.protected = protected.contains(&handle.ix));
     for (handle, near) in handles.iter_mut().zip(near) {
         let named = near.into_iter().filter_map(|(ix, cosine)| Some((names.get(&ix)?.clone(), cosine)));

@@ -5,7 +5,7 @@ use crate::model::{CancellationToken, Request};
 use crate::selection::Selection;
 use poc_config::Config;
 use poc_graph::View;
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::{Span, Timestamp};
 use poc_index::TextIndex;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub struct TestRequest {
     pub attempts: u32,
     pub now: Timestamp,
     pub cancellation: CancellationToken,
-    pub chance: SeededChance,
+    pub rng: SeededRng,
 }
 
 impl TestRequest {
@@ -52,7 +52,7 @@ impl TestRequest {
             attempts: 4,
             now: Timestamp(0),
             cancellation: CancellationToken::new(),
-            chance: SeededChance::new(1),
+            rng: SeededRng::new(1),
         }
     }
 
@@ -71,9 +71,9 @@ impl TestRequest {
             timeout: self.timeout,
             attempts: self.attempts,
             now: self.now,
-            chance: &self.chance,
+            rng: &self.rng,
             cancellation: &self.cancellation,
-            began: &|_| {},
+            on_child_process: &|_| {},
         }
     }
 }

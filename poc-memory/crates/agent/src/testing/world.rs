@@ -4,17 +4,17 @@
 use crate::Context;
 use crate::Definition;
 use crate::ledger::Run;
-use crate::model::{Failed, Model, Reply, Request};
-use crate::run::{Options, Trigger, run_with};
+use crate::model::{CallFailure, Model, Reply, Request};
+use crate::run::{RunOptions, Trigger, run_with};
 use parking_lot::Mutex;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SeededChance;
 use poc_graph::error::{Error, Result};
+use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
 use poc_graph::{NodeId, Trust};
 use poc_notes::recall::{Learning, learn};
-use poc_notes::testing::tame;
+use poc_notes::testing::with_hash_embedder;
 use poc_notes::{Draft, Memory, insert};
 use poc_search::query::Names;
 use poc_store::Tx;
@@ -71,7 +71,7 @@ impl World {
     }
 
     pub fn run(&self, definition: &Definition, model: &dyn Model) -> Run {
-        run_with(&self.memory, definition, model, Trigger::Manual, &Options::default()).unwrap()
+        run_with(&self.memory, definition, model, Trigger::Manual, &RunOptions::default()).unwrap()
     }
 
     /// Everything of the graph but visits, as text.
@@ -118,8 +118,8 @@ impl World {
 }
 
 fn open(home: &std::path::Path, clock: Arc<ManualClock>) -> Memory {
-    let (config, chance) = (tame(Config::defaults().unwrap()), Arc::new(SeededChance::new(7)));
-    Memory::open(Paths::in_folder(home), config, clock, chance).unwrap()
+    let (config, rng) = (with_hash_embedder(Config::defaults().unwrap()), Arc::new(SeededRng::new(7)));
+    Memory::open(Paths::in_folder(home), config, clock, rng).unwrap()
 }
 
 pub fn draft(key: &str, body: &str) -> Draft {
@@ -151,52 +151,52 @@ pub fn parse(text: &str) -> Result<Definition, Vec<Error>> {
 }
 
 /// A model that gives one answer after the other, and may do something meanwhile.
-pub struct Script<'a> {
-    replies: Mutex<Vec<Result<Reply, Failed>>>,
-    meanwhile: Box<dyn Fn(&Request<'_>) + Send + Sync + 'a>,
+pub struct ScriptedModel<'a> {
+    replies: Mutex<Vec<Result<Reply, CallFailure>>>,
+    during_call: Box<dyn Fn(&Request<'_>) + Send + Sync + 'a>,
     pub prompts: Mutex<Vec<String>>,
 }
 
-impl<'a> Script<'a> {
-    pub fn new(replies: Vec<Result<Reply, Failed>>) -> Script<'a> {
-        Script {
+impl<'a> ScriptedModel<'a> {
+    pub fn new(replies: Vec<Result<Reply, CallFailure>>) -> ScriptedModel<'a> {
+        ScriptedModel {
             replies: Mutex::new(replies.into_iter().rev().collect()),
-            meanwhile: Box::new(|_| {}),
+            during_call: Box::new(|_| {}),
             prompts: Mutex::default(),
         }
     }
 
     /// Answers one JSON value.
-    pub fn says(value: Value) -> Script<'a> {
-        Script::new(vec![Ok(Reply { text: value.to_string(), ..Reply::default() })])
+    pub fn replying(value: Value) -> ScriptedModel<'a> {
+        ScriptedModel::new(vec![Ok(Reply { text: value.to_string(), ..Reply::default() })])
     }
 
     /// Answers with nothing to do for the named actions.
-    pub fn nothing(actions: &[&str]) -> Script<'a> {
+    pub fn doing_nothing(actions: &[&str]) -> ScriptedModel<'a> {
         let mut value = json!({"notes": ""});
         actions.iter().for_each(|action| value[*action] = json!([]));
-        Script::says(value)
+        ScriptedModel::replying(value)
     }
 
-    pub fn meanwhile(mut self, act: impl Fn(&Request<'_>) + Send + Sync + 'a) -> Script<'a> {
-        self.meanwhile = Box::new(act);
+    pub fn during_call(mut self, act: impl Fn(&Request<'_>) + Send + Sync + 'a) -> ScriptedModel<'a> {
+        self.during_call = Box::new(act);
         self
     }
 }
 
-impl Model for Script<'_> {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
-        (self.meanwhile)(request);
+impl Model for ScriptedModel<'_> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
+        (self.during_call)(request);
         self.prompts.lock().push(format!("{}\n{}", request.system, request.prompt));
         self.replies.lock().pop().expect("the model was called once too often")
     }
 }
 
 /// A model that answers by what it is asked.
-pub struct Says<F>(pub F);
+pub struct FnModel<F>(pub F);
 
-impl<F: Fn(&Request<'_>) -> Value + Send + Sync> Model for Says<F> {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+impl<F: Fn(&Request<'_>) -> Value + Send + Sync> Model for FnModel<F> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         Ok(Reply { text: (self.0)(request).to_string(), ..Reply::default() })
     }
 }
@@ -209,7 +209,7 @@ pub fn handle(request: &Request<'_>, key: &str) -> String {
 
 /// Each action of a run with what became of it.
 pub fn outcomes(run: &Run) -> Vec<String> {
-    let outcome = |row: &crate::ledger::ActionRow| {
+    let outcome = |row: &crate::ledger::ActionRecord| {
         let became = row.rejected.clone().unwrap_or_else(|| "applied".into());
         format!("{}: {became}", row.summary)
     };

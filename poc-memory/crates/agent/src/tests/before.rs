@@ -1,9 +1,9 @@
 //! Stores as earlier releases left them.
 
-use super::world::{Script, World, outcomes, parse};
+use super::world::{ScriptedModel, World, outcomes, parse};
 use crate::Catalog;
 use crate::ledger::{self, ActionState, Reason, Run, Status, TriggerKind};
-use crate::run::{Options, Trigger, run_with};
+use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::undo;
 use poc_graph::error::Code;
 use poc_graph::time::{Span, Timestamp};
@@ -80,8 +80,8 @@ fn agents_go_on_where_an_earlier_release_left_them() {
     let mut definition = parse(text).unwrap();
     definition.name = "off".into();
     let run = |slot| {
-        let nothing = Script::nothing(&["link-add"]);
-        run_with(&world.memory, &definition, &nothing, Trigger::Slot(slot), &Options::default())
+        let nothing = ScriptedModel::doing_nothing(&["link-add"]);
+        run_with(&world.memory, &definition, &nothing, Trigger::Slot(slot), &RunOptions::default())
     };
     for row in &off {
         assert_eq!(run(row.scheduled_at.unwrap()).unwrap_err().code, Code::Conflict);

@@ -3,8 +3,8 @@
 use super::world::{World, agent};
 use crate::Definition;
 use crate::ledger::{self, Reason, Run, Status};
-use crate::model::{CallError, Failed, Model, Reply, Request, Spent};
-use crate::run::{Options, Trigger, run_with};
+use crate::model::{CallCost, CallError, CallFailure, Model, Reply, Request};
+use crate::run::{RunOptions, Trigger, run_with};
 use chrono_tz::Tz;
 use poc_graph::time::{Span, Timestamp};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,26 +20,26 @@ fn priced(replies: bool) -> Priced {
 }
 
 impl Model for Priced {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         self.attempts.fetch_add(request.attempts, Ordering::SeqCst);
-        let one = Spent { cost: Some(1.0), ..Spent::default() };
+        let one = CallCost { cost: Some(1.0), ..CallCost::default() };
         match self.replies {
             true => Ok(Reply { text: "no answer at all".into(), spent: vec![one], ..Reply::default() }),
-            false => Err(Failed {
+            false => Err(CallFailure {
                 error: CallError::Down("down".into()),
                 spent: vec![one; request.attempts as usize],
             }),
         }
     }
 
-    fn most(&self, _: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         Some(2.0)
     }
 }
 
 fn run(world: &World, more: &str, model: &Priced) -> Run {
     let definition = agent("\"link-add\"", more);
-    let options = Options { zone: Some(Tz::Europe__Berlin), ..Options::default() };
+    let options = RunOptions { zone: Some(Tz::Europe__Berlin), ..RunOptions::default() };
     run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap()
 }
 
@@ -126,7 +126,7 @@ fn all_agents_together_keep_to_the_operators_limit() {
     let mut world = world();
     world.config().budget.max_usd_per_day = 5.0;
     let mut definition = agent("\"link-add\"", "[retry]\nrepair = 0\nattempts = 1\n");
-    let options = Options { zone: Some(Tz::UTC), ..Options::default() };
+    let options = RunOptions { zone: Some(Tz::UTC), ..RunOptions::default() };
     let mut outcomes = Vec::new();
     for name in ["a", "b", "c", "d", "e"] {
         definition.name = name.into();
@@ -144,13 +144,13 @@ fn all_agents_together_keep_to_the_operators_limit() {
 struct Meanwhile<'a>(&'a (dyn Fn() + Sync));
 
 impl Model for Meanwhile<'_> {
-    fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, _: &Request<'_>) -> Result<Reply, CallFailure> {
         (self.0)();
-        let spent = vec![Spent { cost: Some(1.0), ..Spent::default() }];
+        let spent = vec![CallCost { cost: Some(1.0), ..CallCost::default() }];
         Ok(Reply { text: r#"{"notes": "", "link-add": []}"#.into(), spent, ..Reply::default() })
     }
 
-    fn most(&self, _: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         Some(2.0)
     }
 }
@@ -161,7 +161,7 @@ fn runs_at_the_same_time_do_not_count_on_the_same_dollar() {
     world.config().budget.max_usd_per_day = 3.5;
     let mut other = agent("\"link-add\"", "");
     other.name = "other".into();
-    let options = Options { zone: Some(Tz::UTC), ..Options::default() };
+    let options = RunOptions { zone: Some(Tz::UTC), ..RunOptions::default() };
     let runs = |definition: &Definition, model: &dyn Model| {
         run_with(&world.memory, definition, model, Trigger::Manual, &options).unwrap()
     };
@@ -175,7 +175,7 @@ fn runs_at_the_same_time_do_not_count_on_the_same_dollar() {
 fn dry_runs_at_the_same_time_share_the_day_of_their_agent() {
     let world = world();
     let definition = agent("\"link-add\"", "[budget]\nmax-usd-per-day = 3.5\n");
-    let options = Options { dry_run: true, zone: Some(Tz::UTC), ..Options::default() };
+    let options = RunOptions { dry_run: true, zone: Some(Tz::UTC), ..RunOptions::default() };
     let runs =
         |model: &dyn Model| run_with(&world.memory, &definition, model, Trigger::Manual, &options).unwrap();
     let refused = || assert_eq!(runs(&priced(true)).reason, Some(Reason::OverBudget));
@@ -220,7 +220,7 @@ fn a_call_that_a_defect_ends_is_booked() {
         panic!("a defect")
     }
     let model = Meanwhile(&breaks);
-    run_with(&world.memory, &definition, &model, Trigger::Manual, &Options::default()).unwrap_err();
+    run_with(&world.memory, &definition, &model, Trigger::Manual, &RunOptions::default()).unwrap_err();
     let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
     assert_eq!((row.status, row.cost, row.calls.len()), (Status::Failed, Some(2.0), 1));
     assert_eq!(on_record(&world), (1, 2.0));
@@ -235,7 +235,7 @@ fn what_takes_nothing_runs_when_others_have_used_up_the_day() {
     row.add_call(ledger::Call { model, tokens_in, tokens_out, cost, estimated: false });
     row.finish(&world.memory, Status::Noop, None);
     ledger::close(&world.memory, &row).unwrap();
-    let options = Options { zone: Some(Tz::UTC), ..Options::default() };
+    let options = RunOptions { zone: Some(Tz::UTC), ..RunOptions::default() };
     let row = crate::run::run(&world.memory, &agent("\"link-add\"", ""), Trigger::Manual, &options);
     assert_ne!(row.unwrap().reason, Some(Reason::OverBudget));
 }
@@ -244,7 +244,7 @@ fn what_takes_nothing_runs_when_others_have_used_up_the_day() {
 fn a_dry_run_is_paid_for() {
     let world = world();
     let definition = agent("\"link-add\"", "[budget]\nmax-usd-per-day = 3.5\n[retry]\nrepair = 0\n");
-    let options = Options { dry_run: true, zone: Some(Tz::Europe__Berlin), ..Options::default() };
+    let options = RunOptions { dry_run: true, zone: Some(Tz::Europe__Berlin), ..RunOptions::default() };
     let run = || run_with(&world.memory, &definition, &priced(true), Trigger::Manual, &options).unwrap();
     assert_eq!((run().cost, run().cost), (Some(1.0), Some(1.0)));
     let spent = || {
@@ -273,7 +273,7 @@ fn the_program_of_a_killed_process_is_ended_by_the_next() {
     for by_claim in [false, true] {
         let mut child = start();
         let row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
-        ledger::began(&world.memory, &row, ChildProcess::of(child.id()).unwrap()).unwrap();
+        ledger::record_child_process(&world.memory, &row, ChildProcess::of(child.id()).unwrap()).unwrap();
         // Nothing happens while its own process is there.
         ledger::interrupt_others(&world.memory).unwrap();
         assert!(child.try_wait().unwrap().is_none());
@@ -297,14 +297,14 @@ fn an_answer_that_nobody_waits_for_any_more_is_paid_for() {
     /// Its run is ended while it thinks.
     struct Late<'a>(&'a World);
     impl Model for Late<'_> {
-        fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+        fn call(&self, _: &Request<'_>) -> Result<Reply, CallFailure> {
             ledger::abandon(&self.0.memory, |_| true, Status::Interrupted, "the daemon went away").unwrap();
             let text = r#"{"notes": "", "link-add": []}"#.to_owned();
-            let spent = vec![Spent { cost: Some(1.5), tokens_in: Some(7), ..Spent::default() }];
+            let spent = vec![CallCost { cost: Some(1.5), tokens_in: Some(7), ..CallCost::default() }];
             Ok(Reply { text, spent, ..Reply::default() })
         }
     }
-    let options = Options::default();
+    let options = RunOptions::default();
     let error = run_with(&world.memory, &definition, &Late(&world), Trigger::Manual, &options).unwrap_err();
     assert_eq!(error.code, poc_graph::error::Code::Conflict);
     let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();

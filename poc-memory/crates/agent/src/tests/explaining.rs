@@ -19,12 +19,12 @@ fn reasons(forecast: &Forecast) -> Vec<Reason> {
 #[test]
 fn nothing_is_written_and_no_model_is_asked() {
     let fleet = Fleet::new(&[("linker", LINKER)], |_| panic!("it was asked"));
-    let before = fleet.world.memory.store.last();
+    let before = fleet.world.memory.store.last_seq();
     let told = looked(&fleet);
     assert_eq!((told.nodes, told.cut, told.protected, told.runs), (2, 0, 0, 0));
     assert!((100..1000).contains(&told.tokens), "{told:?}");
     assert_eq!(told.obstacles, []);
-    assert_eq!(fleet.world.memory.store.last(), before);
+    assert_eq!(fleet.world.memory.store.last_seq(), before);
 }
 
 #[test]

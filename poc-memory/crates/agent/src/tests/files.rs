@@ -2,8 +2,8 @@
 
 use super::world::{World, parse};
 use crate::Catalog;
+use crate::CatalogEntry;
 use crate::CatalogScan;
-use crate::Entry;
 use crate::EntryState;
 use crate::GRACE;
 use crate::embedded;
@@ -291,8 +291,8 @@ fn a_saved_pipeline_belongs_to_the_agents_that_name_it() {
         world.memory.names.store(Arc::new(names));
     };
     let load = || Catalog::load(&world.memory).unwrap().agents.remove("mine").unwrap();
-    let pipeline = |entry: &Entry| entry.definition.as_ref().unwrap().query.pipeline.to_string();
-    let fingerprint = |entry: &Entry| entry.definition.as_ref().unwrap().fingerprint.clone();
+    let pipeline = |entry: &CatalogEntry| entry.definition.as_ref().unwrap().query.pipeline.to_string();
+    let fingerprint = |entry: &CatalogEntry| entry.definition.as_ref().unwrap().fingerprint.clone();
     world.file("agents/mine.toml", &SEED.replace("all | type:episodic | not-visited:linker,7d", "@due"));
     save("type:episodic | not-visited:mine,3d");
     let first = load();
@@ -468,12 +468,12 @@ fn what_has_not_changed_is_not_read_anew() {
     );
     let seq = world.memory.store.view().seq;
     let look = |shown: &Catalog| {
-        let look = CatalogScan::again(&world.memory, false, shown).unwrap();
+        let look = CatalogScan::rescan(&world.memory, false, shown).unwrap();
         look.remember(&world.memory, &look.catalog).unwrap();
         look.catalog
     };
     let anew = |before: &Catalog, after: &Catalog| {
-        let same = |name: &String, entry: &Entry| {
+        let same = |name: &String, entry: &CatalogEntry| {
             let before = before.agents[name].definition.as_ref().unwrap();
             Arc::ptr_eq(before, entry.definition.as_ref().unwrap())
         };

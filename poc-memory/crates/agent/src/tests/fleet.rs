@@ -2,17 +2,17 @@
 
 use super::world::World;
 use crate::Catalog;
+use crate::CatalogEntry;
 use crate::Context;
 use crate::Definition;
-use crate::Entry;
 use crate::EntryState;
-use crate::agenda::Agenda;
-use crate::due::Moment;
 use crate::ledger::{self, Run};
 use crate::model::{
-    CallError, Failed, Model, ModelFactory, ModelRegistry, ModelSettings, Reply, Request, RetryAfter,
+    CallError, CallFailure, Model, ModelFactory, ModelRegistry, ModelSettings, Reply, Request, RetryAfter,
 };
-use crate::run::Options;
+use crate::run::RunOptions;
+use crate::scheduler::Scheduler;
+use crate::slot_planner::Tick;
 use chrono_tz::Tz;
 use parking_lot::Mutex;
 use poc_graph::error::Result;
@@ -20,30 +20,30 @@ use poc_graph::time::{Span, Timestamp};
 use poc_search::query::Names;
 use std::sync::Arc;
 
-pub(super) type Answer = std::result::Result<Reply, Failed>;
+pub(super) type Answer = std::result::Result<Reply, CallFailure>;
 
 type Plays = dyn FnMut(&Request<'_>) -> Answer + Send;
 
 /// The model every agent names.
 #[derive(Clone)]
-struct Played {
+struct TestResult {
     plays: Arc<Mutex<Box<Plays>>>,
     /// What one of its calls costs at most, when it costs anything.
     most: Option<f64>,
 }
 
-impl Model for Played {
+impl Model for TestResult {
     fn call(&self, request: &Request<'_>) -> Answer {
         (self.plays.lock())(request)
     }
 
-    fn most(&self, _: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         self.most
     }
 }
 
-impl ModelFactory for Played {
-    fn credentials(&self, _: &poc_config::Provider) -> Option<blake3::Hash> {
+impl ModelFactory for TestResult {
+    fn credentials(&self, _: &poc_config::ProviderConfig) -> Option<blake3::Hash> {
         None
     }
 
@@ -55,16 +55,16 @@ impl ModelFactory for Played {
 pub(super) struct Fleet {
     pub(super) world: World,
     pub(super) catalog: Arc<Catalog>,
-    pub(super) agenda: Agenda,
-    pub(super) options: Options,
+    pub(super) scheduler: Scheduler,
+    pub(super) options: RunOptions,
 }
 
 /// An answer that asks for nothing.
 pub(super) fn nothing() -> Answer {
-    says(r#"{"notes": "", "link-add": []}"#)
+    replying(r#"{"notes": "", "link-add": []}"#)
 }
 
-pub(super) fn says(text: &str) -> Answer {
+pub(super) fn replying(text: &str) -> Answer {
     Ok(Reply { text: text.into(), ..Reply::default() })
 }
 
@@ -106,15 +106,15 @@ impl Fleet {
             catalog.agents.insert((*name).to_owned(), entry(definition(name, more), since));
         }
         let plays: Box<Plays> = Box::new(play);
-        let models = ModelRegistry::new(Arc::new(Played { plays: Arc::new(Mutex::new(plays)), most }));
-        let options = Options { models, zone: Some(Tz::UTC), ..Options::default() };
-        Fleet { world, catalog: Arc::new(catalog), agenda: Agenda::default(), options }
+        let models = ModelRegistry::new(Arc::new(TestResult { plays: Arc::new(Mutex::new(plays)), most }));
+        let options = RunOptions { models, zone: Some(Tz::UTC), ..RunOptions::default() };
+        Fleet { world, catalog: Arc::new(catalog), scheduler: Scheduler::default(), options }
     }
 
     /// Looks once.
     pub(super) fn tick(&mut self) -> Vec<Result<Option<Run>>> {
-        let moment = Moment::now(&self.world.memory, Tz::UTC);
-        self.agenda.tick(&self.world.memory, &self.catalog, moment, &self.options)
+        let tick = Tick::now(&self.world.memory, Tz::UTC);
+        self.scheduler.tick(&self.world.memory, &self.catalog, tick, &self.options)
     }
 
     /// Looks every so often for some time.
@@ -137,10 +137,10 @@ impl Fleet {
         let config = self.world.memory.config.clone();
         let mut world = self.world.reopen();
         world.memory.config = config;
-        world.memory.boot = format!("the boot at {}", world.memory.store.last());
+        world.memory.boot = format!("the boot at {}", world.memory.store.last_seq());
         ledger::interrupt_others(&world.memory).unwrap();
         world.memory.store.settle();
-        Fleet { world, agenda: Agenda::default(), ..self }
+        Fleet { world, scheduler: Scheduler::default(), ..self }
     }
 
     /// An agent's file is edited.
@@ -174,8 +174,8 @@ impl Fleet {
     }
 }
 
-pub(super) fn entry(definition: Definition, since: Timestamp) -> Entry {
-    Entry { definition: Some(Arc::new(definition)), state: EntryState::Ok, errors: Vec::new(), since }
+pub(super) fn entry(definition: Definition, since: Timestamp) -> CatalogEntry {
+    CatalogEntry { definition: Some(Arc::new(definition)), state: EntryState::Ok, errors: Vec::new(), since }
 }
 
 pub(super) fn definition(name: &str, more: &str) -> Definition {

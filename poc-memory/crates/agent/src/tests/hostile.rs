@@ -5,11 +5,11 @@ use super::judge::{Asked, Image, REASONS, Rules};
 use super::world::{World, draft, edit, parse};
 use crate::definition::Definition;
 use crate::ledger::{self, Run, Status};
-use crate::model::{Failed, Model, Reply, Request};
-use crate::run::{Options, Trigger, run_with};
+use crate::model::{CallFailure, Model, Reply, Request};
+use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::undo;
 use parking_lot::Mutex;
-use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::Span;
 use poc_graph::{EdgeKind, Node, NodeId, Trust};
 use poc_notes::Draft;
@@ -21,11 +21,11 @@ use std::collections::BTreeMap;
 const TURNS: usize = 25;
 
 /// Dice that can be thrown again.
-pub(super) struct Dice(pub(super) SeededChance);
+pub(super) struct Dice(pub(super) SeededRng);
 
 impl Dice {
     pub(super) fn below(&self, most: usize) -> usize {
-        (self.0.bits() % most as u64) as usize
+        (self.0.next_u64() % most as u64) as usize
     }
 
     pub(super) fn one_in(&self, count: usize) -> bool {
@@ -46,7 +46,7 @@ struct Hostile<'a> {
 }
 
 impl Model for Hostile<'_> {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         // A correction turn is about the same prompt.
         let before = self.asked.lock().take();
         let read = before.map_or_else(|| Image::of(self.world), |(asked, _)| asked.read);
@@ -341,13 +341,13 @@ struct Seen {
 
 /// One agent over one memory.
 fn play(seed: u64, seen: &mut Seen) {
-    let dice = Dice(SeededChance::new(seed));
+    let dice = Dice(SeededRng::new(seed));
     let (world, notes) = memory(&dice);
     let (protect, protected) = *dice.pick(&PROTECT);
     let definition = agent(&dice, protect);
     let results = |node: &Node| node.node_type.0 == "episodic";
     let rules = Rules { definition: &definition, results: &results, protected: &protected };
-    let options = Options { force: true, ..Options::default() };
+    let options = RunOptions { force: true, ..RunOptions::default() };
     for turn in 0..TURNS {
         world.clock.advance(Span::MINUTE);
         let model = Hostile { world: &world, dice: &dice, notes: &notes, asked: Mutex::default() };
@@ -456,7 +456,7 @@ fn hostile_replies_do_nothing_that_is_not_permitted() {
 
 #[test]
 fn the_judge_sees_what_is_planted() {
-    let dice = Dice(SeededChance::new(3));
+    let dice = Dice(SeededRng::new(3));
     let (world, _) = memory(&dice);
     let definition = parse(
         "[query]\npipeline = \"all | type:episodic\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\

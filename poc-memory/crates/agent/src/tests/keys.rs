@@ -1,7 +1,7 @@
 //! The table of keys, the reader and the schema say the same.
 
 use super::schema::faults;
-use crate::definition::keys::{KEYS, Takes};
+use crate::definition::keys::{KEYS, ValueType};
 use crate::definition::{Context, Definition, schema};
 use crate::embedded;
 use crate::schedule::Schedule;
@@ -61,44 +61,46 @@ fn schema_says(text: &str) -> Vec<String> {
 }
 
 /// Values a key takes, and values it does not take.
-fn samples(path: &str, takes: Takes) -> (Vec<Json>, Vec<Json>) {
+fn samples(path: &str, takes: ValueType) -> (Vec<Json>, Vec<Json>) {
     let (good, bad) = match takes {
-        Takes::Table if path == "tests.expect" => (json!([{"applied": []}]), json!([{}, 5, {"other": []}])),
-        Takes::Table => (json!([{}]), json!([5, "x", true])),
-        Takes::Text if path == "prompt.inline" => (json!(["{{ NODES }}"]), json!([5, ["x"]])),
-        Takes::Text if path == "tests.now" => (json!(["2026-11-21"]), json!([5, ["x"]])),
-        Takes::Tables => (json!([[]]), json!([5, "x", {}, [5], [{}], [{"name": "x"}]])),
-        Takes::Text => (json!(["default"]), json!([5, true, ["x"], {"a": 1}])),
-        Takes::Template => (json!(["linker.md"]), json!([5, "", ["x"]])),
-        Takes::Flag => (json!([true, false]), json!(["true", 1, []])),
-        Takes::Count(least, most) => (
+        ValueType::Table if path == "tests.expect" => {
+            (json!([{"applied": []}]), json!([{}, 5, {"other": []}]))
+        }
+        ValueType::Table => (json!([{}]), json!([5, "x", true])),
+        ValueType::Text if path == "prompt.inline" => (json!(["{{ NODES }}"]), json!([5, ["x"]])),
+        ValueType::Text if path == "tests.now" => (json!(["2026-11-21"]), json!([5, ["x"]])),
+        ValueType::Tables => (json!([[]]), json!([5, "x", {}, [5], [{}], [{"name": "x"}]])),
+        ValueType::Text => (json!(["default"]), json!([5, true, ["x"], {"a": 1}])),
+        ValueType::Template => (json!(["linker.md"]), json!([5, "", ["x"]])),
+        ValueType::Flag => (json!([true, false]), json!(["true", 1, []])),
+        ValueType::Count(least, most) => (
             json!([least, least + 1, most.min(1_000_000)]),
             json!([least as i64 - 1, most.saturating_add(1) as f64, "1", 1.5, true]),
         ),
-        Takes::Number(least, _) => (json!([least + 0.25, 3]), json!([least - 1.0, "1", true])),
-        Takes::Duration(0) => {
+        ValueType::Number(least, _) => (json!([least + 0.25, 3]), json!([least - 1.0, "1", true])),
+        ValueType::Duration(0) => {
             (json!(["0s", "7d", "30m", "5", "300ms"]), json!(["soon", "-1s", 5, "7 d", ""]))
         }
-        Takes::Duration(_) => (json!(["1s", "030m", "2w"]), json!(["0s", "000", "soon", 5])),
-        Takes::DurationOr(word) => (json!([word, "7d", "5"]), json!(["soon", 5, ""])),
-        Takes::Waits(most) => (
+        ValueType::Duration(_) => (json!(["1s", "030m", "2w"]), json!(["0s", "000", "soon", 5])),
+        ValueType::DurationOr(word) => (json!([word, "7d", "5"]), json!(["soon", 5, ""])),
+        ValueType::Waits(most) => (
             json!([[], ["15m", "1h"], vec!["1s"; most]]),
             json!([["soon"], ["0s"], "15m", [15], vec!["1s"; most + 1]]),
         ),
-        Takes::OneOf(words) => (json!(words()), json!(["nothing of the kind", 5, ""])),
-        Takes::SomeOf(words) => (
+        ValueType::OneOf(words) => (json!(words()), json!(["nothing of the kind", 5, ""])),
+        ValueType::SomeOf(words) => (
             words().into_iter().map(|word| json!([word])).collect(),
             json!([["nothing of the kind"], "NODES", [5], [[]]]),
         ),
-        Takes::Texts => (json!([[], ["x"], ["x", "x"]]), json!(["x", [5], {"a": 1}])),
-        Takes::Names => {
+        ValueType::Texts => (json!([[], ["x"], ["x", "x"]]), json!(["x", [5], {"a": 1}])),
+        ValueType::Names => {
             (json!([[], ["haiku"], ["haiku", "opus"]]), json!(["haiku", [5], ["haiku", "haiku"]]))
         }
-        Takes::Pipeline => (json!(["all", "type:episodic | limit:3"]), json!(["", 5, ["all"]])),
-        Takes::Filters => (json!([[], ["type:daily", "weight:>0.5"]]), json!(["type:daily", [5]])),
-        Takes::Schedule => (Schedule::examples().collect(), json!(["dayly", "", 5, "daily at 25:00"])),
-        Takes::Zone => (json!(["local", "Europe/Vienna"]), json!([5, []])),
-        Takes::Values => (
+        ValueType::Pipeline => (json!(["all", "type:episodic | limit:3"]), json!(["", 5, ["all"]])),
+        ValueType::Filters => (json!([[], ["type:daily", "weight:>0.5"]]), json!(["type:daily", [5]])),
+        ValueType::Schedule => (Schedule::examples().collect(), json!(["dayly", "", 5, "daily at 25:00"])),
+        ValueType::Zone => (json!(["local", "Europe/Vienna"]), json!([5, []])),
+        ValueType::Values => (
             json!([{}, {"tone": "dry"}, {"tone": 5}, {"tone": 0.5}, {"tone": true}]),
             json!([5, {"tone": []}, {"a b": "x"}, "x"]),
         ),
@@ -109,7 +111,7 @@ fn samples(path: &str, takes: Takes) -> (Vec<Json>, Vec<Json>) {
 /// A row nobody reads would take anything; a key that no row has is refused by reader and schema both.
 #[test]
 fn reader_and_schema_take_the_same() {
-    for key in KEYS.iter().filter(|key| key.table() != "" || !matches!(key.takes, Takes::Table)) {
+    for key in KEYS.iter().filter(|key| key.table() != "" || !matches!(key.takes, ValueType::Table)) {
         let (good, bad) = samples(key.path, key.takes);
         for value in good {
             let text = with(key.path, &value);
@@ -151,7 +153,7 @@ fn every_key_has_a_default_or_is_one_that_cannot() {
     let schema = Json::Object(schema());
     let without: Vec<&str> = KEYS
         .iter()
-        .filter(|key| !matches!(key.takes, Takes::Table | Takes::Tables | Takes::Values))
+        .filter(|key| !matches!(key.takes, ValueType::Table | ValueType::Tables | ValueType::Values))
         .filter(|key| !key.path.starts_with("tests."))
         .filter(|key| {
             let place = key.path.split('.').fold(&schema, |place, name| &place["properties"][name]);

@@ -1,6 +1,6 @@
 //! The store lives on while a model thinks, and while a proposal waits; and agents live beside each other.
 
-use super::world::{Says, Script, World, agent, draft, edit, handle};
+use super::world::{FnModel, ScriptedModel, World, agent, draft, edit, handle};
 use crate::definition::{Definition, Mode};
 use crate::ledger::{Reason, Run, Status};
 use crate::model::{Model, Request};
@@ -75,7 +75,7 @@ fn everything(asked: &Request<'_>) -> Value {
 fn what_changes_during_the_call_is_left_and_the_rest_is_done() {
     for (name, change) in CHANGES {
         let (world, definition) = world();
-        let model = Says(|asked: &Request<'_>| {
+        let model = FnModel(|asked: &Request<'_>| {
             let answer = everything(asked);
             change(&world.memory);
             answer
@@ -93,7 +93,7 @@ fn what_changes_during_the_call_is_left_and_the_rest_is_done() {
             "{name}"
         );
         // It is read again as it is now, by whichever name, and nothing else but what is new.
-        let again = Script::nothing(&["link-add", "weight", "insert", "supersede"]);
+        let again = ScriptedModel::doing_nothing(&["link-add", "weight", "insert", "supersede"]);
         let next = world.run(&definition, &again);
         assert_eq!(next.visited.len(), usize::from(name == "edited"), "{name}: {next:?}");
     }
@@ -106,7 +106,7 @@ fn what_changed_while_a_proposal_waited_is_left_and_the_rest_is_done() {
         let definition = Definition { mode: Mode::Propose, ..definition };
         let run = world.run(
             &definition,
-            &Says(|asked: &Request<'_>| {
+            &FnModel(|asked: &Request<'_>| {
                 let mut answer = everything(asked);
                 // What would be decided by the order alone.
                 answer["supersede"].as_array_mut().unwrap().truncate(1);
@@ -155,7 +155,7 @@ fn named(definition: &Definition, name: &str) -> Definition {
 fn two_agents_that_tie_and_weigh_make_no_work_for_each_other() {
     let (world, definition) = world();
     let (first, second) = (named(&definition, "first"), named(&definition, "second"));
-    let busy = Says(|asked: &Request<'_>| {
+    let busy = FnModel(|asked: &Request<'_>| {
         let notes: Vec<&str> = asked.selection.chosen().map(|one| one.name.as_str()).collect();
         let links: Vec<Value> = notes
             .windows(2)
@@ -175,7 +175,7 @@ fn two_agents_that_tie_and_weigh_make_no_work_for_each_other() {
 
 /// Gives every note a mark of its own, unless it has it.
 fn marks(mark: &'static str) -> impl Model {
-    Says(move |asked: &Request<'_>| {
+    FnModel(move |asked: &Request<'_>| {
         let open = asked.selection.chosen().filter(|one| !one.node.body.contains(mark)).take(5);
         let rewrite = open.map(|one| {
             json!({"reason": "", "node": one.name, "by": "", "key": "", "title": one.node.title,
@@ -201,7 +201,7 @@ fn two_agents_that_never_agree_are_held_by_their_runs_of_a_day() {
     let (world, mut definition) = world();
     definition.budget.runs_per_day = 5;
     let (first, second) = (named(&definition, "first"), named(&definition, "second"));
-    let restless = Says(|asked: &Request<'_>| {
+    let restless = FnModel(|asked: &Request<'_>| {
         let notes = asked.selection.chosen().take(5);
         let again = notes.map(|one| {
             json!({"reason": "", "node": one.name, "by": "", "key": "", "title": one.node.title,

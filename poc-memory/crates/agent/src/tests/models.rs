@@ -1,8 +1,8 @@
-use super::world::{Script, World, agent};
+use super::world::{ScriptedModel, World, agent};
 use crate::Definition;
 use crate::ledger::{Run, Status};
-use crate::model::{CallError, Failed, Model, Spent};
-use crate::run::{Options, Trigger, run_among};
+use crate::model::{CallCost, CallError, CallFailure, Model};
+use crate::run::{RunOptions, Trigger, run_among};
 use poc_graph::time::Span;
 
 fn definition(more: &str) -> Definition {
@@ -18,16 +18,16 @@ fn calls(run: &Run) -> Vec<(&str, bool)> {
 
 #[test]
 fn a_model_that_is_too_late_is_paid_for_as_if_it_had_answered() {
-    let late = Script::new(vec![Err(Failed {
+    let late = ScriptedModel::new(vec![Err(CallFailure {
         error: CallError::TimedOut(Span::MINUTE),
-        spent: vec![Spent { cost: Some(0.5), estimated: true, ..Spent::default() }],
+        spent: vec![CallCost { cost: Some(0.5), estimated: true, ..CallCost::default() }],
     })]);
-    let good = Script::nothing(&["link-add"]);
+    let good = ScriptedModel::doing_nothing(&["link-add"]);
     let world = World::new();
     world.note("a-note", "about something");
     let models: [(&str, &dyn Model); 2] = [("first", &late), ("second", &good)];
     let run =
-        run_among(&world.memory, &definition(""), &models, Trigger::Manual, &Options::default()).unwrap();
+        run_among(&world.memory, &definition(""), &models, Trigger::Manual, &RunOptions::default()).unwrap();
     assert_eq!((run.status, run.model.as_str(), run.cost), (Status::Noop, "second", Some(0.5)));
     assert_eq!(calls(&run), [("first", true), ("second", false)]);
 }
@@ -44,9 +44,9 @@ fn a_model_is_told_how_much_of_the_prompt_stays_the_same() {
         let mut definition = definition("");
         definition.prompt.text = template.into();
         let stable = parking_lot::Mutex::new(String::new());
-        let model = Script::nothing(&["link-add"])
-            .meanwhile(|request| *stable.lock() = request.prompt[..request.stable].to_owned());
-        let forced = Options { force: true, ..Options::default() };
+        let model = ScriptedModel::doing_nothing(&["link-add"])
+            .during_call(|request| *stable.lock() = request.prompt[..request.stable].to_owned());
+        let forced = RunOptions { force: true, ..RunOptions::default() };
         let models: [(&str, &dyn Model); 1] = [("first", &model)];
         run_among(&world.memory, &definition, &models, Trigger::Manual, &forced).unwrap();
         drop(model);

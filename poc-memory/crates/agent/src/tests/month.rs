@@ -8,14 +8,14 @@ use super::world::World;
 use crate::Catalog;
 use crate::Definition;
 use crate::definition::ActionKind;
-use crate::ledger::{ActionRow, Reason, Run, Status};
+use crate::ledger::{ActionRecord, Reason, Run, Status};
 use crate::permit::Rejection;
 use crate::review::approve;
-use crate::run::{Options, Trigger, run};
+use crate::run::{RunOptions, Trigger, run};
 use crate::selection::backlog;
-use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::{Span, Timestamp};
-use poc_graph::{NodeId, Sight};
+use poc_graph::{NodeId, Visibility};
 use poc_notes::Draft;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,8 +62,8 @@ impl Story {
         let own = |id: NodeId| view.find(id).is_some_and(|ix| view.provenance_name(ix) == "agent:transfer");
         let texts: BTreeMap<NodeId, String> = self.live().into_iter().collect();
         let found = self.probes.iter().filter(|probe| {
-            let sight = Sight { now: memory.now(), quarantined: true };
-            let hits = memory.retriever(&view).find(&probe.asks, TOP, sight).unwrap().hits;
+            let visibility = Visibility { now: memory.now(), quarantined: true };
+            let hits = memory.retriever(&view).find(&probe.asks, TOP, visibility).unwrap().hits;
             hits.iter()
                 .any(|hit| !own(hit.id) && texts.get(&hit.id).is_some_and(|text| text.contains(&probe.mark)))
         });
@@ -77,7 +77,7 @@ impl Story {
             if weekly && !number.is_multiple_of(7) {
                 continue;
             }
-            let ran = run(&self.world.memory, &agent, Trigger::Manual, &Options::default()).unwrap();
+            let ran = run(&self.world.memory, &agent, Trigger::Manual, &RunOptions::default()).unwrap();
             assert!(
                 matches!(ran.status, Status::Ok | Status::Noop | Status::Proposed | Status::Skipped),
                 "{}: {ran:#?}",
@@ -123,7 +123,7 @@ impl Story {
         }
         // Weights fade and are raised again, within their bounds; nothing else is left to do.
         for (name, run) in &self.last {
-            let weighs = |action: &ActionRow| action.kind == Some(ActionKind::Weight);
+            let weighs = |action: &ActionRecord| action.kind == Some(ActionKind::Weight);
             let rests = matches!(run.reason, Some(Reason::NotStale | Reason::TooFewResults));
             let agent = self.agents.iter().find(|agent| agent.name == *name).unwrap();
             if !to_the_end && backlog(&self.world.memory, agent).unwrap() > 0 {
@@ -205,8 +205,8 @@ fn write(world: &World, count: usize) -> Vec<Probe> {
         "Nobody wants to touch it before the holidays.",
         "The old way is still there behind a switch.",
     ];
-    let chance = SeededChance::new(11);
-    let pick = |many: &[&'static str]| many[chance.bits() as usize % many.len()];
+    let rng = SeededRng::new(11);
+    let pick = |many: &[&'static str]| many[rng.next_u64() as usize % many.len()];
     let mut probes = Vec::new();
     for number in 0..count {
         let (what, how, who) = (pick(&WHAT), pick(&HOW), pick(&WHO));

@@ -1,7 +1,7 @@
 //! Parameters of an agent's pipeline: the file's values, and those of one run.
 
-use super::world::{Script, World, parse};
-use crate::run::{Options, Trigger, run_with};
+use super::world::{ScriptedModel, World, parse};
+use crate::run::{RunOptions, Trigger, run_with};
 use poc_graph::error::{Code, Error};
 use std::collections::BTreeMap;
 
@@ -45,8 +45,8 @@ fn a_run_keeps_what_stood_for_its_parameters() {
     world.note("one", "A note.");
     let agent = parse(FILE).unwrap();
     let agent = agent.with(&set(&[("span", "2d")]), &world.memory.names.load()).unwrap();
-    let model = Script::nothing(&["link-add"]);
-    let row = run_with(&world.memory, &agent, &model, Trigger::Manual, &Options::default()).unwrap();
+    let model = ScriptedModel::doing_nothing(&["link-add"]);
+    let row = run_with(&world.memory, &agent, &model, Trigger::Manual, &RunOptions::default()).unwrap();
     assert_eq!(row.selected.len(), 1);
     let kept = crate::ledger::find(&world.memory, &row.id.to_string()).unwrap();
     assert_eq!(kept.set, set(&[("kind", "episodic"), ("span", "2d")]));

@@ -1,42 +1,42 @@
 //! Agents that rest: because a person said so, or because they failed too often.
 
-use super::world::{Script, World, agent};
+use super::world::{ScriptedModel, World, agent};
 use crate::Catalog;
+use crate::CatalogEntry;
 use crate::Definition;
-use crate::Entry;
 use crate::EntryState;
-use crate::agenda::{self, Agenda};
-use crate::due::Moment;
 use crate::ledger::{self, Pause, Reason, Run, Status};
 use crate::model::CallError;
 use crate::pause::{Paused, pause, resume};
-use crate::run::Options;
+use crate::run::RunOptions;
+use crate::scheduler::{self, Scheduler};
+use crate::slot_planner::Tick;
 use chrono_tz::Tz;
 use poc_graph::error::Code;
 use poc_graph::time::{Span, Timestamp};
 use std::sync::Arc;
 
-fn entry(definition: Definition, since: Timestamp) -> Entry {
-    Entry { definition: Some(Arc::new(definition)), state: EntryState::Ok, errors: Vec::new(), since }
+fn entry(definition: Definition, since: Timestamp) -> CatalogEntry {
+    CatalogEntry { definition: Some(Arc::new(definition)), state: EntryState::Ok, errors: Vec::new(), since }
 }
 
-fn catalog_of(entry: &Entry) -> Arc<Catalog> {
+fn catalog_of(entry: &CatalogEntry) -> Arc<Catalog> {
     let mut catalog = Catalog::default();
     catalog.agents.insert("tester".into(), entry.clone());
     Arc::new(catalog)
 }
 
-fn fails() -> Script<'static> {
-    Script::new(vec![Err(CallError::Down("no answer".into()).into())])
+fn fails() -> ScriptedModel<'static> {
+    ScriptedModel::new(vec![Err(CallError::Down("no answer".into()).into())])
 }
 
 /// What became of the slots up to an instant, an hour at a time.
-fn hours(world: &World, agenda: &mut Agenda, catalog: &Arc<Catalog>, hours: u32) -> Vec<String> {
+fn hours(world: &World, scheduler: &mut Scheduler, catalog: &Arc<Catalog>, hours: u32) -> Vec<String> {
     let mut became = Vec::new();
     for _ in 0..hours {
         world.clock.advance(Span::HOUR);
-        let moment = Moment::now(&world.memory, Tz::UTC);
-        for row in agenda.tick(&world.memory, catalog, moment, &Options::default()) {
+        let tick = Tick::now(&world.memory, Tz::UTC);
+        for row in scheduler.tick(&world.memory, catalog, tick, &RunOptions::default()) {
             became.push(row.unwrap().unwrap().status.name().to_owned());
         }
     }
@@ -56,25 +56,25 @@ fn an_agent_that_is_paused_leaves_rows_and_goes_on_by_itself() {
         agent("\"link-add\"", "schedule = \"every 1h\"\n[freshness]\nwindow = \"1d\"\n"),
         world.memory.now(),
     );
-    let (catalog, mut agenda) = (catalog_of(&entry), Agenda::default());
-    assert_eq!(hours(&world, &mut agenda, &catalog, 2), ["noop", "skipped"]);
+    let (catalog, mut scheduler) = (catalog_of(&entry), Scheduler::default());
+    assert_eq!(hours(&world, &mut scheduler, &catalog, 2), ["noop", "skipped"]);
 
     let since = world.memory.now();
     let until = since.plus(Span(3 * Span::HOUR.0));
     let rest = Pause { since, until: Some(until), note: "moving house".into() };
     pause(&world.memory, "tester", &rest, world.memory.cause("manual", "agent pause")).unwrap();
     let paused = entry.paused(&ledger::state(&world.memory, "tester").unwrap(), since).unwrap();
-    assert_eq!(entry.standing(Some(&paused)), "paused");
+    assert_eq!(entry.status(Some(&paused)), "paused");
     insta::assert_snapshot!(paused.line("tester"), @"paused since 2026-11-21T10:00:00.000Z until 2026-11-21T13:00:00.000Z: moving house");
     // What runs next says so.
-    let upcoming = agenda::upcoming(&world.memory, &catalog, Tz::UTC).unwrap();
-    assert_eq!(upcoming, Some(("tester".to_owned(), until)));
+    let next_run = scheduler::next_run(&world.memory, &catalog, Tz::UTC).unwrap();
+    assert_eq!(next_run, Some(("tester".to_owned(), until)));
     let world = world.reopen();
-    let mut agenda = Agenda::default();
-    assert_eq!(hours(&world, &mut agenda, &catalog, 2), Vec::<String>::new());
+    let mut scheduler = Scheduler::default();
+    assert_eq!(hours(&world, &mut scheduler, &catalog, 2), Vec::<String>::new());
     assert_eq!(skipped(&world, Reason::Paused), 2);
     // The slot at the end of the pause is no longer in it.
-    assert_eq!(hours(&world, &mut agenda, &catalog, 1), ["skipped"]);
+    assert_eq!(hours(&world, &mut scheduler, &catalog, 1), ["skipped"]);
     assert_eq!((skipped(&world, Reason::Paused), skipped(&world, Reason::NotStale)), (2, 2));
     let told = resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
     assert_eq!(told, None);
@@ -105,15 +105,15 @@ fn an_agent_that_fails_too_often_is_paused_until_a_person_lets_it_go_on() {
         Some("no answer; paused after 3 failures in a row; `poc-memory agent resume tester` lets it go on")
     );
     assert!(matches!(stands(&world), Some(Paused::Failing { failures: 3, .. })));
-    assert_eq!(agenda::upcoming(&world.memory, &catalog_of(&entry), Tz::UTC).unwrap(), None);
+    assert_eq!(scheduler::next_run(&world.memory, &catalog_of(&entry), Tz::UTC).unwrap(), None);
 
-    let (catalog, mut agenda) = (catalog_of(&entry), Agenda::default());
-    assert_eq!(hours(&world, &mut agenda, &catalog, 2), Vec::<String>::new());
+    let (catalog, mut scheduler) = (catalog_of(&entry), Scheduler::default());
+    assert_eq!(hours(&world, &mut scheduler, &catalog, 2), Vec::<String>::new());
     assert_eq!(skipped(&world, Reason::Paused), 2);
     let was = resume(&world.memory, "tester", &entry, world.memory.cause("manual", "agent resume")).unwrap();
     assert!(was.is_some());
     assert_eq!(stands(&world), None);
-    assert_eq!(hours(&world, &mut agenda, &catalog, 1), ["noop"]);
+    assert_eq!(hours(&world, &mut scheduler, &catalog, 1), ["noop"]);
     // Runs that were well in between begin the count anew.
     world.run(&definition, &fails());
     assert_eq!(stands(&world), None);

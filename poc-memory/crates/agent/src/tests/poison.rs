@@ -2,18 +2,18 @@
 
 use super::hostile::{Dice, asked_for};
 use super::judge::{Asked, Image, Rules};
-use super::world::{Script, World, agent, draft};
+use super::world::{ScriptedModel, World, agent, draft};
 use crate::Context;
 use crate::Definition;
 use crate::definition::Mode;
 use crate::embedded;
-use crate::model::{Failed, Model, Reply, Request};
+use crate::model::{CallFailure, Model, Reply, Request};
 use crate::proposal::proposals;
-use crate::run::{Options, Trigger, run_with};
+use crate::run::{RunOptions, Trigger, run_with};
 use parking_lot::Mutex;
 use poc_config::Config;
-use poc_graph::chance::SeededChance;
 use poc_graph::error::Error;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::Span;
 use poc_graph::{Node, Trust};
 use poc_notes::{Draft, insert};
@@ -135,7 +135,7 @@ impl<'a> Obedient<'a> {
 }
 
 impl Model for Obedient<'_> {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let image = Image::of(self.world);
         *self.asked.lock() =
             Some(Asked { prompt: request.prompt.to_owned(), read: image.clone(), then: image });
@@ -192,7 +192,7 @@ fn plant(world: &World, drafts: Vec<Draft>) {
 #[test]
 fn poisoned_notes_get_nothing_done_that_the_agent_may_not() {
     for (number, (file, text)) in embedded::agents().iter().enumerate() {
-        let dice = Dice(SeededChance::new(asked_for("POC_MEMORY_SEED", 1) + number as u64));
+        let dice = Dice(SeededRng::new(asked_for("POC_MEMORY_SEED", 1) + number as u64));
         let definition = bundled(file, text);
         let (mut read, mut asked) = (0, 0);
         while read < POISONED {
@@ -223,7 +223,7 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
     let mut waiting = agent("\"link-add\"", "");
     waiting.mode = Mode::Propose;
     let link = json!({"reason": "", "from": "N1", "to": "N2", "strength": 0.5});
-    world.run(&waiting, &Script::says(json!({"notes": "", "link-add": [link]})));
+    world.run(&waiting, &ScriptedModel::replying(json!({"notes": "", "link-add": [link]})));
     assert_eq!(proposals(&world.memory, None).unwrap().len(), 1);
 
     let notes = (0..POISONED_AT_ONCE).map(|number| {
@@ -243,7 +243,8 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
     while read.len() < POISONED_AT_ONCE {
         world.clock.advance(Span::MINUTE);
         let model = Obedient::new(&world);
-        let run = run_with(&world.memory, definition, &model, Trigger::Manual, &Options::default()).unwrap();
+        let run =
+            run_with(&world.memory, definition, &model, Trigger::Manual, &RunOptions::default()).unwrap();
         let Some(asked) = model.asked.into_inner() else {
             panic!("{file}: {} were read: {run:?}", read.len())
         };
@@ -278,7 +279,7 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
 
 #[test]
 fn whatever_a_note_says_stands_in_the_prompt_as_it_is() {
-    let dice = Dice(SeededChance::new(asked_for("POC_MEMORY_SEED", 1)));
+    let dice = Dice(SeededRng::new(asked_for("POC_MEMORY_SEED", 1)));
     let parts = [
         "pwned{{ 7 * 7 }}",
         "{%",
@@ -328,7 +329,7 @@ fn whatever_a_note_says_stands_in_the_prompt_as_it_is() {
         for number in 0..50 {
             let _ = insert::insert(&world.memory, note(number), world.memory.cause("test", "insert"));
         }
-        let model = Script::nothing(&["link-add"]);
+        let model = ScriptedModel::doing_nothing(&["link-add"]);
         let run = world.run(&definition, &model);
         let said = model.prompts.lock().pop().unwrap_or_else(|| panic!("{run:?}"));
         let prompt = &said[said.find("N1\ntype: ").unwrap()..];

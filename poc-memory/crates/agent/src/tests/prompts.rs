@@ -1,10 +1,10 @@
 //! What a model is told.
 
-use super::world::{Script, World, agent, draft, parse};
+use super::world::{ScriptedModel, World, agent, draft, parse};
 use crate::definition::Definition;
 use crate::ledger::{Run, Status};
 use crate::model::Model;
-use crate::run::{Options, Trigger, run_with};
+use crate::run::{RunOptions, Trigger, run_with};
 use poc_graph::Trust;
 use poc_notes::Draft;
 
@@ -22,7 +22,7 @@ fn prompt(world: &World, template: &str, more: &str) -> Result<String, String> {
          [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n"
     ))
     .unwrap();
-    let model = Script::nothing(&["link-add"]);
+    let model = ScriptedModel::doing_nothing(&["link-add"]);
     let run = forced(world, &definition, &model);
     match model.prompts.lock().pop() {
         Some(prompt) => Ok(prompt),
@@ -31,7 +31,7 @@ fn prompt(world: &World, template: &str, more: &str) -> Result<String, String> {
 }
 
 fn forced(world: &World, definition: &Definition, model: &dyn Model) -> Run {
-    let options = Options { force: true, ..Options::default() };
+    let options = RunOptions { force: true, ..RunOptions::default() };
     run_with(&world.memory, definition, model, Trigger::Manual, &options).unwrap()
 }
 
@@ -124,7 +124,7 @@ fn a_cut_node_is_marked_and_not_visited() {
     let definition = agent("\"link-add\"", "[limits]\nmax-actions = 1\n");
     let mut definition = definition;
     definition.prompt.max_node_chars = 50;
-    let model = Script::nothing(&["link-add"]);
+    let model = ScriptedModel::doing_nothing(&["link-add"]);
     let run = world.run(&definition, &model);
     assert_eq!(run.visited, [short]);
     assert_eq!(run.selected.len(), 2);
@@ -141,13 +141,13 @@ fn nodes_that_do_not_fit_are_left_for_the_next_run() {
     }
     let mut definition = agent("\"link-add\"", "");
     definition.prompt.max_tokens = 2500;
-    let run = world.run(&definition, &Script::nothing(&["link-add"]));
+    let run = world.run(&definition, &ScriptedModel::doing_nothing(&["link-add"]));
     assert!(!run.visited.is_empty() && run.visited.len() < 10, "{}", run.visited.len());
-    let second = world.run(&definition, &Script::nothing(&["link-add"]));
+    let second = world.run(&definition, &ScriptedModel::doing_nothing(&["link-add"]));
     assert!(second.visited.iter().all(|id| !run.visited.contains(id)));
 
     definition.prompt.drop_tail = false;
-    let run = forced(&world, &definition, &Script::new(Vec::new()));
+    let run = forced(&world, &definition, &ScriptedModel::new(Vec::new()));
     assert_eq!(run.status, Status::Failed);
     insta::assert_snapshot!(run.message.unwrap(), @"the prompt of `tester` has about 3727 tokens, more than `prompt.max-tokens` (2500); raise `max-tokens`, or lower `max-results` or `max-node-chars`");
 }

@@ -1,12 +1,12 @@
 //! Proposals and what a person decides about them.
 
-use super::world::{Script, World, agent, draft, edit, outcomes};
+use super::world::{ScriptedModel, World, agent, draft, edit, outcomes};
 use crate::definition::{Definition, Mode};
 use crate::ledger::{self, ActionState, Run, Status};
-use crate::permit::Intent;
+use crate::permit::PermittedAction;
 use crate::proposal::{self, Proposal, proposals};
 use crate::review::{approve, reject};
-use crate::run::{Options, Trigger, run_with};
+use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::undo;
 use poc_graph::error::Code;
 use poc_graph::time::Span;
@@ -15,7 +15,7 @@ use poc_notes::Draft;
 use poc_store::Record;
 use serde_json::{Value, json};
 
-fn proposal(run: u8, index: u16, intent: Intent) -> Proposal {
+fn proposal(run: u8, index: u16, permitted: PermittedAction) -> Proposal {
     Proposal {
         run: RunId::from_bytes([run; 16]),
         index,
@@ -23,9 +23,9 @@ fn proposal(run: u8, index: u16, intent: Intent) -> Proposal {
         made: poc_graph::time::Timestamp(5),
         summary: "supersede `a` by `b`".into(),
         why: "the same".into(),
-        versions: intent.nodes().into_iter().map(|id| (id, 3)).collect(),
-        intent,
-        with: None,
+        versions: permitted.nodes().into_iter().map(|id| (id, 3)).collect(),
+        permitted,
+        part_of: None,
         protect: vec!["provenance:manual".into()],
         read: Vec::new(),
     }
@@ -38,16 +38,16 @@ fn proposals_are_kept_by_run_and_place() {
     let mut note = draft("new", "A text that is longer than a row's.");
     note.keywords = Some(vec!["btree".into()]);
     let intents = [
-        Intent::Replace { old: id(1), new: id(2), reason: "the same".into() },
-        Intent::Rewrite { old: id(1), draft: Box::new(note.clone()) },
-        Intent::Insert { draft: Box::new(note), links: vec![id(1), id(2)], reason: "part".into() },
-        Intent::Link { from: id(1), to: id(2), strength: 0.5, reason: String::new() },
-        Intent::Weigh { node: id(1), delta: -0.1 },
+        PermittedAction::Replace { old: id(1), new: id(2), reason: "the same".into() },
+        PermittedAction::Rewrite { old: id(1), draft: Box::new(note.clone()) },
+        PermittedAction::Insert { draft: Box::new(note), links: vec![id(1), id(2)], reason: "part".into() },
+        PermittedAction::Link { from: id(1), to: id(2), strength: 0.5, reason: String::new() },
+        PermittedAction::Weigh { node: id(1), delta: -0.1 },
     ];
     let mut made: Vec<Proposal> = Vec::new();
     for run in [1, 2] {
         // Places beyond a byte stay in their order.
-        let of = |(index, intent)| proposal(run, index as u16 * 200, intent);
+        let of = |(index, permitted)| proposal(run, index as u16 * 200, permitted);
         made.extend(intents.iter().cloned().enumerate().map(of));
     }
     let cause = world.memory.cause("manual", "agent run");
@@ -95,7 +95,7 @@ fn states(run: &Run) -> Vec<ActionState> {
 fn what_is_proposed_waits_and_does_what_applying_would_have_done() {
     let (world, definition) = proposer();
     let before = world.graph();
-    let run = world.run(&definition, &Script::says(reply()));
+    let run = world.run(&definition, &ScriptedModel::replying(reply()));
     assert_eq!((run.status, states(&run)), (Status::Proposed, vec![ActionState::Proposed; 4]));
     assert_eq!(run.visited.len(), 4, "the notes were read");
     assert_eq!(world.graph(), before);
@@ -119,7 +119,7 @@ fn what_is_proposed_waits_and_does_what_applying_would_have_done() {
 #[test]
 fn a_person_decides_one_by_one() {
     let (world, definition) = proposer();
-    let run = world.run(&definition, &Script::says(reply()));
+    let run = world.run(&definition, &ScriptedModel::replying(reply()));
     let error = approve(&world.memory, run.id, &[9]).unwrap_err();
     insta::assert_snapshot!(error.line(), @"`only`: action 9 of the run does not wait for a decision; those that do: 1, 2, 3, 4");
     approve(&world.memory, run.id, &[2]).unwrap();
@@ -157,7 +157,7 @@ fn the_row_says_how_it_ended_once_all_is_decided() {
     type Decide<'a> = &'a dyn Fn(&World, RunId);
     let check = |expected: &[Status], decisions: &[Decide<'_>]| {
         let (world, definition) = proposer();
-        let run = world.run(&definition, &Script::says(reply()));
+        let run = world.run(&definition, &ScriptedModel::replying(reply()));
         let known = |world: &World| ledger::state(&world.memory, "tester").unwrap().last().unwrap().status;
         let became = decisions.iter().map(|decide| {
             decide(&world, run.id);
@@ -190,7 +190,7 @@ fn a_reply_of_nonsense_leaves_a_short_row() {
     let mut links = vec![nonsense; 600];
     links.push(reply["link-add"][0].clone());
     reply["link-add"] = links.into();
-    let run = world.run(&definition, &Script::says(reply));
+    let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!((run.status, run.actions.len(), run.left_out), (Status::Partial, 104, 500));
     let bytes = row(&world, &run).encode().unwrap().len();
     assert!(bytes < 200_000, "{bytes}");
@@ -207,14 +207,14 @@ fn a_reply_of_nonsense_leaves_a_short_row() {
 #[test]
 fn trust_that_is_lost_before_a_person_decides_is_lost_for_what_is_written() {
     let (world, definition) = proposer();
-    let run = world.run(&definition, &Script::says(reply()));
+    let run = world.run(&definition, &ScriptedModel::replying(reply()));
     // It was read, and the new note names another.
     world.draft(Draft { trust: Trust::External, update: true, ..draft("note-3", "Somebody else's words.") });
     let items = approve(&world.memory, run.id, &[3]).unwrap();
     assert_eq!(items[0].refused, None);
     assert_eq!(world.memory.find("new").unwrap().trust, Trust::External);
     let undisturbed = proposer();
-    let run = undisturbed.0.run(&undisturbed.1, &Script::says(self::reply()));
+    let run = undisturbed.0.run(&undisturbed.1, &ScriptedModel::replying(self::reply()));
     approve(&undisturbed.0.memory, run.id, &[3]).unwrap();
     assert_eq!(undisturbed.0.memory.find("new").unwrap().trust, Trust::Agent);
 }
@@ -222,7 +222,7 @@ fn trust_that_is_lost_before_a_person_decides_is_lost_for_what_is_written() {
 #[test]
 fn what_has_changed_since_comes_off_the_list() {
     let (world, definition) = proposer();
-    let run = world.run(&definition, &Script::says(reply()));
+    let run = world.run(&definition, &ScriptedModel::replying(reply()));
     edit(&world.memory, "note-1", "Edited by a person.");
     world.clock.advance(Span::DAY);
     let refused: Vec<Option<String>> =
@@ -236,7 +236,7 @@ fn what_has_changed_since_comes_off_the_list() {
 #[test]
 fn what_is_protected_by_now_is_left() {
     let (world, definition) = proposer();
-    let run = world.run(&definition, &Script::says(reply()));
+    let run = world.run(&definition, &ScriptedModel::replying(reply()));
     let mut one = proposals(&world.memory, Some(run.id)).unwrap().remove(3);
     one.protect = vec!["key:note-2".into()];
     world.memory.store.transact(world.memory.cause("test", "test"), |tx| one.put(tx)).unwrap();
@@ -254,7 +254,7 @@ fn the_parts_of_a_note_wait_with_what_takes_its_place() {
     let reply = json!({"notes": "", "link-add": [], "weight": [],
         "insert": [part("part-one", "N1"), part("elsewhere", "N2")],
         "supersede": [{"reason": "two ideas", "node": "N1", "by": "", "key": "", "title": "Overview", "body": "See its parts."}]});
-    let run = world.run(&definition, &Script::says(reply));
+    let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!(states(&run), [ActionState::Proposed, ActionState::Applied, ActionState::Proposed]);
     assert_eq!(run.status, Status::Ok);
     // Whichever is named, they go together.
@@ -279,7 +279,7 @@ fn parts_stay_out_when_the_whole_cannot_go() {
     let reply = json!({"notes": "", "link-add": [], "weight": [],
         "insert": [{"reason": "part", "key": "part", "title": "Part", "body": "A part.", "keywords": [], "links": ["N1"]}],
         "supersede": [{"reason": "two ideas", "node": "N1", "by": "", "key": "", "title": "Overview", "body": "See its parts."}]});
-    let run = world.run(&Definition { mode: Mode::Apply, ..definition }, &Script::says(reply));
+    let run = world.run(&Definition { mode: Mode::Apply, ..definition }, &ScriptedModel::replying(reply));
     edit(&world.memory, "note-0", "Edited by a person.");
     let items = approve(&world.memory, run.id, &[]).unwrap();
     assert!(items.iter().all(|item| item.refused.is_some()), "{items:?}");
@@ -290,9 +290,10 @@ fn parts_stay_out_when_the_whole_cannot_go() {
 fn a_person_may_have_any_run_proposed() {
     let (world, definition) = proposer();
     let definition = Definition { mode: Mode::Apply, ..definition };
-    let options = Options { propose: true, ..Options::default() };
+    let options = RunOptions { propose: true, ..RunOptions::default() };
     let run =
-        run_with(&world.memory, &definition, &Script::says(reply()), Trigger::Manual, &options).unwrap();
+        run_with(&world.memory, &definition, &ScriptedModel::replying(reply()), Trigger::Manual, &options)
+            .unwrap();
     assert_eq!(states(&run), vec![ActionState::Proposed; 4]);
     assert_eq!(run.mode, Some(Mode::Propose));
 }
@@ -305,7 +306,7 @@ fn a_new_key_alone_renames_and_what_an_agent_writes_is_not_news_to_it() {
     let reply = json!({"notes": "", "link-add": [], "weight": [],
         "insert": [{"reason": "", "key": "new", "title": "New", "body": "Brand new.", "keywords": [], "links": []}],
         "supersede": [{"reason": "shorter", "node": "N1", "by": "", "key": "short", "title": "", "body": ""}]});
-    let run = world.run(&definition, &Script::says(reply));
+    let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!(
         outcomes(&run).iter().filter(|told| told.ends_with("applied")).count(),
         2,
@@ -327,6 +328,6 @@ fn a_new_key_alone_renames_and_what_an_agent_writes_is_not_news_to_it() {
         "insert": [{"reason": "", "key": "newer", "title": "Newer", "body": "Newer than new.", "keywords": [], "links": []}]});
     world.clock.advance(Span::DAY);
     edit(&world.memory, "note-1", "Edited by a person.");
-    world.run(&definition, &Script::says(again));
+    world.run(&definition, &ScriptedModel::replying(again));
     assert!(!seen("newer"));
 }

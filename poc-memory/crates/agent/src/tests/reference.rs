@@ -1,6 +1,6 @@
 //! The manual of agent files, from the table of keys.
 
-use crate::definition::keys::{KEYS, Takes};
+use crate::definition::keys::{KEYS, ValueType};
 use crate::definition::schema;
 use crate::embedded;
 use crate::ledger::Reason;
@@ -48,9 +48,9 @@ fn page() -> String {
     let mut page = format!("{HEAD}{}\n{KEYS_HEAD}", linker.trim_end());
     let schema = Value::Object(schema());
     page.push_str(&table("", &schema));
-    for section in KEYS.iter().filter(|key| matches!(key.takes, Takes::Table | Takes::Tables)) {
+    for section in KEYS.iter().filter(|key| matches!(key.takes, ValueType::Table | ValueType::Tables)) {
         let name = match section.takes {
-            Takes::Tables => format!("[[{}]]", section.path),
+            ValueType::Tables => format!("[[{}]]", section.path),
             _ => format!("[{}]", section.path),
         };
         let _ = write!(page, "\n## {name}\n\n{}.\n", section.doc);
@@ -95,8 +95,9 @@ fn codes<'a>(codes: impl Iterator<Item = (&'a str, &'a str)>) -> String {
 
 /// The keys right below a table, as rows; nothing when there are none.
 fn table(path: &str, schema: &Value) -> String {
-    let keys =
-        KEYS.iter().filter(|key| key.table() == path && !matches!(key.takes, Takes::Table | Takes::Tables));
+    let keys = KEYS
+        .iter()
+        .filter(|key| key.table() == path && !matches!(key.takes, ValueType::Table | ValueType::Tables));
     let rows: Vec<String> = keys
         .map(|key| {
             let place = key.path.split('.').fold(schema, |schema, name| &schema["properties"][name]);

@@ -1,10 +1,10 @@
 //! Failed runs that are run again.
 
 use super::fleet::{Fleet, fails, nothing};
-use crate::agenda;
 use crate::ledger::{self, Pause, Run, Status, Trigger, TriggerKind};
 use crate::pause::{pause, resume};
 use crate::run::run;
+use crate::scheduler;
 use chrono_tz::Tz;
 use poc_graph::error::Code;
 use poc_graph::time::{Span, Timestamp};
@@ -48,7 +48,7 @@ fn it_ends_when_a_run_is_well_and_goes_on_in_another_process() {
     let list = |fleet: &Fleet| {
         let state = ledger::state(&fleet.world.memory, "linker").unwrap();
         let entry = &fleet.catalog.agents["linker"];
-        agenda::next("linker", entry, &state, fleet.world.memory.now(), Tz::UTC).unwrap().to_string()
+        scheduler::next("linker", entry, &state, fleet.world.memory.now(), Tz::UTC).unwrap().to_string()
     };
     assert_eq!(list(&fleet), "2026-11-21T09:15:00.000Z");
     let mut fleet = fleet.restart();
@@ -176,7 +176,7 @@ fn a_rerun_is_claimed_once_and_counts_when_its_process_ends() {
     // It was interrupted: that was the first of three.
     let mut fleet = fleet.restart();
     assert_eq!(claim(&fleet, failed).unwrap_err().code, Code::Conflict);
-    let repeat = ledger::state(&fleet.world.memory, "linker").unwrap().repeat().unwrap();
+    let repeat = ledger::state(&fleet.world.memory, "linker").unwrap().pending_rerun().unwrap();
     assert_eq!((repeat.run, repeat.times), (taken.id, 1));
     fleet.hours(2);
     insta::assert_snapshot!(fleet.story(), @r"

@@ -6,11 +6,11 @@ use super::hostile::Dice;
 use super::world::{World, parse};
 use crate::definition::Definition;
 use crate::ledger::{Reason, Run, Status};
-use crate::model::{CallError, Failed, Model, Reply, Request, Spent};
-use crate::run::{Options, Trigger, run_among};
+use crate::model::{CallCost, CallError, CallFailure, Model, Reply, Request};
+use crate::run::{RunOptions, Trigger, run_among};
 use chrono_tz::Tz;
 use parking_lot::Mutex;
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::{Span, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -98,23 +98,23 @@ struct Taken {
 }
 
 impl Model for Greedy<'_> {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         // Attempts of which the last may have been answered; each bill is at most what was told.
         let attempts = 1 + self.dice.below(request.attempts as usize) as u32;
-        let bill = |_| Spent {
+        let bill = |_| CallCost {
             tokens_in: Some(1000),
             tokens_out: Some(1000),
             cost: self.most.map(|most| if self.dice.one_in(2) { most } else { most / 2.0 }),
             estimated: self.dice.one_in(2),
         };
-        let spent: Vec<Spent> = (0..attempts).map(bill).collect();
+        let spent: Vec<CallCost> = (0..attempts).map(bill).collect();
         self.calls.lock().push(Taken {
             attempts: request.attempts,
             dollars: spent.iter().filter_map(|spent| spent.cost).sum(),
             timeout: request.timeout,
             tokens: (request.system.chars().count() + request.prompt.chars().count()) / 4,
         });
-        let failed = |error| Err(Failed { error, spent: spent.clone() });
+        let failed = |error| Err(CallFailure { error, spent: spent.clone() });
         match self.dice.below(9) {
             0 => failed(CallError::Down("down".into())),
             1 => failed(CallError::TimedOut(request.timeout)),
@@ -125,7 +125,7 @@ impl Model for Greedy<'_> {
         }
     }
 
-    fn most(&self, _: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         self.most
     }
 }
@@ -159,12 +159,12 @@ fn applied(run: &Run, verb: &str) -> usize {
 /// One scenario: two agents of the same caps, two models each, days on end. How often each kind of cap
 /// held something back.
 fn scenario(seed: u64) -> [usize; 3] {
-    let dice = Dice(SeededChance::new(seed));
+    let dice = Dice(SeededRng::new(seed));
     let caps = caps(&dice);
     let mut world = world();
     world.config().budget.max_usd_per_day = caps.everyone;
     let mut definition = definition(&caps);
-    let options = Options { zone: Some(Tz::UTC), force: true, ..Options::default() };
+    let options = RunOptions { zone: Some(Tz::UTC), force: true, ..RunOptions::default() };
     let (mut of_agent, mut of_all, mut begun) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     let mut held = [0; 3];
     for _ in 0..RUNS {

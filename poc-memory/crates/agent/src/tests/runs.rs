@@ -1,11 +1,11 @@
 //! Runs from claim to row.
 
-use super::world::{Script, World, agent, draft, edit, outcomes, parse};
+use super::world::{ScriptedModel, World, agent, draft, edit, outcomes, parse};
 use crate::Context;
 use crate::Definition;
 use crate::ledger::{self, Reason, Status};
-use crate::model::{CallError, Failed, Reply, Spent};
-use crate::run::{Options, Trigger, run, run_with, transcript};
+use crate::model::{CallCost, CallError, CallFailure, Reply};
+use crate::run::{RunOptions, Trigger, run, run_with, transcript};
 use crate::run_limiter::expect_free;
 use poc_graph::error::Code;
 use poc_graph::time::{Span, Timestamp};
@@ -34,7 +34,7 @@ fn a_run_applies_records_and_then_has_nothing_to_do() {
     let definition = two(&world);
     let reply = json!({"notes": "tied", "link-add": [link("N1", "N2")],
         "weight": [{"reason": "matters", "node": "N1", "delta": 0.1}]});
-    let run = world.run(&definition, &Script::says(reply));
+    let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!((run.status, run.visited.len(), run.notes.as_str()), (Status::Ok, 2, "tied"));
     assert_eq!(
         outcomes(&run),
@@ -55,12 +55,12 @@ fn a_run_applies_records_and_then_has_nothing_to_do() {
 
     // The own writes do not make the nodes stale.
     world.clock.advance(Span::DAY);
-    let second = world.run(&definition, &Script::new(Vec::new()));
+    let second = world.run(&definition, &ScriptedModel::new(Vec::new()));
     assert_eq!((second.status, second.reason), (Status::Skipped, Some(Reason::NotStale)));
 
     // An edit makes one node stale, and that one only.
     world.edit("btree-merge", "A merge of the b-tree kept a stale left sibling.");
-    let third = world.run(&definition, &Script::nothing(&["link-add", "weight"]));
+    let third = world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"]));
     assert_eq!((third.status, third.visited), (Status::Noop, vec![merge]));
     assert_eq!(ledger::rows(&world.memory, Some("tester"), 10).unwrap().len(), 3);
 }
@@ -72,7 +72,7 @@ fn visits_seen_by_the_pipeline_are_staleness_too() {
     let text = "[query]\npipeline = \"all | type:episodic | not-visited:tester,7d\"\n[prompt]\n\
         inline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n";
     let definition = parse(text).unwrap();
-    let nothing = || Script::nothing(&["link-add"]);
+    let nothing = || ScriptedModel::doing_nothing(&["link-add"]);
     assert_eq!(world.run(&definition, &nothing()).status, Status::Noop);
     assert_eq!(world.run(&definition, &nothing()).reason, Some(Reason::NotStale));
     world.clock.advance(Span(Span::WEEK.0 + 1));
@@ -80,7 +80,7 @@ fn visits_seen_by_the_pipeline_are_staleness_too() {
     let none = parse(&text.replace("type:episodic", "type:weekly")).unwrap();
     assert_eq!(world.run(&none, &nothing()).reason, Some(Reason::TooFewResults));
 
-    let forced = Options { force: true, ..Options::default() };
+    let forced = RunOptions { force: true, ..RunOptions::default() };
     let run = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &forced).unwrap();
     assert_eq!(run.visited.len(), 2);
 }
@@ -89,9 +89,9 @@ fn visits_seen_by_the_pipeline_are_staleness_too() {
 fn a_target_runs_alone_whatever_the_visits_say() {
     let world = World::new();
     let definition = two(&world);
-    world.run(&definition, &Script::nothing(&["link-add", "weight"]));
-    let target = |key: &str| Options { target: Some(key.into()), ..Options::default() };
-    let model = Script::nothing(&["link-add", "weight"]);
+    world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"]));
+    let target = |key: &str| RunOptions { target: Some(key.into()), ..RunOptions::default() };
+    let model = ScriptedModel::doing_nothing(&["link-add", "weight"]);
     let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &target("btree-split")).unwrap();
     assert_eq!(run.visited, [id(&world, "btree-split")]);
     let error =
@@ -118,11 +118,11 @@ fn every_rejection_has_its_reason() {
     let mut definition = Definition { limits: definition.limits.clone(), ..definition };
     definition.limits.link_add_max = 2;
     let seen = parking_lot::Mutex::new(Vec::new());
-    let probe = Script::nothing(&["link-add", "weight"]).meanwhile(|request| {
+    let probe = ScriptedModel::doing_nothing(&["link-add", "weight"]).during_call(|request| {
         seen.lock()
             .extend(request.selection.handles.iter().map(|handle| (handle.name.clone(), handle.chosen())));
     });
-    let dry = Options { dry_run: true, ..Options::default() };
+    let dry = RunOptions { dry_run: true, ..RunOptions::default() };
     run_with(&world.memory, &definition, &probe, Trigger::Manual, &dry).unwrap();
     drop(probe);
     let outside: Vec<String> =
@@ -136,7 +136,7 @@ fn every_rejection_has_its_reason() {
             strength(0.0), link("N1", "N2"), link("N2", "N1"), link("N1", "N3"), link("N2", "N3")],
         "weight": [weigh(&outside[0], 0.1), weigh("N3", 0.1), weigh("N1", 0.5), weigh("N1", 0.0), weigh("N1", -0.1)],
         "supersede": [{"reason": "", "node": "N1", "by": "N2", "key": "", "title": "", "body": ""}]});
-    let run = world.run(&definition, &Script::says(reply));
+    let run = world.run(&definition, &ScriptedModel::replying(reply));
     let reasons: Vec<&str> =
         run.actions.iter().map(|row| row.rejected.as_deref().unwrap_or("applied")).collect();
     assert_eq!(
@@ -169,8 +169,8 @@ fn what_changes_during_the_call_is_left_alone() {
     world.note("btree-root", "The root of the b-tree was split twice.");
     let reply = json!({"notes": "", "link-add": [link("N1", "N2"), link("N1", "N3")],
         "weight": [{"reason": "", "node": "N2", "delta": 0.1}]});
-    let model =
-        Script::says(reply).meanwhile(|_| edit(&world.memory, "btree-merge", "Edited during the call."));
+    let model = ScriptedModel::replying(reply)
+        .during_call(|_| edit(&world.memory, "btree-merge", "Edited during the call."));
     let run = world.run(&definition, &model);
     assert_eq!(
         outcomes(&run),
@@ -181,7 +181,7 @@ fn what_changes_during_the_call_is_left_alone() {
         ]
     );
     // The visit is of the version that was read, so the edited node is stale again.
-    let again = world.run(&definition, &Script::nothing(&["link-add", "weight"]));
+    let again = world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"]));
     assert_eq!(again.visited, [id(&world, "btree-merge")]);
 }
 
@@ -191,7 +191,7 @@ fn a_deleted_node_is_left_alone_and_not_visited() {
     let definition = two(&world);
     let merge = id(&world, "btree-merge");
     let reply = json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []});
-    let model = Script::says(reply).meanwhile(|_| {
+    let model = ScriptedModel::replying(reply).during_call(|_| {
         let cause = world.memory.cause("manual", "delete");
         world.memory.store.transact(cause, |tx| tx.delete_node(merge)).unwrap();
     });
@@ -205,8 +205,9 @@ fn a_dry_run_and_an_observer_write_no_action() {
     let world = World::new();
     let definition = two(&world);
     let before = (world.graph(), world.memory.store.view().seq);
-    let reply = || Script::says(json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []}));
-    let dry = Options { dry_run: true, ..Options::default() };
+    let reply =
+        || ScriptedModel::replying(json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []}));
+    let dry = RunOptions { dry_run: true, ..RunOptions::default() };
     let run = run_with(&world.memory, &definition, &reply(), Trigger::Manual, &dry).unwrap();
     assert_eq!((run.status, run.applied().count()), (Status::Ok, 1));
     assert_eq!((world.graph(), world.memory.store.view().seq), before);
@@ -232,7 +233,7 @@ fn a_giant_does_not_crowd_out_the_others() {
         keywords: Some((0..20_000).map(|at| format!("word{at}")).collect()),
         ..own("many-words")
     });
-    let model = Script::nothing(&["link-add", "weight"]);
+    let model = ScriptedModel::doing_nothing(&["link-add", "weight"]);
     let run = world.run(&definition, &model);
     assert_eq!(
         (run.status, run.selected.len(), run.visited.len()),
@@ -248,10 +249,10 @@ fn a_giant_does_not_crowd_out_the_others() {
 fn a_reply_is_found_whole_or_not_at_all() {
     let good = r#"{"notes": "", "link-add": [], "weight": []}"#;
     let text = |text: &str| Ok(Reply { text: text.into(), ..Reply::default() });
-    let check = |replies: Vec<Result<Reply, Failed>>| {
+    let check = |replies: Vec<Result<Reply, CallFailure>>| {
         let world = World::new();
         let definition = two(&world);
-        let run = world.run(&definition, &Script::new(replies));
+        let run = world.run(&definition, &ScriptedModel::new(replies));
         (run.status, run.message.unwrap_or_default(), run.visited.len())
     };
     assert_eq!(check(vec![text(good)]).0, Status::Noop);
@@ -279,8 +280,8 @@ fn a_correction_turn_carries_what_was_wrong() {
     let world = World::new();
     let definition = two(&world);
     let told = parking_lot::Mutex::new(Vec::new());
-    let read = |tokens| vec![Spent { tokens_in: Some(tokens), ..Spent::default() }];
-    let model = Script::new(vec![
+    let read = |tokens| vec![CallCost { tokens_in: Some(tokens), ..CallCost::default() }];
+    let model = ScriptedModel::new(vec![
         Ok(Reply { text: "no".into(), spent: read(5), ..Reply::default() }),
         Ok(Reply {
             text: r#"{"notes": "", "link-add": [], "weight": []}"#.into(),
@@ -288,7 +289,7 @@ fn a_correction_turn_carries_what_was_wrong() {
             ..Reply::default()
         }),
     ])
-    .meanwhile(|request| told.lock().extend(request.corrections.to_vec()));
+    .during_call(|request| told.lock().extend(request.corrections.to_vec()));
     let run = world.run(&definition, &model);
     assert_eq!(run.tokens_in, Some(11));
     drop(model);
@@ -301,10 +302,10 @@ fn a_correction_turn_carries_what_was_wrong() {
 fn a_failed_run_cost_what_its_calls_took() {
     let world = World::new();
     let definition = two(&world);
-    let took = |cost| vec![Spent { cost: Some(cost), tokens_out: Some(3), ..Spent::default() }];
-    let model = Script::new(vec![
+    let took = |cost| vec![CallCost { cost: Some(cost), tokens_out: Some(3), ..CallCost::default() }];
+    let model = ScriptedModel::new(vec![
         Ok(Reply { text: "no".into(), spent: took(0.5), ..Reply::default() }),
-        Err(Failed { error: CallError::Refused("no".into()), spent: took(0.25) }),
+        Err(CallFailure { error: CallError::Refused("no".into()), spent: took(0.25) }),
     ]);
     let run = world.run(&definition, &model);
     assert_eq!(
@@ -321,17 +322,17 @@ fn a_slot_runs_once_and_a_late_answer_is_discarded() {
     let world = World::new();
     let definition = two(&world);
     let slot = Trigger::Slot(world.memory.now());
-    let nothing = Script::nothing(&["link-add", "weight"]);
-    run_with(&world.memory, &definition, &nothing, slot, &Options::default()).unwrap();
-    let error = run_with(&world.memory, &definition, &nothing, slot, &Options::default()).unwrap_err();
+    let nothing = ScriptedModel::doing_nothing(&["link-add", "weight"]);
+    run_with(&world.memory, &definition, &nothing, slot, &RunOptions::default()).unwrap();
+    let error = run_with(&world.memory, &definition, &nothing, slot, &RunOptions::default()).unwrap_err();
     assert_eq!(error.code, Code::Conflict);
 
     let before = world.graph();
-    let late =
-        Script::says(json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []})).meanwhile(|_| {
+    let late = ScriptedModel::replying(json!({"notes": "", "link-add": [link("N1", "N2")], "weight": []}))
+        .during_call(|_| {
             // While it runs a second one is refused, and then somebody ends it.
-            let (unused, manual) = (Script::new(Vec::new()), Trigger::Manual);
-            let second = run_with(&world.memory, &definition, &unused, manual, &Options::default());
+            let (unused, manual) = (ScriptedModel::new(Vec::new()), Trigger::Manual);
+            let second = run_with(&world.memory, &definition, &unused, manual, &RunOptions::default());
             let told = second.unwrap_err();
             assert_eq!((told.code, told.message.as_str()), (Code::Conflict, "`tester` is running already"));
             let told = expect_free(&world.memory, "tester").unwrap_err();
@@ -341,7 +342,7 @@ fn a_slot_runs_once_and_a_late_answer_is_discarded() {
             );
             ledger::abandon(&world.memory, |_| true, Status::Interrupted, "stopped").unwrap();
         });
-    let forced = Options { force: true, ..Options::default() };
+    let forced = RunOptions { force: true, ..RunOptions::default() };
     let error = run_with(&world.memory, &definition, &late, Trigger::Manual, &forced).unwrap_err();
     assert_eq!(error.code, Code::Conflict);
     assert_eq!(world.graph(), before);
@@ -363,13 +364,16 @@ fn a_run_whose_process_ended_is_interrupted() {
     let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
     world.memory.boot.clone_from(&row.boot);
     assert_eq!(
-        (since(&world), ledger::as_it_stands(&world.memory, row.clone()).status),
+        (since(&world), ledger::with_current_status(&world.memory, row.clone()).status),
         (Some(row.started), Status::Running)
     );
     world.memory.boot = "another".into();
     // It is told so before anybody has written it down.
-    assert_eq!((since(&world), ledger::as_it_stands(&world.memory, row).status), (None, Status::Interrupted));
-    let run = world.run(&definition, &Script::nothing(&["link-add", "weight"]));
+    assert_eq!(
+        (since(&world), ledger::with_current_status(&world.memory, row).status),
+        (None, Status::Interrupted)
+    );
+    let run = world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"]));
     assert_eq!(run.status, Status::Noop);
     let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
     assert_eq!(rows.iter().map(|run| run.status).collect::<Vec<_>>(), [Status::Noop, Status::Interrupted]);
@@ -391,7 +395,7 @@ fn a_second_run_of_the_heuristic_model_over_the_same_notes_does_nothing() {
         world.memory.store.transact(cause, |tx| link::add(tx, &link, now)).unwrap();
     }
     let definition = agent("\"link-add\", \"weight\"", "");
-    let forced = Options { force: true, ..Options::default() };
+    let forced = RunOptions { force: true, ..RunOptions::default() };
     let play = || run(&world.memory, &definition, Trigger::Manual, &forced).unwrap();
     let first = play();
     assert!(
@@ -420,13 +424,13 @@ fn a_model_without_its_key_fails_the_run_with_the_line_that_helps() {
     provider.key_env = Some("POC_MEMORY_TEST_KEY_THAT_IS_NOT_SET".into());
     world.config().providers.insert("nobody".into(), provider);
     let model =
-        poc_config::Model { provider: "nobody".into(), ..world.memory.config.models["sonnet"].clone() };
+        poc_config::ModelConfig { provider: "nobody".into(), ..world.memory.config.models["sonnet"].clone() };
     world.config().models.insert("keyless".into(), model);
     let template = |_: &str| unreachable!();
     let names = world.memory.names.load_full();
     let context = Context { config: &world.memory.config, names: &names, template: &template };
     let definition = Definition::parse("tester", "tester.toml", text, &context).unwrap();
-    let run = run(&world.memory, &definition, Trigger::Manual, &Options::default()).unwrap();
+    let run = run(&world.memory, &definition, Trigger::Manual, &RunOptions::default()).unwrap();
     assert_eq!((run.status, run.reason), (Status::Failed, Some(Reason::InvalidConfig)));
     assert!(
         run.message.clone().unwrap().contains("POC_MEMORY_TEST_KEY_THAT_IS_NOT_SET"),
@@ -447,7 +451,7 @@ fn new_text_is_trusted_no_more_than_what_was_read() {
     let definition = agent("\"insert\"", "");
     let reply = json!({"notes": "", "insert": [{"reason": "recurs", "key": "btree-siblings", "title": "Siblings get lost",
         "body": "Every change of the tree loses siblings.", "keywords": ["btree"], "links": ["N1", "N2"]}]});
-    let run = world.run(&definition, &Script::says(reply));
+    let run = world.run(&definition, &ScriptedModel::replying(reply));
     assert_eq!(outcomes(&run), ["insert \"Siblings get lost\": applied"]);
     let node = world.memory.store.node(id(&world, "btree-siblings")).unwrap().unwrap();
     assert_eq!((node.trust, node.provenance.as_str()), (Trust::External, "agent:tester"));
@@ -457,11 +461,11 @@ fn new_text_is_trusted_no_more_than_what_was_read() {
     // Neither than what the template asked for.
     let mut definition = agent("\"insert\"", "");
     definition.prompt.text.push_str("{{ node(key=\"from-outside\") }}");
-    let only = Options { target: Some("btree-merge".into()), ..Options::default() };
+    let only = RunOptions { target: Some("btree-merge".into()), ..RunOptions::default() };
     let reply = json!({"notes": "", "insert": [{"reason": "", "key": "again", "title": "Again", "body": "Once more.",
         "keywords": [], "links": []}]});
     world.config().agents.candidates = 0;
-    run_with(&world.memory, &definition, &Script::says(reply), Trigger::Manual, &only).unwrap();
+    run_with(&world.memory, &definition, &ScriptedModel::replying(reply), Trigger::Manual, &only).unwrap();
     assert_eq!(world.memory.store.node(id(&world, "again")).unwrap().unwrap().trust, Trust::External);
 }
 
@@ -473,8 +477,8 @@ fn a_replay_moves_along_the_ladder() {
     definition.execution.replay = true;
     let mut intervals = Vec::new();
     for _ in 0..7 {
-        let forced = Options { force: true, ..Options::default() };
-        let nothing = Script::nothing(&["link-add"]);
+        let forced = RunOptions { force: true, ..RunOptions::default() };
+        let nothing = ScriptedModel::doing_nothing(&["link-add"]);
         run_with(&world.memory, &definition, &nothing, Trigger::Manual, &forced).unwrap();
         let activity = world.memory.store.activity(note).unwrap().unwrap();
         assert_eq!(activity.replayed, Some(world.memory.now()));
@@ -490,18 +494,20 @@ fn rows_and_bodies_beyond_those_kept_are_pruned() {
     world.config().agents.keep_rows = 3;
     world.config().agents.keep_bodies = 2;
     let definition = two(&world);
-    let forced = Options { force: true, ..Options::default() };
+    let forced = RunOptions { force: true, ..RunOptions::default() };
     let mut runs = Vec::new();
     for _ in 0..5 {
         world.clock.advance(Span::MINUTE);
-        let (nothing, slot) = (Script::nothing(&["link-add", "weight"]), Trigger::Slot(world.memory.now()));
+        let (nothing, slot) =
+            (ScriptedModel::doing_nothing(&["link-add", "weight"]), Trigger::Slot(world.memory.now()));
         runs.push(run_with(&world.memory, &definition, &nothing, slot, &forced).unwrap());
     }
     let rows = ledger::rows(&world.memory, None, 10).unwrap();
     assert_eq!(rows.iter().map(|run| run.id).collect::<Vec<_>>(), [runs[4].id, runs[3].id, runs[2].id]);
     // Its slot is known without its row.
     let slot = Trigger::Slot(runs[0].scheduled_at.unwrap());
-    let again = run_with(&world.memory, &definition, &Script::new(Vec::new()), slot, &forced).unwrap_err();
+    let again =
+        run_with(&world.memory, &definition, &ScriptedModel::new(Vec::new()), slot, &forced).unwrap_err();
     assert_eq!(again.code, Code::Conflict);
     let kept: Vec<bool> = runs.iter().map(|run| transcript(&world.memory, run).unwrap().is_some()).collect();
     assert_eq!(kept, [false, false, false, true, true]);
@@ -511,13 +517,16 @@ fn rows_and_bodies_beyond_those_kept_are_pruned() {
 fn a_run_that_panics_fails_and_does_not_block_its_agent() {
     let world = World::new();
     let definition = two(&world);
-    let broken = Script::new(Vec::new()).meanwhile(|_| panic!("out of range"));
+    let broken = ScriptedModel::new(Vec::new()).during_call(|_| panic!("out of range"));
     let error =
-        run_with(&world.memory, &definition, &broken, Trigger::Manual, &Options::default()).unwrap_err();
+        run_with(&world.memory, &definition, &broken, Trigger::Manual, &RunOptions::default()).unwrap_err();
     assert_eq!(error.message, "a defect ended the run: out of range");
     let row = ledger::rows(&world.memory, Some("tester"), 1).unwrap().remove(0);
     assert_eq!((row.status, row.message), (Status::Failed, Some(error.line())));
-    assert_eq!(world.run(&definition, &Script::nothing(&["link-add", "weight"])).status, Status::Noop);
+    assert_eq!(
+        world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"])).status,
+        Status::Noop
+    );
 }
 
 #[test]
@@ -529,7 +538,7 @@ fn a_row_that_runs_is_never_pruned() {
         let slot = world.memory.now().plus(Span(hour * Span::HOUR.0));
         let reason = Some(Reason::Overlap);
         let outcome = ledger::RowOutcome { status: Status::Skipped, reason, message: None };
-        ledger::leave(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
+        ledger::record_unrun(&world.memory, "tester", Trigger::Slot(slot), outcome).unwrap();
     }
     let rows = ledger::rows(&world.memory, Some("tester"), 10).unwrap();
     assert_eq!((rows.len(), ledger::running(&world.memory).unwrap()), (2, vec![running]));
@@ -542,7 +551,7 @@ fn nodes_that_the_prompt_does_not_show_are_not_visited() {
     let text = "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ TOPOLOGY }}\"\n\
         placeholders = [\"TOPOLOGY\"]\n[execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n";
     let definition = parse(text).unwrap();
-    assert!(world.run(&definition, &Script::nothing(&["link-add"])).visited.is_empty());
+    assert!(world.run(&definition, &ScriptedModel::doing_nothing(&["link-add"])).visited.is_empty());
     assert_eq!(definition.warnings().len(), 1);
 }
 
@@ -553,7 +562,7 @@ fn what_a_model_says_does_not_fill_the_store() {
     let long = "word ".repeat(100_000);
     let run = world.run(
         &definition,
-        &Script::says(json!({"notes": long,
+        &ScriptedModel::replying(json!({"notes": long,
         "link-add": [{"reason": long, "from": "N1", "to": "N2", "strength": 0.5},
             {"reason": "", "from": long, "to": "N2", "strength": 0.5}], "weight": []})),
     );

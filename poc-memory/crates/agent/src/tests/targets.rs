@@ -1,10 +1,10 @@
 //! What an agent may change, and how far what it writes is trusted.
 
-use super::world::{Says, Script, World, draft, edit, handle, outcomes, parse};
+use super::world::{FnModel, ScriptedModel, World, draft, edit, handle, outcomes, parse};
 use crate::definition::Definition;
 use crate::ledger::{self, Run, Status};
 use crate::model::Request;
-use crate::run::{Options, Trigger, run_with};
+use crate::run::{RunOptions, Trigger, run_with};
 use poc_graph::{EdgeKind, Trust};
 use poc_notes::link::{self, Link};
 use poc_notes::{Draft, Memory};
@@ -79,7 +79,7 @@ fn targets_say_what_may_be_changed() {
     let check = |targets: &str, expected: [&str; 7]| {
         let world = world();
         let definition = agent("{{ SIBLINGS }}{{ HUBS }}{{ NODES }}", &format!("targets = \"{targets}\""));
-        let model = Says(|asked: &Request<'_>| {
+        let model = FnModel(|asked: &Request<'_>| {
             json!({"notes": "",
                 "link-add": [join(asked, "beside", "hub"), join(asked, "result", "hub"),
                     join(asked, "hub", "spoke-1")],
@@ -104,7 +104,7 @@ fn links_of_new_notes_are_held_to_the_targets_and_counted() {
         let mut world = world();
         world.candidates_from(-1.0);
         let definition = agent("{{ NODES }}", limits);
-        let model = Says(|asked: &Request<'_>| {
+        let model = FnModel(|asked: &Request<'_>| {
             let note = |(at, keys): (usize, &&[&str])| {
                 let links: Vec<String> = keys.iter().map(|key| handle(asked, key)).collect();
                 json!({"reason": "", "key": "", "title": format!("New {at}"),
@@ -130,7 +130,7 @@ fn a_hub_beside_a_result_is_of_its_neighborhood() {
     let world = world();
     tie(&world.memory, "hub", "result");
     let definition = agent("{{ TOPOLOGY }}{{ NODES }}", "targets = \"neighborhood\"");
-    let model = Says(|asked: &Request<'_>| {
+    let model = FnModel(|asked: &Request<'_>| {
         json!({"notes": "", "link-add": [], "insert": [], "supersede": [],
             "weight": [weigh(asked, "hub"), weigh(asked, "spoke-1")]})
     });
@@ -145,7 +145,7 @@ fn a_candidate_is_superseded_only_when_it_was_read_whole() {
         world.config().agents.candidates = 10;
         world.config().agents.candidate_chars = chars;
         let definition = agent("{{ NODES }}", &format!("targets = \"{targets}\""));
-        let model = Says(|asked: &Request<'_>| {
+        let model = FnModel(|asked: &Request<'_>| {
             json!({"notes": "", "link-add": [], "weight": [], "insert": [],
                 "supersede": [replace(asked, "hub", "result")]})
         });
@@ -163,7 +163,7 @@ fn a_result_that_is_cut_is_weighed_and_not_superseded() {
     let world = world();
     let mut definition = agent("{{ NODES }}", "");
     definition.prompt.max_node_chars = 5;
-    let model = Says(|asked: &Request<'_>| {
+    let model = FnModel(|asked: &Request<'_>| {
         json!({"notes": "", "link-add": [], "weight": [weigh(asked, "result")], "insert": [],
             "supersede": [{"reason": "", "node": handle(asked, "result"), "by": "", "key": "renamed", "title": "", "body": ""}]})
     });
@@ -176,7 +176,7 @@ fn a_result_that_is_cut_is_weighed_and_not_superseded() {
 fn what_stands_beside_is_compared_with_what_was_read_too() {
     let world = world();
     let definition = agent("{{ SIBLINGS }}{{ HUBS }}{{ NODES }}", "targets = \"any\"");
-    let model = Says(|asked: &Request<'_>| {
+    let model = FnModel(|asked: &Request<'_>| {
         edit(&world.memory, "beside", "Edited during the call.");
         json!({"notes": "", "link-add": [join(asked, "beside", "hub")], "insert": [], "supersede": [],
             "weight": [weigh(asked, "beside"), weigh(asked, "hub")]})
@@ -199,7 +199,7 @@ fn every_handle_that_counts_stands_in_the_prompt() {
             let mut definition =
                 agent("{{ SIBLINGS }}{{ HUBS }}{{ NODES }}", &format!("targets = \"{targets}\""));
             definition.prompt.max_tokens = tokens;
-            let model = Says(|asked: &Request<'_>| {
+            let model = FnModel(|asked: &Request<'_>| {
                 let selection = asked.selection;
                 let words: Vec<&str> = asked.prompt.split(|char: char| !char.is_alphanumeric()).collect();
                 for handle in &selection.handles {
@@ -207,7 +207,7 @@ fn every_handle_that_counts_stands_in_the_prompt() {
                 }
                 json!({"notes": "", "link-add": [], "weight": [], "insert": [], "supersede": []})
             });
-            let options = Options { dry_run: true, force: true, ..Options::default() };
+            let options = RunOptions { dry_run: true, force: true, ..RunOptions::default() };
             let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
             assert!(
                 run.message.is_none() && !run.selected.is_empty(),
@@ -236,7 +236,7 @@ fn written(template: &str, place: &str, meanwhile: Option<Trust>) -> (Trust, Tru
     };
     lower(Trust::External);
     let definition = agent(template, "");
-    let model = Says(|asked: &Request<'_>| {
+    let model = FnModel(|asked: &Request<'_>| {
         meanwhile.into_iter().for_each(lower);
         json!({"notes": "", "link-add": [], "weight": [],
             "insert": [{"reason": "", "key": "new", "title": "New", "body": "Of its own.", "keywords": [], "links": []}],
@@ -301,7 +301,7 @@ proptest! {
         }
         let template = format!("{}{{{{ NODES }}}}", shown.concat());
         let definition = agent(&template, &format!("targets = \"{targets}\""));
-        let model = Script::says(json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
+        let model = ScriptedModel::replying(json!({"notes": "", "link-add": [], "weight": [], "supersede": [],
             "insert": [{"reason": "", "key": "new", "title": "New", "body": "Of its own.", "keywords": [], "links": []}]}));
         world.run(&definition, &model);
         let prompt = model.prompts.lock().pop().unwrap();
@@ -315,12 +315,12 @@ proptest! {
 fn a_permit_that_cannot_be_judged_lets_nothing_through() {
     let world = world();
     let definition = agent("{{ NODES }}", "protect = [\"linked-to:beside\"]");
-    let model = Says(|asked: &Request<'_>| {
+    let model = FnModel(|asked: &Request<'_>| {
         let id = world.memory.find("beside").unwrap().id;
         world.memory.store.transact(world.memory.cause("manual", "delete"), |tx| tx.delete_node(id)).unwrap();
         json!({"notes": "", "link-add": [], "weight": [weigh(asked, "result")], "insert": [], "supersede": []})
     });
-    let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &Options::default());
+    let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &RunOptions::default());
     assert!(run.is_err_and(|error| error.line().contains("beside")));
     let [row] = ledger::rows(&world.memory, Some("tester"), 10).unwrap().try_into().unwrap();
     assert_eq!((row.status, row.visited.len(), row.applied().count()), (Status::Failed, 0, 0));

@@ -1,11 +1,11 @@
 //! `[[tests]]` of agent files: what is wrong with them, how they are played, and runs that become one.
 
-use super::world::{Script, World, parse};
+use super::world::{ScriptedModel, World, parse};
 use crate::Catalog;
 use crate::definition::Definition;
 use crate::model::Model;
-use crate::run::Options;
-use crate::trial;
+use crate::run::RunOptions;
+use crate::test_runner;
 use poc_graph::error::Error;
 use poc_graph::time::Span;
 use serde_json::json;
@@ -31,12 +31,13 @@ fn tests(text: &str) -> Definition {
 
 /// What came otherwise than expected, test by test.
 fn played(world: &World, definition: &Definition) -> String {
-    let line = |difference: &trial::Difference| {
-        let trial::Difference { what, missing, unexpected, order } = difference;
+    let line = |difference: &test_runner::TestDifference| {
+        let test_runner::TestDifference { what, missing, unexpected, order } = difference;
         format!("  {what}: -{missing:?} +{unexpected:?} {order:?}\n")
     };
-    let played = trial::play(&world.memory, definition).unwrap_or_else(|errors| panic!("{}", told(&errors)));
-    let shown = |one: &trial::Played| {
+    let played = test_runner::run_tests(&world.memory, definition)
+        .unwrap_or_else(|errors| panic!("{}", told(&errors)));
+    let shown = |one: &test_runner::TestResult| {
         format!("{}: {:?}\n{}", one.test, one.handles, one.differences.iter().map(line).collect::<String>())
     };
     played.iter().map(shown).collect()
@@ -102,8 +103,8 @@ fn what_a_test_quotes_is_checked_and_does_not_stop_the_agent() {
     let tester = &catalog.agents["tester"];
     assert!(tester.errors.is_empty(), "{}", told(&tester.errors));
     let definition = tester.definition.as_ref().unwrap();
-    let wrong =
-        told(&trial::check(&world.memory, definition)).replace(&world.home.path().display().to_string(), "~");
+    let wrong = told(&test_runner::check_tests(&world.memory, definition))
+        .replace(&world.home.path().display().to_string(), "~");
     insta::assert_snapshot!(wrong, @r#"
     agents/tester.toml:11:11: the file `far/away.jsonl` is missing
       put a file `far/away.jsonl` into `~/agents`
@@ -129,7 +130,7 @@ fn what_a_test_quotes_is_checked_and_does_not_stop_the_agent() {
       name a `key` of the fixture
     "#);
     assert_eq!(
-        told(&trial::play(&world.memory, definition).unwrap_err()).lines().count(),
+        told(&test_runner::run_tests(&world.memory, definition).unwrap_err()).lines().count(),
         wrong.lines().count()
     );
 }
@@ -217,8 +218,8 @@ fn every_bundled_agent_passes_its_tests() {
     for (name, entry) in &catalog.agents {
         let definition = entry.definition.as_ref().unwrap();
         agents.push((name.as_str(), definition.tests.len()));
-        let wrong =
-            trial::play(&world.memory, definition).unwrap_or_else(|errors| panic!("{}", told(&errors)));
+        let wrong = test_runner::run_tests(&world.memory, definition)
+            .unwrap_or_else(|errors| panic!("{}", told(&errors)));
         let wrong: Vec<_> = wrong.into_iter().filter(|played| !played.differences.is_empty()).collect();
         assert!(wrong.is_empty(), "{name}: {wrong:#?}");
     }
@@ -244,10 +245,10 @@ fn a_recorded_run_passes_as_a_test() {
         {"reason": "", "node": "N2", "by": "N1", "key": "", "title": "", "body": ""}],
         "link-add": [{"reason": "a \"quote\"", "from": "N1", "to": "N2", "strength": 0.5},
                      {"reason": "", "from": "N1", "to": "N7", "strength": 0.5}]});
-    let model: Arc<dyn Model> = Arc::new(Script::says(reply));
-    let options = Options { dry_run: true, ..Options::default() };
+    let model: Arc<dyn Model> = Arc::new(ScriptedModel::replying(reply));
+    let options = RunOptions { dry_run: true, ..RunOptions::default() };
     let (run, entry) =
-        trial::record_among(&world.memory, &definition, vec![("default", model)], &options).unwrap();
+        test_runner::record_among(&world.memory, &definition, vec![("default", model)], &options).unwrap();
     assert_eq!(run.actions.len(), 3);
     assert_eq!(world.graph(), before);
 
@@ -265,7 +266,7 @@ fn a_recorded_run_passes_as_a_test() {
 #[test]
 fn a_run_without_an_answer_is_no_test() {
     let world = World::new();
-    let (run, entry) = trial::record(&world.memory, &tests(""), &Options::default()).unwrap();
+    let (run, entry) = test_runner::record(&world.memory, &tests(""), &RunOptions::default()).unwrap();
     assert_eq!(run.status.name(), "skipped");
     insta::assert_snapshot!(entry.unwrap_err(), @"no model answered, so there is nothing to write down");
 }

@@ -1,15 +1,15 @@
 //! A run undone: the graph is what it was.
 
-use super::world::{Script, World, agent, outcomes};
+use super::world::{ScriptedModel, World, agent, outcomes};
 use crate::definition::Definition;
 use crate::ledger;
-use crate::run::{Options, Trigger, run_with};
+use crate::run::{RunOptions, Trigger, run_with};
 use crate::undo::undo;
 use poc_graph::error::Code;
 use poc_graph::time::Span;
-use poc_notes::undo::Item;
-use poc_notes::weigh;
-use poc_store::testing::{counted_by, counted_by_hand};
+use poc_notes::undo::UndoItem;
+use poc_notes::weight;
+use poc_store::testing::{count_by_scan, counts_of_view};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn everything() -> Value {
 fn a_run_undone_leaves_the_graph_as_it_was() {
     let (world, definition) = world(4);
     let before = world.graph();
-    let run = world.run(&definition, &Script::says(everything()));
+    let run = world.run(&definition, &ScriptedModel::replying(everything()));
     assert_eq!(run.applied().count(), 5, "{:?}", run.actions);
     assert_ne!(world.graph(), before);
     let items = undo(&world.memory, &run, &[]).unwrap();
@@ -60,7 +60,7 @@ fn a_run_undone_leaves_the_graph_as_it_was() {
 #[test]
 fn what_was_changed_since_is_left_alone_and_reported() {
     let (world, definition) = world(4);
-    let run = world.run(&definition, &Script::says(everything()));
+    let run = world.run(&definition, &ScriptedModel::replying(everything()));
     world.edit("renamed", "Edited by a person since.");
     let items = undo(&world.memory, &run, &[]).unwrap();
     let told: Vec<String> = items
@@ -85,7 +85,7 @@ fn what_use_has_taught_since_stays_and_holds_nothing_back() {
     let used = |undone: bool| {
         let (mut world, definition) = world(4);
         world.config().reinforce.refractory = Span(0);
-        let run = undone.then(|| world.run(&definition, &Script::says(everything())));
+        let run = undone.then(|| world.run(&definition, &ScriptedModel::replying(everything())));
         for _ in 0..2 {
             world.clock.advance(Span(90 * Span::DAY.0));
             world.learn();
@@ -119,14 +119,14 @@ fn a_weight_that_was_set_by_hand_since_is_left_alone() {
     let (world, definition) = world(2);
     let reply = json!({"notes": "", "link-add": [], "insert": [], "supersede": [],
         "weight": [{"reason": "", "node": "N1", "delta": 0.2}]});
-    let run = world.run(&definition, &Script::says(reply));
+    let run = world.run(&definition, &ScriptedModel::replying(reply));
     let (id, now) = (world.memory.find("note-0").unwrap().id, world.memory.now());
     let weight = &world.memory.config.weight;
     let cause = world.memory.cause("manual", "weight");
     world
         .memory
         .store
-        .transact(cause, |tx| weigh::change(tx, id, weigh::Change::To(3.0), weight, now))
+        .transact(cause, |tx| weight::change(tx, id, weight::WeightChange::To(3.0), weight, now))
         .unwrap();
     let items = undo(&world.memory, &run, &[]).unwrap();
     assert_eq!(items[0].refused.as_deref(), Some("the weight of the note `note-0` changed since"));
@@ -137,31 +137,32 @@ fn a_weight_that_was_set_by_hand_since_is_left_alone() {
 fn a_run_that_applied_nothing_cannot_be_undone() {
     let (world, mut definition) = world(1);
     definition.execution.replay = false;
-    let run = world.run(&definition, &Script::nothing(&["link-add", "weight", "insert", "supersede"]));
+    let run =
+        world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight", "insert", "supersede"]));
     assert_eq!(undo(&world.memory, &run, &[]).unwrap_err().code, Code::Conflict);
 }
 
 #[test]
 fn a_run_that_only_replayed_is_undone() {
-    let nothing = || Script::nothing(&["link-add", "weight", "insert", "supersede"]);
+    let nothing = || ScriptedModel::doing_nothing(&["link-add", "weight", "insert", "supersede"]);
     let (world, definition) = world(3);
     let before = world.graph();
     let run = world.run(&definition, &nothing());
     assert_ne!(world.graph(), before);
     let items = undo(&world.memory, &run, &[]).unwrap();
-    assert_eq!(items, [Item { summary: "replay 3 notes".into(), refused: None }]);
+    assert_eq!(items, [UndoItem { summary: "replay 3 notes".into(), refused: None }]);
     assert_eq!(world.graph(), before);
     let row = ledger::find(&world.memory, &run.id.to_string()).unwrap();
     assert_eq!(undo(&world.memory, &row, &[]).unwrap_err().code, Code::Conflict);
 
     // Use since is no replay; another one is.
-    let forced = Options { force: true, ..Options::default() };
+    let forced = RunOptions { force: true, ..RunOptions::default() };
     let run = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &forced).unwrap();
     world.learn();
     let id = |number: u32| world.memory.find(&format!("note-{number}")).unwrap().id;
     let activity = |number| world.memory.store.activity(id(number)).unwrap().unwrap();
     world.clock.advance(Span::DAY);
-    let options = Options { target: Some("note-0".into()), ..Options::default() };
+    let options = RunOptions { target: Some("note-0".into()), ..RunOptions::default() };
     let later = run_with(&world.memory, &definition, &nothing(), Trigger::Manual, &options).unwrap();
     let items = undo(&world.memory, &run, &[]).unwrap();
     assert_eq!(items[0].refused.as_deref(), Some("1 of them were replayed again since"));
@@ -203,13 +204,13 @@ proptest! {
     fn undo_after_run_is_identity(reply in reply()) {
         let (world, definition) = world(6);
         let before = world.graph();
-        let run = world.run(&definition, &Script::says(reply));
+        let run = world.run(&definition, &ScriptedModel::replying(reply));
         if run.applied().next().is_some() {
             let items = undo(&world.memory, &run, &[]).unwrap();
             prop_assert!(items.iter().all(|item| item.refused.is_none()), "{:?} {:?}", items, outcomes(&run));
             prop_assert_eq!(world.graph(), before);
         }
         let store = &world.memory.store;
-        prop_assert_eq!(counted_by(&store.view()), counted_by_hand(store));
+        prop_assert_eq!(counts_of_view(&store.view()), count_by_scan(store));
     }
 }

@@ -5,16 +5,16 @@
 use super::fleet::{Answer, Fleet, fails, nothing};
 use super::hostile::asked_for;
 use super::world::World;
-use crate::agenda::Agenda;
-use crate::due::Moment;
 use crate::ledger::{self, AgentState, Pause, Run, Status, TriggerKind};
-use crate::model::{CallError, Reply, Spent};
+use crate::model::{CallCost, CallError, Reply};
 use crate::pause::{pause, resume};
 use crate::run::{Trigger, run};
 use crate::schedule::day;
+use crate::scheduler::Scheduler;
+use crate::slot_planner::Tick;
 use chrono::{Datelike, Days, MappedLocalTime, NaiveTime, TimeDelta, TimeZone};
 use chrono_tz::Tz;
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::{Span, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -120,9 +120,9 @@ impl Kind {
 
 /// What a model answers: some agents are unlucky.
 fn play(seed: u64) -> impl FnMut(&crate::model::Request<'_>) -> Answer {
-    let dice = SeededChance::new(seed);
+    let dice = SeededRng::new(seed);
     move |request| {
-        let spent = |share: f64| vec![Spent { cost: Some(MOST * share), ..Spent::default() }];
+        let spent = |share: f64| vec![CallCost { cost: Some(MOST * share), ..CallCost::default() }];
         match request.agent {
             "fails" => fails(),
             "panics" => panic!("a defect"),
@@ -142,7 +142,7 @@ struct Lived {
 }
 
 fn live(seed: u64, from: &str) -> Lived {
-    let dice = SeededChance::new(seed);
+    let dice = SeededRng::new(seed);
     let mut world = World::new();
     world.clock.set(Timestamp::parse(from).unwrap());
     world.config().agents.keep_rows = 100_000;
@@ -193,7 +193,7 @@ fn tick(fleet: &mut Fleet) {
 }
 
 /// What people and the machine do now and then.
-fn act(mut fleet: Fleet, dice: &SeededChance, notes: &mut usize) -> Fleet {
+fn act(mut fleet: Fleet, dice: &SeededRng, notes: &mut usize) -> Fleet {
     let memory = &fleet.world.memory;
     match dice.below(0, 150) {
         0..4 => {
@@ -215,9 +215,9 @@ fn act(mut fleet: Fleet, dice: &SeededChance, notes: &mut usize) -> Fleet {
         }
         // It is killed in the middle of what is due.
         7..9 => {
-            let moment = Moment::now(memory, Tz::UTC);
-            if fleet.agenda.asks(memory, &fleet.catalog) {
-                for slot in fleet.agenda.look(memory, fleet.catalog.clone(), moment, &BTreeMap::new()) {
+            let tick = Tick::now(memory, Tz::UTC);
+            if fleet.scheduler.needs_poll(memory, &fleet.catalog) {
+                for slot in fleet.scheduler.poll(memory, fleet.catalog.clone(), tick, &BTreeMap::new()) {
                     let row = Run::due(memory, &slot.agent, slot.trigger);
                     ledger::claim_for(memory, row, slot.trigger).unwrap();
                 }
@@ -227,7 +227,7 @@ fn act(mut fleet: Fleet, dice: &SeededChance, notes: &mut usize) -> Fleet {
         9 => fleet = fleet.restart(),
         // Its file is saved again: all agents are looked at anew.
         10 => fleet.catalog = Arc::new((*fleet.catalog).clone()),
-        11 => fleet.agenda = Agenda::default(),
+        11 => fleet.scheduler = Scheduler::default(),
         _ => {}
     }
     fleet
@@ -279,8 +279,8 @@ fn check(lived: &Lived, seed: u64) {
             // But for what a person has told it, a state is what the rows tell.
             let of_rows = AgentState::of(own.iter().copied());
             assert_eq!(
-                (state.last(), state.repeat()),
-                (of_rows.last(), of_rows.repeat()),
+                (state.last(), state.pending_rerun()),
+                (of_rows.last(), of_rows.pending_rerun()),
                 "{}",
                 told("state")
             );

@@ -1,13 +1,13 @@
 //! Notes that are taken apart: the parts share the fate of what is to take the note's place.
 
-use super::world::{Script, World, agent, draft, outcomes};
+use super::world::{ScriptedModel, World, agent, draft, outcomes};
 use crate::Catalog;
 use crate::definition::Definition;
 use crate::ledger::{ActionState, Status};
 use crate::model::Model;
 use crate::proposal::proposals;
 use crate::review::{approve, reject};
-use crate::run::{self, Options, Trigger};
+use crate::run::{self, RunOptions, Trigger};
 use poc_graph::Trust;
 use poc_graph::error::Code;
 use poc_notes::Draft;
@@ -22,7 +22,7 @@ fn splitter(mode: &str, most: usize) -> Definition {
 }
 
 /// Takes the first so many notes of the prompt apart, each by a new overview with a key.
-fn split(notes: usize, key: &str) -> Script<'static> {
+fn split(notes: usize, key: &str) -> ScriptedModel<'static> {
     let part = |note: usize, part: usize| {
         json!({"reason": "part", "key": format!("part-{note}-{part}"), "title": "Part",
                "body": format!("Of note {note} the part {part}."), "keywords": [], "links": [format!("N{note}")]})
@@ -33,7 +33,7 @@ fn split(notes: usize, key: &str) -> Script<'static> {
                "title": "Overview", "body": format!("An overview of note {note}.")})
     };
     let parts: Vec<Value> = (1..=notes).flat_map(|note| [part(note, 1), part(note, 2)]).collect();
-    Script::says(
+    ScriptedModel::replying(
         json!({"notes": "", "insert": parts, "supersede": (1..=notes).map(whole).collect::<Vec<_>>()}),
     )
 }
@@ -108,7 +108,7 @@ fn what_waits_is_not_proposed_again() {
     world.note("note", LONG);
     let definition = splitter("propose", 3);
     let first = world.run(&definition, &split(1, "overview"));
-    let force = Options { force: true, ..Options::default() };
+    let force = RunOptions { force: true, ..RunOptions::default() };
     let again = || {
         let model = split(1, "overview");
         run::run_with(&world.memory, &definition, &model as &dyn Model, Trigger::Manual, &force).unwrap()
@@ -143,7 +143,7 @@ fn bundled_agents_leave_what_was_written_by_hand_as_it_is() {
     let catalog = Catalog::load(&world.memory).unwrap();
     for name in catalog.agents.keys() {
         let definition = catalog.get(name).unwrap();
-        let row = run::run(&world.memory, definition, Trigger::Manual, &Options::default()).unwrap();
+        let row = run::run(&world.memory, definition, Trigger::Manual, &RunOptions::default()).unwrap();
         assert!(
             matches!(row.status, Status::Ok | Status::Noop | Status::Skipped),
             "{}: {:?} {:?}",

@@ -1,8 +1,8 @@
 //! People write while agents think: nobody's words are lost.
 
-use super::world::{Says, World, agent};
+use super::world::{FnModel, World, agent};
 use crate::model::Request;
-use crate::run::{Options, Trigger, run_with};
+use crate::run::{RunOptions, Trigger, run_with};
 use crate::selection::Handle;
 use parking_lot::Mutex;
 use poc_graph::time::Span;
@@ -73,7 +73,7 @@ fn nothing_that_was_written_during_a_call_is_lost() {
         // words are written while it thinks, and two whenever they come.
         for words in (0..WORDS).collect::<Vec<_>>().chunks(8) {
             world.clock.advance(Span::MINUTE);
-            let model = Says(|asked: &Request<'_>| {
+            let model = FnModel(|asked: &Request<'_>| {
                 words.iter().for_each(|&word| order.send(word).unwrap());
                 let told = told.lock();
                 words.iter().skip(2).for_each(|_| told.recv().unwrap());
@@ -87,7 +87,7 @@ fn nothing_that_was_written_during_a_call_is_lost() {
                 json!({"notes": "", "supersede": notes().map(supersede).collect::<Vec<_>>(),
                     "weight": notes().map(weigh).collect::<Vec<_>>()})
             });
-            let options = Options { force: true, ..Options::default() };
+            let options = RunOptions { force: true, ..RunOptions::default() };
             let run = run_with(&world.memory, &definition, &model, Trigger::Manual, &options).unwrap();
             for row in &run.actions {
                 match row.rejected.as_deref() {

@@ -1,16 +1,16 @@
 //! `[prompt]`: the template, wherever it stands, checked against its placeholders.
 
-use super::{Placed, Reader, Section};
+use super::{Located, Reader, Section};
 use crate::check;
-use crate::definition::{ON_OVERFLOW, Prompt, text};
+use crate::definition::{ON_OVERFLOW, PromptRules, text};
 use crate::template;
 use poc_graph::error::{At, Error};
 use std::collections::BTreeMap;
 
 impl<'a> Reader<'a> {
-    pub(super) fn prompt(&self, section: &Section<'a>) -> Option<Prompt> {
+    pub(super) fn prompt(&self, section: &Section<'a>) -> Option<PromptRules> {
         section.refuse_unknown();
-        let placeholders: Option<Vec<Placed<String>>> =
+        let placeholders: Option<Vec<Located<String>>> =
             section.required("placeholders").map(|placed| placed.value);
         let vars = section.section("vars").values();
         let vars: BTreeMap<String, String> =
@@ -26,7 +26,7 @@ impl<'a> Reader<'a> {
             }
         }
         let source = source?;
-        Some(Prompt {
+        Some(PromptRules {
             template: source.file,
             text: source.text,
             includes: source.includes,
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
                 return None;
             }
             (Some(_), None) => {
-                let name: Placed<String> = section.get("template")?;
+                let name: Located<String> = section.get("template")?;
                 match template::checked_name(&name.value).and_then(|()| (self.context.template)(&name.value))
                 {
                     Ok(text) => (Some(name.value), text, name.offset),
@@ -70,7 +70,7 @@ impl<'a> Reader<'a> {
                 }
             }
             (None, Some(_)) => {
-                let inline: Placed<String> = section.get("inline")?;
+                let inline: Located<String> = section.get("inline")?;
                 (None, inline.value, inline.offset)
             }
         };

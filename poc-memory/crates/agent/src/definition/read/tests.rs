@@ -1,8 +1,8 @@
 //! `[[tests]]`: that their shape is right. What they refer to is looked at by `agent check` and `agent
 //! test`: an agent does not stop because a fixture is missing.
 
-use super::{Placed, Reader, Section};
-use crate::definition::{Expect, Quoted, Test};
+use super::{Located, Reader, Section};
+use crate::definition::{AgentTest, TestExpectation, TestText};
 use poc_graph::error::{Code, Error};
 use poc_graph::time::Timestamp;
 use std::collections::BTreeSet;
@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 const USUAL: &str = "2026-11-21T08:00:00Z";
 
 impl<'a> Reader<'a> {
-    pub(super) fn tests(&self, root: &Section<'a>) -> Vec<Test> {
+    pub(super) fn tests(&self, root: &Section<'a>) -> Vec<AgentTest> {
         let mut names = BTreeSet::new();
         let mut tests = Vec::new();
         for section in root.sections("tests") {
             section.refuse_unknown();
-            let name: Option<Placed<String>> = section.required("name");
-            let fixture: Option<Placed<String>> = section.required("fixture");
-            let response: Option<Placed<String>> = section.get("response");
+            let name: Option<Located<String>> = section.required("name");
+            let fixture: Option<Located<String>> = section.required("fixture");
+            let response: Option<Located<String>> = section.get("response");
             let (now, expect) = (self.instant(&section), self.expect(&section.section("expect")));
             if let Some(name) = &name {
                 if name.value.trim().is_empty() {
@@ -31,21 +31,21 @@ impl<'a> Reader<'a> {
             }
             if let (Some(name), Some(fixture), Some(now), Some(expect)) = (name, fixture, now, expect) {
                 let (fixture, response) = (quoted(fixture), response.map(quoted));
-                tests.push(Test { name: name.value, fixture, now, response, expect });
+                tests.push(AgentTest { name: name.value, fixture, now, response, expect });
             }
         }
         tests
     }
 
     fn instant(&self, section: &Section<'a>) -> Option<Timestamp> {
-        let said: Option<Placed<String>> = section.get("now");
+        let said: Option<Located<String>> = section.get("now");
         let (text, offset) = said.map_or_else(|| (USUAL.to_owned(), 0), |said| (said.value, said.offset));
         Timestamp::parse(&text)
             .map_err(|error| self.file.problem(offset, Error { code: Code::InvalidConfig, ..error }))
             .ok()
     }
 
-    fn expect(&self, section: &Section<'a>) -> Option<Expect> {
+    fn expect(&self, section: &Section<'a>) -> Option<TestExpectation> {
         section.refuse_unknown();
         if section.is_empty() {
             let error = Error::config("the test expects nothing, so it cannot fail");
@@ -53,9 +53,9 @@ impl<'a> Reader<'a> {
             self.file.problem(section.offset(), error.hint(hint));
             return None;
         }
-        let list = |key: &str| section.get::<Vec<Placed<String>>>(key).map(|list| list.value);
+        let list = |key: &str| section.get::<Vec<Located<String>>>(key).map(|list| list.value);
         let texts = |key: &str| list(key).map(|list| list.into_iter().map(|item| item.value).collect());
-        Some(Expect {
+        Some(TestExpectation {
             selected: list("selected").map(|keys| keys.into_iter().map(quoted).collect()),
             applied: texts("applied"),
             proposed: texts("proposed"),
@@ -65,6 +65,6 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn quoted(placed: Placed<String>) -> Quoted {
-    Quoted { text: placed.value, offset: placed.offset }
+fn quoted(placed: Located<String>) -> TestText {
+    TestText { text: placed.value, offset: placed.offset }
 }

@@ -35,8 +35,8 @@ impl Link<'_> {
 /// Links of the best pairs first, until both caps are reached. `gone` are handles of nodes that are
 /// to be superseded in the same answer.
 pub(super) fn find<'a>(
-    settings: &poc_config::Heuristic,
-    cosines: &poc_config::Cosines,
+    settings: &poc_config::HeuristicConfig,
+    cosines: &poc_config::CosinesConfig,
     nodes: &Nodes<'a>,
     text: &TextIndex,
     gone: &BTreeSet<&str>,
@@ -77,7 +77,7 @@ pub(super) fn find<'a>(
 /// Pairs that are alike enough: those of the selection, and each chosen node with the best of its
 /// candidates.
 fn alike<'a>(
-    cosines: &poc_config::Cosines,
+    cosines: &poc_config::CosinesConfig,
     nodes: &Nodes<'a>,
 ) -> impl Iterator<Item = (&'a Handle, &'a Handle, f64)> {
     let pairs = nodes.selection.pairs.iter();
@@ -92,7 +92,7 @@ fn alike<'a>(
 }
 
 /// Whether a link between the two would be new and would feed no hub.
-fn is_open(settings: &poc_config::Heuristic, nodes: &Nodes<'_>, from: &Handle, to: &Handle) -> bool {
+fn is_open(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'_>, from: &Handle, to: &Handle) -> bool {
     let view = &nodes.selection.view;
     from.node.id != to.node.id
         && !view.are_tied(from.ix, to.ix)

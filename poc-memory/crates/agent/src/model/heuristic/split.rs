@@ -29,7 +29,11 @@ pub(super) struct Part {
 /// Chosen notes with headings, the first ones first, as long as there is room for their parts. A note
 /// that tells a story stays whole, and so does one that may not be replaced. A part or an overview has `most`
 /// characters at most.
-pub(super) fn find<'a>(settings: &poc_config::Heuristic, nodes: &Nodes<'a>, most: usize) -> Vec<Split<'a>> {
+pub(super) fn find<'a>(
+    settings: &poc_config::HeuristicConfig,
+    nodes: &Nodes<'a>,
+    most: usize,
+) -> Vec<Split<'a>> {
     let mut room = settings.split_max_parts;
     let mut found = Vec::new();
     for handle in nodes.selection.chosen().filter(|handle| handle.is_replaceable()) {

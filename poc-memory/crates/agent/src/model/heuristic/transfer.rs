@@ -31,8 +31,8 @@ pub(super) struct Group<'a> {
 /// The groups to make a note of, those that have most in common first; no episode is in two. One that
 /// a note brings together already is left out, and the agent's own notes stay a small share of the memory.
 pub(super) fn find<'a>(
-    settings: &poc_config::Heuristic,
-    cosines: &poc_config::Cosines,
+    settings: &poc_config::HeuristicConfig,
+    cosines: &poc_config::CosinesConfig,
     nodes: &Nodes<'a>,
     text: &TextIndex,
     agent: &str,
@@ -60,7 +60,7 @@ pub(super) fn find<'a>(
 }
 
 /// How many more notes of the agent's own the memory bears.
-fn room(settings: &poc_config::Heuristic, view: &View, agent: &str) -> usize {
+fn room(settings: &poc_config::HeuristicConfig, view: &View, agent: &str) -> usize {
     let own = provenance(agent);
     let made = (0..view.slots()).filter(|&ix| view.is_live(ix) && view.provenance_name(ix) == own).count();
     let bears = (view.live_count() as f64 * settings.transfer_share) as usize;
@@ -69,8 +69,8 @@ fn room(settings: &poc_config::Heuristic, view: &View, agent: &str) -> usize {
 
 /// Sets of episodes that have two rare words in common, each with all the words its episodes share.
 fn candidates<'a>(
-    settings: &poc_config::Heuristic,
-    cosines: &poc_config::Cosines,
+    settings: &poc_config::HeuristicConfig,
+    cosines: &poc_config::CosinesConfig,
     nodes: &Nodes<'a>,
     rare: &Rare<'_>,
 ) -> Vec<Group<'a>> {
@@ -129,7 +129,7 @@ fn candidates<'a>(
 
 /// Whether two notes are alike in meaning, as far as the selection tells: they are tied already, or
 /// could be.
-fn is_alike(cosines: &poc_config::Cosines, nodes: &Nodes<'_>, a: &Handle, b: &Handle) -> bool {
+fn is_alike(cosines: &poc_config::CosinesConfig, nodes: &Nodes<'_>, a: &Handle, b: &Handle) -> bool {
     let near = |from: &Handle, to: &Handle| {
         from.candidates.iter().any(|(name, cosine)| *name == to.name && *cosine >= cosines.link)
     };
@@ -137,10 +137,10 @@ fn is_alike(cosines: &poc_config::Cosines, nodes: &Nodes<'_>, a: &Handle, b: &Ha
 }
 
 /// Whether a note that is no episode is tied to so many of the group that it says what they share.
-fn is_told(settings: &poc_config::Heuristic, view: &View, group: &Group<'_>) -> bool {
+fn is_told(settings: &poc_config::HeuristicConfig, view: &View, group: &Group<'_>) -> bool {
     let mut ties: BTreeMap<Ix, usize> = BTreeMap::new();
     for handle in &group.episodes {
-        let known = view.ties(handle.ix).filter(|tie| view.is_live(tie.ix));
+        let known = view.merged_edges(handle.ix).filter(|tie| view.is_live(tie.ix));
         for tie in known.filter(|tie| !NodeType::is_occasion(view.type_name(tie.ix))) {
             *ties.entry(tie.ix).or_default() += 1;
         }

@@ -28,7 +28,7 @@ impl Twin<'_> {
 }
 
 /// Twins among the pairs of the selection; each node is in one of them at most.
-pub(super) fn find<'a>(settings: &poc_config::Heuristic, nodes: &Nodes<'a>) -> Vec<Twin<'a>> {
+pub(super) fn find<'a>(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'a>) -> Vec<Twin<'a>> {
     let mut pairs: Vec<&HandlePair> = nodes.selection.pairs.iter().collect();
     pairs.retain(|pair| pair.similarity >= settings.twin_min_similarity);
     pairs.sort_by(|a, b| b.similarity.total_cmp(&a.similarity).then_with(|| (&a.a, &a.b).cmp(&(&b.a, &b.b))));

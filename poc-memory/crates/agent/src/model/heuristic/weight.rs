@@ -17,7 +17,7 @@ pub(super) struct Change<'a> {
 /// trivia, however often the agent looks: else a weight would tell how often the agent ran. `linked` and `gone` are handles with a link, or to be superseded,
 /// in the same answer.
 pub(super) fn find<'a>(
-    settings: &poc_config::Heuristic,
+    settings: &poc_config::HeuristicConfig,
     nodes: &Nodes<'a>,
     (linked, gone): (&BTreeSet<&str>, &BTreeSet<&str>),
     (agent, now): (&str, Timestamp),

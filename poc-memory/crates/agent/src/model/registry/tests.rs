@@ -3,28 +3,28 @@ use crate::testing::request::TestRequest;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 #[test]
-fn the_same_trouble_is_told_once() {
+fn the_same_suspension_reason_is_logged_once() {
     let provider = ProviderState::default();
     let hour = Span::HOUR.0;
-    let told = |now, why: &str| provider.refuse(Timestamp(now), why);
+    let suspend = |now, why: &str| provider.suspend(Timestamp(now), why);
     // A try every hour, of however many agents.
-    let news: Vec<bool> = (0..24).map(|hours| told(hours * hour, "no money left")).collect();
+    let news: Vec<bool> = (0..24).map(|hours| suspend(hours * hour, "no money left")).collect();
     assert_eq!(news.iter().filter(|news| **news).count(), 1);
-    assert!(provider.left_alone("mock", Span::HOUR, Timestamp(23 * hour + 1)).is_some());
-    assert!(told(24 * hour, "the key is refused") && !told(25 * hour, "the key is refused"));
-    provider.accept("mock");
-    assert!(told(26 * hour, "the key is refused"), "it answered in between");
+    assert!(provider.suspension("mock", Span::HOUR, Timestamp(23 * hour + 1)).is_some());
+    assert!(suspend(24 * hour, "the key is refused") && !suspend(25 * hour, "the key is refused"));
+    provider.clear_suspension("mock");
+    assert!(suspend(26 * hour, "the key is refused"), "it answered in between");
 }
 
 #[test]
-fn a_providers_calls_wait_for_each_other() {
+fn calls_of_one_provider_share_its_concurrency_limit() {
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let model = |limit: Option<usize>, provider: &Arc<ProviderState>| GuardedModel {
         inner: Box::new(Counting(inside.clone(), most.clone())),
         name: "mock".into(),
         provider: provider.clone(),
         concurrency: limit,
-        leave_alone: Span::HOUR,
+        suspension: Span::HOUR,
     };
     let provider = Arc::<ProviderState>::default();
     // Two models of one provider share its places.
@@ -42,7 +42,7 @@ fn a_providers_calls_wait_for_each_other() {
 struct Counting(Arc<AtomicUsize>, Arc<AtomicUsize>);
 
 impl Model for Counting {
-    fn call(&self, _: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, _: &Request<'_>) -> Result<Reply, CallFailure> {
         let now = self.0.fetch_add(1, Ordering::SeqCst) + 1;
         self.1.fetch_max(now, Ordering::SeqCst);
         (0..1000).for_each(|_| std::thread::yield_now());
@@ -55,7 +55,7 @@ impl Model for Counting {
 struct CountingFactory;
 
 impl ModelFactory for CountingFactory {
-    fn credentials(&self, _: &poc_config::Provider) -> Option<blake3::Hash> {
+    fn credentials(&self, _: &poc_config::ProviderConfig) -> Option<blake3::Hash> {
         None
     }
 

@@ -49,7 +49,7 @@ pub fn rows(memory: &Memory, agent: Option<&str>, limit: usize) -> Result<Vec<Ru
 }
 
 /// The row of each agent that still runs by what is known of it, newest first.
-fn left_running(memory: &Memory, agents: impl IntoIterator<Item = String>) -> Result<Vec<Run>> {
+fn running_rows(memory: &Memory, agents: impl IntoIterator<Item = String>) -> Result<Vec<Run>> {
     let mut running = Vec::new();
     for agent in agents {
         let Some(id) = state::state(memory, &agent)?.running() else { continue };
@@ -61,14 +61,14 @@ fn left_running(memory: &Memory, agents: impl IntoIterator<Item = String>) -> Re
 }
 
 /// The agents that have a record of their own.
-fn on_record(memory: &Memory) -> Result<BTreeSet<String>> {
+fn agents_with_state(memory: &Memory) -> Result<BTreeSet<String>> {
     let states = memory.store.keys::<AgentState>(&[])?;
     Ok(states.iter().map(|key| String::from_utf8_lossy(key).into_owned()).collect())
 }
 
 /// The agents that anything is known of, by name. It looks at the keys of all rows.
 pub fn agents(memory: &Memory) -> Result<BTreeSet<String>> {
-    let mut agents = on_record(memory)?;
+    let mut agents = agents_with_state(memory)?;
     // Those of before there was a record of its own.
     let rows = keys(memory, None)?;
     agents.extend(rows.iter().filter_map(|key| Some(read_key(key)?.0.to_owned())));
@@ -78,7 +78,7 @@ pub fn agents(memory: &Memory) -> Result<BTreeSet<String>> {
 /// Rows of this process that still run, newest first.
 pub fn running(memory: &Memory) -> Result<Vec<Run>> {
     // What this process runs has written its agent's record.
-    let mut running = left_running(memory, on_record(memory)?)?;
+    let mut running = running_rows(memory, agents_with_state(memory)?)?;
     running.retain(|run| run.boot == memory.boot);
     Ok(running)
 }
@@ -93,7 +93,7 @@ pub fn running_since(memory: &Memory, agent: &str, state: &AgentState) -> Result
 
 /// A row as it stands now. This process holds the store, so what another one left running has been interrupted,
 /// also while nobody has written that down.
-pub fn as_it_stands(memory: &Memory, row: Run) -> Run {
+pub fn with_current_status(memory: &Memory, row: Run) -> Run {
     if row.status != Status::Running || row.boot == memory.boot {
         return row;
     }
@@ -124,15 +124,15 @@ pub fn find(memory: &Memory, id: &str) -> Result<Run> {
 }
 
 /// Changes what is known of an agent in a transaction of its own.
-pub fn change(
+pub fn update_state(
     memory: &Memory,
     agent: &str,
     cause: Cause,
-    change: impl Fn(&mut AgentState) -> Result<()>,
+    update: impl Fn(&mut AgentState) -> Result<()>,
 ) -> Result<()> {
     let committed = memory.store.transact(cause, |tx| {
         let mut state = state::get(tx, agent)?;
-        change(&mut state)?;
+        update(&mut state)?;
         state::put(tx, agent, &state)
     });
     committed.map(|_| ())
@@ -140,7 +140,7 @@ pub fn change(
 
 /// Books what a run took that writes no row of its own: a dry one, or one that somebody else has ended in
 /// the meantime. A row that is still to be ended is booked then.
-pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
+pub fn book_cost(memory: &Memory, run: &Run) -> Result<()> {
     let took = run.cost.is_some_and(|cost| cost > 0.0) || run.tokens_in.is_some() || run.tokens_out.is_some();
     if !took && !reservation::exists(memory, run)? {
         return Ok(());
@@ -149,7 +149,7 @@ pub fn pay(memory: &Memory, run: &Run) -> Result<()> {
         let kept = tx.get::<Run>(&run.key())?;
         if kept.as_ref().is_none_or(|kept| kept.status != Status::Running) {
             let mut state = state::get(tx, &run.agent)?;
-            state.pay(run);
+            state.add_cost(run);
             state::put(tx, &run.agent, &state)?;
         }
         if let Some(mut kept) = kept.filter(|kept| kept.calls.is_empty()) {
@@ -170,16 +170,16 @@ pub fn claim(memory: &Memory, row: Run) -> Result<Run> {
 /// As [`claim`], for a trigger.
 pub fn claim_for(memory: &Memory, mut row: Run, trigger: Trigger) -> Result<Run> {
     let committed = memory.store.transact(cause(memory, &row.agent, Some(row.id)), |tx| {
-        reservation::book_left(memory, tx)?;
+        reservation::book_orphaned(memory, tx)?;
         let mut state = state::get(tx, &row.agent)?;
-        let overlaps = settle_running(memory, tx, &mut state, &row.agent)?;
+        let overlaps = interrupt_stale_run(memory, tx, &mut state, &row.agent)?;
         // A slot passes; what has changed is still there when the other run has ended.
         if overlaps && matches!(row.trigger, TriggerKind::Manual | TriggerKind::Change) {
             return Err(
                 Error::conflict(format!("`{}` is running already", row.agent)).hint("wait for it to end")
             );
         }
-        if !state.reach(trigger) {
+        if !state.claim_changes(trigger) {
             return Err(Error::conflict(format!(
                 "the changes `{}` was to look at were claimed before",
                 row.agent
@@ -206,22 +206,27 @@ pub struct RowOutcome {
 }
 
 /// Leaves the row of what was due and not run. `None` when it was claimed before.
-pub fn leave(memory: &Memory, agent: &str, trigger: Trigger, outcome: RowOutcome) -> Result<Option<Run>> {
-    leave_row(memory, agent, None, trigger, outcome)
+pub fn record_unrun(
+    memory: &Memory,
+    agent: &str,
+    trigger: Trigger,
+    outcome: RowOutcome,
+) -> Result<Option<Run>> {
+    write_unrun_row(memory, agent, None, trigger, outcome)
 }
 
-/// As [`leave`], of neighbouring slots: from the first one to that of the trigger, which has the row.
-pub fn leave_all(
+/// As [`record_unrun`], of neighbouring slots: from the first one to that of the trigger, which has the row.
+pub fn record_unrun_slots(
     memory: &Memory,
     agent: &str,
     first: Timestamp,
     trigger: Trigger,
     outcome: RowOutcome,
 ) -> Result<Option<Run>> {
-    leave_row(memory, agent, Some(first), trigger, outcome)
+    write_unrun_row(memory, agent, Some(first), trigger, outcome)
 }
 
-fn leave_row(
+fn write_unrun_row(
     memory: &Memory,
     agent: &str,
     first: Option<Timestamp>,
@@ -234,14 +239,14 @@ fn leave_row(
     row.finish(memory, status, reason);
     let committed = memory.store.transact(cause(memory, agent, Some(row.id)), |tx| {
         let mut state = state::get(tx, agent)?;
-        if state.is_claimed(trigger) || !state.reach(trigger) {
+        if state.is_claimed(trigger) || !state.claim_changes(trigger) {
             return Ok(false);
         }
         let taken = match occurrence_key(&row) {
             Some(key) => tx.get::<Occurrence>(&key)?.is_some(),
             None => false,
         };
-        if taken || state.is_known(&row) {
+        if taken || state.has_outcome(&row) {
             return Ok(false);
         }
         put_slot(tx, &state, &row)?;
@@ -256,9 +261,9 @@ fn leave_row(
 }
 
 /// Has an agent that goes by changes begin with those after a transaction.
-pub fn mark(memory: &Memory, agent: &str, since: Timestamp, done: u64) -> Result<()> {
-    change(memory, agent, cause(memory, agent, None), |state| {
-        state.mark(since, done);
+pub fn set_change_mark(memory: &Memory, agent: &str, since: Timestamp, done: u64) -> Result<()> {
+    update_state(memory, agent, cause(memory, agent, None), |state| {
+        state.set_change_mark(since, done);
         Ok(())
     })
 }
@@ -284,7 +289,7 @@ pub(crate) fn end(memory: &Memory, tx: &mut Tx<'_>, row: &Run) -> Result<()> {
 
 /// Writes a row together with what it makes of its agent's state before.
 fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
-    state.note(row);
+    state.record(row);
     tx.put(&row.key(), row)?;
     state::put(tx, &row.agent, &state)
 }
@@ -292,10 +297,12 @@ fn put(tx: &mut Tx<'_>, mut state: AgentState, row: &Run) -> Result<()> {
 /// Marks the rows that other processes left running as interrupted: this process holds the store,
 /// so they are gone. Returns those rows.
 pub fn interrupt_others(memory: &Memory) -> Result<Vec<Run>> {
-    if reservation::any_left(memory)? {
-        memory.store.transact(memory.cause("daemon", "recover"), |tx| reservation::book_left(memory, tx))?;
+    if reservation::any_orphaned(memory)? {
+        memory
+            .store
+            .transact(memory.cause("daemon", "recover"), |tx| reservation::book_orphaned(memory, tx))?;
     }
-    let left = left_running(memory, agents(memory)?)?;
+    let left = running_rows(memory, agents(memory)?)?;
     end_running(memory, left, |run| run.boot != memory.boot, Status::Interrupted, INTERRUPTED)
 }
 
@@ -358,7 +365,12 @@ fn prune(memory: &Memory, tx: &mut Tx<'_>, agent: &str) -> Result<()> {
 }
 
 /// Whether the agent runs in this process; the run of a process that is gone becomes interrupted.
-fn settle_running(memory: &Memory, tx: &mut Tx<'_>, state: &mut AgentState, agent: &str) -> Result<bool> {
+fn interrupt_stale_run(
+    memory: &Memory,
+    tx: &mut Tx<'_>,
+    state: &mut AgentState,
+    agent: &str,
+) -> Result<bool> {
     let Some(id) = state.running() else { return Ok(false) };
     let Some(mut run) = tx.get::<Run>(&run_key(agent, id))? else { return Ok(false) };
     if run.boot == memory.boot {
@@ -366,15 +378,15 @@ fn settle_running(memory: &Memory, tx: &mut Tx<'_>, state: &mut AgentState, agen
     }
     run.finish(memory, Status::Interrupted, None);
     run.message = Some(INTERRUPTED.to_owned());
-    state.note(&run);
+    state.record(&run);
     tx.put(&run.key(), &run)?;
     Ok(false)
 }
 
 /// Writes the row of a run whose actions a person has decided about.
-pub(crate) fn decided(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
+pub(crate) fn put_reviewed(tx: &mut Tx<'_>, row: &Run) -> Result<()> {
     let mut state = state::get(tx, &row.agent)?;
-    state.decided(row);
+    state.record_review(row);
     tx.put(&row.key(), row)?;
     state::put(tx, &row.agent, &state)
 }
@@ -408,7 +420,7 @@ fn put_slot(tx: &mut Tx<'_>, state: &AgentState, row: &Run) -> Result<()> {
             before.is_some_and(|before| before.status == Status::Interrupted)
         }
         (Some(_), None) => false,
-        (None, slot) => !state.is_known(row) || slot.is_some_and(|slot| state.is_open(slot)),
+        (None, slot) => !state.has_outcome(row) || slot.is_some_and(|slot| state.can_retry(slot)),
     };
     if !free {
         let (agent, at) = (&row.agent, row.scheduled_at.unwrap_or(row.started));

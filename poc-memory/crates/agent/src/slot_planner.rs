@@ -5,7 +5,7 @@
 //! were. Slots are compared by the time they are for, never by the time of a run, so a clock that
 //! is set back fires nothing again.
 //!
-//! An agent that runs when notes change has no slots: `agenda/changing.rs` asks here what stands in its way.
+//! An agent that runs when notes change has no slots: `scheduler/change_watcher.rs` asks here what stands in its way.
 //!
 //! A run that failed is due again some time after it ended, unless a slot has come by then.
 
@@ -29,7 +29,7 @@ const TOLERANCE: Span = Span::MINUTE;
 
 /// The instant to decide for.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment {
+pub struct Tick {
     /// Now.
     pub now: Timestamp,
     /// The zone of agents that name none.
@@ -38,21 +38,21 @@ pub struct Moment {
     pub tolerance: Span,
 }
 
-impl Moment {
+impl Tick {
     /// Now, for a daemon with the settings of a memory.
-    pub fn now(memory: &Memory, zone: Tz) -> Moment {
+    pub fn now(memory: &Memory, zone: Tz) -> Tick {
         let heartbeat = memory.config.daemon.heartbeat.0;
         let tolerance = TOLERANCE.max(Span(heartbeat.saturating_mul(2)));
-        Moment { now: memory.now(), zone, tolerance }
+        Tick { now: memory.now(), zone, tolerance }
     }
 }
 
 /// What is known of one agent.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Past {
+pub struct RunHistory {
     state: AgentState,
     /// Whether a slot was handed out and has no row yet: it stands for those that come meanwhile.
-    waits: bool,
+    pending: bool,
 }
 
 /// What is to be done about a slot now.
@@ -93,15 +93,15 @@ pub struct SlotRange {
     pub count: usize,
 }
 
-/// What is due. An agent that `past` does not know never ran.
-pub fn due(catalog: &Catalog, past: &BTreeMap<String, Past>, moment: Moment) -> Vec<Decision> {
-    let unknown = Past::default();
+/// What is due. An agent that `history` does not know never ran.
+pub fn plan(catalog: &Catalog, history: &BTreeMap<String, RunHistory>, tick: Tick) -> Vec<Decision> {
+    let unknown = RunHistory::default();
     let mut decisions = Vec::new();
     for (name, entry) in &catalog.agents {
         if let Some(definition) = &entry.definition {
-            let agent = Agent::of(name, definition, entry.since);
-            let past = past.get(name).unwrap_or(&unknown);
-            Question { agent, past, moment }.decide(&mut decisions);
+            let agent = AgentTiming::of(name, definition, entry.since);
+            let history = history.get(name).unwrap_or(&unknown);
+            SlotCheck { agent, history, tick }.plan(&mut decisions);
         }
     }
     decisions
@@ -130,42 +130,47 @@ impl Obstacle {
 /// its turn.
 pub fn obstacle(
     definition: &Definition,
-    past: &Past,
+    history: &RunHistory,
     trigger: Trigger,
     late: bool,
-    moment: Moment,
+    tick: Tick,
 ) -> Option<Obstacle> {
     let due = trigger.due()?;
-    let agent = Agent::of(&definition.name, definition, due);
+    let agent = AgentTiming::of(&definition.name, definition, due);
     let start = if let Trigger::Slot(slot) = trigger { agent.start(slot) } else { due };
-    Question { agent, past, moment }.obstacle(due, start, late)
+    SlotCheck { agent, history, tick }.obstacle(due, start, late)
 }
 
 /// Until when an agent may not run, because its last run ended not long ago.
-pub fn resting(definition: &Definition, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
-    Agent::of(&definition.name, definition, now).resting(state, now)
+pub fn cooldown_until(definition: &Definition, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
+    AgentTiming::of(&definition.name, definition, now).cooldown_until(state, now)
 }
 
 /// How long an agent holds back what it catches up, so that not all begin together: some time within the
 /// spread, and within its own period, that follows from its name.
-pub fn stagger(definition: &Definition, spread: Span) -> Span {
+pub fn catch_up_delay(definition: &Definition, spread: Span) -> Span {
     let longest = definition.execution.schedule.period().map_or(spread, |period| period.min(spread));
     Span(schedule::pick(&[&definition.name, "catch-up"], longest.0.max(0) as u64 + 1) as i64)
 }
 
 /// When a failed run of an agent is repeated, if it is.
-pub fn rerun(name: &str, definition: &Definition, since: Timestamp, state: &AgentState) -> Option<Timestamp> {
-    Agent::of(name, definition, since).rerun(state).map(|(_, at)| at)
+pub fn rerun_at(
+    name: &str,
+    definition: &Definition,
+    since: Timestamp,
+    state: &AgentState,
+) -> Option<Timestamp> {
+    AgentTiming::of(name, definition, since).rerun(state).map(|(_, at)| at)
 }
 
 /// When an agent is due next, its jitter included; `None` when it never is by itself.
-pub fn next(name: &str, definition: &Definition, now: Timestamp, zone: Tz) -> Option<Timestamp> {
-    Agent::of(name, definition, now).next(now, zone)
+pub fn next_start(name: &str, definition: &Definition, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+    AgentTiming::of(name, definition, now).next(now, zone)
 }
 
 /// When an agent runs by itself.
 #[derive(Clone, Copy)]
-struct Agent<'a> {
+struct AgentTiming<'a> {
     name: &'a str,
     enabled: bool,
     schedule: &'a Schedule,
@@ -175,11 +180,11 @@ struct Agent<'a> {
     since: Timestamp,
 }
 
-impl<'a> Agent<'a> {
-    fn of(name: &'a str, definition: &'a Definition, since: Timestamp) -> Agent<'a> {
+impl<'a> AgentTiming<'a> {
+    fn of(name: &'a str, definition: &'a Definition, since: Timestamp) -> AgentTiming<'a> {
         let Definition { enabled, execution, schedule: rules, failure, retry, .. } = definition;
         let (enabled, schedule, pause_after) = (*enabled, &execution.schedule, failure.pause_after);
-        Agent { name, enabled, schedule, rules, pause_after, reruns: &retry.rerun, since }
+        AgentTiming { name, enabled, schedule, rules, pause_after, reruns: &retry.rerun, since }
     }
 
     fn zone(&self, otherwise: Tz) -> Tz {
@@ -195,14 +200,14 @@ impl<'a> Agent<'a> {
             .or_else(|| self.schedule.next_after(now, zone).map(|slot| self.start(slot)))
     }
 
-    fn resting(&self, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
+    fn cooldown_until(&self, state: &AgentState, now: Timestamp) -> Option<Timestamp> {
         let ended = state.last().map(|last| last.ended).filter(|ended| *ended <= now)?;
         Some(ended.plus(self.rules.cooldown)).filter(|until| now < *until)
     }
 
     /// The failed run that is to be repeated, and when: not before the agent may run at all again.
     fn rerun(&self, state: &AgentState) -> Option<(RunId, Timestamp)> {
-        let repeat = state.repeat().filter(|repeat| repeat.ended >= self.since)?;
+        let repeat = state.pending_rerun().filter(|repeat| repeat.ended >= self.since)?;
         let wait = self.reruns.get(usize::try_from(repeat.times).ok()?)?;
         let rested = state.last().map_or(repeat.ended, |last| last.ended).plus(self.rules.cooldown);
         Some((repeat.run, repeat.ended.plus(*wait).max(rested)))
@@ -229,26 +234,26 @@ impl<'a> Agent<'a> {
 }
 
 /// Whether one agent is due at one moment.
-struct Question<'a> {
-    agent: Agent<'a>,
-    past: &'a Past,
-    moment: Moment,
+struct SlotCheck<'a> {
+    agent: AgentTiming<'a>,
+    history: &'a RunHistory,
+    tick: Tick,
 }
 
-impl Question<'_> {
-    fn decide(&self, decisions: &mut Vec<Decision>) {
-        if !self.slot(decisions) {
-            self.rerun(decisions);
+impl SlotCheck<'_> {
+    fn plan(&self, decisions: &mut Vec<Decision>) {
+        if !self.plan_slot(decisions) {
+            self.plan_rerun(decisions);
         }
     }
 
     /// Decides about the latest slot; whether one has come.
-    fn slot(&self, decisions: &mut Vec<Decision>) -> bool {
-        let Moment { now, zone, tolerance } = self.moment;
+    fn plan_slot(&self, decisions: &mut Vec<Decision>) -> bool {
+        let Tick { now, zone, tolerance } = self.tick;
         let since = self.agent.since;
         let Some(slot) = self.agent.latest(now, zone).filter(|slot| *slot > since) else { return false };
-        let known = self.past.state.last_slot(now);
-        let again = known == Some(slot) && self.past.state.is_open(slot);
+        let known = self.history.state.last_slot(now);
+        let again = known == Some(slot) && self.history.state.can_retry(slot);
         if !again && known.is_some_and(|known| slot <= known) {
             return false;
         }
@@ -260,7 +265,7 @@ impl Question<'_> {
             return false;
         }
         if !again {
-            self.earlier(known.unwrap_or(since).max(since), slot, decisions);
+            self.plan_missed(known.unwrap_or(since).max(since), slot, decisions);
         }
         let (agent, trigger) = (self.agent.name.to_owned(), Trigger::Slot(slot));
         match (obstacle, decisions.last_mut()) {
@@ -280,9 +285,9 @@ impl Question<'_> {
     }
 
     /// Decides about a failed run whose time to be repeated has come.
-    fn rerun(&self, decisions: &mut Vec<Decision>) {
-        let Question { agent, past, moment: Moment { now, tolerance, .. } } = self;
-        let due = agent.rerun(&past.state).filter(|(_, at)| at <= now && !past.waits);
+    fn plan_rerun(&self, decisions: &mut Vec<Decision>) {
+        let SlotCheck { agent, history, tick: Tick { now, tolerance, .. } } = self;
+        let due = agent.rerun(&history.state).filter(|(_, at)| at <= now && !history.pending);
         let Some((run, due)) = due else { return };
         let (late, trigger) = (*now > due.plus(*tolerance), Trigger::Rerun { run, due });
         let agent = agent.name.to_owned();
@@ -298,23 +303,23 @@ impl Question<'_> {
     /// Why a slot with its start cannot run now.
     fn obstacle(&self, slot: Timestamp, start: Timestamp, late: bool) -> Option<Obstacle> {
         let rules = self.agent.rules;
-        let Moment { now, tolerance, .. } = self.moment;
+        let Tick { now, tolerance, .. } = self.tick;
         let earliest = now.minus(rules.catch_up_window);
         // One that was on time may have waited for its turn.
         let waited = now > start.plus(tolerance) && start < earliest;
         if !self.agent.enabled {
             Obstacle::skipped(Reason::Disabled)
-        } else if self.rests_since(start).is_some() {
+        } else if self.paused_since(start).is_some() {
             Obstacle::skipped(Reason::Paused)
         } else if late && !rules.catch_up {
             Obstacle::missed(Reason::CatchUpOff)
         } else if waited || late && slot < earliest {
             Obstacle::missed(Reason::OutsideWindow)
-        } else if self.past.state.running().is_some() {
+        } else if self.history.state.running().is_some() {
             Obstacle::skipped(Reason::Overlap)
-        } else if self.past.waits {
+        } else if self.history.pending {
             Obstacle::missed(Reason::CaughtUp)
-        } else if self.agent.resting(&self.past.state, now).is_some() {
+        } else if self.agent.cooldown_until(&self.history.state, now).is_some() {
             Obstacle::skipped(Reason::Cooldown)
         } else {
             None
@@ -322,18 +327,18 @@ impl Question<'_> {
     }
 
     /// Since when the agent rests, if it does now or did when a slot came.
-    fn rests_since(&self, start: Timestamp) -> Option<Timestamp> {
-        let rested = |pause: &&Pause| pause.since <= start && pause.holds(start);
-        let Question { agent, past: Past { state, .. }, moment } = self;
-        let now = || Paused::of(agent.pause_after, state, moment.now).map(|paused| paused.since());
+    fn paused_since(&self, start: Timestamp) -> Option<Timestamp> {
+        let rested = |pause: &&Pause| pause.since <= start && pause.is_active(start);
+        let SlotCheck { agent, history: RunHistory { state, .. }, tick } = self;
+        let now = || Paused::of(agent.pause_after, state, tick.now).map(|paused| paused.since());
         state.pause().filter(rested).map(|pause| pause.since).or_else(now)
     }
 
     /// Accounts for the slots between the last known one and the one that is decided about.
-    fn earlier(&self, known: Timestamp, slot: Timestamp, decisions: &mut Vec<Decision>) {
+    fn plan_missed(&self, known: Timestamp, slot: Timestamp, decisions: &mut Vec<Decision>) {
         let rules = self.agent.rules;
         let until = Timestamp(slot.0 - 1);
-        let earliest = Timestamp(self.moment.now.minus(rules.catch_up_window).0 - 1);
+        let earliest = Timestamp(self.tick.now.minus(rules.catch_up_window).0 - 1);
         let mut missed = |after: Timestamp, until: Timestamp, reason: Reason| {
             if let Some(slots) = self.slot_range(after, until) {
                 decisions.push(Decision::Skip {
@@ -347,7 +352,7 @@ impl Question<'_> {
         };
         if !self.agent.enabled {
             missed(known, until, Reason::Disabled);
-        } else if let Some(since) = self.rests_since(self.agent.start(slot)) {
+        } else if let Some(since) = self.paused_since(self.agent.start(slot)) {
             // Those before the pause would have been caught up, or not.
             let (passed, reason) = match rules.catch_up {
                 true => (earliest, Reason::OutsideWindow),
@@ -367,7 +372,7 @@ impl Question<'_> {
 
     /// The slots after one instant and not after another.
     fn slot_range(&self, after: Timestamp, until: Timestamp) -> Option<SlotRange> {
-        let (schedule, zone) = (self.agent.schedule, self.agent.zone(self.moment.zone));
+        let (schedule, zone) = (self.agent.schedule, self.agent.zone(self.tick.zone));
         let last = schedule.latest(until, zone).filter(|last| *last > after)?;
         let mut slots = std::iter::successors(schedule.next_after(after, zone), |slot| {
             schedule.next_after(*slot, zone).filter(|slot| *slot <= last)
@@ -377,13 +382,13 @@ impl Question<'_> {
     }
 }
 
-impl Past {
+impl RunHistory {
     /// Counts a slot as dealt with that waits for its turn.
-    pub fn wait(&mut self, trigger: Trigger) {
+    pub fn add_pending(&mut self, trigger: Trigger) {
         if let Trigger::Slot(slot) = trigger {
             self.state.settle(slot, slot);
         }
-        self.waits = true;
+        self.pending = true;
     }
 
     /// What the store tells.
@@ -392,10 +397,10 @@ impl Past {
     }
 }
 
-impl From<AgentState> for Past {
+impl From<AgentState> for RunHistory {
     /// What the store tells.
-    fn from(state: AgentState) -> Past {
-        Past { state, waits: false }
+    fn from(state: AgentState) -> RunHistory {
+        RunHistory { state, pending: false }
     }
 }
 

@@ -4,9 +4,9 @@ use crate::Definition;
 use crate::EntryState;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use poc_graph::time::ManualClock;
-use poc_notes::testing::tame;
+use poc_notes::testing::with_hash_embedder;
 use poc_store::Table;
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ struct World {
     home: tempfile::TempDir,
     memory: Memory,
     clock: Arc<ManualClock>,
-    agenda: Agenda,
+    scheduler: Scheduler,
     catalog: Arc<Catalog>,
     pending: BTreeMap<String, Slot>,
 }
@@ -28,21 +28,21 @@ fn world(agents: &[(&str, &str)]) -> World {
     let clock = Arc::new(ManualClock::new(at("2026-11-21T00:00:00Z")));
     let memory = open(home.path(), clock.clone(), 1);
     let catalog = Arc::new(catalog(&memory, agents));
-    let (agenda, pending) = (Agenda::default(), BTreeMap::new());
-    World { home, memory, clock, agenda, catalog, pending }
+    let (scheduler, pending) = (Scheduler::default(), BTreeMap::new());
+    World { home, memory, clock, scheduler, catalog, pending }
 }
 
 /// Opens the memory; every opening has chance, and so a boot, of its own.
 fn open(home: &std::path::Path, clock: Arc<ManualClock>, opening: u64) -> Memory {
-    let mut config = tame(Config::defaults().unwrap());
+    let mut config = with_hash_embedder(Config::defaults().unwrap());
     config.agents.keep_rows = 3;
     config.agents.catch_up_spread = Span(0);
-    let chance = Arc::new(SeededChance::new(opening));
-    Memory::open(Paths::in_folder(home), config, clock, chance).unwrap()
+    let rng = Arc::new(SeededRng::new(opening));
+    Memory::open(Paths::in_folder(home), config, clock, rng).unwrap()
 }
 
-fn moment(memory: &Memory) -> Moment {
-    Moment::now(memory, Tz::Europe__Berlin)
+fn tick(memory: &Memory) -> Tick {
+    Tick::now(memory, Tz::Europe__Berlin)
 }
 
 /// Agents by name and schedule; a schedule may be followed by further lines of the file.
@@ -58,7 +58,7 @@ fn catalog(memory: &Memory, agents: &[(&str, &str)]) -> Catalog {
         let definition = Definition::parse(name, name, &text, &context).unwrap();
         let definition = Some(Arc::new(definition));
         let since = memory.now();
-        ((*name).to_owned(), Entry { definition, state: EntryState::Ok, errors: Vec::new(), since })
+        ((*name).to_owned(), CatalogEntry { definition, state: EntryState::Ok, errors: Vec::new(), since })
     };
     Catalog { agents: agents.iter().map(entry).collect(), ..Catalog::default() }
 }
@@ -67,10 +67,11 @@ impl World {
     /// The slots handed out at an instant; `None` when nothing was looked at.
     fn look(&mut self, now: &str) -> Option<Vec<String>> {
         self.clock.set(at(now));
-        if !self.agenda.asks(&self.memory, &self.catalog) {
+        if !self.scheduler.needs_poll(&self.memory, &self.catalog) {
             return None;
         }
-        let slots = self.agenda.look(&self.memory, self.catalog.clone(), moment(&self.memory), &self.pending);
+        let slots =
+            self.scheduler.poll(&self.memory, self.catalog.clone(), tick(&self.memory), &self.pending);
         self.pending.extend(slots.iter().map(|slot| (slot.agent.clone(), slot.clone())));
         Some(slots.into_iter().map(|slot| format!("{} {}", slot.agent, slot.trigger)).collect())
     }
@@ -90,7 +91,7 @@ fn nothing_is_looked_at_before_its_instant() {
     let mut world = world(&[("daily", "\"daily at 03:30\""), ("asked", "\"on-demand\"")]);
     assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
     assert_eq!(
-        upcoming(&world.memory, &world.catalog, Tz::UTC).unwrap(),
+        next_run(&world.memory, &world.catalog, Tz::UTC).unwrap(),
         Some(("daily".into(), at("2026-11-21T03:30:00Z")))
     );
     assert_eq!(world.look("2026-11-21T03:29:59Z"), None);
@@ -159,7 +160,7 @@ fn what_comes_up_while_a_slot_waits_leaves_its_row() {
     let now = Arc::new(catalog(&world.memory, &[("often", "\"every 1h\"\nenabled = false")]));
     for agent in ["often", "gone"] {
         let slot = slot(agent, "2026-11-21T01:00:00Z");
-        let carry = || carry_out(&world.memory, &now, &slot, moment(&world.memory), &Options::default());
+        let carry = || run_slot(&world.memory, &now, &slot, tick(&world.memory), &RunOptions::default());
         let row = carry().unwrap().unwrap();
         let reason = if agent == "gone" { Reason::InvalidConfig } else { Reason::Disabled };
         assert_eq!((row.status, row.reason), (Status::Skipped, Some(reason)));
@@ -169,7 +170,7 @@ fn what_comes_up_while_a_slot_waits_leaves_its_row() {
     let slot = slot("often", "2026-11-21T02:00:00Z");
     world.clock.set(at("2026-11-22T03:00:00Z"));
     let row =
-        carry_out(&world.memory, &world.catalog, &slot, moment(&world.memory), &Options::default()).unwrap();
+        run_slot(&world.memory, &world.catalog, &slot, tick(&world.memory), &RunOptions::default()).unwrap();
     assert_eq!(row.map(|row| (row.status, row.reason)), Some((Status::Missed, Some(Reason::OutsideWindow))));
 }
 
@@ -179,8 +180,8 @@ fn a_tick_carries_out_what_is_due() {
     let mut rows = Vec::new();
     for hour in 0..24 {
         world.clock.set(at("2026-11-21T00:00:00Z").plus(Span(hour * Span::HOUR.0)));
-        let moment = moment(&world.memory);
-        rows.extend(world.agenda.tick(&world.memory, &world.catalog, moment, &Options::default()));
+        let tick = tick(&world.memory);
+        rows.extend(world.scheduler.tick(&world.memory, &world.catalog, tick, &RunOptions::default()));
     }
     let rows: Vec<Run> = rows.into_iter().map(|row| row.unwrap().unwrap()).collect();
     let of = |agent: &str| rows.iter().filter(|row| row.agent == agent).count();
@@ -220,7 +221,7 @@ proptest! {
     /// due can be claimed, and no slot runs twice but one that was interrupted.
     #[test]
     fn no_slot_runs_twice_however_few_rows_are_kept(steps in steps()) {
-        let World { home, mut memory, clock, mut agenda, catalog, .. } =
+        let World { home, mut memory, clock, mut scheduler, catalog, .. } =
             world(&[("often", "\"every 7m\""), ("daily", "\"daily at 02:30\"")]);
         let mut ran: BTreeMap<(String, Timestamp), usize> = BTreeMap::new();
         let mut killed: BTreeMap<(String, Timestamp), usize> = BTreeMap::new();
@@ -241,10 +242,10 @@ proptest! {
             }
             for _ in 0..ticks {
                 clock.set(memory.now().plus(span));
-                if !agenda.asks(&memory, &catalog) {
+                if !scheduler.needs_poll(&memory, &catalog) {
                     continue;
                 }
-                for slot in agenda.look(&memory, catalog.clone(), moment(&memory), &BTreeMap::new()) {
+                for slot in scheduler.poll(&memory, catalog.clone(), tick(&memory), &BTreeMap::new()) {
                     let key = (slot.agent.clone(), slot.trigger.due().unwrap());
                     if matches!(step, Step::Killed) {
                         let row = ledger::Run::claimed(&memory, &slot.agent, slot.trigger.due());
@@ -254,7 +255,7 @@ proptest! {
                         kills = true;
                         continue;
                     }
-                    let row = carry_out(&memory, &catalog, &slot, moment(&memory), &Options::default());
+                    let row = run_slot(&memory, &catalog, &slot, tick(&memory), &RunOptions::default());
                     prop_assert!(matches!(row, Ok(Some(_))), "{row:?}");
                     *ran.entry(key).or_default() += 1;
                 }
@@ -265,7 +266,7 @@ proptest! {
                 memory = open(home.path(), clock.clone(), opening);
                 let interrupted = ledger::interrupt_others(&memory).unwrap();
                 prop_assert!(interrupted.iter().all(|row| row.status == Status::Interrupted));
-                agenda = Agenda::default();
+                scheduler = Scheduler::default();
             }
         }
         prop_assert!(ran.values().all(|times| *times == 1), "{ran:?}");

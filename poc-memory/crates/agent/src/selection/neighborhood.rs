@@ -1,15 +1,15 @@
 //! What stands around the chosen nodes and at the middle of the graph.
 
 use super::may_be_read;
-use poc_graph::{Ix, Tie, View};
+use poc_graph::{Ix, MergedEdge, View};
 use std::cmp::Reverse;
 
 /// Hubs, communities and siblings listed in a prompt.
 pub(crate) const LISTED: usize = 10;
 
 /// What a node is tied to, strongest first, as much as is listed.
-pub(crate) fn siblings(view: &View, ix: Ix) -> Vec<Tie> {
-    let mut ties: Vec<Tie> = view.ties(ix).filter(|tie| may_be_read(view, tie.ix)).collect();
+pub(crate) fn siblings(view: &View, ix: Ix) -> Vec<MergedEdge> {
+    let mut ties: Vec<MergedEdge> = view.merged_edges(ix).filter(|tie| may_be_read(view, tie.ix)).collect();
     ties.sort_by(|a, b| b.strength.total_cmp(&a.strength).then(a.ix.cmp(&b.ix)));
     ties.truncate(LISTED);
     ties

@@ -12,9 +12,9 @@ const RANGES: usize = 32;
 /// Where there would be more ranges than are kept, the two closest are merged, with what lies
 /// between them: a slot there stays undone rather than being done twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Settled(Vec<(Timestamp, Timestamp)>);
+pub(super) struct SettledSlots(Vec<(Timestamp, Timestamp)>);
 
-impl Settled {
+impl SettledSlots {
     /// Counts slots, from one to another, as dealt with.
     pub(super) fn add(&mut self, first: Timestamp, last: Timestamp) {
         let (ranges, mut added) = (&mut self.0, (first.min(last), last));
@@ -59,7 +59,7 @@ mod tests {
         /// so many ranges are kept.
         #[test]
         fn what_is_settled_stays_settled(slots in proptest::collection::vec(0..100_000i64, 1..200)) {
-            let mut settled = Settled::default();
+            let mut settled = SettledSlots::default();
             for (count, slot) in slots.iter().enumerate() {
                 settled.add(Timestamp(*slot), Timestamp(*slot));
                 prop_assert!(slots.iter().take(count + 1).all(|slot| settled.last(Timestamp(*slot)) == Some(Timestamp(*slot))));
@@ -74,7 +74,7 @@ mod tests {
         /// leaves them their time.
         #[test]
         fn what_lies_far_ahead_settles_nothing_before_it(count in 1..200i64, ahead in 1_000..100_000i64) {
-            let mut settled = Settled::default();
+            let mut settled = SettledSlots::default();
             settled.add(Timestamp(count + ahead), Timestamp(count + ahead));
             (0..count).for_each(|slot| settled.add(Timestamp(slot), Timestamp(slot)));
             prop_assert_eq!(settled.last(Timestamp(count + ahead - 1)), Some(Timestamp(count - 1)));

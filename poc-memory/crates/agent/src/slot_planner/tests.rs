@@ -16,7 +16,7 @@ struct World {
     pause_after: u32,
     reruns: Vec<Span>,
     since: Timestamp,
-    past: Past,
+    history: RunHistory,
 }
 
 fn world(schedule: &str) -> World {
@@ -33,26 +33,26 @@ fn world(schedule: &str) -> World {
         pause_after: 0,
         reruns: Vec::new(),
         since: at("2026-11-01T00:00:00Z"),
-        past: Past::default(),
+        history: RunHistory::default(),
     }
 }
 
 impl World {
-    fn agent(&self) -> Agent<'_> {
+    fn agent(&self) -> AgentTiming<'_> {
         let World { schedule, rules, enabled, pause_after, reruns, since, .. } = self;
         let (enabled, pause_after, since) = (*enabled, *pause_after, *since);
-        Agent { name: "linker", enabled, schedule, rules, pause_after, reruns, since }
+        AgentTiming { name: "linker", enabled, schedule, rules, pause_after, reruns, since }
     }
 
     fn decide(&self, now: Timestamp) -> Vec<Decision> {
         let mut decisions = Vec::new();
-        let moment = Moment { now, zone: Tz::Europe__Berlin, tolerance: TOLERANCE };
-        Question { agent: self.agent(), past: &self.past, moment }.decide(&mut decisions);
+        let tick = Tick { now, zone: Tz::Europe__Berlin, tolerance: TOLERANCE };
+        SlotCheck { agent: self.agent(), history: &self.history, tick }.plan(&mut decisions);
         decisions
     }
 
     fn row(&mut self, slot: &str, status: Status, ended: &str) {
-        self.past.state.note(&row(0, at(slot), status, at(ended)));
+        self.history.state.record(&row(0, at(slot), status, at(ended)));
     }
 
     /// What is decided at an instant, in words.
@@ -122,7 +122,7 @@ fn slots_before_a_pause_have_reasons_of_their_own() {
     let mut world = world("every 6h");
     world.row("2026-11-15T00:00:00Z", Status::Ok, "2026-11-15T00:01:00Z");
     let since = at("2026-11-19T03:00:00Z");
-    world.past.state.set_pause(Pause { since, until: None, note: String::new() });
+    world.history.state.set_pause(Pause { since, until: None, note: String::new() });
     insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: outside-window; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
     world.rules.catch_up = false;
     insta::assert_snapshot!(world.says("2026-11-21T13:00:00Z"), @"missed 16 slots from 2026-11-15T06:00:00.000Z to 2026-11-19T00:00:00.000Z: catch-up-off; missed 9 slots from 2026-11-19T06:00:00.000Z to 2026-11-21T06:00:00.000Z: paused; skipped the slot 2026-11-21T12:00:00.000Z: paused");
@@ -144,7 +144,7 @@ fn what_stands_in_the_way_is_told() {
     let mut world = world("every 6h");
     world.row("2026-11-21T06:00:00Z", Status::Running, "2026-11-21T06:00:00Z");
     insta::assert_snapshot!(world.says("2026-11-21T12:00:00Z"), @"skipped the slot 2026-11-21T12:00:00.000Z: overlap");
-    world.past = Past::default();
+    world.history = RunHistory::default();
     world.row("2026-11-21T06:00:00Z", Status::Ok, "2026-11-21T11:00:00Z");
     world.rules.cooldown = Span(2 * Span::HOUR.0);
     insta::assert_snapshot!(world.says("2026-11-21T12:00:00Z"), @"skipped the slot 2026-11-21T12:00:00.000Z: cooldown");
@@ -220,15 +220,15 @@ struct Ledger {
 }
 
 impl Ledger {
-    fn past(&self) -> Past {
-        Past::from(self.state.clone())
+    fn history(&self) -> RunHistory {
+        RunHistory::from(self.state.clone())
     }
 
     fn take(&mut self, slot: Timestamp, status: Status, now: Timestamp) -> Result<(), TestCaseError> {
         for (other, other_status, _) in &self.rows {
             prop_assert!(*other != slot || *other_status == Status::Interrupted, "{slot} twice");
         }
-        self.state.note(&row(self.rows.len() as u64, slot, status, now));
+        self.state.record(&row(self.rows.len() as u64, slot, status, now));
         self.rows.push((slot, status, now));
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Ledger {
     fn end(&mut self, now: Timestamp, status: Status) {
         for (id, ended) in self.rows.iter_mut().enumerate().filter(|(_, row)| row.1 == Status::Running) {
             (ended.1, ended.2) = (status, now);
-            self.state.note(&row(id as u64, ended.0, status, now));
+            self.state.record(&row(id as u64, ended.0, status, now));
         }
     }
 
@@ -284,7 +284,7 @@ proptest! {
                 if now.0 % 2 == 0 {
                     ledger.end(now, Status::Ok);
                 }
-                world.past = ledger.past();
+                world.history = ledger.history();
                 let decisions = world.decide(now);
                 let runs = decisions.iter().filter(|decision| matches!(decision, Decision::Run { .. }));
                 prop_assert!(runs.count() <= 1);
@@ -304,7 +304,7 @@ proptest! {
                         }
                     }
                 }
-                world.past = ledger.past();
+                world.history = ledger.history();
                 prop_assert_eq!(world.decide(now), vec![], "decided twice");
             }
         }

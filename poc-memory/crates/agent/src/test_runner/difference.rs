@@ -1,13 +1,13 @@
 //! What a test came to, beside what was expected of it.
 
-use super::play::Scene;
-use crate::definition::Expect;
+use super::sandbox::TestOutcome;
+use crate::definition::TestExpectation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One thing that came otherwise than expected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Difference {
+pub struct TestDifference {
     /// `run`, `selected`, `applied`, `proposed`, `rejected` or `prompt-contains`.
     pub what: String,
     /// What was expected and did not come.
@@ -20,36 +20,36 @@ pub struct Difference {
 }
 
 /// What came otherwise than expected.
-pub(super) fn between(expect: &Expect, scene: &Scene) -> Vec<Difference> {
+pub(super) fn compare(expect: &TestExpectation, outcome: &TestOutcome) -> Vec<TestDifference> {
     let mut found = Vec::new();
-    if let Some(why) = &scene.failed {
-        found.push(Difference { unexpected: vec![why.clone()], ..empty("run") });
+    if let Some(why) = &outcome.failed {
+        found.push(TestDifference { unexpected: vec![why.clone()], ..empty("run") });
     }
     let selected: Option<Vec<String>> =
         expect.selected.as_ref().map(|keys| keys.iter().map(|key| key.text.clone()).collect());
-    for (what, expected, came) in [
-        ("selected", &selected, &scene.selected),
-        ("applied", &expect.applied, &scene.applied),
-        ("proposed", &expect.proposed, &scene.proposed),
-        ("rejected", &expect.rejected, &scene.rejected),
+    for (what, expected, actual) in [
+        ("selected", &selected, &outcome.selected),
+        ("applied", &expect.applied, &outcome.applied),
+        ("proposed", &expect.proposed, &outcome.proposed),
+        ("rejected", &expect.rejected, &outcome.rejected),
     ] {
-        found.extend(expected.as_ref().and_then(|expected| of_lists(what, expected, came)));
+        found.extend(expected.as_ref().and_then(|expected| of_lists(what, expected, actual)));
     }
     let texts = expect.prompt_contains.iter().flatten();
-    let missing: Vec<String> = texts.filter(|text| !scene.prompt.contains(*text)).cloned().collect();
+    let missing: Vec<String> = texts.filter(|text| !outcome.prompt.contains(*text)).cloned().collect();
     if !missing.is_empty() {
-        found.push(Difference { missing, ..empty("prompt-contains") });
+        found.push(TestDifference { missing, ..empty("prompt-contains") });
     }
     found
 }
 
-fn of_lists(what: &str, expected: &[String], came: &[String]) -> Option<Difference> {
-    if expected == came {
+fn of_lists(what: &str, expected: &[String], actual: &[String]) -> Option<TestDifference> {
+    if expected == actual {
         return None;
     }
-    let (missing, unexpected) = (without(expected, came), without(came, expected));
-    let order = (missing.is_empty() && unexpected.is_empty()).then(|| came.to_vec());
-    Some(Difference { missing, unexpected, order, ..empty(what) })
+    let (missing, unexpected) = (without(expected, actual), without(actual, expected));
+    let order = (missing.is_empty() && unexpected.is_empty()).then(|| actual.to_vec());
+    Some(TestDifference { missing, unexpected, order, ..empty(what) })
 }
 
 /// Those of one list that the other has not as often.
@@ -65,6 +65,6 @@ fn without(these: &[String], those: &[String]) -> Vec<String> {
     rest
 }
 
-fn empty(what: &str) -> Difference {
-    Difference { what: what.to_owned(), missing: Vec::new(), unexpected: Vec::new(), order: None }
+fn empty(what: &str) -> TestDifference {
+    TestDifference { what: what.to_owned(), missing: Vec::new(), unexpected: Vec::new(), order: None }
 }

@@ -1,13 +1,13 @@
 //! Limits how many do something at once: calls of a provider, runs of agents.
 
-use super::cancellation::{CancellationToken, LONGEST_WAIT, Waited};
+use super::cancellation::{CancellationToken, LONGEST_WAIT, WaitOutcome};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A counting semaphore with priorities. Among those who wait with the same [`Right`], the first comes first.
+/// A counting semaphore with priorities. Among those who wait with the same [`Priority`], the first comes first.
 #[derive(Default)]
-pub struct Gate(Mutex<Queue>);
+pub struct PrioritySemaphore(Mutex<Queue>);
 
 #[derive(Default)]
 struct Queue {
@@ -19,30 +19,30 @@ struct Queue {
 struct Waiting {
     ticket: u64,
     cancellation: CancellationToken,
-    right: Right,
+    right: Priority,
 }
 
 /// Who goes before whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Right {
+pub enum Priority {
     /// A person waits.
-    Asked,
+    Interactive,
     /// Nobody waits for it.
-    Usual,
+    Background,
 }
 
 /// A place inside; it is given back when this goes away.
-pub struct Place(Arc<Gate>);
+pub struct SemaphorePermit(Arc<PrioritySemaphore>);
 
-impl Gate {
+impl PrioritySemaphore {
     /// Waits for a place among `most`; `None` when the call was stopped before there was one. Calls that
     /// are inside end by their own timeouts, so this wait needs none.
     pub fn enter(
-        self: &Arc<Gate>,
+        self: &Arc<PrioritySemaphore>,
         most: usize,
-        right: Right,
+        right: Priority,
         cancellation: &CancellationToken,
-    ) -> Option<Place> {
+    ) -> Option<SemaphorePermit> {
         let ticket = {
             let mut queue = self.0.lock();
             queue.tickets += 1;
@@ -52,8 +52,8 @@ impl Gate {
             ticket
         };
         match cancellation.wait(LONGEST_WAIT, || self.admit(ticket, most)) {
-            Waited::Came(place) => Some(place),
-            Waited::Cancelled | Waited::TimedOut => {
+            WaitOutcome::Ready(place) => Some(place),
+            WaitOutcome::Cancelled | WaitOutcome::TimedOut => {
                 self.0.lock().waiting.retain(|waiting| waiting.ticket != ticket);
                 self.wake();
                 None
@@ -61,14 +61,14 @@ impl Gate {
         }
     }
 
-    fn admit(self: &Arc<Gate>, ticket: u64, most: usize) -> Option<Place> {
+    fn admit(self: &Arc<PrioritySemaphore>, ticket: u64, most: usize) -> Option<SemaphorePermit> {
         let mut queue = self.0.lock();
         if queue.inside >= most || queue.waiting.front().is_none_or(|first| first.ticket != ticket) {
             return None;
         }
         queue.waiting.pop_front();
         queue.inside += 1;
-        Some(Place(self.clone()))
+        Some(SemaphorePermit(self.clone()))
     }
 
     /// Lets everybody who waits look again: more than one place may be free.
@@ -79,7 +79,7 @@ impl Gate {
     }
 }
 
-impl Drop for Place {
+impl Drop for SemaphorePermit {
     fn drop(&mut self) {
         self.0.0.lock().inside -= 1;
         self.0.wake();
@@ -94,12 +94,14 @@ mod tests {
     #[test]
     fn no_more_than_so_many_are_inside() {
         for most in [1, 3] {
-            let (gate, inside, seen) = (Arc::<Gate>::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+            let (gate, inside, seen) =
+                (Arc::<PrioritySemaphore>::default(), AtomicUsize::new(0), AtomicUsize::new(0));
             std::thread::scope(|scope| {
                 for _ in 0..16 {
                     scope.spawn(|| {
                         for _ in 0..50 {
-                            let place = gate.enter(most, Right::Usual, &CancellationToken::new()).unwrap();
+                            let place =
+                                gate.enter(most, Priority::Background, &CancellationToken::new()).unwrap();
                             let now = inside.fetch_add(1, Ordering::SeqCst) + 1;
                             seen.fetch_max(now, Ordering::SeqCst);
                             std::thread::yield_now();
@@ -116,15 +118,15 @@ mod tests {
 
     #[test]
     fn who_is_stopped_waits_no_longer_and_holds_nobody_up() {
-        let gate = Arc::<Gate>::default();
-        let inside = gate.enter(1, Right::Usual, &CancellationToken::new()).unwrap();
+        let gate = Arc::<PrioritySemaphore>::default();
+        let inside = gate.enter(1, Priority::Background, &CancellationToken::new()).unwrap();
         let (first, second) = (CancellationToken::new(), CancellationToken::new());
         std::thread::scope(|scope| {
-            let stopped = scope.spawn(|| gate.enter(1, Right::Usual, &first).is_none());
+            let stopped = scope.spawn(|| gate.enter(1, Priority::Background, &first).is_none());
             while gate.0.lock().waiting.is_empty() {
                 std::thread::yield_now();
             }
-            let waiting = scope.spawn(|| gate.enter(1, Right::Usual, &second).is_some());
+            let waiting = scope.spawn(|| gate.enter(1, Priority::Background, &second).is_some());
             first.cancel();
             assert!(stopped.join().unwrap());
             drop(inside);
@@ -134,15 +136,15 @@ mod tests {
 
     #[test]
     fn who_is_waited_for_goes_first() {
-        let gate = Arc::<Gate>::default();
+        let gate = Arc::<PrioritySemaphore>::default();
         let (order, inside) =
-            (Mutex::new(Vec::new()), gate.enter(1, Right::Usual, &CancellationToken::new()));
+            (Mutex::new(Vec::new()), gate.enter(1, Priority::Background, &CancellationToken::new()));
         std::thread::scope(|scope| {
             for (name, right) in [
-                ("slot", Right::Usual),
-                ("another", Right::Usual),
-                ("person", Right::Asked),
-                ("guest", Right::Asked),
+                ("slot", Priority::Background),
+                ("another", Priority::Background),
+                ("person", Priority::Interactive),
+                ("guest", Priority::Interactive),
             ] {
                 let (gate, order) = (&gate, &order);
                 let waiting = gate.0.lock().waiting.len();

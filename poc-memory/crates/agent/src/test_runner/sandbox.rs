@@ -3,17 +3,17 @@
 
 use super::fixture::Fixture;
 use crate::definition::{ActionKind, Definition};
-use crate::ledger::{ActionRow, ActionState, Run, Status};
-use crate::model::{Failed, Model, Reply, Request};
-use crate::run::{Options, Trigger, run_with};
+use crate::ledger::{ActionRecord, ActionState, Run, Status};
+use crate::model::{CallFailure, Model, Reply, Request};
+use crate::run::{RunOptions, Trigger, run_with};
 use parking_lot::Mutex;
 use poc_config::Config;
 use poc_config::paths::Paths;
 use poc_graph::VisitOutcome;
-use poc_graph::chance::SeededChance;
 use poc_graph::error::{Error, Result};
+use poc_graph::rng::SeededRng;
 use poc_graph::time::{ManualClock, Timestamp};
-use poc_notes::import::{Options as Taking, Source, import};
+use poc_notes::import::{ImportOptions, ImportSource, import};
 use poc_notes::{Memory, visit};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 const SEED: u64 = 7;
 
 /// A memory that holds a fixture.
-pub(super) struct Stage {
+pub(super) struct Sandbox {
     memory: Memory,
     // Deleted when the memory is closed.
     _folder: tempfile::TempDir,
@@ -30,7 +30,7 @@ pub(super) struct Stage {
 
 /// What a test came to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scene {
+pub(super) struct TestOutcome {
     /// Keys of the nodes that were chosen, in the pipeline's order.
     pub(super) selected: Vec<String>,
     /// Keys of all nodes in the prompt, in the order of their handles.
@@ -44,36 +44,36 @@ pub(super) struct Scene {
     pub(super) failed: Option<String>,
 }
 
-impl Stage {
+impl Sandbox {
     /// Takes a fixture in.
-    pub(super) fn set(config: &Config, fixture: &Fixture, now: Timestamp) -> Result<Stage> {
+    pub(super) fn new(config: &Config, fixture: &Fixture, now: Timestamp) -> Result<Sandbox> {
         let folder = tempfile::Builder::new()
             .prefix("poc-memory-test-")
             .tempdir()
             .map_err(|error| Error::unavailable(format!("no folder can be made for the test: {error}")))?;
-        let (clock, chance) = (Arc::new(ManualClock::new(now)), Arc::new(SeededChance::new(SEED)));
-        let memory = Memory::open(Paths::in_folder(folder.path()), config.clone(), clock, chance)?;
+        let (clock, rng) = (Arc::new(ManualClock::new(now)), Arc::new(SeededRng::new(SEED)));
+        let memory = Memory::open(Paths::in_folder(folder.path()), config.clone(), clock, rng)?;
         if !fixture.keys.is_empty() {
-            take_in(&memory, fixture, now)?;
+            import_fixture(&memory, fixture, now)?;
         }
-        Ok(Stage { memory, _folder: folder })
+        Ok(Sandbox { memory, _folder: folder })
     }
 
     /// Runs an agent on it.
-    pub(super) fn play(&self, definition: &Definition, reply: Option<&str>) -> Result<Scene> {
-        let model = Recorded { reply, seen: Mutex::default() };
-        let run = run_with(&self.memory, definition, &model, Trigger::Manual, &Options::default())?;
-        let mut scene = model.seen.into_inner();
+    pub(super) fn run(&self, definition: &Definition, reply: Option<&str>) -> Result<TestOutcome> {
+        let model = CannedModel { reply, seen: Mutex::default() };
+        let run = run_with(&self.memory, definition, &model, Trigger::Manual, &RunOptions::default())?;
+        let mut outcome = model.seen.into_inner();
         for row in &run.actions {
             match row.state {
-                ActionState::Applied => scene.applied.push(row.summary.clone()),
-                ActionState::Proposed => scene.proposed.push(row.summary.clone()),
-                _ => scene.rejected.push(refused(row)),
+                ActionState::Applied => outcome.applied.push(row.summary.clone()),
+                ActionState::Proposed => outcome.proposed.push(row.summary.clone()),
+                _ => outcome.rejected.push(refused(row)),
             }
         }
         let fails = matches!(run.status, Status::Failed | Status::TimedOut | Status::Interrupted);
-        scene.failed = fails.then(|| said(&run));
-        Ok(scene)
+        outcome.failed = fails.then(|| said(&run));
+        Ok(outcome)
     }
 }
 
@@ -81,13 +81,13 @@ fn said(run: &Run) -> String {
     run.message.clone().unwrap_or_else(|| run.status.name().to_owned())
 }
 
-fn refused(row: &ActionRow) -> String {
+fn refused(row: &ActionRecord) -> String {
     format!("{}: {}", row.summary, row.rejected.as_deref().unwrap_or_default())
 }
 
-fn take_in(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<()> {
-    let source = Source::Text(fixture.lines.clone());
-    let report = import(memory, &source, &Taking::default(), &|_, _| {})?;
+fn import_fixture(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<()> {
+    let source = ImportSource::Text(fixture.lines.clone());
+    let report = import(memory, &source, &ImportOptions::default(), &|_, _| {})?;
     if let Some((place, error)) = report.failed.into_iter().next() {
         let message = format!("the fixture cannot be taken in, {place}: {}", error.message);
         return Err(Error { message, ..error });
@@ -106,13 +106,13 @@ fn take_in(memory: &Memory, fixture: &Fixture, now: Timestamp) -> Result<()> {
 }
 
 /// A model that answers what was recorded, and remembers what it was asked.
-struct Recorded<'a> {
+struct CannedModel<'a> {
     reply: Option<&'a str>,
-    seen: Mutex<Scene>,
+    seen: Mutex<TestOutcome>,
 }
 
-impl Model for Recorded<'_> {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+impl Model for CannedModel<'_> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let keys = |chosen: bool| {
             let handles = request.selection.handles.iter();
             handles

@@ -11,35 +11,35 @@ use poc_store::{Table, Txn, Write};
 use std::collections::HashSet;
 
 /// Transactions that are looked into; more of them have touched a note, surely.
-const LOOKED_INTO: u64 = 256;
+const MAX_SCANNED: u64 = 256;
 
 /// Whether the transactions after one, and not after another, wrote notes. What cannot be told counts.
-pub(super) fn touches(memory: &Memory, (after, until): (u64, u64)) -> bool {
+pub(super) fn any_note_written(memory: &Memory, (after, until): (u64, u64)) -> bool {
     let writes = |seq: u64| {
         let txn = memory.store.txn(seq).map(|txn| txn.is_some_and(|txn| written(&txn).next().is_some()));
         txn.unwrap_or(true)
     };
-    until.saturating_sub(after) > LOOKED_INTO || (after.saturating_add(1)..=until).any(writes)
+    until.saturating_sub(after) > MAX_SCANNED || (after.saturating_add(1)..=until).any(writes)
 }
 
 /// Whose changes count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum ChangeAuthor {
     /// Everyone's.
-    Everyone,
+    Anyone,
     /// Those that no agent made: agents that feed each other come to rest when their budgets are used up.
     People,
 }
 
 /// Whether notes that were made or edited after one transaction, and not after another, are something for an
 /// agent to do.
-pub(super) fn concerns(
+pub(super) fn any_stale_note(
     memory: &Memory,
     definition: &Definition,
     (after, until): (u64, u64),
-    whose: Whose,
+    author: ChangeAuthor,
 ) -> Result<bool> {
-    let changed = changed(memory, definition, (after, until), whose)?;
+    let changed = changed(memory, definition, (after, until), author)?;
     Ok(!changed.is_empty() && selection::stale_among(memory, definition, &changed)?)
 }
 
@@ -51,12 +51,12 @@ fn changed(
     memory: &Memory,
     definition: &Definition,
     (after, until): (u64, u64),
-    whose: Whose,
+    author: ChangeAuthor,
 ) -> Result<HashSet<NodeId>> {
     let own = definition.provenance();
     let counts = |txn: &Txn| {
         let actor = &txn.cause.actor;
-        let by_whom = whose == Whose::Everyone || !is_agent(actor);
+        let by_whom = author == ChangeAuthor::Anyone || !is_agent(actor);
         by_whom && (!definition.freshness.ignore_own_writes || *actor != own)
     };
     let mut nodes = HashSet::new();

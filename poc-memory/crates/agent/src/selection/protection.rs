@@ -15,7 +15,7 @@ pub(crate) fn protected(
 ) -> Result<HashSet<Ix>> {
     let mut protected = HashSet::new();
     for filter in &definition.limits.protect {
-        protected.extend(filter.passing(&memory.sources(view), notes)?);
+        protected.extend(filter.filter_nodes(&memory.sources(view), notes)?);
     }
     Ok(protected)
 }

@@ -2,11 +2,11 @@
 //! in between, and what is to be done when a slot has its turn. Time is an argument; threads and
 //! waiting are the daemon's.
 
-use super::due::{self, Decision, Moment, Obstacle, Past};
 use super::ledger::{self, AgentState, Reason, RowOutcome, Run, Status, Trigger};
-use super::run::{self, Options};
+use super::run::{self, RunOptions};
 use super::schedule::Schedule;
-use super::{Catalog, Entry};
+use super::slot_planner::{self, Decision, Obstacle, RunHistory, Tick};
+use super::{Catalog, CatalogEntry};
 use chrono_tz::Tz;
 use poc_graph::error::{Code, Result};
 use poc_graph::time::{Span, Timestamp};
@@ -14,12 +14,12 @@ use poc_notes::Memory;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-mod changing;
+mod change_watcher;
 
-use changing::{ChangeScan, Changing, Found};
+use change_watcher::{ChangeScan, ChangeWatcher, ScanResult};
 
 /// When an agent is looked at again that nothing could be told of.
-const AGAIN: Span = Span(10 * Span::SECOND.0);
+const RETRY_DELAY: Span = Span(10 * Span::SECOND.0);
 
 /// A slot, or the repetition of a failed run, that is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,96 +34,100 @@ pub struct Slot {
 
 /// The next instant of every agent that runs by itself, as of the last look.
 #[derive(Default)]
-pub struct Agenda {
+pub struct Scheduler {
     catalog: Option<Arc<Catalog>>,
-    looked: Timestamp,
+    last_poll: Timestamp,
     next: BTreeMap<String, Timestamp>,
-    changes: Changing,
+    changes: ChangeWatcher,
     /// What is caught up, until it is handed out.
-    held: BTreeMap<String, (Timestamp, Slot)>,
+    delayed: BTreeMap<String, (Timestamp, Slot)>,
 }
 
-impl Agenda {
+impl Scheduler {
     /// Whether anything can be due: an instant has come, notes or agents changed or the clock went back.
-    pub fn asks(&mut self, memory: &Memory, catalog: &Arc<Catalog>) -> bool {
+    pub fn needs_poll(&mut self, memory: &Memory, catalog: &Arc<Catalog>) -> bool {
         let now = memory.now();
-        let changed = self.changes.asks(memory, now);
-        let held = self.held.values().any(|(until, _)| *until <= now);
-        changed || held || self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
+        let changed = self.changes.needs_poll(memory, now);
+        let delayed = self.delayed.values().any(|(until, _)| *until <= now);
+        changed || delayed || self.is_stale(catalog, now) || self.next.values().any(|next| *next <= now)
     }
 
     /// Looks at the agents whose instant has come: writes the rows of what is not run and returns
     /// what is. `pending` are slots that were handed out and may have no row yet.
-    pub fn look(
+    pub fn poll(
         &mut self,
         memory: &Memory,
         catalog: Arc<Catalog>,
-        moment: Moment,
+        tick: Tick,
         pending: &BTreeMap<String, Slot>,
     ) -> Vec<Slot> {
-        if moment.now < self.looked {
+        if tick.now < self.last_poll {
             // They were held until an hour that is far away now.
-            self.held.clear();
+            self.delayed.clear();
         }
         let spread = memory.config.agents.catch_up_spread;
         let definitions = catalog.clone();
-        let mut asked = self.take(memory, catalog, &moment);
-        let past: BTreeMap<String, Past> = asked
+        let mut due = self.take_due(memory, catalog, &tick);
+        let history: BTreeMap<String, RunHistory> = due
             .agents
             .keys()
-            .filter_map(|agent| Some((agent.clone(), past(memory, agent, self.pending(agent, pending))?)))
+            .filter_map(|agent| {
+                Some((agent.clone(), load_history(memory, agent, self.pending(agent, pending))?))
+            })
             .collect();
-        asked.agents.retain(|agent, _| {
-            let known = past.contains_key(agent);
+        due.agents.retain(|agent, _| {
+            let known = history.contains_key(agent);
             if !known {
                 // Its slots are found again by then.
-                self.next.insert(agent.clone(), moment.now.plus(AGAIN));
+                self.next.insert(agent.clone(), tick.now.plus(RETRY_DELAY));
             }
             known
         });
-        for (agent, entry) in &asked.agents {
+        for (agent, entry) in &due.agents {
             // A slot comes first: it makes a repetition needless.
-            let rerun = past.get(agent).zip(entry.definition.as_ref()).and_then(|(past, definition)| {
-                due::rerun(agent, definition, entry.since, past.state()).filter(|rerun| *rerun > moment.now)
-            });
+            let rerun =
+                history.get(agent).zip(entry.definition.as_ref()).and_then(|(history, definition)| {
+                    slot_planner::rerun_at(agent, definition, entry.since, history.state())
+                        .filter(|rerun| *rerun > tick.now)
+                });
             if let Some(rerun) = rerun {
                 let next = self.next.entry(agent.clone()).or_insert(rerun);
                 *next = rerun.min(*next);
             }
         }
-        let decisions = due::due(&asked, &past, moment);
+        let decisions = slot_planner::plan(&due, &history, tick);
         let mut slots: Vec<Slot> =
-            decisions.into_iter().filter_map(|decision| settle(memory, decision)).collect();
-        for (agent, entry) in &asked.agents {
-            let (Some(past), Some(definition)) = (past.get(agent), &entry.definition) else { continue };
+            decisions.into_iter().filter_map(|decision| record_decision(memory, decision)).collect();
+        for (agent, entry) in &due.agents {
+            let (Some(history), Some(definition)) = (history.get(agent), &entry.definition) else { continue };
             if definition.execution.schedule != Schedule::OnChange {
                 continue;
             }
             let busy = slots.iter().any(|slot| slot.agent == *agent);
-            let look = ChangeScan { memory, definition, since: entry.since, past, moment, busy };
-            match self.changes.look(&look) {
-                Found::Nothing => {}
-                Found::Later(next) => _ = self.next.insert(agent.clone(), next),
-                Found::Due(slot) => slots.push(slot),
+            let scan = ChangeScan { memory, definition, since: entry.since, history, tick, busy };
+            match self.changes.scan(&scan) {
+                ScanResult::Nothing => {}
+                ScanResult::Later(next) => _ = self.next.insert(agent.clone(), next),
+                ScanResult::Due(slot) => slots.push(slot),
             }
         }
         let definition = |agent: &str| definitions.agents.get(agent)?.definition.as_deref();
         slots.retain(|slot| {
             let wait = definition(&slot.agent).filter(|_| slot.late);
-            let wait = wait.map_or(Span(0), |definition| due::stagger(definition, spread));
+            let wait = wait.map_or(Span(0), |definition| slot_planner::catch_up_delay(definition, spread));
             if wait > Span(0) {
-                self.held.insert(slot.agent.clone(), (moment.now.plus(wait), slot.clone()));
+                self.delayed.insert(slot.agent.clone(), (tick.now.plus(wait), slot.clone()));
             }
             wait <= Span(0)
         });
-        let come = |_: &String, held: &mut (Timestamp, Slot)| held.0 <= moment.now;
-        slots.extend(self.held.extract_if(.., come).map(|(_, (_, slot))| slot));
+        let come = |_: &String, delayed: &mut (Timestamp, Slot)| delayed.0 <= tick.now;
+        slots.extend(self.delayed.extract_if(.., come).map(|(_, (_, slot))| slot));
         slots
     }
 
     /// What was handed out for an agent, or is held back.
     fn pending<'a>(&'a self, agent: &str, pending: &'a BTreeMap<String, Slot>) -> Option<&'a Slot> {
-        pending.get(agent).or_else(|| self.held.get(agent).map(|(_, slot)| slot))
+        pending.get(agent).or_else(|| self.delayed.get(agent).map(|(_, slot)| slot))
     }
 
     /// A look whose slots have their turn there and then, one after the other: a scheduler without
@@ -132,72 +136,80 @@ impl Agenda {
         &mut self,
         memory: &Memory,
         catalog: &Arc<Catalog>,
-        moment: Moment,
-        options: &Options,
+        tick: Tick,
+        options: &RunOptions,
     ) -> Vec<Result<Option<Run>>> {
-        if !self.asks(memory, catalog) {
+        if !self.needs_poll(memory, catalog) {
             return Vec::new();
         }
-        let slots = self.look(memory, catalog.clone(), moment, &BTreeMap::new());
+        let slots = self.poll(memory, catalog.clone(), tick, &BTreeMap::new());
         let outcomes = slots.iter().map(|slot| {
-            let outcome = carry_out(memory, catalog, slot, moment, options);
-            self.ended(&slot.agent);
+            let outcome = run_slot(memory, catalog, slot, tick, options);
+            self.slot_ended(&slot.agent);
             outcome
         });
         outcomes.collect()
     }
 
     /// That a slot has ended: what follows from it is looked at.
-    pub fn ended(&mut self, agent: &str) {
-        self.next.insert(agent.to_owned(), self.looked);
-        self.changes.stir(self.looked);
+    pub fn slot_ended(&mut self, agent: &str) {
+        self.next.insert(agent.to_owned(), self.last_poll);
+        self.changes.note_change(self.last_poll);
     }
 
     /// The agents whose instant has come, with the instants after it noted.
-    fn take(&mut self, memory: &Memory, catalog: Arc<Catalog>, moment: &Moment) -> Catalog {
-        let all = self.is_stale(&catalog, moment.now);
-        let quiet = self.changes.take(memory, &catalog, (all, moment.now));
+    fn take_due(&mut self, memory: &Memory, catalog: Arc<Catalog>, tick: &Tick) -> Catalog {
+        let all = self.is_stale(&catalog, tick.now);
+        let quiet = self.changes.take_due(memory, &catalog, (all, tick.now));
         let come = |agent: &String| {
-            all || quiet.contains(agent) || self.next.get(agent).is_some_and(|next| *next <= moment.now)
+            all || quiet.contains(agent) || self.next.get(agent).is_some_and(|next| *next <= tick.now)
         };
-        let agents: BTreeMap<String, Entry> = catalog
+        let agents: BTreeMap<String, CatalogEntry> = catalog
             .agents
             .iter()
             .filter(|(agent, _)| come(agent))
             .map(|(agent, entry)| (agent.clone(), entry.clone()))
             .collect();
         // Also those of agents that are gone.
-        self.next.retain(|_, next| !all && *next > moment.now);
+        self.next.retain(|_, next| !all && *next > tick.now);
         for (agent, entry) in &agents {
             let definition = entry.definition.as_ref();
-            match definition.and_then(|definition| due::next(agent, definition, moment.now, moment.zone)) {
+            match definition
+                .and_then(|definition| slot_planner::next_start(agent, definition, tick.now, tick.zone))
+            {
                 Some(next) => self.next.insert(agent.clone(), next),
                 None => self.next.remove(agent),
             };
         }
-        (self.looked, self.catalog) = (moment.now, Some(catalog));
+        (self.last_poll, self.catalog) = (tick.now, Some(catalog));
         Catalog { agents, ..Catalog::default() }
     }
 
     fn is_stale(&self, catalog: &Arc<Catalog>, now: Timestamp) -> bool {
-        now < self.looked || self.catalog.as_ref().is_none_or(|known| !Arc::ptr_eq(known, catalog))
+        now < self.last_poll || self.catalog.as_ref().is_none_or(|known| !Arc::ptr_eq(known, catalog))
     }
 }
 
 /// When an agent runs next by itself, which it does not while it is switched off or paused.
-pub fn next(name: &str, entry: &Entry, state: &AgentState, now: Timestamp, zone: Tz) -> Option<Timestamp> {
+pub fn next(
+    name: &str,
+    entry: &CatalogEntry,
+    state: &AgentState,
+    now: Timestamp,
+    zone: Tz,
+) -> Option<Timestamp> {
     let definition = entry.definition.as_ref().filter(|definition| definition.enabled)?;
     let from = match entry.paused(state, now) {
         None => now,
         // A slot at the very end of a pause runs.
         Some(paused) => Timestamp(paused.until()?.0 - 1),
     };
-    let rerun = due::rerun(name, definition, entry.since, state).map(|rerun| rerun.max(from));
-    due::next(name, definition, from, zone).into_iter().chain(rerun).min()
+    let rerun = slot_planner::rerun_at(name, definition, entry.since, state).map(|rerun| rerun.max(from));
+    slot_planner::next_start(name, definition, from, zone).into_iter().chain(rerun).min()
 }
 
 /// The agent that runs next, and when.
-pub fn upcoming(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(String, Timestamp)>> {
+pub fn next_run(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(String, Timestamp)>> {
     let mut first: Option<(String, Timestamp)> = None;
     for (name, entry) in &catalog.agents {
         let next = next(name, entry, &ledger::state(memory, name)?, memory.now(), zone);
@@ -214,34 +226,34 @@ pub fn upcoming(memory: &Memory, catalog: &Catalog, zone: Tz) -> Result<Option<(
 ///
 /// # Errors
 /// Those of [`run::run`], and whatever the store reports.
-pub fn carry_out(
+pub fn run_slot(
     memory: &Memory,
     catalog: &Catalog,
     slot: &Slot,
-    moment: Moment,
-    options: &Options,
+    tick: Tick,
+    options: &RunOptions,
 ) -> Result<Option<Run>> {
     let (agent, trigger) = (&slot.agent, slot.trigger);
     let by_changes = matches!(trigger, Trigger::Change { .. });
     let Some(definition) = catalog.agents.get(agent).and_then(|entry| entry.definition.as_ref()) else {
         let (reason, message) = (Some(Reason::InvalidConfig), Some("its file is gone".to_owned()));
-        return ledger::leave(
+        return ledger::record_unrun(
             memory,
             agent,
             trigger,
             RowOutcome { status: Status::Skipped, reason, message },
         );
     };
-    let past = Past::from(ledger::state(memory, agent)?);
-    if let Some(obstacle) = due::obstacle(definition, &past, trigger, slot.late, moment) {
+    let history = RunHistory::from(ledger::state(memory, agent)?);
+    if let Some(obstacle) = slot_planner::obstacle(definition, &history, trigger, slot.late, tick) {
         let waits = matches!(obstacle.reason, Reason::Overlap | Reason::Cooldown);
         if waits && by_changes {
             // What has changed is still there afterwards.
             return Ok(None);
         }
-        return ledger::leave(memory, agent, trigger, outcome(obstacle, None));
+        return ledger::record_unrun(memory, agent, trigger, outcome(obstacle, None));
     }
-    let options = Options { zone: options.zone.or(Some(moment.zone)), ..options.clone() };
+    let options = RunOptions { zone: options.zone.or(Some(tick.zone)), ..options.clone() };
     match run::run(memory, definition, trigger, &options) {
         Ok(row) => Ok(Some(row)),
         // Somebody else was first. What has changed is still there afterwards.
@@ -253,7 +265,7 @@ pub fn carry_out(
             // A run that got as far as its claim has ended its row itself.
             let message = Some(error.line());
             let failed = RowOutcome { status: Status::Failed, reason: None, message };
-            ledger::leave(memory, agent, trigger, failed)?;
+            ledger::record_unrun(memory, agent, trigger, failed)?;
             Err(error)
         }
     }
@@ -267,12 +279,12 @@ fn outcome(obstacle: Obstacle, message: Option<String>) -> RowOutcome {
 
 /// What is known of an agent; `None` when the ledger cannot be read, which leaves its slots for
 /// another look.
-fn past(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<Past> {
+fn load_history(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<RunHistory> {
     match ledger::state(memory, agent) {
         Ok(state) => {
-            let mut past = Past::from(state);
-            pending.into_iter().for_each(|slot| past.wait(slot.trigger));
-            Some(past)
+            let mut history = RunHistory::from(state);
+            pending.into_iter().for_each(|slot| history.add_pending(slot.trigger));
+            Some(history)
         }
         Err(error) => {
             tracing::error!(agent, "the ledger cannot be read: {error}");
@@ -282,14 +294,14 @@ fn past(memory: &Memory, agent: &str, pending: Option<&Slot>) -> Option<Past> {
 }
 
 /// Leaves the row of what is not run; returns what is.
-fn settle(memory: &Memory, decision: Decision) -> Option<Slot> {
+fn record_decision(memory: &Memory, decision: Decision) -> Option<Slot> {
     match decision {
         Decision::Run { agent, trigger, late } => Some(Slot { agent, trigger, late }),
         Decision::Skip { agent, slots, trigger, missed, reason } => {
             let message = (slots.count > 1).then(|| slots.to_string());
             let outcome = outcome(Obstacle { reason, missed }, message);
             let status = outcome.status;
-            match ledger::leave_all(memory, &agent, slots.first, trigger, outcome) {
+            match ledger::record_unrun_slots(memory, &agent, slots.first, trigger, outcome) {
                 Ok(_) => tracing::info!(agent, "{}: {}, {slots}", status.name(), reason.name()),
                 Err(error) => tracing::error!(agent, "{slots} left no row: {error}"),
             }

@@ -2,7 +2,7 @@
 
 use super::status::{Reason, Status};
 use super::trigger::TriggerKind;
-use super::{ActionRow, ActionState, Run};
+use super::{ActionRecord, ActionState, Run};
 use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, RunId};
 use poc_store::{Record, Table};
@@ -15,7 +15,7 @@ impl Record for Run {
 
     fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Run>> {
         match version {
-            1 => Some(postcard::from_bytes(body).map(Run1::into)),
+            1 => Some(postcard::from_bytes(body).map(RunV1::into)),
             // It kept every action: none was left out, which is a zero at the end.
             2 => Some(postcard::from_bytes(&[body, &[0]].concat())),
             _ => None,
@@ -25,7 +25,7 @@ impl Record for Run {
 
 /// Version 1 of [`Run`].
 #[derive(Deserialize)]
-struct Run1 {
+struct RunV1 {
     id: RunId,
     agent: String,
     scheduled_at: Option<Timestamp>,
@@ -41,16 +41,16 @@ struct Run1 {
     selected: Vec<(NodeId, u32)>,
     visited: Vec<NodeId>,
     notes: String,
-    actions: Vec<ActionRow1>,
+    actions: Vec<ActionRecordV1>,
     replays: (u32, u32),
     tokens_in: Option<u64>,
     tokens_out: Option<u64>,
     cost: Option<f64>,
 }
 
-/// Version 1 of [`ActionRow`].
+/// Version 1 of [`ActionRecord`].
 #[derive(Deserialize)]
-struct ActionRow1 {
+struct ActionRecordV1 {
     summary: String,
     why: String,
     rejected: Option<String>,
@@ -59,8 +59,8 @@ struct ActionRow1 {
     undone: bool,
 }
 
-impl From<Run1> for Run {
-    fn from(row: Run1) -> Run {
+impl From<RunV1> for Run {
+    fn from(row: RunV1) -> Run {
         Run {
             id: row.id,
             agent: row.agent,
@@ -92,15 +92,15 @@ impl From<Run1> for Run {
     }
 }
 
-impl ActionRow1 {
+impl ActionRecordV1 {
     /// The row of today; a run had one transaction.
-    fn of(self, seq: Option<u64>) -> ActionRow {
+    fn of(self, seq: Option<u64>) -> ActionRecord {
         let state = match (&self.rejected, self.undone) {
             (Some(_), _) => ActionState::Refused,
             (None, true) => ActionState::Undone,
             (None, false) => ActionState::Applied,
         };
-        ActionRow {
+        ActionRecord {
             kind: None,
             summary: self.summary,
             why: self.why,

@@ -5,30 +5,30 @@
 
 use super::action::Action;
 use super::action_executor::ActionExecutor;
-use super::permit::{Intent, Refusal};
+use super::permit::{PermittedAction, Refusal};
 use super::selection::Selection;
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
-use poc_notes::insert::Prepared;
+use poc_notes::insert::PreparedNote;
 use poc_store::Tx;
 
 /// One action that is to be done now.
-pub(super) struct Task<'a> {
+pub(super) struct ActionStep<'a> {
     /// Its place among the actions of its run.
     pub(super) index: usize,
     /// The place of the action it is a part of.
-    pub(super) with: Option<usize>,
+    pub(super) part_of: Option<usize>,
     /// In words.
     pub(super) summary: &'a str,
     /// What is to be done.
-    pub(super) intent: &'a Intent,
+    pub(super) permitted: &'a PermittedAction,
     /// What stands in the way, if that is known; else the new node, embedded.
-    pub(super) ready: std::result::Result<Option<&'a Prepared>, Refusal>,
+    pub(super) ready: std::result::Result<Option<&'a PreparedNote>, Refusal>,
 }
 
 /// What was done.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct AppliedAction {
     /// The nodes it made.
     pub(super) made: Vec<NodeId>,
     /// Its writes, as a range of positions in the transaction.
@@ -36,22 +36,22 @@ pub(super) struct Done {
 }
 
 /// What became of an action.
-pub(super) type Outcome = std::result::Result<Done, Refusal>;
+pub(super) type Outcome = std::result::Result<AppliedAction, Refusal>;
 
-impl Task<'_> {
+impl ActionStep<'_> {
     fn whole(&self) -> usize {
-        self.with.unwrap_or(self.index)
+        self.part_of.unwrap_or(self.index)
     }
 
-    fn act(&self, executor: &ActionExecutor<'_>, tx: &mut Tx<'_>) -> Result<Outcome> {
+    fn execute(&self, executor: &ActionExecutor<'_>, tx: &mut Tx<'_>) -> Result<Outcome> {
         let note = match &self.ready {
             Ok(note) => *note,
             Err(refusal) => return Ok(Err(refusal.clone())),
         };
         let from = position(tx)?;
-        let made = executor.act(tx, self.intent, note)?;
+        let made = executor.execute(tx, self.permitted, note)?;
         let until = position(tx)?;
-        Ok(made.map(|made| Done { made, writes: (from, until) }))
+        Ok(made.map(|made| AppliedAction { made, writes: (from, until) }))
     }
 }
 
@@ -74,19 +74,19 @@ pub(super) fn wholes(actions: &[Action], selection: &Selection) -> Vec<Option<us
 }
 
 /// Does actions, and says of each what became of it, in their order. An error is the store's.
-pub(super) fn act(
+pub(super) fn execute(
     executor: &ActionExecutor<'_>,
     tx: &mut Tx<'_>,
-    tasks: &[Task<'_>],
+    steps: &[ActionStep<'_>],
 ) -> Result<Vec<Outcome>> {
-    let mut outcomes: Vec<Option<Outcome>> = tasks.iter().map(|_| None).collect();
-    for first in tasks {
-        let bundle: Vec<(usize, &Task<'_>)> =
-            (0..).zip(tasks).filter(|(_, task)| task.whole() == first.whole()).collect();
-        if bundle.iter().any(|(at, _)| outcomes.get(*at).is_some_and(Option::is_some)) {
+    let mut outcomes: Vec<Option<Outcome>> = steps.iter().map(|_| None).collect();
+    for first in steps {
+        let group: Vec<(usize, &ActionStep<'_>)> =
+            (0..).zip(steps).filter(|(_, step)| step.whole() == first.whole()).collect();
+        if group.iter().any(|(at, _)| outcomes.get(*at).is_some_and(Option::is_some)) {
             continue;
         }
-        for (at, outcome) in together(executor, tx, &bundle)? {
+        for (at, outcome) in execute_group(executor, tx, &group)? {
             if let Some(slot) = outcomes.get_mut(at) {
                 *slot = Some(outcome);
             }
@@ -97,20 +97,20 @@ pub(super) fn act(
 }
 
 /// Does a whole and its parts, or only says why not.
-fn together(
+fn execute_group(
     executor: &ActionExecutor<'_>,
     tx: &mut Tx<'_>,
-    bundle: &[(usize, &Task<'_>)],
+    group: &[(usize, &ActionStep<'_>)],
 ) -> Result<Vec<(usize, Outcome)>> {
-    let (parts, wholes): (Vec<_>, Vec<_>) = bundle.iter().partition(|(_, task)| task.with.is_some());
+    let (parts, wholes): (Vec<_>, Vec<_>) = group.iter().partition(|(_, step)| step.part_of.is_some());
     let done = tx.attempt(|tx| {
         let mut outcomes = Vec::new();
-        for (at, task) in &parts {
-            outcomes.push((*at, task.act(executor, tx)?));
+        for (at, step) in &parts {
+            outcomes.push((*at, step.execute(executor, tx)?));
         }
-        for (at, task) in &wholes {
-            match task.act(executor, tx)? {
-                Err(refusal) if !parts.is_empty() => return Ok(Err((*task, refusal))),
+        for (at, step) in &wholes {
+            match step.execute(executor, tx)? {
+                Err(refusal) if !parts.is_empty() => return Ok(Err((*step, refusal))),
                 outcome => outcomes.push((*at, outcome)),
             }
         }
@@ -120,14 +120,14 @@ fn together(
         Ok(outcomes) => return Ok(outcomes),
         Err(left) => left,
     };
-    let of = |task: &Task<'_>| match task.with {
+    let of = |step: &ActionStep<'_>| match step.part_of {
         Some(_) => refusal.clone().of_whole(whole.summary),
         None => refusal.clone(),
     };
-    Ok(bundle.iter().map(|(at, task)| (*at, Err(of(task)))).collect())
+    Ok(group.iter().map(|(at, step)| (*at, Err(of(step)))).collect())
 }
 
 /// How much a transaction has written so far: where the writes of an action begin and end.
 pub(super) fn position(tx: &Tx<'_>) -> Result<u32> {
-    u32::try_from(tx.written()).map_err(|_| Error::internal("a run wrote too much"))
+    u32::try_from(tx.write_count()).map_err(|_| Error::internal("a run wrote too much"))
 }

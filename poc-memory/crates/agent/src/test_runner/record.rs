@@ -1,11 +1,11 @@
 //! A run written down as one of `[[tests]]`: the notes as they were read, the reply, and what came of it.
 
 use super::fixture::Fixture;
-use super::play::{Scene, Stage};
+use super::sandbox::{Sandbox, TestOutcome};
 use crate::definition::Definition;
 use crate::ledger::Run;
-use crate::model::{Failed, Model, Reply, Request};
-use crate::run::{Options, Trigger, models, run_among};
+use crate::model::{CallFailure, Model, Reply, Request};
+use crate::run::{RunOptions, Trigger, models, run_among};
 use parking_lot::Mutex;
 use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
@@ -25,7 +25,11 @@ const HANDLES: [&str; 5] = ["from", "to", "node", "by", "links"];
 ///
 /// # Errors
 /// Those of a run.
-pub fn record(memory: &Memory, definition: &Definition, options: &Options) -> Result<(Run, Result<String>)> {
+pub fn record(
+    memory: &Memory,
+    definition: &Definition,
+    options: &RunOptions,
+) -> Result<(Run, Result<String>)> {
     record_among(memory, definition, models(memory, definition, options), options)
 }
 
@@ -37,7 +41,7 @@ pub(crate) fn record_among(
     memory: &Memory,
     definition: &Definition,
     models: Vec<(&str, Arc<dyn Model>)>,
-    options: &Options,
+    options: &RunOptions,
 ) -> Result<(Run, Result<String>)> {
     let kept = Mutex::default();
     let models: Vec<(&str, Recorder<'_>)> =
@@ -76,13 +80,13 @@ type Shown = (Vec<(Note, bool)>, Vec<Note>);
 
 /// How much of what was around a run goes into its fixture.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum FixtureScope {
     /// What was chosen and what the reply names.
     Named,
     /// Everything in the prompt.
     Shown,
     /// What is tied to that, too.
-    Around,
+    Neighbors,
 }
 
 /// One turn of a model as it was.
@@ -106,7 +110,7 @@ impl Recorder<'_> {
             if let Some(note) = read(handle.node.id)? {
                 notes.push((note, handle.chosen()));
             }
-            near.extend(view.ties(handle.ix).filter_map(|tie| view.id(tie.ix)));
+            near.extend(view.merged_edges(handle.ix).filter_map(|tie| view.id(tie.ix)));
         }
         let known: BTreeSet<NodeId> = notes.iter().map(|(note, _)| note.id).collect();
         let around = near.difference(&known).map(|&id| read(id)).collect::<Result<Vec<_>>>()?;
@@ -115,7 +119,7 @@ impl Recorder<'_> {
 }
 
 impl Model for Recorder<'_> {
-    fn call(&self, request: &Request<'_>) -> Result<Reply, Failed> {
+    fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
         let notes = self.notes(request);
         let answered = self.model.call(request)?;
         // A turn that cannot be kept is told when the test is written.
@@ -129,12 +133,12 @@ impl Model for Recorder<'_> {
         Ok(answered)
     }
 
-    fn most(&self, request: &Request<'_>) -> Option<f64> {
-        self.model.most(request)
+    fn max_cost(&self, request: &Request<'_>) -> Option<f64> {
+        self.model.max_cost(request)
     }
 
-    fn left_alone(&self, now: Timestamp) -> Option<String> {
-        self.model.left_alone(now)
+    fn suspension(&self, now: Timestamp) -> Option<String> {
+        self.model.suspension(now)
     }
 }
 
@@ -148,23 +152,23 @@ impl Recording {
         let wanted: BTreeSet<&str> =
             self.notes.iter().filter(|(_, chosen)| *chosen).map(|(note, _)| note.key.as_str()).collect();
         // What was neither chosen nor named comes along only where the choice depends on it.
-        for reach in [Reach::Named, Reach::Shown, Reach::Around] {
+        for reach in [FixtureScope::Named, FixtureScope::Shown, FixtureScope::Neighbors] {
             let lines = self.fixture(reach, &definition.name)?;
             let fixture = Fixture::read(&lines, self.now)
                 .map_err(|wrong| wrong.into_iter().next().map_or_else(lost, |(_, error)| error))?;
-            let stage = |fixture: &Fixture| Stage::set(&config, fixture, self.now);
-            let seen = stage(&fixture)?.play(definition, None)?;
+            let sandbox = |fixture: &Fixture| Sandbox::new(&config, fixture, self.now);
+            let seen = sandbox(&fixture)?.run(definition, None)?;
             // In another order the handles are others, and the reply is given those.
             if seen.selected.iter().map(String::as_str).collect::<BTreeSet<_>>() != wanted {
                 continue;
             }
             let Some(reply) = self.reply(&seen.handles) else { continue };
-            let scene = stage(&fixture)?.play(definition, Some(&reply))?;
-            if let Some(why) = scene.failed {
+            let outcome = sandbox(&fixture)?.run(definition, Some(&reply))?;
+            if let Some(why) = outcome.failed {
                 return Err(Error::invalid(format!("the run cannot be written down as a test: {why}"))
                     .hint("a test needs a reply that validates; `agent inspect` shows this one"));
             }
-            return Ok(self.written(definition, &lines, &reply, &scene));
+            return Ok(self.written(definition, &lines, &reply, &outcome));
         }
         Err(Error::conflict(
             "the run cannot be written down as a test: with these notes alone it comes out otherwise",
@@ -175,12 +179,12 @@ impl Recording {
     }
 
     /// The notes as JSON Lines, with edges among themselves alone.
-    fn fixture(&self, reach: Reach, agent: &str) -> Result<String> {
+    fn fixture(&self, reach: FixtureScope, agent: &str) -> Result<String> {
         let named = self.named();
-        let shown = (1..)
-            .zip(&self.notes)
-            .filter(|(number, (_, chosen))| *chosen || reach != Reach::Named || named.contains(number));
-        let around = self.around.iter().filter(|_| reach == Reach::Around);
+        let shown = (1..).zip(&self.notes).filter(|(number, (_, chosen))| {
+            *chosen || reach != FixtureScope::Named || named.contains(number)
+        });
+        let around = self.around.iter().filter(|_| reach == FixtureScope::Neighbors);
         let notes: Vec<&Note> = shown.map(|(_, (note, _))| note).chain(around).collect();
         let ids: BTreeSet<NodeId> = notes.iter().map(|note| note.id).collect();
         let mut lines = String::new();
@@ -216,7 +220,7 @@ impl Recording {
         names.filter_map(Value::as_str).map(number).collect()
     }
 
-    /// The reply with the handles that its notes have on the stage; `None` when one is not there.
+    /// The reply with the handles that its notes have on the sandbox; `None` when one is not there.
     fn reply(&self, handles: &[String]) -> Option<String> {
         let Ok(mut reply) = serde_json::from_str::<Value>(&self.reply) else {
             // Handles in prose or in a fence stay as they are.
@@ -255,7 +259,7 @@ impl Recording {
         found.then(|| reply.to_string())
     }
 
-    fn written(&self, definition: &Definition, lines: &str, reply: &str, scene: &Scene) -> String {
+    fn written(&self, definition: &Definition, lines: &str, reply: &str, outcome: &TestOutcome) -> String {
         let day = Timestamp(self.now.0 - self.now.0.rem_euclid(Span::SECOND.0));
         let taken = |name: &str| definition.tests.iter().any(|test| test.name == name);
         let (first, mut number) = (format!("recorded {day}"), 2);
@@ -269,10 +273,10 @@ impl Recording {
         let _ = writeln!(text, "fixture = {}", long(lines));
         let _ = writeln!(text, "response = {}", long(reply));
         for (key, values) in [
-            ("selected", &scene.selected),
-            ("applied", &scene.applied),
-            ("proposed", &scene.proposed),
-            ("rejected", &scene.rejected),
+            ("selected", &outcome.selected),
+            ("applied", &outcome.applied),
+            ("proposed", &outcome.proposed),
+            ("rejected", &outcome.rejected),
         ] {
             let values: Vec<String> = values.iter().map(|value| quoted(value)).collect();
             let _ = match values.as_slice() {

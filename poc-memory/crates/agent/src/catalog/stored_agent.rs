@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// Where an agent came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Birth {
+pub(super) enum AgentOrigin {
     /// From a file in the folder.
     File,
     /// It is compiled in.
@@ -23,37 +23,37 @@ pub(super) enum Birth {
 
 /// What is remembered of one agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memo {
+pub(super) struct StoredAgent {
     /// When it was first seen.
     pub(super) since: Timestamp,
     /// Where it came from last.
-    pub(super) birth: Birth,
+    pub(super) origin: AgentOrigin,
     /// When its file was found deleted.
     pub(super) retired: Option<Timestamp>,
     /// Its last good version, if it ever was good.
-    pub(super) good: Option<Good>,
+    pub(super) last_good: Option<LastGoodVersion>,
     /// Since when its file is missing: it may be in the middle of being replaced.
     pub(super) missing: Option<Timestamp>,
 }
 
-/// Version 1 of [`Memo`].
+/// Version 1 of [`StoredAgent`].
 #[derive(Deserialize)]
-struct Memo1 {
+struct StoredAgentV1 {
     since: Timestamp,
-    birth: Birth,
+    origin: AgentOrigin,
     retired: Option<Timestamp>,
-    good: Option<Good>,
+    last_good: Option<LastGoodVersion>,
 }
 
-impl From<Memo1> for Memo {
-    fn from(Memo1 { since, birth, retired, good }: Memo1) -> Memo {
-        Memo { since, birth, retired, good, missing: None }
+impl From<StoredAgentV1> for StoredAgent {
+    fn from(StoredAgentV1 { since, origin, retired, last_good }: StoredAgentV1) -> StoredAgent {
+        StoredAgent { since, origin, retired, last_good, missing: None }
     }
 }
 
 /// A version of an agent that was good, with all it needs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Good {
+pub(super) struct LastGoodVersion {
     /// The agent file.
     pub(super) source: String,
     /// What it refers to: templates by file name, saved pipelines behind [`SAVED`].
@@ -67,35 +67,35 @@ pub const GRACE: Span = Span(2 * Span::SECOND.0);
 /// within the folder of prompts.
 const SAVED: &str = "/@";
 
-impl Record for Memo {
+impl Record for StoredAgent {
     const TABLE: Table = Table::Agents;
     const VERSION: u8 = 2;
 
-    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<Memo>> {
-        (version == 1).then(|| postcard::from_bytes(body).map(Memo1::into))
+    fn earlier(version: u8, body: &[u8]) -> Option<postcard::Result<StoredAgent>> {
+        (version == 1).then(|| postcard::from_bytes(body).map(StoredAgentV1::into))
     }
 }
 
-impl Memo {
+impl StoredAgent {
     /// An agent seen for the first time.
-    pub(super) fn seen(now: Timestamp, birth: Birth) -> Memo {
-        Memo { since: now, birth, retired: None, good: None, missing: None }
+    pub(super) fn new(now: Timestamp, origin: AgentOrigin) -> StoredAgent {
+        StoredAgent { since: now, origin, retired: None, last_good: None, missing: None }
     }
 
     /// Whether it came from a file that was there when last looked.
     pub(super) fn is_present_file(&self) -> bool {
-        self.birth == Birth::File && self.is_there()
+        self.origin == AgentOrigin::File && self.is_present()
     }
 
     /// Whether it was there when last looked.
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn is_present(&self) -> bool {
         self.retired.is_none() && self.missing.is_none()
     }
 
     /// Its file is not there. Deleted it is when an earlier look has missed it long enough ago, or at
     /// once when one is `sure`.
-    pub(super) fn miss(&mut self, now: Timestamp, sure: bool) {
-        if self.birth != Birth::File || self.retired.is_some() {
+    pub(super) fn mark_missing(&mut self, now: Timestamp, sure: bool) {
+        if self.origin != AgentOrigin::File || self.retired.is_some() {
             return;
         }
         // After a clock that went back nobody waits longer than from now on.
@@ -107,16 +107,16 @@ impl Memo {
     }
 
     /// It is there. One that was deleted is seen anew; its last good version still is its own.
-    pub(super) fn meet(&mut self, now: Timestamp, birth: Birth) {
+    pub(super) fn mark_present(&mut self, now: Timestamp, origin: AgentOrigin) {
         if self.retired.is_some() {
-            *self = Memo { good: self.good.take(), ..Memo::seen(now, birth) };
+            *self = StoredAgent { last_good: self.last_good.take(), ..StoredAgent::new(now, origin) };
         }
-        (self.birth, self.missing) = (birth, None);
+        (self.origin, self.missing) = (origin, None);
     }
 }
 
-impl Good {
-    pub(super) fn of(definition: &Definition, names: &Names) -> Good {
+impl LastGoodVersion {
+    pub(super) fn new(definition: &Definition, names: &Names) -> LastGoodVersion {
         let prompt = &definition.prompt;
         let mut texts = prompt.includes.clone();
         if let Some(name) = &prompt.template {
@@ -124,7 +124,7 @@ impl Good {
         }
         let saved = definition.saved().filter_map(|name| Some((name, names.all_saved().get(name)?)));
         texts.extend(saved.map(|(name, saved)| (format!("{SAVED}{name}"), saved.text.clone())));
-        Good { source: definition.source.clone(), texts }
+        LastGoodVersion { source: definition.source.clone(), texts }
     }
 
     /// The definition again; `None` when the settings have changed so that it is good no longer.
@@ -143,21 +143,21 @@ impl Good {
 }
 
 /// The memos, by the agent's name.
-pub(super) type Memos = BTreeMap<String, Memo>;
+pub(super) type StoredAgents = BTreeMap<String, StoredAgent>;
 
 /// Every memo.
-pub(super) fn all(memory: &Memory) -> Result<Memos> {
-    let rows = memory.store.scan::<Memo>(&[])?;
-    Ok(rows.into_iter().map(|(key, memo)| (String::from_utf8_lossy(&key).into_owned(), memo)).collect())
+pub(super) fn all(memory: &Memory) -> Result<StoredAgents> {
+    let rows = memory.store.scan::<StoredAgent>(&[])?;
+    Ok(rows.into_iter().map(|(key, stored)| (String::from_utf8_lossy(&key).into_owned(), stored)).collect())
 }
 
 /// Stores memos.
-pub(super) fn write(memory: &Memory, memos: &[(&String, &Memo)]) -> Result<()> {
-    if memos.is_empty() {
+pub(super) fn write(memory: &Memory, agents: &[(&String, &StoredAgent)]) -> Result<()> {
+    if agents.is_empty() {
         return Ok(());
     }
     let committed = memory.store.transact(memory.cause("daemon", "agent reload"), |tx| {
-        memos.iter().try_for_each(|(name, memo)| tx.put(name.as_bytes(), *memo))
+        agents.iter().try_for_each(|(name, stored)| tx.put(name.as_bytes(), *stored))
     });
     committed.map(|_| ())
 }

@@ -1,6 +1,6 @@
 //! Agents that run when notes change.
 
-use super::fleet::{Answer, Fleet, fails, nothing, says};
+use super::fleet::{Answer, Fleet, fails, nothing, replying};
 use crate::ledger::{self, Pause, Run, Status, Trigger, TriggerKind};
 use crate::pause::pause;
 use crate::run::run;
@@ -34,7 +34,7 @@ fn writer() -> impl FnMut() -> Answer {
     let mut count = 0;
     move || {
         count += 1;
-        says(&format!(
+        replying(&format!(
             r#"{{"notes": "", "insert": [{{"reason": "", "key": "found-{count}", "title": "Found {count}",
             "body": "The finding number {count}.", "keywords": [], "links": ["N1"]}}]}}"#
         ))
@@ -44,9 +44,9 @@ fn writer() -> impl FnMut() -> Answer {
 #[test]
 fn it_runs_once_notes_are_left_alone() {
     let mut fleet = fleet("");
-    let before = fleet.world.memory.store.last();
+    let before = fleet.world.memory.store.last_seq();
     seconds(&mut fleet, 3600);
-    assert_eq!(fleet.world.memory.store.last(), before, "nothing is written when nothing has changed");
+    assert_eq!(fleet.world.memory.store.last_seq(), before, "nothing is written when nothing has changed");
     fleet.world.note("a", "one");
     seconds(&mut fleet, 20);
     fleet.world.note("b", "two");
@@ -209,11 +209,11 @@ fn what_changed_during_a_pause_is_looked_at_after_it() {
     seconds(&mut fleet, 1800);
     assert_eq!(fleet.rows().len(), 1, "{}", fleet.story());
     let go_on = |state: &mut ledger::AgentState| {
-        state.go_on();
+        state.resume();
         Ok(())
     };
     let cause = fleet.world.memory.cause("manual", "agent resume");
-    ledger::change(&fleet.world.memory, "linker", cause, go_on).unwrap();
+    ledger::update_state(&fleet.world.memory, "linker", cause, go_on).unwrap();
     seconds(&mut fleet, 3600);
     let became: Vec<Status> = fleet.rows().iter().map(|row| row.status).collect();
     assert_eq!(became, [Status::Skipped, Status::Noop], "{}", fleet.story());

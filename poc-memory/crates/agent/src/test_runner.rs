@@ -6,16 +6,16 @@
 
 mod difference;
 mod fixture;
-mod play;
 mod record;
+mod sandbox;
 
-pub use difference::Difference;
+pub use difference::TestDifference;
 pub use record::record;
 #[cfg(test)]
 pub(super) use record::record_among;
 
 use super::catalog;
-use super::definition::{Definition, Quoted, Test};
+use super::definition::{AgentTest, Definition, TestText};
 use fixture::Fixture;
 use poc_config::Config;
 use poc_graph::error::{At, Error, Result};
@@ -24,11 +24,11 @@ use poc_notes::Memory;
 
 /// How a test went.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Played {
+pub struct TestResult {
     /// Its name.
     pub test: String,
     /// What came otherwise than expected; empty when it went well.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<TestDifference>,
     /// Keys of the nodes in the prompt, in the order of their handles: the first is `N1`.
     pub handles: Vec<String>,
 }
@@ -36,37 +36,37 @@ pub struct Played {
 /// Plays the tests of an agent in the order of its file.
 ///
 /// # Errors
-/// The errors of [`check`], or what kept a test from being played at all.
-pub fn play(memory: &Memory, definition: &Definition) -> Result<Vec<Played>, Vec<Error>> {
-    let ready = ready(memory, definition)?;
+/// The errors of [`check`], or what kept a test from being results at all.
+pub fn run_tests(memory: &Memory, definition: &Definition) -> Result<Vec<TestResult>, Vec<Error>> {
+    let ready = prepare(memory, definition)?;
     let config = settings(&memory.config).map_err(|error| vec![error])?;
-    let played = ready.into_iter().map(|(test, fixture, reply)| {
-        let stage = play::Stage::set(&config, &fixture, test.now)?;
-        let scene = stage.play(definition, reply.as_deref())?;
-        let differences = difference::between(&test.expect, &scene);
-        Ok(Played { test: test.name.clone(), differences, handles: scene.handles })
+    let results = ready.into_iter().map(|(test, fixture, reply)| {
+        let sandbox = sandbox::Sandbox::new(&config, &fixture, test.now)?;
+        let outcome = sandbox.run(definition, reply.as_deref())?;
+        let differences = difference::compare(&test.expect, &outcome);
+        Ok(TestResult { test: test.name.clone(), differences, handles: outcome.handles })
     });
-    let played: Result<Vec<Played>> = played.collect();
-    played.map_err(|error| vec![error])
+    let results: Result<Vec<TestResult>> = results.collect();
+    results.map_err(|error| vec![error])
 }
 
 /// What is wrong with the tests of an agent beyond their shape: fixtures and replies that are not there
 /// or cannot be read, and keys that no fixture has.
-pub fn check(memory: &Memory, definition: &Definition) -> Vec<Error> {
-    ready(memory, definition).err().unwrap_or_default()
+pub fn check_tests(memory: &Memory, definition: &Definition) -> Vec<Error> {
+    prepare(memory, definition).err().unwrap_or_default()
 }
 
-type Ready<'a> = (&'a Test, Fixture, Option<String>);
+type PreparedTest<'a> = (&'a AgentTest, Fixture, Option<String>);
 
-fn ready<'a>(memory: &Memory, definition: &'a Definition) -> Result<Vec<Ready<'a>>, Vec<Error>> {
+fn prepare<'a>(memory: &Memory, definition: &'a Definition) -> Result<Vec<PreparedTest<'a>>, Vec<Error>> {
     let mut problems = Vec::new();
     let mut ready = Vec::new();
     let at = |offset| At {
         file: Some(format!("agents/{}.toml", definition.name)),
         ..At::offset(&definition.source, offset)
     };
-    let text = |quoted: &Quoted| match quoted.file() {
-        Some(file) => catalog::quoted(memory, file).map_err(|error| error.at(at(quoted.offset))),
+    let text = |quoted: &TestText| match quoted.file() {
+        Some(file) => catalog::test_file(memory, file).map_err(|error| error.at(at(quoted.offset))),
         None => Ok(quoted.text.clone()),
     };
     for test in &definition.tests {

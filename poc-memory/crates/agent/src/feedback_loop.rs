@@ -17,28 +17,28 @@ use poc_graph::error::Error;
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
 
-/// A warning for every agent that is part of a circle, by its name. `types` are those of notes.
-pub fn circles(agents: &[&Definition], types: &[&str]) -> BTreeMap<String, Error> {
+/// A warning for every agent that is part of a feedback loop, by its name. `types` are those of notes.
+pub fn feedback_loops(agents: &[&Definition], types: &[&str]) -> BTreeMap<String, Error> {
     let by_itself = |agent: &&Definition| agent.enabled && agent.execution.schedule != Schedule::OnDemand;
     let agents: Vec<&Definition> = agents.iter().copied().filter(by_itself).collect();
     let feeds = |from: &Definition, to: &Definition| {
         let writer = provenance(&from.name);
         from.name != to.name
-            && written(from, types)
+            && written_types(from, types)
                 .iter()
-                .any(|kind| to.query.pipeline.may_give(kind, &writer, from.limits.insert_max_chars))
+                .any(|kind| to.query.pipeline.may_return(kind, &writer, from.limits.insert_max_chars))
     };
-    let fed: Vec<Vec<usize>> = agents
+    let edges: Vec<Vec<usize>> = agents
         .iter()
         .map(|from| (0..).zip(&agents).filter(|(_, to)| feeds(from, to)).map(|(at, _)| at).collect())
         .collect();
-    let names = |way: &[usize]| -> Vec<&str> {
-        way.iter().filter_map(|at| agents.get(*at)).map(|agent| agent.name.as_str()).collect()
+    let names = |path: &[usize]| -> Vec<&str> {
+        path.iter().filter_map(|at| agents.get(*at)).map(|agent| agent.name.as_str()).collect()
     };
     let warned = (0..).zip(&agents).filter_map(|(at, agent)| {
-        let way = names(&shortest(&fed, at)?);
-        let shown: Vec<String> = way.iter().chain(way.first()).map(|name| format!("`{name}`")).collect();
-        let last = way.last().copied().unwrap_or_default();
+        let path = names(&shortest(&edges, at)?);
+        let shown: Vec<String> = path.iter().chain(path.first()).map(|name| format!("`{name}`")).collect();
+        let last = path.last().copied().unwrap_or_default();
         let message = format!(
             "agents feed each other in a circle: {}; each writes notes that the next one looks at",
             shown.join(" → ")
@@ -51,14 +51,14 @@ pub fn circles(agents: &[&Definition], types: &[&str]) -> BTreeMap<String, Error
 }
 
 /// The types of notes an agent writes without anybody else.
-fn written<'a>(agent: &Definition, types: &[&'a str]) -> Vec<&'a str> {
+fn written_types<'a>(agent: &Definition, types: &[&'a str]) -> Vec<&'a str> {
     let may = |kind| agent.execution.actions.contains(&kind) && agent.limits.max(kind) > 0;
     if agent.mode != Mode::Apply || agent.limits.max_actions == 0 {
         return Vec::new();
     }
     let rewrites = may(ActionKind::Supersede) && agent.limits.supersede_apply;
     let inserts = may(ActionKind::Insert) && (rewrites || !may(ActionKind::Supersede));
-    let given = |kind: &str| agent.query.pipeline.may_give(kind, "manual", usize::MAX);
+    let given = |kind: &str| agent.query.pipeline.may_return(kind, "manual", usize::MAX);
     types
         .iter()
         .copied()
@@ -67,22 +67,22 @@ fn written<'a>(agent: &Definition, types: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The shortest way from an agent back to it, without its end.
-fn shortest(fed: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
-    let mut came: BTreeMap<usize, usize> = BTreeMap::new();
+fn shortest(edges: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
+    let mut predecessors: BTreeMap<usize, usize> = BTreeMap::new();
     let mut open = VecDeque::from([start]);
     while let Some(at) = open.pop_front() {
-        for &next in fed.get(at).into_iter().flatten() {
+        for &next in edges.get(at).into_iter().flatten() {
             if next == start {
-                let mut way = vec![at];
+                let mut path = vec![at];
                 let mut back = at;
-                while let Some(&before) = came.get(&back).filter(|_| back != start) {
-                    way.push(before);
+                while let Some(&before) = predecessors.get(&back).filter(|_| back != start) {
+                    path.push(before);
                     back = before;
                 }
-                way.reverse();
-                return Some(way);
+                path.reverse();
+                return Some(path);
             }
-            if let Entry::Vacant(entry) = came.entry(next) {
+            if let Entry::Vacant(entry) = predecessors.entry(next) {
                 entry.insert(at);
                 open.push_back(next);
             }
@@ -115,7 +115,7 @@ mod tests {
         let config = Config::defaults().unwrap();
         let types: Vec<&str> = config.node_types().collect();
         let agents: Vec<&Definition> = agents.iter().collect();
-        circles(&agents, &types).values().map(|warning| format!("{}\n", warning.line())).collect()
+        feedback_loops(&agents, &types).values().map(|warning| format!("{}\n", warning.line())).collect()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::*;
 use chrono::{Datelike, Days, MappedLocalTime, NaiveDate, NaiveTime, TimeDelta, TimeZone, Timelike};
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use std::collections::BTreeMap;
 
 const ZONES: [Tz; 5] = [
@@ -28,7 +28,7 @@ enum Rule {
 }
 
 impl Rule {
-    fn any(dice: &SeededChance) -> Rule {
+    fn any(dice: &SeededRng) -> Rule {
         // The hours in which clocks are set.
         match dice.below(0, 4) {
             0 => Rule::Daily(dice.below(0, 4), dice.below(0, 60)),
@@ -106,7 +106,7 @@ struct Year {
 }
 
 impl Year {
-    fn new(dice: &SeededChance) -> Year {
+    fn new(dice: &SeededRng) -> Year {
         let rule = Rule::any(dice);
         let mut world = world(&rule.schedule());
         let zone = ZONES[dice.below(0, ZONES.len())];
@@ -123,7 +123,7 @@ impl Year {
         Year { world, rule, zone, now, latest, rows, running: None, repeated, runs: 0 }
     }
 
-    fn go(&mut self, dice: &SeededChance) {
+    fn go(&mut self, dice: &SeededRng) {
         let end = self.world.since.plus(Span(365 * Span::DAY.0));
         while self.now < end {
             match dice.below(0, 400) {
@@ -142,8 +142,8 @@ impl Year {
     }
 
     /// Sleeps until something may be due.
-    fn wait(&mut self, dice: &SeededChance) {
-        let state = &self.world.past.state;
+    fn wait(&mut self, dice: &SeededRng) {
+        let state = &self.world.history.state;
         let agent = self.world.agent();
         let rerun = agent.rerun(state).map(|(_, at)| at);
         let ends = self.running.as_ref().map(|(_, ends)| *ends);
@@ -159,13 +159,13 @@ impl Year {
     }
 
     fn write(&mut self, row: &Run) {
-        self.world.past.state.note(row);
+        self.world.history.state.record(row);
         if let Some(slot) = row.slot().filter(|_| row.status != Status::Running) {
             self.rows.entry(slot).or_default().push(row.status);
         }
     }
 
-    fn look(&mut self, dice: &SeededChance) {
+    fn look(&mut self, dice: &SeededRng) {
         for decision in self.world.decide(self.now) {
             self.runs += 1;
             match decision {
@@ -178,7 +178,10 @@ impl Year {
                         assert!(self.repeated.insert(of), "the run {of} is repeated twice");
                         (row.trigger, row.rerun_of) = (crate::ledger::TriggerKind::Rerun, Some(of));
                     }
-                    assert!(!self.world.past.state.is_known(&row) || self.world.past.state.is_open(slot));
+                    assert!(
+                        !self.world.history.state.has_outcome(&row)
+                            || self.world.history.state.can_retry(slot)
+                    );
                     self.write(&row);
                     let takes = Span(dice.below(1, 30) * Span::MINUTE.0);
                     self.running = Some((row, self.now.plus(takes)));
@@ -190,7 +193,7 @@ impl Year {
                         (row.trigger, row.rerun_of) = (crate::ledger::TriggerKind::Rerun, Some(of));
                     }
                     if let Trigger::Slot(_) = trigger {
-                        self.world.past.state.settle(slots.first, slots.last);
+                        self.world.history.state.settle(slots.first, slots.last);
                     }
                     self.write(&row);
                     if slots.count > 1 {
@@ -226,7 +229,7 @@ impl Year {
 fn no_slot_of_a_year_is_missed_or_doubled() {
     let years = std::env::var("POC_MEMORY_YEARS").ok().and_then(|years| years.parse().ok()).unwrap_or(12);
     for seed in 0..years {
-        let dice = SeededChance::new(seed);
+        let dice = SeededRng::new(seed);
         let mut year = Year::new(&dice);
         year.go(&dice);
         println!("year {seed}: {} in {}, {} decisions", year.rule.schedule(), year.zone, year.runs);
