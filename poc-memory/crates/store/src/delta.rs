@@ -44,24 +44,24 @@ fn delta(write: &Write, embedder: &str) -> Result<Option<Delta>> {
     Ok(match write.table {
         Table::Nodes => Some(match after {
             Some(bytes) => Delta::Node(Arc::new(Node::decode(bytes)?)),
-            None => Delta::NodeGone(keys::read_id(key)?),
+            None => Delta::NodeDeleted(keys::read_id(key)?),
         }),
         Table::Activity => Some(match after {
             Some(bytes) => Delta::Activity(keys::read_id(key)?, Activity::decode(bytes)?),
-            None => Delta::ActivityGone(keys::read_id(key)?),
+            None => Delta::ActivityDeleted(keys::read_id(key)?),
         }),
         Table::Edges => Some(match after {
             Some(bytes) => Delta::Edge(Edge::decode(bytes)?),
             None => {
                 let (src, kind, dst) = keys::read_edge(key)?;
-                Delta::EdgeGone(src, kind, dst)
+                Delta::EdgeDeleted(src, kind, dst)
             }
         }),
         Table::Visits => {
             let (id, agent) = keys::read_visit(key)?;
             Some(match after {
                 Some(bytes) => Delta::Visit(agent.into(), id, Visit::decode(bytes)?),
-                None => Delta::VisitGone(agent.into(), id),
+                None => Delta::VisitDeleted(agent.into(), id),
             })
         }
         Table::Vectors => vector_delta(key, after, embedder)?,
@@ -88,6 +88,6 @@ fn vector_delta(key: &[u8], after: Option<&[u8]>, embedder: &str) -> Result<Opti
     Ok(match after {
         _ if of != embedder.as_bytes() => None,
         Some(bytes) => Some(Delta::Vector(id, part, vector::decode(bytes)?)),
-        None => Some(Delta::VectorGone(id, part)),
+        None => Some(Delta::VectorDeleted(id, part)),
     })
 }

@@ -52,12 +52,13 @@ use index_workers::IndexWorkers;
 use lock::Lock;
 use log::{Log, MAX_RECORD};
 use overlay::Overlay;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Edge, Message, MessageId, Node, NodeId, Tenant, Tuple, View, Visit};
 use records::TenantRecords;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -110,7 +111,8 @@ pub struct Store {
 
 /// What the handles share.
 struct Shared {
-    writer: Mutex<WriterState>,
+    // Reentrant only so that a nested transaction is found out instead of waiting for itself.
+    writer: ReentrantMutex<RefCell<WriterState>>,
     commits: Arc<CommitQueue>,
     committer: Option<JoinHandle<()>>,
     engine: Arc<LazyEngine>,
@@ -195,9 +197,14 @@ impl Store {
         self.view_of(self.tenant)
     }
 
-    /// Builds one transaction and waits until it is durable and visible to readers. The closure
-    /// sees every transaction built before it; when it fails nothing is written. One closure runs
-    /// at a time: slow work belongs in front of it, and it must not call `transact` itself.
+    /// Builds one transaction and waits until it is durable and visible to readers.
+    ///
+    /// The closure sees every transaction built before it; when it fails, nothing is written. Closures
+    /// run one at a time, so slow work belongs in front of the call.
+    ///
+    /// # Errors
+    /// Whatever the closure returns. `read_only` once the disk has failed a write. `internal` when it is
+    /// called inside the closure of another transaction of the same store.
     pub fn transact<T>(
         &self,
         cause: Cause,
@@ -211,7 +218,10 @@ impl Store {
 
     fn build<T>(&self, cause: Cause, build: impl FnOnce(&mut Tx) -> Result<T>) -> Result<(u64, T)> {
         let Shared { commits, engine, embedder, .. } = self.shared.as_ref();
-        let mut writer = self.shared.writer.lock();
+        let lock = self.shared.writer.lock();
+        let mut writer = lock
+            .try_borrow_mut()
+            .map_err(|_| Error::internal("`transact` was called inside a transaction of the same store"))?;
         let visible = commits.last_visible()?;
         writer.overlay.remove_up_to(visible);
         let known = writer.views.get(&self.tenant).cloned();

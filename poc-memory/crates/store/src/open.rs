@@ -13,10 +13,11 @@ use super::log::{self, Appender, Limits};
 use super::overlay::Overlay;
 use super::quarantine::Quarantine;
 use super::{Follower, Lock, Shared, Store, WriterState, view_file, watchdog};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, ReentrantMutex};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
 use records::{OpenEngine, RecordFolder};
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
@@ -113,7 +114,7 @@ pub(super) fn open(
     let committer = watchdog::spawn("committer", || committer.run())?;
     let shared = Shared {
         directory: directory.to_owned(),
-        writer: Mutex::new(WriterState { seq, views, overlay: Overlay::default() }),
+        writer: ReentrantMutex::new(RefCell::new(WriterState { seq, views, overlay: Overlay::default() })),
         commits,
         committer: Some(committer),
         engine,

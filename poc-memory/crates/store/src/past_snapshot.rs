@@ -131,7 +131,7 @@ impl PastSnapshot {
         };
         past.drop_vectors_of_newer_texts()?;
         // The view holds nothing that was not looked at: it is published after it is logged.
-        let mut view = newest.branch();
+        let mut view = newest.fork();
         view.apply(seq, &past.deltas()?);
         Ok(PastSnapshot { view: Arc::new(view), ..past })
     }

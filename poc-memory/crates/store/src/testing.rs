@@ -113,7 +113,7 @@ impl Follower for PausableFollower {
         for delta in deltas {
             match delta {
                 Delta::Node(node) => drop(nodes.insert(node.id)),
-                Delta::NodeGone(id) => drop(nodes.remove(id)),
+                Delta::NodeDeleted(id) => drop(nodes.remove(id)),
                 _ => {}
             }
         }

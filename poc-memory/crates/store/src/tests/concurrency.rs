@@ -18,7 +18,7 @@ fn writers_that_wait_share_one_sync() {
             scope.spawn(move || put(store, number));
         }
         // The first sync holds whoever came first; all others are built meanwhile.
-        while store.shared.writer.lock().seq < 33 {
+        while store.shared.writer.lock().borrow().seq < 33 {
             std::thread::yield_now();
         }
         assert_eq!(store.view().seq, 1, "nothing is visible before it is durable");
@@ -47,7 +47,7 @@ fn a_transaction_sees_those_built_before_it() {
                 tx.put_edge(&edge(1, 2, EdgeKind::Link, 1.0))
             })
         });
-        while store.shared.writer.lock().seq < 2 {
+        while store.shared.writer.lock().borrow().seq < 2 {
             std::thread::yield_now();
         }
         let second = scope.spawn(|| {
@@ -59,7 +59,7 @@ fn a_transaction_sees_those_built_before_it() {
                 Ok((tx.scan::<Node>(&[])?.len(), tx.edges(node(2).id)?.len()))
             })
         });
-        while store.shared.writer.lock().seq < 3 {
+        while store.shared.writer.lock().borrow().seq < 3 {
             std::thread::yield_now();
         }
         assert_eq!(numbers(store), [1]);

@@ -40,7 +40,7 @@ impl Follower for Probe {
                 Delta::Node(node) if node.state.is_live() => {
                     state.bodies.insert(node.id, node.body.clone());
                 }
-                Delta::Node(_) | Delta::NodeGone(_) => {
+                Delta::Node(_) | Delta::NodeDeleted(_) => {
                     let id = &gone(delta);
                     state.bodies.remove(id);
                     state.vectors.retain(|(of, _), _| of != id);
@@ -48,7 +48,7 @@ impl Follower for Probe {
                 Delta::Vector(id, part, vector) if state.bodies.contains_key(id) => {
                     state.vectors.insert((*id, *part), vector.clone());
                 }
-                Delta::VectorGone(id, part) => drop(state.vectors.remove(&(*id, *part))),
+                Delta::VectorDeleted(id, part) => drop(state.vectors.remove(&(*id, *part))),
                 _ => {}
             }
         }
@@ -64,7 +64,7 @@ impl Follower for Probe {
 fn gone(delta: &Delta) -> NodeId {
     match delta {
         Delta::Node(node) => node.id,
-        Delta::NodeGone(id) => *id,
+        Delta::NodeDeleted(id) => *id,
         other => panic!("{other:?}"),
     }
 }

@@ -129,7 +129,7 @@ fn the_log_does_not_grow_before_followers_have_read_what_they_saved() {
     let (slow, store) = (&following.slow, &following.store);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| put(store, 4));
-        while store.shared.writer.lock().seq < 2 {
+        while store.shared.writer.lock().borrow().seq < 2 {
             std::thread::yield_now();
         }
         assert_eq!((store.shared.log.last(), store.view().seq), (1, 1));

@@ -60,6 +60,23 @@ fn a_transaction_that_fails_or_changes_nothing_leaves_no_trace() {
 }
 
 #[test]
+fn a_nested_transaction_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open_in(&folder, in_memory()).unwrap();
+    let other = store.for_tenant(&Tuple::default());
+    let outer = store.transact(cause(), |tx| {
+        let inner = other.transact(cause(), |tx| tx.put_node(&node(1))).unwrap_err();
+        tx.put_node(&node(2))?;
+        Ok(inner)
+    });
+    let inner = outer.unwrap().value;
+    assert_eq!(inner.code, Code::Internal);
+    insta::assert_snapshot!(inner, @"`transact` was called inside a transaction of the same store");
+    assert_eq!(numbers(&store), [2]);
+    put(&store, 3);
+}
+
+#[test]
 fn a_panic_in_a_transaction_leaves_the_store_usable() {
     let folder = tempfile::tempdir().unwrap();
     let store = open_in(&folder, in_memory()).unwrap();
