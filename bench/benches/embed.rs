@@ -1,5 +1,5 @@
-//! How fast a sentence model of the BERT family runs on all cores, beside onnxruntime with the same model on
-//! the same sentences.
+//! The speed of a sentence model of the BERT family on all cores, compared with onnxruntime with the same model and
+//! sentences.
 //!
 //! `POC_MEMORY_BENCH_MODEL=FOLDER cargo bench -p poc-bench --bench embed [-- SENTENCES …]`
 
@@ -8,10 +8,10 @@
     clippy::print_stdout,
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "a bench that goes wrong shall stop"
+    reason = "a bench that fails stops"
 )]
 
-use poc_bench::measure::{Line, Report, median, once};
+use poc_bench::measure::{Measurement, Report, median, timed};
 use poc_bench::peers::python;
 use poc_embed::{CandleEmbedder, Embedder};
 use poc_graph::rng::{Rng, SeededRng};
@@ -21,14 +21,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 const SEED: u64 = 7;
-/// Of each, by turns.
+/// The number of interleaved rounds.
 const ROUNDS: usize = 5;
-/// What the throughput has to be of onnxruntime's.
-const SHARE: f64 = 0.6;
-/// As far apart as two numbers of a vector may be.
-const APART: f32 = 1e-4;
+/// The required throughput relative to onnxruntime's.
+const MIN_THROUGHPUT_RATIO: f64 = 0.6;
+/// The largest allowed difference of two vector components.
+const MAX_DIFFERENCE: f32 = 1e-4;
 
-/// Words that sentences are made of; what they say does not matter, how long they are does.
+/// The words of sentences. Only the length of sentences matters, not their meaning.
 const WORDS: &[&str] = &[
     "the",
     "a",
@@ -72,9 +72,9 @@ const WORDS: &[&str] = &[
     "returns",
 ];
 
-/// What the peer says.
+/// The response of the peer.
 #[derive(Deserialize)]
-struct Answer {
+struct PeerResult {
     together: f64,
     apart: f64,
     vectors: Vec<Vec<f32>>,
@@ -94,7 +94,7 @@ fn main() {
         let texts: Vec<&str> = sentences.iter().map(String::as_str).collect();
         let (mut ours, mut together, mut apart, mut farthest) = (Vec::new(), Vec::new(), Vec::new(), 0.0f32);
         for _ in 0..ROUNDS {
-            let (seconds, vectors) = once(|| embedder.embed(&texts).unwrap());
+            let (seconds, vectors) = timed(|| embedder.embed(&texts).unwrap());
             ours.push(seconds);
             let Some(answer) = peer.as_mut().map(|peer| peer.ask(&texts)) else { continue };
             together.push(answer.together);
@@ -103,16 +103,16 @@ fn main() {
                 assert_eq!(a.len(), b.len());
                 farthest = a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(farthest, f32::max);
             }
-            assert!(farthest < APART, "{farthest} apart");
+            assert!(farthest < MAX_DIFFERENCE, "{farthest} apart");
         }
         let ours = median(ours);
         for (peer, theirs) in [("onnxruntime, a batch", together), ("… a batch a core", apart)] {
             let theirs = (!theirs.is_empty()).then(|| median(theirs));
             let note = format!("{:.0} a second, vectors {farthest:.1e} apart at most", count as f64 / ours);
             report.add(
-                Line::time("sentences to vectors", count, ours)
+                Measurement::time("sentences to vectors", count, ours)
                     .beside(peer, theirs)
-                    .at_most(1.0 / SHARE)
+                    .at_most(1.0 / MIN_THROUGHPUT_RATIO)
                     .note(note),
             );
         }
@@ -120,7 +120,7 @@ fn main() {
     report.save();
 }
 
-/// Sentences of 3 to 40 words, some 33 tokens in the mean.
+/// Sentences of 3 to 40 words, about 33 tokens on average.
 fn sentences(count: usize) -> Vec<String> {
     let rng = SeededRng::new(SEED);
     let below = |most: usize| (rng.next_u64() % most as u64) as usize;
@@ -142,10 +142,10 @@ impl Peer {
         Peer { process: command.spawn().unwrap() }
     }
 
-    fn ask(&mut self, texts: &[&str]) -> Answer {
+    fn ask(&mut self, texts: &[&str]) -> PeerResult {
         writeln!(self.process.stdin.as_mut().unwrap(), "{}", serde_json::to_string(texts).unwrap()).unwrap();
         let mut line = String::new();
-        // It says no more than it is asked for.
+        // The peer writes one line per request.
         BufReader::new(self.process.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap()
     }
@@ -153,7 +153,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It ends with its input; whether it had to be told does not matter.
+        // The process ends when its input closes; an error here does not matter.
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }

@@ -1,8 +1,8 @@
-//! Taking notes in: an import beside each of its parts alone on the same notes in the same run: embedding,
-//! vector index (exact and HNSW), text index, mentions, and the log's appends with a sync each.
+//! Import, compared with each of its parts alone on the same notes in the same run: embedding, vector index (exact and
+//! HNSW), text index, mentions, and appends to the log with a sync each.
 //!
-//! Notes come from a folder as `poc-memory eval` takes it, since how much notes have in common decides how
-//! much there is to tie; the embedder is that of the environment (`POC_MEMORY__EMBEDDER__KIND=candle
+//! Notes come from a folder as for `poc-memory eval`, because the number of edges depends on how much real notes have in
+//! common. The embedder is that of the environment (`POC_MEMORY__EMBEDDER__KIND=candle
 //! POC_MEMORY__EMBEDDER__MODEL=FOLDER`).
 //!
 //! `cargo bench -p poc-bench --bench ingest -- FOLDER …`
@@ -15,7 +15,7 @@
     reason = "a bench"
 )]
 
-use poc_bench::measure::{Line, Report, asked, once};
+use poc_bench::measure::{Measurement, Report, arguments, timed};
 use poc_bench::memory;
 use poc_config::{Config, VectorsConfig};
 use poc_graph::{Delta, Node, NodeId};
@@ -29,7 +29,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn main() {
-    let sets = asked().sets;
+    let sets = arguments().sets;
     if sets.is_empty() {
         println!("no folder with a `docs.jsonl` is named: `just bench ingest FOLDER`");
         return;
@@ -37,17 +37,17 @@ fn main() {
     let mut report = Report::new("ingest");
     for set in sets {
         let folder = tempfile::tempdir().unwrap();
-        // There is no such file: what the environment says over the defaults.
+        // The file does not exist: these are the defaults with the environment's settings.
         let config = Config::load(&folder.path().join("config.toml")).unwrap();
         let memory = memory::open_with(folder.path(), config);
         let source = Source::Path(set.join("docs.jsonl"));
-        let (ours, done) = once(|| import(&memory, &source, &Options::default(), &|_, _| {}).unwrap());
+        let (ours, done) = timed(|| import(&memory, &source, &Options::default(), &|_, _| {}).unwrap());
         let count = done.inserted as usize;
 
         let parts = parts(&memory);
         let (slowest, most) = parts.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         for (part, seconds) in parts {
-            report.add(Line::time(part, count, seconds));
+            report.add(Measurement::time(part, count, seconds));
         }
         let rate = format!(
             "{:.0} notes a second, {} ties, {}",
@@ -55,13 +55,15 @@ fn main() {
             done.keyword_edges + done.semantic_edges,
             memory.embedder.name()
         );
-        // Half the speed of the slowest part alone.
-        report.add(Line::time("import", count, ours).beside(slowest, Some(most)).at_most(2.0).note(rate));
+        // An import may take twice as long as its slowest part.
+        report.add(
+            Measurement::time("import", count, ours).beside(slowest, Some(most)).at_most(2.0).note(rate),
+        );
     }
     report.save();
 }
 
-/// Seconds of each part alone.
+/// The seconds of each part alone.
 fn parts(memory: &Memory) -> Vec<(&'static str, f64)> {
     let batch = memory.config.import.chunk;
     let view = memory.store.view();
@@ -70,7 +72,7 @@ fn parts(memory: &Memory) -> Vec<(&'static str, f64)> {
         ids.iter().map(|&id| Arc::new(memory.store.node(id).unwrap().unwrap())).collect();
     let titled: Vec<[String; 2]> =
         nodes.iter().map(|node| [node.title.clone(), format!("{}. {}", node.title, node.body)]).collect();
-    let (embedded, ()) = once(|| {
+    let (embedded, ()) = timed(|| {
         for texts in titled.chunks(batch) {
             let texts: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
             black_box(memory.embedder.embed(&texts).unwrap());
@@ -92,7 +94,7 @@ fn parts(memory: &Memory) -> Vec<(&'static str, f64)> {
         let config = VectorsConfig { exact_below, ..config.vectors.clone() };
         let (name, length) = (folder.path().join(name), memory.embedder.dimensions());
         let index = VectorIndex::open(&name, &config, memory.embedder.name(), length).unwrap();
-        // A vector is searched once its note is there.
+        // Vectors without their note are not searched.
         fed(&index, &texts, batch);
         fed(&index, &parts, batch)
     };
@@ -110,16 +112,16 @@ fn parts(memory: &Memory) -> Vec<(&'static str, f64)> {
 
 fn fed(index: &impl Index, deltas: &[Delta], batch: usize) -> f64 {
     let feed = || (1..).zip(deltas.chunks(batch)).for_each(|(seq, deltas)| index.apply(seq, deltas).unwrap());
-    once(feed).0
+    timed(feed).0
 }
 
-/// As many bytes as the log has, in so many appends.
+/// Writes as many bytes as the log has in the given number of appends.
 fn logged(log: &Path, appends: usize) -> f64 {
     let sizes = log.read_dir().unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
     let bytes = vec![7u8; (sizes.sum::<u64>() as usize).div_ceil(appends)];
     let folder = tempfile::tempdir_in(log).unwrap();
     let mut file = File::create(folder.path().join("appended")).unwrap();
-    once(|| {
+    timed(|| {
         for _ in 0..appends {
             file.write_all(&bytes).unwrap();
             file.sync_data().unwrap();

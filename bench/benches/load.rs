@@ -1,5 +1,5 @@
-//! A hundred clients at once, for a minute, of a daemon that imports meanwhile: half of them on the
-//! socket, half over REST. Every answer must be one, and what was acknowledged must be there at the end.
+//! A hundred concurrent clients call a daemon for a minute while it imports, half of them over the socket and half over
+//! REST. No call may fail, and all acknowledged notes must exist at the end.
 //!
 //! `cargo build --release && cargo bench -p poc-bench --bench load [-- --clients=N --seconds=N]`
 
@@ -13,7 +13,7 @@
     reason = "a bench"
 )]
 
-use poc_bench::measure::{Line, Report, folder, median, once, percentile};
+use poc_bench::measure::{Measurement, Report, folder, median, percentile, timed};
 use poc_config::paths::Paths;
 use poc_graph::time::Span;
 use poc_memory::client::Client;
@@ -27,24 +27,26 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const FRAME: usize = 1 << 26;
-/// Notes there are before, and notes that are imported meanwhile.
+/// The notes before the start, and those that are imported meanwhile.
 const NOTES: usize = 5_000;
 const IMPORTED: usize = 20_000;
-/// Of ten requests, how many store a note and how many read one back; the others search.
+/// Of ten requests, the numbers that store a note and that read one back. The others search.
 const INSERTS: u64 = 3;
 const GETS: u64 = 2;
 
-/// One way to ask.
-enum Road {
+/// A client's connection.
+enum Connection {
     Socket(Client),
     Rest { stream: BufReader<TcpStream>, token: String },
 }
 
-impl Road {
+impl Connection {
     fn call(&mut self, op: &str, args: Value) -> Result<Value, String> {
         match self {
-            Road::Socket(client) => client.call(op, args, &|_| {}).map_err(|error| error.to_string()),
-            Road::Rest { stream, token } => rest(stream, token, op, &args).map_err(|error| error.to_string()),
+            Connection::Socket(client) => client.call(op, args, &|_| {}).map_err(|error| error.to_string()),
+            Connection::Rest { stream, token } => {
+                rest(stream, token, op, &args).map_err(|error| error.to_string())
+            }
         }
     }
 }
@@ -85,16 +87,16 @@ fn rest(stream: &mut BufReader<TcpStream>, token: &str, op: &str, args: &Value) 
     }
 }
 
-/// What one client did.
+/// The calls of one client.
 #[derive(Default)]
-struct Done {
+struct ClientLog {
     times: BTreeMap<&'static str, Vec<f64>>,
     stored: Vec<String>,
     errors: Vec<String>,
 }
 
-fn client(number: usize, mut road: Road, until: Instant) -> Done {
-    let mut done = Done::default();
+fn client(number: usize, mut connection: Connection, until: Instant) -> ClientLog {
+    let mut log = ClientLog::default();
     let words = ["journal", "split", "recovery", "lentil soup", "page write", "crash", "weather", "garden"];
     for round in 0.. {
         if Instant::now() >= until {
@@ -108,23 +110,23 @@ fn client(number: usize, mut road: Road, until: Instant) -> Done {
                        "body": format!("What client {number} knows of {word}, number {round}."),
                        "keywords": [word]}),
             ),
-            n if n < INSERTS + GETS && !done.stored.is_empty() => {
-                ("get", json!({"node": done.stored[round % done.stored.len()]}))
+            n if n < INSERTS + GETS && !log.stored.is_empty() => {
+                ("get", json!({"node": log.stored[round % log.stored.len()]}))
             }
             _ => ("retrieve", json!({"query": format!("{word} of client {number}"), "top_k": 5})),
         };
-        let (seconds, answer) = once(|| road.call(op, args));
+        let (seconds, answer) = timed(|| connection.call(op, args));
         match answer {
             Ok(answer) => {
-                done.times.entry(op).or_default().push(seconds);
+                log.times.entry(op).or_default().push(seconds);
                 if op == "insert" {
-                    done.stored.push(answer["id"].as_str().unwrap().to_owned());
+                    log.stored.push(answer["id"].as_str().unwrap().to_owned());
                 }
             }
-            Err(error) => done.errors.push(format!("{op}: {error}")),
+            Err(error) => log.errors.push(format!("{op}: {error}")),
         }
     }
-    done
+    log
 }
 
 struct Daemon(Child);
@@ -149,7 +151,7 @@ fn command(name: &str, home: &Path) -> Command {
     command
 }
 
-/// A file of notes that differ.
+/// Writes a file of distinct notes.
 fn notes(path: &Path, of: &str, count: usize) {
     let mut text = String::new();
     for n in 0..count {
@@ -159,7 +161,7 @@ fn notes(path: &Path, of: &str, count: usize) {
     std::fs::write(path, text).unwrap();
 }
 
-/// The number behind a name on the command line.
+/// The value of an option on the command line.
 fn option(name: &str) -> Option<usize> {
     std::env::args().find_map(|word| word.strip_prefix(name)?.parse().ok())
 }
@@ -194,16 +196,16 @@ fn main() {
     let mut import =
         command("poc-memory", home).args(["import", "meanwhile.jsonl"]).current_dir(home).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(seconds as u64);
-    let all: Vec<Done> = std::thread::scope(|scope| {
+    let all: Vec<ClientLog> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..clients)
             .map(|number| {
-                let road = if number % 2 == 0 {
-                    Road::Socket(connected().unwrap())
+                let connection = if number % 2 == 0 {
+                    Connection::Socket(connected().unwrap())
                 } else {
                     let stream = BufReader::new(TcpStream::connect(&address).unwrap());
-                    Road::Rest { stream, token: token.clone() }
+                    Connection::Rest { stream, token: token.clone() }
                 };
-                scope.spawn(move || client(number, road, until))
+                scope.spawn(move || client(number, connection, until))
             })
             .collect();
         running.into_iter().map(|thread| thread.join().unwrap()).collect()
@@ -211,7 +213,7 @@ fn main() {
     let imported = import.wait().unwrap().success();
     let mut report = Report::new("load");
     for op in ["insert", "get", "retrieve"] {
-        let times: Vec<f64> = all.iter().filter_map(|done| done.times.get(op)).flatten().copied().collect();
+        let times: Vec<f64> = all.iter().filter_map(|log| log.times.get(op)).flatten().copied().collect();
         let count = times.len();
         for (share, value) in [
             ("p50", median(times.clone())),
@@ -219,27 +221,27 @@ fn main() {
             ("worst", percentile(times, 1.0)),
         ] {
             report.add(
-                Line::time(format!("{op}, {share} of {clients} clients"), NOTES, value)
+                Measurement::time(format!("{op}, {share} of {clients} clients"), NOTES, value)
                     .note(format!("{count} calls")),
             );
         }
     }
-    let errors: Vec<&String> = all.iter().flat_map(|done| &done.errors).collect();
+    let errors: Vec<&String> = all.iter().flat_map(|log| &log.errors).collect();
     for error in errors.iter().take(5) {
         println!("{error}");
     }
-    let stored: Vec<&String> = all.iter().flat_map(|done| &done.stored).collect();
+    let stored: Vec<&String> = all.iter().flat_map(|log| &log.stored).collect();
     let lost = stored.iter().filter(|id| ask.call("get", json!({"node": id}), &|_| {}).is_err()).count();
     let nodes = ask.call("stats", json!({}), &|_| {}).unwrap()["nodes"].as_u64().unwrap() as usize;
-    report.add(Line::amount("errors", NOTES, errors.len() as f64, "").within(0.0));
+    report.add(Measurement::amount("errors", NOTES, errors.len() as f64, "").within(0.0));
     report.add(
-        Line::amount("acknowledged notes that are lost", NOTES, lost as f64, "")
+        Measurement::amount("acknowledged notes that are lost", NOTES, lost as f64, "")
             .within(0.0)
             .note(format!("of {}", stored.len())),
     );
     let expected = NOTES + stored.len() + if imported { IMPORTED } else { 0 };
     report.add(
-        Line::amount("notes too many or too few", NOTES, nodes.abs_diff(expected) as f64, "")
+        Measurement::amount("notes too many or too few", NOTES, nodes.abs_diff(expected) as f64, "")
             .within(0.0)
             .note(if imported { "the import ended well" } else { "the import failed" }),
     );

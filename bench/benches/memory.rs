@@ -1,4 +1,4 @@
-//! What the view of a graph takes in memory, by node and by edge, counted by the allocator.
+//! The memory of a graph's view, per node and per edge, counted by the allocator.
 //!
 //! `cargo bench -p poc-bench --bench memory [-- NODES …]`
 
@@ -6,7 +6,7 @@
 
 use peak_alloc::PeakAlloc;
 use poc_bench::graph;
-use poc_bench::measure::{Line, Report, asked};
+use poc_bench::measure::{Measurement, Report, arguments};
 
 const SEED: u64 = 7;
 
@@ -15,26 +15,26 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 
 fn main() {
     let mut report = Report::new("memory");
-    for nodes in asked().sizes {
+    for nodes in arguments().sizes {
         let shape = graph::shape(nodes, SEED);
         let ids = graph::ids(nodes, SEED);
-        let (bare, bare_view) = taken(|| graph::nodes(&shape, &ids, SEED).finish(1));
+        let (bare, bare_view) = allocated_bytes(|| graph::nodes(&shape, &ids, SEED).finish(1));
         let keys: usize = (0..bare_view.slots()).map(|ix| bare_view.key(ix).len()).sum();
         drop(bare_view);
-        let (whole, view) = taken(|| graph::view(&shape, SEED));
-        let per_node = Line::amount("the view, by node", nodes, bare / nodes as f64, "B");
+        let (whole, view) = allocated_bytes(|| graph::view(&shape, SEED));
+        let per_node = Measurement::amount("the view, by node", nodes, bare / nodes as f64, "B");
         let key = keys as f64 / nodes as f64;
         let note = format!("keys of {key:.0} bytes, five keywords, a third visited");
         report.add(per_node.within(200.0).note(note));
         let edges = view.edge_count() as f64;
-        report.add(Line::amount("the view, by edge", nodes, (whole - bare) / edges, "B").within(16.0));
-        report.add(Line::amount("the view in all", nodes, whole / 1e6, "MB"));
+        report.add(Measurement::amount("the view, by edge", nodes, (whole - bare) / edges, "B").within(16.0));
+        report.add(Measurement::amount("the view in all", nodes, whole / 1e6, "MB"));
     }
     report.save();
 }
 
-/// The bytes of what `work` gives.
-fn taken<T>(work: impl FnOnce() -> T) -> (f64, T) {
+/// The bytes that the result of `work` occupies.
+fn allocated_bytes<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let before = ALLOCATED.current_usage();
     let value = work();
     ((ALLOCATED.current_usage() - before) as f64, value)

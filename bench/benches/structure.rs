@@ -1,13 +1,13 @@
-//! What walks the ties: `spread`, `spectral`, communities and the spectral embedding, beside
-//! networkx, scipy, numpy and igraph on the same ties.
+//! Graph algorithms: `spread`, `spectral`, communities and the spectral embedding, compared with networkx, scipy, numpy
+//! and igraph on the same edges.
 //!
 //! `cargo bench -p poc-bench --bench structure [-- NODES …]`
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench")]
 
 use poc_bench::graph;
-use poc_bench::measure::{Line, Report, asked, by_turns, once};
-use poc_bench::peers::{self, Answer, Answers, Told};
+use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians, timed};
+use poc_bench::peers::{self, PeerInput, PeerResult, PeerResults};
 use poc_graph::{Communities, Embedding, Ix, View};
 use poc_rank::activation::{SpreadOptions, spread};
 use poc_rank::spectral::nearest;
@@ -22,25 +22,25 @@ const OPTIONS: SpreadOptions = SpreadOptions { max_hops: 3, edge_decay: 0.3, min
 
 fn main() {
     let mut report = Report::new("structure");
-    for nodes in asked().sizes {
+    for nodes in arguments().sizes {
         let shape = graph::shape(nodes, SEED);
         let view = graph::view(&shape, SEED);
         let seeds: Vec<Ix> = (1..=5).map(|step| (step * nodes / 6) as Ix).collect();
-        // Far apart in age, and often close by ties: the golden ratio spreads them evenly.
+        // The golden ratio spreads the nodes evenly over all ages.
         let far = |number: usize| ((number as f64 * 0.618_034).fract() * nodes as f64) as Ix;
         let pairs: Vec<(Ix, Ix)> = (1..=PAIRS).map(|number| (far(number), far(number + PAIRS))).collect();
 
-        let (communities_took, communities) = once(|| Communities::compute(&view));
-        let (embedding_took, embedding) = once(|| Embedding::compute(&view, DIMENSIONS));
+        let (communities_took, communities) = timed(|| Communities::compute(&view));
+        let (embedding_took, embedding) = timed(|| Embedding::compute(&view, DIMENSIONS));
         assert_eq!(embedding.members(0).len(), nodes, "one component");
-        let told = Told {
+        let input = PeerInput {
             shape: &shape,
             seeds: &seeds,
             communities: &communities,
             embedding: &embedding,
             pairs: &pairs,
         };
-        let answers = peers::ask(told).unwrap_or_default();
+        let answers = peers::ask(input).unwrap_or_default();
 
         spreading(&view, &seeds, &answers, &mut report);
         near(&view, &embedding, &seeds, &answers, &mut report);
@@ -50,33 +50,33 @@ fn main() {
     report.save();
 }
 
-fn theirs(answers: &Answers, name: &str) -> Option<f64> {
+fn theirs(answers: &PeerResults, name: &str) -> Option<f64> {
     answers.get(name).map(|answer| answer.seconds)
 }
 
-/// Every node has the same activation.
-fn spreading(view: &View, seeds: &[Ix], answers: &Answers, report: &mut Report) {
+/// Checks that all nodes have the same activation.
+fn spreading(view: &View, seeds: &[Ix], answers: &PeerResults, report: &mut Report) {
     let sources: Vec<(Ix, f64)> = seeds.iter().map(|&ix| (ix, 1.0)).collect();
     let run = || spread(view, &sources, OPTIONS, |_| true);
     let ours: BTreeMap<Ix, f64> = run().into_iter().collect();
-    for (name, Answer { values, .. }) in answers.iter().filter(|(name, _)| name.starts_with("spread/")) {
+    for (name, PeerResult { values, .. }) in answers.iter().filter(|(name, _)| name.starts_with("spread/")) {
         for (ix, value) in values.iter().enumerate() {
             let found = ours.get(&(ix as Ix)).copied().unwrap_or(0.0);
             assert!((found - value).abs() < 1e-9, "{name}: node {ix} has {value}, here {found}");
         }
     }
-    let [seconds] = by_turns(1.0, [&mut || drop(black_box(run()))]);
-    let line = Line::time("spread from 5 seeds", view.live_count(), seconds);
+    let [seconds] = interleaved_medians(1.0, [&mut || drop(black_box(run()))]);
+    let line = Measurement::time("spread from 5 seeds", view.live_count(), seconds);
     let reached = format!("{} nodes reached", ours.len());
     report.add(line.clone().beside("scipy", theirs(answers, "spread/scipy")).faster(1.0).note(reached));
     report.add(line.beside("networkx", theirs(answers, "spread/networkx")).faster(20.0));
 }
 
-/// The same nodes at the same distances.
-fn near(view: &View, embedding: &Embedding, seeds: &[Ix], answers: &Answers, report: &mut Report) {
+/// Checks that the nearest nodes and their distances are equal.
+fn near(view: &View, embedding: &Embedding, seeds: &[Ix], answers: &PeerResults, report: &mut Report) {
     let sources: Vec<(Ix, f64)> = seeds.iter().map(|&ix| (ix, 1.0)).collect();
     let run = || nearest(view, embedding, &sources, NEAREST, |ix| !seeds.contains(&ix));
-    if let Some(Answer { values, .. }) = answers.get("spectral/numpy") {
+    if let Some(PeerResult { values, .. }) = answers.get("spectral/numpy") {
         let (nodes, distances) = values.split_at(NEAREST);
         let found = run();
         // Distances are rounded here, so that equally near nodes come by id.
@@ -86,14 +86,14 @@ fn near(view: &View, embedding: &Embedding, seeds: &[Ix], answers: &Answers, rep
         let found: BTreeSet<Ix> = found.into_iter().map(|(ix, _)| ix).collect();
         assert_eq!(found, nodes.iter().map(|&node| node as Ix).collect());
     }
-    let [seconds] = by_turns(1.0, [&mut || drop(black_box(run()))]);
-    let line = Line::time("spectral,k=20 from 5 seeds", view.live_count(), seconds);
+    let [seconds] = interleaved_medians(1.0, [&mut || drop(black_box(run()))]);
+    let line = Measurement::time("spectral,k=20 from 5 seeds", view.live_count(), seconds);
     let peer = theirs(answers, "spectral/numpy");
     report.add(line.beside("numpy, brute force", peer).note("over the same embedding"));
 }
 
-/// Label propagation gives one of many good answers: igraph judges ours and its own.
-fn grouped(found: &Communities, nodes: usize, seconds: f64, answers: &Answers, report: &mut Report) {
+/// Label propagation has many good results: igraph computes the modularity of ours and of its own.
+fn grouped(found: &Communities, nodes: usize, seconds: f64, answers: &PeerResults, report: &mut Report) {
     let ours = answers.get("communities/igraph").map(|answer| answer.values[2]);
     for (peer, name, bar) in
         [("igraph", "communities/igraph", 1.0), ("networkx", "communities/networkx", 20.0)]
@@ -104,24 +104,24 @@ fn grouped(found: &Communities, nodes: usize, seconds: f64, answers: &Answers, r
             assert!(ours > theirs - 0.03, "a modularity of {ours}, {peer} has {theirs}");
             format!("modularity {ours:.3} in {}, there {theirs:.3} in {}", found.count(), answer.values[1])
         });
-        let line = Line::time("communities", nodes, seconds);
+        let line = Measurement::time("communities", nodes, seconds);
         report.add(line.beside(peer, answer.map(|answer| answer.seconds)).faster(bar).note(note));
     }
 }
 
-/// The same eigenvalues, and the same distances between nodes; an eigenvector may point either way.
+/// Checks that the eigenvalues and the distances between nodes are equal; the sign of an eigenvector is arbitrary.
 fn embedded(
     found: &Embedding,
     pairs: &[(Ix, Ix)],
     nodes: usize,
     seconds: f64,
-    answers: &Answers,
+    answers: &PeerResults,
     report: &mut Report,
 ) {
     let ours = found.eigenvalues(0);
     let mut note = format!("{} eigenvalues from {:.4}", ours.len(), ours.first().unwrap_or(&0.0));
     let answer = answers.get("embedding/scipy");
-    if let Some(Answer { values, .. }) = answer {
+    if let Some(PeerResult { values, .. }) = answer {
         let (eigenvalues, distances) = values.split_at(ours.len());
         for (ours, theirs) in ours.iter().zip(eigenvalues) {
             assert!((ours - theirs).abs() < 1e-6, "eigenvalue {theirs} of scipy, here {ours}");
@@ -132,6 +132,6 @@ fn embedded(
         assert!(most < 1e-2, "distances differ by up to {most}");
         note += &format!("; distances differ by at most {most:.0e}");
     }
-    let line = Line::time(format!("spectral embedding, {DIMENSIONS} dimensions"), nodes, seconds);
+    let line = Measurement::time(format!("spectral embedding, {DIMENSIONS} dimensions"), nodes, seconds);
     report.add(line.beside("scipy eigsh", answer.map(|answer| answer.seconds)).faster(1.0).note(note));
 }

@@ -1,8 +1,7 @@
-//! What the benches share: a graph made from a seed, the peers, and how times are taken and told.
+//! What the benches share: a graph generated from a seed, the peers, and the measurements and reports.
 //!
-//! A time means little on a shared machine, so every bench sets its times beside those of a peer
-//! that did the same work on the same data in the same run, by turns, and proves that both gave the
-//! same answer.
+//! Times on a shared machine mean little alone. Each bench therefore compares its times with those of a peer that does
+//! the same work on the same data in the same run, interleaved, and checks that both give the same answer.
 
 #![allow(
     clippy::print_stdout,
@@ -10,7 +9,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a bench that goes wrong shall stop"
+    reason = "a bench that fails stops"
 )]
 
 pub mod graph;

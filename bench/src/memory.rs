@@ -1,4 +1,4 @@
-//! A memory whose clock stands still at the instant of the graph.
+//! A memory whose clock is stopped at the time of the generated graph.
 
 use crate::graph::NOW;
 use poc_config::Config;
@@ -9,7 +9,7 @@ use poc_notes::Memory;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens the memory in a folder with the settings as shipped, making it when it is missing.
+/// Opens the memory in a folder with the default settings, and creates it when it is missing.
 pub fn open(folder: &Path) -> Memory {
     open_with(folder, Config::defaults().unwrap())
 }

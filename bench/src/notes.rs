@@ -1,38 +1,38 @@
-//! Notes and questions made from a seed, for what reads texts.
+//! Notes and questions generated from a seed, for benches that read texts.
 //!
-//! Words are drawn by Zipf's law, half of a note's from its topic and half from all: questions hold words
-//! that many notes hold and words that few hold. A word is syllables that end in a vowel, which a stemmer
-//! and another tokenizer leave as they are: every side of a bench sees the same words.
+//! Words are drawn by Zipf's law, half of them from the topic of the note and half from all words, so that questions
+//! contain both common and rare words. Words are syllables that end in a vowel, which stemmers and other tokenizers
+//! leave unchanged: all sides of a bench see the same words.
 
 use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::time::Timestamp;
 use poc_graph::{Category, Node, NodeId, NodeType, Origin, State, Tenant, Trust, content_hash};
 use poc_notes::Memory;
 
-/// Words there are, topics, and words of a topic.
+/// The numbers of words, of topics, and of words in a topic.
 const WORDS: usize = 20_000;
 const TOPICS: u64 = 400;
-const OF_TOPIC: usize = 60;
+const WORDS_PER_TOPIC: usize = 60;
 
-/// Words of a title, of a body, and of a question.
-const TITLE: usize = 4;
-const BODY: usize = 60;
-const QUESTION: usize = 6;
+/// The numbers of words in a title, a body and a question.
+const TITLE_WORDS: usize = 4;
+const BODY_WORDS: usize = 60;
+const QUESTION_WORDS: usize = 6;
 
-/// Names that notes speak of, and how many a note does: at 13,000 notes a name ties thirteen.
+/// The number of names, and the names in a note: among 13,000 notes, thirteen contain the same name.
 const NAMES: u64 = 4_000;
-const OF_NOTE: usize = 4;
+const NAMES_PER_NOTE: usize = 4;
 
-/// Words by their frequency, and the dice.
+/// A generator of notes and questions.
 pub struct Writer {
-    dice: SeededRng,
-    // Sums of 1 / rank, to draw a rank by.
+    rng: SeededRng,
+    // Cumulative sums of 1 / rank, to draw ranks by Zipf's law.
     sums: Vec<f64>,
 }
 
-/// A note.
+/// The text of a note.
 #[derive(Clone, Debug)]
-pub struct Text {
+pub struct NoteText {
     /// Its title.
     pub title: String,
     /// Its body.
@@ -40,57 +40,57 @@ pub struct Text {
 }
 
 impl Writer {
-    /// The writer that belongs to a seed.
+    /// The writer for a seed.
     pub fn new(seed: u64) -> Writer {
         let sums = (1..=WORDS).scan(0.0, |sum, rank| {
             *sum += 1.0 / rank as f64;
             Some(*sum)
         });
-        Writer { dice: SeededRng::new(seed), sums: sums.collect() }
+        Writer { rng: SeededRng::new(seed), sums: sums.collect() }
     }
 
     /// The next note.
-    pub fn note(&self) -> Text {
-        let topic = self.dice.next_u64() % TOPICS;
-        let names: Vec<String> = (0..OF_NOTE).map(|_| self.name()).collect();
-        let body = format!("{} {}.", self.words(topic, BODY), names.join(" "));
-        Text { title: self.words(topic, TITLE), body }
+    pub fn note(&self) -> NoteText {
+        let topic = self.rng.next_u64() % TOPICS;
+        let names: Vec<String> = (0..NAMES_PER_NOTE).map(|_| self.name()).collect();
+        let body = format!("{} {}.", self.words(topic, BODY_WORDS), names.join(" "));
+        NoteText { title: self.words(topic, TITLE_WORDS), body }
     }
 
-    /// A word with a capital that is nothing else.
+    /// A capitalized word that is used only as a name.
     fn name(&self) -> String {
-        let word = word(WORDS + TOPICS as usize * OF_TOPIC + (self.dice.next_u64() % NAMES) as usize);
+        let word = word(WORDS + TOPICS as usize * WORDS_PER_TOPIC + (self.rng.next_u64() % NAMES) as usize);
         let (first, rest) = word.split_at(1);
         first.to_uppercase() + rest
     }
 
     /// The next question, about some topic.
     pub fn question(&self) -> String {
-        self.words(self.dice.next_u64() % TOPICS, QUESTION)
+        self.words(self.rng.next_u64() % TOPICS, QUESTION_WORDS)
     }
 
     fn words(&self, topic: u64, count: usize) -> String {
         let words = (0..count).map(|at| match at % 2 {
             0 => word(self.rank(WORDS)),
-            _ => word(WORDS + topic as usize * OF_TOPIC + self.rank(OF_TOPIC)),
+            _ => word(WORDS + topic as usize * WORDS_PER_TOPIC + self.rank(WORDS_PER_TOPIC)),
         });
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// A rank from 0 among the first so many, the n-th half as likely as the one at n / 2.
+    /// A rank below `among`, counted from 0, by Zipf's law.
     fn rank(&self, among: usize) -> usize {
         let sums = &self.sums[..among];
-        let drawn = self.dice.next_u64() as f64 / u64::MAX as f64 * sums[among - 1];
+        let drawn = self.rng.next_u64() as f64 / u64::MAX as f64 * sums[among - 1];
         sums.partition_point(|&sum| sum < drawn).min(among - 1)
     }
 }
 
-/// Three syllables for a number.
+/// The word of a number: three syllables.
 fn word(number: usize) -> String {
     const CONSONANTS: &[u8] = b"bcdfghjklmnprstvz";
     const VOWELS: &[u8] = b"aou";
     let syllables = CONSONANTS.len() * VOWELS.len();
-    // Numbers side by side are words unlike each other: the step shares no factor with their count.
+    // Adjacent numbers give dissimilar words: the step is coprime to the number of words.
     let mut rest = number * 7919 % syllables.pow(3);
     let mut word = String::new();
     for _ in 0..3 {
@@ -102,8 +102,8 @@ fn word(number: usize) -> String {
     word
 }
 
-/// Stores notes with their vectors, without ties: words made up are all alike in meaning.
-pub fn store(memory: &Memory, notes: &[Text]) {
+/// Stores notes with their vectors and without edges: the similarity of invented words means nothing.
+pub fn store(memory: &Memory, notes: &[NoteText]) {
     for chunk in notes.chunks(200) {
         let texts: Vec<String> = chunk
             .iter()
@@ -123,8 +123,8 @@ pub fn store(memory: &Memory, notes: &[Text]) {
     }
 }
 
-fn node(id: NodeId, note: &Text, now: Timestamp) -> Node {
-    let Text { title, body } = note.clone();
+fn node(id: NodeId, note: &NoteText, now: Timestamp) -> Node {
+    let NoteText { title, body } = note.clone();
     Node {
         id,
         tenant: Tenant::default(),
@@ -155,8 +155,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn words_are_different_and_some_are_frequent() {
-        let last = WORDS + TOPICS as usize * OF_TOPIC + NAMES as usize;
+    fn words_are_distinct_and_follow_zipfs_law() {
+        let last = WORDS + TOPICS as usize * WORDS_PER_TOPIC + NAMES as usize;
         assert_eq!((0..last).map(word).collect::<BTreeSet<_>>().len(), last);
         let writer = Writer::new(7);
         let ranks: Vec<usize> = (0..10_000).map(|_| writer.rank(WORDS)).collect();

@@ -1,5 +1,5 @@
-//! The peers that live in Python (networkx, scipy, numpy, igraph): the same ties, handed over in
-//! files, and with them our own answers where the peer is to judge or to use them.
+//! The peers in Python (networkx, scipy, numpy, igraph). They get the same edges in files, and our results where the
+//! peer evaluates or uses them.
 
 use crate::graph::Shape;
 use crate::measure::folder;
@@ -11,46 +11,45 @@ use std::io::{BufWriter, Result, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a peer gave.
+/// The result of a peer.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Answer {
-    /// Seconds it took.
+pub struct PeerResult {
+    /// The seconds it took.
     pub seconds: f64,
-    /// What it found, to compare; `peers.py` says what that is.
+    /// The values to compare; `peers.py` documents them.
     pub values: Vec<f64>,
 }
 
-/// Answers by the name of the work and the peer, as `spread/scipy`.
-pub type Answers = BTreeMap<String, Answer>;
+/// Results by work and peer, such as `spread/scipy`.
+pub type PeerResults = BTreeMap<String, PeerResult>;
 
-/// What the peers are told.
+/// The input of the peers.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
-    /// The ties.
+pub struct PeerInput<'a> {
+    /// The graph.
     pub shape: &'a Shape,
-    /// Where activation and the search for what is near start.
+    /// The start nodes of activation and of the nearest-neighbour search.
     pub seeds: &'a [Ix],
-    /// Communities, to be judged.
+    /// Our communities, which the peer evaluates.
     pub communities: &'a Communities,
-    /// The embedding, to search in and to be judged. It has one component, all nodes.
+    /// Our embedding, which the peer searches and evaluates. All nodes are in one component.
     pub embedding: &'a Embedding,
     /// Nodes whose distances are compared.
     pub pairs: &'a [(Ix, Ix)],
 }
 
-/// Asks all peers about a graph. `None`, with a word to the user, when Python or the libraries are
-/// not there.
-pub fn ask(told: Told<'_>) -> Option<Answers> {
+/// Runs all peers on a graph. Prints a message and returns `None` when Python is not installed.
+pub fn ask(input: PeerInput<'_>) -> Option<PeerResults> {
     let python = python()?;
     let columns = tempfile::tempdir_in(folder()).unwrap();
-    write(told, columns.path()).unwrap();
+    write(input, columns.path()).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers.py");
     let output = Command::new(python).arg(script).arg(columns.path()).output().unwrap();
     assert!(output.status.success(), "peers.py failed:\n{}", String::from_utf8_lossy(&output.stderr));
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// The Python of the environment `just bench` makes. `None`, with a word to the user, when it is not there.
+/// The Python of the environment that `just bench` creates. Prints a message and returns `None` when it is missing.
 pub fn python() -> Option<PathBuf> {
     let python = folder().join("venv/bin/python");
     if !python.exists() {
@@ -61,12 +60,12 @@ pub fn python() -> Option<PathBuf> {
 }
 
 /// A file for each column, little-endian, named after its type.
-fn write(told: Told<'_>, folder: &Path) -> Result<()> {
-    let Told { shape, seeds, communities, embedding, pairs } = told;
+fn write(input: PeerInput<'_>, folder: &Path) -> Result<()> {
+    let PeerInput { shape, seeds, communities, embedding, pairs } = input;
     let nodes = 0..shape.nodes as Ix;
-    column(folder, "a.u4", shape.ties.iter().map(|tie| tie.0.to_le_bytes()))?;
-    column(folder, "b.u4", shape.ties.iter().map(|tie| tie.1.to_le_bytes()))?;
-    column(folder, "strengths.f4", shape.ties.iter().map(|tie| tie.2.to_le_bytes()))?;
+    column(folder, "a.u4", shape.edges.iter().map(|edge| edge.0.to_le_bytes()))?;
+    column(folder, "b.u4", shape.edges.iter().map(|edge| edge.1.to_le_bytes()))?;
+    column(folder, "strengths.f4", shape.edges.iter().map(|edge| edge.2.to_le_bytes()))?;
     column(folder, "seeds.u4", seeds.iter().map(|seed| seed.to_le_bytes()))?;
     let label = |ix| communities.of(ix).unwrap().to_le_bytes();
     column(folder, "communities.u4", nodes.clone().map(label))?;

@@ -1,6 +1,6 @@
-//! SQLite as a peer: the same nodes in a table in memory, with an index on every column a filter
-//! reads. What is derived (degrees, clustering, communities, outlier scores, weights as decayed to the
-//! instant of the graph) is a column like any other, so that SQLite does not have to compute it.
+//! SQLite as a peer: the same nodes in an in-memory table, with an index on every column that a filter reads. Derived
+//! values (degrees, clustering, communities, outlier scores, decayed weights) are stored in columns, so that SQLite does
+//! not have to compute them.
 
 use crate::graph::NOW;
 use poc_config::Config;
@@ -19,7 +19,7 @@ CREATE TABLE nodes (
 );
 CREATE TABLE visits (agent TEXT, node INT, at INT, version INT, PRIMARY KEY (agent, node)) WITHOUT ROWID;
 CREATE TABLE keywords (word TEXT, node INT, PRIMARY KEY (word, node)) WITHOUT ROWID;
-CREATE TABLE ties (a INT, b INT, PRIMARY KEY (a, b)) WITHOUT ROWID;
+CREATE TABLE edges (a INT, b INT, PRIMARY KEY (a, b)) WITHOUT ROWID;
 ";
 
 const INDEXES: &str = "
@@ -37,18 +37,18 @@ CREATE INDEX by_community ON nodes (community);
 ANALYZE;
 ";
 
-/// Live and not past its date.
+/// The condition for nodes that are live and not expired.
 pub const LIVE: &str = "live AND (expires IS NULL OR expires > :now)";
 
-/// The priority of the language's `sort:priority`, its factors in the same order.
+/// The priority of the stage `sort:priority`, with its factors in the same order.
 pub const PRIORITY: &str = "CASE WHEN outlier IS NULL THEN 1.0 - clustering ELSE MIN(outlier / 3.0, 3.0) END \
      * CASE WHEN replayed IS NULL THEN 3.0 \
      ELSE MAX(0.0, MIN(5.0, (:now - replayed) / (86400000.0 * MAX(interval, 1)))) END \
      * (1.0 + emotion / 10.0)";
 
 impl Sqlite {
-    /// Fills a database.
-    pub fn of(view: &View, config: &Config, communities: &Communities, outliers: &Outliers) -> Sqlite {
+    /// A database filled from a view.
+    pub fn new(view: &View, config: &Config, communities: &Communities, outliers: &Outliers) -> Sqlite {
         let mut connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(SCHEMA).unwrap();
         let transaction = connection.transaction().unwrap();
@@ -58,7 +58,7 @@ impl Sqlite {
                 .unwrap();
             let mut visit = transaction.prepare("INSERT INTO visits VALUES ('linker', ?, ?, ?)").unwrap();
             let mut word = transaction.prepare("INSERT OR IGNORE INTO keywords VALUES (?, ?)").unwrap();
-            let mut tie = transaction.prepare("INSERT INTO ties VALUES (?, ?)").unwrap();
+            let mut edge = transaction.prepare("INSERT INTO edges VALUES (?, ?)").unwrap();
             for ix in 0..view.slots() {
                 let state = view.state(ix).unwrap();
                 node.execute(params![
@@ -91,7 +91,7 @@ impl Sqlite {
                     word.execute(params![view.keyword_name(number), ix]).unwrap();
                 }
                 for near in view.merged_edges(ix) {
-                    tie.execute(params![ix, near.ix]).unwrap();
+                    edge.execute(params![ix, near.ix]).unwrap();
                 }
             }
         }
@@ -100,7 +100,7 @@ impl Sqlite {
         Sqlite(connection)
     }
 
-    /// The first column of what a query gives. `:now` is bound to the instant of the graph.
+    /// The first column of the rows of a query. `:now` is bound to the time of the graph.
     pub fn ask(&self, query: &str) -> Vec<u32> {
         let mut statement = self.0.prepare_cached(query).unwrap();
         let bound: &[(&str, &dyn rusqlite::ToSql)] = &[(":now", &NOW.0)];

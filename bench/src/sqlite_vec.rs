@@ -1,8 +1,8 @@
-//! SQLite with FTS5 and sqlite-vec as a peer, in Python: the same notes and vectors, and each question
-//! answered in one statement that fuses both lists by reciprocal rank, as its users do.
+//! SQLite with FTS5 and sqlite-vec as a peer, in Python, on the same notes and vectors. One statement answers a question
+//! and fuses both lists by reciprocal rank, as its users do.
 
 use crate::measure::folder;
-use crate::notes::Text;
+use crate::notes::NoteText;
 use crate::peers::python;
 use poc_notes::Memory;
 use serde::Deserialize;
@@ -10,33 +10,38 @@ use serde_json::json;
 use std::path::Path;
 use std::process::Command;
 
-/// What the peer gave.
+/// The result of the peer.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Answer {
-    /// Seconds a question takes, the median.
+pub struct SqliteVecResult {
+    /// The median seconds of a question.
     pub seconds: f64,
-    /// Notes that hold a word of each question.
+    /// For each question, the number of notes that contain one of its words.
     pub holding: Vec<usize>,
-    /// Cosines of the nearest notes to each question, best first.
+    /// For each question, the cosines of the nearest notes, best first.
     pub nearest: Vec<Vec<f64>>,
 }
 
-/// Asks it. `None`, with a word to the user, when Python or the libraries are not there.
-pub fn ask(memory: &Memory, notes: &[Text], questions: &[String], vectors: &[Vec<f32>]) -> Option<Answer> {
+/// Runs the peer. Prints a message and returns `None` when Python is not installed.
+pub fn ask(
+    memory: &Memory,
+    notes: &[NoteText],
+    questions: &[String],
+    vectors: &[Vec<f32>],
+) -> Option<SqliteVecResult> {
     let python = python()?;
     let folder = tempfile::tempdir_in(folder()).unwrap();
-    let told = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+    let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
     let view = memory.store.view();
-    // Notes stand in the order they were written.
+    // Slots are in the order in which the notes were written.
     let parts = (0..view.slots())
         .filter_map(|ix| view.id(ix))
         .map(|id| memory.store.vectors(id, memory.embedder.name()).unwrap());
     let lines = notes.iter().zip(parts).map(|(note, parts)| {
         format!("{}\n", json!({"title": note.title, "body": note.body, "parts": parts}))
     });
-    told("notes.jsonl", lines.collect());
+    write("notes.jsonl", lines.collect());
     let lines = questions.iter().zip(vectors);
-    told(
+    write(
         "questions.jsonl",
         lines.map(|(text, vector)| format!("{}\n", json!({"text": text, "vector": vector}))).collect(),
     );

@@ -1,8 +1,8 @@
-//! How long an answer takes while an import is running: the same searches again and again, alone and
-//! then beside another thread that imports JSON Lines, as in the daemon.
+//! The times of answers while an import is running: the same searches repeated, first alone and then beside a thread
+//! that imports JSON Lines, as in the daemon.
 
 use super::found;
-use poc_bench::measure::{Line, Report, median, once, percentile};
+use poc_bench::measure::{Measurement, Report, median, percentile, timed};
 use poc_bench::memory;
 use poc_notes::Memory;
 use poc_notes::import::{Options, Source, import};
@@ -15,12 +15,12 @@ const SEARCHES: [(&str, &str); 2] = [
     ("hybrid", "hybrid:'ba fabo gelo' | limit:10"),
 ];
 
-/// Answers of each search: as many as fit in the time, and enough for a percentile.
+/// The time for the answers of each search, and their minimum and maximum number.
 const TIME: Duration = Duration::from_secs(20);
 const FEWEST: usize = 200;
 const MOST: usize = 2000;
 
-/// Notes an import brings.
+/// The notes of one import.
 const IMPORTED: usize = 400;
 
 pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
@@ -32,11 +32,11 @@ pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
             let started = Instant::now();
             let mut imported = 0;
             while !done.load(Ordering::Relaxed) {
-                imported += bring(&memory, imported);
+                imported += import_chunk(&memory, imported);
             }
             (imported, imported as f64 / started.elapsed().as_secs_f64())
         });
-        // Until the import is under way.
+        // Waits until the import has started.
         while memory.store.view().node_count() <= nodes {
             std::thread::yield_now();
         }
@@ -46,14 +46,15 @@ pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
     });
     let note = format!("{} notes imported meanwhile, {:.0} a second", imported.0, imported.1);
     for (((name, _), alone), during) in SEARCHES.iter().zip(alone).zip(during) {
-        let line = Line::time(format!("{name} during an import, p50"), nodes, median(during.clone()));
+        let line = Measurement::time(format!("{name} during an import, p50"), nodes, median(during.clone()));
         report.add(line.beside("p50 alone", Some(median(alone.clone()))).note(&note));
-        let line = Line::time(format!("{name} during an import, p99"), nodes, percentile(during, 0.99));
+        let line =
+            Measurement::time(format!("{name} during an import, p99"), nodes, percentile(during, 0.99));
         report.add(line.beside("p99 alone", Some(percentile(alone, 0.99))));
     }
 }
 
-/// Seconds of many answers, search by search.
+/// The seconds of many answers for each search.
 fn answers(memory: &Memory) -> [Vec<f64>; 2] {
     let mut times: [Vec<f64>; 2] = std::array::from_fn(|_| Vec::new());
     let started = Instant::now();
@@ -62,7 +63,7 @@ fn answers(memory: &Memory) -> [Vec<f64>; 2] {
             break;
         }
         for ((_, pipeline), times) in SEARCHES.iter().zip(&mut times) {
-            let (seconds, found) = once(|| found(memory, pipeline));
+            let (seconds, found) = timed(|| found(memory, pipeline));
             assert!(found > 0, "`{pipeline}` finds something");
             times.push(seconds);
         }
@@ -70,8 +71,8 @@ fn answers(memory: &Memory) -> [Vec<f64>; 2] {
     times
 }
 
-/// Imports notes that nobody has seen.
-fn bring(memory: &Memory, before: usize) -> usize {
+/// Imports new notes; returns how many.
+fn import_chunk(memory: &Memory, before: usize) -> usize {
     let note = |number: usize| {
         let text = format!("Imported note {number}: ba fabo gelo {} {}", number * 31, number * 17);
         serde_json::json!({ "key": format!("imported/{number}"), "text": text }).to_string() + "\n"

@@ -1,5 +1,5 @@
-//! Opening a store of notes with texts, vectors and ties, the first answers from it, and how long an
-//! answer takes while an import is running.
+//! The times to open a store of notes with texts, vectors and edges, to the first answers from it, and of answers while
+//! an import is running.
 //!
 //! `cargo bench -p poc-bench --bench open [-- NODES …]`
 
@@ -15,7 +15,7 @@ mod during;
 mod opening;
 mod store;
 
-use poc_bench::measure::{Line, Report, asked, once};
+use poc_bench::measure::{Measurement, Report, arguments, timed};
 use poc_notes::Memory;
 use poc_search::query::Pipeline;
 
@@ -25,17 +25,19 @@ fn main() {
         return opening::child(arguments.next().unwrap().as_ref());
     }
     let mut report = Report::new("open");
-    for nodes in asked().sizes {
+    for nodes in arguments().sizes {
         let folder = tempfile::tempdir_in(poc_bench::measure::folder()).unwrap();
-        let (seconds, ()) = once(|| store::fill(folder.path(), nodes));
-        report.add(Line::time("filling it", nodes, seconds).note("1,000 notes in a transaction, on disk"));
+        let (seconds, ()) = timed(|| store::fill(folder.path(), nodes));
+        report.add(
+            Measurement::time("filling it", nodes, seconds).note("1,000 notes in a transaction, on disk"),
+        );
         opening::measure(folder.path(), nodes, &mut report);
         during::measure(folder.path(), nodes, &mut report);
     }
     report.save();
 }
 
-/// How many notes a pipeline finds: the parsing is part of it, as it is for a user.
+/// The number of notes that a pipeline finds. Parsing is included, as it is for users.
 fn found(memory: &Memory, pipeline: &str) -> usize {
     let view = memory.store.view();
     let pipeline = Pipeline::parse(pipeline, &memory.names.load()).unwrap();

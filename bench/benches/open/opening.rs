@@ -1,42 +1,41 @@
-//! How long it takes to open a store, and until the first answers are there. Each opening is that
-//! of a process of its own, as a command without a daemon opens it.
+//! The times to open a store and to its first answers. A new process opens it each time, as a command without a daemon
+//! does.
 
 use super::found;
 use super::store::{self, Cache};
-use poc_bench::measure::{Line, Report, median, once};
+use poc_bench::measure::{Measurement, Report, median, timed};
 use poc_bench::memory;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// The argument that makes the bench open a store and tell how long it took.
+/// The argument that makes the bench open a store and print how long that took.
 pub(super) const CHILD: &str = "--open-in";
 
-/// What is looked at, and the pipeline that gives the first answer of its kind.
-const MOMENTS: [(&str, &str); 3] = [
+/// What is measured, and the pipeline that gives the first answer of its kind.
+const MILESTONES: [(&str, &str); 3] = [
     ("open returns", ""),
     ("first answer of a scan", "all | type:episodic | limit:5"),
     ("first answer of hybrid", "hybrid:'ba fabo gelo' | limit:10"),
 ];
 
-/// Openings of each kind.
+/// The number of openings of each kind.
 const ROUNDS: usize = 5;
 
-/// Opens the store and prints the seconds until each of [`MOMENTS`], one after the other.
+/// Opens the store and prints the seconds until each of [`MILESTONES`], one after the other.
 pub(super) fn child(folder: &Path) {
     let started = Instant::now();
     let memory = memory::open(folder);
-    for (_, pipeline) in MOMENTS {
+    for (_, pipeline) in MILESTONES {
         let found = if pipeline.is_empty() { 1 } else { found(&memory, pipeline) };
         assert!(found > 0, "`{pipeline}` finds something");
         println!("{}", started.elapsed().as_secs_f64());
     }
 }
 
-/// Opens it with its files in the page cache and without, by turns; beside it, how long it takes to
-/// read the files.
+/// Opens the store by turns with its files in the page cache and without, compared with the time to read the files.
 pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
-    // The first opening after the notes were made may have more to do.
+    // The first opening after the notes were written may have more to do.
     opened(folder);
     let caches = [("cold", Cache::Cold), ("warm", Cache::Warm)];
     let (mut openings, mut readings) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
@@ -45,30 +44,30 @@ pub(super) fn measure(folder: &Path, nodes: usize, report: &mut Report) {
             store::settle(folder, cache);
             openings[at].push(opened(folder));
             store::settle(folder, cache);
-            readings[at].push(once(|| read(folder)).0);
+            readings[at].push(timed(|| read(folder)).0);
         }
     }
     let megabytes = store::files(folder).iter().map(|path| path.metadata().unwrap().len()).sum::<u64>() >> 20;
     let size = format!("{megabytes} MB of files");
     for (((kind, _), rounds), reads) in caches.iter().zip(openings).zip(readings) {
-        for (at, (moment, _)) in MOMENTS.iter().enumerate() {
+        for (at, (moment, _)) in MILESTONES.iter().enumerate() {
             let seconds = median(rounds.iter().map(|times: &Vec<f64>| times[at]).collect());
-            let line = Line::time(format!("{kind}: {moment}"), nodes, seconds);
+            let line = Measurement::time(format!("{kind}: {moment}"), nodes, seconds);
             let line = line.beside("reading the files", Some(median(reads.clone())));
-            // The promise is made for 100,000 notes.
+            // The requirement is for up to 100,000 notes.
             let line = if at < 2 && nodes <= 100_000 { line.within(1.0) } else { line };
             report.add(if at == 0 { line.note(&size) } else { line });
         }
     }
 }
 
-/// Seconds until each moment, in a process of its own.
+/// The seconds to each milestone, in a new process.
 fn opened(folder: &Path) -> Vec<f64> {
     let bench = std::env::current_exe().unwrap();
     let output = Command::new(bench).arg(CHILD).arg(folder).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-    told.lines().map(|line| line.parse().unwrap()).collect()
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", String::from_utf8_lossy(&output.stderr));
+    stdout.lines().map(|line| line.parse().unwrap()).collect()
 }
 
 fn read(folder: &Path) -> u64 {

@@ -1,4 +1,4 @@
-//! A store of notes, and its files.
+//! Fills a store, and puts its files into the page cache or out of it.
 
 use poc_bench::{graph, memory};
 use poc_graph::Delta;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 const SEED: u64 = 7;
 
-/// Fills a store as imports of chunks would.
+/// Fills a store in transactions of 1,000 notes, as an import does.
 pub(super) fn fill(folder: &Path, nodes: usize) {
     let memory = memory::open(folder);
     let shape = graph::shape(nodes, SEED);
@@ -60,17 +60,17 @@ pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Where the files are when the store is opened.
+/// Whether the files are in the page cache when the store is opened.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Cache {
-    /// On disk.
+    /// Only on disk.
     Cold,
     /// In the page cache.
     Warm,
 }
 
-/// Puts the files there. What the last opening wrote is on disk in either case, so that the next one
-/// does not wait for it.
+/// Puts the files into the page cache or out of it. Either way it syncs what the last opening wrote, so that the next one
+/// does not wait for that.
 pub(super) fn settle(folder: &Path, cache: Cache) {
     for path in files(folder) {
         let mut file = File::open(path).unwrap();

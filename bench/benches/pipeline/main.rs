@@ -1,6 +1,6 @@
-//! The language over the columns: the linker's pipeline, `sort:priority` and each filter alone,
-//! beside loops written by hand over the same columns and SQLite in memory with indexes. All sides
-//! must give the same nodes in the same order. Communities and outlier scores have been computed.
+//! The query language: the linker's pipeline, `sort:priority` and each filter alone, compared with loops written by hand
+//! over the same columns and with in-memory SQLite with indexes. All must give the same nodes in the same order.
+//! Communities and outlier scores are computed beforehand.
 //!
 //! `cargo bench -p poc-bench --bench pipeline [-- NODES …]`
 
@@ -9,7 +9,7 @@
 mod filters;
 
 use poc_bench::graph::{self, NOW};
-use poc_bench::measure::{Line, Report, asked, by_turns};
+use poc_bench::measure::{Measurement, Report, arguments, interleaved_medians};
 use poc_bench::memory;
 use poc_bench::sqlite::{LIVE, PRIORITY, Sqlite};
 use poc_graph::time::Span;
@@ -25,9 +25,9 @@ const LINKER: &str = "all | type:episodic | not-visited:linker,7d | sort:priorit
 
 fn main() {
     let mut report = Report::new("pipeline");
-    for nodes in asked().sizes {
+    for nodes in arguments().sizes {
         let view = graph::view(&graph::shape(nodes, SEED), SEED);
-        let bench = Bench::over(&view);
+        let bench = Bench::new(&view);
         bench.linker(&mut report);
         bench.priority(&mut report);
         filters::each_alone(&bench, &mut report);
@@ -45,22 +45,22 @@ struct Bench<'a> {
     _folder: tempfile::TempDir,
 }
 
-/// One piece of work, three times.
-struct Rivals<'a> {
+/// The same work in three forms.
+struct Contenders<'a> {
     pipeline: String,
     sql: String,
     by_hand: &'a mut dyn FnMut() -> Vec<Ix>,
 }
 
 impl<'a> Bench<'a> {
-    fn over(view: &'a View) -> Bench<'a> {
+    fn new(view: &'a View) -> Bench<'a> {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory::open(folder.path());
         let options = memory.config.structure.options();
         view.refresh(&options);
         let (communities, _) = view.communities(&options);
         let (outliers, _) = view.outliers(&options).unwrap();
-        let sqlite = Sqlite::of(view, &memory.config, &communities, &outliers);
+        let sqlite = Sqlite::new(view, &memory.config, &communities, &outliers);
         Bench { view, communities, outliers, memory, sqlite, _folder: folder }
     }
 
@@ -83,35 +83,35 @@ impl<'a> Bench<'a> {
                     .is_some_and(|visit| visit.at > week_ago && visit.version >= versions.of(ix, 0))
         };
         let mut by_hand = || best_by_hand(self.view, &self.outliers, &mut wanted);
-        let rivals = Rivals { pipeline: LINKER.into(), sql, by_hand: &mut by_hand };
-        self.promised("linker", rivals, report);
+        let contenders = Contenders { pipeline: LINKER.into(), sql, by_hand: &mut by_hand };
+        self.compare_with_bars("linker", contenders, report);
     }
 
     fn priority(&self, report: &mut Report) {
         let sql = format!("SELECT ix FROM nodes WHERE {LIVE} ORDER BY {PRIORITY} DESC, ix LIMIT 20");
         let mut by_hand = || best_by_hand(self.view, &self.outliers, &mut |_| true);
         let pipeline = "all | sort:priority | limit:20";
-        let rivals = Rivals { pipeline: pipeline.into(), sql, by_hand: &mut by_hand };
-        self.promised(pipeline, rivals, report);
+        let contenders = Contenders { pipeline: pipeline.into(), sql, by_hand: &mut by_hand };
+        self.compare_with_bars(pipeline, contenders, report);
     }
 
-    fn promised(&self, work: &str, rivals: Rivals<'_>, report: &mut Report) {
-        let ([ours, hand, sqlite], found) = self.race(rivals, SECONDS);
+    fn compare_with_bars(&self, work: &str, contenders: Contenders<'_>, report: &mut Report) {
+        let ([ours, hand, sqlite], found) = self.race(contenders, SECONDS);
         assert_eq!(found, 20.min(self.view.live_count()));
-        let line = Line::time(work, self.view.live_count(), ours);
+        let line = Measurement::time(work, self.view.live_count(), ours);
         report.add(line.clone().beside("a loop by hand", Some(hand)).at_most(1.5));
         report.add(line.beside("SQLite, indexed", Some(sqlite)).faster(10.0));
     }
 
-    /// Seconds of the three, which give the same nodes in the same order, and how many those are.
-    fn race(&self, rivals: Rivals<'_>, seconds: f64) -> ([f64; 3], usize) {
-        let Rivals { pipeline: text, sql, by_hand } = rivals;
+    /// Checks that the three give the same nodes in the same order; returns their seconds and the number of nodes.
+    fn race(&self, contenders: Contenders<'_>, seconds: f64) -> ([f64; 3], usize) {
+        let Contenders { pipeline: text, sql, by_hand } = contenders;
         let pipeline = Pipeline::parse(&text, &self.memory.names.load()).unwrap();
         let run = || pipeline.run(&self.memory.sources(self.view)).unwrap().0;
         let answer: Vec<Ix> = run().items.iter().map(|item| item.ix).collect();
         assert_eq!(answer, by_hand(), "`{text}` and the loop by hand");
         assert_eq!(answer, self.sqlite.ask(&sql), "`{text}` and SQLite");
-        let times = by_turns(
+        let times = interleaved_medians(
             seconds,
             [&mut || drop(black_box(run())), &mut || drop(black_box(by_hand())), &mut || {
                 drop(black_box(self.sqlite.ask(&sql)))

@@ -2,7 +2,7 @@
 
 use super::Config;
 use super::wording::worded;
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{ErrorLocation, Error, Result};
 use std::path::Path;
 use toml::{Table, Value};
 
@@ -21,7 +21,7 @@ impl Problem {
         // A place within a list is that of the list.
         let path: Vec<&str> = self.path.split('.').filter_map(|part| part.split('[').next()).collect();
         let at = placed(name, text, &path);
-        self.error().at(At { field: Some(self.path), ..at })
+        self.error().at(ErrorLocation { field: Some(self.path), ..at })
     }
 
     pub(super) fn in_variable(self, variable: &str) -> Error {
@@ -59,8 +59,8 @@ pub(super) fn variable_path(variable: &str) -> Option<Vec<String>> {
 
 pub(super) fn parse(name: &str, text: &str) -> Result<Table> {
     toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or_else(At::default, |span| At::offset(text, span.start));
-        Error::config(error.message().to_owned()).at(At { file: Some(name.into()), ..at })
+        let at = error.span().map_or_else(ErrorLocation::default, |span| ErrorLocation::offset(text, span.start));
+        Error::config(error.message().to_owned()).at(ErrorLocation { file: Some(name.into()), ..at })
     })
 }
 
@@ -79,9 +79,9 @@ pub(super) fn deserialize(table: Table) -> std::result::Result<Config, Problem> 
 }
 
 /// Where the key with a path stands in the text of a file; the file alone when it is not there.
-pub(super) fn placed(name: &str, text: &str, path: &[&str]) -> At {
-    let at = locate(text, path).map_or_else(At::default, |offset| At::offset(text, offset));
-    At { file: Some(name.into()), ..at }
+pub(super) fn placed(name: &str, text: &str, path: &[&str]) -> ErrorLocation {
+    let at = locate(text, path).map_or_else(ErrorLocation::default, |offset| ErrorLocation::offset(text, offset));
+    ErrorLocation { file: Some(name.into()), ..at }
 }
 
 /// The byte offset of the key with a path.

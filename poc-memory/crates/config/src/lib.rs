@@ -24,7 +24,7 @@ pub use sections::*;
 pub use tenants::{TenantKey, TenantSchema};
 
 use layer::{deserialize, merge, parse, placed, put, read, scalar, variable_path, variables};
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{ErrorLocation, Error, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::Table;
@@ -52,8 +52,8 @@ impl Config {
     ) -> Result<Config> {
         let mut merged: Table = parse("defaults/config.toml", DEFAULTS)?;
         // Where the pipelines are saved: known per layer, told to the settings at the end.
-        let mut places: BTreeMap<String, At> = BTreeMap::new();
-        let mut search = At::default();
+        let mut places: BTreeMap<String, ErrorLocation> = BTreeMap::new();
+        let mut search = ErrorLocation::default();
         if let Some((name, text)) = file {
             let layer: Table = parse(name, text)?;
             merge(&mut merged, layer);
@@ -69,7 +69,7 @@ impl Config {
                 put(&mut merged, &path, scalar(&value));
                 deserialize(merged.clone()).map_err(|problem| problem.in_variable(&variable))?;
                 let [section, name] = path.as_slice() else { continue };
-                let at = At { field: Some(variable), ..At::default() };
+                let at = ErrorLocation { field: Some(variable), ..ErrorLocation::default() };
                 match (section.as_str(), name.as_str()) {
                     ("pipelines", name) => drop(places.insert(name.to_owned(), at)),
                     ("search", "pipeline") => search = at,
@@ -128,7 +128,7 @@ fn in_file(error: Error, name: &str, text: &str) -> Error {
     let field = error.at.as_ref().and_then(|at| at.field.clone()).unwrap_or_default();
     let path: Vec<&str> = field.split('.').collect();
     let at = placed(name, text, &path);
-    if at.line.is_some() { error.at(At { field: Some(field), ..at }) } else { error }
+    if at.line.is_some() { error.at(ErrorLocation { field: Some(field), ..at }) } else { error }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{EdgesConfig, QueryConfig, RecallConfig, ReinforceConfig, RerankConfig, RestConfig, RetrieveConfig, TenantSchema, WriteConfig};
 use poc_graph::StructureOptions;
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{ErrorLocation, Error, Result};
 use poc_graph::time::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -433,12 +433,12 @@ pub struct SavedPipeline {
     /// Its text.
     pub text: String,
     /// Where it is saved.
-    pub at: At,
+    pub at: ErrorLocation,
 }
 
 impl From<String> for SavedPipeline {
     fn from(text: String) -> Self {
-        SavedPipeline { text, at: At::default() }
+        SavedPipeline { text, at: ErrorLocation::default() }
     }
 }
 
@@ -486,7 +486,7 @@ pub struct ModelConfig {
 #[serde(rename_all = "kebab-case")]
 pub enum ProviderKind {
     /// No language model: similarity and structure of the graph alone.
-    HeuristicConfig,
+    Heuristic,
     /// The Messages API of Anthropic.
     Anthropic,
     /// Any server that speaks OpenAI's chat completions.

@@ -1,7 +1,7 @@
 //! The section `[tenant-schema]`: what tenants may be called.
 
 use poc_graph::Tuple;
-use poc_graph::error::{At, Code, Error, Result};
+use poc_graph::error::{ErrorLocation, Code, Error, Result};
 use poc_graph::similar;
 use regex::Regex;
 use schemars::JsonSchema;
@@ -138,7 +138,7 @@ impl TenantSchema {
                 );
             }
             if let Some(unknown) = set.iter().find(|key| !self.keys.contains_key(*key)) {
-                let hint = match similar::to(unknown, self.keys.keys().map(String::as_str)) {
+                let hint = match similar::closest(unknown, self.keys.keys().map(String::as_str)) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("add a section `[tenant-schema.keys.{unknown}]`"),
                 };
@@ -167,7 +167,7 @@ impl TenantSchema {
         for (key, value) in tuple.pairs() {
             if !self.keys.contains_key(key) {
                 let names: Vec<&str> = self.keys.keys().map(String::as_str).collect();
-                let hint = match similar::to(key, names.iter().copied()) {
+                let hint = match similar::closest(key, names.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the keys are {}", listed(names)),
                 };
@@ -229,11 +229,11 @@ impl TenantSchema {
 
     fn refused(&self, code: Code, message: String, hint: String, key: &[&str], got: Option<&str>) -> Error {
         let field = std::iter::once("tenant").chain(key.iter().copied()).collect::<Vec<_>>().join(".");
-        let at = At {
+        let at = ErrorLocation {
             field: Some(field),
             got: got.map(str::to_owned),
             expected: Some(self.json_schema()),
-            ..At::default()
+            ..ErrorLocation::default()
         };
         Error::new(code, message).hint(hint).at(at)
     }

@@ -35,7 +35,7 @@ pub(super) fn worded(message: &str) -> (String, Option<String>) {
 /// A name that is none of the others.
 fn unknown(what: &str, names: &[String], others: &str) -> (String, Option<String>) {
     let Some((name, known)) = names.split_first() else { return (what.to_owned(), None) };
-    let hint = match similar::to(name, known.iter().map(String::as_str)) {
+    let hint = match similar::closest(name, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => {
             let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();

@@ -12,21 +12,21 @@ pub enum Delta {
     /// The node is now this.
     Node(Arc<Node>),
     /// The node is gone.
-    NodeGone(NodeId),
+    NodeDeleted(NodeId),
     /// The node's activity is now this.
     Activity(NodeId, Activity),
     /// The node's activity is that at birth again.
-    ActivityGone(NodeId),
+    ActivityDeleted(NodeId),
     /// The edge is now this.
     Edge(Edge),
     /// The edge is gone: source, kind, target.
-    EdgeGone(NodeId, EdgeKind, NodeId),
+    EdgeDeleted(NodeId, EdgeKind, NodeId),
     /// The agent's visit of the node is now this.
     Visit(Arc<str>, NodeId, Visit),
     /// The agent's visit of the node is gone.
-    VisitGone(Arc<str>, NodeId),
+    VisitDeleted(Arc<str>, NodeId),
     /// The vector of a part of the node (0 is the title, passages follow), unit length.
     Vector(NodeId, u16, Arc<[f32]>),
     /// The vector of that part is gone.
-    VectorGone(NodeId, u16),
+    VectorDeleted(NodeId, u16),
 }

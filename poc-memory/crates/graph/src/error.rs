@@ -131,7 +131,7 @@ impl From<Exit> for std::process::ExitCode {
 /// Where in the input something is wrong. Every part is optional; lines and columns count from 1,
 /// columns in characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct At {
+pub struct ErrorLocation {
     /// Dotted path of the offending field of a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
@@ -182,7 +182,7 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
-impl At {
+impl ErrorLocation {
     /// The position of byte `offset` in `text`, as a line and a column.
     pub fn offset(text: &str, offset: usize) -> Self {
         let mut end = offset.min(text.len());
@@ -192,11 +192,11 @@ impl At {
         let before = text.get(..end).unwrap_or(text);
         let line = before.matches('\n').count() as u32 + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() as u32 + 1;
-        At { line: Some(line), column: Some(column), ..At::default() }
+        ErrorLocation { line: Some(line), column: Some(column), ..ErrorLocation::default() }
     }
 }
 
-impl fmt::Display for At {
+impl fmt::Display for ErrorLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         if let Some(file) = &self.file {
@@ -229,7 +229,7 @@ pub struct Error {
     pub hint: Option<String>,
     /// Where it is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Box<At>>,
+    pub at: Option<Box<ErrorLocation>>,
 }
 
 /// The result of everything that can fail at the boundary.
@@ -310,9 +310,9 @@ impl Error {
 
     /// The same error with a place. The pipelines of an earlier one stay.
     #[must_use]
-    pub fn at(mut self, at: At) -> Self {
+    pub fn at(mut self, at: ErrorLocation) -> Self {
         let pipelines = self.at.take().map(|at| at.pipelines).unwrap_or_default();
-        self.at = Some(Box::new(At { pipelines: [at.pipelines, pipelines].concat(), ..at }));
+        self.at = Some(Box::new(ErrorLocation { pipelines: [at.pipelines, pipelines].concat(), ..at }));
         self
     }
 }

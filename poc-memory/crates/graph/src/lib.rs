@@ -9,7 +9,7 @@ mod edge;
 pub mod error;
 mod id;
 mod key;
-mod likeness;
+mod closest_key;
 mod lists;
 mod message;
 mod node;
@@ -30,13 +30,13 @@ pub use delta::Delta;
 pub use edge::{Edge, EdgeKind};
 pub use id::{MessageId, IdGenerator, NodeId, RunId};
 pub use key::{KEY_MAX_BYTES, normal_key};
-pub use likeness::key_like;
-pub use message::{ChunkOf, Message};
+pub use closest_key::closest_key;
+pub use message::{ChunkRef, Message};
 pub use node::{Activity, Category, Node, NodeType, Origin, State, Trust, content_hash};
 pub use structure::{
-    Communities, Embedding, Health, Layout, Outliers, PowerLaw, StructureOptions, Saved, Source, clustering,
+    Communities, Embedding, Health, Layout, Outliers, PowerLaw, StructureOptions, SavedStructure, StructureSource, clustering,
 };
 pub use tenant::{Tenant, Tuple};
 pub use title::{DERIVED_TITLE_CHARS, one_line, title_of};
-pub use view::{Builder, Ix, MomentCursor, Neighbor, Visibility, MergedEdge, View};
+pub use view::{Builder, Ix, OptionalTimestampCursor, Neighbor, Visibility, MergedEdge, View};
 pub use visit::{Visit, VisitOutcome};

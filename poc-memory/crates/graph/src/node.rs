@@ -1,7 +1,7 @@
 //! The node: one note, and the activity kept beside it.
 
 use super::id::NodeId;
-use super::message::ChunkOf;
+use super::message::ChunkRef;
 use super::tenant::Tenant;
 use crate::time::Timestamp;
 use schemars::JsonSchema;
@@ -200,7 +200,7 @@ impl Node {
     /// message BLAKE3 of that and of its source: two messages may say the same and are two.
     pub fn hash(&self) -> [u8; 32] {
         let content = content_hash(&self.title, &self.body, &self.keywords);
-        match ChunkOf::source(self.source.as_deref()) {
+        match ChunkRef::from_source(self.source.as_deref()) {
             None => content,
             Some(of) => *blake3::Hasher::new()
                 .update(&content)

@@ -10,7 +10,7 @@ const MIN_SIMILARITY: f64 = 0.6;
 const LONGEST: usize = 200;
 
 /// The name most similar to `wrong`, if any is similar enough; of equals the first.
-pub fn to<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest<'a>(wrong: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong = lower(wrong);
     let letters = Letters::of(&wrong);
     if letters.count > LONGEST {
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_slip_is_recognised_and_a_stranger_is_not() {
-        let to = |wrong| super::to(wrong, ["semantic", "episodic", "daily"].into_iter());
+        let to = |wrong| super::closest(wrong, ["semantic", "episodic", "daily"].into_iter());
         assert_eq!(to("semantci"), Some("semantic"));
         assert_eq!(to("dayly"), Some("daily"));
         assert_eq!(to("DAILY"), Some("daily"));

@@ -19,9 +19,9 @@ mod saved;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cell::Structure;
+pub(crate) use cell::StructureCell;
 
-pub use cell::Source;
+pub use cell::StructureSource;
 pub use clustering::clustering;
 pub use communities::Communities;
 pub use embedding::Embedding;
@@ -29,31 +29,31 @@ pub use health::{Health, PowerLaw};
 pub use layout::Layout;
 pub use outliers::Outliers;
 pub use policy::StructureOptions;
-pub use saved::Saved;
+pub use saved::SavedStructure;
 
 use super::View;
 use std::sync::Arc;
 
 impl View {
     /// The communities of the graph.
-    pub fn communities(&self, options: &StructureOptions) -> (Arc<Communities>, Source) {
-        self.recall(options);
+    pub fn communities(&self, options: &StructureOptions) -> (Arc<Communities>, StructureSource) {
+        self.restore_structure(options);
         let part = &self.structure.communities;
         let found = part.get(self.generation(), self.size(), options, true, || Communities::compute(self));
         found.unwrap_or_else(|| self.fresh_communities())
     }
 
     /// The communities of the graph; `None` when it would take more than a moment to compute them.
-    pub fn communities_at_hand(&self, options: &StructureOptions) -> Option<(Arc<Communities>, Source)> {
-        self.recall(options);
+    pub fn cached_communities(&self, options: &StructureOptions) -> Option<(Arc<Communities>, StructureSource)> {
+        self.restore_structure(options);
         let part = &self.structure.communities;
         part.get(self.generation(), self.size(), options, false, || Communities::compute(self))
     }
 
     /// The spectral embedding of the graph. All who ask give the same dimensions; the first one
     /// counts.
-    pub fn embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, Source) {
-        self.recall(options);
+    pub fn embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, StructureSource) {
+        self.restore_structure(options);
         let compute = || Embedding::compute(self, options.dimensions);
         let found = self.structure.embedding.get(self.generation(), self.size(), options, true, compute);
         found.unwrap_or_else(|| self.fresh_embedding(options))
@@ -61,24 +61,24 @@ impl View {
 
     /// The outlier scores of the nodes; `None` when it would take more than a moment to compute
     /// them. Nodes made since they were computed have none.
-    pub fn outliers(&self, options: &StructureOptions) -> Option<(Arc<Outliers>, Source)> {
-        self.recall(options);
+    pub fn outliers(&self, options: &StructureOptions) -> Option<(Arc<Outliers>, StructureSource)> {
+        self.restore_structure(options);
         let compute = || self.compute_outliers(options);
         self.structure.outliers.get(self.generation(), self.size(), options, false, compute)
     }
 
     /// The figures that tell about the graph's health; `None` when it would take more than a moment
     /// to compute them.
-    pub fn health(&self, options: &StructureOptions) -> Option<(Arc<Health>, Source)> {
-        self.recall(options);
+    pub fn health(&self, options: &StructureOptions) -> Option<(Arc<Health>, StructureSource)> {
+        self.restore_structure(options);
         let part = &self.structure.health;
         part.get(self.generation(), self.size(), options, false, || Health::compute(self))
     }
 
     /// Finds what was saved when the graph is so large that it matters, and nothing is there.
-    pub fn recall(&self, options: &StructureOptions) {
+    pub fn restore_structure(&self, options: &StructureOptions) {
         if self.is_large(options) && self.drift().is_none() {
-            self.structure.recall(|saved| self.take_back(saved));
+            self.structure.recall(|saved| self.restore(saved));
         }
     }
 
@@ -120,17 +120,17 @@ impl View {
 
     /// A copy that will be changed in another way than this view and those after it: for each way
     /// what is derived is kept apart.
-    pub fn branch(&self) -> View {
+    pub fn fork(&self) -> View {
         let mut view = self.clone();
-        view.structure = Arc::new(self.structure.branch());
+        view.structure = Arc::new(self.structure.fork());
         view
     }
 
-    fn fresh_communities(&self) -> (Arc<Communities>, Source) {
+    fn fresh_communities(&self) -> (Arc<Communities>, StructureSource) {
         self.structure.communities.fresh(self.generation(), || Communities::compute(self))
     }
 
-    fn fresh_embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, Source) {
+    fn fresh_embedding(&self, options: &StructureOptions) -> (Arc<Embedding>, StructureSource) {
         let compute = || Embedding::compute(self, options.dimensions);
         self.structure.embedding.fresh(self.generation(), compute)
     }

@@ -9,15 +9,15 @@ mod counts;
 mod cursors;
 mod fields;
 mod lookup;
-mod moment;
+mod optional_timestamp;
 mod names;
-mod order;
+mod sequence;
 mod visibility;
 mod snapshot;
 mod triangles;
 
 pub use build::Builder;
-pub use moment::MomentCursor;
+pub use optional_timestamp::OptionalTimestampCursor;
 pub use visibility::Visibility;
 
 use super::Column;
@@ -25,12 +25,12 @@ use super::edge::EdgeKind;
 use super::id::NodeId;
 use super::lists::{Lists, Texts};
 use super::node::{Category, State, Trust};
-use super::structure::{self, Structure};
+use super::structure::{self, StructureCell};
 use super::visit::Visit;
 use crate::time::Timestamp;
 use counts::Counts;
 use lookup::{Lookup, hash, hash_any_case, small_letters};
-use moment::Moment;
+use optional_timestamp::OptionalTimestamp;
 use names::Names;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -140,12 +140,12 @@ pub struct View {
     emotions: Column<f32>,
     created: Column<Timestamp>,
     modified: Column<Timestamp>,
-    expires: Column<Moment>,
+    expires: Column<OptionalTimestamp>,
     versions: Column<u32>,
     weights: Column<f64>,
     touched: Column<Timestamp>,
     replay_intervals: Column<u16>,
-    replayed: Column<Moment>,
+    replayed: Column<OptionalTimestamp>,
     // Sorted by target, then direction and kind; every edge of a graph kind stands at both its ends.
     // May be shorter than the others: later nodes have no edges.
     adjacency: Lists<Vec<Neighbor>>,
@@ -160,7 +160,7 @@ pub struct View {
     nodes: usize,
     edges: usize,
     counts: Counts,
-    pub(super) structure: Arc<Structure>,
+    pub(super) structure: Arc<StructureCell>,
 }
 
 macro_rules! read {
@@ -335,7 +335,7 @@ impl View {
     }
 
     /// Whether any edge of a graph kind joins the two nodes.
-    pub fn are_tied(&self, a: Ix, b: Ix) -> bool {
+    pub fn are_adjacent(&self, a: Ix, b: Ix) -> bool {
         self.edges(a).binary_search_by_key(&b, |edge| edge.target()).is_ok()
     }
 

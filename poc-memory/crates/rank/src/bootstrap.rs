@@ -12,7 +12,7 @@ const SEED: u64 = 95;
 
 /// A mean and where it lies with 95 % confidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The mean.
     pub mean: f64,
     /// The 2.5th percentile of the means of samples.
@@ -23,13 +23,13 @@ pub struct Interval {
 
 /// The mean of values with its interval; all zeros when there are none. For pairs give the
 /// differences.
-pub fn of_mean(values: &[f64]) -> Interval {
+pub fn of_mean(values: &[f64]) -> ConfidenceInterval {
     let rng = SeededRng::new(SEED);
     interval(mean(values), || mean_of_sample(values, &rng))
 }
 
 /// `mean(after) − mean(before)` of values that have nothing to do with each other, with its interval.
-pub fn of_difference(before: &[f64], after: &[f64]) -> Interval {
+pub fn of_difference(before: &[f64], after: &[f64]) -> ConfidenceInterval {
     let rng = SeededRng::new(SEED);
     interval(mean(after) - mean(before), || mean_of_sample(after, &rng) - mean_of_sample(before, &rng))
 }
@@ -46,12 +46,12 @@ fn mean_of_sample(values: &[f64], rng: &dyn Rng) -> f64 {
     sum / count.max(1) as f64
 }
 
-fn interval(mean: f64, sample: impl Fn() -> f64) -> Interval {
+fn interval(mean: f64, sample: impl Fn() -> f64) -> ConfidenceInterval {
     let mut means: Vec<f64> = (0..SAMPLES).map(|_| sample()).collect();
     means.sort_by(f64::total_cmp);
     let cut = SAMPLES / 40;
     let at = |place: usize| means.get(place).copied().unwrap_or(mean);
-    Interval { mean, low: at(cut), high: at(SAMPLES - 1 - cut) }
+    ConfidenceInterval { mean, low: at(cut), high: at(SAMPLES - 1 - cut) }
 }
 
 #[cfg(test)]
@@ -62,17 +62,17 @@ mod tests {
 
     #[test]
     fn of_equal_values_nothing_is_open() {
-        assert_eq!(of_mean(&[0.25; 9]), Interval { mean: 0.25, low: 0.25, high: 0.25 });
-        assert_eq!(of_mean(&[]), Interval::default());
+        assert_eq!(of_mean(&[0.25; 9]), ConfidenceInterval { mean: 0.25, low: 0.25, high: 0.25 });
+        assert_eq!(of_mean(&[]), ConfidenceInterval::default());
         let one = of_difference(&[0.25; 3], &[0.75; 5]);
-        assert_eq!(one, Interval { mean: 0.5, low: 0.5, high: 0.5 });
+        assert_eq!(one, ConfidenceInterval { mean: 0.5, low: 0.5, high: 0.5 });
     }
 
     /// As the normal approximation has it for many values: 1.96 standard errors either way.
     #[test]
     fn it_is_as_wide_as_the_spread_of_the_mean() {
         let values: Vec<f64> = (0..1000).map(|number| f64::from(number % 2)).collect();
-        let Interval { mean, low, high } = of_mean(&values);
+        let ConfidenceInterval { mean, low, high } = of_mean(&values);
         let expected = 1.96 * 0.5 / 1000f64.sqrt();
         assert_eq!(mean, 0.5);
         assert!((high - mean - expected).abs() < 0.004 && (mean - low - expected).abs() < 0.004);

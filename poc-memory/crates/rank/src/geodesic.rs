@@ -23,7 +23,7 @@ pub fn walk(
     let mut path = vec![from];
     let mut here = from;
     for _ in 0..max_hops {
-        if view.are_tied(here, to) {
+        if view.are_adjacent(here, to) {
             path.push(to);
             return Some(path);
         }
@@ -64,26 +64,26 @@ fn cosine_from(here: &[f32], a: &[f32], b: &[f32]) -> f64 {
 
 /// What the walks between all of some nodes come by.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Walks {
+pub struct GeodesicWalks {
     /// Nodes on walks that arrived, their ends included, with the number of such walks; in no useful
     /// order, each node once.
     pub on: Vec<(Ix, usize)>,
-    /// Walks that arrived.
+    /// GeodesicWalks that arrived.
     pub arrived: usize,
-    /// Walks that were tried: both ways between any two of the nodes that are in one component.
+    /// GeodesicWalks that were tried: both ways between any two of the nodes that are in one component.
     pub tried: usize,
 }
 
-/// Walks both ways between any two of the nodes that `lets` accepts, none of them twice.
+/// GeodesicWalks both ways between any two of the nodes that `lets` accepts, none of them twice.
 pub fn walks(
     view: &View,
     embedding: &Embedding,
     ends: &[Ix],
     max_hops: usize,
     mut lets: impl FnMut(Ix) -> bool,
-) -> Walks {
+) -> GeodesicWalks {
     let mut on: FxHashMap<Ix, usize> = FxHashMap::default();
-    let mut walks = Walks::default();
+    let mut walks = GeodesicWalks::default();
     for &from in ends {
         let component = embedding.component(from);
         for &to in ends.iter().filter(|to| **to != from) {
@@ -146,13 +146,13 @@ mod tests {
             prop_assume!(from != to);
             let view = view(10, &links);
             let found = way(&view, from, to, max_hops);
-            if view.are_tied(from, to) {
+            if view.are_adjacent(from, to) {
                 prop_assert_eq!(found.clone(), Some(vec![from, to]));
             }
             if let Some(path) = found {
                 prop_assert_eq!((path.first(), path.last()), (Some(&from), Some(&to)));
                 prop_assert!(path.len() - 1 <= max_hops);
-                prop_assert!(path.windows(2).all(|hop| view.are_tied(hop[0], hop[1])));
+                prop_assert!(path.windows(2).all(|hop| view.are_adjacent(hop[0], hop[1])));
                 let distinct: std::collections::BTreeSet<_> = path.iter().collect();
                 prop_assert_eq!(distinct.len(), path.len());
             }

@@ -22,25 +22,25 @@ pub fn is_identifier(token: &str) -> bool {
 }
 
 /// What a text is compared with others by.
-pub struct Wording<'a> {
+pub struct WordProfile<'a> {
     identifiers: BTreeSet<&'a str>,
     // The other words in lower case, in order, each once.
     words: Vec<Cow<'a, str>>,
 }
 
-impl<'a> Wording<'a> {
+impl<'a> WordProfile<'a> {
     /// That of a text.
-    pub fn of(text: &'a str) -> Wording<'a> {
+    pub fn of(text: &'a str) -> WordProfile<'a> {
         let words = tokens(text).filter(|token| !token.is_empty() && !is_identifier(token));
         let mut words: Vec<Cow<'a, str>> = words.map(lower).collect();
         words.sort_unstable();
         words.dedup();
-        Wording { identifiers: identifiers(text), words }
+        WordProfile { identifiers: identifiers(text), words }
     }
 
     /// Whether both texts say the same of different things: their identifiers differ, and of their other
     /// words nine of ten are the same (Jaccard). Symmetric; a text is no look-alike of itself.
-    pub fn is_lookalike_of(&self, other: &Wording<'_>) -> bool {
+    pub fn is_lookalike_of(&self, other: &WordProfile<'_>) -> bool {
         let (a, b) = (&self.words, &other.words);
         let (fewer, more) = (a.len().min(b.len()), a.len().max(b.len()));
         if self.identifiers == other.identifiers || (fewer as f64) < ALIKE * more as f64 {
@@ -51,9 +51,9 @@ impl<'a> Wording<'a> {
     }
 }
 
-/// As [`Wording::is_lookalike_of`] of two texts.
+/// As [`WordProfile::is_lookalike_of`] of two texts.
 pub fn are_lookalikes(a: &str, b: &str) -> bool {
-    Wording::of(a).is_lookalike_of(&Wording::of(b))
+    WordProfile::of(a).is_lookalike_of(&WordProfile::of(b))
 }
 
 fn lower(word: &str) -> Cow<'_, str> {

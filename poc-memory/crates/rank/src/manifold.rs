@@ -15,7 +15,7 @@ const SAME: f64 = 1e-6;
 
 /// A line in the space of one component.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct PrincipalAxis {
     /// The component.
     pub component: u32,
     center: Vec<f64>,
@@ -23,10 +23,10 @@ pub struct Line {
     axis: Vec<f64>,
 }
 
-impl Line {
+impl PrincipalAxis {
     /// The line through some nodes with their weights, which are above 0. Of several components
     /// the one that weighs most counts, and of those the largest. `None` when no node has a place.
-    pub fn through(embedding: &Embedding, nodes: &[(Ix, f64)]) -> Option<Line> {
+    pub fn through(embedding: &Embedding, nodes: &[(Ix, f64)]) -> Option<PrincipalAxis> {
         let mut weights: BTreeMap<u32, f64> = BTreeMap::new();
         for &(ix, weight) in nodes {
             if let Some(component) = embedding.component(ix) {
@@ -53,7 +53,7 @@ impl Line {
         }
         let size = center.iter().map(|value| value * value).sum::<f64>();
         let axis = principal(&places, dimensions, size).unwrap_or_default();
-        Some(Line { component, center, axis })
+        Some(PrincipalAxis { component, center, axis })
     }
 
     /// Whether it has a direction: the nodes have more than one place. Without one, everything is
@@ -137,7 +137,7 @@ mod tests {
 
     fn scores(view: &View, nodes: &[(Ix, f64)]) -> BTreeMap<Ix, f64> {
         let embedding = Embedding::compute(view, 16);
-        let line = Line::through(&embedding, nodes).unwrap();
+        let line = PrincipalAxis::through(&embedding, nodes).unwrap();
         line.further(view, &embedding, 99, |_| true).into_iter().collect()
     }
 
@@ -154,7 +154,7 @@ mod tests {
             assert!((found[&ix] - expected * root).abs() < 1e-5, "{ix}: {}", found[&ix]);
         }
         let embedding = Embedding::compute(&view, 16);
-        let line = Line::through(&embedding, &[(2, 1.0), (1, 1.0)]).unwrap();
+        let line = PrincipalAxis::through(&embedding, &[(2, 1.0), (1, 1.0)]).unwrap();
         let others = line.further(&view, &embedding, 1, |ix| ix != 1 && ix != 2);
         assert_eq!(others.first().map(|found| found.0), Some(3));
     }
@@ -163,21 +163,21 @@ mod tests {
     fn one_place_has_no_direction_and_the_nearest_is_best() {
         let view = view(5, &[(0, 1, 1.0), (1, 2, 1.0)]);
         let embedding = Embedding::compute(&view, 16);
-        let line = Line::through(&embedding, &[(0, 0.3)]).unwrap();
+        let line = PrincipalAxis::through(&embedding, &[(0, 0.3)]).unwrap();
         assert!(!line.has_direction());
         let found = line.further(&view, &embedding, 9, |_| true);
         assert_eq!(found.iter().map(|(ix, _)| *ix).collect::<Vec<_>>(), [0, 1, 2]);
         assert!((found[1].1 + embedding.distance(0, 1).unwrap()).abs() < 1e-9);
         // Without ties there is no place.
-        assert!(Line::through(&embedding, &[(3, 1.0), (4, 1.0)]).is_none());
-        assert!(Line::through(&embedding, &[]).is_none());
+        assert!(PrincipalAxis::through(&embedding, &[(3, 1.0), (4, 1.0)]).is_none());
+        assert!(PrincipalAxis::through(&embedding, &[]).is_none());
     }
 
     #[test]
     fn the_heaviest_component_counts() {
         let view = view(5, &[(0, 1, 1.0), (1, 2, 1.0), (3, 4, 1.0)]);
         let embedding = Embedding::compute(&view, 16);
-        let component = |nodes: &[(Ix, f64)]| Line::through(&embedding, nodes).unwrap().component;
+        let component = |nodes: &[(Ix, f64)]| PrincipalAxis::through(&embedding, nodes).unwrap().component;
         let (large, small) = (embedding.component(0).unwrap(), embedding.component(3).unwrap());
         assert_eq!(component(&[(3, 1.0), (0, 0.6), (1, 0.5)]), large);
         assert_eq!(component(&[(3, 1.2), (0, 0.6), (1, 0.5)]), small);
@@ -232,8 +232,8 @@ mod tests {
             let embedding = Embedding::compute(&view, 16);
             let place = |ix| embedding.coordinates(ix);
             let (there, back) = (
-                Line::through(&embedding, &[(a, 1.0), (b, w)]).unwrap(),
-                Line::through(&embedding, &[(b, w), (a, 1.0)]).unwrap(),
+                PrincipalAxis::through(&embedding, &[(a, 1.0), (b, w)]).unwrap(),
+                PrincipalAxis::through(&embedding, &[(b, w), (a, 1.0)]).unwrap(),
             );
             for ix in 0..10 {
                 let from_center: Vec<f64> = place(ix).iter().zip(place(a)).zip(place(b))

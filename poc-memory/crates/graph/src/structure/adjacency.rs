@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// One end of a tie: the node at the other end, in eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct End {
+pub(super) struct HalfEdge {
     /// The other node.
     pub(super) ix: Ix,
     /// Strength in 0–1, above 0.
@@ -19,7 +19,7 @@ pub(super) struct End {
 #[derive(Clone, Debug)]
 pub(super) struct Adjacency {
     starts: Vec<usize>,
-    ends: Vec<End>,
+    ends: Vec<HalfEdge>,
 }
 
 impl Adjacency {
@@ -32,7 +32,7 @@ impl Adjacency {
             starts.push(ends.len());
             if view.is_live(ix) {
                 let strong = view.merged_edges(ix).filter(|tie| tie.strength >= least && tie.strength > 0.0);
-                ends.extend(strong.map(|tie| End { ix: tie.ix, strength: tie.strength as f32 }));
+                ends.extend(strong.map(|tie| HalfEdge { ix: tie.ix, strength: tie.strength as f32 }));
             }
         }
         starts.push(ends.len());
@@ -43,14 +43,14 @@ impl Adjacency {
     pub(super) fn among(view: &View, nodes: &[Ix]) -> Self {
         let places: FxHashMap<Ix, u32> = nodes.iter().copied().zip(0..).collect();
         let mut starts = Vec::with_capacity(nodes.len() + 1);
-        let mut ends: Vec<End> = Vec::new();
+        let mut ends: Vec<HalfEdge> = Vec::new();
         for &ix in nodes {
             starts.push(ends.len());
             for edges in view.edges(ix).chunk_by(|a, b| a.target() == b.target()) {
                 let place = edges.first().and_then(|edge| places.get(&edge.target()));
                 let strength = edges.iter().fold(0.0f32, |best, edge| best.max(edge.strength));
                 if let Some(&ix) = place.filter(|_| strength > 0.0) {
-                    ends.push(End { ix, strength });
+                    ends.push(HalfEdge { ix, strength });
                 }
             }
             if let Some(row) = starts.last().and_then(|&start| ends.get_mut(start..)) {
@@ -75,7 +75,7 @@ impl Adjacency {
         for &ix in nodes {
             starts.push(ends.len());
             let place = |ix: Ix| places.get(ix as usize).copied().unwrap_or(0);
-            ends.extend(self.row(ix).iter().map(|end| End { ix: place(end.ix), ..*end }));
+            ends.extend(self.row(ix).iter().map(|end| HalfEdge { ix: place(end.ix), ..*end }));
         }
         starts.push(ends.len());
         Adjacency { starts, ends }
@@ -93,14 +93,14 @@ impl Adjacency {
 
     /// The ties of a node.
     #[inline]
-    pub(super) fn row(&self, ix: Ix) -> &[End] {
+    pub(super) fn row(&self, ix: Ix) -> &[HalfEdge] {
         let range = self.starts.get(ix as usize).zip(self.starts.get(ix as usize + 1));
         range.and_then(|(&start, &end)| self.ends.get(start..end)).unwrap_or(&[])
     }
 
     /// The ties of the nodes in a range, node by node.
     #[inline]
-    pub(super) fn rows_in(&self, nodes: Range<usize>) -> impl Iterator<Item = &[End]> {
+    pub(super) fn rows_in(&self, nodes: Range<usize>) -> impl Iterator<Item = &[HalfEdge]> {
         let bounds = self.starts.get(nodes.start..=nodes.end).unwrap_or(&[]);
         let ranges = bounds.iter().zip(bounds.iter().skip(1));
         ranges.map(|(&start, &end)| self.ends.get(start..end).unwrap_or(&[]))

@@ -1,8 +1,8 @@
 //! Where what is derived from the graph is kept: one cell for every state of the graph, and the
 //! latest that was computed for any.
 
-use super::policy::{Plan, StructureOptions, Standing, plan};
-use super::saved::{Recall, Saved};
+use super::policy::{Plan, StructureOptions, GraphStatus, plan};
+use super::saved::{StructureLoader, SavedStructure};
 use super::{Communities, Embedding, Health, Outliers};
 use arc_swap::ArcSwapOption;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Where an answer about the whole graph came from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Source {
+pub enum StructureSource {
     /// It was there for exactly this graph.
     Fresh,
     /// It was there for the graph as it was so many changes ago.
@@ -20,62 +20,62 @@ pub enum Source {
     Computed(Duration),
 }
 
-impl Source {
+impl StructureSource {
     /// Its name, without figures.
     pub fn name(self) -> &'static str {
         match self {
-            Source::Fresh => "fresh",
-            Source::Reused(_) => "reused",
-            Source::Computed(_) => "computed now",
+            StructureSource::Fresh => "fresh",
+            StructureSource::Reused(_) => "reused",
+            StructureSource::Computed(_) => "computed now",
         }
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for StructureSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Fresh => f.write_str(self.name()),
-            Source::Reused(1) => write!(f, "{}, 1 change old", self.name()),
-            Source::Reused(changes) => write!(f, "{}, {changes} changes old", self.name()),
-            Source::Computed(time) => write!(f, "{} in {:.1} ms", self.name(), time.as_secs_f64() * 1e3),
+            StructureSource::Fresh => f.write_str(self.name()),
+            StructureSource::Reused(1) => write!(f, "{}, 1 change old", self.name()),
+            StructureSource::Reused(changes) => write!(f, "{}, {changes} changes old", self.name()),
+            StructureSource::Computed(time) => write!(f, "{} in {:.1} ms", self.name(), time.as_secs_f64() * 1e3),
         }
     }
 }
 
 /// The cell of one state of the graph, shared by the views that show it.
 #[derive(Debug, Default)]
-pub(crate) struct Structure {
+pub(crate) struct StructureCell {
     /// How many changes have led to this state.
     generation: i64,
-    pub(super) communities: Part<Communities>,
-    pub(super) embedding: Part<Embedding>,
-    pub(super) outliers: Part<Outliers>,
-    pub(super) health: Part<Health>,
-    saved: Arc<Memory>,
+    pub(super) communities: DerivedValue<Communities>,
+    pub(super) embedding: DerivedValue<Embedding>,
+    pub(super) outliers: DerivedValue<Outliers>,
+    pub(super) health: DerivedValue<Health>,
+    saved: Arc<LazyLoader>,
 }
 
 /// What was computed before the store was opened, until it is asked for.
 #[derive(Default)]
-struct Memory {
-    recall: Arc<OnceLock<Recall>>,
+struct LazyLoader {
+    recall: Arc<OnceLock<StructureLoader>>,
     asked: OnceLock<()>,
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for LazyLoader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Memory").field("asked", &self.asked).finish_non_exhaustive()
     }
 }
 
-impl Structure {
+impl StructureCell {
     /// Leaves the cell to the other views that share it: the graph is about to be another one.
-    pub(crate) fn renew(this: &mut Arc<Structure>) {
+    pub(crate) fn renew(this: &mut Arc<StructureCell>) {
         let generation = this.generation + 1;
         match Arc::get_mut(this) {
             // Nobody else can fill it, and nobody has: it is as good as another.
             Some(own) if own.is_empty() => own.generation = generation,
             _ => {
-                *this = Arc::new(Structure {
+                *this = Arc::new(StructureCell {
                     generation,
                     communities: this.communities.next(),
                     embedding: this.embedding.next(),
@@ -89,24 +89,24 @@ impl Structure {
 
     /// A cell for a view that goes another way: what is computed for it does not take the place of
     /// what is computed for the others.
-    pub(super) fn branch(&self) -> Structure {
-        Structure {
+    pub(super) fn fork(&self) -> StructureCell {
+        StructureCell {
             generation: self.generation,
-            communities: self.communities.branch(),
-            embedding: self.embedding.branch(),
-            outliers: self.outliers.branch(),
-            health: self.health.branch(),
-            saved: Arc::new(Memory { recall: self.saved.recall.clone(), asked: OnceLock::new() }),
+            communities: self.communities.fork(),
+            embedding: self.embedding.fork(),
+            outliers: self.outliers.fork(),
+            health: self.health.fork(),
+            saved: Arc::new(LazyLoader { recall: self.saved.recall.clone(), asked: OnceLock::new() }),
         }
     }
 
     /// Says what brings back what was saved. Only the first word counts.
-    pub(super) fn remember(&self, recall: Recall) {
+    pub(super) fn remember(&self, recall: StructureLoader) {
         let _ = self.saved.recall.set(recall);
     }
 
     /// Hands over what was saved, the first time it is asked for.
-    pub(super) fn recall(&self, take: impl FnOnce(Saved)) {
+    pub(super) fn recall(&self, take: impl FnOnce(SavedStructure)) {
         self.saved.asked.get_or_init(|| {
             if let Some(saved) = self.saved.recall.get().and_then(|recall| recall()) {
                 take(saved);
@@ -129,34 +129,34 @@ impl Structure {
 
 /// A value with the generation it was computed for.
 #[derive(Debug)]
-struct Dated<T> {
+struct Versioned<T> {
     generation: i64,
     value: Arc<T>,
 }
 
 /// One thing that is derived.
 #[derive(Debug)]
-pub(super) struct Part<T> {
+pub(super) struct DerivedValue<T> {
     here: OnceLock<Arc<T>>,
-    latest: Arc<ArcSwapOption<Dated<T>>>,
+    latest: Arc<ArcSwapOption<Versioned<T>>>,
 }
 
-impl<T> Default for Part<T> {
+impl<T> Default for DerivedValue<T> {
     fn default() -> Self {
-        Part { here: OnceLock::new(), latest: Arc::default() }
+        DerivedValue { here: OnceLock::new(), latest: Arc::default() }
     }
 }
 
-impl<T> Part<T> {
+impl<T> DerivedValue<T> {
     /// The part of another state.
     fn next(&self) -> Self {
-        Part { here: OnceLock::new(), latest: self.latest.clone() }
+        DerivedValue { here: OnceLock::new(), latest: self.latest.clone() }
     }
 
     /// The part of the same state on another way.
-    fn branch(&self) -> Self {
+    fn fork(&self) -> Self {
         let latest = ArcSwapOption::new(self.latest.load_full());
-        Part { here: self.here.clone(), latest: Arc::new(latest) }
+        DerivedValue { here: self.here.clone(), latest: Arc::new(latest) }
     }
 
     /// How many changes ago the latest there is was computed.
@@ -176,29 +176,29 @@ impl<T> Part<T> {
         options: &StructureOptions,
         must: bool,
         compute: impl FnOnce() -> T,
-    ) -> Option<(Arc<T>, Source)> {
-        let standing = Standing { nodes, edges, changes: self.changes(generation) };
-        match plan(standing, options) {
+    ) -> Option<(Arc<T>, StructureSource)> {
+        let status = GraphStatus { nodes, edges, changes: self.changes(generation) };
+        match plan(status, options) {
             Plan::ComputeLarge if !must => None,
             Plan::Reuse(changes) => {
                 let latest = self.latest.load();
-                latest.as_ref().map(|latest| (latest.value.clone(), Source::Reused(changes)))
+                latest.as_ref().map(|latest| (latest.value.clone(), StructureSource::Reused(changes)))
             }
-            Plan::Take | Plan::Compute | Plan::ComputeLarge => Some(self.fresh(generation, compute)),
+            Plan::Fresh | Plan::Compute | Plan::ComputeLarge => Some(self.fresh(generation, compute)),
         }
     }
 
     /// For exactly this state: what is there, or what `compute` gives. However many ask at the same
     /// time, it is computed once; the others wait.
-    pub(super) fn fresh(&self, generation: i64, compute: impl FnOnce() -> T) -> (Arc<T>, Source) {
-        let mut source = Source::Fresh;
+    pub(super) fn fresh(&self, generation: i64, compute: impl FnOnce() -> T) -> (Arc<T>, StructureSource) {
+        let mut source = StructureSource::Fresh;
         let value = self.here.get_or_init(|| {
             let started = Instant::now();
             let value = Arc::new(compute());
-            source = Source::Computed(started.elapsed());
+            source = StructureSource::Computed(started.elapsed());
             value
         });
-        if source != Source::Fresh {
+        if source != StructureSource::Fresh {
             self.publish(generation, value.clone());
         }
         (value.clone(), source)
@@ -214,7 +214,7 @@ impl<T> Part<T> {
 
     /// Makes a value the latest, unless there is a later one.
     fn publish(&self, generation: i64, value: Arc<T>) {
-        let dated = Arc::new(Dated { generation, value });
+        let dated = Arc::new(Versioned { generation, value });
         self.latest.rcu(|latest| match latest {
             Some(latest) if latest.generation > generation => Some(latest.clone()),
             _ => Some(dated.clone()),

@@ -2,7 +2,7 @@
 
 use super::adjacency::Adjacency;
 use super::draw::draw;
-use super::parts::Parts;
+use super::parts::Partition;
 use crate::Ix;
 use crate::NodeId;
 use crate::View;
@@ -10,7 +10,7 @@ use crate::View;
 /// Which community each live node belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct Communities {
-    parts: Parts,
+    parts: Partition,
 }
 
 impl Communities {
@@ -43,13 +43,13 @@ impl Communities {
         let mut places = Vec::new();
         let labels = propagate(&strong.part(&order, &mut places), &ids);
         let label = |ix: Ix| places.get(ix as usize).and_then(|&place| labels.get(place as usize));
-        let parts = Parts::of(view, &strong, |ix| view.is_live(ix), |a, b| label(a) == label(b));
+        let parts = Partition::of(view, &strong, |ix| view.is_live(ix), |a, b| label(a) == label(b));
         Communities { parts }
     }
 
     /// With these numbers by node, `u32::MAX` for none.
     pub(super) fn numbered(numbers: Vec<u32>) -> Self {
-        Communities { parts: Parts::numbered(numbers) }
+        Communities { parts: Partition::numbered(numbers) }
     }
 
     /// The community of a node; `None` when it was not live.

@@ -28,7 +28,7 @@ mod walk;
 
 use super::adjacency::Adjacency;
 use super::draw::signed;
-use super::parts::Parts;
+use super::parts::Partition;
 use super::saved::Space;
 use crate::Ix;
 use crate::View;
@@ -38,7 +38,7 @@ use walk::Walk;
 /// The coordinates of all nodes that have ties.
 #[derive(Clone, Debug, Default)]
 pub struct Embedding {
-    components: Parts,
+    components: Partition,
     // By node: its place among the members of its component.
     places: Vec<u32>,
     // By component.
@@ -58,7 +58,7 @@ impl Embedding {
     /// them are kept in components of up to 320 nodes, and in larger ones as many as `dimensions`.
     pub fn compute(view: &View, dimensions: usize) -> Embedding {
         let adjacency = Adjacency::of(view, 0.0);
-        let components = Parts::of(view, &adjacency, |ix| !adjacency.row(ix).is_empty(), |_, _| true);
+        let components = Partition::of(view, &adjacency, |ix| !adjacency.row(ix).is_empty(), |_, _| true);
         let mut places = Vec::new();
         let mut spaces = Vec::with_capacity(components.len());
         let mut starts = Vec::with_capacity(components.len());
@@ -82,7 +82,7 @@ impl Embedding {
         row: impl Fn(Ix) -> &'a [f32],
     ) -> Embedding {
         let mut places = vec![0; numbers.len()];
-        let components = Parts::numbered(numbers);
+        let components = Partition::numbered(numbers);
         let (mut starts, mut coordinates) = (Vec::with_capacity(spaces.len()), Vec::new());
         for component in 0..spaces.len() as u32 {
             starts.push(coordinates.len());

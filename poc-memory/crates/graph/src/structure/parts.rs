@@ -10,9 +10,9 @@ use std::ops::Range;
 /// Stands for no part.
 const NONE: u32 = u32::MAX;
 
-/// Parts, by number. Part 0 is the largest; of equals the one with the smallest id comes first.
+/// Partition, by number. Part 0 is the largest; of equals the one with the smallest id comes first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct Partition {
     // By node.
     numbers: Vec<u32>,
     // All members, part by part, ascending within one.
@@ -21,7 +21,7 @@ pub(super) struct Parts {
     starts: Vec<usize>,
 }
 
-impl Parts {
+impl Partition {
     /// Of the nodes that belong to any: two that are tied and joined are in the same part. Found by
     /// a search in breadth from every node.
     pub(super) fn of(
@@ -62,7 +62,7 @@ impl Parts {
         for number in numbers.iter_mut() {
             *number = places.get(*number as usize).copied().unwrap_or(NONE);
         }
-        Parts::numbered(numbers)
+        Partition::numbered(numbers)
     }
 
     /// With these numbers by node, `u32::MAX` for none.
@@ -91,7 +91,7 @@ impl Parts {
                 *place += 1;
             }
         }
-        Parts { numbers, members, starts }
+        Partition { numbers, members, starts }
     }
 
     /// How many there are.

@@ -14,7 +14,7 @@ pub struct StructureOptions {
 
 /// How the graph stands to what is there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Standing {
+pub(super) struct GraphStatus {
     /// Live nodes.
     pub(super) nodes: usize,
     /// Edges.
@@ -27,7 +27,7 @@ pub(super) struct Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plan {
     /// What is there is for exactly this graph.
-    Take,
+    Fresh,
     /// What is there serves, though the graph has changed so many times since.
     Reuse(u64),
     /// Compute it, for a graph where that takes no longer than a moment.
@@ -37,12 +37,12 @@ pub(super) enum Plan {
 }
 
 /// What to do with the graph as it stands.
-pub(super) fn plan(standing: Standing, options: &StructureOptions) -> Plan {
-    let small = standing.nodes + standing.edges <= options.exact_below;
-    match standing.changes {
-        Some(0) => Plan::Take,
+pub(super) fn plan(status: GraphStatus, options: &StructureOptions) -> Plan {
+    let small = status.nodes + status.edges <= options.exact_below;
+    match status.changes {
+        Some(0) => Plan::Fresh,
         _ if small => Plan::Compute,
-        Some(changes) if changes as f64 <= options.max_drift * standing.edges as f64 => Plan::Reuse(changes),
+        Some(changes) if changes as f64 <= options.max_drift * status.edges as f64 => Plan::Reuse(changes),
         _ => Plan::ComputeLarge,
     }
 }
@@ -52,20 +52,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const RULES: StructureOptions = StructureOptions { dimensions: 16, exact_below: 1000, max_drift: 0.05 };
+    const OPTIONS: StructureOptions = StructureOptions { dimensions: 16, exact_below: 1000, max_drift: 0.05 };
 
     fn check(nodes: usize, edges: usize, changes: Option<u64>, expected: Plan) {
-        assert_eq!(plan(Standing { nodes, edges, changes }, &RULES), expected);
+        assert_eq!(plan(GraphStatus { nodes, edges, changes }, &OPTIONS), expected);
     }
 
     #[test]
     fn by_hand() {
         check(10, 20, None, Plan::Compute);
-        check(10, 20, Some(0), Plan::Take);
+        check(10, 20, Some(0), Plan::Fresh);
         check(10, 20, Some(1), Plan::Compute);
         check(400, 600, Some(1), Plan::Compute);
         check(1000, 8000, None, Plan::ComputeLarge);
-        check(1000, 8000, Some(0), Plan::Take);
+        check(1000, 8000, Some(0), Plan::Fresh);
         check(1000, 8000, Some(1), Plan::Reuse(1));
         check(1000, 8000, Some(400), Plan::Reuse(400));
         check(1000, 8000, Some(401), Plan::ComputeLarge);
@@ -77,11 +77,11 @@ mod tests {
         /// answered from an old one.
         #[test]
         fn drift_only_counts_against(nodes in 0usize..3000, edges in 0usize..9000, changes in 0u64..900, more in 1u64..900) {
-            let at = |changes| plan(Standing { nodes, edges, changes: Some(changes) }, &RULES);
+            let at = |changes| plan(GraphStatus { nodes, edges, changes: Some(changes) }, &OPTIONS);
             if matches!(at(changes + more), Plan::Reuse(_)) {
-                prop_assert!(matches!(at(changes), Plan::Reuse(_) | Plan::Take));
+                prop_assert!(matches!(at(changes), Plan::Reuse(_) | Plan::Fresh));
             }
-            if nodes + edges <= RULES.exact_below {
+            if nodes + edges <= OPTIONS.exact_below {
                 prop_assert!(!matches!(at(changes), Plan::Reuse(_) | Plan::ComputeLarge));
             }
         }

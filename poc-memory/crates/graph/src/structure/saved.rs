@@ -4,7 +4,7 @@
 //! What has changed since is told by comparing the graphs themselves, so it also holds for a graph
 //! that has lost its latest changes, or for another one altogether.
 
-use super::cell::Source;
+use super::cell::StructureSource;
 use super::draw::{draw, mixed};
 use super::{Communities, Embedding, Health, Outliers, StructureOptions};
 use crate::Ix;
@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 /// All of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Saved {
-    graph: Image,
+pub struct SavedStructure {
+    graph: GraphFingerprint,
     // By node: the number of its community and its component, u32::MAX for none.
     communities: Vec<u32>,
     components: Vec<u32>,
@@ -32,7 +32,7 @@ pub struct Saved {
 
 /// What a graph is told from another by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Image {
+struct GraphFingerprint {
     /// The live nodes, ascending.
     nodes: Vec<NodeId>,
     /// Of fingerprints of their ties, ascending, the distance of each from the one before it: two
@@ -49,7 +49,7 @@ pub(super) struct Space {
 
 /// All of it with the indexes of a view.
 #[derive(Debug)]
-pub(super) struct Recalled {
+pub(super) struct RestoredStructure {
     pub(super) communities: Communities,
     pub(super) embedding: Embedding,
     pub(super) outliers: Outliers,
@@ -60,22 +60,22 @@ pub(super) struct Recalled {
 
 const NONE: u32 = u32::MAX;
 
-impl Saved {
+impl SavedStructure {
     /// Of a view; `None` unless all of it is there for exactly this graph.
-    pub fn of(view: &View, options: &StructureOptions) -> Option<Saved> {
+    pub fn of(view: &View, options: &StructureOptions) -> Option<SavedStructure> {
         if view.drift() != Some(0) {
             return None;
         }
-        let fresh = |source| source == Source::Fresh;
+        let fresh = |source| source == StructureSource::Fresh;
         let (communities, _) = Some(view.communities(options)).filter(|(_, source)| fresh(*source))?;
         let (embedding, _) = Some(view.embedding(options)).filter(|(_, source)| fresh(*source))?;
         let (outliers, _) = view.outliers(options).filter(|(_, source)| fresh(*source))?;
         let (health, _) = view.health(options).filter(|(_, source)| fresh(*source))?;
-        let graph = Image::of(view);
+        let graph = GraphFingerprint::of(view);
         let live: Vec<Ix> = graph.nodes.iter().filter_map(|&id| view.find(id)).collect();
         let live = || live.iter().copied();
         let spaces = (0..embedding.component_count() as u32).map(|component| embedding.space(component));
-        Some(Saved {
+        Some(SavedStructure {
             communities: live().map(|ix| communities.of(ix).unwrap_or(NONE)).collect(),
             components: live().map(|ix| embedding.component(ix).unwrap_or(NONE)).collect(),
             spaces: spaces.collect(),
@@ -87,7 +87,7 @@ impl Saved {
     }
 
     /// With the indexes of a view. `None` when the values do not fit each other.
-    pub(super) fn recall(self, view: &View) -> Option<Recalled> {
+    pub(super) fn recall(self, view: &View) -> Option<RestoredStructure> {
         let parts = self.graph.nodes.len();
         if [self.communities.len(), self.components.len(), self.outliers.len()] != [parts; 3] {
             return None;
@@ -118,8 +118,8 @@ impl Saved {
             rows.insert(ix, row);
         }
         let row = |ix| rows.get(&ix).copied().unwrap_or(&[]);
-        rest.is_empty().then(|| Recalled {
-            changes: Image::of(view).changes_since(&self.graph),
+        rest.is_empty().then(|| RestoredStructure {
+            changes: GraphFingerprint::of(view).changes_since(&self.graph),
             communities: Communities::numbered(communities),
             embedding: Embedding::numbered(components, self.spaces, row),
             outliers: Outliers::scored(outliers),
@@ -128,8 +128,8 @@ impl Saved {
     }
 }
 
-impl Image {
-    fn of(view: &View) -> Image {
+impl GraphFingerprint {
+    fn of(view: &View) -> GraphFingerprint {
         let live = || (0..view.slots()).filter(|&ix| view.is_live(ix));
         let mut nodes: Vec<NodeId> = live().filter_map(|ix| view.id(ix)).collect();
         nodes.sort_unstable();
@@ -147,12 +147,12 @@ impl Image {
         for tie in &mut ties {
             (*tie, before) = (*tie - before, *tie);
         }
-        Image { nodes, ties }
+        GraphFingerprint { nodes, ties }
     }
 
     /// How many changes lie between two graphs at least: nodes that came or went, and ties that
     /// came, went or have another strength. 0 only when they are the same.
-    fn changes_since(&self, before: &Image) -> u64 {
+    fn changes_since(&self, before: &GraphFingerprint) -> u64 {
         let (came, went) = differing(self.nodes.iter().copied(), before.nodes.iter().copied());
         let (tied, untied) = differing(running_sum(&self.ties), running_sum(&before.ties));
         // Another strength is another tie in the place of one.
@@ -190,17 +190,17 @@ fn differing<T: Ord>(first: impl Iterator<Item = T>, second: impl Iterator<Item 
 }
 
 /// What brings back what was saved.
-pub(super) type Recall = Box<dyn Fn() -> Option<Saved> + Send + Sync>;
+pub(super) type StructureLoader = Box<dyn Fn() -> Option<SavedStructure> + Send + Sync>;
 
 impl View {
     /// Says where what was derived from an earlier state of this store can be found. It is asked for
     /// once, when something is wanted of a large graph and nothing is there.
-    pub fn remember(&self, saved: impl Fn() -> Option<Saved> + Send + Sync + 'static) {
+    pub fn set_structure_loader(&self, saved: impl Fn() -> Option<SavedStructure> + Send + Sync + 'static) {
         self.structure.remember(Box::new(saved));
     }
 
     /// Takes what was saved as the latest there is.
-    pub(super) fn take_back(&self, saved: Saved) {
+    pub(super) fn restore(&self, saved: SavedStructure) {
         let Some(recalled) = saved.recall(self) else { return };
         let generation = self.generation();
         let then = generation.saturating_sub_unsigned(recalled.changes);

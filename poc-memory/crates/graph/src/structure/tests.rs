@@ -17,22 +17,22 @@ fn tie(view: &mut View, a: u64, b: u64) {
     view.apply(view.seq + 1, &[Delta::Edge(testing::edge(a, b, EdgeKind::Link, 0.5))]);
 }
 
-fn computed(source: Source) -> bool {
-    matches!(source, Source::Computed(_))
+fn computed(source: StructureSource) -> bool {
+    matches!(source, StructureSource::Computed(_))
 }
 
 #[test]
 fn a_small_graph_is_answered_exactly() {
     let mut view = ring();
     assert!(computed(view.embedding(&EXACT).1));
-    assert_eq!(view.embedding(&EXACT).1, Source::Fresh);
-    assert_eq!(view.clone().embedding(&EXACT).1, Source::Fresh);
+    assert_eq!(view.embedding(&EXACT).1, StructureSource::Fresh);
+    assert_eq!(view.clone().embedding(&EXACT).1, StructureSource::Fresh);
     let before = view.clone();
     tie(&mut view, 0, 4);
     assert!(computed(view.embedding(&EXACT).1));
     // The old view keeps what holds for it.
-    assert_eq!(before.embedding(&EXACT).1, Source::Fresh);
-    assert_eq!(view.embedding(&EXACT).1, Source::Fresh);
+    assert_eq!(before.embedding(&EXACT).1, StructureSource::Fresh);
+    assert_eq!(view.embedding(&EXACT).1, StructureSource::Fresh);
     let far = |view: &View| view.embedding(&EXACT).0.distance(0, 4).unwrap();
     assert!(far(&view) < far(&before));
 }
@@ -46,10 +46,10 @@ fn a_large_graph_is_answered_from_before_until_it_has_drifted() {
     assert_eq!(view.drift(), None);
     view.refresh(&LARGE);
     assert_eq!(view.drift(), Some(0));
-    assert_eq!(view.outliers(&LARGE).unwrap().1, Source::Fresh);
+    assert_eq!(view.outliers(&LARGE).unwrap().1, StructureSource::Fresh);
     tie(&mut view, 0, 4);
-    assert_eq!(view.communities(&LARGE).1, Source::Reused(1));
-    assert_eq!(view.outliers(&LARGE).unwrap().1, Source::Reused(1));
+    assert_eq!(view.communities(&LARGE).1, StructureSource::Reused(1));
+    assert_eq!(view.outliers(&LARGE).unwrap().1, StructureSource::Reused(1));
     assert_eq!(view.health(&LARGE).unwrap().1.to_string(), "reused, 1 change old");
     for b in [3, 5, 6] {
         tie(&mut view, 1, b);
@@ -61,7 +61,7 @@ fn a_large_graph_is_answered_from_before_until_it_has_drifted() {
     assert_eq!(view.embedding(&LARGE).1.to_string(), "reused, 7 changes old");
     tie(&mut view, 2, 7);
     // Eight changes, sixteen edges.
-    assert_eq!(view.embedding(&LARGE).1, Source::Reused(8));
+    assert_eq!(view.embedding(&LARGE).1, StructureSource::Reused(8));
     tie(&mut view, 3, 7);
     assert!(computed(view.embedding(&LARGE).1));
     assert!(view.outliers(&LARGE).is_none());
@@ -74,7 +74,7 @@ fn what_does_not_touch_the_graph_changes_nothing() {
     let mut node = testing::node(3);
     node.title = "Another title".into();
     view.apply(2, &[Delta::Node(Arc::new(node.clone()))]);
-    assert_eq!((view.drift(), view.embedding(&EXACT).1), (Some(0), Source::Fresh));
+    assert_eq!((view.drift(), view.embedding(&EXACT).1), (Some(0), StructureSource::Fresh));
     node.state = State::Superseded;
     view.apply(3, &[Delta::Node(Arc::new(node))]);
     assert_ne!(view.drift(), Some(0));
@@ -83,7 +83,7 @@ fn what_does_not_touch_the_graph_changes_nothing() {
 #[test]
 fn however_many_ask_it_is_computed_once() {
     let view = ring();
-    let sources: Vec<Source> = std::thread::scope(|scope| {
+    let sources: Vec<StructureSource> = std::thread::scope(|scope| {
         let asking: Vec<_> = (0..8).map(|_| scope.spawn(|| view.communities(&EXACT).1)).collect();
         asking.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -107,15 +107,15 @@ fn the_latest_counts() {
 fn another_way_is_kept_apart() {
     let mut view = ring();
     view.refresh(&LARGE);
-    let mut other = view.branch();
-    assert_eq!(other.embedding(&LARGE).1, Source::Fresh);
+    let mut other = view.fork();
+    assert_eq!(other.embedding(&LARGE).1, StructureSource::Fresh);
     for b in [3, 4, 5, 6] {
         tie(&mut other, 0, b);
     }
-    assert_eq!(other.embedding(&LARGE).1, Source::Reused(4));
+    assert_eq!(other.embedding(&LARGE).1, StructureSource::Reused(4));
     other.refresh(&LARGE);
     tie(&mut view, 0, 2);
-    assert_eq!(view.embedding(&LARGE).1, Source::Reused(1));
+    assert_eq!(view.embedding(&LARGE).1, StructureSource::Reused(1));
     view.refresh(&LARGE);
     assert_eq!((view.drift(), other.drift()), (Some(0), Some(0)));
     let far = |view: &View| view.embedding(&LARGE).0.distance(0, 4).unwrap();
@@ -131,20 +131,20 @@ fn opened_again(ties: &[(u64, u64)]) -> View {
     view
 }
 
-fn saved() -> Saved {
+fn saved() -> SavedStructure {
     let view = ring();
-    assert!(Saved::of(&view, &LARGE).is_none(), "nothing is there yet");
+    assert!(SavedStructure::of(&view, &LARGE).is_none(), "nothing is there yet");
     view.refresh(&LARGE);
-    Saved::of(&view, &LARGE).unwrap()
+    SavedStructure::of(&view, &LARGE).unwrap()
 }
 
 #[test]
 fn what_was_saved_is_found_again() {
     let (old, view) = (ring(), opened_again(&around()));
     let saved = saved();
-    view.remember(move || Some(saved.clone()));
+    view.set_structure_loader(move || Some(saved.clone()));
     let (embedding, source) = view.embedding(&LARGE);
-    assert_eq!((source, view.drift()), (Source::Fresh, Some(0)));
+    assert_eq!((source, view.drift()), (StructureSource::Fresh, Some(0)));
     let (before, _) = old.embedding(&LARGE);
     let (scores, _) = view.outliers(&LARGE).unwrap();
     old.refresh(&LARGE);
@@ -165,21 +165,21 @@ fn around() -> Vec<(u64, u64)> {
 }
 
 /// What becomes of what was saved of the ring in a store with these ties.
-fn recalled(ties: &[(u64, u64)]) -> Source {
+fn recalled(ties: &[(u64, u64)]) -> StructureSource {
     let (view, saved) = (opened_again(ties), saved());
-    view.remember(move || Some(saved.clone()));
+    view.set_structure_loader(move || Some(saved.clone()));
     view.embedding(&LARGE).1
 }
 
 #[test]
 fn what_was_saved_is_as_old_as_the_graph_has_changed() {
     let ring = around();
-    assert_eq!(recalled(&ring), Source::Fresh);
-    assert_eq!(recalled(&[ring.as_slice(), &[(0, 4), (1, 4)]].concat()), Source::Reused(2));
+    assert_eq!(recalled(&ring), StructureSource::Fresh);
+    assert_eq!(recalled(&[ring.as_slice(), &[(0, 4), (1, 4)]].concat()), StructureSource::Reused(2));
     // As after a log that has lost its end.
-    assert_eq!(recalled(&ring[1..]), Source::Reused(1));
+    assert_eq!(recalled(&ring[1..]), StructureSource::Reused(1));
     // One for another.
-    assert_eq!(recalled(&[&ring[1..], &[(0, 4)]].concat()), Source::Reused(1));
+    assert_eq!(recalled(&[&ring[1..], &[(0, 4)]].concat()), StructureSource::Reused(1));
     // Without most of its ties nothing that was computed for the graph serves.
     assert!(computed(recalled(&ring[..3])));
     // Another strength is a change; so are a note that is gone, and one that came.
@@ -187,13 +187,13 @@ fn what_was_saved_is_as_old_as_the_graph_has_changed() {
     let after = |delta| {
         let (mut view, saved) = (opened_again(&around()), saved.clone());
         view.apply(2, &[delta]);
-        view.remember(move || Some(saved.clone()));
+        view.set_structure_loader(move || Some(saved.clone()));
         view.embedding(&LARGE).1
     };
-    assert_eq!(after(Delta::Edge(testing::edge(0, 1, EdgeKind::Link, 0.25))), Source::Reused(1));
-    assert_eq!(after(Delta::Node(Arc::new(testing::node(8)))), Source::Reused(1));
+    assert_eq!(after(Delta::Edge(testing::edge(0, 1, EdgeKind::Link, 0.25))), StructureSource::Reused(1));
+    assert_eq!(after(Delta::Node(Arc::new(testing::node(8)))), StructureSource::Reused(1));
     let gone = Node { state: State::Superseded, ..testing::node(3) };
-    assert_eq!(after(Delta::Node(Arc::new(gone))), Source::Reused(3));
+    assert_eq!(after(Delta::Node(Arc::new(gone))), StructureSource::Reused(3));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn what_was_saved_of_another_store_serves_nobody() {
         let gone = Node { state: State::Superseded, ..testing::node(number) };
         view.apply(2, &[Delta::Node(Arc::new(gone))]);
     }
-    view.remember(move || Some(saved.clone()));
+    view.set_structure_loader(move || Some(saved.clone()));
     assert!(view.outliers(&LARGE).is_none());
     assert!(computed(view.embedding(&LARGE).1));
 }
@@ -213,12 +213,12 @@ fn what_was_saved_of_another_store_serves_nobody() {
 #[test]
 fn what_was_saved_is_read_once_and_only_where_it_matters() {
     let view = opened_again(&around());
-    view.remember(|| panic!("nobody wants it"));
+    view.set_structure_loader(|| panic!("nobody wants it"));
     assert!(computed(view.embedding(&EXACT).1), "a small graph does not ask");
     let view = opened_again(&around());
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = asked.clone();
-    view.remember(move || {
+    view.set_structure_loader(move || {
         counter.fetch_add(1, Ordering::Relaxed);
         None
     });

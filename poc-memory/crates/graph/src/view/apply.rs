@@ -12,7 +12,7 @@ use crate::Node;
 use crate::NodeId;
 use crate::Visit;
 use crate::lists::Lists;
-use crate::structure::Structure;
+use crate::structure::StructureCell;
 use crate::time::Timestamp;
 use std::sync::Arc;
 
@@ -24,19 +24,19 @@ impl View {
         for delta in deltas {
             match delta {
                 Delta::Node(node) => self.put_node(node),
-                Delta::NodeGone(id) => self.remove_node(*id),
+                Delta::NodeDeleted(id) => self.remove_node(*id),
                 _ => {}
             }
         }
         for delta in deltas {
             match delta {
                 Delta::Activity(id, activity) => self.put_activity(*id, activity),
-                Delta::ActivityGone(id) => self.forget_activity(*id),
+                Delta::ActivityDeleted(id) => self.forget_activity(*id),
                 Delta::Edge(edge) => self.put_edge(edge),
-                Delta::EdgeGone(src, kind, dst) => self.remove_edge(*src, *kind, *dst),
+                Delta::EdgeDeleted(src, kind, dst) => self.remove_edge(*src, *kind, *dst),
                 Delta::Visit(agent, id, visit) => self.put_visit(agent, *id, Some(*visit)),
-                Delta::VisitGone(agent, id) => self.put_visit(agent, *id, None),
-                Delta::Node(_) | Delta::NodeGone(_) | Delta::Vector(..) | Delta::VectorGone(..) => {}
+                Delta::VisitDeleted(agent, id) => self.put_visit(agent, *id, None),
+                Delta::Node(_) | Delta::NodeDeleted(_) | Delta::Vector(..) | Delta::VectorDeleted(..) => {}
             }
         }
     }
@@ -181,7 +181,7 @@ impl View {
         if self.edges(a).contains(&half) {
             return;
         }
-        let new_tie = !self.are_tied(a, b);
+        let new_tie = !self.are_adjacent(a, b);
         if new_tie && self.is_live(a) && self.is_live(b) {
             self.count_tie(a, b, 1);
         }
@@ -189,7 +189,7 @@ impl View {
         put_half(&mut self.adjacency, b, half.mirrored(a));
         self.edges += usize::from(added);
         self.count_edge(edge.kind, i32::from(added));
-        Structure::renew(&mut self.structure);
+        StructureCell::renew(&mut self.structure);
     }
 
     fn remove_edge(&mut self, src: NodeId, kind: EdgeKind, dst: NodeId) {
@@ -205,10 +205,10 @@ impl View {
         drop_half(&mut self.adjacency, b, half.mirrored(a));
         self.edges -= 1;
         self.count_edge(kind, -1);
-        if !self.are_tied(a, b) && self.is_live(a) && self.is_live(b) {
+        if !self.are_adjacent(a, b) && self.is_live(a) && self.is_live(b) {
             self.count_tie(a, b, -1);
         }
-        Structure::renew(&mut self.structure);
+        StructureCell::renew(&mut self.structure);
     }
 
     /// Puts an edge that is no tie, as its source sees it.
@@ -269,7 +269,7 @@ impl View {
         bump(&mut self.degrees, ix, sign * neighbors.len() as i32);
         // Each triangle was met from both of its other corners.
         bump(&mut self.triangles, ix, sign * corners / 2);
-        Structure::renew(&mut self.structure);
+        StructureCell::renew(&mut self.structure);
     }
 
     /// The live nodes tied to both.
@@ -365,7 +365,7 @@ mod tests {
         assert_eq!(found(&view), ["Émile", "émile"]);
         view.apply(2, &[with_key(1, "zola")]);
         assert_eq!(found(&view), ["émile"]);
-        view.apply(3, &[Delta::NodeGone(testing::node(2).id)]);
+        view.apply(3, &[Delta::NodeDeleted(testing::node(2).id)]);
         assert!(found(&view).is_empty());
     }
 
@@ -377,10 +377,10 @@ mod tests {
         view.apply(1, &[1, 2].map(|number| Delta::Node(Arc::new(testing::node(number)))));
         view.apply(2, &[Delta::Edge(there.clone()), Delta::Edge(back.clone())]);
         assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(0).count()), (2, 1, 1));
-        view.apply(3, &[Delta::EdgeGone(there.src, there.kind, there.dst)]);
+        view.apply(3, &[Delta::EdgeDeleted(there.src, there.kind, there.dst)]);
         assert_eq!((view.edge_count(), view.degree(0)), (1, 1));
         assert_eq!(view.merged_edges(0).next().map(|tie| tie.strength), Some(f64::from(0.3f32)));
-        view.apply(4, &[Delta::EdgeGone(back.src, back.kind, back.dst)]);
+        view.apply(4, &[Delta::EdgeDeleted(back.src, back.kind, back.dst)]);
         assert_eq!((view.edge_count(), view.degree(0), view.merged_edges(1).count()), (0, 0, 0));
     }
 
@@ -408,13 +408,13 @@ mod tests {
                 }
                 let delta = match step {
                     Step::Edge(a, b, link) => Delta::Edge(testing::edge(u64::from(a), u64::from(b), kind(link), 0.5)),
-                    Step::NoEdge(a, b, link) => Delta::EdgeGone(id(a), kind(link), id(b)),
+                    Step::NoEdge(a, b, link) => Delta::EdgeDeleted(id(a), kind(link), id(b)),
                     Step::State(a, live) => {
                         let mut node = testing::node(u64::from(a));
                         node.state = if live { State::Active } else { State::Superseded };
                         Delta::Node(Arc::new(node))
                     }
-                    Step::Delete(a) => Delta::NodeGone(id(a)),
+                    Step::Delete(a) => Delta::NodeDeleted(id(a)),
                 };
                 view.apply(seq as u64 + 2, &[delta]);
             }
@@ -426,7 +426,7 @@ mod tests {
                 prop_assert_eq!(view.degree(ix) as usize, ties.len());
                 let triangles = ties.iter().enumerate()
                     .flat_map(|(i, &a)| ties.iter().skip(i + 1).map(move |&b| (a, b)))
-                    .filter(|&(a, b)| view.are_tied(a, b))
+                    .filter(|&(a, b)| view.are_adjacent(a, b))
                     .count();
                 prop_assert_eq!(view.triangles(ix) as usize, triangles);
             }

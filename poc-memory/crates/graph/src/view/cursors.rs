@@ -1,6 +1,6 @@
 //! Cursors over the columns a scan reads, one per field.
 
-use super::{Ix, MomentCursor, View};
+use super::{Ix, OptionalTimestampCursor, View};
 use crate::Category;
 use crate::Cursor;
 use crate::State;
@@ -52,13 +52,13 @@ cursors! {
 
 impl View {
     /// [`View::expires`] of many nodes.
-    pub fn expiries(&self) -> MomentCursor<'_> {
-        MomentCursor(self.expires.cursor())
+    pub fn expiries(&self) -> OptionalTimestampCursor<'_> {
+        OptionalTimestampCursor(self.expires.cursor())
     }
 
     /// [`View::replayed`] of many nodes.
-    pub fn replays(&self) -> MomentCursor<'_> {
-        MomentCursor(self.replayed.cursor())
+    pub fn replays(&self) -> OptionalTimestampCursor<'_> {
+        OptionalTimestampCursor(self.replayed.cursor())
     }
 }
 

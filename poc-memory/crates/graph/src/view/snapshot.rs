@@ -257,7 +257,7 @@ mod tests {
             3,
             &seen.iter().map(|number| Delta::Visit("linker".into(), id(number), visit)).collect::<Vec<_>>(),
         );
-        view.apply(4, &gone.iter().map(|number| Delta::NodeGone(id(number))).collect::<Vec<_>>());
+        view.apply(4, &gone.iter().map(|number| Delta::NodeDeleted(id(number))).collect::<Vec<_>>());
         view
     }
 
@@ -293,7 +293,7 @@ mod tests {
     fn names_that_no_node_uses_are_left_out() {
         let mut view = view(&[1, 2, 3], &[], &[], &[]);
         assert!(view.keyword_number("w6").is_some());
-        view.apply(5, &[Delta::NodeGone(testing::node(3).id)]);
+        view.apply(5, &[Delta::NodeDeleted(testing::node(3).id)]);
         let again = View::decode(&view.encode().unwrap(), 5).unwrap();
         assert_eq!((again.keyword_number("w6"), again.keyword_number("w2").is_some()), (None, true));
         assert_eq!(again.seq, 5);

@@ -34,21 +34,21 @@ impl Visibility {
 
 impl View {
     /// Whether searches see the node.
-    pub fn is_found_at(&self, ix: Ix, visibility: Visibility) -> bool {
+    pub fn is_visible(&self, ix: Ix, visibility: Visibility) -> bool {
         let in_use = || self.expires(ix).is_none_or(|at| at > visibility.now);
         self.is_live(ix) && (!self.hides_any() || in_use() && visibility.admits(self.trust(ix)))
     }
 
     /// The live nodes that searches do not see, by index.
-    pub fn hidden_at(&self, visibility: Visibility) -> Vec<Ix> {
+    pub fn hidden_nodes(&self, visibility: Visibility) -> Vec<Ix> {
         if !self.hides_any() {
             return Vec::new();
         }
-        (0..self.slots()).filter(|&ix| self.is_live(ix) && !self.is_found_at(ix, visibility)).collect()
+        (0..self.slots()).filter(|&ix| self.is_live(ix) && !self.is_visible(ix, visibility)).collect()
     }
 
     /// The nodes by id that searches see.
-    pub fn found_at(&self, visibility: Visibility) -> impl Fn(NodeId) -> bool {
-        move |id| self.find(id).is_some_and(|ix| self.is_found_at(ix, visibility))
+    pub fn visible_filter(&self, visibility: Visibility) -> impl Fn(NodeId) -> bool {
+        move |id| self.find(id).is_some_and(|ix| self.is_visible(ix, visibility))
     }
 }

@@ -11,7 +11,7 @@ use super::walk::Walk;
 use faer::{Mat, Side};
 
 /// Steps of the look at the whole spectrum.
-const LOOK: usize = 80;
+const LANCZOS_STEPS: usize = 80;
 
 /// By how much any may grow: cosh of this, 33 million.
 const MOST_GROWTH: f64 = 18.0;
@@ -21,26 +21,26 @@ const WEAKER: usize = 3;
 
 /// Eigenvalues of N from the top, roughly: each with how many there are down to it.
 #[derive(Clone, Debug)]
-pub(super) struct Look {
+pub(super) struct SpectralDensity {
     values: Vec<(f64, f64)>,
 }
 
-impl Look {
+impl SpectralDensity {
     /// A look by the Lanczos process from one vector: its Ritz values are the nodes of a quadrature
     /// of the spectral density, the squares of first components the weights (Golub and Meurant
     /// 2010; Lin, Saad and Yang 2016).
-    pub(super) fn at(walk: &Walk, random: &[f64]) -> Look {
+    pub(super) fn at(walk: &Walk, random: &[f64]) -> SpectralDensity {
         let mut now = random.to_vec();
-        walk.leave_ground(&mut now);
+        walk.remove_ground_state(&mut now);
         normalise(&mut now);
         let mut before = vec![0.0; now.len()];
         let mut next = vec![0.0; now.len()];
         let (mut diagonal, mut beside) = (Vec::new(), Vec::new());
         let mut last = 0.0;
-        for _ in 0..LOOK {
+        for _ in 0..LANCZOS_STEPS {
             multiply(walk, &now, &mut next);
             next.iter_mut().zip(&before).for_each(|(next, before)| *next -= last * before);
-            walk.leave_ground(&mut next);
+            walk.remove_ground_state(&mut next);
             let along = dot(&next, &now);
             next.iter_mut().zip(&now).for_each(|(next, now)| *next -= along * now);
             diagonal.push(along);
@@ -68,7 +68,7 @@ impl Look {
                 values.push((value, count));
             }
         }
-        Look { values }
+        SpectralDensity { values }
     }
 
     /// A value with about `count` eigenvalues above it; −1 when there are not as many.
@@ -94,9 +94,9 @@ pub(super) struct Filter {
 impl Filter {
     /// For so many eigenvalues from the top, with room for `room` times as many above the cut; the
     /// last of those wanted grows by cosh of `growth`.
-    pub(super) fn new(look: &Look, wanted: usize, room: f64, growth: f64) -> Filter {
-        let smallest = look.below(wanted as f64);
-        let cut = look.below(wanted as f64 * room).min(look.under(smallest)).max(-0.9);
+    pub(super) fn new(density: &SpectralDensity, wanted: usize, room: f64, growth: f64) -> Filter {
+        let smallest = density.below(wanted as f64);
+        let cut = density.below(wanted as f64 * room).min(density.under(smallest)).max(-0.9);
         let (middle, half) = ((cut - 1.0) / 2.0, (cut + 1.0) / 2.0);
         let rate = |value: f64| ((value - middle) / half).max(1.0).acosh();
         let most = MOST_GROWTH / rate(1.0);
@@ -117,14 +117,14 @@ impl Filter {
     /// T(N) `x` for `x` without ground.
     pub(super) fn apply(&self, walk: &Walk, mut x: Vec<f64>) -> Vec<f64> {
         let (middle, scale) = (self.middle, self.half.recip());
-        walk.to_walk(&mut x);
+        walk.to_walk_space(&mut x);
         let (mut before, mut now) = (x, vec![0.0; walk.len()]);
         walk.step(&before, &mut now, |step, own, _| (step - middle * own) * scale);
         for _ in 1..self.degree {
             walk.step(&now, &mut before, |step, own, before| 2.0 * scale * (step - middle * own) - before);
             std::mem::swap(&mut before, &mut now);
         }
-        walk.leave_walk(&mut now);
+        walk.from_walk_space(&mut now);
         now
     }
 }
@@ -132,9 +132,9 @@ impl Filter {
 /// `out` = N `x`.
 pub(super) fn multiply(walk: &Walk, x: &[f64], out: &mut [f64]) {
     let mut scaled = x.to_vec();
-    walk.to_walk(&mut scaled);
+    walk.to_walk_space(&mut scaled);
     walk.step(&scaled, out, |step, _, _| step);
-    walk.leave_walk(out);
+    walk.from_walk_space(out);
 }
 
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {

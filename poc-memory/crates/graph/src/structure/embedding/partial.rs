@@ -41,7 +41,7 @@ pub(super) fn least_basis(wanted: usize) -> usize {
 
 /// The filtered matrix at right angles to the ground and to what was found.
 #[derive(Debug)]
-pub(super) struct Search<'a> {
+pub(super) struct FilteredSolver<'a> {
     walk: &'a Walk,
     filter: Filter,
     found: &'a [Pair],
@@ -50,7 +50,7 @@ pub(super) struct Search<'a> {
     applied: AtomicUsize,
 }
 
-impl<'a> Search<'a> {
+impl<'a> FilteredSolver<'a> {
     /// From a start that is a random number for every node, with a basis of so many vectors.
     pub(super) fn new(
         walk: &'a Walk,
@@ -59,7 +59,7 @@ impl<'a> Search<'a> {
         start: &'a [f64],
         basis: usize,
     ) -> Self {
-        Search { walk, filter, found, start, basis, applied: AtomicUsize::new(0) }
+        FilteredSolver { walk, filter, found, start, basis, applied: AtomicUsize::new(0) }
     }
 
     /// Ends of ties gone over so far.
@@ -83,7 +83,7 @@ impl<'a> Search<'a> {
 
     fn solve(&self, wanted: usize, tolerance: f64) -> Vec<Pair> {
         let mut start = self.start.to_vec();
-        self.leave_known(&mut start);
+        self.remove_known(&mut start);
         let params =
             PartialEigenParams { max_dim: self.basis, max_restarts: BASES, ..PartialEigenParams::default() };
         let room = partial_self_adjoint_eigen_scratch(self, wanted, Par::Seq, params);
@@ -111,8 +111,8 @@ impl<'a> Search<'a> {
         Pair { value: 1.0 - value, residual: dot(&image, &image).sqrt(), vector }
     }
 
-    fn leave_known(&self, x: &mut [f64]) {
-        self.walk.leave_ground(x);
+    fn remove_known(&self, x: &mut [f64]) {
+        self.walk.remove_ground_state(x);
         for Pair { vector, .. } in self.found {
             let along = dot(vector, x);
             x.iter_mut().zip(vector).for_each(|(x, known)| *x -= along * known);
@@ -122,17 +122,17 @@ impl<'a> Search<'a> {
     fn image(&self, x: impl Iterator<Item = f64>) -> Vec<f64> {
         let turn = self.applied.fetch_add(1, Ordering::Relaxed);
         let mut x: Vec<f64> = x.collect();
-        self.leave_known(&mut x);
+        self.remove_known(&mut x);
         let mut image = self.filter.apply(self.walk, x);
         // Turned each time, or it would soon lie in the basis itself.
         let (head, tail) = self.start.split_at(turn % self.start.len().max(1));
         image.iter_mut().zip(tail.iter().chain(head)).for_each(|(image, random)| *image += STIR * random);
-        self.leave_known(&mut image);
+        self.remove_known(&mut image);
         image
     }
 }
 
-impl LinOp<f64> for Search<'_> {
+impl LinOp<f64> for FilteredSolver<'_> {
     fn apply_scratch(&self, _: usize, _: Par) -> StackReq {
         StackReq::EMPTY
     }

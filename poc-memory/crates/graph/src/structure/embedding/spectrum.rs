@@ -2,8 +2,8 @@
 //! vectors: those of the largest eigenvalues of N but the first.
 
 use super::dense;
-use super::filter::{Filter, Look};
-use super::partial::{self, Search, TOLERANCE};
+use super::filter::{Filter, SpectralDensity};
+use super::partial::{self, FilteredSolver, TOLERANCE};
 use super::walk::Walk;
 
 /// Components up to here keep all their eigenvectors.
@@ -13,7 +13,7 @@ pub(super) const WHOLE: usize = 64;
 const SMALL: usize = 320;
 
 /// In a small component, a search serves when the first eigenvalue is so many times its tolerance.
-const TOLD_FROM_ZERO: f64 = 100.0;
+const DISTINCT_FROM_ZERO: f64 = 100.0;
 
 /// Eigenvalues that differ by less than this share are one.
 const SAME: f64 = 1e-6;
@@ -73,7 +73,7 @@ pub(super) fn smallest(walk: &Walk, random: &RandomVector<'_>, dimensions: usize
     if walk.len() > WHOLE.max(partial::least_basis(dimensions + 1)) {
         let Spectrum { mut pairs, converged } = search(walk, random, dimensions + 1);
         let crowded = pairs.first().zip(pairs.last()).is_some_and(|(first, last)| same(first, last));
-        let fine = pairs.first().is_some_and(|first| first.value < TOLD_FROM_ZERO * TOLERANCE);
+        let fine = pairs.first().is_some_and(|first| first.value < DISTINCT_FROM_ZERO * TOLERANCE);
         if walk.len() > SMALL || converged && !crowded && !fine {
             pairs.truncate(keep(&pairs, dimensions).min(dimensions));
             return Spectrum { pairs, converged };
@@ -107,24 +107,24 @@ fn same(a: &Pair, b: &Pair) -> bool {
 /// So many of the smallest. One start finds an eigenvalue once, however often it occurs, so it
 /// searches until a probe finds nothing that belongs among them.
 fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
-    let mut hunt = Hunt { walk, random, basis: 0, turn: 0, work: 0 };
-    let look = Look::at(walk, &random(0));
+    let mut search = EigenSearch { walk, random, basis: 0, turn: 0, work: 0 };
+    let density = SpectralDensity::at(walk, &random(0));
     let (mut growth, mut room) = (GROWTH, ROOM);
     let least = partial::least_basis(wanted);
     let most = MOST_BASIS.min(MOST_NUMBERS / walk.len()).min(walk.len() - 1).max(least);
-    hunt.basis = least;
+    search.basis = least;
     let mut pairs: Vec<Pair> = Vec::new();
     let (mut converged, mut missed) = (false, false);
-    while !converged && hunt.work < MOST_WORK && hunt.turn < MOST_TURNS {
-        let filter = Filter::new(&look, wanted, room, growth);
+    while !converged && search.work < MOST_WORK && search.turn < MOST_TURNS {
+        let filter = Filter::new(&density, wanted, room, growth);
         let asked = if missed { wanted } else { wanted - pairs.len() };
-        let found = hunt.search(filter, &pairs, asked);
+        let found = search.find(filter, &pairs, asked);
         let mut ended = found.len() == asked;
         pairs.extend(found);
         pairs.sort_by(|a, b| a.value.total_cmp(&b.value));
         pairs.truncate(wanted);
         if let Some(last) = pairs.get(wanted - 1) {
-            let least = hunt.probe(filter.weaker(), &pairs);
+            let least = search.probe(filter.weaker(), &pairs);
             ended &= least.is_some();
             missed = least.is_some_and(|least| least < last.value * (1.0 - MISSED));
             converged = least.is_some() && !missed;
@@ -132,14 +132,14 @@ fn search(walk: &Walk, random: &RandomVector<'_>, wanted: usize) -> Spectrum {
         if !ended {
             growth = MOST_GROWTH.min(growth * MORE_GROWTH);
             room = MOST_ROOM.min(room * MORE_ROOM);
-            hunt.basis = most.min((hunt.basis as f64 * MORE_BASIS) as usize);
+            search.basis = most.min((search.basis as f64 * MORE_BASIS) as usize);
         }
     }
     Spectrum { pairs, converged }
 }
 
 /// Goes over a component, each time from another start.
-struct Hunt<'a> {
+struct EigenSearch<'a> {
     walk: &'a Walk,
     random: &'a RandomVector<'a>,
     basis: usize,
@@ -148,13 +148,13 @@ struct Hunt<'a> {
     work: usize,
 }
 
-impl Hunt<'_> {
-    fn search(&mut self, filter: Filter, known: &[Pair], wanted: usize) -> Vec<Pair> {
+impl EigenSearch<'_> {
+    fn find(&mut self, filter: Filter, known: &[Pair], wanted: usize) -> Vec<Pair> {
         if wanted == 0 {
             return Vec::new();
         }
         let start = self.start();
-        let search = Search::new(self.walk, filter, known, &start, self.basis);
+        let search = FilteredSolver::new(self.walk, filter, known, &start, self.basis);
         let found = search.run(wanted);
         self.work += search.work();
         found
@@ -162,7 +162,7 @@ impl Hunt<'_> {
 
     fn probe(&mut self, filter: Filter, known: &[Pair]) -> Option<f64> {
         let start = self.start();
-        let search = Search::new(self.walk, filter, known, &start, self.basis);
+        let search = FilteredSolver::new(self.walk, filter, known, &start, self.basis);
         let least = search.probe();
         self.work += search.work();
         least

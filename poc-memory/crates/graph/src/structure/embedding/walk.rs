@@ -1,7 +1,7 @@
 //! One component as a matrix that is never written out: the normalised adjacency
 //! N = D^-1/2 A D^-1/2, and the random walk D^-1 A that has the same eigenvalues.
 
-use super::super::adjacency::{Adjacency, End};
+use super::super::adjacency::{Adjacency, HalfEdge};
 use std::ops::Range;
 
 /// Ends of ties from which on a step is taken by two threads; below, starting one costs as much.
@@ -50,28 +50,28 @@ impl Walk {
     }
 
     /// The ties of each node.
-    pub(super) fn rows(&self) -> impl Iterator<Item = &[End]> {
+    pub(super) fn rows(&self) -> impl Iterator<Item = &[HalfEdge]> {
         self.ties.rows_in(0..self.len())
     }
 
     /// An entry of N, given the two ends and the strength of the tie.
-    pub(super) fn entry(&self, a: usize, end: End) -> f64 {
+    pub(super) fn entry(&self, a: usize, end: HalfEdge) -> f64 {
         let root = |at: usize| self.roots.get(at).copied().unwrap_or(1.0);
         f64::from(end.strength) / (root(a) * root(end.ix as usize))
     }
 
     /// From a vector N acts on to one the random walk acts on: D^-1/2 `x`.
-    pub(super) fn to_walk(&self, x: &mut [f64]) {
+    pub(super) fn to_walk_space(&self, x: &mut [f64]) {
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x /= root);
     }
 
     /// And back: D^1/2 `x`.
-    pub(super) fn leave_walk(&self, x: &mut [f64]) {
+    pub(super) fn from_walk_space(&self, x: &mut [f64]) {
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x *= root);
     }
 
     /// Takes the eigenvector of N with the eigenvalue 1, √d, out of a vector N acts on.
-    pub(super) fn leave_ground(&self, x: &mut [f64]) {
+    pub(super) fn remove_ground_state(&self, x: &mut [f64]) {
         let along = x.iter().zip(&self.roots).map(|(x, root)| x * root).sum::<f64>() / self.volume;
         x.iter_mut().zip(&self.roots).for_each(|(x, root)| *x -= along * root);
     }

@@ -15,7 +15,7 @@ const FEWEST: usize = 16;
 
 /// The connected components of the nodes, each with its members.
 pub(super) fn components(view: &View, nodes: &[Ix]) -> Vec<Vec<Ix>> {
-    let mut search = Search::new(view);
+    let mut search = FilteredSolver::new(view);
     let mut parts = Vec::new();
     for &seed in nodes {
         if !search.has_seen(seed) {
@@ -36,7 +36,7 @@ pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
         nodes if nodes <= EXACT => nodes,
         _ => (BUDGET / ends.max(1)).clamp(FEWEST, EXACT),
     };
-    let mut search = Search::new(view);
+    let mut search = FilteredSolver::new(view);
     let mut sum = 0;
     for &source in component.iter().step_by(component.len().div_ceil(sources)) {
         search.forget();
@@ -48,7 +48,7 @@ pub(super) fn mean_length(view: &View, component: &[Ix]) -> Option<f64> {
 }
 
 /// A search that can be repeated without giving its memory back.
-struct Search<'a> {
+struct FilteredSolver<'a> {
     view: &'a View,
     // By node: the number of the search that saw it last.
     seen: Vec<u32>,
@@ -58,10 +58,10 @@ struct Search<'a> {
     rings: Vec<usize>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> FilteredSolver<'a> {
     fn new(view: &'a View) -> Self {
         let seen = vec![0; view.slots() as usize];
-        Search { view, seen, number: 1, found: Vec::new(), rings: Vec::new() }
+        FilteredSolver { view, seen, number: 1, found: Vec::new(), rings: Vec::new() }
     }
 
     fn has_seen(&self, ix: Ix) -> bool {

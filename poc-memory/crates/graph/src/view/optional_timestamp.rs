@@ -7,26 +7,26 @@ use crate::time::Timestamp;
 /// An instant that may be missing. The earliest one there is stands for none: it lies 292 million
 /// years before the first note.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moment(i64);
+pub(super) struct OptionalTimestamp(i64);
 
-impl From<Option<Timestamp>> for Moment {
+impl From<Option<Timestamp>> for OptionalTimestamp {
     fn from(at: Option<Timestamp>) -> Self {
-        Moment(at.map_or(i64::MIN, |at| at.0))
+        OptionalTimestamp(at.map_or(i64::MIN, |at| at.0))
     }
 }
 
-impl From<Moment> for Option<Timestamp> {
+impl From<OptionalTimestamp> for Option<Timestamp> {
     #[inline]
-    fn from(moment: Moment) -> Self {
+    fn from(moment: OptionalTimestamp) -> Self {
         (moment.0 != i64::MIN).then_some(Timestamp(moment.0))
     }
 }
 
 /// As [`Cursor`], over instants that may be missing.
 #[derive(Clone, Debug)]
-pub struct MomentCursor<'a>(pub(super) Cursor<'a, Moment>);
+pub struct OptionalTimestampCursor<'a>(pub(super) Cursor<'a, OptionalTimestamp>);
 
-impl MomentCursor<'_> {
+impl OptionalTimestampCursor<'_> {
     /// The instant of a node, or `absent` when the column has no value for it.
     #[inline]
     pub fn of(&mut self, ix: Ix, absent: Option<Timestamp>) -> Option<Timestamp> {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 impl View {
     /// The live nodes next to a node in a row of notes, by index: those that a `structural` edge leads to
     /// and from. At most two, but for a node that several rows have.
-    pub fn beside(&self, ix: Ix) -> impl Iterator<Item = Ix> {
+    pub fn sequence_neighbors(&self, ix: Ix) -> impl Iterator<Item = Ix> {
         self.edges(ix).chunk_by(|a, b| a.target() == b.target()).filter_map(move |run| {
             let mut both = [false; 2];
             for edge in run.iter().filter(|edge| edge.kind() == EdgeKind::Structural) {
@@ -24,7 +24,7 @@ impl View {
     pub fn session(&self, ix: Ix) -> Ix {
         let (mut seen, mut next) = (BTreeSet::from([ix]), vec![ix]);
         while let Some(at) = next.pop() {
-            next.extend(self.beside(at).filter(|other| seen.insert(*other)));
+            next.extend(self.sequence_neighbors(at).filter(|other| seen.insert(*other)));
         }
         seen.first().copied().unwrap_or(ix)
     }
@@ -44,7 +44,7 @@ mod tests {
         let mut view = view(6, &[(0, 4, 1.0), (4, 0, 1.0)]);
         let order = |a, b| Delta::Edge(edge(a, b, EdgeKind::Structural, 0.5));
         view.apply(2, &[order(0, 1), order(1, 0), order(1, 2), order(2, 1), order(0, 3), order(5, 0)]);
-        let beside = |view: &crate::View, ix| view.beside(ix).collect::<Vec<_>>();
+        let beside = |view: &crate::View, ix| view.sequence_neighbors(ix).collect::<Vec<_>>();
         assert_eq!([beside(&view, 0), beside(&view, 1), beside(&view, 3)], [vec![1], vec![0, 2], vec![]]);
         assert_eq!([2, 1, 0, 3].map(|ix| view.session(ix)), [0, 0, 0, 3]);
         view.apply(3, &[Delta::Node(Arc::new(Node { state: State::Superseded, ..node(0) }))]);

@@ -10,7 +10,7 @@
 
 /// What each way is worth.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Weights {
+pub struct PropagationWeights {
     /// To a note whose title a good note mentions.
     pub mentioned: f64,
     /// To a note that mentions a good note's title.
@@ -27,7 +27,7 @@ pub struct Weights {
     pub alike: f64,
 }
 
-impl Weights {
+impl PropagationWeights {
     /// What a note that is worth `score` gives one that has a name in common with it, which `count` notes
     /// have, these two among them: the whole weight at two and evenly less, to nothing at `shared_by + 2`.
     pub fn of_shared_name(&self, count: usize, score: f64) -> f64 {
@@ -38,15 +38,15 @@ impl Weights {
 
 /// The most that comes one way, and from whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Most {
+struct BestContribution {
     worth: f64,
     from: usize,
 }
 
-impl Most {
+impl BestContribution {
     fn raise(&mut self, worth: f64, from: usize) {
         if worth > self.worth {
-            *self = Most { worth, from };
+            *self = BestContribution { worth, from };
         }
     }
 }
@@ -55,10 +55,10 @@ impl Most {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PropagatedScore {
     // The best of the notes that mention it, and of those it mentions.
-    mentioned_by: Most,
-    mentions: Most,
+    mentioned_by: BestContribution,
+    mentions: BestContribution,
     // What the best of those gives that it has a name in common with.
-    shares: Most,
+    shares: BestContribution,
     // Sums over the notes beside it.
     beside: f64,
     further: f64,
@@ -68,51 +68,51 @@ pub struct PropagatedScore {
 
 impl PropagatedScore {
     /// A note that is worth `score` mentions this one.
-    pub fn mentioned_by(&mut self, score: f64, from: usize) {
+    pub fn add_mentioned_by(&mut self, score: f64, from: usize) {
         self.mentioned_by.raise(score, from);
     }
 
     /// This note mentions one that is worth `score`.
-    pub fn mentions(&mut self, score: f64, from: usize) {
+    pub fn add_mention_of(&mut self, score: f64, from: usize) {
         self.mentions.raise(score, from);
     }
 
-    /// This note has a name in common with another, which gives it so much: [`Weights::of_shared_name`].
-    pub fn shares_name(&mut self, share: f64, from: usize) {
+    /// This note has a name in common with another, which gives it so much: [`PropagationWeights::of_shared_name`].
+    pub fn add_shared_name(&mut self, share: f64, from: usize) {
         self.shares.raise(share, from);
     }
 
     /// The note before or after it is worth `score`.
-    pub fn beside(&mut self, score: f64) {
+    pub fn add_adjacent(&mut self, score: f64) {
         self.beside += score.max(0.0);
     }
 
     /// The note two before or two after it is worth `score`.
-    pub fn further(&mut self, score: f64) {
+    pub fn add_second_adjacent(&mut self, score: f64) {
         self.further += score.max(0.0);
     }
 
     /// One of the notes nearest to it, by this cosine, is worth `score`.
-    pub fn alike(&mut self, cosine: f64, score: f64) {
+    pub fn add_similar(&mut self, cosine: f64, score: f64) {
         self.alike += cosine.max(0.0) * score.max(0.0);
     }
 
     /// Shares of the mentions, the better of the two ways, and of the names in common: the greater of them
     /// alone, of equals that of the mentions.
-    pub fn by_names(&self, weights: Weights) -> [f64; 2] {
+    pub fn name_shares(&self, weights: PropagationWeights) -> [f64; 2] {
         let (mention, shared) = (self.by_mention(weights).worth, self.shares.worth);
         if mention >= shared { [mention, 0.0] } else { [0.0, shared] }
     }
 
     /// Who gives the greater of these shares; `None` when there is none.
-    pub fn led_by(&self, weights: Weights) -> Option<usize> {
+    pub fn leading_source(&self, weights: PropagationWeights) -> Option<usize> {
         let mention = self.by_mention(weights);
         let greater = if mention.worth >= self.shares.worth { mention } else { self.shares };
         (greater.worth > 0.0).then_some(greater.from)
     }
 
-    fn by_mention(&self, weights: Weights) -> Most {
-        let weighed = |weight: f64, most: Most| Most { worth: weight * most.worth, ..most };
+    fn by_mention(&self, weights: PropagationWeights) -> BestContribution {
+        let weighed = |weight: f64, most: BestContribution| BestContribution { worth: weight * most.worth, ..most };
         let mut best = weighed(weights.mentioned, self.mentioned_by);
         let back = weighed(weights.mentioning, self.mentions);
         best.raise(back.worth, back.from);
@@ -120,12 +120,12 @@ impl PropagatedScore {
     }
 
     /// Share of the order.
-    pub fn by_order(&self, weights: Weights) -> f64 {
+    pub fn sequence_share(&self, weights: PropagationWeights) -> f64 {
         weights.beside * self.beside + weights.further * self.further
     }
 
     /// Share of what is alike.
-    pub fn by_likeness(&self, weights: Weights) -> f64 {
+    pub fn similarity_share(&self, weights: PropagationWeights) -> f64 {
         weights.alike * self.alike
     }
 }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const WEIGHTS: Weights = Weights {
+    const WEIGHTS: PropagationWeights = PropagationWeights {
         mentioned: 0.35,
         mentioning: 0.30,
         sharing: 0.35,
@@ -148,26 +148,26 @@ mod tests {
     #[test]
     fn by_hand() {
         let mut propagated = PropagatedScore::default();
-        assert_eq!(propagated.led_by(WEIGHTS), None);
-        propagated.mentioned_by(10.0, 3);
-        propagated.mentioned_by(4.0, 4);
-        assert_eq!((propagated.by_names(WEIGHTS), propagated.led_by(WEIGHTS)), ([3.5, 0.0], Some(3)));
-        propagated.mentions(20.0, 5);
-        assert_eq!((propagated.by_names(WEIGHTS), propagated.led_by(WEIGHTS)), ([6.0, 0.0], Some(5)));
-        propagated.shares_name(WEIGHTS.of_shared_name(12, 20.0), 6);
-        assert_eq!((propagated.by_names(WEIGHTS), propagated.led_by(WEIGHTS)), ([6.0, 0.0], Some(5)));
-        propagated.shares_name(WEIGHTS.of_shared_name(2, 20.0), 7);
-        assert_eq!((propagated.by_names(WEIGHTS), propagated.led_by(WEIGHTS)), ([0.0, 7.0], Some(7)));
-        propagated.beside(10.0);
-        propagated.beside(2.0);
-        propagated.further(4.0);
-        propagated.further(-4.0);
-        assert!((propagated.by_order(WEIGHTS) - 4.2).abs() < 1e-12);
-        assert_eq!(propagated.by_likeness(WEIGHTS), 0.0);
-        propagated.alike(0.5, 10.0);
-        propagated.alike(0.8, 20.0);
-        propagated.alike(0.9, -7.0);
-        assert!((propagated.by_likeness(WEIGHTS) - 3.15).abs() < 1e-12);
+        assert_eq!(propagated.leading_source(WEIGHTS), None);
+        propagated.add_mentioned_by(10.0, 3);
+        propagated.add_mentioned_by(4.0, 4);
+        assert_eq!((propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)), ([3.5, 0.0], Some(3)));
+        propagated.add_mention_of(20.0, 5);
+        assert_eq!((propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        propagated.add_shared_name(WEIGHTS.of_shared_name(12, 20.0), 6);
+        assert_eq!((propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)), ([6.0, 0.0], Some(5)));
+        propagated.add_shared_name(WEIGHTS.of_shared_name(2, 20.0), 7);
+        assert_eq!((propagated.name_shares(WEIGHTS), propagated.leading_source(WEIGHTS)), ([0.0, 7.0], Some(7)));
+        propagated.add_adjacent(10.0);
+        propagated.add_adjacent(2.0);
+        propagated.add_second_adjacent(4.0);
+        propagated.add_second_adjacent(-4.0);
+        assert!((propagated.sequence_share(WEIGHTS) - 4.2).abs() < 1e-12);
+        assert_eq!(propagated.similarity_share(WEIGHTS), 0.0);
+        propagated.add_similar(0.5, 10.0);
+        propagated.add_similar(0.8, 20.0);
+        propagated.add_similar(0.9, -7.0);
+        assert!((propagated.similarity_share(WEIGHTS) - 3.15).abs() < 1e-12);
     }
 
     proptest! {
@@ -177,18 +177,18 @@ mod tests {
         fn it_only_adds(scores in proptest::collection::vec(-5.0f64..20.0, 0..8)) {
             let of = |scores: &[f64]| {
                 let mut propagated = PropagatedScore::default();
-                scores.iter().enumerate().for_each(|(at, &score)| propagated.mentioned_by(score, at));
-                scores.iter().enumerate().for_each(|(at, &score)| propagated.mentions(score, at));
+                scores.iter().enumerate().for_each(|(at, &score)| propagated.add_mentioned_by(score, at));
+                scores.iter().enumerate().for_each(|(at, &score)| propagated.add_mention_of(score, at));
                 propagated
             };
             let mut backwards = scores.clone();
             backwards.reverse();
-            let [share, _] = of(&scores).by_names(WEIGHTS);
-            prop_assert_eq!([share, 0.0], of(&backwards).by_names(WEIGHTS));
+            let [share, _] = of(&scores).name_shares(WEIGHTS);
+            prop_assert_eq!([share, 0.0], of(&backwards).name_shares(WEIGHTS));
             let best = scores.iter().fold(0.0f64, |best, score| best.max(*score));
             prop_assert!(share >= 0.0 && share <= best);
             let first = scores.iter().position(|&score| score == best && score > 0.0);
-            prop_assert_eq!(of(&scores).led_by(WEIGHTS), first);
+            prop_assert_eq!(of(&scores).leading_source(WEIGHTS), first);
         }
 
         /// The fewer have a name the more it gives, never more than the note it comes from is worth.
@@ -203,11 +203,11 @@ mod tests {
         /// What is alike gives less than the mean of what it is worth, and the nearer it is the more.
         #[test]
         fn the_nearer_the_more(near in proptest::collection::vec((-1.0f64..1.0, -5.0f64..20.0), 1..6), at in any::<proptest::sample::Index>()) {
-            let weights = Weights { alike: 0.75 / near.len() as f64, ..WEIGHTS };
+            let weights = PropagationWeights { alike: 0.75 / near.len() as f64, ..WEIGHTS };
             let share = |near: &[(f64, f64)]| {
                 let mut propagated = PropagatedScore::default();
-                near.iter().for_each(|&(cosine, score)| propagated.alike(cosine, score));
-                propagated.by_likeness(weights)
+                near.iter().for_each(|&(cosine, score)| propagated.add_similar(cosine, score));
+                propagated.similarity_share(weights)
             };
             let mean = near.iter().map(|(_, score)| score.max(0.0)).sum::<f64>() / near.len() as f64;
             let first = share(&near);

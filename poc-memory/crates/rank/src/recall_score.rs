@@ -5,9 +5,9 @@ pub fn likeness(cosine: f64) -> f64 {
     f64::midpoint(cosine, 1.0).clamp(0.0, 1.0)
 }
 
-/// Exponents of the two sides.
+/// RecallExponents of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exponents {
+pub struct RecallExponents {
     /// α, of the likeness.
     pub likeness: f64,
     /// β, of the weight.
@@ -16,7 +16,7 @@ pub struct Exponents {
 
 /// `likeness^α · graph · weight^β`, where `graph` is what the way leaves of the likeness: 1 for a node
 /// that was found by itself.
-pub fn score(likeness: f64, graph: f64, weight: f64, exponents: Exponents) -> f64 {
+pub fn score(likeness: f64, graph: f64, weight: f64, exponents: RecallExponents) -> f64 {
     likeness.powf(exponents.likeness) * graph * weight.powf(exponents.weight)
 }
 
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const USUAL: Exponents = Exponents { likeness: 1.0, weight: 0.5 };
+    const USUAL: RecallExponents = RecallExponents { likeness: 1.0, weight: 0.5 };
 
     #[test]
     fn worked_values() {
