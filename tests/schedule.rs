@@ -5,7 +5,7 @@ use crate::support::{PATIENCE, World};
 use poc_agent::Catalog;
 use poc_config::Config;
 use poc_config::paths::Paths;
-use poc_graph::chance::SystemChance;
+use poc_graph::rng::SystemRng;
 use poc_graph::time::{Clock, ManualClock, Span, SystemClock};
 use poc_notes::Memory;
 use serde_json::Value;
@@ -62,13 +62,14 @@ const HOUR: i64 = 3_600_000;
 fn add_agent_with_missed_slot(world: &World) {
     let now = SystemClock.now();
     let hour = (now.0 / HOUR + DAY / 2) % DAY;
-    world.write("agents/slow.toml", &agent("slow", &format!("0 {hour} * * *")));
+    let daily = agent("slow", &format!("cron 0 {hour} * * *"));
+    world.write("agents/slow.toml", &format!("{daily}[schedule]\ntimezone = \"UTC\"\n"));
     let paths = Paths::in_folder(world.home());
     let mut config = Config::load(&paths.config_file()).unwrap();
     config.embedder.kind = "hash".into();
     // To load the catalog records since when the agent is known.
     let clock = ManualClock::new(now.minus(Span(20 * HOUR)));
-    let memory = Memory::open(paths, config, Arc::new(clock), Arc::new(SystemChance)).unwrap();
+    let memory = Memory::open(paths, config, Arc::new(clock), Arc::new(SystemRng)).unwrap();
     Catalog::load(&memory).unwrap();
 }
 
@@ -97,7 +98,7 @@ fn interrupted_by(end: impl Fn(&mut World)) {
 }
 
 #[test]
-fn a_run_that_outlasts_the_grace_is_interrupted_and_caught_up() {
+fn a_run_longer_than_the_grace_period_is_interrupted_and_repeated() {
     interrupted_by(|world| {
         world.stop_daemon();
         let history = world.json(&["agent", "history", "slow"]);
@@ -106,6 +107,6 @@ fn a_run_that_outlasts_the_grace_is_interrupted_and_caught_up() {
 }
 
 #[test]
-fn a_killed_run_is_interrupted_and_caught_up() {
+fn a_killed_run_is_interrupted_and_repeated() {
     interrupted_by(World::kill_daemon);
 }
