@@ -101,7 +101,7 @@ impl<C: Default + Clone> SnapshottedIndex<C> {
             .iter()
             .filter_map(|delta| match delta {
                 Delta::Node(node) => Some((node.id, node.state.is_live().then(|| ready(node)))),
-                Delta::NodeGone(id) => Some((*id, None)),
+                Delta::NodeDeleted(id) => Some((*id, None)),
                 _ => None,
             })
             .collect();

@@ -2,12 +2,12 @@
 //! need not compute it again.
 
 use poc_graph::error::{Error, Result};
-use poc_graph::{Saved, StructureOptions};
+use poc_graph::{SavedStructure, StructureOptions};
 use poc_store::atomic_file::{self, Fingerprint};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Raise it when [`Saved`] or what its figures mean changes.
+/// Raise it when [`SavedStructure`] or what its figures mean changes.
 const FORMAT: u32 = 1;
 
 const NAME: &str = "latest";
@@ -24,7 +24,7 @@ fn fingerprint(format: u32, options: &StructureOptions) -> Fingerprint {
 ///
 /// # Errors
 /// `internal` when the disk does not take it.
-pub fn write(directory: &Path, options: &StructureOptions, seq: u64, saved: &Saved) -> Result<()> {
+pub fn write(directory: &Path, options: &StructureOptions, seq: u64, saved: &SavedStructure) -> Result<()> {
     let bytes = postcard::to_stdvec(saved)
         .map_err(|error| Error::internal(format!("the structure of the graph cannot be written: {error}")))?;
     atomic_file::write(&file(directory), fingerprint(FORMAT, options), seq, &[&bytes])?;
@@ -43,7 +43,7 @@ fn sweep(directory: &Path) {
 }
 
 /// Reads it; `None` when it is missing, damaged, or of another format or other settings.
-pub fn read(directory: &Path, options: &StructureOptions) -> Option<Saved> {
+pub fn read(directory: &Path, options: &StructureOptions) -> Option<SavedStructure> {
     let (_, bytes) = atomic_file::read(&file(directory), fingerprint(FORMAT, options))?;
     match postcard::take_from_bytes(&bytes) {
         Ok((saved, [])) => Some(saved),
@@ -58,10 +58,10 @@ mod tests {
 
     const RULES: StructureOptions = StructureOptions { dimensions: 4, exact_below: 0, max_drift: 0.5 };
 
-    fn saved() -> Saved {
+    fn saved() -> SavedStructure {
         let graph = view(5, &[(0, 1, 0.5), (1, 2, 0.5), (3, 4, 0.5)]);
         graph.refresh(&RULES);
-        Saved::of(&graph, &RULES).unwrap()
+        SavedStructure::of(&graph, &RULES).unwrap()
     }
 
     #[test]

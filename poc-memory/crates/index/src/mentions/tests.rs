@@ -176,7 +176,7 @@ proptest! {
                 }
                 Step::Delete(number) => {
                     notes.remove(&number);
-                    vec![Delta::NodeGone(testing::node(number).id)]
+                    vec![Delta::NodeDeleted(testing::node(number).id)]
                 }
                 Step::Reopen => {
                     index.checkpoint().unwrap();
@@ -313,7 +313,7 @@ fn what_is_too_common_names_nothing_until_it_is_rarer() {
     assert_eq!((index.mentioning(common).len(), index.mentioning(rare).len()), (0, 1));
     assert_eq!(index.mentioned_by(last), [rare]);
     let gone = |range: std::ops::Range<usize>| {
-        let deltas: Vec<Delta> = notes[range].iter().map(|node| Delta::NodeGone(node.id)).collect();
+        let deltas: Vec<Delta> = notes[range].iter().map(|node| Delta::NodeDeleted(node.id)).collect();
         index.apply(2, &deltas).unwrap();
     };
     let left = COMMON - 1;

@@ -7,7 +7,7 @@ use crate::snapshotted::ReadGuard;
 use poc_graph::NodeId;
 use poc_rank::bm25;
 use poc_rank::coverage::coverage;
-use poc_rank::standard::Moments;
+use poc_rank::standard_score::Moments;
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 

@@ -147,7 +147,7 @@ proptest! {
                 }
                 Step::Delete(number) => {
                     notes.remove(&number);
-                    vec![Delta::NodeGone(testing::node(number).id)]
+                    vec![Delta::NodeDeleted(testing::node(number).id)]
                 }
                 Step::Reopen => {
                     index.checkpoint().unwrap();

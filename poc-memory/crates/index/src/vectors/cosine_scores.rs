@@ -7,7 +7,7 @@ use super::rows::{Owner, Rows};
 use super::state::State;
 use parking_lot::RwLockReadGuard;
 use poc_graph::NodeId;
-use poc_rank::standard::Moments;
+use poc_rank::standard_score::Moments;
 use poc_rank::top::{Ranked, Top};
 use rustc_hash::FxHashSet;
 

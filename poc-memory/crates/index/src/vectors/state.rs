@@ -72,7 +72,7 @@ impl State {
                     None => self.remove(*id, *part),
                 }
             }
-            Delta::VectorGone(id, part) => self.remove(*id, *part),
+            Delta::VectorDeleted(id, part) => self.remove(*id, *part),
             Delta::Node(node) => {
                 let live = node.state.is_live();
                 let rows = self.rows.set_live(node.id, live);
@@ -81,7 +81,7 @@ impl State {
                 }
                 rows.len()
             }
-            Delta::NodeGone(id) => {
+            Delta::NodeDeleted(id) => {
                 let rows = self.rows.remove_owner(*id);
                 rows.iter().for_each(|&row| self.hnsw.remove(row));
                 rows.len()

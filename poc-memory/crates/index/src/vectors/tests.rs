@@ -115,7 +115,7 @@ proptest! {
                 }
                 Step::Remove(number, part) => {
                     model.entry(number).or_default().1.remove(&part);
-                    vec![Delta::VectorGone(id(number), part)]
+                    vec![Delta::VectorDeleted(id(number), part)]
                 }
                 Step::Live(number) => {
                     model.entry(number).or_default().0 = true;
@@ -127,7 +127,7 @@ proptest! {
                 }
                 Step::Delete(number) => {
                     model.remove(&number);
-                    vec![Delta::NodeGone(id(number))]
+                    vec![Delta::NodeDeleted(id(number))]
                 }
                 Step::Reopen => {
                     index.checkpoint().unwrap();
@@ -289,7 +289,7 @@ fn a_vector_waits_for_its_node_and_survives_its_retirement() {
     assert_eq!(index.of(id(1)).len(), 1);
     index.apply(4, &[alive(1)]).unwrap();
     assert_eq!(ids(&index.search(&[1.0, 0.0], 5, &all).unwrap()), [id(1)]);
-    index.apply(5, &[Delta::NodeGone(id(1)), alive(1)]).unwrap();
+    index.apply(5, &[Delta::NodeDeleted(id(1)), alive(1)]).unwrap();
     assert_eq!(index.search(&[1.0, 0.0], 5, &all).unwrap(), []);
 }
 
@@ -425,7 +425,7 @@ fn a_graph_that_is_mostly_stale_is_built_anew() {
     let (deltas, queries) = clustered(1500, 16, &rng);
     let directory = tempfile::tempdir().unwrap();
     let index = with_graph(directory.path(), &deltas, 16);
-    let gone: Vec<Delta> = (0..900).map(|number| Delta::NodeGone(id(number))).collect();
+    let gone: Vec<Delta> = (0..900).map(|number| Delta::NodeDeleted(id(number))).collect();
     let mut seq = index.applied();
     for delta in gone {
         seq += 1;

@@ -83,7 +83,7 @@ impl Binder<'_> {
         let named =
             || self.def.params.iter().enumerate().filter(|(_, param)| param.position == ParamPosition::Named);
         let Some((position, param)) = named().find(|(_, param)| param.name == name) else {
-            let near = similar::to(name, named().map(|(_, param)| param.name));
+            let near = similar::closest(name, named().map(|(_, param)| param.name));
             let message = format!("`{}` has no parameter `{}`", self.def.word, short(name));
             match near {
                 Some(near) => {
@@ -178,7 +178,7 @@ impl Binder<'_> {
 
     fn unknown_type(&self, name: &str, span: Range<usize>) -> SourceDiagnostic {
         let problem = SourceDiagnostic::new(span, format!("unknown node type `{}`", short(name)));
-        match similar::to(name, self.names.types()) {
+        match similar::closest(name, self.names.types()) {
             Some(near) => problem.hint(format!("did you mean `{near}`?")),
             None => {
                 let known: Vec<String> = self.names.types().map(|known| format!("`{known}`")).collect();

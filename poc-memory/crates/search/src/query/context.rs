@@ -3,7 +3,9 @@
 use super::scan::StateSet;
 use super::sources::Sources;
 use poc_graph::error::{Error, Result};
-use poc_graph::{Communities, Embedding, Ix, Outliers, Source, StructureOptions, key_like, normal_key};
+use poc_graph::{
+    Communities, Embedding, Ix, Outliers, StructureOptions, StructureSource, closest_key, normal_key,
+};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -24,9 +26,9 @@ impl<'a> QueryContext<'a> {
     }
 
     /// Adds a remark on the origin of data derived from the whole graph.
-    fn derived(&self, what: &str, source: Source) {
+    fn derived(&self, what: &str, source: StructureSource) {
         self.note(format!("{what} {source}"));
-        if let Source::Reused(_) = source {
+        if let StructureSource::Reused(_) = source {
             self.reused.borrow_mut().push(format!("{what} {source}"));
         }
     }
@@ -60,7 +62,7 @@ impl<'a> QueryContext<'a> {
         let view = self.sources.view;
         view.find_key(&normal_key(key)).ok_or_else(|| {
             let error = Error::not_found(format!("`{stage}` names `{key}`, which is no node's key"));
-            error.hint(match key_like(view, key) {
+            error.hint(match closest_key(view, key) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "`poc-memory search TERMS` shows keys".into(),
             })

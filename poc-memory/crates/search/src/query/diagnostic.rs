@@ -1,6 +1,6 @@
 //! The diagnostics of a pipeline, and the error that shows them under its text.
 
-use poc_graph::error::{At, Diagnostic, Error, PipelineDiagnostics};
+use poc_graph::error::{Diagnostic, Error, ErrorLocation, PipelineDiagnostics};
 use std::fmt::Write;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
@@ -62,7 +62,8 @@ pub(super) fn error(texts: Vec<SourceDiagnostics>) -> Error {
         [text] if text.problems.len() == 1 => single(text),
         _ => several(&texts),
     };
-    error.at(At { pipelines: texts.into_iter().map(as_data).collect(), ..At::default() })
+    error
+        .at(ErrorLocation { pipelines: texts.into_iter().map(as_data).collect(), ..ErrorLocation::default() })
 }
 
 fn single(text: &SourceDiagnostics) -> Error {

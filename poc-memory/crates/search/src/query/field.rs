@@ -1,4 +1,5 @@
-//! The numbers a node has: each row gives a filter (`weight:>0.5`) and a sort (`sort:weight`).
+//! The numeric fields of nodes. Each row of the table may define a filter (`weight:>0.5`) and a sort
+//! (`sort:weight`).
 
 use super::context::QueryContext;
 use super::example::Example;
@@ -10,23 +11,23 @@ use poc_graph::{Category, clustering};
 use poc_rank::decay;
 use poc_rank::priority::{displacement, priority};
 
-/// A number every node has.
+/// A numeric field of nodes.
 pub struct Field {
-    /// Its name.
+    /// The name of the field.
     pub word: &'static str,
-    /// What it is measured in.
+    /// The unit of its values.
     pub unit: Unit,
-    /// What it is.
+    /// What the field means, in one sentence.
     pub doc: &'static str,
-    /// Formula, ranges and sources, as paragraphs; may be empty.
+    /// Details for the manual: formula, ranges and sources. May be empty.
     pub more: &'static str,
-    /// For a field that filters: a pipeline that does.
+    /// For a field that can be filtered by: an example.
     pub filter: Option<Example>,
-    /// For a field that sorts: how it is written.
+    /// For a field that can be sorted by: the syntax of its name.
     pub sort: Option<&'static str>,
-    /// Whether it is the length of a node's text: of a new node this is known before it is written.
+    /// Whether it is the length of the text, which is known for a node that is not stored yet.
     pub(super) is_text_len: bool,
-    /// Finds the columns; the text is what follows `:` in the sort's name.
+    /// Opens the columns. The text is the part of the sort name after its `:`.
     pub(super) read: for<'a> fn(&'a QueryContext<'a>, &str) -> Box<dyn FieldReader + 'a>,
 }
 
@@ -36,7 +37,7 @@ impl std::fmt::Debug for Field {
     }
 }
 
-/// What a field is measured in.
+/// The unit of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Characters.
@@ -45,33 +46,34 @@ pub enum Unit {
     Neighbors,
     /// A number without a unit.
     Number,
-    /// An instant. A filter compares the time passed since, in seconds; a sort the instant itself.
+    /// An instant. A filter compares the time elapsed since then; a sort compares the instant itself.
     Instant,
 }
 
 impl Unit {
-    /// Whether a filter compares durations.
+    /// Whether a filter on this unit takes a duration.
     pub fn is_time(self) -> bool {
         self == Unit::Instant
     }
 }
 
-/// Every field, in the order help lists them.
+/// Every field, in the order of the help.
 pub const FIELDS: &[Field] = &[
     Field {
         word: "priority",
         unit: Unit::Number,
-        doc: "How much a node would gain from being replayed now, 0 to 30",
-        more: "Displacement × overdue × emotion, each with its bounds:\n\n\
-               - displacement, 0–3: `min(outlier / 3, 3)` where the node has an outlier score (in communities of three and more: its distance \
-               to the centre of its community in the spectral embedding, divided by the community's median \
-               distance), else `1 − clustering coefficient`;\n\
-               - overdue, 0–5: `min(days since the last replay / interval, 5)`, the interval being the \
-               node's place on the ladder 1, 3, 7, 14, 30 days (none yet counts as 1); a node that was \
-               never replayed counts as 3;\n\
+        doc: "How much a node would gain from a replay now, 0 to 30",
+        more: "The product of three factors:\n\n\
+               - displacement, 0–3: `min(outlier / 3, 3)` if the node has an outlier score, else `1 − clustering \
+               coefficient`. In communities of three or more nodes, the outlier score is the distance to the \
+               centre of the community in the spectral embedding, divided by the median distance in the \
+               community;\n\
+               - overdue, 0–5: `min(days since the last replay / interval, 5)`. The interval is the current step \
+               of the schedule 1, 3, 7, 14, 30 days, and 1 day if the node has none yet. The factor is 3 for a \
+               node that was never replayed;\n\
                - emotion, 1–2: `1 + emotion / 10`.\n\n\
-               By hand: a note with clustering 0.25, an emotion of 5 and an interval of 3 days, last \
-               replayed 6 days ago, has a priority of 0.75 · 2 · 1.5 = 2.25.",
+               Worked example: a note with a clustering coefficient of 0.25, an emotion of 5 and an interval of \
+               3 days, last replayed 6 days ago, has a priority of 0.75 · 2 · 1.5 = 2.25.",
         filter: None,
         sort: Some("priority"),
         is_text_len: false,
@@ -94,9 +96,9 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "weight",
         unit: Unit::Number,
-        doc: "The weight as decayed to now",
-        more: "`max(floor, w · exp(−λ · seconds since it was written))`, 0.01 to 100; `[weight]` in the settings \
-               has λ, floor and cap. Nothing is written.",
+        doc: "The weight, decayed to the current time",
+        more: "`max(floor, w · exp(−λ · seconds since it was written))`, 0.01 to 100. The section `[weight]` of \
+               the settings defines λ, the floor and the cap. Reading a weight does not change it.",
         filter: Some(Example { pipeline: "weight:>1", output: &["b-tree", "wal"] }),
         sort: Some("weight"),
         is_text_len: false,
@@ -106,7 +108,7 @@ pub const FIELDS: &[Field] = &[
         word: "age",
         unit: Unit::Instant,
         doc: "The time since the last change",
-        more: "Exact to the millisecond, so `age:7d` finds next to nothing; write `age:>=7d`.",
+        more: "Ages are exact to the millisecond, so `age:7d` matches almost nothing; write `age:>=7d`.",
         filter: Some(Example { pipeline: "age:<2d", output: &["lsm-tree", "day#2026-11-21"] }),
         sort: None,
         is_text_len: false,
@@ -118,7 +120,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "timestamp",
         unit: Unit::Instant,
-        doc: "The last change",
+        doc: "The time of the last change",
         more: "",
         filter: None,
         sort: Some("timestamp"),
@@ -131,7 +133,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "created",
         unit: Unit::Instant,
-        doc: "The time since the node was first stored; a sort takes the instant itself",
+        doc: "The time since the node was first stored; a sort uses the instant itself",
         more: "",
         filter: Some(Example { pipeline: "created:<=1d", output: &["day#2026-11-21"] }),
         sort: Some("created"),
@@ -144,9 +146,9 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "degree",
         unit: Unit::Neighbors,
-        doc: "How many live nodes the node is tied to",
-        more: "All edges between two nodes count as one tie. A node past its date counts until housekeeping has \
-               written down that it has expired.",
+        doc: "The number of live nodes that the node has edges to",
+        more: "All edges between two nodes count once. A node past its `expires` counts until housekeeping has \
+               recorded that it has expired.",
         filter: Some(Example { pipeline: "degree:>=2", output: &["b-tree", "wal", "crash-notes"] }),
         sort: Some("degree"),
         is_text_len: false,
@@ -159,7 +161,7 @@ pub const FIELDS: &[Field] = &[
         word: "content-len",
         unit: Unit::Characters,
         doc: "The length of the text in characters",
-        more: "Of the body alone; the title does not count.",
+        more: "Only the body counts, not the title.",
         filter: Some(Example { pipeline: "content-len:<30", output: &["todo/benchmarks"] }),
         sort: Some("content-len"),
         is_text_len: true,
@@ -184,7 +186,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "score",
         unit: Unit::Number,
-        doc: "The score in the set",
+        doc: "The score of the node in the current set",
         more: "",
         filter: None,
         sort: Some("score"),
@@ -194,7 +196,7 @@ pub const FIELDS: &[Field] = &[
     Field {
         word: "visited",
         unit: Unit::Instant,
-        doc: "The last visit by the agent; never comes before any other",
+        doc: "The time of the agent's last visit; a node without a visit counts as visited before all others",
         more: "",
         filter: None,
         sort: Some("visited:AGENT"),
@@ -209,12 +211,12 @@ pub const FIELDS: &[Field] = &[
     },
 ];
 
-/// Milliseconds since the epoch; exact for 285,000 years either way.
+/// Milliseconds since the epoch. An `f64` represents them exactly for 285,000 years in both directions.
 fn millis(at: Timestamp) -> f64 {
     at.0 as f64
 }
 
-/// Reads weights as decayed to now.
+/// Reads weights decayed to the current time.
 pub(super) fn weights<'a>(ctx: &QueryContext<'a>) -> impl FnMut(ScoredNode) -> f64 + 'a {
     let view = ctx.sources.view;
     let (mut stored, mut touches) = (view.stored_weights(), view.touches());
@@ -230,14 +232,14 @@ pub(super) fn weights<'a>(ctx: &QueryContext<'a>) -> impl FnMut(ScoredNode) -> f
     }
 }
 
-/// The field a sort names, and what follows the `:` in the name. An error is a hint.
+/// The field that a sort names, and the part of the name after its `:`. The error is a hint.
 pub(super) fn sorted_by(text: &str) -> Result<(&'static Field, &str), String> {
     let (word, argument) = match text.split_once(':') {
         Some((word, argument)) => (word, Some(argument)),
         None => (text, None),
     };
     let field = FIELDS.iter().find(|field| field.sort.is_some() && field.word == word).ok_or_else(|| {
-        let near = similar::to(word, sortable().map(|field| field.word));
+        let near = similar::closest(word, sortable().map(|field| field.word));
         near.map_or_else(
             || {
                 format!(

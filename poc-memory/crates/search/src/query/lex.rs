@@ -119,7 +119,7 @@ impl Lexer<'_, '_> {
                 let end = self.offset();
                 let problem =
                     SourceDiagnostic::new(start..end, format!("there is no parameter `{}`", short(&name)));
-                self.problems.push(match similar::to(&name, values.keys().map(String::as_str)) {
+                self.problems.push(match similar::closest(&name, values.keys().map(String::as_str)) {
                     Some(near) => problem.hint(format!("did you mean `${{{near}}}`?")),
                     None => problem.hint(format!("add `{name} = \"…\"` under `[query.params]`")),
                 });

@@ -1,5 +1,5 @@
-//! The pipeline language. It reads a [`View`](poc_graph::View) and the indexes through traits that can only
-//! read ([`Indexes`]): it has no method that writes and knows no lock.
+//! The pipeline language. It reads a [`View`](poc_graph::View) and, through read-only traits ([`Indexes`]),
+//! the indexes. It has no access to the store, so it can neither write nor take a lock.
 
 mod arguments;
 mod ast;

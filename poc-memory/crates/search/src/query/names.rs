@@ -1,11 +1,11 @@
-//! What the texts of pipelines may name besides the words of the language.
+//! The names that a pipeline may use besides the words of the language.
 
 use super::diagnostic::{SourceDiagnostic, short};
 use poc_config::{Config, SavedPipeline};
 use poc_graph::similar;
 use std::collections::BTreeMap;
 
-/// The names a pipeline may use: node types, and saved pipelines behind an `@`.
+/// The names that a pipeline may use: node types, and saved pipelines with an `@`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names {
     types: Vec<String>,
@@ -13,23 +13,23 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names the settings know.
+    /// The names defined in the settings.
     pub fn of(config: &Config) -> Names {
         Names { types: config.node_types().map(str::to_owned).collect(), saved: config.pipelines.clone() }
     }
 
-    /// The same with other saved pipelines.
+    /// Replaces the saved pipelines.
     #[must_use]
     pub fn with_saved(self, saved: BTreeMap<String, SavedPipeline>) -> Names {
         Names { saved, ..self }
     }
 
-    /// The saved pipelines by name.
+    /// All saved pipelines by name.
     pub fn all_saved(&self) -> &BTreeMap<String, SavedPipeline> {
         &self.saved
     }
 
-    /// Whether it is a node type.
+    /// Whether `name` is a node type.
     pub(super) fn has_type(&self, name: &str) -> bool {
         self.types().any(|known| known == name)
     }
@@ -39,13 +39,13 @@ impl Names {
         self.types.iter().map(String::as_str)
     }
 
-    /// Name and text of a saved pipeline.
+    /// The name and text of a saved pipeline; `None` if it does not exist or its name is invalid.
     pub(super) fn saved(&self, name: &str) -> Option<(&str, &str)> {
         let (name, saved) = self.saved.get_key_value(name).filter(|(name, _)| is_name(name))?;
         Some((name, &saved.text))
     }
 
-    /// The diagnostic of a name under which nothing is saved.
+    /// The diagnostic for a name without a saved pipeline.
     pub(super) fn unknown(
         &self,
         name: &str,
@@ -60,7 +60,7 @@ impl Names {
         }
         let diagnostic = diagnostic(format!("there is no saved pipeline `@{}`", short(name)));
         let names = || self.saved.keys().map(String::as_str).filter(|name| is_name(name));
-        if let Some(near) = similar::to(name, names()) {
+        if let Some(near) = similar::closest(name, names()) {
             return diagnostic.hint(format!("did you mean `@{near}`?"));
         }
         let known: Vec<String> = names().take(10).map(|name| format!("`@{name}`")).collect();
@@ -72,15 +72,15 @@ impl Names {
     }
 }
 
-/// What the name of a saved pipeline should look like.
+/// The hint for an invalid name of a saved pipeline.
 pub(super) const NAMING_HINT: &str = "write lower-case words with `-` between them: `recent-sessions`";
 
-/// The message about a name that no pipeline can be saved under.
+/// The message for an invalid name of a saved pipeline.
 pub(super) fn invalid_name(name: &str) -> String {
     format!("`{}` is no name for a saved pipeline", short(name))
 }
 
-/// Whether a pipeline can be saved under a name: lower-case kebab.
+/// Whether `name` is valid for a saved pipeline: lower-case kebab-case.
 pub(super) fn is_name(name: &str) -> bool {
     let part = |part: &str| {
         !part.is_empty() && part.chars().all(|char| char.is_ascii_lowercase() || char.is_ascii_digit())

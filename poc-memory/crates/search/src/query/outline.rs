@@ -1,23 +1,23 @@
-//! What a pipeline will do, stage by stage, without running it.
+//! The outline of a pipeline: what it will do, stage by stage, without running it.
 
 use super::ast::{Call, Pipeline};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What one stage will do. `Display` is one line for each of its arguments below its own.
+/// The outline of one stage. `Display` writes the stage and, below it, one line per argument.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outline {
     /// The stage as written.
     pub stage: String,
     /// `generator`, `filter`, `transform` or `algorithm`.
     pub kind: String,
-    /// What it does, in words.
+    /// What the stage does.
     pub does: String,
-    /// Its arguments, defaults filled in.
+    /// Its arguments, including defaults.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<Argument>,
-    /// The saved pipeline it stands in.
+    /// The saved pipeline it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saved: Option<String>,
 }
@@ -25,19 +25,19 @@ pub struct Outline {
 /// An argument of a stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Argument {
-    /// The parameter.
+    /// The name of the parameter.
     pub name: String,
-    /// What it says; absent where nothing is given and nothing stands in.
+    /// Its value; absent if none is given and the parameter has no default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Whether the pipeline says so, or the default.
+    /// Whether the pipeline gives the value, as opposed to the default.
     pub given: bool,
     /// What the parameter means.
     pub meaning: String,
 }
 
 impl Pipeline {
-    /// What every stage will do.
+    /// The outlines of its stages, in order.
     pub fn outline(&self) -> Vec<Outline> {
         self.calls.iter().map(outline).collect()
     }
@@ -46,7 +46,7 @@ impl Pipeline {
 fn outline(call: &Call) -> Outline {
     let arguments = call.def.params.iter().zip(&call.arguments.values).map(|(param, given)| Argument {
         name: param.name.to_owned(),
-        // A default that could not be read would fail a test.
+        // A test checks that every default can be parsed.
         value: call.arguments.argument(param.name).ok().flatten().map(|value| value.to_string()),
         given: given.is_some(),
         meaning: param.doc.to_owned(),
@@ -65,12 +65,12 @@ impl fmt::Display for Outline {
         let saved = self.saved.as_ref().map_or_else(String::new, |name| format!(" (from `@{name}`)"));
         writeln!(f, "{}\n  {}: {}{saved}", self.stage, self.kind, self.does)?;
         for Argument { name, value, given, meaning } in &self.arguments {
-            let said = match (value, given) {
+            let argument = match (value, given) {
                 (Some(value), true) => format!("{name} = {value}"),
                 (Some(value), false) => format!("{name} = {value} (default)"),
                 (None, _) => format!("{name} is not given"),
             };
-            writeln!(f, "    {said:<32}  {meaning}")?;
+            writeln!(f, "    {argument:<32}  {meaning}")?;
         }
         Ok(())
     }

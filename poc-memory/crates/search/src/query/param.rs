@@ -129,7 +129,7 @@ impl ValueType {
             ValueType::Direction => plain(Direction::parse(text).map(Value::Direction)),
             ValueType::Glob => Glob::parse(&normal_key(text)).map(Value::Glob).map_err(Some),
             ValueType::State => State::parse(text).map(Value::State).ok_or_else(|| {
-                similar::to(text, State::ALL.iter().map(|state| state.name()))
+                similar::closest(text, State::ALL.iter().map(|state| state.name()))
                     .map(|near| format!("did you mean `{near}`?"))
             }),
             ValueType::Count(least, most) => {

@@ -348,7 +348,7 @@ fn look_up(
         let problem =
             SourceDiagnostic::new(stage.word_span.clone(), format!("unknown stage `{}`", short(word)));
         let sorts = FIELDS.iter().find(|field| field.word == word).and_then(|field| field.sort);
-        let near = similar::to(word, stage::vocabulary().iter().map(|stage| stage.word));
+        let near = similar::closest(word, stage::vocabulary().iter().map(|stage| stage.word));
         problems.push(match (sorts, near) {
             _ if names.saved(word).is_some() => problem.hint(format!("the saved pipeline is `@{word}`")),
             (Some(sort), _) => problem.hint(format!("it is a field to sort by: `sort:{sort}`")),

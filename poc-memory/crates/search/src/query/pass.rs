@@ -1,7 +1,7 @@
-//! One pass over the columns: a scan, the filters right behind it, and a sort behind those.
+//! One pass over the columns: a scan, the filters directly after it, and a sort after those.
 //!
-//! Each block goes through all of them while it is in the processor's cache. With a sort of which
-//! only the first few are wanted nothing is kept of the other nodes.
+//! Each block goes through all of them while it is in the processor cache. If the sort keeps only
+//! the first few nodes, the others are never collected.
 
 use super::scan::{FieldReader, Filter, Order, Scan};
 use super::set::ScoredNode;
@@ -9,7 +9,7 @@ use super::top::{FirstN, by_id};
 use poc_graph::View;
 use std::time::{Duration, Instant};
 
-/// What one stage took, gave and needed.
+/// The counts and the time of one stage.
 #[derive(Default)]
 pub(super) struct Meter {
     pub(super) input: usize,
@@ -18,7 +18,7 @@ pub(super) struct Meter {
     pub(super) note: Option<String>,
 }
 
-/// The stages of a pass.
+/// The stages that run in one pass.
 pub(super) struct Pass<'a> {
     scan: Box<dyn Scan + 'a>,
     filters: Vec<(Box<dyn Filter + 'a>, bool)>,
@@ -27,28 +27,28 @@ pub(super) struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    /// A scan alone.
+    /// A pass with only a scan.
     pub(super) fn new(scan: Box<dyn Scan + 'a>, view: &'a View) -> Self {
         Pass { scan, filters: Vec::new(), sort: None, view }
     }
 
-    /// Adds a filter, which keeps the items whose test comes out as `wanted`. No sort has joined.
+    /// Adds a filter that keeps the items whose test returns `wanted`. It must come before the sort.
     pub(super) fn filter(&mut self, filter: Box<dyn Filter + 'a>, wanted: bool) {
         self.filters.push((filter, wanted));
     }
 
-    /// Ends with a sort of which the first `wanted` are kept.
+    /// Ends the pass with a sort that keeps the first `wanted` items.
     pub(super) fn sort(&mut self, (field, direction): Order<'a>, wanted: usize) {
         self.sort = Some((field, FirstN::new(self.view, direction, wanted)));
     }
 
-    /// How many stages have joined the scan.
+    /// The number of stages in the pass besides the scan.
     pub(super) fn joined(&self) -> usize {
         self.filters.len() + usize::from(self.sort.is_some())
     }
 
-    /// Runs over all blocks. `scanned` is the meter of the scan, `joined` those of the stages that
-    /// have joined it, in order.
+    /// Runs over all blocks. `scanned` is the meter of the scan; `joined` are the meters of the other
+    /// stages, in order.
     pub(super) fn run(mut self, scanned: &mut Meter, joined: &mut [Meter]) -> Vec<ScoredNode> {
         let mut items = Vec::new();
         let (mut block, mut values) = (Vec::new(), Vec::new());

@@ -1,6 +1,7 @@
-//! Running a checked pipeline. Stages run in the order written; filters right behind a scan, and a
-//! sort behind those, join its pass, and a sort gives only what the cuts right behind it leave.
-//! Neither can be observed: every stage reports the counts it would have alone.
+//! Runs a checked pipeline. Stages run in the order written, with two optimizations. Filters directly
+//! after a scan, and a sort after those, run in the same pass. A sort returns only the items that the
+//! cuts directly after it keep. Neither can be observed: every stage reports the counts it would have
+//! on its own.
 
 use super::ast::{Call, Pipeline};
 use super::context::QueryContext;
@@ -17,10 +18,11 @@ use rustc_hash::FxHashSet;
 use std::time::{Duration, Instant};
 
 impl Pipeline {
-    /// Runs it.
+    /// Runs the pipeline and reports what each stage did.
     ///
     /// # Errors
-    /// `not_found` when a stage names a node that is not there; the indexes' own.
+    /// `not_found` when a stage names a node that does not exist, and the errors of the indexes and of the
+    /// embedder.
     pub fn run(&self, sources: &Sources<'_>) -> Result<(ResultSet, Explanation)> {
         let started = Instant::now();
         let ctx = QueryContext::new(sources, self.states());
@@ -31,16 +33,16 @@ impl Pipeline {
             step(call, behind, &ctx, &mut set, &mut len, meter)?;
             at += 1;
         }
-        keep_whole_pairs(&mut set);
+        retain_complete_pairs(&mut set);
         let total = started.elapsed();
         let stages = self.calls.iter().zip(meters).map(|(call, meter)| report(call, meter)).collect();
         Ok((set, Explanation { stages, total_micros: micros(total), reused: ctx.into_reused() }))
     }
 
-    /// Which of the given nodes pass all of the pipeline's filters; its other stages play no part.
+    /// Returns those of the given nodes that pass all filters of the pipeline. Its other stages are ignored.
     ///
     /// # Errors
-    /// As [`Pipeline::run`].
+    /// As for [`Pipeline::run`].
     pub fn filter_nodes(&self, sources: &Sources<'_>, nodes: &[Ix]) -> Result<Vec<Ix>> {
         let ctx = QueryContext::new(sources, self.states());
         let mut items: Vec<ScoredNode> = nodes.iter().map(|&ix| ScoredNode { ix, score: 1.0 }).collect();
@@ -52,24 +54,24 @@ impl Pipeline {
         Ok(items.into_iter().map(|item| item.ix).collect())
     }
 
-    /// Live states, and those that its filters widen the scan to.
+    /// The live states, and the states that its filters add to the scan.
     fn states(&self) -> StateSet {
-        let asked = self.calls.iter().filter(|call| !call.negated);
-        asked.filter_map(|call| call.def.widens_to(&call.arguments)).fold(StateSet::live(), StateSet::with)
+        let calls = self.calls.iter().filter(|call| !call.negated);
+        calls.filter_map(|call| call.def.widens_to(&call.arguments)).fold(StateSet::live(), StateSet::with)
     }
 }
 
-/// What the stages at the front of a pipeline gave together.
+/// The result of the first stages of a pipeline, which run together.
 struct Front {
     set: ResultSet,
-    /// How many items there are as far as the language is concerned.
+    /// The length of the set as the language defines it.
     len: usize,
-    /// How many stages are done.
+    /// The number of stages that have run.
     done: usize,
 }
 
-/// Runs the generator, with what can join its pass where it can be scanned: the filters right
-/// behind it, and a sort behind those when cuts leave only its first few.
+/// Runs the generator. If it is a scan, the filters directly after it run in the same pass, and so does a
+/// sort after those if cuts keep only its first items.
 fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Result<Front> {
     let (Some((call, behind)), Some((meter, meters))) = (calls.split_first(), meters.split_first_mut())
     else {
@@ -93,10 +95,10 @@ fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Res
                     pass.filter(filter, !call.negated);
                 } else if let Work::Sort(sort) = call.def.work
                     && let cuts = behind.get(at + 1..).unwrap_or(&[])
-                    && let wanted = left_by_cuts(cuts, usize::MAX)
+                    && let wanted = needed_by_cuts(cuts, usize::MAX)
                     && wanted < usize::MAX
                 {
-                    // What follows is a cut, which ends the loop.
+                    // The next stage is a cut, which ends the loop.
                     pass.sort(sort(&call.arguments, ctx)?, wanted);
                 } else {
                     break;
@@ -113,7 +115,7 @@ fn generate(calls: &[Call], ctx: &QueryContext<'_>, meters: &mut [Meter]) -> Res
     }
 }
 
-/// Resolves a filter; `None` when the stage is not one.
+/// Resolves a filter; `None` if the stage is not a filter.
 fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dyn Filter + 'a>>> {
     Ok(match call.def.work {
         Work::Filter(resolve) => Some(resolve(&call.arguments, ctx)?),
@@ -128,8 +130,8 @@ fn filter<'a>(call: &'a Call, ctx: &'a QueryContext<'a>) -> Result<Option<Box<dy
     })
 }
 
-/// Runs a stage that is not a generator. `len` is how many items there are as far as the language
-/// is concerned: behind a sort that gave only what the next cuts leave it is more than are there.
+/// Runs a stage that is not a generator. `len` is the length of the set as the language defines it: after
+/// a sort that returned only what the next cuts keep, it is greater than the number of items.
 fn step(
     call: &Call,
     behind: &[Call],
@@ -145,10 +147,10 @@ fn step(
             let (mut field, direction) = sort(&call.arguments, ctx)?;
             let mut values = Vec::with_capacity(set.items.len());
             field.read(&set.items, &mut values);
-            let wanted = left_by_cuts(behind, *len);
+            let wanted = needed_by_cuts(behind, *len);
             top::order(ctx.sources.view, &mut set.items, &values, direction, wanted);
         }
-        Work::Order(order) => order(&call.arguments, ctx, &mut set.items, left_by_cuts(behind, *len))?,
+        Work::Order(order) => order(&call.arguments, ctx, &mut set.items, needed_by_cuts(behind, *len))?,
         Work::Cut(cut) => {
             let range = cut(&call.arguments, *len);
             set.items.truncate(range.end);
@@ -175,8 +177,8 @@ fn step(
     Ok(())
 }
 
-/// How many of the first `len` items the cuts right behind a sort look at.
-fn left_by_cuts(behind: &[Call], len: usize) -> usize {
+/// How many of the first `len` items the cuts directly after a sort can use.
+fn needed_by_cuts(behind: &[Call], len: usize) -> usize {
     let mut range = 0..len;
     for call in behind {
         let Work::Cut(cut) = call.def.work else { break };
@@ -186,8 +188,8 @@ fn left_by_cuts(behind: &[Call], len: usize) -> usize {
     range.end
 }
 
-/// Only pairs whose members are both still in the set count.
-fn keep_whole_pairs(set: &mut ResultSet) {
+/// Drops the pairs of which a member is no longer in the set.
+fn retain_complete_pairs(set: &mut ResultSet) {
     if !set.pairs.is_empty() {
         let members: FxHashSet<Ix> = set.items.iter().map(|item| item.ix).collect();
         set.pairs.retain(|pair| members.contains(&pair.a) && members.contains(&pair.b));

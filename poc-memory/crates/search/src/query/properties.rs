@@ -1,4 +1,4 @@
-//! What a pipeline is known to do without running it.
+//! Properties of a pipeline that are known without running it.
 
 use super::ast::{Call, Pipeline};
 use super::stage::definition::{Cost, Kind, NewNode};
@@ -6,20 +6,21 @@ use poc_graph::time::Span;
 use std::fmt::Write;
 
 impl Pipeline {
-    /// The duration of a `not-visited:AGENT,DURATION` stage for this agent, if it has one.
+    /// The duration of the first `not-visited:AGENT[,DURATION]` stage for this agent. The outer `None` means
+    /// that there is no such stage, the inner one that it has no duration.
     pub fn not_visited(&self, agent: &str) -> Option<Option<Span>> {
         let keeps_unvisited = |call: &&Call| keeps_visited(call, agent) == Some(false);
         Some(self.calls.iter().find(keeps_unvisited)?.arguments.duration("DURATION"))
     }
 
-    /// The same pipeline without what it says about an agent's visits.
+    /// The same pipeline without the filters by this agent's visits.
     pub fn without_visits_of(&self, agent: &str) -> Pipeline {
         let calls = self.calls.iter().filter(|call| keeps_visited(call, agent).is_none()).cloned().collect();
         Pipeline { calls, used: self.used.clone() }
     }
 
-    /// Whether it is one pass over the columns, sorts, cuts and filters: cheap at any time. Other
-    /// generators and algorithms search an index or walk the graph; `diverse` compares vectors,
+    /// Whether it consists only of a scan of the columns, sorts, cuts and filters, and so is always cheap.
+    /// Other generators and algorithms search an index or walk the graph. `diverse` compares vectors, and
     /// `community` may have to compute the communities.
     pub fn is_scan(&self) -> bool {
         self.starts_with_scan()
@@ -29,11 +30,11 @@ impl Pipeline {
             })
     }
 
-    /// Whether a new node of a type and a provenance, whose text has so many characters at most, may be among
-    /// what it gives, as far as these tell.
+    /// Whether its result may contain a new node with this type and provenance and a text of at most
+    /// `most_chars` characters. `true` unless these properties rule it out.
     pub fn may_return(&self, node_type: &str, provenance: &str, most_chars: usize) -> bool {
         let node = NewNode { node_type, provenance, most_chars };
-        // What an algorithm gives has nothing to do with the filters before it.
+        // The result of an algorithm does not depend on the filters before it.
         let algorithm = self.calls.iter().rposition(|call| call.def.kind() == Kind::Algorithm);
         let behind = self.calls.get(algorithm.map_or(0, |at| at + 1)..).unwrap_or(&[]);
         behind.iter().all(|call| {
@@ -42,7 +43,7 @@ impl Pipeline {
         })
     }
 
-    /// What it filters by, as it is written where filters alone stand: without what gives all nodes in front.
+    /// Its text as written where only filters are expected: without a leading `all`.
     pub fn filters(&self) -> String {
         let from = usize::from(self.starts_with_scan() && self.calls.len() > 1);
         let mut text = String::new();
@@ -53,7 +54,7 @@ impl Pipeline {
         text
     }
 
-    /// Whether it does nothing but filter.
+    /// Whether it consists only of filters over all nodes.
     pub fn only_filters(&self) -> bool {
         self.starts_with_scan() && self.calls.iter().skip(1).all(|call| call.def.kind() == Kind::Filter)
     }
@@ -63,10 +64,10 @@ impl Pipeline {
     }
 }
 
-/// For a filter by the visits of this agent: whether it keeps the nodes that the agent has visited, or those
-/// it has not.
+/// For a filter by this agent's visits: `true` when it keeps the visited nodes, `false` when it keeps the
+/// others. `None` for any other stage.
 fn keeps_visited(call: &Call, agent: &str) -> Option<bool> {
     let keeps = call.def.hints.keeps_visited?;
-    let is_asked = call.arguments.text("AGENT").is_ok_and(|named| named == agent);
-    is_asked.then_some(keeps != call.negated)
+    let is_agent = call.arguments.text("AGENT").is_ok_and(|named| named == agent);
+    is_agent.then_some(keeps != call.negated)
 }

@@ -1,7 +1,8 @@
-//! One pass over the columns: blocks of nodes, and the tests and readers that run over them.
+//! The parts of a pass over the columns: scans produce blocks of nodes, filters and field readers
+//! process them.
 //!
-//! A test or a reader is a closure over cursors. It is called through a pointer once a block and
-//! inlined into the loop over the block, so a node costs what a hand-written loop would pay.
+//! A filter or a reader is a closure over cursors. There is one dynamic call per block, and the closure
+//! is inlined into the loop over the block, so the cost per node is that of a hand-written loop.
 
 use super::set::ScoredNode;
 use super::value::{Direction, Relation};
@@ -9,16 +10,16 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Ix, State, View, Visibility};
 use std::cell::Cell;
 
-/// A generator that gives its nodes block by block.
+/// A generator that produces its nodes block by block.
 pub(super) trait Scan {
-    /// Replaces the items of `block` by the next ones; `false` when there are no more. A block may
-    /// be empty.
+    /// Replaces the items of `block` by the next ones. Returns `false` when there are no more. A block
+    /// may be empty.
     fn next(&mut self, block: &mut Vec<ScoredNode>) -> bool;
 }
 
-/// A filter with its names resolved.
+/// A filter with resolved arguments.
 pub(super) trait Filter {
-    /// Keeps the items whose test comes out as `wanted`, in their order.
+    /// Keeps the items whose test returns `wanted`, in order.
     fn retain(&mut self, items: &mut Vec<ScoredNode>, wanted: bool);
 }
 
@@ -28,13 +29,13 @@ impl<F: FnMut(Ix) -> bool> Filter for F {
     }
 }
 
-/// A field with its columns at hand.
+/// Reads the values of a field from its columns.
 pub(super) trait FieldReader {
     /// Appends the value of each item.
     fn read(&mut self, items: &[ScoredNode], values: &mut Vec<f64>);
 }
 
-/// What a set is ordered by, and which way.
+/// The field to sort by and the direction.
 pub(super) type Order<'a> = (Box<dyn FieldReader + 'a>, Direction);
 
 impl<F: FnMut(ScoredNode) -> f64> FieldReader for F {
@@ -43,17 +44,17 @@ impl<F: FnMut(ScoredNode) -> f64> FieldReader for F {
     }
 }
 
-/// A comparison of a field.
+/// A filter that compares a field with a bound.
 pub(super) struct Comparison<'a> {
-    /// What is compared.
+    /// The field.
     pub(super) field: Box<dyn FieldReader + 'a>,
-    /// How.
+    /// The operator.
     pub(super) relation: Relation,
-    /// With what: a number, or milliseconds for a field that is an instant.
+    /// The bound: a number, or a duration in milliseconds for a field that is an instant.
     pub(super) bound: f64,
-    /// For a field that is an instant: the one the time passed is counted to.
+    /// For a field that is an instant: the instant up to which the elapsed time is counted.
     pub(super) until: Option<Timestamp>,
-    /// Room for the values of a block.
+    /// A buffer for the values of a block.
     pub(super) values: Vec<f64>,
 }
 
@@ -65,7 +66,7 @@ impl Filter for Comparison<'_> {
             self.values.iter_mut().for_each(|instant| *instant = until.0 as f64 - *instant);
         }
         let (values, bound) = (self.values.as_slice(), self.bound);
-        // A loop for each: in one loop for all every item would pay for the choice.
+        // One loop per operator, so that the choice is not made for every item.
         match self.relation {
             Relation::Greater => compact_by(items, values, |value| (value > bound) == wanted),
             Relation::GreaterEqual => compact_by(items, values, |value| (value >= bound) == wanted),
@@ -76,13 +77,13 @@ impl Filter for Comparison<'_> {
     }
 }
 
-/// Keeps the items whose value passes; there is one for each.
+/// Keeps the items whose value passes. There is one value per item.
 fn compact_by(items: &mut Vec<ScoredNode>, values: &[f64], keep: impl Fn(f64) -> bool) {
     let mut values = values.iter();
     compact(items, |_| values.next().is_some_and(|&value| keep(value)));
 }
 
-/// As `Vec::retain`, without a branch on the test: over a column its outcome is hard to predict.
+/// Like `Vec::retain`, but without a branch on the test, whose outcome is hard to predict over a column.
 pub(super) fn compact(items: &mut Vec<ScoredNode>, mut keep: impl FnMut(ScoredNode) -> bool) {
     let mut kept = 0;
     let cells = Cell::from_mut(items.as_mut_slice()).as_slice_of_cells();
@@ -96,40 +97,40 @@ pub(super) fn compact(items: &mut Vec<ScoredNode>, mut keep: impl FnMut(ScoredNo
     items.truncate(kept);
 }
 
-/// A set of states.
+/// A set of node states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StateSet(u8);
 
 impl StateSet {
-    /// The states searches see.
+    /// The states that searches include by default.
     pub(super) fn live() -> StateSet {
         State::ALL.iter().filter(|state| state.is_live()).fold(StateSet(0), |set, &state| set.with(state))
     }
 
-    /// The same and one more.
+    /// Adds a state.
     pub(super) fn with(self, state: State) -> StateSet {
         StateSet(self.0 | 1 << state as u8)
     }
 
-    /// Whether it is one of them.
+    /// Whether the set contains a state.
     #[inline]
     pub(super) fn contains(self, state: State) -> bool {
         self.0 & 1 << state as u8 != 0
     }
 }
 
-/// Tells the state of a node at an instant: a live node past its date counts as expired before any
-/// housekeeping has written so.
+/// Returns the state of nodes at an instant. A live node that is past its `expires` counts as expired, even
+/// if housekeeping has not recorded that yet.
 pub(super) fn state_at(view: &View, now: Timestamp) -> impl FnMut(Ix) -> Option<State> {
     let (mut states, mut expiries) = (view.states(), view.expiries());
     move |ix| {
         let state = states.of(ix, None)?;
-        let over = expiries.of(ix, None).is_some_and(|at| at <= now);
-        Some(if over && state.is_live() { State::Expired } else { state })
+        let is_expired = expiries.of(ix, None).is_some_and(|at| at <= now);
+        Some(if is_expired && state.is_live() { State::Expired } else { state })
     }
 }
 
-/// Whether a node is live and seen.
+/// Returns whether nodes are live and visible.
 pub(super) fn visible_at(view: &View, visibility: Visibility) -> impl FnMut(Ix) -> bool {
     let mut state = state_at(view, visibility.now);
     move |ix| state(ix).is_some_and(State::is_live) && visibility.admits(view.trust(ix))

@@ -1,4 +1,4 @@
-//! What flows between stages: scored nodes, and pairs of them.
+//! The sets that stages pass on: scored nodes, and pairs of nodes.
 
 use poc_graph::Ix;
 
@@ -11,22 +11,22 @@ pub struct ScoredNode {
     pub score: f64,
 }
 
-/// Two nodes that are alike in text but live in different communities.
+/// Two nodes with similar texts that should not be that similar, as found by `interference-pairs`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
     /// The node with the smaller id.
     pub a: Ix,
-    /// The other.
+    /// The other node.
     pub b: Ix,
-    /// Their similarity, 0–1.
+    /// The cosine of their most similar passages, 0–1.
     pub similarity: f64,
 }
 
-/// What a stage takes and returns.
+/// The input and output of a stage.
 #[derive(Clone, Debug, Default)]
 pub struct ResultSet {
     /// The nodes, in order.
     pub items: Vec<ScoredNode>,
-    /// The pairs a generator found; only pairs whose members are both in `items` count.
+    /// The pairs that a generator found. Only pairs with both members in `items` count.
     pub pairs: Vec<Pair>,
 }

@@ -1,4 +1,4 @@
-//! What a pipeline reads: the graph, the indexes through their read-only traits, and the settings.
+//! The data that a pipeline reads: the graph, the indexes (through read-only traits) and the settings.
 
 use poc_config::Config;
 use poc_embed::Embedder;
@@ -7,8 +7,8 @@ use poc_graph::time::Timestamp;
 use poc_graph::{View, Visibility};
 use poc_index::{MentionReader, TextReader, VectorReader};
 
-/// The indexes a pipeline may search. A stage asks for an index only when it needs it: the indexes of a past
-/// state are built at that moment.
+/// The indexes that a pipeline can search. A stage requests an index only when it needs it, because the
+/// indexes of a past state are built on demand.
 pub trait Indexes {
     /// The text index.
     fn text(&self) -> Result<&dyn TextReader>;
@@ -18,28 +18,28 @@ pub trait Indexes {
     fn mentions(&self) -> Result<&dyn MentionReader>;
 }
 
-/// What a pipeline reads.
+/// The data that a pipeline reads.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     /// The graph.
     pub view: &'a View,
-    /// Words and vectors.
+    /// The text, vector and mention indexes.
     pub indexes: &'a dyn Indexes,
-    /// Turns the texts of a pipeline into vectors.
+    /// Embeds the texts of a pipeline.
     pub embedder: &'a dyn Embedder,
     /// The settings.
     pub config: &'a Config,
-    /// The instant the pipeline runs at.
+    /// The current time of the run.
     pub now: Timestamp,
-    /// Whether nodes that are quarantined are seen.
+    /// Whether quarantined nodes are visible.
     pub quarantined: bool,
-    /// Whether a visit counts only for the version it saw, so that a node edited since counts as
+    /// Whether a visit counts only for the visited version, so that a node edited since then counts as
     /// not visited.
     pub revisit_on_change: bool,
 }
 
 impl Sources<'_> {
-    /// What is seen.
+    /// Which nodes are visible to the run.
     pub(in crate::query) fn visibility(&self) -> Visibility {
         Visibility { now: self.now, quarantined: self.quarantined }
     }

@@ -1,12 +1,11 @@
-//! Putting items in order by a value: all of them, or only the first few, of which little more than
-//! that many are kept.
+//! Sorts items by a value. If only the first few are wanted, it keeps little more than that many in memory.
 
 use super::set::ScoredNode;
 use super::value::Direction;
 use poc_graph::View;
 use std::cmp::Ordering;
 
-/// An item with what its value counts: the smaller, the earlier.
+/// An item with its sort key. Smaller keys come first.
 #[derive(Clone, Copy)]
 struct Ranked {
     rank: f64,
@@ -15,7 +14,7 @@ struct Ranked {
 
 impl Ranked {
     fn new(item: ScoredNode, value: f64, direction: Direction) -> Ranked {
-        // Adding zero makes the negative zero a plain one.
+        // Adding zero turns negative zero into zero.
         let rank = match direction {
             Direction::Asc => value + 0.0,
             Direction::Desc => -value + 0.0,
@@ -28,17 +27,17 @@ impl Ranked {
     }
 }
 
-/// The order of two items by id.
+/// Compares two items by id.
 pub(super) fn by_id(view: &View, a: ScoredNode, b: ScoredNode) -> Ordering {
     if view.ids_ascend() { a.ix.cmp(&b.ix) } else { view.id(a.ix).cmp(&view.id(b.ix)) }
 }
 
-/// Items that may be kept beyond those wanted before the others are left out.
+/// The minimum number of surplus items to collect before the set is truncated.
 const SPARE: usize = 256;
 
-/// The first few of the items offered, in the order of their values, ties by id.
+/// Collects the first few of the offered items, ordered by value, then by id.
 pub(super) struct FirstN<'a> {
-    // The first few so far and those offered since that come before the last of these.
+    // The first items as of the last truncation, and later items that may be among the first.
     kept: Vec<Ranked>,
     last: Option<Ranked>,
     wanted: usize,
@@ -47,12 +46,12 @@ pub(super) struct FirstN<'a> {
 }
 
 impl<'a> FirstN<'a> {
-    /// Keeps so many.
+    /// Collects the first `wanted` items.
     pub(super) fn new(view: &'a View, direction: Direction, wanted: usize) -> Self {
         FirstN { kept: Vec::new(), last: None, wanted, direction, view }
     }
 
-    /// Takes in items with their values, none of which is NaN.
+    /// Offers items with their values, none of which is NaN.
     pub(super) fn offer(&mut self, items: &[ScoredNode], values: &[f64]) {
         let room = self.wanted.saturating_add(self.wanted.max(SPARE));
         for (&item, &value) in items.iter().zip(values) {
@@ -62,13 +61,13 @@ impl<'a> FirstN<'a> {
             }
             self.kept.push(ranked);
             if self.kept.len() == room {
-                self.cut();
+                self.truncate();
             }
         }
     }
 
-    /// Leaves out what is not among the first few: linear, once for as many items as there is room.
-    fn cut(&mut self) {
+    /// Drops what is not among the first items. It takes linear time, but runs only when the buffer is full.
+    fn truncate(&mut self) {
         let (view, wanted) = (self.view, self.wanted);
         if let Some(last) = wanted.checked_sub(1).filter(|_| wanted < self.kept.len()) {
             self.last = Some(*self.kept.select_nth_unstable_by(last, |a, b| a.order(b, view)).1);
@@ -76,15 +75,15 @@ impl<'a> FirstN<'a> {
         self.kept.truncate(wanted);
     }
 
-    /// The items that are kept, in order.
+    /// Returns the first items in order.
     pub(super) fn finish(mut self) -> Vec<ScoredNode> {
-        self.cut();
+        self.truncate();
         self.kept.sort_unstable_by(|a, b| a.order(b, self.view));
         self.kept.into_iter().map(|ranked| ranked.item).collect()
     }
 }
 
-/// Puts the items in the order of their values, ties by id; keeps the first `wanted` only.
+/// Sorts the items by value, then by id, and keeps only the first `wanted`.
 pub(super) fn order(
     view: &View,
     items: &mut Vec<ScoredNode>,
@@ -97,7 +96,7 @@ pub(super) fn order(
     *items = first.finish();
 }
 
-/// Puts scored items best first, ties by id.
+/// Sorts items by descending score, then by id.
 pub(super) fn best_first(view: &View, items: &mut [ScoredNode]) {
     items.sort_unstable_by(|a, b| b.score.total_cmp(&a.score).then_with(|| by_id(view, *a, *b)));
 }
@@ -108,9 +107,9 @@ mod tests {
     use poc_graph::testing;
     use proptest::prelude::*;
 
-    /// What comes in in blocks, with many equal values, leaves as a sort of all would have it.
+    /// Blocks with many equal values give the same result as sorting all items.
     #[test]
-    fn the_first_few_are_those_of_a_sort() {
+    fn the_first_items_agree_with_a_full_sort() {
         let view = testing::view(900, &[]);
         let value = prop_oneof![
             (0u8..9).prop_map(f64::from),

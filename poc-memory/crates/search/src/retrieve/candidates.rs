@@ -4,9 +4,9 @@ use super::retriever::Retriever;
 use poc_graph::error::Result;
 use poc_graph::{Ix, NodeId, View, Visibility};
 use poc_index::{CosineScores, TextScores};
-use poc_rank::flow::{PropagatedScore, Weights};
 use poc_rank::fusion::{fused, of_meaning};
-use poc_rank::standard::Scale;
+use poc_rank::propagation::{PropagatedScore, PropagationWeights};
+use poc_rank::standard_score::Scale;
 use poc_rank::top::{Ranked, Top};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
@@ -64,7 +64,7 @@ impl<'a> Question<'a> {
         let cosines = retriever.vectors.cosine_scores(vector)?;
         let words = retriever.text.scores(text);
         let mut hidden = FxHashSet::default();
-        hidden.extend(view.hidden_at(visibility).into_iter().filter_map(|ix| view.id(ix)));
+        hidden.extend(view.hidden_nodes(visibility).into_iter().filter_map(|ix| view.id(ix)));
         let is_live = |id: &&NodeId| view.find(**id).is_some_and(|ix| view.is_live(ix));
         hidden.extend(retriever.except.iter().filter(is_live));
         let count = view.live_count().saturating_sub(hidden.len());
@@ -83,7 +83,7 @@ impl<'a> Question<'a> {
     /// The note's index in the view, if it is to be found.
     fn place(&self, id: NodeId) -> Option<Ix> {
         let ix = self.view.find(id)?;
-        (!self.hidden.contains(&id) && self.view.is_found_at(ix, self.visibility)).then_some(ix)
+        (!self.hidden.contains(&id) && self.view.is_visible(ix, self.visibility)).then_some(ix)
     }
 
     pub(super) fn own(&self, bm25: f64, cosine: f64) -> BaseScore {
@@ -165,14 +165,19 @@ impl Candidate {
         self.words + self.meaning + self.named + self.identifier
     }
 
-    pub(super) fn score(&self, flow: Weights) -> f64 {
+    pub(super) fn score(&self, flow: PropagationWeights) -> f64 {
         let propagated = &self.propagated;
-        let [mention, shared] = propagated.by_names(flow);
-        self.own() + mention + shared + propagated.by_order(flow) + propagated.by_likeness(flow) + self.key
+        let [mention, shared] = propagated.name_shares(flow);
+        self.own()
+            + mention
+            + shared
+            + propagated.sequence_share(flow)
+            + propagated.similarity_share(flow)
+            + self.key
     }
 
-    pub(super) fn shares(&self, flow: Weights) -> Vec<(&'static str, f64)> {
-        let [mention, shared] = self.propagated.by_names(flow);
+    pub(super) fn shares(&self, flow: PropagationWeights) -> Vec<(&'static str, f64)> {
+        let [mention, shared] = self.propagated.name_shares(flow);
         let mut shares = vec![
             ("meaning", self.meaning),
             ("words", self.words),
@@ -180,8 +185,8 @@ impl Candidate {
             ("identifier", self.identifier),
             ("mention", mention),
             ("shared", shared),
-            ("order", self.propagated.by_order(flow)),
-            ("alike", self.propagated.by_likeness(flow)),
+            ("order", self.propagated.sequence_share(flow)),
+            ("alike", self.propagated.similarity_share(flow)),
             ("key", self.key),
         ];
         shares.retain(|(_, share)| *share != 0.0);
@@ -273,7 +278,7 @@ impl Candidates {
     }
 
     /// The `n`-th best score as it is by now; less than any when there are not as many.
-    pub(super) fn nth_best(&self, n: usize, flow: Weights) -> f64 {
+    pub(super) fn nth_best(&self, n: usize, flow: PropagationWeights) -> f64 {
         let mut best = Top::new(n);
         let of = |candidate: &Candidate| Ranked { score: candidate.score(flow), id: candidate.id, with: () };
         self.all.iter().for_each(|candidate| best.offer(of(candidate)));

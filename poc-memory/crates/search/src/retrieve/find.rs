@@ -9,7 +9,7 @@ use poc_graph::error::Result;
 
 impl Retriever<'_> {
     /// The best `wanted` nodes that are seen for a text, fused as the settings say: by scores
-    /// ([`poc_rank::fusion`], [`poc_rank::flow`]) or by ranks ([`poc_rank::rrf`]).
+    /// ([`poc_rank::fusion`], [`poc_rank::propagation`]) or by ranks ([`poc_rank::rrf`]).
     ///
     /// Up to the switch-over of the vector index to HNSW every note is compared with the text by meaning
     /// and by words, and what comes out is what a comparison with all of them gives. Above it mean and

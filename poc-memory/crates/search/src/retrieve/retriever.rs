@@ -46,6 +46,6 @@ impl<'a> Retriever<'a> {
     /// Whether a note may be found.
     pub(super) fn is_visible(&self, id: NodeId, visibility: Visibility) -> bool {
         !self.except.contains(&id)
-            && self.view.find(id).is_some_and(|ix| self.view.is_found_at(ix, visibility))
+            && self.view.find(id).is_some_and(|ix| self.view.is_visible(ix, visibility))
     }
 }

@@ -7,8 +7,8 @@ use super::retriever::{DEPTH, Retriever};
 use super::{key, structure};
 use poc_graph::error::Result;
 use poc_graph::{NodeId, Visibility};
-use poc_rank::flow::Weights;
 use poc_rank::fusion::lift;
+use poc_rank::propagation::PropagationWeights;
 use poc_rank::top::{Ranked, Top};
 
 pub(super) fn find(
@@ -44,7 +44,7 @@ pub(super) fn find(
             owner.identifier += lift(weights.identifier_weight, best);
         }
     }
-    let flow = Weights {
+    let flow = PropagationWeights {
         mentioned: weights.mentioned_weight,
         mentioning: weights.mentioning_weight,
         sharing: weights.shared_weight,
@@ -85,7 +85,7 @@ pub(super) fn find(
             score,
             ranks: ranks.into_iter().filter_map(|(list, rank)| Some((list, rank?))).collect(),
             shares: candidate.shares(flow),
-            led_by: candidate.propagated.led_by(flow).and_then(|place| sources.get(place)).copied(),
+            led_by: candidate.propagated.leading_source(flow).and_then(|place| sources.get(place)).copied(),
             by_key: candidate.key > 0.0,
             near: question.cosines.nearest_part(id),
             likelihood: None,

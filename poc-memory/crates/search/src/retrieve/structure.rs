@@ -7,17 +7,17 @@ use super::retriever::Retriever;
 use poc_config::ScoreFusionConfig;
 use poc_graph::{Ix, NodeId, View};
 use poc_index::MentionReader;
-use poc_rank::flow::Weights;
+use poc_rank::propagation::PropagationWeights;
 
 /// Lets every candidate that is worth more than nothing give on to the notes around it, the best
 /// `mention-from` of them to what they mention and to what mentions them, and the best `shared-from` to what
 /// has a name in common with them that is not in the question: who has those is found by them anyway.
-/// Returns the notes that give on; [`poc_rank::flow::PropagatedScore::led_by`] tells the place among them.
+/// Returns the notes that give on; [`poc_rank::propagation::PropagatedScore::leading_source`] tells the place among them.
 pub(super) fn propagate(
     question: &Question<'_>,
     retriever: &Retriever<'_>,
     text: &str,
-    weights: Weights,
+    weights: PropagationWeights,
     wanted: usize,
     candidates: &mut Candidates,
 ) -> Vec<NodeId> {
@@ -29,24 +29,24 @@ pub(super) fn propagate(
         session_neighbors(question.view, ix, &mut beside, &mut further);
         for &other in &beside {
             if let Some(candidate) = candidates.at_index(question, other) {
-                candidate.propagated.beside(worth);
+                candidate.propagated.add_adjacent(worth);
             }
         }
         for &other in &further {
             if let Some(candidate) = candidates.at_index(question, other) {
-                candidate.propagated.further(worth);
+                candidate.propagated.add_second_adjacent(worth);
             }
         }
     }
     for (from, &(_, id, worth)) in sources.iter().enumerate().take(config.mention_from) {
         for other in mentions.mentioned_by(id) {
             if let Some(candidate) = candidates.at(question, other) {
-                candidate.propagated.mentioned_by(worth, from);
+                candidate.propagated.add_mentioned_by(worth, from);
             }
         }
         for other in mentions.mentioning(id) {
             if let Some(candidate) = candidates.at(question, other) {
-                candidate.propagated.mentions(worth, from);
+                candidate.propagated.add_mention_of(worth, from);
             }
         }
     }
@@ -60,7 +60,7 @@ pub(super) fn propagate(
             // Nothing else comes to a note that is no candidate by now.
             let may_come_in = |own: f64| own + share >= least;
             if let Some(candidate) = candidates.at_if(question, other, may_come_in) {
-                candidate.propagated.shares_name(share, from);
+                candidate.propagated.add_shared_name(share, from);
             }
         }
     }
@@ -89,14 +89,14 @@ pub(super) fn add_similarity_boosts(
         let Some(candidate) = candidates.at_index(question, ix) else { continue };
         for (place, cosine) in near {
             let worth = best.get(place).map_or(0.0, |(.., worth)| *worth);
-            candidate.propagated.alike(cosine, worth);
+            candidate.propagated.add_similar(cosine, worth);
         }
     }
 }
 
 /// Whether a note stands in a session, mentions another or is mentioned.
 fn is_linked(view: &View, mentions: &dyn MentionReader, ix: Ix, id: NodeId) -> bool {
-    view.beside(ix).next().is_some()
+    view.sequence_neighbors(ix).next().is_some()
         || !mentions.mentioned_by(id).is_empty()
         || !mentions.mentioning(id).is_empty()
 }
@@ -105,9 +105,9 @@ fn is_linked(view: &View, mentions: &dyn MentionReader, ix: Ix, id: NodeId) -> b
 fn session_neighbors(view: &View, ix: Ix, beside: &mut Vec<Ix>, further: &mut Vec<Ix>) {
     beside.clear();
     further.clear();
-    beside.extend(view.beside(ix));
+    beside.extend(view.sequence_neighbors(ix));
     for &near in beside.iter() {
-        further.extend(view.beside(near).filter(|other| *other != ix));
+        further.extend(view.sequence_neighbors(near).filter(|other| *other != ix));
     }
     further.retain(|other| !beside.contains(other));
 }

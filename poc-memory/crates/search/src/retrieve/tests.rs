@@ -9,7 +9,7 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{Delta, EdgeKind, Node, NodeId, State, Trust, View, Visibility, testing};
 use poc_index::{MentionIndex, TextIndex, VectorIndex, testing as indexes};
-use poc_rank::standard::Moments;
+use poc_rank::standard_score::Moments;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;

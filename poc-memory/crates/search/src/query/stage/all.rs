@@ -7,16 +7,16 @@ use crate::query::scan::{Scan, StateSet, state_at};
 use crate::query::set::ScoredNode;
 use poc_graph::Ix;
 
-/// Nodes a block holds: those of one chunk of the columns.
+/// The number of nodes in a block: one chunk of the columns.
 const BLOCK: Ix = poc_graph::Column::<u8>::CHUNK as Ix;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "all",
     params: &[],
-    doc: "Every live node, score 1, by id; a `state:` filter widens it to that state",
-    more: "A pipeline that starts with no generator starts with `all`. Live is what is active or stale \
-           and not past its date. A `state:NAME` anywhere in the pipeline (but not `!state:NAME`) lets \
-           the nodes in that state in.",
+    doc: "Every live node with score 1, by id; a `state:` filter adds the nodes in that state",
+    more: "A pipeline that does not start with a generator starts with `all`. A node is live when it is \
+           active or stale and not past its `expires`. A `state:NAME` anywhere in the pipeline (but not \
+           `!state:NAME`) adds the nodes in that state.",
     example: Example {
         pipeline: "all",
         output: &[
@@ -62,7 +62,7 @@ impl<F: FnMut(Ix) -> bool> Scan for All<F> {
         if self.next >= end {
             return false;
         }
-        // What is not admitted is written over by the next: a branch would be hard to predict.
+        // A node that is not admitted is overwritten by the next one. A branch would be hard to predict.
         block.resize((end - self.next) as usize, ScoredNode { ix: 0, score: 1.0 });
         let mut kept = 0;
         for ix in self.next..end {

@@ -13,10 +13,10 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Required,
         doc: "the number of the community",
     }],
-    doc: "Keeps the members of a community; 0 is the largest",
-    more: "Communities are found by label propagation (Raghavan, Albert and Kumara 2007) over ties of \
-           at least 0.3, in an order that depends on the graph alone. They are numbered by size, so a \
-           number may mean another community when the graph has changed.",
+    doc: "Keeps the members of a community; community 0 is the largest",
+    more: "Communities are found by label propagation (Raghavan, Albert and Kumara 2007) over edges with a \
+           strength of at least 0.3, in an order that depends only on the graph. They are numbered by size, \
+           so a number may denote another community after the graph has changed.",
     example: Example { pipeline: "community:0", output: &["b-tree", "wal", "crash-notes"] },
     describe: |call| format!("of community {}", call.count("N").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {

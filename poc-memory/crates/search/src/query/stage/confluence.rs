@@ -1,5 +1,5 @@
-//! `confluence,max_hops=3,edge_decay=0.3,min_sources=2,min_activation=0.005`: what several nodes of the
-//! incoming set reach together (`rank::confluence`).
+//! `confluence,max_hops=3,edge_decay=0.3,min_sources=2,min_activation=0.005`: the nodes that activation
+//! from several nodes of the input reaches (`poc_rank::confluence`).
 
 use super::definition::{Hints, StageDef, Work};
 use super::seeds::best;
@@ -9,7 +9,7 @@ use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 use crate::query::scan::visible_at;
 use poc_rank::confluence::confluence;
 
-/// Nodes activation spreads from one by one, the best of the set.
+/// The maximum number of source nodes.
 const MOST_SOURCES: usize = 10_000;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -22,22 +22,21 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ValueType::Count(1, MOST_SOURCES),
             presence: Presence::Default("2"),
-            doc: "nodes of the set that must reach a node",
+            doc: "the number of nodes of the set that must reach a node",
         },
         MIN_ACTIVATION,
     ],
-    doc: "Nodes that activation from several of the set arrives at, times their weight",
-    more: "Activation spreads from each node of the set on its own, as in `spread`: from node s, which \
-           emits its score, `a(s, i)` arrives at node i; a sum under `min_activation` is dropped, node \
-           by node of the set. A node that activation from at least `min_sources` of them arrives at \
-           scores `weight(i) · Σ a(s, i)`. A node of the set is reached from itself, so of one node \
-           with `min_sources=1` this is `spread`. Of more than 10,000 nodes the best spread, and no further one starts after 100 million steps. \
-           After the \
-           intersection search of Quillian (1968, \"Semantic memory\"), graded as by Collins and Loftus \
-           (1975).\n\n\
-           By hand: with ties a — m of 1 and m — b of 0.5, `edge_decay=0.5` and one hop, a and b with \
-           score 1 each, m gets 0.5 from a and 0.25 from b: it alone is reached from both and scores \
-           0.75.",
+    doc: "Nodes that activation from several nodes of the set reaches, scored by its sum times their weight",
+    more: "Activation spreads from each node of the set separately, as in `spread`: from node s, which emits \
+           its score, `a(s, i)` arrives at node i. For each source, sums under `min_activation` are dropped. \
+           A node reached from at least `min_sources` sources scores `weight(i) · Σ a(s, i)`. A node of the \
+           set counts as reached from itself, so for a single node with `min_sources=1` this is `spread`. Of \
+           more than 10,000 nodes only the best spread, and after 100 million steps no further source \
+           starts. The algorithm follows the intersection search of Quillian (1968, \"Semantic memory\"), \
+           with the graded activation of Collins and Loftus (1975).\n\n\
+           Worked example: the edges are a — m with strength 1 and m — b with 0.5, `edge_decay=0.5`, one \
+           hop, and a and b have score 1. Then m gets 0.5 from a and 0.25 from b. It is the only node \
+           reached from both and scores 0.75.",
     example: Example {
         pipeline: "key:[bw]* | confluence,max_hops=1",
         output: &["b-tree", "wal", "crash-notes"],

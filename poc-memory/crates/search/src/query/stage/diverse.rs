@@ -1,4 +1,4 @@
-//! `diverse,lambda=0.7,pool=1000`: maximal marginal relevance over the set (`rank::mmr`).
+//! `diverse,lambda=0.7,pool=1000`: maximal marginal relevance over the set (`poc_rank::mmr`).
 
 use super::definition::{Cost, Hints, StageDef, Work};
 use crate::query::context::QueryContext;
@@ -17,25 +17,26 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ValueType::Number(0.0, 1.0),
             presence: Presence::Default("0.7"),
-            doc: "how much the score counts; the rest is for being unlike",
+            doc: "the weight of the score; the rest is the weight of dissimilarity",
         },
         Param {
             name: "pool",
             position: ParamPosition::Named,
             value_type: ValueType::Count(1, 10_000),
             presence: Presence::Default("1000"),
-            doc: "nodes that are chosen from, the best by score; the others follow by score",
+            doc: "the number of nodes to choose from, the best by score; the others follow by score",
         },
     ],
-    doc: "Puts what is good and unlike what came before next (MMR); with `limit:N` behind it N are chosen",
-    more: "Next always comes the node with the greatest `λ · relevance − (1 − λ) · greatest similarity \
-           to those before it`: maximal marginal relevance (Carbonell and Goldstein 1998, SIGIR). \
-           Relevance is the score, stretched over 0–1 within the set; similarity is the cosine of the \
-           two nodes' most alike passages (of their titles where they have no text), and 0 for a node \
-           without a vector. Scores stay as they are. Equal choices go by score, then by id, so \
-           `lambda=1` is `sort:score`.\n\n\
-           The best `pool` nodes by score are chosen from, what is left follows behind them by score. \
-           The cost is `pool · chosen` comparisons; with `limit:N` behind it only N are chosen.",
+    doc: "Orders by score and by dissimilarity to the nodes before (MMR); with `limit:N` after it only N are \
+           chosen",
+    more: "The next node is always the one with the greatest `λ · relevance − (1 − λ) · greatest similarity \
+           to those before it`: maximal marginal relevance (Carbonell and Goldstein 1998, SIGIR). Relevance \
+           is the score, scaled to 0–1 within the set. Similarity is the cosine of the most similar passages \
+           of the two nodes (of their titles if they have no text), and 0 for a node without a vector. \
+           Scores do not change. Equal choices are ordered by score, then by id, so `lambda=1` is the same \
+           as `sort:score`.\n\n\
+           Only the best `pool` nodes by score are chosen from; the others follow after them by score. The \
+           cost is `pool · chosen` comparisons. With `limit:N` after it only N nodes are chosen.",
     example: Example {
         pipeline: "similar:\"slow query with a missing index\",k=3 | diverse,lambda=0.3",
         output: &["session#1", "day#2026-11-21", "session#2"],

@@ -1,5 +1,5 @@
-//! `geodesic,max_path=6,k=20`: the nodes on the straightest ways between those of the incoming set
-//! (`rank::geodesic`).
+//! `geodesic,max_path=6,k=20`: the nodes on the most direct walks between those of the input
+//! (`poc_rank::geodesic`).
 
 use super::definition::{Hints, StageDef, Work};
 use super::seeds::{best, placed};
@@ -12,7 +12,7 @@ use crate::query::top::best_first;
 use poc_graph::Ix;
 use poc_rank::geodesic::walks;
 
-/// Nodes that are walked between, so that there are at most 992 walks.
+/// The maximum number of nodes to walk between. It limits the number of walks to 32 · 31 = 992.
 const MOST_ENDS: usize = 32;
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -23,22 +23,23 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ValueType::Count(1, 64),
             presence: Presence::Default("6"),
-            doc: "ties a walk may take",
+            doc: "the maximum number of edges of a walk",
         },
         K,
     ],
-    doc: "The nodes on the straightest ways between those of the set; score = share of the ways over it",
-    more: "Between every two of the set, both ways, a walk goes from one to the other: at each hop to \
-           the neighbour not yet visited in whose direction the target lies most nearly, the greatest \
-           cosine of (neighbour − here) and (target − here) in the spectral embedding (see `spectral`), \
-           ties by id. A target tied to where the walk is is the next hop. After `max_path` hops a walk \
-           ends. Only walks that arrive count; a node, the ends included, scores the share of them that \
-           lead over it. The score of the set decides only which 32 are walked between when there are \
-           more. Greedy routing by direction: Kranakis, Singh and Urrutia 1999, \"Compass routing on \
-           geometric networks\".\n\n\
-           By hand: on the path a — b — c — d with e tied to b, the way from a to d leads over b and c: \
-           in a tree every tie is at right angles to all others, so seen from b the tie to c makes a \
-           cosine of √½ with the way to d and the tie to e one of 0.",
+    doc: "Nodes on the most direct walks between the nodes of the set; score = share of the walks over the \
+           node",
+    more: "For every two nodes of the set a walk goes from one to the other, in both directions. Each hop \
+           leads to the neighbour, not yet visited, that lies most nearly in the direction of the target: \
+           the one with the greatest cosine of (neighbour − here) and (target − here) in the spectral \
+           embedding (see `spectral`), ties by id. A target that is a neighbour is always the next hop. A \
+           walk ends after `max_path` hops, and only walks that arrive count. A node, including the ends, \
+           scores the share of these walks that lead over it. If the set has more than 32 nodes, the 32 with \
+           the best scores are the ends of the walks; otherwise scores do not matter. This is greedy routing \
+           by direction: Kranakis, Singh and Urrutia 1999, \"Compass routing on geometric networks\".\n\n\
+           Worked example: on the path a — b — c — d, with e linked to b, the walk from a to d leads over b \
+           and c. In a tree every edge is at right angles to all others, so seen from b the edge to c has a \
+           cosine of √½ with the direction of d, and the edge to e one of 0.",
     example: Example { pipeline: "match:\"wal crash-notes\" | geodesic", output: &["wal", "crash-notes"] },
     describe: |call| {
         let (most, k) = (call.count("max_path").unwrap_or_default(), call.count("k").unwrap_or_default());

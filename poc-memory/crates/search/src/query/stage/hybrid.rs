@@ -1,4 +1,4 @@
-//! `hybrid:"TEXT",k=50`: what meaning and words find together (`retrieve`), best first.
+//! `hybrid:"TEXT",k=50`: the best nodes by meaning and words together (`retrieve`), best first.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
@@ -22,27 +22,32 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ValueType::Count(1, MOST),
             presence: Presence::Default("50"),
-            doc: "how many nodes",
+            doc: "the number of nodes to return",
         },
     ],
-    doc: "What meaning and words find together, and what that mentions and stands beside, best first",
-    more: "What the op `retrieve` answers. Every note has a standard score by its words (BM25 of title and text \
-           as one, a word of the title counting three times) and by its meaning (the cosine of its nearest \
-           passage): by how many standard deviations it lies above the mean of all notes. Together they are \
-           `words + 0.5 · sign(meaning) · meaning²`. A note that holds an identifier of the text (`INC-90037`, \
-           `store_open`, `src/main.rs`) as a whole gets as much as the best note has, and so does the \
-           one that has it as its key; one whose title or key the text names gets three quarters of that. \
-           Then the best give on a share of what they have, one step: to the notes before and after in their \
-           session, the best ten to those they mention and to those that mention them, and the best five to \
-           those that have a name in common with them: an identifier, or a word with a capital where not every word \
-           has one, which is no day, month or date, not in the text, and in at most 20 notes (in a small store in a \
-           tenth of them); the fewer, the more. With an embedder that reads a text as a whole \
-           (`candle`, `http`) a note without mentions and session has a share of the five notes nearest to it \
-           among the best 128. A note whose key stands in the text as a name (`people/lin`), or \
-           is all of it, however it is spelt (`https://wiki/People/Lin.md`), comes before all others. Weights stand under `[retrieve.scores]`; `graph = false` leaves out the step. With `fusion = \"rrf\"` three lists of \
-           50 nodes, or `k` where that is more, are fused by reciprocal rank (Cormack, Clarke and Büttcher \
-           2009, SIGIR): the nearest, the best by BM25 of the title and by that of the text; then a node is \
-           worth `1 / (60 + rank)` in each list that holds it, 0.049 at most.",
+    doc: "The best nodes by meaning and words together, and what they mention or stand next to, best first",
+    more: "The same search as the op `retrieve`. Every note has a standard score by its words (BM25 of title \
+           and text together, a word of the title counting three times) and one by its meaning (the cosine \
+           of its nearest passage): the number of standard deviations above the mean of all notes. The \
+           combined score is `words + 0.5 · sign(meaning) · meaning²`.\n\n\
+           A note that contains an identifier of the text (`INC-90037`, `store_open`, `src/main.rs`) as a \
+           whole word gets as much as the best note has, and so does a note that has the identifier as its \
+           key. A note whose title or key occurs in the text gets three quarters of that.\n\n\
+           Then the best notes pass part of their score on, one step: to the notes before and after them in \
+           their session; the best ten to the notes they mention and to those that mention them; and the \
+           best five to the notes that share a name with them. A name is an identifier, or a word with a \
+           capital where not every word has one, that is no day, month or date, does not occur in the text, \
+           and occurs in at most 20 notes (in a small store, in at most a tenth of them). The fewer notes \
+           share it, the more is passed on. With an embedder that reads a text as a whole (`candle`, \
+           `http`), a note without mentions and without a session gets a share from the five notes nearest \
+           to it among the best 128.\n\n\
+           A note whose key occurs in the text as a name (`people/lin`), or is the whole text in any \
+           spelling (`https://wiki/People/Lin.md`), comes before all others. The weights are defined in \
+           `[retrieve.scores]`; `graph = false` turns the step off.\n\n\
+           With `fusion = \"rrf\"`, three lists of 50 nodes (or `k`, if that is more) are combined by \
+           reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, SIGIR): the nearest nodes, the best by \
+           BM25 of the title, and the best by BM25 of the text. A node then scores `1 / (60 + rank)` for \
+           each list that contains it, at most 0.049 in total.",
     example: Example { pipeline: "hybrid:\"slow query\",k=2", output: &["session#1", "session#2"] },
     describe: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());

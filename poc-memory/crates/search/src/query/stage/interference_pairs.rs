@@ -1,5 +1,5 @@
-//! `interference-pairs`: nodes that are alike in text but live in different communities, and twins wherever they
-//! live.
+//! `interference-pairs`: pairs of nodes with similar texts in different communities, and near-duplicates
+//! anywhere.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::context::QueryContext;
@@ -22,35 +22,37 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Named,
             value_type: ValueType::Number(0.0, 1.0),
             presence: Presence::Optional,
-            doc: "least cosine of a pair; without it, `interference` of the embedder's `[cosines]`",
+            doc: "the least cosine of a pair; by default `interference` of the embedder's `[cosines]`",
         },
         Param {
             name: "k",
             position: ParamPosition::Named,
             value_type: ValueType::Count(1, 100),
             presence: Presence::Default("10"),
-            doc: "nodes each passage of a node is paired with at most",
+            doc: "the maximum number of partners for each passage of a node",
         },
         Param {
             name: "probes",
             position: ParamPosition::Named,
             value_type: ValueType::Count(1, 1_000_000),
             presence: Presence::Default("5000"),
-            doc: "nodes that are compared with all others, the last changed first",
+            doc: "the number of nodes to compare with all others, the last changed first",
         },
     ],
-    doc: "Nodes alike in text but in different communities, and twins of one, in pairs, score = cosine",
-    more: "Two notes that say nearly the same and live apart get in each other's way: finding one hides \
-           the other. Each node asks the vector index for its nearest, by its passages (by its title \
-           when it has no text: short titles are alike without meaning much); of the answers those in \
-           other communities make pairs. Those of the same one do from `twin` of the embedder's \
-           `[cosines]` on: notes that say the same are tied as they come in, and so live together. Both members come out, a node's score is that of its best \
-           pair. The pairs travel with the set: a template prints them with `PAIRS` as long as both \
-           members are in it.\n\n\
-           Each passage names the `k` such nodes that are most like it, so of a crowd \
-           of notes all alike not every pair is named. Up to `probes` nodes all ask. In a larger store \
-           only those changed last do, so that the time grows with the store and not with its square; \
-           an asked node finds its partners among all.",
+    doc: "Pairs of nodes with similar texts in different communities, and near-duplicates anywhere; score = \
+           cosine",
+    more: "Two notes that say nearly the same but belong to different communities interfere: finding one \
+           hides the other. For each node, the vector index is searched for the nearest nodes, by its \
+           passages (by its title if it has no text, because short titles are similar without meaning much). \
+           Results in other communities form pairs. Results in the same community form a pair only from the \
+           cosine `twin` of the embedder's `[cosines]` on, because notes that say the same are linked when \
+           they are stored and so end up in one community. The set contains both members of each pair, and a \
+           node scores as much as its best pair. The pairs stay with the set: a template prints them with \
+           `PAIRS` as long as both members are in it.\n\n\
+           Each passage names the `k` nodes most similar to it, so in a large group of similar notes not \
+           every pair is named. Stores with up to `probes` nodes are searched for every node. In a larger \
+           store only the nodes changed last are searched for, so that the time grows linearly with the \
+           store; their partners are found among all nodes.",
     example: Example { pipeline: "interference-pairs,min_sim=0.9", output: &["session#1", "session#2"] },
     describe: |call| match call.optional_number("min_sim") {
         Some(least) => format!("pairs of nodes alike by {least} or more in different communities, and twins"),
@@ -66,8 +68,8 @@ pub(super) const STAGE: StageDef = StageDef {
     hints: Hints::NONE,
 };
 
-/// Nearest nodes asked for at first for each of another community that is wanted: those of the own
-/// community are usually the nearer ones.
+/// The number of nearest nodes to search for per wanted partner in another community. Nodes in the same
+/// community are usually nearer.
 const NEIGHBORS_PER_PAIR: usize = 4;
 
 fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
@@ -75,27 +77,27 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<
     let twin = ctx.sources.config.cosines()?.twin.max(least);
     let communities = ctx.communities();
     let mut is_live = visible_at(view, ctx.sources.visibility());
-    // One look-up table: the index asks about a node every time it meets it.
+    // One lookup table, because the index calls the filter for every node it visits.
     let mut members: FxHashMap<NodeId, (Ix, u32)> = FxHashMap::default();
     for ix in (0..view.slots()).filter(|&ix| is_live(ix)) {
         if let (Some(id), Some(community)) = (view.id(ix), communities.of(ix)) {
             members.insert(id, (ix, community));
         }
     }
-    let mut asking: Vec<(NodeId, Ix, u32)> =
+    let mut probed: Vec<(NodeId, Ix, u32)> =
         members.iter().map(|(&id, &(ix, community))| (id, ix, community)).collect();
-    asking.sort_unstable_by_key(|&(id, ix, _)| (Reverse(view.modified(ix)), id));
-    if asking.len() > probes {
-        ctx.note(format!("compared the {probes} nodes changed last with all {}", asking.len()));
-        asking.truncate(probes);
+    probed.sort_unstable_by_key(|&(id, ix, _)| (Reverse(view.modified(ix)), id));
+    if probed.len() > probes {
+        ctx.note(format!("compared the {probes} nodes changed last with all {}", probed.len()));
+        probed.truncate(probes);
     }
     let mut found: FxHashMap<(Ix, Ix), f64> = FxHashMap::default();
-    for (id, ix, community) in asking {
+    for (id, ix, community) in probed {
         let parts = vectors.of(id);
         let has_text = parts.iter().any(|(part, _)| *part > 0);
         for (_, vector) in parts.iter().filter(|(part, _)| !has_text || *part > 0) {
-            let asker = Asker { id, community, vector, least, twin };
-            for (other, cosine) in asker.partners(vectors, &members, k)? {
+            let probe = Probe { id, community, vector, least, twin };
+            for (other, cosine) in probe.partners(vectors, &members, k)? {
                 let pair = if view.id(ix) < view.id(other) { (ix, other) } else { (other, ix) };
                 let best = found.entry(pair).or_insert(cosine);
                 *best = best.max(cosine);
@@ -120,18 +122,18 @@ fn pairs(least: f64, k: usize, probes: usize, ctx: &QueryContext<'_>) -> Result<
     Ok(ResultSet { items, pairs })
 }
 
-/// A passage that looks for partners of its node.
-struct Asker<'a> {
+/// A passage for which partners of its node are searched.
+struct Probe<'a> {
     id: NodeId,
     community: u32,
     vector: &'a [f32],
-    /// Least cosine of a partner in another community, and in the own one.
+    /// The least cosine of a partner in another community (`least`) and in the same one (`twin`).
     least: f64,
     twin: f64,
 }
 
-impl Asker<'_> {
-    /// The `k` nodes most like the passage that make a pair with its node.
+impl Probe<'_> {
+    /// The `k` nodes most similar to the passage that form a pair with its node.
     fn partners(
         &self,
         vectors: &dyn VectorReader,
@@ -149,7 +151,7 @@ impl Asker<'_> {
         let near = vectors.search(self.vector, count, &|id| members.contains_key(&id))?;
         let cut = near.len() == count && near.last().is_some_and(|last| last.cosine >= self.least);
         let mut found: Vec<(Ix, f64)> = near.iter().filter_map(partner).take(k).collect();
-        // The own community took the places: ask past it, which is dearer.
+        // Nodes of the same community filled the result. Search without them, which is more expensive.
         if cut && found.len() < k {
             let past = vectors.search(self.vector, k, &|id| elsewhere(id).is_some())?;
             for (ix, cosine) in past.iter().filter_map(partner) {

@@ -11,11 +11,11 @@ pub(super) const STAGE: StageDef = StageDef {
         position: ParamPosition::Colon,
         value_type: ValueType::Glob,
         presence: Presence::Required,
-        doc: "matched against the whole key",
+        doc: "a glob for the whole key",
     }],
     doc: "Keeps nodes whose key matches a glob",
-    more: "`*` stands for any run of characters, `?` for one, `[abc]`, `[a-z]` and `[!a]` for one of a \
-           set. Letter case counts. A key with `|`, `,` or spaces stands in quotes.",
+    more: "`*` matches any run of characters, `?` one character, and `[abc]`, `[a-z]` and `[!a]` one \
+           character of a set. Letter case matters. A glob with `|`, `,` or spaces needs quotes.",
     example: Example { pipeline: "key:session#*", output: &["session#1", "session#2"] },
     describe: |call| match call.glob("GLOB") {
         Ok(glob) => format!("whose key matches `{}`", glob.text()),

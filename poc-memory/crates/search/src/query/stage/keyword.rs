@@ -12,15 +12,16 @@ pub(super) const STAGE: StageDef = StageDef {
         position: ParamPosition::Colon,
         value_type: ValueType::Text,
         presence: Presence::Required,
-        doc: "one keyword",
+        doc: "the keyword",
     }],
     doc: "Keeps nodes with a keyword",
-    more: "Keywords are compared as `insert` stores them: trimmed, in lower case, accents in one form.",
+    more: "Keywords are compared in the form that `insert` stores: trimmed, in lower case, with accents \
+           normalized.",
     example: Example { pipeline: "keyword:Storage", output: &["b-tree", "lsm-tree"] },
     describe: |call| format!("with the keyword `{}`", call.text("WORD").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
-        // As `insert` stores them.
+        // The normalization of `insert`.
         let word: String = call.text("WORD")?.trim().to_lowercase().nfc().collect();
         Ok(match view.keyword_number(&word) {
             Some(number) => Box::new(move |ix| view.keywords(ix).contains(&number)),

@@ -1,4 +1,4 @@
-//! `linked-to:KEY`: nodes tied to the node with the key.
+//! `linked-to:KEY`: nodes with an edge to the node with the key.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
@@ -14,15 +14,15 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Required,
         doc: "the key of the other node",
     }],
-    doc: "Keeps nodes tied to the node with a key",
-    more: "By an edge of any kind that graph stages see (`link`, `keyword`, `semantic` and the \
-           associative ones), in either direction. The node with the key may be in any state.",
+    doc: "Keeps nodes with an edge to the node with a key",
+    more: "Edges of all kinds that graph stages see count (`link`, `keyword`, `semantic` and the associative \
+           ones), in both directions. The node with the key may be in any state.",
     example: Example { pipeline: "linked-to:wal", output: &["b-tree", "crash-notes"] },
     describe: |call| format!("tied to `{}`", call.text("KEY").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let view = ctx.sources.view;
         let center = ctx.node("linked-to", &call.text("KEY")?)?;
-        // By target. Nodes mostly ascend, and the next one stands a little behind the last.
+        // The edges are ordered by target. Nodes mostly ascend, so the next target is usually close ahead.
         let row = view.edges(center);
         let mut at = 0;
         Ok(Box::new(move |ix| {

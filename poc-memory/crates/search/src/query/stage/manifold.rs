@@ -1,4 +1,4 @@
-//! `manifold,k=20`: what lies further along the line the incoming set is on (`rank::manifold`).
+//! `manifold,k=20`: the nodes further along the line through the input (`poc_rank::manifold`).
 
 use super::definition::{Hints, StageDef, Work};
 use super::seeds::{others, placed};
@@ -6,24 +6,26 @@ use super::spectral::K;
 use crate::query::example::Example;
 use crate::query::set::ScoredNode;
 use poc_graph::Ix;
-use poc_rank::manifold::Line;
+use poc_rank::manifold::PrincipalAxis;
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "manifold",
     params: &[K],
-    doc: "What lies further along the line the set is on, without the set; score = along the line − beside it",
-    more: "The line goes through the centroid of the set's places in the spectral embedding (see \
-           `spectral`), weighted by score, in the direction in which they vary most (the first \
-           principal component: Pearson 1901, Jolliffe 2002), towards the first of the set: a `sort:` \
-           in front turns it. A node scores its projection on the line, from the centroid, minus its \
-           distance from the line: further along, not nearby. Only the component of the set with the \
-           greatest sum of scores counts. Where the set varies equally in several directions, the one \
-           towards its first is taken; where it has one place only, there is no direction and the \
-           nearest nodes are best. Nodes of the set without ties or with a score of 0 or less play no \
-           part.\n\n\
-           By hand: on the path a — b — c — d with ties of 1 and the set c, b, the line is the tie \
-           between them and each tie is √6 long at right angles to the others; d is ½√6 along and √6 \
-           beside (−½√6), a is ½√6 back and √6 beside (−1½√6).",
+    doc: "Nodes further along the line through the set, without the set; score = position along the line − \
+           distance from it",
+    more: "The line goes through the centroid of the positions of the set in the spectral embedding (see \
+           `spectral`), weighted by score, in the direction of their greatest variance (the first principal \
+           component: Pearson 1901, Jolliffe 2002). It points towards the first node of the set, so a \
+           `sort:` before it can reverse it. A node scores its projection on the line, measured from the \
+           centroid, minus its distance from the line: nodes further along score higher, nodes merely nearby \
+           do not. Only the component of the graph with the greatest sum of scores is used. If the variance \
+           is equal in several directions, the direction towards the first node is taken. If the set has \
+           only one position, there is no direction, and the nearest nodes score best. Nodes of the set \
+           without edges or with a score of 0 or less are ignored.\n\n\
+           Worked example: on the path a — b — c — d with edges of strength 1 and the set c, b, the line is \
+           the edge between them, and each edge has length √6 and is at right angles to the others. Node d \
+           is ½√6 along the line and √6 from it (score −½√6); node a is ½√6 in the other direction and √6 \
+           from it (score −1½√6).",
     example: Example { pipeline: "match:\"b-tree wal\" | manifold", output: &["crash-notes"] },
     describe: |call| {
         let k = call.count("k").unwrap_or_default();
@@ -33,7 +35,7 @@ pub(super) const STAGE: StageDef = StageDef {
         let embedding = ctx.embedding();
         let seeds: Vec<(Ix, f64)> =
             placed(ctx, &embedding, items).iter().map(|item| (item.ix, item.score)).collect();
-        let Some(line) = Line::through(&embedding, &seeds) else { return Ok(Vec::new()) };
+        let Some(line) = PrincipalAxis::through(&embedding, &seeds) else { return Ok(Vec::new()) };
         let on_it = seeds.iter().filter(|(ix, _)| embedding.component(*ix) == Some(line.component)).count();
         if on_it < seeds.len() {
             ctx.note(format!("{on_it} of {} are in the component that weighs most", seeds.len()));

@@ -1,4 +1,4 @@
-//! `match:TERMS`: nodes that hold the terms, in three tiers.
+//! `match:TERMS`: nodes that contain the terms, in three tiers.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::context::QueryContext;
@@ -11,14 +11,14 @@ use poc_graph::error::Result;
 use poc_graph::{Ix, normal_key};
 use rustc_hash::FxHashMap;
 
-/// Score of a key that is the term.
+/// The score of a key that equals the term.
 const KEY: f64 = 1.0;
-/// Score of a key with the term as a component.
+/// The score of a key that has the term as a component.
 const COMPONENT: f64 = 0.5;
-/// Score of the best text.
+/// The score of the best text.
 const TEXT: f64 = 0.2;
 
-/// What keys are split at.
+/// The characters that separate the components of a key.
 const SEPARATORS: [char; 5] = ['-', '_', '/', '.', '#'];
 
 pub(super) const STAGE: StageDef = StageDef {
@@ -28,14 +28,16 @@ pub(super) const STAGE: StageDef = StageDef {
         position: ParamPosition::Colon,
         value_type: ValueType::Text,
         presence: Presence::Required,
-        doc: "words, matched in keys, else in texts",
+        doc: "words to find in keys, or else in texts",
     }],
-    doc: "Nodes whose key is a term (1), has it as a component (0.5) or whose text holds it (up to 0.2)",
-    more: "Terms are divided by spaces; one that is said twice counts once. Each term looks in the keys first, letter case aside: a node \
-           whose key is the term gets 1, one with the term as a component (keys are split at `-`, `_`, \
-           `/`, `.` and `#`) gets 0.5. Only terms that no key answers are looked for in titles and \
-           texts: 0.2 · BM25 / best BM25 (Robertson and Zaragoza 2009; a term of the title counts \
-           three times). What a node gets from several terms adds up. Best first, ties by id.",
+    doc: "Nodes whose key is a term (1), whose key has it as a component (0.5) or whose text contains it (up \
+           to 0.2)",
+    more: "Terms are separated by spaces; a repeated term counts once. Each term is first looked up in the \
+           keys, ignoring case: a node whose key is the term gets 1, and a node whose key has the term as a \
+           component (keys are split at `-`, `_`, `/`, `.` and `#`) gets 0.5. Only terms found in no key are \
+           searched for in titles and texts: these nodes get 0.2 · BM25 / best BM25 (Robertson and Zaragoza \
+           2009; a term of the title counts three times). The scores for several terms are added up. Best \
+           first, ties by id.",
     example: Example { pipeline: "match:\"wal tree\"", output: &["wal", "b-tree", "lsm-tree"] },
     describe: |call| format!("nodes that match {}", call.text("TERMS").unwrap_or_default()),
     work: Work::Generate(|call, ctx| matching(&call.text("TERMS")?, ctx)),
@@ -68,17 +70,17 @@ fn matching(terms: &str, ctx: &QueryContext<'_>) -> Result<ResultSet> {
     Ok(ResultSet { items, pairs: Vec::new() })
 }
 
-/// The terms of a query, each once, and which of them a key has answered. A key costs a few look-ups,
-/// however many terms there are.
+/// The distinct terms of a query, and which of them were found in a key. Scoring a key takes a few lookups,
+/// independent of the number of terms.
 struct Terms {
     // As written.
     words: Vec<String>,
-    // Folded, with the place among the words.
+    // The folded terms with their positions in `words`.
     places: FxHashMap<String, usize>,
     answered: Vec<bool>,
-    // Bit n is set when a term has n bytes, the last when one has more.
+    // Bit n is set if a term has n bytes; the last bit stands for all greater lengths.
     lengths: u64,
-    // Room for a folded key.
+    // A buffer for a folded key.
     folded: String,
 }
 
@@ -96,8 +98,7 @@ impl Terms {
         Terms { answered: vec![false; words.len()], words, places, lengths, folded: String::new() }
     }
 
-    /// What a key is worth to all terms together. `counts` is asked only about a key that is worth
-    /// something.
+    /// The score of a key for all terms together. `counts` is called only if the score is above 0.
     fn score(&mut self, key: &str, counts: impl FnOnce() -> bool) -> f64 {
         let is_folded = |byte: u8| byte.is_ascii() && !byte.is_ascii_uppercase();
         let key = if key.bytes().all(is_folded) {
@@ -126,14 +127,14 @@ impl Terms {
         whole.map_or(0.0, |_| KEY) + COMPONENT * found.len() as f64
     }
 
-    /// The terms that no key has answered.
+    /// The terms that were found in no key.
     fn unanswered(self) -> Vec<String> {
         let open = self.words.into_iter().zip(self.answered).filter(|(_, answered)| !answered);
         open.map(|(word, _)| word).collect()
     }
 }
 
-/// A text without regard to letter case.
+/// The characters of a text in lower case.
 fn fold(text: &str) -> impl Iterator<Item = char> {
     text.chars().flat_map(char::to_lowercase)
 }
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tiers_of_keys() {
+    fn a_whole_key_scores_more_than_a_component() {
         let check = |key: &str, terms: &str, expected| {
             assert_eq!(Terms::of(terms).score(key, || true), expected, "{key} {terms}");
         };
@@ -159,16 +160,16 @@ mod tests {
         check("b-trees", "tree", 0.0);
         check("über-uns", "ÜBER", 0.5);
         check("tree", "b-tree", 0.0);
-        // Several terms add up; one that is said or found twice counts once.
+        // The scores of several terms add up. A repeated term, or one found twice, counts once.
         check("b-tree", "b tree b-tree", 2.0);
         check("tree-of-trees/tree", "tree Tree", 0.5);
-        // However an accent is typed.
+        // Both Unicode forms of an accent match.
         check("caf\u{e9}-notes", "cafe\u{301}", 0.5);
         check(&"x".repeat(80), &"x".repeat(80), 1.0);
     }
 
     #[test]
-    fn what_no_key_answers_is_looked_for_in_texts() {
+    fn terms_found_in_no_key_are_searched_in_texts() {
         let mut terms = Terms::of("wal Soup tree soup");
         terms.score("b-tree", || true);
         terms.score("wal", || false);

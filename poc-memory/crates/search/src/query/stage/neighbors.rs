@@ -1,4 +1,4 @@
-//! `neighbors:KEY,hops=1`: the nodes around a node (`rank::reach`), best first.
+//! `neighbors:KEY,hops=1`: the nodes around a node (`poc_rank::reach`), best first.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
@@ -16,20 +16,21 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Colon,
             value_type: ValueType::Key,
             presence: Presence::Required,
-            doc: "the key of the node in the middle",
+            doc: "the key of the node to start from",
         },
         Param {
             name: "hops",
             position: ParamPosition::Named,
             value_type: ValueType::Count(1, 8),
             presence: Presence::Default("1"),
-            doc: "ties from the node at most",
+            doc: "the maximum number of edges from the node",
         },
     ],
-    doc: "The nodes around a node, without itself; score = product of the strengths of the strongest path",
-    more: "A path is as strong as the product of its ties, and a node scores as much as the strongest \
-           path of at most `hops` ties from KEY: with one hop, the strength of the tie. Paths lead over \
-           live nodes; the node in the middle may be in any state, and is not part of the answer.",
+    doc: "The nodes around a node, without the node itself; score = strength of the strongest path",
+    more: "The strength of a path is the product of the strengths of its edges. A node scores the strength \
+           of the strongest path of at most `hops` edges from KEY: for one hop, the strength of the edge. \
+           Paths lead over live nodes only. The node KEY itself may be in any state and is not part of the \
+           result.",
     example: Example { pipeline: "neighbors:wal", output: &["b-tree", "crash-notes"] },
     describe: |call| {
         let (key, hops) = (call.text("KEY").unwrap_or_default(), call.count("hops").unwrap_or_default());

@@ -1,4 +1,4 @@
-//! `not-visited:AGENT[,DURATION]`: nodes the agent has never visited, or not within the duration.
+//! `not-visited:AGENT[,DURATION]`: nodes that the agent has never visited, or not within the duration.
 
 use super::definition::{Hints, StageDef, Work};
 use super::visited::{PARAMS, visited, within};

@@ -1,4 +1,4 @@
-//! `provenance:NAME`: nodes by who made them.
+//! `provenance:NAME`: nodes by their provenance.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
@@ -13,33 +13,33 @@ pub(super) const STAGE: StageDef = StageDef {
         presence: Presence::Required,
         doc: "the whole provenance, its part before `:`, or an agent's name",
     }],
-    doc: "Keeps nodes by who made them",
-    more: "`import:notes.md` goes by `import:notes.md` and by `import`; `agent:linker` by \
+    doc: "Keeps nodes by their provenance: who or what created them",
+    more: "`import:notes.md` matches the names `import:notes.md` and `import`; `agent:linker` matches \
            `agent:linker`, `agent` and `linker`.",
     example: Example { pipeline: "provenance:linker", output: &["crash-notes"] },
     describe: |call| format!("made by `{}`", call.text("NAME").unwrap_or_default()),
     work: Work::Filter(|call, ctx| {
         let name = call.text("NAME")?;
-        // Few provenances, many nodes: each provenance is looked at once.
+        // There are few provenances and many nodes, so each provenance is compared only once.
         let mut wanted: Vec<bool> = Vec::new();
         for (number, provenance) in ctx.sources.view.provenances() {
             let number = number as usize;
             wanted.resize(wanted.len().max(number + 1), false);
             if let Some(slot) = wanted.get_mut(number) {
-                *slot = goes_by(provenance, &name);
+                *slot = matches_name(provenance, &name);
             }
         }
         let mut numbers = ctx.sources.view.provenance_numbers();
         Ok(Box::new(move |ix| wanted.get(numbers.of(ix, u32::MAX) as usize) == Some(&true)))
     }),
     hints: Hints {
-        passes: Some(|call, node| call.text("NAME").is_ok_and(|name| goes_by(node.provenance, &name))),
+        passes: Some(|call, node| call.text("NAME").is_ok_and(|name| matches_name(node.provenance, &name))),
         ..Hints::NONE
     },
 };
 
-/// Whether a provenance goes by a name.
-fn goes_by(provenance: &str, name: &str) -> bool {
+/// Whether a name selects a provenance.
+fn matches_name(provenance: &str, name: &str) -> bool {
     provenance == name
         || provenance.split_once(':').is_some_and(|(maker, rest)| {
             maker == name || (maker == "agent" && rest.split(':').next() == Some(name))
@@ -48,10 +48,10 @@ fn goes_by(provenance: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::goes_by;
+    use super::matches_name;
 
     #[test]
-    fn names_of_a_provenance() {
+    fn a_provenance_matches_its_kind_and_agent() {
         for (provenance, name, expected) in [
             ("manual", "manual", true),
             ("import:a/b.md", "import", true),
@@ -62,7 +62,7 @@ mod tests {
             ("linker:link-add", "linker", true),
             ("manual", "man", false),
         ] {
-            assert_eq!(goes_by(provenance, name), expected, "{provenance} {name}");
+            assert_eq!(matches_name(provenance, name), expected, "{provenance} {name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The incoming set of an algorithm as its seeds.
+//! Selects the seeds of an algorithm from its input.
 
 use crate::query::context::QueryContext;
 use crate::query::scan::visible_at;
@@ -7,8 +7,8 @@ use crate::query::top::best_first;
 use poc_graph::{Embedding, Ix};
 use rustc_hash::FxHashSet;
 
-/// The best `most` of the set with a score above 0, best first, ties by id; a remark where others are
-/// left out.
+/// The best `most` nodes of the set with a score above 0, best first, ties by id. Adds a remark if others
+/// are left out.
 pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], most: usize) -> Vec<(Ix, f64)> {
     let mut seeds: Vec<ScoredNode> = items.iter().filter(|item| item.score > 0.0).copied().collect();
     if seeds.len() < items.len() {
@@ -22,20 +22,20 @@ pub(super) fn best(ctx: &QueryContext<'_>, items: &[ScoredNode], most: usize) ->
     seeds.into_iter().map(|item| (item.ix, item.score)).collect()
 }
 
-/// Those of the set, in its order, that are live, score above 0 and have a place in the embedding;
-/// a remark where others are left out.
+/// The nodes of the set, in order, that are live, score above 0 and have a position in the embedding. Adds a
+/// remark if others are left out.
 pub(super) fn placed(ctx: &QueryContext<'_>, embedding: &Embedding, items: &[ScoredNode]) -> Vec<ScoredNode> {
     let mut is_live = visible_at(ctx.sources.view, ctx.sources.visibility());
-    let mut has_place =
+    let mut has_position =
         |item: &ScoredNode| item.score > 0.0 && embedding.component(item.ix).is_some() && is_live(item.ix);
-    let seeds: Vec<ScoredNode> = items.iter().filter(|item| has_place(item)).copied().collect();
+    let seeds: Vec<ScoredNode> = items.iter().filter(|item| has_position(item)).copied().collect();
     if seeds.len() < items.len() {
         ctx.note(format!("{} of {} in the set have ties and a score above 0", seeds.len(), items.len()));
     }
     seeds
 }
 
-/// Accepts live nodes that are not in the set.
+/// Returns whether nodes are live and not in the set.
 pub(super) fn others<'a>(ctx: &QueryContext<'a>, items: &[ScoredNode]) -> impl FnMut(Ix) -> bool + 'a {
     let mut is_live = visible_at(ctx.sources.view, ctx.sources.visibility());
     let set: FxHashSet<Ix> = items.iter().map(|item| item.ix).collect();

@@ -1,4 +1,4 @@
-//! `similar:"TEXT",k=50`: the nearest nodes to a text by meaning, score = cosine, best first.
+//! `similar:"TEXT",k=50`: the nodes nearest to a text by meaning, score = cosine, best first.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::context::QueryContext;
@@ -16,21 +16,21 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Colon,
             value_type: ValueType::Text,
             presence: Presence::Required,
-            doc: "what the nodes should be like",
+            doc: "words or a sentence to compare with",
         },
         Param {
             name: "k",
             position: ParamPosition::Named,
             value_type: ValueType::Count(1, 10_000),
             presence: Presence::Default("50"),
-            doc: "how many nodes",
+            doc: "the number of nodes to return",
         },
     ],
     doc: "The nodes nearest to a text in the vector index, score = cosine",
-    more: "The text becomes a vector as the texts of notes do. A node has a vector for its title and \
-           one for each passage of its text; the nearest of them counts. Below `[vectors] exact-below` \
-           vectors all are compared, above an HNSW graph is asked (Malkov and Yashunin 2018). Best \
-           first, ties by id.",
+    more: "The text is embedded as the texts of notes are. A node has one vector for its title and one for \
+           each passage of its text; the nearest of them counts. Up to `[vectors] exact-below` vectors all \
+           are compared; above that, an HNSW graph is searched (Malkov and Yashunin 2018). Best first, ties \
+           by id.",
     example: Example { pipeline: "similar:\"write ahead log\",k=1", output: &["wal"] },
     describe: |call| {
         let (text, k) = (call.text("TEXT").unwrap_or_default(), call.count("k").unwrap_or_default());
@@ -47,7 +47,7 @@ fn similar(text: &str, k: usize, ctx: &QueryContext<'_>) -> Result<ResultSet> {
         ctx.note("the text has no content to compare");
         return Ok(ResultSet::default());
     }
-    let keep = view.found_at(ctx.sources.visibility());
+    let keep = view.visible_filter(ctx.sources.visibility());
     let hits = ctx.sources.indexes.vectors()?.search(&vector, k, &keep)?;
     let mut items: Vec<ScoredNode> = hits
         .iter()

@@ -1,4 +1,4 @@
-//! `sort:FIELD [asc|desc]`: puts the set in order. The fields are those of the table of fields.
+//! `sort:FIELD [asc|desc]`: sorts the set by one of the fields in the table of fields.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::example::Example;
@@ -15,19 +15,20 @@ pub(super) const STAGE: StageDef = StageDef {
             position: ParamPosition::Colon,
             value_type: ValueType::SortField,
             presence: Presence::Required,
-            doc: "what to sort by",
+            doc: "the field to sort by",
         },
         Param {
             name: "DIRECTION",
             position: ParamPosition::Space,
             value_type: ValueType::Direction,
             presence: Presence::Default("desc"),
-            doc: "smallest or greatest first",
+            doc: "`asc` for smallest first, `desc` for greatest first",
         },
     ],
-    doc: "Puts the set in order by a field, greatest first unless `asc` is said",
-    more: "Ties go by id, so the order is always the same. `visited:AGENT` counts a node never visited \
-           as visited before all others. With `limit:N` behind it only the first N are put in order.",
+    doc: "Sorts the set by a field, greatest first unless `asc` is given",
+    more: "Ties are ordered by id, so the order is always the same. For `visited:AGENT`, a node that was \
+           never visited counts as visited before all others. With `limit:N` after it only the first N nodes \
+           are sorted.",
     example: Example {
         pipeline: "sort:content-len asc | limit:2",
         output: &["todo/benchmarks", "day#2026-11-21"],

@@ -1,5 +1,4 @@
-//! `spectral,k=20`: the nearest neighbours of the incoming set in the spectral embedding
-//! (`rank::spectral`).
+//! `spectral,k=20`: the nodes nearest to the input in the spectral embedding (`poc_rank::spectral`).
 
 use super::definition::{Hints, StageDef, Work};
 use super::seeds::{best, others, placed};
@@ -8,35 +7,37 @@ use crate::query::param::{Param, ParamPosition, Presence, ValueType};
 use crate::query::set::ScoredNode;
 use poc_rank::spectral::nearest;
 
-/// Nodes whose neighbours are looked for: each is compared with all nodes of its component.
+/// The maximum number of nodes whose neighbours are searched. Each is compared with all nodes of its component.
 const MOST_SEEDS: usize = 100;
 
-/// How many nodes come out.
+/// The number of nodes to return.
 pub(super) const K: Param = Param {
     name: "k",
     position: ParamPosition::Named,
     value_type: ValueType::Count(1, 10_000),
     presence: Presence::Default("20"),
-    doc: "how many nodes",
+    doc: "the number of nodes to return",
 };
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "spectral",
     params: &[K],
     doc: "The nodes nearest to the set in the spectral embedding, without the set; score = 1 / (1 + distance)",
-    more: "The embedding gives every node with ties a place, such that the distance of two nodes is the \
-           square root of their commute time: near are nodes that many and strong ties join (Qiu and \
-           Hancock 2007, \"Clustering and embedding using commute times\", IEEE PAMI 29; eigenvectors \
-           of the normalised Laplacian, the zero eigenvalue left out). Components of up to 64 nodes are \
-           embedded exactly, larger ones in the dimensions of `[structure]`.\n\n\
-           A node of the set with score s sees others at distance · s_max / s, where s_max is the best \
-           score of the set; a node it is tied to with strength t at a further 1 / t of that. A node is \
-           as far as the nearest of the set sees it. Only nodes of the set's components come out, \
-           exactly compared. Nodes of the set without ties or with a score of 0 or less play no part; \
-           of more than 100 the best do.\n\n\
-           By hand: on the path a — b — c with ties of 1 and 0.5 the sum of all strengths by node is 3 \
-           and the resistances are 1, 2 and (from a to c) 3, so from b the distance to a is √(3·1) and \
-           to c √(3·2) / 0.5.",
+    more: "The embedding gives every node with edges a position such that the distance of two nodes is the \
+           square root of their commute time: nodes joined by many and strong paths are near to each other \
+           (Qiu and Hancock 2007, \"Clustering and embedding using commute times\", IEEE PAMI 29; it uses \
+           the eigenvectors of the normalized Laplacian except that of the zero eigenvalue). Components of \
+           up to 64 nodes are embedded exactly, larger ones in the number of dimensions set in \
+           `[structure]`.\n\n\
+           For a node of the set with score s, distances are multiplied by s_max / s, where s_max is the \
+           best score of the set, and the distance to a node it is linked to with strength t is also \
+           multiplied by 1 / t. The distance of a node is the smallest of its distances from the nodes of \
+           the set. Only nodes in the components of the set are returned, and all of them are compared \
+           exactly. Nodes of the set without edges or with a score of 0 or less are ignored; of more than \
+           100, only the best are used.\n\n\
+           Worked example: on the path a — b — c with edges of strength 1 and 0.5, the sum of all strengths \
+           over all nodes is 3, and the resistances are 1 (a to b), 2 (b to c) and 3 (a to c). So from b the \
+           distance to a is √(3·1), and the distance to c is √(3·2) / 0.5.",
     example: Example { pipeline: "match:wal | spectral", output: &["b-tree", "crash-notes"] },
     describe: |call| {
         let k = call.count("k").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! `spread,max_hops=3,edge_decay=0.3,min_activation=0.005`: spreading activation from the incoming set
-//! (`rank::activation`).
+//! `spread,max_hops=3,edge_decay=0.3,min_activation=0.005`: spreading activation from the input
+//! (`poc_rank::activation`).
 
 use super::definition::{Hints, StageDef, Work};
 use super::seeds::best;
@@ -15,48 +15,48 @@ use poc_graph::Ix;
 use poc_graph::error::Result;
 use poc_rank::activation::{SpreadOptions, spread};
 
-/// How far activation goes.
+/// The maximum number of hops.
 pub(super) const MAX_HOPS: Param = Param {
     name: "max_hops",
     position: ParamPosition::Named,
     value_type: ValueType::Count(1, 16),
     presence: Presence::Default("3"),
-    doc: "how many ties activation goes along",
+    doc: "the number of edges that activation is passed along",
 };
 
-/// How much a tie passes on.
+/// The share of activation that an edge passes on.
 pub(super) const EDGE_DECAY: Param = Param {
     name: "edge_decay",
     position: ParamPosition::Named,
     value_type: ValueType::Number(0.0, 1.0),
     presence: Presence::Default("0.3"),
-    doc: "share of the activation a tie of strength 1 passes on",
+    doc: "the share of the activation that an edge of strength 1 passes on",
 };
 
-/// What is too little.
+/// The activation below which the spread stops.
 pub(super) const MIN_ACTIVATION: Param = Param {
     name: "min_activation",
     position: ParamPosition::Named,
     value_type: ValueType::Number(0.0, 1.0),
     presence: Presence::Default("0.005"),
-    doc: "least activation that arrives; less is dropped",
+    doc: "the least activation; smaller amounts are dropped",
 };
 
 pub(super) const STAGE: StageDef = StageDef {
     word: "spread",
     params: &[MAX_HOPS, EDGE_DECAY, MIN_ACTIVATION],
-    doc: "Nodes around the set by spreading activation along ties, times their weight",
-    more: "All nodes of the set emit their score at once. Per hop, what arrives at a node from all \
-           sides is summed; a sum under `min_activation` is dropped, any other counts and goes on along \
-           every tie, times `edge_decay · strength`. A node scores `weight · Σ of what arrived in all \
-           hops`, the set what it emitted as well; the weight does not gate the spread. Nodes of the \
-           set that are not live, or score 0 or less, emit nothing. Spreading \
-           activation after Collins and Loftus (1975), the summing of sources after Anderson (1983). \
-           Activation counts as it is: behind `hybrid`, whose scores are small, take a smaller \
+    doc: "Nodes around the set by spreading activation along edges, times their weight",
+    more: "All nodes of the set emit their score at once. In each hop, the activation that arrives at a node \
+           is summed. A sum under `min_activation` is dropped; any other sum counts and is passed on along \
+           every edge, multiplied by `edge_decay · strength`. A node scores `weight · Σ of what arrived in \
+           all hops`; nodes of the set also count what they emitted. The weight does not affect the \
+           spreading itself. Nodes of the set that are not live or score 0 or less emit nothing. The model \
+           follows Collins and Loftus (1975), and the summation of sources follows Anderson (1983). \
+           Activation is not normalized: after `hybrid`, whose scores may be small, use a smaller \
            `min_activation`.\n\n\
-           By hand: a — b of strength 1 and b — c of 0.5, `edge_decay=0.5`, from a with score 1. First \
-           hop: b gets 0.5. Second: a gets 0.25 back, c gets 0.125. Third: b gets 0.125 + 0.03125. In \
-           all a 1.25, b 0.65625, c 0.125.",
+           Worked example: the edges are a — b with strength 1 and b — c with 0.5, `edge_decay=0.5`, \
+           starting from a with score 1. First hop: b gets 0.5. Second hop: a gets 0.25 back, c gets 0.125. \
+           Third hop: b gets 0.125 + 0.03125. In total a has 1.25, b 0.65625 and c 0.125.",
     example: Example { pipeline: "match:b-tree | spread", output: &["b-tree", "wal", "crash-notes"] },
     describe: |call| {
         let hops = call.count("max_hops").unwrap_or_default();
@@ -71,7 +71,7 @@ pub(super) const STAGE: StageDef = StageDef {
     hints: Hints::NONE,
 };
 
-/// What the parameters say.
+/// Reads the parameters of spreading activation.
 pub(super) fn rules(call: &Arguments) -> Result<SpreadOptions> {
     Ok(SpreadOptions {
         max_hops: call.count(MAX_HOPS.name)?,
@@ -80,7 +80,7 @@ pub(super) fn rules(call: &Arguments) -> Result<SpreadOptions> {
     })
 }
 
-/// Activations as scores: each times the weight of its node, best first.
+/// Converts activations to scores: each is multiplied by the weight of its node. Best first.
 pub(super) fn weighed(ctx: &QueryContext<'_>, reached: Vec<(Ix, f64)>) -> Vec<ScoredNode> {
     let mut weight = weights(ctx);
     let mut scored: Vec<ScoredNode> = reached

@@ -13,12 +13,12 @@ pub(super) const STAGE: StageDef = StageDef {
         position: ParamPosition::Colon,
         value_type: ValueType::State,
         presence: Presence::Required,
-        doc: "the state; `all` gives nodes in it too",
+        doc: "the state; `all` then returns nodes in it too",
     }],
-    doc: "Keeps nodes in a state, and widens `all` to it",
-    more: "`active`, `stale`, `superseded` or `expired`. A live node past its date counts as expired \
-           before any housekeeping has written so. Without `!`, it widens `all` to that state, wherever \
-           in the pipeline it stands.",
+    doc: "Keeps nodes in a state, and adds that state to `all`",
+    more: "The states are `active`, `stale`, `superseded` and `expired`. A live node past its `expires` \
+           counts as expired, even if housekeeping has not recorded that yet. Without `!`, the stage adds \
+           the state to `all`, wherever it is in the pipeline.",
     example: Example { pipeline: "all | state:superseded", output: &["old-tree"] },
     describe: |call| match call.state("NAME") {
         Ok(state) => format!("that are {state}"),

@@ -1,4 +1,4 @@
-//! `visited:AGENT[,DURATION]`: nodes the agent has visited, ever or within the duration.
+//! `visited:AGENT[,DURATION]`: nodes that the agent has visited, ever or within the duration.
 
 use super::definition::{Hints, StageDef, Work};
 use crate::query::arguments::Arguments;
@@ -23,7 +23,7 @@ pub(super) const PARAMS: &[Param] = &[
         position: ParamPosition::Comma,
         value_type: ValueType::Duration,
         presence: Presence::Optional,
-        doc: "how far back a visit counts; without it, for ever",
+        doc: "how far back visits count; without it, all visits count",
     },
 ];
 
@@ -31,8 +31,8 @@ pub(super) const STAGE: StageDef = StageDef {
     word: "visited",
     params: PARAMS,
     doc: "Keeps nodes an agent has visited, ever or within a duration",
-    more: "A duration counts back from now. A visit counts only for the version it saw: a node edited \
-           since counts as not visited, unless the agent's file says otherwise.",
+    more: "The duration counts back from the current time. A visit counts only for the version that was \
+           visited: a node edited since then counts as not visited, unless the agent's file says otherwise.",
     example: Example { pipeline: "visited:linker,7d", output: &["session#1"] },
     describe: |call| format!("`{}` has visited{}", call.text("AGENT").unwrap_or_default(), within(call)),
     work: Work::Filter(|call, ctx| {
@@ -41,12 +41,12 @@ pub(super) const STAGE: StageDef = StageDef {
     hints: Hints { keeps_visited: Some(true), ..Hints::NONE },
 };
 
-/// ` within 7d`, or nothing.
+/// ` within 7d`, or an empty text without a duration.
 pub(super) fn within(call: &Arguments) -> String {
     call.duration("DURATION").map_or_else(String::new, |span| format!(" within {}", in_days(span)))
 }
 
-/// Tells whether a visit counts.
+/// Returns whether the agent has visited a node, with the rules for durations and versions applied.
 pub(super) fn visited<'a>(
     agent: &str,
     within: Option<Span>,

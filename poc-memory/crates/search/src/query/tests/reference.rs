@@ -1,5 +1,6 @@
-//! The manual: prose with examples, and the tables of words and fields. Every answer on the page is
-//! what the language gives when the page is made; the words' own examples must give what they say.
+//! The section of REFERENCE.md on the pipeline language: prose with examples, and the tables of stages and
+//! fields. All results on the page are computed when it is generated. Another test checks that the examples
+//! of the stages return what their definitions say.
 
 use super::sample::{NOW, World, notes};
 use super::{NAMES, from_parts};
@@ -12,48 +13,49 @@ use std::fmt::Write;
 const SHAPE: &str = "\
 # The pipeline language
 
-How notes are found, and how agents choose theirs. The page follows from the program's own tables \
-and is written by it: each answer below is what the example gives over [the notes of the \
+Pipelines find notes, in searches and in the queries of agents. This page is generated from the \
+definitions in the program. Each result below is what the example returns for [the notes of the \
 examples](#the-notes-of-the-examples).
 
 ## Shape
 
-A pipeline is a row of stages with `|` between them. Each takes a list of notes with scores and \
-hands one on; they run in the order written.
+A pipeline is a sequence of stages separated by `|`. Each stage takes a list of scored notes and \
+returns one. Stages run in the order written.
 
-| kind | what it does | where it stands |
+| kind | what it does | position |
 |---|---|---|
-| generator | produces notes | first; a pipeline that starts with none starts with `all` |
-| filter | keeps some, in their order and with their scores; `!` in front keeps the others | anywhere behind |
-| transform | orders or cuts, keeps the scores | anywhere behind |
-| algorithm | starts from the notes, weighted by their scores, and gives others, best first | anywhere behind |
+| generator | produces notes | first; a pipeline without a generator starts with `all` |
+| filter | keeps some notes, with their order and scores; with `!` before it, it keeps the others | anywhere after the first |
+| transform | sorts or truncates the list, and keeps the scores | anywhere after the first |
+| algorithm | starts from the notes, weighted by their scores, and returns a new list, best first | anywhere after the first |
 
-A word's value stands behind `:`, named parameters behind `,`. On the command line each `-p` is a \
-stage or several, and words in front become the text of a first stage that takes one, else `match:`:
+The value of a stage follows its `:`, and named parameters follow a `,`. On the command line each `-p` \
+holds one or more stages. Search terms before them become the text of the first stage if it takes one, \
+otherwise the text of a `match:` stage:
 ";
 
 const LEXICAL: &str = "\
 ## How it is written
 
-- Words are lower case with `-`. Spaces and line breaks around `|` and `,`, and behind `:` and `!`, do not matter.
-- A value stands in `\"…\"` or `'…'` when it holds `|`, `,` or spaces (a text may hold spaces without) or starts with a quote; the quote itself is written twice.
-- Durations: `7d`, `24h`, `30m`, `2w`, `45s`; a bare number is seconds.
-- Comparisons (`CMP`): `>`, `>=`, `<`, `<=`, `=`; a bare value is `=`.
-- Globs: `*` any characters, `?` one, `[a-z]` one of these, `[!a-z]` one of the others.
-- What is not said is the default; a note that could stand in two places of an order stands by its id.
-- At most 64 stages and 64 KiB.
+- Stage words are lower case with `-`. Spaces and line breaks around `|` and `,`, and after `:` and `!`, are ignored.
+- A value needs quotes (`\"…\"` or `'…'`) if it contains `|` or `,` or starts with a quote, and also if it contains spaces, unless it is a text. Inside quotes, the quote itself is doubled.
+- Durations: `7d`, `24h`, `30m`, `2w`, `45s`. A number without a unit means seconds.
+- Comparisons (`CMP`): `>`, `>=`, `<`, `<=`, `=`. A value without a sign means `=`.
+- Globs: `*` matches any characters, `?` one character, `[a-z]` one of a set, `[!a-z]` one outside it.
+- Parameters that are left out have their default. Notes that are equal in an order are ordered by id.
+- A pipeline has at most 64 stages and 64 KiB.
 
-| written | read as |
+| written | parsed as |
 |---|---|
 ";
 
 const SAVED: &str = "\
 ## Saved pipelines
 
-A pipeline gets a name in `config.toml`, and `@NAME` stands for its stages: in searches, in agents \
-and in other saved pipelines. Names are lower case with `-`. A running daemon takes changes over at \
-once. One that starts with a generator stands first; one whose first stage lacks its text takes \
-the search terms.
+A pipeline saved under a name in `config.toml` can be used as `@NAME`: in searches, in agents and in \
+other saved pipelines. Names are lower case with `-`. A running daemon applies changes at once. A saved \
+pipeline that starts with a generator can only come first. If its first stage takes a text and has none, \
+the search terms become that text.
 
 ```toml
 [pipelines]
@@ -62,31 +64,31 @@ the search terms.
 const ERRORS: &str = "\
 ## Errors
 
-Everything is checked before a note is read, and all of it is told together. With `--json` the same \
-stands as data in `error.at.pipelines`: the text, and of each problem its offset and length in \
-characters, what is wrong and what would be right. The exit status is 2.
+A pipeline is checked before any note is read, and all problems are reported together. With `--json`, \
+`error.at.pipelines` contains them as data: the text, and for each problem its offset and length in \
+characters, the message and a hint. The exit status is 2.
 ";
 
 const EXPLAIN: &str = "\
 ## Seeing what a pipeline does
 
-`poc-memory search … --explain` adds to the answer what every stage does, how many notes went in and came \
-out, how long it took, and where derived structure came from. `poc-memory pipeline explain` tells \
-it without running, with all parameters; `pipeline check` says whether pipelines are sound, and \
-`pipeline list` shows the saved ones.
+`poc-memory search … --explain` adds a report of every stage: what it does, the number of notes in its \
+input and output, the time it took, and the origin of derived data. `poc-memory pipeline explain` \
+describes the stages and all parameters without running them, `pipeline check` checks pipelines, and \
+`pipeline list` lists the saved ones.
 ";
 
 const PAST: &str = "\
 ## The past
 
-`--at TIME` asks the memory as it was: after the last change that was made at `TIME` or before. \
-`TIME` is an instant (`2026-11-21T08:00:00Z`), a date (its midnight in UTC) or how long ago (`7d`). \
-Ages, weights and visits count as of then, and notes deleted since are there. `get --at` shows a \
-note as it was. A time in the future, and one before the first change, is an error.
+`--at TIME` searches the memory in a past state: after the last change made at or before `TIME`. \
+`TIME` is an instant (`2026-11-21T08:00:00Z`), a date (midnight UTC) or a duration before now (`7d`). \
+Ages, weights and visits are those at that time, and notes deleted since then are included. `get --at` \
+shows a past version of a note. A time in the future or before the first change is an error.
 ";
 
 #[test]
-fn the_reference_is_fresh() {
+fn the_reference_is_up_to_date() {
     let page = format!("{}\n", page());
     assert_section("REFERENCE.md", &page, "# The pipeline language", Some("# Agent files"));
 }
@@ -118,7 +120,7 @@ fn page() -> String {
     page
 }
 
-/// Text for a cell of a table: a bar within one would end it.
+/// Escapes a text for a table cell, where `|` would end the cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
@@ -159,7 +161,6 @@ fn readings() -> String {
             Ok(pipeline) => {
                 let _ = writeln!(text, "| `{}` | `{}` |", cell(written), cell(&pipeline.to_string()));
             }
-            // Shown all the same: the rule is what does not hold here.
             Err(error) => panic!("{written}: {error}"),
         }
     }
@@ -170,7 +171,7 @@ fn readings() -> String {
 fn sample(world: &World) -> String {
     let mut text = format!(
         "## The notes of the examples\n\nAges are those at {NOW}, when the examples run.\n\n\
-         | key | type | stored | weight | ties | title and text | besides |\n|---|---|---|---|---|---|---|\n",
+         | key | type | stored | weight | edges | title and text | other |\n|---|---|---|---|---|---|---|\n",
     );
     let days = |span: f64| match (span / Span::DAY.seconds()).round() {
         1.0 => "1 day".to_owned(),
@@ -182,23 +183,23 @@ fn sample(world: &World) -> String {
             .merged_edges(ix)
             .map(|tie| format!("`{}` {:.1}", world.view.key(tie.ix), tie.strength))
             .collect();
-        let mut besides = Vec::new();
+        let mut other = Vec::new();
         if node.modified != node.created {
-            besides.push("changed now".to_owned());
+            other.push("changed just now".to_owned());
         }
-        besides.extend(node.keywords.iter().map(|word| format!("keyword `{word}`")));
+        other.extend(node.keywords.iter().map(|word| format!("keyword `{word}`")));
         if node.provenance != "manual" {
-            besides.push(format!("made by `{}`", node.provenance));
+            other.push(format!("created by `{}`", node.provenance));
         }
         if !node.state.is_live() {
-            besides.push(node.state.to_string());
+            other.push(node.state.to_string());
         }
         if let Some(at) = node.expires {
-            besides.push(format!("out of date since {}", days(NOW.seconds_since(at))));
+            other.push(format!("expired {} ago", days(NOW.seconds_since(at))));
         }
         for agent in world.view.visitors() {
             if let Some(visit) = world.view.visit(agent, ix) {
-                besides.push(format!("`{agent}` was here {} ago", days(NOW.seconds_since(visit.at))));
+                other.push(format!("visited by `{agent}` {} ago", days(NOW.seconds_since(visit.at))));
             }
         }
         let _ = writeln!(
@@ -211,20 +212,20 @@ fn sample(world: &World) -> String {
             ties.join(", "),
             cell(&node.title),
             cell(&node.body),
-            besides.join("; "),
+            other.join("; "),
         );
     }
     text + "\n"
 }
 
-/// One word with everything about it.
+/// The section of one stage.
 fn word(world: &World, stage: &StageDef) -> String {
     let mut text = format!("### {}\n\n`{}`\n\n{}.\n", stage.word, stage.signature(), stage.doc);
     if !stage.more.is_empty() {
         let _ = write!(text, "\n{}\n", stage.more.trim());
     }
     if !stage.params.is_empty() {
-        text.push_str("\n| parameter | takes | default | meaning |\n|---|---|---|---|\n");
+        text.push_str("\n| parameter | type | default | meaning |\n|---|---|---|---|\n");
         text.extend(stage.params.iter().map(parameter));
     }
     let scored = matches!(stage.kind(), Kind::Generator | Kind::Algorithm);
@@ -234,7 +235,7 @@ fn word(world: &World, stage: &StageDef) -> String {
 
 fn parameter(param: &Param) -> String {
     let default = match param.presence {
-        Presence::Required => "must be given".to_owned(),
+        Presence::Required => "required".to_owned(),
         Presence::Optional => "none".to_owned(),
         Presence::Default(value) => format!("`{value}`"),
     };
@@ -246,10 +247,10 @@ fn parameter(param: &Param) -> String {
     )
 }
 
-/// A pipeline and the keys it gives over the sample notes, with their scores where it makes them.
+/// A pipeline and the keys it returns for the sample notes, with scores if the pipeline computes them.
 fn answer(world: &World, pipeline: &str, scored: bool) -> String {
     let (set, _) = world.run(pipeline);
-    let told: Vec<String> = set
+    let keys: Vec<String> = set
         .items
         .iter()
         .map(|item| match scored {
@@ -257,14 +258,14 @@ fn answer(world: &World, pipeline: &str, scored: bool) -> String {
             false => format!("`{}`", world.view.key(item.ix)),
         })
         .collect();
-    assert!(!told.is_empty(), "`{pipeline}` shows nothing");
-    format!("`{pipeline}` gives {}", told.join(", "))
+    assert!(!keys.is_empty(), "`{pipeline}` returns nothing");
+    format!("`{pipeline}` returns {}", keys.join(", "))
 }
 
 fn fields(world: &World) -> String {
     let mut text = String::from(
-        "## Fields\n\nThe numbers a note has. `FIELD:CMP` filters, `sort:FIELD` orders.\n\n\
-         | field | unit | filter | sort | what it is |\n|---|---|---|---|---|\n",
+        "## Fields\n\nThe numeric fields of notes. `FIELD:CMP` filters by a field, `sort:FIELD` sorts by it.\n\n\
+         | field | unit | filter | sort | meaning |\n|---|---|---|---|---|\n",
     );
     for field in FIELDS {
         let filter = if field.filter.is_some() { format!("`{}:CMP`", field.word) } else { String::new() };
@@ -280,7 +281,7 @@ fn fields(world: &World) -> String {
     for field in FIELDS.iter().filter(|field| !field.more.is_empty()) {
         let _ = write!(text, "\n### {}\n\n{}\n", field.word, field.more);
     }
-    text.push_str("\n### In order\n\n");
+    text.push_str("\n### Sorting\n\n");
     for field in FIELDS {
         if let Some(sort) = field.sort {
             let first = if field.word == "score" { "match:\"wal tree\" | " } else { "" };
@@ -296,7 +297,7 @@ fn unit(field: &Field) -> &'static str {
         (Unit::Characters, _) => "characters",
         (Unit::Neighbors, _) => "notes",
         (Unit::Number, _) => "a number",
-        (Unit::Instant, true) => "an instant; a filter compares the time since",
+        (Unit::Instant, true) => "an instant; a filter compares the time since then",
         (Unit::Instant, false) => "an instant",
     }
 }
@@ -312,9 +313,9 @@ fn saved(world: &World) -> String {
     for (name, pipeline) in saved {
         let _ = writeln!(text, "{name} = \"{pipeline}\"");
     }
-    text.push_str("```\n\n| command | pipeline | gives |\n|---|---|---|\n");
-    let kept = saved.map(|(name, text)| (name.to_owned(), SavedPipeline::from(text.to_owned())));
-    let names = Names::clone(&NAMES).with_saved(kept.into());
+    text.push_str("```\n\n| command | pipeline | result |\n|---|---|---|\n");
+    let saved_pipelines = saved.map(|(name, text)| (name.to_owned(), SavedPipeline::from(text.to_owned())));
+    let names = Names::clone(&NAMES).with_saved(saved_pipelines.into());
     let uses: [(&str, &[&str], &str); 3] = [
         ("-p @recent", &[], "@recent"),
         ("-p '@unseen | limit:1'", &[], "@unseen | limit:1"),
@@ -350,7 +351,7 @@ fn errors() -> String {
 fn explained(world: &World) -> String {
     let pipeline = "all | type:episodic | not-visited:linker,7d | sort:priority | limit:20";
     let (_, mut explanation) = world.run(pipeline);
-    // Times would differ from page to page.
+    // Times differ between runs.
     explanation.total_micros = 0.0;
     explanation.stages.iter_mut().for_each(|stage| stage.micros = 0.0);
     let outline = Pipeline::parse("match:b-tree | spread,max_hops=2", &NAMES).unwrap().outline();

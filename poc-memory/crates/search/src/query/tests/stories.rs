@@ -236,7 +236,7 @@ fn a_node_that_is_gone_leaves_every_answer() {
     let mut world = notes();
     put(&mut world, 7, |node| node.state = State::Superseded);
     assert!(!world.keys("all").contains(&"todo/benchmarks"));
-    world.view.apply(3, &[Delta::NodeGone(testing::node(1).id)]);
+    world.view.apply(3, &[Delta::NodeDeleted(testing::node(1).id)]);
     assert_eq!(world.keys("match:b-tree | spread"), ["b-tree", "crash-notes"]);
     assert!(!world.keys("similar:\"write-ahead log\"").contains(&"wal"));
     let visit = Visit { at: NOW, outcome: VisitOutcome::Processed, version: 1 };

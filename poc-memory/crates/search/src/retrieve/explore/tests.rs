@@ -47,8 +47,8 @@ impl World {
         let keywords: Vec<String> = keywords.iter().map(|word| (*word).to_owned()).collect();
         let query = ExploreQuery { vector: &at(0.0), keywords: &keywords, depth, beam, target_count };
         let config = Config::defaults().unwrap().explore;
-        let found_at = |id| self.view.find(id).is_some_and(|ix| self.view.is_live(ix));
-        explore(&query, &self.vectors, &self.view, &config, &found_at).unwrap()
+        let visible_filter = |id| self.view.find(id).is_some_and(|ix| self.view.is_live(ix));
+        explore(&query, &self.vectors, &self.view, &config, &visible_filter).unwrap()
     }
 }
 
