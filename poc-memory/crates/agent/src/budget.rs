@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_nothing_may_always_be_done() {
+    fn free_calls_are_always_allowed() {
         let full = BudgetStatus { runs: 2, ..budget_status(None, None, 9.0) };
         insta::assert_snapshot!(full.refuses_a_run().unwrap(), @"`linker` ran 2 times today, and `budget.max-runs-per-day` is 2");
         assert_eq!(BudgetStatus { runs: 1, ..full }.refuses_a_run(), None);
@@ -142,7 +142,7 @@ mod tests {
     proptest! {
         /// Whatever every attempt of every call takes, up to the most it may take: no limit is passed.
         #[test]
-        fn no_limit_is_passed(
+        fn no_limit_is_exceeded(
             limits in proptest::array::uniform2(proptest::option::of(0.0..10.0f64)),
             everyone in 0.0..10.0f64,
             before in 0.0..5.0f64,

@@ -229,7 +229,7 @@ impl Catalog {
     pub fn entry(&self, name: &str) -> Result<&CatalogEntry> {
         self.agents.get(name).ok_or_else(|| {
             let error = Error::not_found(format!("there is no agent `{name}`")).field("agent");
-            match poc_graph::similar::to(name, self.agents.keys().map(String::as_str)) {
+            match poc_graph::similar::closest(name, self.agents.keys().map(String::as_str)) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None => error.hint("`poc-memory agent list` shows the agents"),
             }

@@ -3,7 +3,7 @@
 use super::definition::{ActionKind, Definition, PromptRules, offset_of};
 use super::template::{self, VARIABLES};
 use poc_config::Config;
-use poc_graph::error::{At, Error};
+use poc_graph::error::{Error, ErrorLocation};
 use poc_graph::similar;
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(super) struct Variable {
     /// As it is written.
     pub(super) name: String,
     /// Where it stands first.
-    at: At,
+    at: ErrorLocation,
 }
 
 /// Checks a template by itself.
@@ -42,7 +42,7 @@ pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
         .map(|variable| {
             let place = sources().find_map(|(file, text)| {
                 let offset = word_in_tag(text, &variable)?;
-                Some(At { file: Some(file.to_owned()), ..At::offset(text, offset) })
+                Some(ErrorLocation { file: Some(file.to_owned()), ..ErrorLocation::offset(text, offset) })
             });
             Variable { name: variable, at: place.unwrap_or_default() }
         })
@@ -51,7 +51,7 @@ pub(super) fn template(name: &str, text: &str, includes: &BTreeMap<String, Strin
     for (file, text) in sources() {
         for (name, offset) in template::vars(text) {
             if !guarded.contains(name) && vars.iter().all(|known| known.name != name) {
-                let at = At { file: Some(file.to_owned()), ..At::offset(text, offset) };
+                let at = ErrorLocation { file: Some(file.to_owned()), ..ErrorLocation::offset(text, offset) };
                 vars.push(Variable { name: name.to_owned(), at });
             }
         }
@@ -101,9 +101,9 @@ fn unpermitted(prompt: &PromptRules, permitted: &[ActionKind]) -> Vec<Error> {
                 found.push(
                     Error::config(format!("the template names the action `{name}`, which is not permitted"))
                         .hint(format!("add \"{name}\" to `execution.actions` or leave it out of the prompt"))
-                        .at(At {
+                        .at(ErrorLocation {
                             file: file.map(|name| format!("prompts/{name}")),
-                            ..At::offset(text, offset)
+                            ..ErrorLocation::offset(text, offset)
                         }),
                 );
             }
@@ -164,7 +164,7 @@ pub(super) fn missing_var<'v>(
     }
     let error =
         Error::config(format!("the template uses `vars.{name}`, which `[prompt.vars]` does not have"));
-    let error = match similar::to(name, given) {
+    let error = match similar::closest(name, given) {
         Some(near) => error.hint(format!("did you mean `vars.{near}`?")),
         None => error.hint(format!(
             "put `{name} = \"…\"` under `[prompt.vars]`, or write `vars.{name} | default(value=\"…\")`"
@@ -180,7 +180,7 @@ fn is_variable(name: &str) -> bool {
 
 fn unknown_variable(what: &str, name: &str) -> Error {
     let error = Error::config(format!("unknown {what} `{name}`"));
-    match similar::to(&name.to_uppercase(), VARIABLES.into_iter()) {
+    match similar::closest(&name.to_uppercase(), VARIABLES.into_iter()) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => {
             error.hint(format!("known: {}; `vars.NAME` for those of `prompt.vars`", VARIABLES.join(", ")))
@@ -212,7 +212,7 @@ pub(super) fn model(name: &str, config: &Config) -> Option<Error> {
         return Some(Error::config("the name of the model is empty").hint("name one, such as `default`"));
     }
     let error = Error::config(format!("unknown model `{name}`"));
-    Some(match similar::to(name, config.models.keys().map(String::as_str)) {
+    Some(match similar::closest(name, config.models.keys().map(String::as_str)) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint(format!(
             "add a section `[models.{name}]` to config.toml; a daemon reads it when it starts"

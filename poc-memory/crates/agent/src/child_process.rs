@@ -49,7 +49,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn only_the_very_program_is_ended() {
+    fn only_the_recorded_process_is_ended() {
         let mut child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
         let program = ChildProcess::of(child.id()).unwrap();
         assert!(!ChildProcess { born: program.born + 1, ..program.clone() }.end());

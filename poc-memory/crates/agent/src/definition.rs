@@ -14,7 +14,7 @@ pub(super) use text::{offset_of, value_span};
 
 use super::schedule::Schedule;
 use poc_config::Config;
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::time::Span;
 use poc_search::query::{Names, Pipeline};
 use serde::{Deserialize, Serialize};
@@ -281,14 +281,14 @@ pub struct FailureRules {
 
 impl Definition {
     /// Where the value of a key stands in its file; of a text where so many of its characters in.
-    pub fn at(&self, path: &str, characters: usize) -> At {
+    pub fn at(&self, path: &str, characters: usize) -> ErrorLocation {
         let file = Some(format!("agents/{}.toml", self.name));
         match value_span(&self.source, path) {
             Some(value) => {
                 let offset = text::place(&self.source, value.start, characters);
-                At { file, ..At::offset(&self.source, offset) }
+                ErrorLocation { file, ..ErrorLocation::offset(&self.source, offset) }
             }
-            None => At { file, ..At::default() },
+            None => ErrorLocation { file, ..ErrorLocation::default() },
         }
     }
 
@@ -307,7 +307,7 @@ impl Definition {
             let error =
                 Error::invalid(format!("the agent `{agent}` has no parameter `{unknown}`")).field("set");
             let known: Vec<String> = params.keys().map(|name| format!("`{name}`")).collect();
-            return Err(match poc_graph::similar::to(unknown, params.keys().map(String::as_str)) {
+            return Err(match poc_graph::similar::closest(unknown, params.keys().map(String::as_str)) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None if known.is_empty() => {
                     error.hint("it has none; parameters stand under `[query.params]` of the agent's file")

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_compared_by_what_they_hold() {
+    fn keys_are_compared_by_value() {
         let first = "mode = \"apply\"\n[limits]\nmax-actions = 4 # few\n[limits.weight]\nmax = 2\n";
         let second =
             "mode = 'apply'\n[execution]\nmodel = \"x\"\n[limits]\nmax-actions = 5\nweight = { max = 2 }\n";
@@ -151,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_compared_with_what_is_in_them_twice() {
+    fn list_comparison_respects_duplicates() {
         let ListDiff { first, second, both } = sorted(vec![1, 1, 2, 3], vec![3, 1, 4]);
         assert_eq!((first, second, both), (vec![1, 2], vec![4], vec![1, 3]));
     }
 
     #[test]
-    fn the_same_text_has_no_lines() {
+    fn equal_texts_have_an_empty_diff() {
         assert_eq!(lines("a\nb\n", "a\nb\n"), "");
         insta::assert_snapshot!(lines("a\nb\n", "a\nc\n"), @r"
         @@ -1,2 +1,2 @@

@@ -150,7 +150,7 @@ fn source(name: &str, folder: &Path) -> Result<String> {
         .collect();
     let error = Error::not_found(format!("there is no agent `{name}`")).field("from");
     let known = there.iter().map(String::as_str).chain(bundled().map(|(file, _)| file));
-    Err(match similar::to(name, known) {
+    Err(match similar::closest(name, known) {
         Some(near) => error.hint(format!("did you mean `{near}`?")),
         None => error.hint("`poc-memory agent list` shows the agents"),
     })
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_agent_is_good_and_shows_every_key() {
+    fn a_new_agent_file_is_valid_and_lists_every_key() {
         let draft = AgentDraft::new("weekly.look").unwrap();
         let definition = parse("weekly.look", &draft).unwrap();
         assert!(definition.warnings().is_empty(), "{:?}", definition.warnings());
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_may_be_uncommented() {
+    fn every_commented_line_is_valid_when_uncommented() {
         let draft = AgentDraft::new("mine").unwrap();
         let line = |line: &str| match line.strip_prefix('#') {
             Some(said) if !said.starts_with([' ', ':']) => format!("{said}\n"),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_visits_and_a_template_of_its_own() {
+    fn a_copied_agent_has_its_own_visits_and_template() {
         let home = tempfile::tempdir().unwrap();
         let paths = Paths::in_folder(home.path());
         let config = Config::defaults().unwrap();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn only_visits_of_the_agent_are_renamed() {
+    fn copying_renames_only_the_agents_own_visits() {
         for (written, expected) in [
             ("\"all | not-visited:a,7d | type:a\"", "\"all | not-visited:b,7d | type:a\""),
             (

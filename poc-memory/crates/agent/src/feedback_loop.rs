@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn agents_that_write_what_each_other_reads_are_told() {
+    fn agents_that_read_each_others_notes_are_warned_about() {
         let pair = [agent("a", "all | limit:5", ""), agent("b", "type:semantic", "")];
         insta::assert_snapshot!(told(&pair), @r#"
         agents/a.toml:2:13: agents feed each other in a circle: `a` → `b` → `a`; each writes notes that the next one looks at; leave the other's notes out, with `!provenance:b` in the pipeline
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_feeds_nobody_is_no_circle() {
+    fn agents_that_do_not_read_each_other_form_no_loop() {
         for (first, second) in [
             // One alone; one that reads what none writes; one that leaves the other's out.
             (agent("a", "all", ""), agent("b", "all", "actions = [\"link-add\", \"weight\"]\n")),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bundled_agents_are_no_circle() {
+    fn the_bundled_agents_form_no_feedback_loop() {
         let config = Config::defaults().unwrap();
         let prompt =
             |name: &str| Ok(embedded::prompts().iter().find(|(file, _)| *file == name).unwrap().1.to_owned());

@@ -10,7 +10,7 @@ use super::ledger::{ActionRecord, ActionState};
 use super::reply::{cut, short};
 use super::selection::{self, Handle, Selection, Shown};
 use poc_graph::error::Result;
-use poc_graph::{ChunkOf, NodeId, Trust};
+use poc_graph::{ChunkRef, NodeId, Trust};
 use poc_notes::Draft;
 use poc_notes::Memory;
 use serde::{Deserialize, Serialize};
@@ -328,7 +328,8 @@ impl<'a> Permit<'a> {
                 let (title, body) = (kept(&action.title, &was.title), kept(&action.body, &was.body));
                 let draft = self.draft(&action.key, &title, body)?;
                 // A chunk's source is its place in a message, which is nobody else's.
-                let source = was.source.clone().filter(|source| ChunkOf::source(Some(source)).is_none());
+                let source =
+                    was.source.clone().filter(|source| ChunkRef::from_source(Some(source)).is_none());
                 let draft = Draft {
                     author: was.author.clone(),
                     source,

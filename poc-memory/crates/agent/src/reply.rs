@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_opened_by_a_line_of_its_own_and_closed_by_the_last() {
+    fn a_code_fence_opens_on_its_own_line_and_closes_at_the_last_fence() {
         let check = |said: &str, expected: Option<&str>| assert_eq!(fenced(said), expected, "{said}");
         check("```\n{}\n```", Some("{}\n"));
         check("Here:\n  ```json  \n{}\n```\nBye.", Some("{}\n"));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_taken_whole_or_not_at_all() {
+    fn a_reply_must_be_one_whole_json_object() {
         let none = r#"{"notes": "n", "link-add": []}"#;
         let permitted = [ActionKind::LinkAdd];
         for said in [none.to_owned(), format!("\n {none} \n"), format!("So:\n```json\n{none}\n```\nBye.")] {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_asked_for_need_not_be_well_formed() {
+    fn unpermitted_actions_need_not_be_well_formed() {
         let permitted = [ActionKind::LinkAdd];
         let said = r#"{"notes": "", "link-add": [], "weight": [{"delta": "much"}, 7, null]}"#;
         let actions = read(&text(said), &permitted).unwrap().actions;

@@ -5,7 +5,7 @@ mod tags;
 
 pub(super) use tags::head;
 
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Component, Path};
 use tags::{Kind, Tag, tags};
@@ -48,7 +48,9 @@ pub(super) fn includes(
             if included == name || found.contains_key(&included) {
                 continue;
             }
-            let place = |error: Error| error.at(At { file: Some(from.clone()), ..At::offset(&text, offset) });
+            let place = |error: Error| {
+                error.at(ErrorLocation { file: Some(from.clone()), ..ErrorLocation::offset(&text, offset) })
+            };
             checked_name(&included).map_err(place)?;
             if found.len() == MAX_INCLUDES {
                 return Err(place(Error::config(format!("more than {MAX_INCLUDES} templates are included"))));
@@ -131,11 +133,11 @@ pub(super) fn errors(error: &tera::Error) -> Vec<Error> {
     match error.kind() {
         ErrorKind::SyntaxError(report) | ErrorKind::RenderingError(report) => {
             let span = report.span();
-            let at = At {
+            let at = ErrorLocation {
                 file: Some(report.filename().to_owned()),
                 line: u32::try_from(span.start_line).ok(),
                 column: u32::try_from(span.start_col + 1).ok(),
-                ..At::default()
+                ..ErrorLocation::default()
             };
             vec![Error::config(sentence(report.message())).at(at)]
         }
@@ -153,11 +155,11 @@ fn report(text: &str) -> Error {
         let place = lines.next()?.trim().strip_prefix("--> ")?;
         let (rest, column) = place.rsplit_once(':')?;
         let (file, line) = rest.rsplit_once(':')?;
-        Some(At {
+        Some(ErrorLocation {
             file: Some(file.to_owned()),
             line: line.parse().ok(),
             column: column.parse().ok(),
-            ..At::default()
+            ..ErrorLocation::default()
         })
     };
     let mut place = place;

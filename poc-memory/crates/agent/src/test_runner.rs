@@ -18,7 +18,7 @@ use super::catalog;
 use super::definition::{AgentTest, Definition, TestText};
 use fixture::Fixture;
 use poc_config::Config;
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::similar;
 use poc_notes::Memory;
 
@@ -61,9 +61,9 @@ type PreparedTest<'a> = (&'a AgentTest, Fixture, Option<String>);
 fn prepare<'a>(memory: &Memory, definition: &'a Definition) -> Result<Vec<PreparedTest<'a>>, Vec<Error>> {
     let mut problems = Vec::new();
     let mut ready = Vec::new();
-    let at = |offset| At {
+    let at = |offset| ErrorLocation {
         file: Some(format!("agents/{}.toml", definition.name)),
-        ..At::offset(&definition.source, offset)
+        ..ErrorLocation::offset(&definition.source, offset)
     };
     let text = |quoted: &TestText| match quoted.file() {
         Some(file) => catalog::test_file(memory, file).map_err(|error| error.at(at(quoted.offset))),
@@ -75,7 +75,7 @@ fn prepare<'a>(memory: &Memory, definition: &'a Definition) -> Result<Vec<Prepar
             let placed = |(line, error): (u32, Error)| match test.fixture.file() {
                 Some(file) => {
                     let file = Some(format!("agents/{file}"));
-                    error.at(At { file, line: Some(line), ..At::default() })
+                    error.at(ErrorLocation { file, line: Some(line), ..ErrorLocation::default() })
                 }
                 None => {
                     let message = format!("{} (line {line} of the fixture)", error.message);
@@ -89,7 +89,7 @@ fn prepare<'a>(memory: &Memory, definition: &'a Definition) -> Result<Vec<Prepar
             let selected = test.expect.selected.iter().flatten();
             for key in selected.filter(|key| !fixture.keys.contains(&key.text)) {
                 let error = Error::config(format!("the fixture has no note `{}`", key.text));
-                let near = similar::to(&key.text, fixture.keys.iter().map(String::as_str));
+                let near = similar::closest(&key.text, fixture.keys.iter().map(String::as_str));
                 let error = match near {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),
                     None => error.hint("name a `key` of the fixture"),

@@ -2,7 +2,7 @@
 
 use crate::embedded;
 use poc_config::paths;
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{Error, ErrorLocation, Result};
 use poc_graph::similar;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -98,7 +98,7 @@ fn inside(
                 return Ok((*text).to_owned());
             }
             let missing = wrong("is missing".into());
-            Err(match similar::to(name, bundled.iter().map(|(file, _)| *file)) {
+            Err(match similar::closest(name, bundled.iter().map(|(file, _)| *file)) {
                 Some(near) => missing.hint(format!("did you mean `{near}`?")),
                 None => missing.hint(format!("put a file `{name}` into `{}`", folder.display())),
             })
@@ -125,6 +125,6 @@ fn text(path: &Path) -> std::io::Result<Result<String, Error>> {
         let byte = error.as_bytes().get(good).copied().unwrap_or_default();
         Error::config(format!("the byte 0x{byte:02X} is no part of UTF-8 text"))
             .hint("save the file as UTF-8")
-            .at(At::offset(&before, before.len()))
+            .at(ErrorLocation::offset(&before, before.len()))
     }))
 }

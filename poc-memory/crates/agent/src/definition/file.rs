@@ -3,7 +3,7 @@
 
 use super::keys::{self, Bound, KeySpec, ValueType};
 use super::text;
-use poc_graph::error::{At, Error};
+use poc_graph::error::{Error, ErrorLocation};
 use poc_graph::similar;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,7 +28,8 @@ impl<'a> SourceFile<'a> {
 
     /// Notes a problem at a byte of the file.
     pub(super) fn problem(&self, offset: usize, error: Error) {
-        let at = At { file: Some(self.name.to_owned()), ..At::offset(self.text, offset) };
+        let at =
+            ErrorLocation { file: Some(self.name.to_owned()), ..ErrorLocation::offset(self.text, offset) };
         self.problems.borrow_mut().push(error.at(at));
     }
 
@@ -153,7 +154,7 @@ impl<'a> Section<'a> {
                 table => format!("`{key}` stands under `[{table}]`"),
             };
         }
-        if let Some(near) = similar::to(key, here()) {
+        if let Some(near) = similar::closest(key, here()) {
             return format!("did you mean `{near}`?");
         }
         let known: Vec<String> = here().map(|key| format!("`{key}`")).collect();
@@ -239,7 +240,7 @@ impl<'a> Section<'a> {
             let known: Vec<String> = names.iter().map(|(name, _)| format!("`{name}`")).collect();
             self.file.problem(
                 said.offset,
-                match similar::to(&said.value, names.iter().map(|(name, _)| *name)) {
+                match similar::closest(&said.value, names.iter().map(|(name, _)| *name)) {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),
                     None => error.hint(format!("write {}", known.join(" or "))),
                 },

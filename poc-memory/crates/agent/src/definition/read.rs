@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
                     let error = Error::config(format!("unknown action `{}`", name.value));
                     self.file.problem(
                         name.offset,
-                        match similar::to(&name.value, known()) {
+                        match similar::closest(&name.value, known()) {
                             Some(near) => error.hint(format!("did you mean `{near}`?")),
                             None => {
                                 error.hint("the actions are `link-add`, `weight`, `insert` and `supersede`")
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
                 Ok(zone) => Some(zone),
                 Err(_) => {
                     let error = Error::config(format!("unknown time zone `{name}`"));
-                    let near = similar::to(name, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
+                    let near = similar::closest(name, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
                     self.file.problem(
                         zone.offset,
                         match near {

@@ -1,6 +1,6 @@
 //! What is wrong with the syntax of a file, each with its place and what to write instead.
 
-use poc_graph::error::{At, Error};
+use poc_graph::error::{Error, ErrorLocation};
 
 /// How the parser's messages begin, and what to write instead.
 const HINTS: &[(&str, &str)] = &[
@@ -41,7 +41,7 @@ pub(super) fn problems(file: &str, text: &str, errors: Vec<toml::de::Error>) -> 
 
 fn problem(text: &str, error: &toml::de::Error) -> Error {
     let span = error.span().unwrap_or(0..0);
-    let at = At::offset(text, span.start);
+    let at = ErrorLocation::offset(text, span.start);
     let message = error.message();
     let said = text.get(span).map(str::trim).filter(|said| !said.is_empty() && said.len() <= 60);
     if let (true, Some(key)) = (message == "duplicate key", said) {

@@ -108,7 +108,7 @@ mod tests {
     proptest! {
         /// However a text is quoted, its letters stand where they are said to stand.
         #[test]
-        fn letters_stand_where_they_are(text in "[a-zä\n\t\r\\\\\"' ]{0,24}") {
+        fn offsets_of_letters_are_exact_for_every_quoting(text in "[a-zä\n\t\r\\\\\"' ]{0,24}") {
             let basic = toml::Value::String(text.clone()).to_string();
             let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\r', "\\r");
             let mut literals = vec![basic, format!("\"\"\"\n{escaped}\"\"\""), format!("\"\"\"\\\n  z{escaped}\"\"\"")];

@@ -58,7 +58,7 @@ mod tests {
         /// However many they were and in whatever order: what is settled stays so, and no more than
         /// so many ranges are kept.
         #[test]
-        fn what_is_settled_stays_settled(slots in proptest::collection::vec(0..100_000i64, 1..200)) {
+        fn settled_slots_stay_settled(slots in proptest::collection::vec(0..100_000i64, 1..200)) {
             let mut settled = SettledSlots::default();
             for (count, slot) in slots.iter().enumerate() {
                 settled.add(Timestamp(*slot), Timestamp(*slot));
@@ -73,7 +73,7 @@ mod tests {
         /// Of neighbouring slots none that is open is lost, however many came: a clock that was ahead
         /// leaves them their time.
         #[test]
-        fn what_lies_far_ahead_settles_nothing_before_it(count in 1..200i64, ahead in 1_000..100_000i64) {
+        fn a_slot_far_ahead_settles_no_earlier_slot(count in 1..200i64, ahead in 1_000..100_000i64) {
             let mut settled = SettledSlots::default();
             settled.add(Timestamp(count + ahead), Timestamp(count + ahead));
             (0..count).for_each(|slot| settled.add(Timestamp(slot), Timestamp(slot)));

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_told_from_what_was_skipped() {
+    fn skipped_rows_do_not_count_as_runs() {
         let mut state = AgentState::default();
         state.record(&row(1, Some(5), Status::Running, 5, None));
         assert_eq!((state.running(), state.last()), (Some(RunId::from_bytes([1; 16])), None));
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_wrong_for_a_while_forgets_nothing_of_today() {
+    fn a_temporarily_wrong_clock_loses_no_spending_of_today() {
         let mut state = AgentState::default();
         let (today, quarters) = (Span::DAY.0 * 100, 26 * 4);
         for at in 0..quarters {
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn money_that_ran_out_is_not_waited_for_by_repeating() {
+    fn a_run_over_budget_is_not_rerun() {
         for trigger in [TriggerKind::Schedule, TriggerKind::Change] {
             let mut state = AgentState::default();
             let failed = Run { trigger, ..row(1, Some(5), Status::Failed, 5, None) };
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_only_for_what_is_not_permitted_is_failing() {
+    fn a_run_whose_actions_were_all_refused_counts_as_a_failure() {
         let action = |state| ActionRecord {
             kind: None,
             summary: String::new(),
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_open_until_it_was_interrupted_twice() {
+    fn a_slot_can_be_retried_until_it_was_interrupted_twice() {
         let mut state = AgentState::default();
         state.record(&row(1, Some(5), Status::Interrupted, 5, None));
         assert!(state.can_retry(Timestamp(5)) && !state.can_retry(Timestamp(4)));

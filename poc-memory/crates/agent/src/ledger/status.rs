@@ -116,19 +116,21 @@ impl Reason {
     /// What it says, in words.
     pub fn meaning(self) -> &'static str {
         match self {
-            Reason::NotStale => "what the pipeline gives was looked at recently enough and has not changed",
-            Reason::TooFewResults => "the pipeline gives fewer notes than `query.min-results`",
-            Reason::Overlap => "the agent was running already",
+            Reason::NotStale => "every note of the pipeline was visited recently and has not changed since",
+            Reason::TooFewResults => "the pipeline returns fewer notes than `query.min-results`",
+            Reason::Overlap => "the agent was already running",
             Reason::Cooldown => "its last run ended less than `schedule.cooldown` ago",
             Reason::Disabled => "`enabled = false`",
-            Reason::CatchUpOff => "its time passed while no daemon ran, and `schedule.catch-up` is \"skip\"",
-            Reason::OutsideWindow => "its time passed longer ago than `schedule.catch-up-window`",
-            Reason::InvalidConfig => "the file, the model or its key is not usable as it is set up",
-            Reason::ProviderDown => "nobody answered, or the provider is left alone for a while",
-            Reason::CaughtUp => "one run stands for several slots that had passed",
-            Reason::Paused => "a person paused it, or it failed too often in a row",
-            Reason::OverBudget => "money or runs of the day, or of the run, are used up",
-            Reason::Unparseable => "no reply of the model was an answer",
+            Reason::CatchUpOff => {
+                "its time passed while no daemon was running, and `schedule.catch-up` is \"skip\""
+            }
+            Reason::OutsideWindow => "its time passed longer ago than `schedule.catch-up-window` allows",
+            Reason::InvalidConfig => "the agent file, the model or its API key is not usable as configured",
+            Reason::ProviderDown => "the provider did not answer, or calls to it are suspended for a while",
+            Reason::CaughtUp => "one run covers several slots that had passed",
+            Reason::Paused => "the agent was paused by a person, or after too many consecutive failures",
+            Reason::OverBudget => "the money or the runs of the day, or the money of the run, are used up",
+            Reason::Unparseable => "no reply of the model was valid",
         }
     }
 }

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_ends_by_what_happens_first() {
+    fn a_wait_ends_with_a_value_a_cancellation_or_the_timeout() {
         let token = CancellationToken::new();
         assert_eq!(token.wait(Duration::ZERO, || Some(7)), WaitOutcome::Ready(7));
         assert_eq!(token.wait(Duration::from_millis(1), || None::<()>), WaitOutcome::TimedOut);

@@ -175,7 +175,7 @@ fn find<'a>(config: &'a Config, name: &'a str) -> Result<ModelSettings<'a>, Abse
 }
 
 fn unknown(config: &Config, name: &str) -> Error {
-    let near = similar::to(name, config.models.keys().map(String::as_str));
+    let near = similar::closest(name, config.models.keys().map(String::as_str));
     let line = format!("`models.{name} = {{ provider = \"…\", id = \"…\" }}` at the top of config.toml");
     Error::config(format!("no model is called `{name}`")).hint(match near {
         Some(near) => format!("did you mean `{near}`? else put {line}"),

@@ -92,7 +92,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn no_more_than_so_many_are_inside() {
+    fn concurrent_permits_never_exceed_the_limit() {
         for most in [1, 3] {
             let (gate, inside, seen) =
                 (Arc::<PrioritySemaphore>::default(), AtomicUsize::new(0), AtomicUsize::new(0));
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_stopped_waits_no_longer_and_holds_nobody_up() {
+    fn a_cancelled_waiter_leaves_the_queue() {
         let gate = Arc::<PrioritySemaphore>::default();
         let inside = gate.enter(1, Priority::Background, &CancellationToken::new()).unwrap();
         let (first, second) = (CancellationToken::new(), CancellationToken::new());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_waited_for_goes_first() {
+    fn interactive_waiters_go_before_background_ones() {
         let gate = Arc::<PrioritySemaphore>::default();
         let (order, inside) =
             (Mutex::new(Vec::new()), gate.enter(1, Priority::Background, &CancellationToken::new()));

@@ -80,19 +80,23 @@ impl Rejection {
     /// What it says, in words.
     pub fn meaning(self) -> &'static str {
         match self {
-            Rejection::NotPermitted => "the agent may not do this at all",
-            Rejection::UnknownHandle => "it names a note that the prompt does not",
+            Rejection::NotPermitted => "the agent is not permitted to do this",
+            Rejection::UnknownHandle => "it names a note that is not in the prompt",
             Rejection::OutOfScope => {
-                "it changes a note outside `limits.targets`, or replaces one that was not whole in the prompt"
+                "it changes a note outside `limits.targets`, or replaces a note that the prompt did not show in full"
             }
-            Rejection::Protected => "it re-weighs or replaces a note that `limits.protect` protects",
-            Rejection::OverLimit => "it is one too many, or too big",
-            Rejection::SelfLink => "it ties a note to itself",
-            Rejection::ChangedSinceRead => "a note it names was edited, superseded or deleted meanwhile",
+            Rejection::Protected => "it re-weights or replaces a note that `limits.protect` protects",
+            Rejection::OverLimit => "it exceeds a limit on the number or the size of actions",
+            Rejection::SelfLink => "it links a note to itself",
+            Rejection::ChangedSinceRead => {
+                "a note it names was edited, superseded or deleted in the meantime"
+            }
             Rejection::InvalidValue => "a value is out of range, or contradicts another",
-            Rejection::AlreadyPresent => "it is so already, or waits for a decision already; no failure",
-            Rejection::Proposed => "left for a person, in runs of before proposals were kept; no failure",
-            Rejection::Observed => "the agent only observes; no failure",
+            Rejection::AlreadyPresent => "it is already done, or already waits for a decision; not a failure",
+            Rejection::Proposed => {
+                "left for a person, in runs of releases before proposals were stored; not a failure"
+            }
+            Rejection::Observed => "the agent only observes; not a failure",
         }
     }
 

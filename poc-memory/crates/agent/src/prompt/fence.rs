@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_compared_whatever_their_words() {
+    fn prompts_compare_equal_regardless_of_fence_words() {
         let [one, other] = [1, 2].map(|seed| Fence::new(&SeededRng::new(seed)).enclose("<<<data ab\ntext"));
         assert_ne!(one, other);
         assert_eq!(with_neutral_fence(&one), with_neutral_fence(&other));

@@ -31,7 +31,7 @@ fn wrong(text: &str) -> String {
 }
 
 #[test]
-fn the_forms() {
+fn every_schedule_form_parses() {
     let zone = Tz::Europe__Berlin;
     let from = "2026-11-21T12:00:00Z";
     insta::assert_snapshot!(slots("daily at 03:30", zone, from, 2), @"Sun 22 03:30:00 +01:00, Mon 23 03:30:00 +01:00");
@@ -44,7 +44,7 @@ fn the_forms() {
 }
 
 #[test]
-fn what_is_left_open_belongs_to_the_name() {
+fn unspecified_times_follow_from_the_agents_name() {
     let zone = Tz::UTC;
     let from = at("2026-11-21T00:00:00Z");
     let minute = |text: &str, agent: &str| {
@@ -74,7 +74,7 @@ fn what_is_left_open_belongs_to_the_name() {
 }
 
 #[test]
-fn what_is_no_schedule_is_told() {
+fn invalid_schedules_are_reported() {
     insta::assert_snapshot!(wrong("yearly"), @"`yearly` is not a schedule; write `on-demand`, `on-change`, `hourly`, `daily`, `daily at 03:30`, `daily between 01:00 and 05:00`, `weekly`, `weekly on monday`, `weekly on monday at 03:30`, `monthly`, `monthly on 15`, `monthly on last at 03:30`, `every 6h` or `cron 0 3 * * 1-5`");
     insta::assert_snapshot!(wrong("monthly on 31"), @"`31` in `monthly on 31` is not a day that every month has; write a day from `1` to `28`, or `last`");
     insta::assert_snapshot!(wrong("daily at 25:00"), @"`25:00` is not a time of day; write hours and minutes from `00:00` to `23:59`");
@@ -105,7 +105,7 @@ fn what_is_no_schedule_is_told() {
 }
 
 #[test]
-fn a_day_of_the_month_and_a_day_of_the_week_are_warned_of() {
+fn a_rule_with_day_of_month_and_day_of_week_is_warned_about() {
     insta::assert_snapshot!(schedule("cron 0 3 1 * 1").warning().unwrap(), @"`cron 0 3 1 * 1` names a day of the month and a day of the week: it fires on every day that is one or the other");
     for text in ["cron 0 3 1 * *", "cron 0 3 * * 1", "cron 0 3 1 * +1", "daily", "every 6h"] {
         assert_eq!(schedule(text).warning(), None, "{text}");
@@ -113,7 +113,7 @@ fn a_day_of_the_month_and_a_day_of_the_week_are_warned_of() {
 }
 
 #[test]
-fn a_skipped_time_is_the_first_instant_after_the_gap() {
+fn a_skipped_local_time_maps_to_the_first_instant_after_the_gap() {
     insta::assert_snapshot!(slots("daily at 02:30", Tz::Europe__Berlin, "2026-03-28T00:00:00Z", 3), @"Sat 28 02:30:00 +01:00, Sun 29 03:00:00 +02:00, Mon 30 02:30:00 +02:00");
     insta::assert_snapshot!(slots("daily at 02:30", Tz::America__New_York, "2026-03-07T00:00:00Z", 3), @"Sat 07 02:30:00 -05:00, Sun 08 03:00:00 -04:00, Mon 09 02:30:00 -04:00");
     // This island skips half an hour.
@@ -125,7 +125,7 @@ fn a_skipped_time_is_the_first_instant_after_the_gap() {
 }
 
 #[test]
-fn a_repeated_time_is_its_first_instant_only() {
+fn a_repeated_local_time_fires_only_once() {
     insta::assert_snapshot!(slots("daily at 02:30", Tz::Europe__Berlin, "2026-10-24T00:00:00Z", 3), @"Sat 24 02:30:00 +02:00, Sun 25 02:30:00 +02:00, Mon 26 02:30:00 +01:00");
     insta::assert_snapshot!(slots("daily at 01:45", Tz::Australia__Lord_Howe, "2026-04-03T00:00:00Z", 3), @"Sat 04 01:45:00 +11:00, Sun 05 01:45:00 +11:00, Mon 06 01:45:00 +10:30");
     insta::assert_snapshot!(slots("monthly on 28 at 02:30", Tz::Europe__Berlin, "2029-10-01T00:00:00Z", 2), @"Sun 28 02:30:00 +02:00, Wed 28 02:30:00 +01:00");
@@ -136,7 +136,7 @@ fn a_repeated_time_is_its_first_instant_only() {
 }
 
 #[test]
-fn the_period_is_the_least_gap() {
+fn the_period_is_the_shortest_gap() {
     for (text, period) in [
         ("hourly", Span::HOUR),
         ("daily", Span::DAY),
@@ -192,7 +192,7 @@ fn any_instant() -> impl Strategy<Value = Timestamp> {
 
 proptest! {
     #[test]
-    fn slots_are_strictly_increasing_and_the_same_from_both_sides(
+    fn slots_increase_strictly_and_next_and_latest_agree(
         schedule in any_schedule(),
         from in any_instant(),
         zone in 0..ZONES.len(),
@@ -215,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn a_slot_of_a_day_comes_once_a_day(hour in 0..24u32, minute in 0..60u32, day in 0i64..20_000, zone in 0..ZONES.len()) {
+    fn a_daily_slot_fires_once_a_day(hour in 0..24u32, minute in 0..60u32, day in 0i64..20_000, zone in 0..ZONES.len()) {
         let zone = ZONES[zone];
         let schedule = schedule(&format!("daily at {hour:02}:{minute:02}"));
         let first = schedule.next_after(Timestamp(day * Span::DAY.0), zone).unwrap();

@@ -87,7 +87,7 @@ fn slot(agent: &str, time: &str) -> Slot {
 }
 
 #[test]
-fn nothing_is_looked_at_before_its_instant() {
+fn no_agent_is_polled_before_it_is_due() {
     let mut world = world(&[("daily", "\"daily at 03:30\""), ("asked", "\"on-demand\"")]);
     assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
     assert_eq!(
@@ -104,7 +104,7 @@ fn nothing_is_looked_at_before_its_instant() {
 }
 
 #[test]
-fn a_slot_is_looked_at_again_when_the_ledger_could_not_be_read() {
+fn a_slot_is_polled_again_after_a_failed_ledger_read() {
     let mut world = world(&[("daily", "\"daily at 03:30\"")]);
     world.look("2026-11-21T00:00:00Z");
     let write = |memory: &Memory, bytes: Option<Vec<u8>>| {
@@ -119,7 +119,7 @@ fn a_slot_is_looked_at_again_when_the_ledger_could_not_be_read() {
 }
 
 #[test]
-fn other_agents_are_looked_at_at_once() {
+fn a_new_catalog_is_polled_at_once() {
     let mut world = world(&[]);
     assert_eq!(world.look("2026-11-21T00:00:00Z"), Some(vec![]));
     world.catalog = Arc::new(catalog(&world.memory, &[("often", "\"every 10s\"")]));
@@ -128,7 +128,7 @@ fn other_agents_are_looked_at_at_once() {
 }
 
 #[test]
-fn what_is_not_run_leaves_its_row() {
+fn a_slot_that_is_not_run_leaves_a_row() {
     let mut world = world(&[("often", "\"every 1h\""), ("off", "\"daily at 01:30\"\nenabled = false")]);
     world.look("2026-11-21T00:00:00Z");
     assert_eq!(world.look("2026-11-21T01:00:00Z"), Some(vec!["often 2026-11-21T01:00:00.000Z".to_owned()]));
@@ -153,7 +153,7 @@ fn what_is_not_run_leaves_its_row() {
 }
 
 #[test]
-fn what_comes_up_while_a_slot_waits_leaves_its_row() {
+fn a_slot_due_while_another_is_pending_leaves_a_row() {
     let mut world = world(&[("often", "\"every 1h\""), ("gone", "\"every 1h\"")]);
     world.look("2026-11-21T00:00:00Z");
     assert_eq!(world.look("2026-11-21T01:00:00Z").map(|slots| slots.len()), Some(2));
@@ -175,7 +175,7 @@ fn what_comes_up_while_a_slot_waits_leaves_its_row() {
 }
 
 #[test]
-fn a_tick_carries_out_what_is_due() {
+fn a_tick_runs_the_due_slots() {
     let mut world = world(&[("often", "\"every 1h\""), ("daily", "\"daily at 03:30\"")]);
     let mut rows = Vec::new();
     for hour in 0..24 {

@@ -265,7 +265,7 @@ impl Handles<'_> {
             }
         }
         for ix in hubs.then(|| neighborhood::hubs(view)).into_iter().flatten() {
-            let beside = chosen.iter().any(|&one| view.are_tied(one, ix));
+            let beside = chosen.iter().any(|&one| view.are_adjacent(one, ix));
             let reach = if beside { Targets::Neighborhood } else { Targets::Any };
             if targets >= reach && targets > Targets::Results {
                 self.add(ix, reach, None)?;
@@ -329,7 +329,7 @@ fn neighbours(memory: &Memory, view: &View, ix: Ix) -> Result<Vec<(Ix, f64)>> {
     let Some(id) = view.id(ix) else { return Ok(Vec::new()) };
     let fits = |other: NodeId| {
         view.find(other)
-            .is_some_and(|other| other != ix && may_be_read(view, other) && !view.are_tied(ix, other))
+            .is_some_and(|other| other != ix && may_be_read(view, other) && !view.are_adjacent(ix, other))
     };
     let mut best: BTreeMap<Ix, f64> = BTreeMap::new();
     for (_, vector) in memory.vectors.of(id).into_iter().take(PARTS) {

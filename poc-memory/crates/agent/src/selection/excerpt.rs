@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_note_is_longer_than_asked() {
+    fn no_part_of_an_excerpt_exceeds_the_limit() {
         let mut node = testing::node(1);
         (node.title, node.keywords, node.body) =
             ("tïtle".into(), vec!["a".into(), "bc".into()], "böty".into());

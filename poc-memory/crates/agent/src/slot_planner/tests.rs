@@ -86,7 +86,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 #[test]
-fn a_slot_runs_once_it_has_come() {
+fn a_slot_runs_once_when_its_time_comes() {
     let mut world = world("daily at 03:30");
     world.row("2026-11-20T02:30:00Z", Status::Ok, "2026-11-20T02:31:00Z");
     insta::assert_snapshot!(world.says("2026-11-21T02:29:59Z"), @"");
@@ -96,7 +96,7 @@ fn a_slot_runs_once_it_has_come() {
 }
 
 #[test]
-fn nothing_is_due_from_before_the_agent_was_there() {
+fn slots_before_the_agent_existed_are_not_due() {
     let mut world = world("every 6h");
     world.since = at("2026-11-21T11:59:00Z");
     insta::assert_snapshot!(world.says("2026-11-21T11:59:30Z"), @"");
@@ -140,7 +140,7 @@ fn a_long_absence_is_one_row() {
 }
 
 #[test]
-fn what_stands_in_the_way_is_told() {
+fn a_blocked_slot_reports_its_reason() {
     let mut world = world("every 6h");
     world.row("2026-11-21T06:00:00Z", Status::Running, "2026-11-21T06:00:00Z");
     insta::assert_snapshot!(world.says("2026-11-21T12:00:00Z"), @"skipped the slot 2026-11-21T12:00:00.000Z: overlap");
@@ -153,7 +153,7 @@ fn what_stands_in_the_way_is_told() {
 }
 
 #[test]
-fn an_interrupted_slot_is_tried_once_more() {
+fn an_interrupted_slot_is_retried_once() {
     let mut world = world("every 6h");
     let slot = "2026-11-21T12:00:00Z";
     world.row(slot, Status::Interrupted, "2026-11-21T12:05:00Z");
@@ -165,7 +165,7 @@ fn an_interrupted_slot_is_tried_once_more() {
 }
 
 #[test]
-fn a_clock_that_was_ahead_stops_nothing() {
+fn slots_run_after_a_clock_that_was_ahead_is_corrected() {
     let mut world = world("daily at 03:30");
     world.row("2026-11-20T02:30:00Z", Status::Ok, "2026-11-20T02:31:00Z");
     world.row("2036-11-20T02:30:00Z", Status::Ok, "2036-11-20T02:31:00Z");
@@ -175,7 +175,7 @@ fn a_clock_that_was_ahead_stops_nothing() {
 }
 
 #[test]
-fn jitter_belongs_to_the_slot_and_keeps_the_order() {
+fn jitter_is_fixed_per_slot_and_keeps_their_order() {
     let mut world = world("every 10m");
     world.rules.jitter = Span::HOUR;
     let slots: Vec<Timestamp> =

@@ -5,7 +5,7 @@
 //! given is refused when the template loads, or has bounds of its own.
 
 use super::tags::{Kind, tags};
-use poc_graph::error::{At, Error};
+use poc_graph::error::{Error, ErrorLocation};
 use tera::{Kwargs, State, Tera, TeraResult, Value};
 
 /// `~` in one template: each puts together two texts of at most a prompt's size.
@@ -22,7 +22,8 @@ pub(super) fn problems(name: &str, text: &str) -> Vec<Error> {
     for tag in tags(text) {
         let bare = unquoted(tag.inside);
         let mut refuse = |message: String, hint: &str| {
-            let place = At { file: Some(name.to_owned()), ..At::offset(text, tag.start) };
+            let place =
+                ErrorLocation { file: Some(name.to_owned()), ..ErrorLocation::offset(text, tag.start) };
             found.push(Error::config(message).hint(hint).at(place));
         };
         let word = if tag.kind == Kind::Block { first_word(&bare) } else { "" };
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_out_of_sight_is_refused() {
+    fn constructs_that_grow_unbounded_are_refused() {
         insta::assert_snapshot!(check("a\n{% set_global s = s ~ s %}"), @"a prompt may not use `set_global` (2)");
         insta::assert_snapshot!(check("{%- set s %}{{ NODES }}{% endset -%}"), @"a prompt may not use `set … endset` (1)");
         insta::assert_snapshot!(check("{% filter upper %}x{% endfilter %}"), @"a prompt may not use `filter` (1)");
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_usual_passes() {
+    fn ordinary_templates_are_accepted() {
         for text in [
             "{% set name = vars.name | upper %}{{ name }}",
             "{% for note in vars.list %}{% if loop.first %}for all{% endif %}{% endfor %}".repeat(9).as_str(),
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn filters_have_bounds() {
+    fn filters_are_bounded() {
         assert_eq!(
             render("{{ \"abc\" | replace(from=\"b\", to=\"x\") }}{{ list | join(sep=\", \") }}").unwrap(),
             "axc1, b"

@@ -58,7 +58,7 @@ impl Fixture {
             if let Some(name) = unknown {
                 let error = Error::config(format!("unknown field `{name}`"));
                 let known = import::fields().chain([AGE, VISITS]);
-                return Err(match similar::to(&name, known) {
+                return Err(match similar::closest(&name, known) {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),
                     None => error.hint("a fixture has the fields of `import`, `age` and `visits`"),
                 });

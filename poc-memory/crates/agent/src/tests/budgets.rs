@@ -56,7 +56,7 @@ fn days_around(now: Timestamp) -> ledger::BudgetDays {
 }
 
 #[test]
-fn a_call_that_could_pass_the_limit_of_a_run_is_not_made() {
+fn a_call_that_could_exceed_the_budget_of_a_run_is_not_made() {
     let world = world();
     let model = priced(true);
     let row = run(&world, "[budget]\nmax-usd-per-run = 1.99\n", &model);
@@ -74,7 +74,7 @@ fn a_call_that_could_pass_the_limit_of_a_run_is_not_made() {
 }
 
 #[test]
-fn attempts_that_are_not_paid_for_are_not_made() {
+fn attempts_beyond_the_budget_are_not_made() {
     let world = world();
     let model = priced(false);
     let row = run(&world, "[budget]\nmax-usd-per-run = 5.0\n[retry]\nattempts = 10\n", &model);
@@ -82,7 +82,7 @@ fn attempts_that_are_not_paid_for_are_not_made() {
 }
 
 #[test]
-fn a_day_is_that_of_the_agents_zone() {
+fn a_budget_day_follows_the_agents_time_zone() {
     let world = world();
     let limits =
         "[schedule]\ntimezone = \"Europe/Vienna\"\n[budget]\nmax-usd-per-day = 2.0\n[retry]\nrepair = 0\n";
@@ -108,7 +108,7 @@ fn a_day_is_that_of_the_agents_zone() {
 }
 
 #[test]
-fn runs_of_a_day_are_counted_and_what_was_skipped_is_not() {
+fn skipped_runs_do_not_count_against_the_runs_of_a_day() {
     let world = world();
     let limits = "[budget]\nmax-runs-per-day = 2\n[retry]\nrepair = 0\n";
     for _ in 0..2 {
@@ -122,7 +122,7 @@ fn runs_of_a_day_are_counted_and_what_was_skipped_is_not() {
 }
 
 #[test]
-fn all_agents_together_keep_to_the_operators_limit() {
+fn all_agents_together_stay_within_the_operators_limit() {
     let mut world = world();
     world.config().budget.max_usd_per_day = 5.0;
     let mut definition = agent("\"link-add\"", "[retry]\nrepair = 0\nattempts = 1\n");
@@ -156,7 +156,7 @@ impl Model for Meanwhile<'_> {
 }
 
 #[test]
-fn runs_at_the_same_time_do_not_count_on_the_same_dollar() {
+fn concurrent_runs_do_not_reserve_the_same_dollar() {
     let mut world = world();
     world.config().budget.max_usd_per_day = 3.5;
     let mut other = agent("\"link-add\"", "");
@@ -172,7 +172,7 @@ fn runs_at_the_same_time_do_not_count_on_the_same_dollar() {
 }
 
 #[test]
-fn dry_runs_at_the_same_time_share_the_day_of_their_agent() {
+fn concurrent_dry_runs_share_the_budget_of_the_day() {
     let world = world();
     let definition = agent("\"link-add\"", "[budget]\nmax-usd-per-day = 3.5\n");
     let options = RunOptions { dry_run: true, zone: Some(Tz::UTC), ..RunOptions::default() };
@@ -190,7 +190,7 @@ fn on_record(world: &World) -> (u32, f64) {
 }
 
 #[test]
-fn a_call_that_its_process_does_not_survive_is_booked() {
+fn a_call_is_booked_when_its_process_dies() {
     for dry in [false, true] {
         let mut world = world();
         let row = Run { model: "m".into(), ..Run::claimed(&world.memory, "tester", None) };
@@ -213,7 +213,7 @@ fn a_call_that_its_process_does_not_survive_is_booked() {
 }
 
 #[test]
-fn a_call_that_a_defect_ends_is_booked() {
+fn a_call_is_booked_when_the_run_panics() {
     let world = world();
     let definition = agent("\"link-add\"", "[retry]\nattempts = 1\n");
     fn breaks() {
@@ -227,7 +227,7 @@ fn a_call_that_a_defect_ends_is_booked() {
 }
 
 #[test]
-fn what_takes_nothing_runs_when_others_have_used_up_the_day() {
+fn a_free_model_runs_when_the_daily_budget_is_used_up() {
     let mut world = world();
     world.config().budget.max_usd_per_day = 1.0;
     let mut row = ledger::claim(&world.memory, Run::claimed(&world.memory, "other", None)).unwrap();
@@ -241,7 +241,7 @@ fn what_takes_nothing_runs_when_others_have_used_up_the_day() {
 }
 
 #[test]
-fn a_dry_run_is_paid_for() {
+fn a_dry_run_books_its_cost() {
     let world = world();
     let definition = agent("\"link-add\"", "[budget]\nmax-usd-per-day = 3.5\n[retry]\nrepair = 0\n");
     let options = RunOptions { dry_run: true, zone: Some(Tz::Europe__Berlin), ..RunOptions::default() };
@@ -265,7 +265,7 @@ fn a_dry_run_is_paid_for() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_program_of_a_killed_process_is_ended_by_the_next() {
+fn the_next_process_ends_the_child_of_a_killed_one() {
     use crate::child_process::ChildProcess;
     use std::os::unix::process::CommandExt;
     let mut world = world();
@@ -291,7 +291,7 @@ fn the_program_of_a_killed_process_is_ended_by_the_next() {
 }
 
 #[test]
-fn an_answer_that_nobody_waits_for_any_more_is_paid_for() {
+fn the_cost_of_a_discarded_reply_is_booked() {
     let world = world();
     let definition = agent("\"link-add\"", "");
     /// Its run is ended while it thinks.

@@ -44,7 +44,7 @@ fn said(text: &str) -> String {
 }
 
 #[test]
-fn every_problem_is_told_with_its_place() {
+fn every_problem_is_reported_with_its_position() {
     insta::assert_snapshot!(said(
         r#"descripton = "x"
 enabled = "yes"
@@ -117,7 +117,7 @@ max-usd-per-day = 1
 }
 
 #[test]
-fn what_is_missing_is_told_with_what_to_write() {
+fn a_missing_key_is_reported_with_an_example() {
     insta::assert_snapshot!(said("[query]\n"), @r#"
     agents/tester.toml:1:1: `execution.model` is missing
       add `model = "default"` under `[execution]`
@@ -133,7 +133,7 @@ fn what_is_missing_is_told_with_what_to_write() {
 }
 
 #[test]
-fn broken_toml_is_told_alone() {
+fn syntax_errors_are_reported_alone() {
     insta::assert_snapshot!(said("[query]\npipeline = \"all\nmin-results = 1\n[prompt\n"), @r#"
     agents/tester.toml:2:16: invalid basic string, expected `"`
       close the text with `"`; one over several lines stands in `"""`
@@ -143,7 +143,7 @@ fn broken_toml_is_told_alone() {
 }
 
 #[test]
-fn a_template_is_checked_where_it_stands() {
+fn template_problems_are_reported_in_the_file_that_holds_it() {
     let world = World::new();
     world.file(
         "prompts/bad.md",
@@ -188,7 +188,7 @@ fn a_template_is_checked_where_it_stands() {
 }
 
 #[test]
-fn variables_of_its_own_are_given_or_have_something_else() {
+fn custom_variables_need_a_value_or_a_default() {
     let check = |inline: &str| {
         let text = format!(
             "[query]\npipeline = \"all\"\n[prompt]\ninline = '''{inline}{{{{ NODES }}}}'''\nplaceholders = [\"NODES\"]\n\
@@ -213,7 +213,7 @@ fn variables_of_its_own_are_given_or_have_something_else() {
 }
 
 #[test]
-fn an_unknown_placeholder_is_told_also_while_the_template_is_missing() {
+fn an_unknown_placeholder_is_reported_even_without_the_template() {
     let text = "[query]\npipeline = \"all\"\n[prompt]\ntemplate = \"none.md\"\nplaceholders = [\"NODES\", \"NODE\"]\n\
         [execution]\nmodel = \"default\"\nactions = [\"link-add\"]\n";
     insta::assert_snapshot!(told(&parse(text).unwrap_err()), @r#"
@@ -224,7 +224,7 @@ fn an_unknown_placeholder_is_told_also_while_the_template_is_missing() {
 }
 
 #[test]
-fn an_action_the_prompt_names_in_vain_is_a_warning() {
+fn a_prompt_naming_an_unpermitted_action_is_a_warning() {
     let world = World::new();
     world.file("prompts/more.md", "{{ NODES }}\nUse `supersede` or `link-add`.\n");
     world.file(
@@ -243,7 +243,7 @@ fn an_action_the_prompt_names_in_vain_is_a_warning() {
 }
 
 #[test]
-fn bundled_agents_and_the_seeds_file_are_good() {
+fn bundled_agents_and_the_seed_file_are_valid() {
     let world = World::new();
     let catalog = Catalog::load(&world.memory).unwrap();
     let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
@@ -259,7 +259,7 @@ fn bundled_agents_and_the_seeds_file_are_good() {
 }
 
 #[test]
-fn a_broken_file_keeps_its_last_good_version_also_across_a_restart() {
+fn a_broken_file_runs_as_its_last_good_version_even_after_a_restart() {
     let world = World::new();
     world.file("agents/mine.toml", SEED);
     let catalog = Catalog::load(&world.memory).unwrap();
@@ -283,7 +283,7 @@ fn a_broken_file_keeps_its_last_good_version_also_across_a_restart() {
 }
 
 #[test]
-fn a_saved_pipeline_belongs_to_the_agents_that_name_it() {
+fn changing_a_saved_pipeline_changes_the_agents_that_use_it() {
     let world = World::new();
     let save = |due: &str| {
         let saved = BTreeMap::from([("due".to_owned(), SavedPipeline::from(due.to_owned()))]);
@@ -325,7 +325,7 @@ fn a_saved_pipeline_belongs_to_the_agents_that_name_it() {
 }
 
 #[test]
-fn a_deleted_file_retires_its_agent_and_a_deleted_folder_nothing() {
+fn a_deleted_file_retires_its_agent_but_a_deleted_folder_does_not() {
     let world = World::new();
     for (file, text) in embedded::agents() {
         world.file(&format!("agents/{file}"), text);
@@ -348,7 +348,7 @@ fn a_deleted_file_retires_its_agent_and_a_deleted_folder_nothing() {
 }
 
 #[test]
-fn an_agent_that_comes_back_is_seen_anew() {
+fn a_restored_agent_counts_as_new() {
     let world = World::new();
     world.file("agents/mine.toml", SEED);
     Catalog::load(&world.memory).unwrap();
@@ -382,7 +382,7 @@ fn an_agent_that_comes_back_is_seen_anew() {
 }
 
 #[test]
-fn what_is_shown_otherwise_than_it_looked_is_not_remembered() {
+fn a_scan_that_differs_from_the_published_catalog_is_not_stored() {
     let world = World::new();
     world.file("agents/mine.toml", "[query]\npipel");
     let look = CatalogScan::new(&world.memory, false).unwrap();
@@ -409,7 +409,7 @@ proptest! {
     /// Whenever anybody looks: an agent whose file is only ever gone for the length of a save is there
     /// since it was first seen.
     #[test]
-    fn no_look_changes_since_when_an_agent_is_there(
+    fn scanning_does_not_change_when_an_agent_was_first_seen(
         steps in proptest::collection::vec(
             prop_oneof![
                 (proptest::collection::vec(0..GRACE.0 / 4, 0..4), 1..50usize)
@@ -447,7 +447,7 @@ proptest! {
 /// A thousand files: a look at what has not changed reads no agent anew and writes nothing, and an edit of one
 /// file or of one template costs what uses it.
 #[test]
-fn what_has_not_changed_is_not_read_anew() {
+fn unchanged_files_are_not_parsed_again() {
     let world = World::new();
     world.file("prompts/part.md", "{{ NODES }}");
     world.file("prompts/shared.md", "{% include \"part.md\" %}");
@@ -492,7 +492,7 @@ fn what_has_not_changed_is_not_read_anew() {
 }
 
 #[test]
-fn an_edited_schedule_begins_when_it_is_edited() {
+fn an_edited_schedule_takes_effect_from_the_edit() {
     let world = World::new();
     world.file("agents/mine.toml", SEED);
     let since = |world: &World| Catalog::load(&world.memory).unwrap().agents["mine"].since;

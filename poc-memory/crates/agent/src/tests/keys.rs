@@ -110,7 +110,7 @@ fn samples(path: &str, takes: ValueType) -> (Vec<Json>, Vec<Json>) {
 
 /// A row nobody reads would take anything; a key that no row has is refused by reader and schema both.
 #[test]
-fn reader_and_schema_take_the_same() {
+fn reader_and_schema_accept_the_same_files() {
     for key in KEYS.iter().filter(|key| key.table() != "" || !matches!(key.takes, ValueType::Table)) {
         let (good, bad) = samples(key.path, key.takes);
         for value in good {
@@ -131,7 +131,7 @@ fn reader_and_schema_take_the_same() {
 }
 
 #[test]
-fn what_must_be_there_must_be_there_in_both() {
+fn required_keys_are_required_by_reader_and_schema() {
     for path in
         ["query.pipeline", "prompt.placeholders", "execution.model", "execution.actions", "prompt.inline"]
     {
@@ -149,7 +149,7 @@ fn what_must_be_there_must_be_there_in_both() {
 
 /// A default stands in `defaults/agent.toml`, and for nothing that must be given.
 #[test]
-fn every_key_has_a_default_or_is_one_that_cannot() {
+fn every_optional_key_has_a_default() {
     let schema = Json::Object(schema());
     let without: Vec<&str> = KEYS
         .iter()
@@ -201,7 +201,7 @@ fn the_bundled_agents_are_valid() {
 proptest! {
     /// But for the fields of cron and empty windows, what looks like a schedule is one.
     #[test]
-    fn the_pattern_of_schedules_is_what_is_read(
+    fn the_schedule_pattern_matches_what_the_parser_accepts(
         words in proptest::collection::vec(
             prop_oneof![
                 Just("daily"), Just("weekly"), Just("monthly"), Just("on"), Just("at"), Just("between"),

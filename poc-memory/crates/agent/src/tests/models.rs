@@ -17,7 +17,7 @@ fn calls(run: &Run) -> Vec<(&str, bool)> {
 }
 
 #[test]
-fn a_model_that_is_too_late_is_paid_for_as_if_it_had_answered() {
+fn a_timed_out_call_is_booked_at_its_maximum_cost() {
     let late = ScriptedModel::new(vec![Err(CallFailure {
         error: CallError::TimedOut(Span::MINUTE),
         spent: vec![CallCost { cost: Some(0.5), estimated: true, ..CallCost::default() }],
@@ -33,7 +33,7 @@ fn a_model_that_is_too_late_is_paid_for_as_if_it_had_answered() {
 }
 
 #[test]
-fn a_model_is_told_how_much_of_the_prompt_stays_the_same() {
+fn a_request_states_the_length_of_the_stable_prompt_prefix() {
     let world = World::new();
     world.note("a-note", "about something");
     for (template, expected) in [

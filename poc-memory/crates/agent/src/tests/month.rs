@@ -135,7 +135,7 @@ impl Story {
 }
 
 #[test]
-fn a_month_of_all_agents_leaves_the_memory_no_worse() {
+fn a_month_of_all_agents_does_not_degrade_the_memory() {
     let world = World::new();
     let probes = write(&world, 160);
     let mut story = Story::new(world, probes);
@@ -156,7 +156,7 @@ fn a_month_of_all_agents_leaves_the_memory_no_worse() {
 
 #[test]
 #[ignore = "needs a data set in the folder POC_MEMORY_MONTH: docs.jsonl, queries.jsonl and qrels.tsv"]
-fn a_month_over_a_set_from_outside() {
+fn a_month_over_an_external_data_set() {
     let folder = std::env::var_os("POC_MEMORY_MONTH")
         .expect("set POC_MEMORY_MONTH to a folder with docs.jsonl, queries.jsonl and qrels.tsv");
     let world = World::new();

@@ -42,7 +42,7 @@ fn writer() -> impl FnMut() -> Answer {
 }
 
 #[test]
-fn it_runs_once_notes_are_left_alone() {
+fn an_on_change_agent_runs_after_a_quiet_period() {
     let mut fleet = fleet("");
     let before = fleet.world.memory.store.last_seq();
     seconds(&mut fleet, 3600);
@@ -70,7 +70,7 @@ fn it_runs_once_notes_are_left_alone() {
 }
 
 #[test]
-fn notes_that_are_never_left_alone_are_waited_for_so_long() {
+fn constant_changes_delay_a_run_only_up_to_the_limit() {
     let mut fleet = fleet("");
     for count in 0..40 {
         fleet.world.note(&format!("note-{count}"), &format!("number {count}"));
@@ -85,7 +85,7 @@ fn notes_that_are_never_left_alone_are_waited_for_so_long() {
 }
 
 #[test]
-fn what_changed_while_nobody_was_there_is_not_lost() {
+fn changes_made_while_no_daemon_ran_are_handled() {
     let fleet = fleet("");
     fleet.world.note("a", "one");
     let mut fleet = fleet.restart();
@@ -111,7 +111,7 @@ fn what_changed_while_nobody_was_there_is_not_lost() {
 }
 
 #[test]
-fn what_stands_in_its_way_is_waited_for_or_leaves_a_row() {
+fn a_blocked_on_change_run_waits_or_leaves_a_row() {
     let mut cool = fleet("[schedule]\ncooldown = \"20m\"\n");
     cool.world.note("a", "one");
     seconds(&mut cool, 300);
@@ -142,7 +142,7 @@ fn what_stands_in_its_way_is_waited_for_or_leaves_a_row() {
 }
 
 #[test]
-fn what_is_more_than_one_run_takes_is_gone_through() {
+fn changes_beyond_one_run_are_handled_by_further_runs() {
     let mut fleet = Fleet::new(
         &[(
             "linker",
@@ -162,7 +162,7 @@ fn what_is_more_than_one_run_takes_is_gone_through() {
 }
 
 #[test]
-fn its_own_writes_do_not_make_it_run() {
+fn an_agents_own_writes_do_not_trigger_it() {
     let mut write = writer();
     let agent = inserts("all", "");
     let mut fleet = Fleet::new(&[("writer", &agent)], move |_| write());
@@ -178,7 +178,7 @@ fn its_own_writes_do_not_make_it_run() {
 }
 
 #[test]
-fn agents_that_feed_each_other_come_to_rest() {
+fn agents_in_a_feedback_loop_stop_at_their_budget() {
     let mut write = writer();
     let agent = inserts("all", "[budget]\nmax-runs-per-day = 5\n");
     let mut fleet = Fleet::new(&[("one", &agent), ("two", &agent)], move |_| write());
@@ -196,7 +196,7 @@ fn agents_that_feed_each_other_come_to_rest() {
 }
 
 #[test]
-fn what_changed_during_a_pause_is_looked_at_after_it() {
+fn changes_during_a_pause_are_handled_after_it() {
     let mut fleet = fleet("");
     let rest = Pause { since: fleet.world.memory.now(), until: None, note: String::new() };
     let cause = fleet.world.memory.cause("manual", "agent pause");
@@ -221,7 +221,7 @@ fn what_changed_during_a_pause_is_looked_at_after_it() {
 }
 
 #[test]
-fn what_changed_when_money_was_used_up_is_looked_at_the_next_day() {
+fn changes_while_over_budget_are_handled_the_next_day() {
     let mut fleet = fleet("[budget]\nmax-runs-per-day = 1\n");
     fleet.world.note("a", "one");
     seconds(&mut fleet, 120);
@@ -234,7 +234,7 @@ fn what_changed_when_money_was_used_up_is_looked_at_the_next_day() {
 }
 
 #[test]
-fn changes_that_come_while_a_person_runs_it_are_left_for_afterwards() {
+fn changes_during_a_manual_run_are_handled_afterwards() {
     let fleet = fleet("");
     let memory = &fleet.world.memory;
     fleet.world.note("a", "one");

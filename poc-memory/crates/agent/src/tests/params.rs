@@ -19,7 +19,7 @@ fn told(errors: &[Error]) -> String {
 }
 
 #[test]
-fn the_files_values_stand_unless_others_are_set() {
+fn parameters_of_the_file_apply_unless_overridden() {
     let world = World::new();
     let names = world.memory.names.load();
     let agent = parse(FILE).unwrap();
@@ -40,7 +40,7 @@ fn the_files_values_stand_unless_others_are_set() {
 }
 
 #[test]
-fn a_run_keeps_what_stood_for_its_parameters() {
+fn a_run_records_its_parameter_values() {
     let world = World::new();
     world.note("one", "A note.");
     let agent = parse(FILE).unwrap();
@@ -53,7 +53,7 @@ fn a_run_keeps_what_stood_for_its_parameters() {
 }
 
 #[test]
-fn names_that_do_not_fit_are_told_with_their_place() {
+fn unknown_parameters_are_reported_with_their_position() {
     let broken = [
         FILE.replace("${kind}", "${knd}"),
         FILE.replace("${kind}", "episodic"),

@@ -36,7 +36,7 @@ fn forced(world: &World, definition: &Definition, model: &dyn Model) -> Run {
 }
 
 #[test]
-fn the_prompt_reads_well() {
+fn a_rendered_prompt_matches_its_snapshot() {
     let world = World::new();
     world.note("btree-split", "A split of the b-tree lost the right sibling.");
     world.note("btree-merge", "A merge of the b-tree kept a stale right sibling.");
@@ -83,7 +83,7 @@ fn the_prompt_reads_well() {
 }
 
 #[test]
-fn what_a_note_says_stays_data() {
+fn note_text_is_always_fenced_as_data() {
     let world = World::new();
     world.note(
         "trap",
@@ -104,7 +104,7 @@ fn what_a_note_says_stays_data() {
 }
 
 #[test]
-fn quarantined_notes_reach_no_prompt() {
+fn quarantined_notes_appear_in_no_prompt() {
     let world = World::new();
     world.note("seen", "The b-tree lost the right sibling.");
     let hidden =
@@ -117,7 +117,7 @@ fn quarantined_notes_reach_no_prompt() {
 }
 
 #[test]
-fn a_cut_node_is_marked_and_not_visited() {
+fn a_truncated_node_is_marked_and_not_visited() {
     let world = World::new();
     let long = world.note("long", &"word ".repeat(100));
     let short = world.note("short", "brief");
@@ -134,7 +134,7 @@ fn a_cut_node_is_marked_and_not_visited() {
 }
 
 #[test]
-fn nodes_that_do_not_fit_are_left_for_the_next_run() {
+fn nodes_beyond_the_token_limit_wait_for_the_next_run() {
     let world = World::new();
     for number in 0..10 {
         world.note(&format!("note-{number}"), &format!("{number} {}", "lorem ipsum ".repeat(100)));

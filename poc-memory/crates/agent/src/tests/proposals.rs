@@ -32,7 +32,7 @@ fn proposal(run: u8, index: u16, permitted: PermittedAction) -> Proposal {
 }
 
 #[test]
-fn proposals_are_kept_by_run_and_place() {
+fn proposals_are_keyed_by_run_and_position() {
     let world = World::new();
     let id = |byte: u8| NodeId::from_bytes([byte; 16]);
     let mut note = draft("new", "A text that is longer than a row's.");
@@ -92,7 +92,7 @@ fn states(run: &Run) -> Vec<ActionState> {
 }
 
 #[test]
-fn what_is_proposed_waits_and_does_what_applying_would_have_done() {
+fn an_approved_proposal_does_what_applying_would_have_done() {
     let (world, definition) = proposer();
     let before = world.graph();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
@@ -117,7 +117,7 @@ fn what_is_proposed_waits_and_does_what_applying_would_have_done() {
 }
 
 #[test]
-fn a_person_decides_one_by_one() {
+fn proposals_can_be_decided_one_by_one() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
     let error = approve(&world.memory, run.id, &[9]).unwrap_err();
@@ -153,7 +153,7 @@ fn a_person_decides_one_by_one() {
 }
 
 #[test]
-fn the_row_says_how_it_ended_once_all_is_decided() {
+fn the_row_gets_its_final_status_once_all_is_decided() {
     type Decide<'a> = &'a dyn Fn(&World, RunId);
     let check = |expected: &[Status], decisions: &[Decide<'_>]| {
         let (world, definition) = proposer();
@@ -205,7 +205,7 @@ fn a_reply_of_nonsense_leaves_a_short_row() {
 }
 
 #[test]
-fn trust_that_is_lost_before_a_person_decides_is_lost_for_what_is_written() {
+fn trust_lost_before_approval_lowers_the_written_notes() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
     // It was read, and the new note names another.
@@ -220,7 +220,7 @@ fn trust_that_is_lost_before_a_person_decides_is_lost_for_what_is_written() {
 }
 
 #[test]
-fn what_has_changed_since_comes_off_the_list() {
+fn proposals_on_changed_notes_are_closed_as_stale() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
     edit(&world.memory, "note-1", "Edited by a person.");
@@ -234,7 +234,7 @@ fn what_has_changed_since_comes_off_the_list() {
 }
 
 #[test]
-fn what_is_protected_by_now_is_left() {
+fn proposals_on_protected_notes_are_not_applied() {
     let (world, definition) = proposer();
     let run = world.run(&definition, &ScriptedModel::replying(reply()));
     let mut one = proposals(&world.memory, Some(run.id)).unwrap().remove(3);
@@ -246,7 +246,7 @@ fn what_is_protected_by_now_is_left() {
 }
 
 #[test]
-fn the_parts_of_a_note_wait_with_what_takes_its_place() {
+fn parts_of_a_note_are_proposed_with_its_replacement() {
     let (world, definition) = proposer();
     // Its file applies what adds, and proposes what retires.
     let definition = Definition { mode: Mode::Apply, ..definition };
@@ -274,7 +274,7 @@ fn the_parts_of_a_note_wait_with_what_takes_its_place() {
 }
 
 #[test]
-fn parts_stay_out_when_the_whole_cannot_go() {
+fn parts_are_not_inserted_when_the_replacement_fails() {
     let (world, definition) = proposer();
     let reply = json!({"notes": "", "link-add": [], "weight": [],
         "insert": [{"reason": "part", "key": "part", "title": "Part", "body": "A part.", "keywords": [], "links": ["N1"]}],
@@ -287,7 +287,7 @@ fn parts_stay_out_when_the_whole_cannot_go() {
 }
 
 #[test]
-fn a_person_may_have_any_run_proposed() {
+fn any_run_can_be_switched_to_proposing() {
     let (world, definition) = proposer();
     let definition = Definition { mode: Mode::Apply, ..definition };
     let options = RunOptions { propose: true, ..RunOptions::default() };
@@ -299,7 +299,7 @@ fn a_person_may_have_any_run_proposed() {
 }
 
 #[test]
-fn a_new_key_alone_renames_and_what_an_agent_writes_is_not_news_to_it() {
+fn a_new_key_alone_renames_and_own_writes_count_as_visited() {
     let (world, definition) = proposer();
     let mut definition = Definition { mode: Mode::Apply, ..definition };
     definition.limits.supersede_apply = true;

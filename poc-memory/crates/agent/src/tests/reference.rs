@@ -1,4 +1,4 @@
-//! The manual of agent files, from the table of keys.
+//! The section of REFERENCE.md about agent files, generated from the table of keys.
 
 use crate::definition::keys::{KEYS, ValueType};
 use crate::definition::schema;
@@ -14,35 +14,35 @@ use std::fmt::Write;
 const HEAD: &str = "\
 # Agent files
 
-An agent is a file `NAME.toml` in the folder `agents`: a query, a prompt and a permit. Its template is a file \
-in the folder `prompts` ([tera](https://keats.github.io/tera/)), or stands in the file itself. Both take \
-effect when they are saved. `linker`, which is bundled:
+An agent is a file `NAME.toml` in the folder `agents`. It has a query, a prompt and limits on what it may change. \
+Its prompt template is a file in the folder `prompts` or part of the agent file; the template language is \
+[tera](https://keats.github.io/tera/). Changes take effect when a file is saved. The bundled agent `linker`:
 
 ```toml
 ";
 
 const KEYS_HEAD: &str = "```
 
-Only `query.pipeline`, a template, `prompt.placeholders`, `execution.model` and `execution.actions` must be \
-there. A key that is not known is an error; `poc-memory agent check` tells everything that is wrong, with line \
-and column. `poc-memory agent schema` prints the JSON Schema of these files; `init` writes it beside them, and \
-their first line, `#:schema ../schema/agent.json`, has editors (Even Better TOML, taplo, tombi) complete and \
-check by it, without a network.
+Required are `query.pipeline`, a template, `prompt.placeholders`, `execution.model` and `execution.actions`. \
+Unknown keys are errors. `poc-memory agent check` reports every problem with its line and column. \
+`poc-memory agent schema` prints the JSON Schema of agent files. `init` writes that schema to disk, and the first \
+line of each agent file, `#:schema ../schema/agent.json`, points editors (Even Better TOML, taplo, tombi) to it, so \
+that they complete and check agent files offline.
 ";
 
 #[test]
-fn the_reference_is_fresh() {
+fn the_reference_is_up_to_date() {
     assert_section("REFERENCE.md", &page(), "# Agent files", None);
 }
 
 /// What `agent schema` prints is what editors of the bundled agents find.
 #[test]
-fn the_schema_of_agent_files_is_fresh() {
+fn the_schema_of_agent_files_is_up_to_date() {
     let schema = serde_json::to_string_pretty(&schema()).unwrap();
     assert_file("schema/agent.json", &format!("{schema}\n"));
 }
 
-/// The part of the page about agents.
+/// The section about agents.
 fn page() -> String {
     let (_, linker) = embedded::agents().iter().find(|(file, _)| *file == "linker.toml").unwrap();
     let mut page = format!("{HEAD}{}\n{KEYS_HEAD}", linker.trim_end());
@@ -59,29 +59,29 @@ fn page() -> String {
     let schedules: Vec<String> = Schedule::examples().map(|form| format!("`{form}`")).collect();
     let _ = write!(
         page,
-        "\n## Schedules\n\n{}. What such a schedule leaves open follows from the agent's name: agents do not \
-         all start together, and each keeps its time. The five fields of `cron` are minute, hour, day of \
-         month, month and day of week.\n",
+        "\n## Schedules\n\n{}. Times that a schedule leaves open are derived from the agent's name, so that \
+         agents start at different times and each agent always at the same time. The five fields of `cron` are \
+         minute, hour, day of month, month and day of week.\n",
         schedules.join(", ")
     );
     let variables: Vec<String> = VARIABLES.map(|name| format!("`{name}`")).to_vec();
     let _ = write!(
         page,
-        "\n## Variables of a template\n\n{}, in upper or lower case; `vars.NAME` for those of `[prompt.vars]`, \
-         and the function `node(key=\"…\")`. What a template makes is bounded, so it may not put text together out \
-         of sight: no `set_global`, no blocks of `set` or `filter`, no lists made by `for`, no more than three loops \
-         within each other, `range` up to 1,000.\n",
+        "\n## Variables of a template\n\n{}, in upper or lower case; `vars.NAME` for the values of `[prompt.vars]`; \
+         and the function `node(key=\"…\")`. The size of the output is limited. Templates therefore must not use \
+         `set_global`, `set` or `filter` blocks, list comprehensions with `for`, or more than three nested loops; \
+         `range` goes up to 1,000.\n",
         variables.join(", ")
     );
     page.push_str(
-        "\n## Why it was not run\n\nEvery time an agent was due leaves a row (`poc-memory agent history`). One that \
-         was `skipped` or `missed`, and some that `failed`, have a reason:\n",
+        "\n## Why it was not run\n\nEvery scheduled time of an agent has a row in `poc-memory agent history`. Rows that are \
+         `skipped` or `missed`, and some that `failed`, have a reason:\n",
     );
     page.push_str(&codes(Reason::ALL.iter().map(|reason| (reason.name(), reason.meaning()))));
     page.push_str(
-        "\n## Why an action was not done\n\nEvery action a model asks for is in the run's row \
-         (`poc-memory agent inspect RUN`), those that were not done with a reason. Parts of a note share the \
-         fate of what is to take its place.\n",
+        "\n## Why an action was not done\n\n`poc-memory agent inspect RUN` lists every action that the model \
+         requested. Actions that were not applied have a reason. When a note is split, its parts and its replacement are \
+         applied together or not at all.\n",
     );
     page.push_str(&codes(Rejection::ALL.iter().map(|rejection| (rejection.code(), rejection.meaning()))));
     page

@@ -21,7 +21,7 @@ fn fleet(more: &str, failing: usize) -> Fleet {
 }
 
 #[test]
-fn a_failed_run_is_run_again_until_the_list_is_used_up() {
+fn a_failed_run_is_rerun_until_the_list_is_exhausted() {
     let mut fleet = fleet("", usize::MAX);
     fleet.hours(12);
     insta::assert_snapshot!(fleet.story(), @r"
@@ -42,7 +42,7 @@ fn a_failed_run_is_run_again_until_the_list_is_used_up() {
 }
 
 #[test]
-fn it_ends_when_a_run_is_well_and_goes_on_in_another_process() {
+fn reruns_stop_after_a_success_and_survive_a_restart() {
     let mut fleet = fleet("", 2);
     fleet.hours(1);
     let list = |fleet: &Fleet| {
@@ -63,7 +63,7 @@ fn it_ends_when_a_run_is_well_and_goes_on_in_another_process() {
 }
 
 #[test]
-fn the_next_slot_takes_its_place() {
+fn the_next_slot_replaces_a_pending_rerun() {
     let mut fleet =
         Fleet::new(&[("often", "schedule = \"every 1h\"\n[retry]\nrerun = [\"45m\", \"45m\"]\n")], |_| {
             fails()
@@ -79,7 +79,7 @@ fn the_next_slot_takes_its_place() {
 }
 
 #[test]
-fn a_rerun_keeps_to_what_every_run_keeps_to() {
+fn a_rerun_obeys_cooldown_and_overlap_rules() {
     // Not before the agent may run again.
     let mut cool = fleet("cooldown = \"2h\"\n", 1);
     cool.hours(6);
@@ -108,7 +108,7 @@ fn a_rerun_keeps_to_what_every_run_keeps_to() {
 }
 
 #[test]
-fn an_agent_that_rests_is_not_run_again() {
+fn a_paused_agent_is_not_rerun() {
     let mut fleet = fleet("", usize::MAX);
     fleet.hours(1);
     let memory = &fleet.world.memory;
@@ -126,7 +126,7 @@ fn an_agent_that_rests_is_not_run_again() {
 }
 
 #[test]
-fn what_a_person_runs_is_not_repeated_and_makes_repeating_needless() {
+fn a_manual_run_is_not_rerun_and_cancels_a_pending_rerun() {
     let mut fleet = fleet("", 2);
     let asked = |fleet: &Fleet| {
         run(&fleet.world.memory, &fleet.definition("linker"), Trigger::Manual, &fleet.options).unwrap()
@@ -142,7 +142,7 @@ fn what_a_person_runs_is_not_repeated_and_makes_repeating_needless() {
 }
 
 #[test]
-fn a_rerun_that_was_missed_is_caught_up_like_a_slot() {
+fn a_missed_rerun_is_caught_up_like_a_slot() {
     let mut late = fleet("", 1);
     late.hours(1);
     late.pass(Span(5 * Span::HOUR.0), Span(5 * Span::HOUR.0));
@@ -161,7 +161,7 @@ fn a_rerun_that_was_missed_is_caught_up_like_a_slot() {
 }
 
 #[test]
-fn a_rerun_is_claimed_once_and_counts_when_its_process_ends() {
+fn a_rerun_is_claimed_once_and_counts_when_its_process_dies() {
     let mut fleet = fleet("", 1);
     fleet.hours(1);
     let failed = fleet.rows()[0].id;

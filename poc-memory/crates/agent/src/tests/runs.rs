@@ -29,7 +29,7 @@ fn id(world: &World, key: &str) -> poc_graph::NodeId {
 }
 
 #[test]
-fn a_run_applies_records_and_then_has_nothing_to_do() {
+fn a_run_applies_its_actions_and_a_second_one_has_nothing_to_do() {
     let world = World::new();
     let definition = two(&world);
     let reply = json!({"notes": "tied", "link-add": [link("N1", "N2")],
@@ -66,7 +66,7 @@ fn a_run_applies_records_and_then_has_nothing_to_do() {
 }
 
 #[test]
-fn visits_seen_by_the_pipeline_are_staleness_too() {
+fn visits_filtered_by_the_pipeline_count_as_freshness() {
     let world = World::new();
     two(&world);
     let text = "[query]\npipeline = \"all | type:episodic | not-visited:tester,7d\"\n[prompt]\n\
@@ -86,7 +86,7 @@ fn visits_seen_by_the_pipeline_are_staleness_too() {
 }
 
 #[test]
-fn a_target_runs_alone_whatever_the_visits_say() {
+fn a_target_is_processed_alone_and_ignores_visits() {
     let world = World::new();
     let definition = two(&world);
     world.run(&definition, &ScriptedModel::doing_nothing(&["link-add", "weight"]));
@@ -100,7 +100,7 @@ fn a_target_runs_alone_whatever_the_visits_say() {
 }
 
 #[test]
-fn every_rejection_has_its_reason() {
+fn every_refused_action_has_its_reason() {
     let mut world = World::new();
     world.candidates_from(-1.0);
     let definition = two(&world);
@@ -163,7 +163,7 @@ fn every_rejection_has_its_reason() {
 }
 
 #[test]
-fn what_changes_during_the_call_is_left_alone() {
+fn a_note_edited_during_the_call_is_not_changed() {
     let world = World::new();
     let definition = two(&world);
     world.note("btree-root", "The root of the b-tree was split twice.");
@@ -186,7 +186,7 @@ fn what_changes_during_the_call_is_left_alone() {
 }
 
 #[test]
-fn a_deleted_node_is_left_alone_and_not_visited() {
+fn a_node_deleted_during_the_call_is_not_changed_or_visited() {
     let world = World::new();
     let definition = two(&world);
     let merge = id(&world, "btree-merge");
@@ -224,7 +224,7 @@ fn a_dry_run_and_an_observer_write_no_action() {
 
 /// Whatever one note is like, the others are looked at.
 #[test]
-fn a_giant_does_not_crowd_out_the_others() {
+fn a_very_long_note_does_not_crowd_out_the_others() {
     let world = World::new();
     let definition = two(&world);
     let own = |key: &str| Draft { node_type: Some("episodic".into()), ..draft(key, "A short text.") };
@@ -246,7 +246,7 @@ fn a_giant_does_not_crowd_out_the_others() {
 }
 
 #[test]
-fn a_reply_is_found_whole_or_not_at_all() {
+fn a_reply_is_accepted_only_as_one_whole_json_object() {
     let good = r#"{"notes": "", "link-add": [], "weight": []}"#;
     let text = |text: &str| Ok(Reply { text: text.into(), ..Reply::default() });
     let check = |replies: Vec<Result<Reply, CallFailure>>| {
@@ -276,7 +276,7 @@ fn a_reply_is_found_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_correction_turn_carries_what_was_wrong() {
+fn a_correction_turn_lists_the_problems() {
     let world = World::new();
     let definition = two(&world);
     let told = parking_lot::Mutex::new(Vec::new());
@@ -299,7 +299,7 @@ fn a_correction_turn_carries_what_was_wrong() {
 }
 
 #[test]
-fn a_failed_run_cost_what_its_calls_took() {
+fn a_failed_run_records_the_cost_of_its_calls() {
     let world = World::new();
     let definition = two(&world);
     let took = |cost| vec![CallCost { cost: Some(cost), tokens_out: Some(3), ..CallCost::default() }];
@@ -318,7 +318,7 @@ fn a_failed_run_cost_what_its_calls_took() {
 }
 
 #[test]
-fn a_slot_runs_once_and_a_late_answer_is_discarded() {
+fn a_slot_runs_once_and_a_late_reply_is_discarded() {
     let world = World::new();
     let definition = two(&world);
     let slot = Trigger::Slot(world.memory.now());
@@ -349,7 +349,7 @@ fn a_slot_runs_once_and_a_late_answer_is_discarded() {
 }
 
 #[test]
-fn a_run_whose_process_ended_is_interrupted() {
+fn a_run_of_a_dead_process_is_marked_interrupted() {
     let world = World::new();
     let definition = two(&world);
     let row = ledger::Run::claimed(&world.memory, "tester", None);
@@ -380,7 +380,7 @@ fn a_run_whose_process_ended_is_interrupted() {
 }
 
 #[test]
-fn a_second_run_of_the_heuristic_model_over_the_same_notes_does_nothing() {
+fn the_heuristic_model_is_idempotent() {
     let world = World::new();
     for number in 0..12 {
         world.note(&format!("note-{number}"), &format!("Note {number} of the b-tree and its siblings."));
@@ -414,7 +414,7 @@ fn a_second_run_of_the_heuristic_model_over_the_same_notes_does_nothing() {
 }
 
 #[test]
-fn a_model_without_its_key_fails_the_run_with_the_line_that_helps() {
+fn a_missing_api_key_fails_the_run_with_a_hint() {
     let world = World::new();
     two(&world);
     let text = "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
@@ -440,7 +440,7 @@ fn a_model_without_its_key_fails_the_run_with_the_line_that_helps() {
 }
 
 #[test]
-fn new_text_is_trusted_no_more_than_what_was_read() {
+fn new_notes_are_trusted_no_more_than_the_notes_read() {
     let mut world = World::new();
     two(&world);
     world.draft(poc_notes::Draft {
@@ -470,7 +470,7 @@ fn new_text_is_trusted_no_more_than_what_was_read() {
 }
 
 #[test]
-fn a_replay_moves_along_the_ladder() {
+fn a_replay_moves_a_note_to_the_next_interval() {
     let world = World::new();
     let note = world.note("once", "A thing to remember.");
     let mut definition = agent("\"link-add\"", "");
@@ -489,7 +489,7 @@ fn a_replay_moves_along_the_ladder() {
 }
 
 #[test]
-fn rows_and_bodies_beyond_those_kept_are_pruned() {
+fn rows_and_transcripts_beyond_the_limit_are_pruned() {
     let mut world = World::new();
     world.config().agents.keep_rows = 3;
     world.config().agents.keep_bodies = 2;
@@ -530,7 +530,7 @@ fn a_run_that_panics_fails_and_does_not_block_its_agent() {
 }
 
 #[test]
-fn a_row_that_runs_is_never_pruned() {
+fn a_running_row_is_never_pruned() {
     let mut world = World::new();
     world.config().agents.keep_rows = 2;
     let running = ledger::claim(&world.memory, ledger::Run::claimed(&world.memory, "tester", None)).unwrap();
@@ -545,7 +545,7 @@ fn a_row_that_runs_is_never_pruned() {
 }
 
 #[test]
-fn nodes_that_the_prompt_does_not_show_are_not_visited() {
+fn nodes_missing_from_the_prompt_are_not_visited() {
     let world = World::new();
     two(&world);
     let text = "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ TOPOLOGY }}\"\n\
@@ -556,7 +556,7 @@ fn nodes_that_the_prompt_does_not_show_are_not_visited() {
 }
 
 #[test]
-fn what_a_model_says_does_not_fill_the_store() {
+fn long_model_texts_are_truncated_in_rows() {
     let world = World::new();
     let definition = two(&world);
     let long = "word ".repeat(100_000);

@@ -75,7 +75,7 @@ fn became(run: &Run) -> Vec<&str> {
 }
 
 #[test]
-fn targets_say_what_may_be_changed() {
+fn targets_limit_what_may_be_changed() {
     let check = |targets: &str, expected: [&str; 7]| {
         let world = world();
         let definition = agent("{{ SIBLINGS }}{{ HUBS }}{{ NODES }}", &format!("targets = \"{targets}\""));
@@ -99,7 +99,7 @@ fn targets_say_what_may_be_changed() {
 }
 
 #[test]
-fn links_of_new_notes_are_held_to_the_targets_and_counted() {
+fn links_of_new_notes_obey_the_targets_and_count() {
     let check = |limits: &str, links: &[&[&str]], expected: &[&str]| {
         let mut world = world();
         world.candidates_from(-1.0);
@@ -126,7 +126,7 @@ fn links_of_new_notes_are_held_to_the_targets_and_counted() {
 }
 
 #[test]
-fn a_hub_beside_a_result_is_of_its_neighborhood() {
+fn a_hub_linked_to_a_result_is_in_its_neighborhood() {
     let world = world();
     tie(&world.memory, "hub", "result");
     let definition = agent("{{ TOPOLOGY }}{{ NODES }}", "targets = \"neighborhood\"");
@@ -138,7 +138,7 @@ fn a_hub_beside_a_result_is_of_its_neighborhood() {
 }
 
 #[test]
-fn a_candidate_is_superseded_only_when_it_was_read_whole() {
+fn a_candidate_is_superseded_only_when_shown_whole() {
     let check = |targets: &str, chars: usize, expected: &str| {
         let mut world = world();
         world.candidates_from(-1.0);
@@ -159,7 +159,7 @@ fn a_candidate_is_superseded_only_when_it_was_read_whole() {
 }
 
 #[test]
-fn a_result_that_is_cut_is_weighed_and_not_superseded() {
+fn a_truncated_result_can_be_reweighted_but_not_superseded() {
     let world = world();
     let mut definition = agent("{{ NODES }}", "");
     definition.prompt.max_node_chars = 5;
@@ -173,7 +173,7 @@ fn a_result_that_is_cut_is_weighed_and_not_superseded() {
 }
 
 #[test]
-fn what_stands_beside_is_compared_with_what_was_read_too() {
+fn changes_to_neighbors_during_the_call_are_detected_too() {
     let world = world();
     let definition = agent("{{ SIBLINGS }}{{ HUBS }}{{ NODES }}", "targets = \"any\"");
     let model = FnModel(|asked: &Request<'_>| {
@@ -186,7 +186,7 @@ fn what_stands_beside_is_compared_with_what_was_read_too() {
 }
 
 #[test]
-fn every_handle_that_counts_stands_in_the_prompt() {
+fn every_permitted_handle_appears_in_the_prompt() {
     let mut world = World::new();
     world.candidates_from(-1.0);
     for number in 0..8 {
@@ -252,7 +252,7 @@ fn written(template: &str, place: &str, meanwhile: Option<Trust>) -> (Trust, Tru
 }
 
 #[test]
-fn what_an_agent_writes_is_trusted_no_more_than_anything_it_has_read() {
+fn written_notes_have_at_most_the_lowest_trust_read() {
     let least = (Trust::External, Trust::External);
     for (template, place) in [
         ("{{ NODES }}", "result"),
@@ -271,7 +271,7 @@ fn what_an_agent_writes_is_trusted_no_more_than_anything_it_has_read() {
 }
 
 #[test]
-fn trust_that_is_lost_during_the_call_is_lost_for_what_is_written() {
+fn trust_lost_during_the_call_lowers_the_written_notes() {
     let found = written("{{ HUBS }}{{ NODES }}", "hub", Some(Trust::Quarantined));
     assert_eq!(found, (Trust::Quarantined, Trust::Quarantined));
     // Trust that is gained meanwhile was not there when the note was read.
@@ -283,7 +283,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
     /// Said naively: a prompt is text, and whoever's key stands in it was read.
     #[test]
-    fn nothing_read_is_trusted_less_than_what_is_written(
+    fn no_note_read_is_trusted_less_than_the_notes_written(
         ties in prop::collection::vec((0usize..6, 0usize..6), 0..10),
         trusts in prop::collection::vec(0usize..3, 6),
         shown in prop::sample::subsequence(vec!["{{ SIBLINGS }}", "{{ HUBS }}", "{{ TOPOLOGY }}"], 0..=3),
@@ -312,7 +312,7 @@ proptest! {
 }
 
 #[test]
-fn a_permit_that_cannot_be_judged_lets_nothing_through() {
+fn a_permit_that_fails_to_build_applies_nothing() {
     let world = world();
     let definition = agent("{{ NODES }}", "protect = [\"linked-to:beside\"]");
     let model = FnModel(|asked: &Request<'_>| {

@@ -4,7 +4,7 @@ use super::{Located, Reader, Section};
 use crate::check;
 use crate::definition::{ON_OVERFLOW, PromptRules, text};
 use crate::template;
-use poc_graph::error::{At, Error};
+use poc_graph::error::{Error, ErrorLocation};
 use std::collections::BTreeMap;
 
 impl<'a> Reader<'a> {
@@ -59,8 +59,9 @@ impl<'a> Reader<'a> {
                     // A file that is no text is wrong at a place of its own.
                     Err(error) if error.at.as_ref().is_some_and(|at| at.line.is_some()) => {
                         let at = error.at.clone().unwrap_or_default();
-                        self.file
-                            .placed(error.at(At { file: Some(format!("prompts/{}", name.value)), ..*at }));
+                        self.file.placed(
+                            error.at(ErrorLocation { file: Some(format!("prompts/{}", name.value)), ..*at }),
+                        );
                         return None;
                     }
                     Err(error) => {
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
             }
             (Some(file), _) if file != template::INLINE => {
                 let file = Some(format!("prompts/{file}"));
-                self.file.placed(error.at(At { file, ..*at }));
+                self.file.placed(error.at(ErrorLocation { file, ..*at }));
             }
             _ => self.file.problem(source.offset, error),
         }

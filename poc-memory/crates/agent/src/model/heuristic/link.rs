@@ -95,7 +95,7 @@ fn alike<'a>(
 fn is_open(settings: &poc_config::HeuristicConfig, nodes: &Nodes<'_>, from: &Handle, to: &Handle) -> bool {
     let view = &nodes.selection.view;
     from.node.id != to.node.id
-        && !view.are_tied(from.ix, to.ix)
+        && !view.are_adjacent(from.ix, to.ix)
         && view.degree(from.ix) < settings.hub_degree
         && view.degree(to.ix) < settings.hub_degree
 }

@@ -3,7 +3,7 @@
 use super::Nodes;
 use crate::selection::Handle;
 use poc_graph::time::calendar::is_day_or_month;
-use poc_graph::{ChunkOf, NodeType};
+use poc_graph::{ChunkRef, NodeType};
 use std::collections::BTreeSet;
 
 /// Words that begin the headings of what is told in order.
@@ -39,7 +39,7 @@ pub(super) fn find<'a>(
     for handle in nodes.selection.chosen().filter(|handle| handle.is_replaceable()) {
         let node = &handle.node;
         let told = NodeType::is_occasion(&node.node_type.0);
-        if told || ChunkOf::source(node.source.as_deref()).is_some() {
+        if told || ChunkRef::from_source(node.source.as_deref()).is_some() {
             continue;
         }
         let Some((overview, mut parts)) = split(&node.body, (settings.split_min_chars, most)) else {

@@ -130,13 +130,13 @@ const REPLAY: (&str, &str) = ("Journal replay", "After a crash the journal is re
 const SOUP: (&str, &str) = ("Lunch", "Lentil soup with lemon, bread and butter.");
 
 #[test]
-fn alike_nodes_with_a_word_in_common_are_linked() {
+fn similar_nodes_that_share_a_rare_word_are_linked() {
     let scene = scene(&[SPLIT, REPLAY, SOUP]).like(1, 2, 0.614).like(1, 3, 0.6).like(3, 2, 0.2);
     assert_eq!(scene.links(), ["alike in text (0.61); both mention `journal`, `page` | N1 | N2 | 0.61"]);
 }
 
 #[test]
-fn one_word_that_others_have_too_is_no_reason() {
+fn a_common_word_is_no_reason_for_a_link() {
     let others = ["A page about tea.", "The page of the diary.", "Lemon cake."];
     let mut texts = vec![("Split", "A full page is split."), ("Print", "Print each page twice.")];
     texts.extend(others.map(|body| ("", body)));
@@ -148,13 +148,13 @@ fn one_word_that_others_have_too_is_no_reason() {
 }
 
 #[test]
-fn very_alike_nodes_need_no_word_in_common() {
+fn very_similar_nodes_are_linked_without_a_shared_word() {
     let scene = scene(&[SPLIT, SOUP]).like(1, 2, 0.9);
     assert_eq!(scene.links(), ["alike in text (0.90) | N1 | N2 | 0.9"]);
 }
 
 #[test]
-fn keywords_come_before_words() {
+fn reasons_name_shared_keywords_first() {
     let mut scene = scene(&[SPLIT, REPLAY]).like(2, 1, 0.5);
     for node in &mut scene.nodes {
         node.keywords = vec!["storage".into()];
@@ -166,13 +166,13 @@ fn keywords_come_before_words() {
 }
 
 #[test]
-fn only_candidates_near_the_best_are_taken() {
+fn only_candidates_close_to_the_best_are_linked() {
     let scene = scene(&[SPLIT, REPLAY, SPLIT]).like(1, 2, 0.5).like(1, 3, 0.8);
     assert_eq!(scene.links().len(), 1);
 }
 
 #[test]
-fn hubs_and_tied_nodes_get_no_link() {
+fn hubs_and_already_linked_nodes_get_no_new_link() {
     let mut texts = vec![SPLIT];
     texts.resize(33, SOUP);
     texts.push(REPLAY);
@@ -185,7 +185,7 @@ fn hubs_and_tied_nodes_get_no_link() {
 }
 
 #[test]
-fn nothing_alike_is_an_honest_nothing() {
+fn dissimilar_nodes_get_no_action() {
     let answer = scene(&[SPLIT, SOUP]).like(1, 2, 0.44).answer(&ALL);
     assert_eq!(
         answer,
@@ -195,7 +195,7 @@ fn nothing_alike_is_an_honest_nothing() {
 }
 
 #[test]
-fn a_repeated_note_gives_way_to_the_longer_one() {
+fn a_note_contained_in_a_longer_one_is_superseded() {
     let policy = "Retry with backoff and full jitter, at most five attempts. The first wait is 200 ms.";
     let longer = format!("{policy} See the incident.");
     let scene = scene(&[("Retry policy", policy), ("Retries", &longer)]).pair(1, 2, 0.97);
@@ -208,14 +208,14 @@ fn a_repeated_note_gives_way_to_the_longer_one() {
 }
 
 #[test]
-fn of_equals_the_newer_is_kept() {
+fn of_two_equal_notes_the_newer_is_kept() {
     let policy = "Retry with backoff and full jitter, and never for more than five attempts.";
     let scene = scene(&[("Retry", policy), ("Retry", policy)]).pair(2, 1, 1.0);
     assert_eq!(scene.supersedes(), ["`n2` says the same (1.00), with the same numbers and names | N1 | N2"]);
 }
 
 #[test]
-fn look_alikes_are_told_apart() {
+fn notes_that_differ_in_a_detail_are_not_superseded() {
     let kept = |a: (&str, &str), b: (&str, &str)| {
         assert!(scene(&[a, b]).pair(1, 2, 0.99).supersedes().is_empty(), "{a:?} {b:?}");
     };
@@ -242,14 +242,14 @@ fn look_alikes_are_told_apart() {
 }
 
 #[test]
-fn near_twins_are_linked_where_that_is_permitted() {
+fn near_duplicates_are_linked_when_links_are_permitted() {
     let scene = scene(&[SPLIT, REPLAY]).pair(1, 2, 0.97);
     assert!(scene.supersedes().is_empty());
     assert_eq!(scene.links().len(), 1);
 }
 
 #[test]
-fn trivia_fades_and_busy_nodes_gain() {
+fn trivial_nodes_lose_weight_and_active_ones_gain() {
     let mut scene = scene(&[("ok", "fine"), SPLIT]);
     scene.now = Timestamp(0).plus(Span::WEEK);
     let changes = |scene: &Scene| rows(&scene.answer(&[ActionKind::Weight]), "weight");
@@ -274,7 +274,7 @@ fn named(scene: &mut Scene, keys: &[&str]) {
 }
 
 #[test]
-fn a_key_is_made_of_the_rarest_words_behind_its_date() {
+fn a_new_key_is_the_date_and_the_rarest_words() {
     let long = "2026-11-07-the-journal-now-replays-a-split-of-the-b-tree-after-a-crash-of-the-engine";
     let text = "The journal replays the torn split of a page after a crash";
     let mut scene =
@@ -297,7 +297,7 @@ const SECTION: &str = "Enough is said here about one thing alone that somebody c
     above or below. It has two sentences or three, and a number: 42.";
 
 #[test]
-fn a_note_falls_apart_along_its_headings() {
+fn a_long_note_is_split_at_its_headings() {
     let body = format!(
         "# Engine\n\nWhat it is.\n\n## Checkpoints\n{SECTION}\n\n```\n## no heading\n```\n\n## Owner\nAnn.\n\n## Compaction\n{SECTION}"
     );
@@ -322,7 +322,7 @@ fn a_note_falls_apart_along_its_headings() {
 }
 
 #[test]
-fn stories_and_steps_stay_whole() {
+fn narratives_and_step_lists_are_not_split() {
     let whole = |first: &str, second: &str| {
         let body = format!("## {first}\n{SECTION}\n## {second}\n{SECTION}");
         assert!(split(&body, (200, 4000)).is_none(), "{first}, {second}");
@@ -340,7 +340,7 @@ fn stories_and_steps_stay_whole() {
 }
 
 #[test]
-fn what_three_sessions_share_is_quoted() {
+fn sentences_shared_by_three_sessions_are_quoted() {
     let texts = [
         ("Late", "The release slipped. Somebody had touched the importer of invoices on Monday."),
         ("Later", "Again the importer of invoices was changed before the release, and a day was lost."),
@@ -433,7 +433,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn a_split_loses_no_line(lines in prop::collection::vec(prop::sample::select(vec![
+    fn a_split_keeps_every_line(lines in prop::collection::vec(prop::sample::select(vec![
         "## Locks", "## Pages", "# Top", "### Deep", "```", "One line of text.", "- item 42", "", "## Locks of pages",
     ]), 0..30)) {
         let body = lines.join("\n");
@@ -453,7 +453,7 @@ proptest! {
     }
 
     #[test]
-    fn a_new_key_is_free_short_and_no_other_notes(titles in prop::collection::vec(any_text(), 1..8), dated in any::<bool>()) {
+    fn a_new_key_is_short_and_unused(titles in prop::collection::vec(any_text(), 1..8), dated in any::<bool>()) {
         let texts: Vec<(&str, &str)> = titles.iter().map(|title| (title.as_str(), "")).collect();
         let mut scene = scene(&texts);
         for (at, node) in scene.nodes.iter_mut().enumerate() {
@@ -472,7 +472,7 @@ proptest! {
     }
 
     #[test]
-    fn every_answer_keeps_the_rules(scene in any_scene(), may in prop::sample::subsequence(ALL.to_vec(), 0..=4)) {
+    fn every_reply_of_the_heuristic_model_is_valid(scene in any_scene(), may in prop::sample::subsequence(ALL.to_vec(), 0..=4)) {
         let settings = Config::defaults().unwrap().heuristic;
         let selection = scene.selection();
         let answer = scene.answer(&may);
@@ -490,7 +490,7 @@ proptest! {
             prop_assert!(may.contains(&ActionKind::LinkAdd));
             let (from, to) = (handle(row, "from"), handle(row, "to"));
             prop_assert_ne!(from.node.id, to.node.id);
-            prop_assert!(!selection.view.are_tied(from.ix, to.ix));
+            prop_assert!(!selection.view.are_adjacent(from.ix, to.ix));
             prop_assert!((0.01..=1.0).contains(&row["strength"].as_f64().unwrap()));
             for end in [&from.name, &to.name] {
                 *links.entry(end.clone()).or_insert(0) += 1;

@@ -133,7 +133,7 @@ fn is_alike(cosines: &poc_config::CosinesConfig, nodes: &Nodes<'_>, a: &Handle, 
     let near = |from: &Handle, to: &Handle| {
         from.candidates.iter().any(|(name, cosine)| *name == to.name && *cosine >= cosines.link)
     };
-    a.node.id != b.node.id && (nodes.selection.view.are_tied(a.ix, b.ix) || near(a, b) || near(b, a))
+    a.node.id != b.node.id && (nodes.selection.view.are_adjacent(a.ix, b.ix) || near(a, b) || near(b, a))
 }
 
 /// Whether a note that is no episode is tied to so many of the group that it says what they share.

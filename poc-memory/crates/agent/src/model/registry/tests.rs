@@ -65,7 +65,7 @@ impl ModelFactory for CountingFactory {
 }
 
 #[test]
-fn a_model_is_built_once_by_the_factory_and_without_providers_only_the_heuristic_one() {
+fn the_registry_builds_each_model_once_and_without_providers_only_the_heuristic_one() {
     let text = "[models.a]\nprovider = \"openai\"\nid = \"a\"\n";
     let config = Config::layered(Some(("config.toml", text)), std::iter::empty()).unwrap();
     let models = ModelRegistry::new(Arc::new(CountingFactory));

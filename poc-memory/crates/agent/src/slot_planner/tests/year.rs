@@ -226,7 +226,7 @@ impl Year {
 }
 
 #[test]
-fn no_slot_of_a_year_is_missed_or_doubled() {
+fn every_slot_of_a_year_runs_exactly_once() {
     let years = std::env::var("POC_MEMORY_YEARS").ok().and_then(|years| years.parse().ok()).unwrap_or(12);
     for seed in 0..years {
         let dice = SeededRng::new(seed);

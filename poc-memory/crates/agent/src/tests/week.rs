@@ -3,7 +3,7 @@
 //! scheduler knows. `POC_MEMORY_WEEKS` says how many weeks; a few without it.
 
 use super::fleet::{Answer, Fleet, fails, nothing};
-use super::hostile::asked_for;
+use super::hostile_replies::asked_for;
 use super::world::World;
 use crate::ledger::{self, AgentState, Pause, Run, Status, TriggerKind};
 use crate::model::{CallCost, CallError, Reply};

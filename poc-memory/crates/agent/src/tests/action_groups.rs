@@ -47,7 +47,7 @@ fn by_hand(world: &World, key: &str) {
 }
 
 #[test]
-fn parts_of_a_protected_note_are_not_written() {
+fn parts_of_a_protected_note_are_not_inserted() {
     let world = World::new();
     by_hand(&world, "written-by-hand");
     let before = world.graph();
@@ -60,7 +60,7 @@ fn parts_of_a_protected_note_are_not_written() {
 }
 
 #[test]
-fn beyond_a_limit_neither_whole_nor_parts_are_proposed() {
+fn a_group_beyond_a_limit_is_not_proposed() {
     let world = World::new();
     for number in 0..3 {
         world.note(&format!("note-{number}"), &format!("{LONG} {number}"));
@@ -74,7 +74,7 @@ fn beyond_a_limit_neither_whole_nor_parts_are_proposed() {
 }
 
 #[test]
-fn an_agent_that_does_it_by_itself_leaves_no_parts_of_what_fails() {
+fn a_failed_supersession_leaves_no_parts_behind() {
     let world = World::new();
     world.note("note", LONG);
     world.draft(draft("taken", "Another note has this key."));
@@ -89,7 +89,7 @@ fn an_agent_that_does_it_by_itself_leaves_no_parts_of_what_fails() {
 }
 
 #[test]
-fn what_a_person_approves_comes_whole_or_not_at_all() {
+fn an_approved_group_is_applied_whole_or_not_at_all() {
     let world = World::new();
     world.note("note", LONG);
     let row = world.run(&splitter("propose", 3), &split(1, "taken"));
@@ -103,7 +103,7 @@ fn what_a_person_approves_comes_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_waits_is_not_proposed_again() {
+fn a_waiting_proposal_is_not_proposed_again() {
     let world = World::new();
     world.note("note", LONG);
     let definition = splitter("propose", 3);
@@ -125,7 +125,7 @@ fn what_waits_is_not_proposed_again() {
 /// As they come, over notes that people have written: no bundled agent writes beside them what it may not
 /// put in their place.
 #[test]
-fn bundled_agents_leave_what_was_written_by_hand_as_it_is() {
+fn bundled_agents_do_not_change_handwritten_notes() {
     let world = World::new();
     let section = "Every page write of the tree is recorded in the journal first. ".repeat(12);
     let text = format!("# One\n\n{section}\n\n# Two\n\n{section}replay\n\n# Three\n\n{section}backup\n");

@@ -1,7 +1,7 @@
 //! Replies that want what they may not have, random agents, and a judge that knows neither the reply nor
 //! the permit layer. `POC_MEMORY_HOSTILE=100000` asks for as many of them, `POC_MEMORY_SEED` for others.
 
-use super::judge::{Asked, Image, REASONS, Rules};
+use super::invariants::{Asked, Image, REASONS, Rules};
 use super::world::{World, draft, edit, parse};
 use crate::definition::Definition;
 use crate::ledger::{self, Run, Status};
@@ -420,7 +420,7 @@ pub(super) fn asked_for(variable: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn hostile_replies_do_nothing_that_is_not_permitted() {
+fn hostile_replies_change_nothing_that_is_not_permitted() {
     let (wanted, first) =
         (asked_for("POC_MEMORY_HOSTILE", 5_000) as usize, asked_for("POC_MEMORY_SEED", 1) << 32);
     let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8) as u64;
@@ -455,7 +455,7 @@ fn hostile_replies_do_nothing_that_is_not_permitted() {
 }
 
 #[test]
-fn the_judge_sees_what_is_planted() {
+fn the_invariant_check_detects_planted_violations() {
     let dice = Dice(SeededRng::new(3));
     let (world, _) = memory(&dice);
     let definition = parse(

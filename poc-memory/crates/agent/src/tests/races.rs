@@ -39,7 +39,7 @@ fn end(world: &World, mut row: Run, status: Status) -> Run {
 }
 
 #[test]
-fn one_of_many_takes_a_slot_and_its_repetition() {
+fn only_one_of_many_claims_gets_a_slot_or_its_rerun() {
     let world = World::new();
     for round in 0..ROUNDS {
         let slot = world.memory.now();
@@ -60,7 +60,7 @@ fn one_of_many_takes_a_slot_and_its_repetition() {
 }
 
 #[test]
-fn an_agent_that_many_ask_for_runs_once() {
+fn concurrent_requests_run_an_agent_once() {
     let world = World::new();
     for _ in 0..ROUNDS {
         let row = winner(race(&world, || Run::claimed(&world.memory, "asked", None), Trigger::Manual));

@@ -44,7 +44,7 @@ fn played(world: &World, definition: &Definition) -> String {
 }
 
 #[test]
-fn a_test_is_checked_to_the_letter() {
+fn problems_in_a_test_are_reported_with_exact_positions() {
     let wrong = |text: &str| told(&parse(&format!("{HEAD}{text}")).unwrap_err());
     insta::assert_snapshot!(wrong("[[tests]]\nfixtures = \"\"\nnow = \"soon\"\nexpect.select = []\n"), @r#"
     agents/tester.toml:9:1: `tests.name` is missing
@@ -78,7 +78,7 @@ fn a_test_is_checked_to_the_letter() {
 }
 
 #[test]
-fn what_a_test_quotes_is_checked_and_does_not_stop_the_agent() {
+fn a_broken_test_file_is_reported_and_does_not_stop_the_agent() {
     let world = World::new();
     world.file(
         "agents/tests/notes.jsonl",
@@ -136,7 +136,7 @@ fn what_a_test_quotes_is_checked_and_does_not_stop_the_agent() {
 }
 
 #[test]
-fn tests_are_played_by_their_own_clock_and_reply() {
+fn tests_run_with_their_own_clock_and_reply() {
     let world = World::new();
     let definition = tests(&format!(
         r#"
@@ -177,7 +177,7 @@ expect.selected = []
 }
 
 #[test]
-fn what_comes_otherwise_is_told() {
+fn differences_from_the_expectation_are_reported() {
     let world = World::new();
     let definition = tests(&format!(
         r#"
@@ -264,7 +264,7 @@ fn a_recorded_run_passes_as_a_test() {
 }
 
 #[test]
-fn a_run_without_an_answer_is_no_test() {
+fn a_run_without_a_reply_cannot_be_recorded() {
     let world = World::new();
     let (run, entry) = test_runner::record(&world.memory, &tests(""), &RunOptions::default()).unwrap();
     assert_eq!(run.status.name(), "skipped");

@@ -43,7 +43,7 @@ fn first(topic: usize) -> String {
 }
 
 #[test]
-fn nothing_that_was_written_during_a_call_is_lost() {
+fn writes_made_during_a_model_call_are_kept() {
     let mut world = World::new();
     world.config().agents.candidates = 0;
     for topic in 0..NOTES {

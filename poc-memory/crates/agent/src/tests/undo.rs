@@ -34,7 +34,7 @@ fn everything() -> Value {
 }
 
 #[test]
-fn a_run_undone_leaves_the_graph_as_it_was() {
+fn undoing_a_run_restores_the_graph() {
     let (world, definition) = world(4);
     let before = world.graph();
     let run = world.run(&definition, &ScriptedModel::replying(everything()));
@@ -58,7 +58,7 @@ fn a_run_undone_leaves_the_graph_as_it_was() {
 }
 
 #[test]
-fn what_was_changed_since_is_left_alone_and_reported() {
+fn undo_skips_and_reports_notes_changed_since() {
     let (world, definition) = world(4);
     let run = world.run(&definition, &ScriptedModel::replying(everything()));
     world.edit("renamed", "Edited by a person since.");
@@ -81,7 +81,7 @@ fn what_was_changed_since_is_left_alone_and_reported() {
 }
 
 #[test]
-fn what_use_has_taught_since_stays_and_holds_nothing_back() {
+fn undo_keeps_what_was_learned_from_use_since() {
     let used = |undone: bool| {
         let (mut world, definition) = world(4);
         world.config().reinforce.refractory = Span(0);
@@ -115,7 +115,7 @@ fn what_use_has_taught_since_stays_and_holds_nothing_back() {
 }
 
 #[test]
-fn a_weight_that_was_set_by_hand_since_is_left_alone() {
+fn undo_keeps_a_weight_set_by_hand_since() {
     let (world, definition) = world(2);
     let reply = json!({"notes": "", "link-add": [], "insert": [], "supersede": [],
         "weight": [{"reason": "", "node": "N1", "delta": 0.2}]});
@@ -143,7 +143,7 @@ fn a_run_that_applied_nothing_cannot_be_undone() {
 }
 
 #[test]
-fn a_run_that_only_replayed_is_undone() {
+fn a_run_that_only_replayed_can_be_undone() {
     let nothing = || ScriptedModel::doing_nothing(&["link-add", "weight", "insert", "supersede"]);
     let (world, definition) = world(3);
     let before = world.graph();

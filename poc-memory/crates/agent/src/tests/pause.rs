@@ -49,7 +49,7 @@ fn skipped(world: &World, reason: Reason) -> usize {
 }
 
 #[test]
-fn an_agent_that_is_paused_leaves_rows_and_goes_on_by_itself() {
+fn a_paused_agent_leaves_rows_and_resumes_by_itself() {
     let world = World::new();
     world.note("a", "about page splits");
     let entry = entry(
@@ -81,7 +81,7 @@ fn an_agent_that_is_paused_leaves_rows_and_goes_on_by_itself() {
 }
 
 #[test]
-fn a_pause_that_is_over_before_it_begins_is_refused() {
+fn a_pause_that_ends_in_the_past_is_refused() {
     let world = World::new();
     let now = world.memory.now();
     let rest = Pause { since: now, until: Some(now), note: String::new() };
@@ -91,7 +91,7 @@ fn a_pause_that_is_over_before_it_begins_is_refused() {
 }
 
 #[test]
-fn an_agent_that_fails_too_often_is_paused_until_a_person_lets_it_go_on() {
+fn repeated_failures_pause_an_agent_until_it_is_resumed() {
     let world = World::new();
     world.note("a", "about page splits");
     let definition = agent("\"link-add\"", "schedule = \"every 1h\"\n[failure]\npause-after = 3\n");
@@ -120,7 +120,7 @@ fn an_agent_that_fails_too_often_is_paused_until_a_person_lets_it_go_on() {
 }
 
 #[test]
-fn zero_never_pauses() {
+fn pause_after_zero_never_pauses() {
     let world = World::new();
     world.note("a", "about page splits");
     let definition = agent("\"link-add\"", "[failure]\npause-after = 0\n");

@@ -1,7 +1,7 @@
 //! Notes that tell the model what to do, and a model that does whatever it reads.
 
-use super::hostile::{Dice, asked_for};
-use super::judge::{Asked, Image, Rules};
+use super::hostile_replies::{Dice, asked_for};
+use super::invariants::{Asked, Image, Rules};
 use super::world::{ScriptedModel, World, agent, draft};
 use crate::Context;
 use crate::Definition;
@@ -190,7 +190,7 @@ fn plant(world: &World, drafts: Vec<Draft>) {
 }
 
 #[test]
-fn poisoned_notes_get_nothing_done_that_the_agent_may_not() {
+fn poisoned_notes_cause_no_unpermitted_change() {
     for (number, (file, text)) in embedded::agents().iter().enumerate() {
         let dice = Dice(SeededRng::new(asked_for("POC_MEMORY_SEED", 1) + number as u64));
         let definition = bundled(file, text);
@@ -278,7 +278,7 @@ fn poison(file: &str, definition: &Definition, dice: &Dice) -> (usize, usize) {
 }
 
 #[test]
-fn whatever_a_note_says_stands_in_the_prompt_as_it_is() {
+fn note_text_appears_verbatim_in_the_prompt() {
     let dice = Dice(SeededRng::new(asked_for("POC_MEMORY_SEED", 1)));
     let parts = [
         "pwned{{ 7 * 7 }}",

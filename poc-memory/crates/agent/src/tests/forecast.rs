@@ -17,7 +17,7 @@ fn reasons(forecast: &Forecast) -> Vec<Reason> {
 }
 
 #[test]
-fn nothing_is_written_and_no_model_is_asked() {
+fn a_forecast_writes_nothing_and_calls_no_model() {
     let fleet = Fleet::new(&[("linker", LINKER)], |_| panic!("it was asked"));
     let before = fleet.world.memory.store.last_seq();
     let told = looked(&fleet);
@@ -28,7 +28,7 @@ fn nothing_is_written_and_no_model_is_asked() {
 }
 
 #[test]
-fn what_it_says_is_what_a_run_finds() {
+fn a_forecast_matches_the_run_that_follows() {
     let fleet = Fleet::new(&[("linker", LINKER)], |_| nothing());
     let definition = fleet.definition("linker");
     let counts = |fleet: &Fleet| {
@@ -53,7 +53,7 @@ fn what_it_says_is_what_a_run_finds() {
 }
 
 #[test]
-fn a_prompt_that_is_too_long_is_told() {
+fn a_forecast_reports_a_prompt_that_is_too_long() {
     let fleet = Fleet::new(
         &[(
             "linker",

@@ -742,7 +742,7 @@ fn whole_files() {
 
 /// What is missing hides nothing of what is wrong elsewhere.
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_together() {
     let text = "mode = \"aply\"\n[query]\npipeline = \"all | tpye:x\"\nmin-results = -1\n[promt]\n";
     let lines: Vec<Option<u32>> =
         parse(text).unwrap_err().iter().map(|error| error.at.as_ref()?.line).collect();
@@ -753,7 +753,7 @@ fn all_problems_are_told_at_once() {
 }
 
 #[test]
-fn files_that_are_no_text() {
+fn files_that_are_not_text() {
     let world = World::new();
     let write = |path: &str, bytes: &[u8]| {
         let path = world.home.path().join(path);
@@ -804,7 +804,7 @@ fn files_that_are_no_text() {
 proptest! {
     /// Whatever stands in a file: it is read or told with a line, and nothing panics.
     #[test]
-    fn any_text_is_read_or_told_with_its_place(
+    fn any_text_is_parsed_or_reported_with_a_position(
         at in 0..GOOD.len(),
         cut in 0..40usize,
         put in prop_oneof![
@@ -826,7 +826,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_or_told(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_read_or_reported(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         if let Err(errors) = parse(&String::from_utf8_lossy(&bytes)) {
             prop_assert!(errors.iter().all(|error| error.at.as_ref().unwrap().line.is_some()));
         }

@@ -72,7 +72,7 @@ fn everything(asked: &Request<'_>) -> Value {
 }
 
 #[test]
-fn what_changes_during_the_call_is_left_and_the_rest_is_done() {
+fn actions_on_notes_changed_during_the_call_are_refused_and_the_rest_applied() {
     for (name, change) in CHANGES {
         let (world, definition) = world();
         let model = FnModel(|asked: &Request<'_>| {
@@ -100,7 +100,7 @@ fn what_changes_during_the_call_is_left_and_the_rest_is_done() {
 }
 
 #[test]
-fn what_changed_while_a_proposal_waited_is_left_and_the_rest_is_done() {
+fn proposals_on_notes_changed_meanwhile_are_refused_and_the_rest_applied() {
     for (name, change) in CHANGES {
         let (world, definition) = world();
         let definition = Definition { mode: Mode::Propose, ..definition };
@@ -152,7 +152,7 @@ fn named(definition: &Definition, name: &str) -> Definition {
 }
 
 #[test]
-fn two_agents_that_tie_and_weigh_make_no_work_for_each_other() {
+fn links_and_weights_of_one_agent_trigger_no_run_of_another() {
     let (world, definition) = world();
     let (first, second) = (named(&definition, "first"), named(&definition, "second"));
     let busy = FnModel(|asked: &Request<'_>| {
@@ -186,7 +186,7 @@ fn marks(mark: &'static str) -> impl Model {
 }
 
 #[test]
-fn two_agents_that_write_over_each_other_come_to_rest() {
+fn two_agents_that_overwrite_each_other_stop() {
     let (world, definition) = world();
     let (first, second) = (named(&definition, "first"), named(&definition, "second"));
     let runs = in_turn(&world, [(&first, &marks("(one)")), (&second, &marks("(two)"))], 40);
@@ -197,7 +197,7 @@ fn two_agents_that_write_over_each_other_come_to_rest() {
 }
 
 #[test]
-fn two_agents_that_never_agree_are_held_by_their_runs_of_a_day() {
+fn endless_disagreement_of_two_agents_is_bounded_by_runs_per_day() {
     let (world, mut definition) = world();
     definition.budget.runs_per_day = 5;
     let (first, second) = (named(&definition, "first"), named(&definition, "second"));

@@ -2,7 +2,7 @@
 //! `POC_MEMORY_RUNAWAY=500` asks for as many random scenarios, `POC_MEMORY_SEED` for others. The accounts
 //! are kept by the models themselves, not read from the ledger.
 
-use super::hostile::Dice;
+use super::hostile_replies::Dice;
 use super::world::{World, parse};
 use crate::definition::Definition;
 use crate::ledger::{Reason, Run, Status};
@@ -214,7 +214,7 @@ fn scenario(seed: u64) -> [usize; 3] {
 }
 
 #[test]
-fn no_cap_is_ever_passed() {
+fn no_budget_or_limit_is_ever_exceeded() {
     let setting = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
     let (count, seed) = (setting("POC_MEMORY_RUNAWAY", 40), setting("POC_MEMORY_SEED", 0));
     let held = (seed..seed + count).map(scenario).fold([0; 3], |[a, b, c], [x, y, z]| [a + x, b + y, c + z]);

@@ -72,7 +72,7 @@ fn rows_of_version_1_are_read() {
 }
 
 #[test]
-fn agents_go_on_where_an_earlier_release_left_them() {
+fn agent_states_of_earlier_releases_are_read() {
     let world = store_with_rows_of_version_1();
     let off = ledger::rows(&world.memory, Some("off"), 10).unwrap();
     let text = "[query]\npipeline = \"all\"\n[prompt]\ninline = \"{{ NODES }}\"\nplaceholders = [\"NODES\"]\n\
@@ -91,7 +91,7 @@ fn agents_go_on_where_an_earlier_release_left_them() {
 }
 
 #[test]
-fn what_was_remembered_of_agents_is_read() {
+fn stored_agents_of_earlier_releases_are_read() {
     let world = store_with_rows_of_version_1();
     let catalog = Catalog::load(&world.memory).unwrap();
     let names: Vec<&str> = catalog.agents.keys().map(String::as_str).collect();
@@ -105,7 +105,7 @@ fn what_was_remembered_of_agents_is_read() {
 }
 
 #[test]
-fn rows_of_version_2_left_nothing_out() {
+fn rows_of_version_2_have_no_omitted_actions() {
     let world = store_with_rows_of_version_1();
     for row in ledger::rows(&world.memory, None, 10).unwrap() {
         let mut bytes = row.encode().unwrap();
@@ -116,7 +116,7 @@ fn rows_of_version_2_left_nothing_out() {
 }
 
 #[test]
-fn a_row_of_a_newer_version_is_told_as_such() {
+fn a_row_of_a_newer_version_is_reported_as_newer() {
     let error = Run::decode(&[4, 0, 0]).unwrap_err();
     assert_eq!(error.message, "a record of Runs has version 4, this release reads up to 3");
 }

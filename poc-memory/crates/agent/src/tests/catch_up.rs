@@ -26,7 +26,7 @@ fn twenty() -> Fleet {
 }
 
 #[test]
-fn agents_do_not_all_begin_together_after_a_sleep() {
+fn catch_up_runs_are_spread_after_a_sleep() {
     let (fleet, rows) = slept(twenty());
     let woke = fleet.world.memory.now().minus(Span(10 * Span::MINUTE.0));
     let ran: Vec<&Run> = rows.iter().filter(|row| row.status == Status::Noop).collect();
@@ -43,7 +43,7 @@ fn agents_do_not_all_begin_together_after_a_sleep() {
 }
 
 #[test]
-fn what_was_held_back_when_the_process_ended_is_not_lost() {
+fn delayed_catch_up_runs_survive_a_restart() {
     let mut fleet = twenty();
     fleet.tick();
     fleet.pass(Span(3 * Span::DAY.0), Span(3 * Span::DAY.0));
@@ -57,7 +57,7 @@ fn what_was_held_back_when_the_process_ended_is_not_lost() {
 }
 
 #[test]
-fn an_agent_with_a_short_period_is_not_held_back_longer() {
+fn a_catch_up_delay_is_no_longer_than_the_period() {
     let mut fleet = Fleet::new(&[("often", "schedule = \"every 10m\"\n")], |_| nothing());
     fleet.world.config().agents.catch_up_spread = Span(Span::DAY.0);
     fleet.tick();
