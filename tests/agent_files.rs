@@ -26,7 +26,7 @@ fn warnings(world: &World, agent: &str) -> String {
 }
 
 #[test]
-fn a_new_agent_is_good_as_it_is_and_nothing_is_overwritten() {
+fn a_new_agent_is_valid_and_overwrites_nothing() {
     let world = World::new();
     episodes(&world);
     let made = world.json(&["agent", "new", "weekly-look"]);
@@ -64,7 +64,7 @@ fn a_new_agent_is_good_as_it_is_and_nothing_is_overwritten() {
 }
 
 #[test]
-fn a_copy_of_an_agent_has_visits_of_its_own() {
+fn a_copied_agent_has_its_own_visits() {
     let world = World::new();
     episodes(&world);
     world.json(&["agent", "new", "second", "--from", "linker"]);
@@ -85,7 +85,7 @@ fn a_copy_of_an_agent_has_visits_of_its_own() {
 }
 
 #[test]
-fn a_run_may_have_other_values_for_its_parameters() {
+fn a_run_can_override_parameters() {
     let world = World::new();
     episodes(&world);
     world.write(
@@ -119,7 +119,7 @@ fn a_run_may_have_other_values_for_its_parameters() {
 }
 
 #[test]
-fn a_reload_says_what_has_changed() {
+fn a_reload_reports_what_has_changed() {
     let mut world = World::new();
     world.run(&["init"]);
     let good =
@@ -156,7 +156,7 @@ fn a_reload_says_what_has_changed() {
 }
 
 #[test]
-fn warnings_are_told_with_their_place() {
+fn warnings_are_reported_with_their_location() {
     let world = World::new();
     let agent = |name: &str, pipeline: &str, more: &str| {
         let text = format!(

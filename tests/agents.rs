@@ -49,7 +49,7 @@ fn recorded(world: &World, more: &str, reply: &Value) {
 }
 
 #[test]
-fn a_run_is_reviewed_applied_in_part_and_undone_in_part() {
+fn a_run_can_be_reviewed_and_partly_applied_and_undone() {
     let world = World::new();
     notes(&world);
     let before = graph(&world);
@@ -101,7 +101,7 @@ fn a_run_is_reviewed_applied_in_part_and_undone_in_part() {
 }
 
 #[test]
-fn two_runs_are_compared() {
+fn two_runs_can_be_compared() {
     let world = World::new();
     notes(&world);
     let link = |strength: f64| json!({"notes": "", "weight": [], "link-add": [{"reason": "alike", "from": "N1", "to": "N2", "strength": strength}]});
@@ -196,7 +196,7 @@ fn a_second_run_has_nothing_to_do_until_a_note_is_edited() {
 }
 
 #[test]
-fn a_run_undone_leaves_the_graph_as_it_was() {
+fn undoing_a_run_restores_the_graph() {
     let world = World::new();
     notes(&world);
     let before = graph(&world);
@@ -221,7 +221,7 @@ fn a_dry_run_changes_nothing() {
 }
 
 #[test]
-fn the_seeds_linker_works_unchanged_and_says_what_it_needs() {
+fn the_seeds_linker_works_unchanged_and_reports_what_it_needs() {
     let world = World::new();
     notes(&world);
     world.run(&["init"]);
@@ -250,7 +250,7 @@ schedule = "daily"                       # or "on-demand"
 }
 
 #[test]
-fn a_broken_agent_file_is_shown_with_its_place() {
+fn a_broken_agent_file_is_reported_with_its_location() {
     let world = World::new();
     world.run(&["init"]);
     world.write("agents/odd.toml", "[query]\npipeline = \"all | tpye:episodic\"\n[prompt]\ntemplate = \"linker.md\"\nplaceholders = []\n[execution]\nmodel = \"default\"\nactions = [\"link-ad\"]\n");
@@ -264,7 +264,7 @@ fn a_broken_agent_file_is_shown_with_its_place() {
 
 /// 3 when there is nothing to do, 4 when a budget or the permit layer stood in the way.
 #[test]
-fn nothing_to_do_and_not_allowed_are_told_apart() {
+fn nothing_to_do_and_not_permitted_have_different_exit_statuses() {
     let world = World::new();
     let status = |arguments: &[&str]| world.run(arguments).status;
     world.run(&["init"]);
@@ -285,7 +285,7 @@ fn nothing_to_do_and_not_allowed_are_told_apart() {
 
 /// Whatever a command that is an agent's model calls: no decision of a person's, and no further run.
 #[test]
-fn an_agents_own_command_decides_nothing() {
+fn a_command_called_by_an_agent_cannot_make_decisions() {
     let world = World::new();
     notes(&world);
     let ran = world.json(&["agent", "run", "linker"]);
@@ -312,7 +312,7 @@ fn an_agents_own_command_decides_nothing() {
 }
 
 #[test]
-fn exit_statuses_are_those_of_the_contract() {
+fn exit_statuses_follow_the_contract() {
     let mut world = World::new();
     assert_eq!(world.run(&["search", "-p", "all | nonsense"]).status, 2);
     assert_eq!(world.run(&["nonsense"]).status, 2);

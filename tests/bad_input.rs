@@ -3,7 +3,7 @@
 
 use crate::support::World;
 use crate::support::http::{Http, ON};
-use poc_graph::chance::{Chance, SeededChance};
+use poc_graph::rng::{Rng, SeededRng};
 use poc_graph::error::Code;
 use poc_graph::time::Span;
 use poc_memory::client::Client;
@@ -132,7 +132,7 @@ fn settled() -> World {
 }
 
 #[test]
-fn every_op_refuses_what_its_schema_refuses_on_the_socket_and_names_the_field() {
+fn every_op_rejects_on_the_socket_what_its_schema_rejects_and_names_the_field() {
     let world = settled();
     let before = state(&world);
     let mut client =
@@ -161,7 +161,7 @@ fn every_op_refuses_what_its_schema_refuses_on_the_socket_and_names_the_field() 
 }
 
 #[test]
-fn every_route_refuses_what_its_schema_refuses() {
+fn every_route_rejects_what_its_schema_rejects() {
     let world = settled();
     let before = state(&world);
     let http = Http::of(&world);
@@ -196,11 +196,11 @@ fn every_route_refuses_what_its_schema_refuses() {
 }
 
 #[test]
-fn no_body_makes_rest_fail_or_change_anything() {
+fn no_request_body_makes_rest_fail_or_changes_anything() {
     let world = settled();
     let before = state(&world);
     let http = Http::of(&world);
-    let chance = SeededChance::new(4);
+    let rng = SeededRng::new(4);
     let authorization = format!("Bearer {}", http.full);
     let headers = [
         ("Host", http.address.as_str()),
@@ -228,10 +228,10 @@ fn no_body_makes_rest_fail_or_change_anything() {
         b"{\"title\":\"",
     ];
     for round in 0..400u32 {
-        let length = 1 + chance.bits() % 24;
+        let length = 1 + rng.next_u64() % 24;
         let mut body: Vec<u8> = Vec::new();
         for _ in 0..length {
-            body.extend_from_slice(pieces[(chance.bits() % pieces.len() as u64) as usize]);
+            body.extend_from_slice(pieces[(rng.next_u64() % pieces.len() as u64) as usize]);
         }
         let route = posts[round as usize % posts.len()];
         let path = route.path.replace("{agent}", "nobody").replace("{run}", "1").replace("{node}", "1");
@@ -249,17 +249,17 @@ fn no_body_makes_rest_fail_or_change_anything() {
 }
 
 #[test]
-fn no_frame_makes_the_socket_fail() {
+fn no_frame_makes_the_socket_server_fail() {
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     let world = settled();
     let before = state(&world);
-    let chance = SeededChance::new(5);
+    let rng = SeededRng::new(5);
     for round in 0..2_000u32 {
         let mut stream = UnixStream::connect(world.home().join("daemon.sock")).unwrap();
         stream.set_read_timeout(Some(crate::support::PATIENCE)).unwrap();
-        let length = (chance.bits() % 64) as usize;
-        let mut bytes: Vec<u8> = (0..length).map(|_| chance.bits() as u8).collect();
+        let length = (rng.next_u64() % 64) as usize;
+        let mut bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
         if round % 2 == 0 {
             // A length that fits, so that the frame itself is read.
             bytes.splice(..0, (length as u32).to_be_bytes());
@@ -274,7 +274,7 @@ fn no_frame_makes_the_socket_fail() {
 }
 
 #[test]
-fn control_characters_neither_get_in_nor_reach_a_terminal() {
+fn control_characters_are_neither_stored_nor_printed_to_a_terminal() {
     let world = World::new();
     for (field, value) in
         [("title", "a\\u0000b"), ("body", "\\u0000"), ("author", "x\\u0000"), ("keywords", "k\\u0000")]
@@ -298,7 +298,7 @@ fn control_characters_neither_get_in_nor_reach_a_terminal() {
 }
 
 #[test]
-fn a_wrong_command_line_of_the_daemon_reads_like_all_others() {
+fn a_wrong_daemon_command_line_is_reported_like_any_other_error() {
     let world = World::new();
     let ran = world.command("poc-daemon").arg("--xyz").output().unwrap();
     assert_eq!(ran.status.code(), Some(2));

@@ -190,7 +190,7 @@ const SESSION: &[&[&str]] = &[
 ];
 
 #[test]
-fn every_op_answers_the_same_with_and_without_a_daemon() {
+fn every_op_gives_the_same_answer_with_and_without_a_daemon() {
     let (alone, mut served) = (World::new(), World::new());
     for world in [&alone, &served] {
         world.write("notes/one.md", "---\ntype: episodic\nkeywords: [storage]\n---\n# One\n\nSee [[two]].\n");

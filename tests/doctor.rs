@@ -15,7 +15,7 @@ fn found(report: &Value, check: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_fresh_machine_is_well_and_nothing_is_made_on_it() {
+fn doctor_finds_no_problem_on_a_fresh_machine_and_creates_nothing() {
     let world = World::new();
     let report = world.json(&["doctor"]);
     assert_eq!(report["healthy"], true);
@@ -26,7 +26,7 @@ fn a_fresh_machine_is_well_and_nothing_is_made_on_it() {
 }
 
 #[test]
-fn what_is_broken_is_told_with_what_helps() {
+fn problems_are_reported_with_a_remedy() {
     let world = World::new();
     world.run(&["insert", "--title", "a", "--body", "b"]);
     world.write("config.toml", "[text]\nk2 = 1\n");
@@ -45,7 +45,7 @@ fn what_is_broken_is_told_with_what_helps() {
 }
 
 #[test]
-fn a_daemon_with_other_settings_is_told() {
+fn a_daemon_with_outdated_settings_is_reported() {
     let mut world = World::new();
     world.start_daemon();
     let report = world.json(&["doctor"]);
@@ -63,7 +63,7 @@ fn a_daemon_with_other_settings_is_told() {
 }
 
 #[test]
-fn a_provider_is_asked_only_on_request_and_for_nothing_that_costs() {
+fn a_provider_is_contacted_only_on_request_and_free_of_charge() {
     let world = World::new();
     let server = MockModel::serve(|asked| match asked.header("authorization") {
         Some("Bearer good") => Answer::ok(json!({"data": []})),
@@ -84,10 +84,10 @@ fn a_provider_is_asked_only_on_request_and_for_nothing_that_costs() {
         |report: &Value| found(report, "models").into_iter().find(|line| line.contains("`near`")).unwrap();
     settings("good");
     assert_eq!(near(&world.json(&["doctor"])), "ok: `near` of `near` has what it needs");
-    assert!(server.asked().is_empty());
+    assert!(server.requests().is_empty());
     assert_eq!(near(&world.json(&["doctor", "--online"])), "ok: `near` of `near` answers");
     assert!(
-        server.asked().iter().all(|asked| asked.line.starts_with("GET ") && asked.line.ends_with("/models"))
+        server.requests().iter().all(|asked| asked.line.starts_with("GET ") && asked.line.ends_with("/models"))
     );
     settings("bad");
     let line = near(&world.json_ending(&["doctor", "--online"], 1));
@@ -95,7 +95,7 @@ fn a_provider_is_asked_only_on_request_and_for_nothing_that_costs() {
 }
 
 #[test]
-fn a_broken_pipeline_of_the_settings_is_told_once_and_where_it_stands() {
+fn a_broken_pipeline_in_the_settings_is_reported_once_with_its_location() {
     let world = World::new();
     world.run(&["insert", "--title", "a", "--body", "b"]);
     world.write(
@@ -117,7 +117,7 @@ fn a_broken_pipeline_of_the_settings_is_told_once_and_where_it_stands() {
 }
 
 #[test]
-fn a_profile_that_is_not_there_is_made_by_writing_alone() {
+fn only_writing_creates_a_missing_profile() {
     let world = World::new();
     world.run(&["profile", "create", "work"]);
     for reads in [

@@ -57,7 +57,7 @@ const NOTES: &str = r#"{"title": "Lighthouse", "body": "the keeper of the lighth
 "#;
 
 #[test]
-fn a_model_is_fetched_when_asked_for_and_found_by_its_name() {
+fn a_model_is_downloaded_on_request_and_found_by_name() {
     let (address, asked) = hub("tiny/bert");
     let world = World::by_settings();
     world.write("notes.jsonl", NOTES);
@@ -92,7 +92,7 @@ fn a_model_is_fetched_when_asked_for_and_found_by_its_name() {
 }
 
 #[test]
-fn a_cross_encoder_puts_the_best_in_order_and_decides_what_is_known() {
+fn a_cross_encoder_ranks_the_best_hits_and_decides_what_is_known() {
     let world = World::new();
     let model = world.home().join("judge");
     tiny_bert::save(&model, 11, true);
@@ -152,7 +152,7 @@ fn with_table(world: &World, table: &str) {
 }
 
 #[test]
-fn a_table_of_ones_own_is_made_and_a_memory_goes_over_to_it() {
+fn a_memory_can_switch_to_a_distilled_table() {
     let world = World::by_settings();
     let model = world.home().join("tiny");
     tiny_bert::save(&model, 7, false);
@@ -193,7 +193,7 @@ fn a_table_of_ones_own_is_made_and_a_memory_goes_over_to_it() {
 }
 
 #[test]
-fn a_daemon_keeps_the_old_vectors_until_it_is_started_anew() {
+fn a_daemon_keeps_the_old_vectors_until_it_is_restarted() {
     let mut world = World::by_settings();
     tiny_bert::save(&world.home().join("tiny"), 7, false);
     let model = world.home().join("tiny").display().to_string();

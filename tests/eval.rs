@@ -26,7 +26,7 @@ fn mean(report: &Value, row: usize, measure: &str) -> f64 {
 }
 
 #[test]
-fn a_set_is_measured_and_compared_and_nothing_is_left_behind() {
+fn a_test_set_is_evaluated_and_compared_without_side_effects() {
     let world = world();
     let first = world.json(&["eval", "own"]);
     assert_eq!((first["set"].as_str(), first["documents"].as_u64()), (Some("own"), Some(3)));
@@ -53,7 +53,7 @@ fn a_set_is_measured_and_compared_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn what_is_wrong_with_a_set_is_told_with_file_and_line() {
+fn errors_in_a_test_set_are_reported_with_file_and_line() {
     let world = world();
     world.write("own/qrels.tsv", "q1\tt9\t1\n");
     let ran = world.run(&["eval", "own"]);
@@ -72,7 +72,7 @@ fn what_is_wrong_with_a_set_is_told_with_file_and_line() {
 }
 
 #[test]
-fn thresholds_are_proposed_by_folders_of_which_each_counts_as_much() {
+fn calibration_weights_each_folder_equally() {
     let world = World::new();
     const THINGS: [&str; 5] = ["harbour", "lentil soup", "lighthouse", "broken lamp", "piano"];
     const WHERE: [&str; 5] = ["Lisbon", "Oslo", "Turin", "Ghent", "Porto"];

@@ -63,7 +63,7 @@ fn a_killed_daemon_loses_no_acknowledged_write() {
 
 /// An import killed in the middle: whole chunks only, and the next import completes it.
 #[test]
-fn a_killed_import_is_completed_by_the_next() {
+fn the_next_import_completes_a_killed_one() {
     let mut world = World::new();
     let lines: String = (0..3000)
         .map(|number| format!("{{\"key\":\"line-{number}\",\"title\":\"Line {number}\",\"body\":\"Text of line {number}, unlike number {}\"}}\n", number * 7919 % 3000))

@@ -125,7 +125,7 @@ fn an_assistant_is_served_without_a_daemon() {
 }
 
 #[test]
-fn an_assistant_is_served_by_a_daemon_that_others_use_too() {
+fn an_assistant_shares_the_daemon_with_others() {
     let mut world = World::new();
     world.start_daemon();
     session(&world);
@@ -137,7 +137,7 @@ fn an_assistant_is_served_by_a_daemon_that_others_use_too() {
 }
 
 #[test]
-fn what_is_pasted_leads_to_the_memory_it_was_asked_for() {
+fn pasted_settings_lead_to_the_right_memory() {
     let world = World::new();
     let home = "my memöry home";
     world.write("my memöry home/notes.jsonl", "");
@@ -180,7 +180,7 @@ fn what_is_pasted_leads_to_the_memory_it_was_asked_for() {
 }
 
 #[test]
-fn assistants_are_told_what_to_paste() {
+fn each_assistant_has_settings_to_paste() {
     let world = World::new();
     for client in ["claude-code", "claude-desktop", "cursor", "codex"] {
         let told = world.json(&["mcp", "config", client]);

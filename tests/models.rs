@@ -53,7 +53,7 @@ fn leaks(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn another_model_stands_in_and_no_key_is_written_anywhere() {
+fn the_fallback_model_answers_and_no_key_is_written_anywhere() {
     // Servers that send back what they were sent.
     let first = MockModel::serve(|_| Answer::error(403, "permission_error", &format!("no access for {KEY}")));
     let second =
@@ -63,7 +63,7 @@ fn another_model_stands_in_and_no_key_is_written_anywhere() {
     let ran = world.run(&["agent", "run", "asker", "--json"]);
     let run: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((run["status"].as_str(), run["model"].as_str()), (Some("noop"), Some("second")), "{run:#}");
-    assert_eq!(second.asked()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(second.requests()[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     let id = run["run"].as_str().unwrap();
     let inspected = world.json(&["agent", "inspect", id]);
     assert_eq!(inspected["calls"][0]["model"], "second", "{inspected:#}");
@@ -76,7 +76,7 @@ fn another_model_stands_in_and_no_key_is_written_anywhere() {
 }
 
 #[test]
-fn a_provider_that_is_not_paid_is_left_alone_and_status_says_so() {
+fn a_provider_without_credit_is_not_called_and_status_says_so() {
     let first = MockModel::serve(|_| Answer::error(402, "billing_error", "pay first"));
     let mut world = world(&first, &first);
     world.write("agents/often.toml", &agent("", "every 1s"));
@@ -88,7 +88,7 @@ fn a_provider_that_is_not_paid_is_left_alone_and_status_says_so() {
     let history = world.until(PATIENCE, &["agent", "history", "often"], |history| {
         count(history, "skipped", "provider-down") >= 2
     });
-    assert_eq!((count(&history, "failed", "provider-down"), first.asked().len()), (1, 1), "{history:#}");
+    assert_eq!((count(&history, "failed", "provider-down"), first.requests().len()), (1, 1), "{history:#}");
     let status = world.json(&["daemon", "status"]);
     let problems: Vec<&str> =
         status["problems"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
@@ -103,7 +103,7 @@ fn a_provider_that_is_not_paid_is_left_alone_and_status_says_so() {
 
 #[cfg(feature = "local-models")]
 #[test]
-fn a_model_in_this_process_answers_within_its_permit() {
+fn a_local_model_replies_within_its_permit() {
     let mut world = World::new();
     let file = world.home().join("tiny.gguf");
     Tiny::new(4).save(&file);
@@ -141,7 +141,7 @@ fn a_model_in_this_process_answers_within_its_permit() {
 
 #[cfg(feature = "local-models")]
 #[test]
-fn a_local_model_that_cannot_be_run_is_told_before_any_run() {
+fn a_local_model_that_cannot_be_run_is_reported_before_any_run() {
     let world = World::new();
     world.write("not.gguf", "GGUF but not for long");
     let settings = format!(

@@ -7,7 +7,7 @@ fn hits(answer: &serde_json::Value) -> usize {
 }
 
 #[test]
-fn a_quiet_daemon_saves_what_a_start_after_a_kill_uses() {
+fn an_idle_daemon_saves_a_checkpoint_that_a_start_after_a_kill_uses() {
     let mut world = World::new();
     world.write("config.toml", "[daemon]\ncheckpoint-quiet = \"200ms\"\n");
     let line = |number: usize| {
@@ -36,7 +36,7 @@ fn a_quiet_daemon_saves_what_a_start_after_a_kill_uses() {
 }
 
 #[test]
-fn commands_started_together_wait_for_each_other() {
+fn concurrent_commands_wait_for_each_other() {
     let world = World::new();
     std::thread::scope(|scope| {
         for number in 0..6 {

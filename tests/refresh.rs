@@ -17,7 +17,7 @@ fn graph(stats: &Value) -> (&str, Option<u64>) {
 }
 
 #[test]
-fn the_daemon_computes_the_graph_when_it_is_quiet_and_finds_it_again() {
+fn an_idle_daemon_computes_the_graph_structure_and_reuses_it() {
     let mut world = World::new();
     config(&world, "200ms");
     let file = world.home().join("store/structure/latest");

@@ -31,7 +31,7 @@ fn state(list: &Value, name: &str) -> String {
 }
 
 #[test]
-fn a_dropped_file_is_an_agent_within_three_seconds() {
+fn a_new_file_is_an_agent_within_three_seconds() {
     let mut world = World::new();
     world.run(&["init"]);
     world.start_daemon();
@@ -59,7 +59,7 @@ fn a_dropped_file_is_an_agent_within_three_seconds() {
 }
 
 #[test]
-fn a_file_changed_while_no_daemon_ran_is_seen_at_the_next_start() {
+fn a_file_changed_without_a_daemon_is_noticed_at_the_next_start() {
     let mut world = World::new();
     world.run(&["init"]);
     world.write("agents/new.toml", GOOD);
@@ -108,7 +108,7 @@ fn every_way_of_saving_takes_effect() {
 
 /// No event tells of an edit behind a link that leads out of the folder: the regular look finds it.
 #[test]
-fn an_edit_behind_a_link_takes_effect_at_the_next_look() {
+fn an_edit_behind_a_link_takes_effect_at_the_next_scan() {
     let mut world = World::new();
     world.run(&["init"]);
     world.write("config.toml", "[daemon]\nreload-poll = \"1s\"\n");
@@ -155,7 +155,7 @@ const SLOW: &str = "[models.slow]\nprovider = \"slow\"\nid = \"x\"\n[providers.s
     command = [\"sh\", \"-c\", \"while [ -d HOME -a ! -e HOME/answer ]; do sleep 0.1; done; printf '{\\\"notes\\\":\\\"\\\",\\\"link-add\\\":[]}'\"]\n";
 
 #[test]
-fn a_run_in_flight_keeps_the_definition_it_began_with() {
+fn a_running_agent_keeps_its_definition() {
     let mut world = World::new();
     world.write("config.toml", &SLOW.replace("HOME", world.home().to_str().unwrap()));
     world.json(&["insert", "--title", "One", "--body", "A session.", "--type", "episodic"]);
@@ -234,7 +234,7 @@ fn a_saved_pipeline_takes_effect_within_three_seconds() {
 }
 
 #[test]
-fn broken_settings_lock_nobody_out_of_a_running_daemon() {
+fn broken_settings_do_not_stop_a_running_daemon() {
     let mut world = World::new();
     world.start_daemon();
     world.write("config.toml", "[search\n");

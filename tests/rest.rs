@@ -11,14 +11,14 @@ use serde_json::Value;
 use std::process::Command;
 
 #[test]
-fn the_readme_says_how_to_call_it() {
+fn the_example_of_the_guide_works() {
     if Command::new("curl").arg("--version").output().is_err() {
-        eprintln!("skipped: the README's example needs curl");
+        eprintln!("skipped: the example of docs/rest.md needs curl");
         return;
     }
     let (world, http) = world("");
-    let readme = include_str!("../README.md");
-    let block = readme.split("```sh\n").find(|block| block.starts_with("curl")).unwrap();
+    let guide = include_str!("../docs/rest.md");
+    let block = guide.split("```sh\n").find(|block| block.starts_with("curl")).unwrap();
     let script = block.split("```").next().unwrap().replace("127.0.0.1:9977", &http.address);
     let output =
         Command::new("bash").args(["-ec", &script]).env("POC_MEMORY_HOME", world.home()).output().unwrap();

@@ -28,7 +28,7 @@ fn counts(answer: &Value) -> [u64; 3] {
 }
 
 #[test]
-fn profiles_are_made_listed_and_shown() {
+fn profiles_can_be_created_listed_and_shown() {
     let world = World::new();
     let made = world.json(&["profile", "create", "work"]);
     assert_eq!((made["name"].as_str(), made["stored"].as_bool()), (Some("work"), Some(true)));
@@ -105,7 +105,7 @@ fn two_stores_are_synchronised_by_the_daemon_of_one() {
 }
 
 #[test]
-fn a_remote_that_another_process_holds_is_refused_with_its_pid() {
+fn a_remote_locked_by_another_process_is_rejected_with_its_pid() {
     let mut remote = World::new();
     remote.start_daemon();
     let world = World::new();
@@ -124,7 +124,7 @@ fn a_remote_that_another_process_holds_is_refused_with_its_pid() {
 }
 
 #[test]
-fn a_folder_is_given_as_one_types_it() {
+fn a_folder_can_be_a_relative_path() {
     let world = World::new();
     insert(&world, "default", "Ropes");
     let refused = world.json_ending(&["profile", "remote", "bind", "./disk"], 1);
@@ -143,7 +143,7 @@ fn a_folder_is_given_as_one_types_it() {
 
 /// `kill -9` of whoever synchronises, again and again, at other moments; the last one is let through.
 #[test]
-fn a_killed_sync_is_completed_by_the_next() {
+fn the_next_sync_completes_a_killed_one() {
     for served in [false, true] {
         let mut world = World::new();
         world.json(&["profile", "create", "shared"]);

@@ -25,7 +25,7 @@ fn object(pairs: &[&str]) -> Value {
 }
 
 #[test]
-fn a_tenant_has_a_memory_of_its_own_on_every_surface() {
+fn tenants_are_separate_on_every_surface() {
     let mut world = World::new();
     world.write("config.toml", ON);
     // Without a daemon and with one.
@@ -82,7 +82,7 @@ const REFUSED: &[(&[&str], &str)] = &[
 ];
 
 #[test]
-fn what_the_schema_refuses_is_the_same_error_on_every_surface() {
+fn schema_violations_are_the_same_error_on_every_surface() {
     let (alone, mut served) = (World::new(), World::new());
     alone.write("config.toml", SCHEMA);
     served.write("config.toml", &format!("{ON}{SCHEMA}"));
@@ -139,7 +139,7 @@ fn what_the_schema_refuses_is_the_same_error_on_every_surface() {
 }
 
 #[test]
-fn what_takes_no_tenant_says_so() {
+fn an_op_without_tenant_rejects_one() {
     let world = World::new();
     for line in [["agent", "list"].as_slice(), &["init"], &["pipeline", "list"], &["config", "show"]] {
         let error = world.json_ending(&[&["--tenant", "user=ann"], line].concat(), 2)["error"].clone();
@@ -155,7 +155,7 @@ fn what_takes_no_tenant_says_so() {
 }
 
 #[test]
-fn what_an_export_leaves_out_is_told_beside_it() {
+fn an_export_reports_what_it_leaves_out() {
     let world = World::new();
     world.json(&["insert", "--title", "Coffee"]);
     let alone = world.run(&["export", "-o", "one.jsonl"]);
@@ -171,7 +171,7 @@ fn what_an_export_leaves_out_is_told_beside_it() {
 }
 
 #[test]
-fn notes_that_the_schema_shuts_out_are_told() {
+fn notes_that_violate_the_schema_are_reported() {
     let mut world = World::new();
     world.json(&["insert", "--title", "Coffee"]);
     world.json(&["--tenant", "user=ann", "insert", "--title", "Tea"]);

@@ -137,7 +137,7 @@ fn uses(client: &Client) {
 }
 
 #[test]
-fn a_session_from_its_first_word_to_its_last() {
+fn a_session_works_from_initialization_to_deletion() {
     let (_world, http) = served("");
     let client = Client::with_session(&http, &http.full);
     uses(&client);
@@ -155,7 +155,7 @@ fn a_session_from_its_first_word_to_its_last() {
 }
 
 #[test]
-fn requests_that_stand_alone() {
+fn requests_without_a_session_work() {
     let (_world, http) = served("");
     let client = Client::new(&http, &http.full);
     let found = client.ask("server/discover", json!({}));
@@ -171,7 +171,7 @@ fn requests_that_stand_alone() {
 }
 
 #[test]
-fn who_may_not_come_in() {
+fn unauthorized_requests_are_rejected() {
     let (mut world, http) = served("max-sessions = 1\n");
     let (bearer, body) = (format!("Bearer {}", http.full), hello().to_string());
     let good = [
@@ -226,7 +226,7 @@ fn who_may_not_come_in() {
 }
 
 #[test]
-fn what_is_no_message_is_told_as_the_protocol_does() {
+fn an_invalid_message_is_a_protocol_error() {
     let (_world, http) = served("");
     let client = Client::new(&http, &http.full);
     let check = |body: &[u8], code: i64, id: Value| {
@@ -248,7 +248,7 @@ fn what_is_no_message_is_told_as_the_protocol_does() {
 }
 
 #[test]
-fn a_body_beyond_the_limit_is_refused_and_the_daemon_goes_on() {
+fn a_body_over_the_limit_is_rejected_and_the_daemon_keeps_running() {
     let mut world = World::new();
     world.write("config.toml", &format!("{ON}max-body-bytes = 2000\n[mcp]\nhttp = true\n"));
     world.start_daemon();
@@ -262,7 +262,7 @@ fn a_body_beyond_the_limit_is_refused_and_the_daemon_goes_on() {
 }
 
 #[test]
-fn the_token_for_reading_sees_no_tool_that_writes_and_leaves_no_trace() {
+fn the_read_only_token_sees_no_writing_tool_and_leaves_no_trace() {
     let (world, http) = served("delete = true\n");
     let note = world.json(&["insert", "-t", "The journal is written first", "--key", "journal"]);
     assert_eq!(note["key"], "journal");
@@ -294,7 +294,7 @@ fn the_token_for_reading_sees_no_tool_that_writes_and_leaves_no_trace() {
 }
 
 #[test]
-fn many_call_at_once_and_nothing_is_lost() {
+fn concurrent_calls_lose_nothing() {
     let (world, http) = served("");
     std::thread::scope(|scope| {
         for caller in 0..8 {
@@ -316,7 +316,7 @@ fn many_call_at_once_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_silent_session_ends() {
+fn an_idle_session_ends() {
     let (_world, http) = served("session-timeout = \"1s\"\n");
     let client = Client::with_session(&http, &http.full);
     let deadline = Instant::now() + PATIENCE;
@@ -337,7 +337,7 @@ fn a_silent_session_ends() {
 }
 
 #[test]
-fn it_is_there_without_rest_and_rest_without_it() {
+fn mcp_and_rest_can_be_enabled_separately() {
     let (mut world, http) = served("");
     let status = world.json(&["daemon", "status"]);
     assert_eq!(status["mcp"], format!("http://{}/mcp", http.address));
@@ -355,7 +355,7 @@ fn it_is_there_without_rest_and_rest_without_it() {
 }
 
 #[test]
-fn the_end_of_the_daemon_ends_streams_that_listen() {
+fn stopping_the_daemon_ends_open_event_streams() {
     let (mut world, http) = served("");
     let client = Client::with_session(&http, &http.full);
     let mut stream = http.connect();

@@ -4,7 +4,7 @@ use super::world;
 use serde_json::Value;
 
 #[test]
-fn what_is_described_is_there_and_asks_for_what_it_needs() {
+fn every_documented_operation_exists_and_requires_its_fields() {
     let (_world, http) = world("delete = true\n");
     let own = [("Host", http.address.as_str())];
     let document = http.send("GET /openapi.json", &own, b"").json();
@@ -51,7 +51,7 @@ fn what_is_described_is_there_and_asks_for_what_it_needs() {
 }
 
 #[test]
-fn the_page_is_there_without_a_token() {
+fn the_page_needs_no_token() {
     let (_world, http) = world("");
     let page = http.send("GET /docs", &[("Host", &http.address)], b"");
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::io::{Read, Write};
 
 #[test]
-fn a_wrong_field_is_named_with_the_error_of_the_socket() {
+fn a_wrong_field_has_the_same_error_as_on_the_socket() {
     let (world, http) = world("");
     let check = |line: &str, body: Option<Value>, field: Option<&str>, message: &str| {
         let answered = http.call(line, body.as_ref());
@@ -47,7 +47,7 @@ fn a_wrong_field_is_named_with_the_error_of_the_socket() {
 }
 
 #[test]
-fn a_body_that_is_not_json_is_placed() {
+fn a_json_syntax_error_is_reported_with_its_position() {
     let (_world, http) = world("");
     let bearer = format!("Bearer {}", http.full);
     let headers = [
@@ -66,7 +66,7 @@ fn a_body_that_is_not_json_is_placed() {
 }
 
 #[test]
-fn a_body_over_the_limit_is_refused() {
+fn a_body_over_the_limit_is_rejected() {
     let (_world, http) = world("max-body-bytes = 1000\n");
     let body = json!({"title": "x", "body": "y".repeat(1000)});
     let answered = http.call("POST /v1/insert", Some(&body));
@@ -125,7 +125,7 @@ fn a_half_sent_request_is_not_waited_for() {
 }
 
 #[test]
-fn an_op_that_takes_too_long_goes_on() {
+fn an_op_continues_after_its_request_times_out() {
     let home = tempfile::tempdir().unwrap();
     let gate = home.path().join("gate");
     // A model that says nothing until the gate is there.
@@ -150,7 +150,7 @@ fn an_op_that_takes_too_long_goes_on() {
 }
 
 #[test]
-fn as_many_connections_as_there_is_room_for() {
+fn the_number_of_connections_is_limited() {
     let (_world, http) = world("max-connections = 2\nheader-timeout = \"1m\"\n");
     let held = [http.connect(), http.connect()];
     let mut third = http.connect();
@@ -164,7 +164,7 @@ fn as_many_connections_as_there_is_room_for() {
 }
 
 #[test]
-fn what_is_no_http_ends_the_connection_and_nothing_else() {
+fn bytes_that_are_not_http_end_only_their_connection() {
     let (mut world, http) = world("");
     let long =
         format!("GET /v1/healthz HTTP/1.1\r\nHost: {}\r\nX: {}\r\n\r\n", http.address, "x".repeat(1 << 20));
@@ -195,7 +195,7 @@ fn the_daemon_stops_with_connections_open() {
 }
 
 #[test]
-fn what_is_done_is_counted() {
+fn requests_are_counted() {
     let (world, http) = world("");
     http.call("POST /v1/insert", Some(&json!({"title": "x", "key": "x"})));
     http.call("POST /v1/agents/linker/run", Some(&json!({})));

@@ -76,7 +76,7 @@ fn the_matrix_of_hosts_origins_tokens_and_routes() {
 }
 
 #[test]
-fn the_browser_of_a_foreign_page_is_refused() {
+fn requests_from_foreign_pages_are_rejected() {
     let (_world, http) = world("");
     let bearer = format!("Bearer {}", http.full);
     let check = |line: &str, more: &[(&str, &str)], expected: u16| {
@@ -108,7 +108,7 @@ fn the_browser_of_a_foreign_page_is_refused() {
 }
 
 #[test]
-fn what_is_switched_off_is_not_there() {
+fn disabled_routes_do_not_exist() {
     let (_world, http) = world("disabled = [\"stats\", \"agent run\"]\n");
     let check = |line: &str, body: Option<&serde_json::Value>, status: u16, code: &str| {
         let answered = http.call(line, body);
@@ -133,7 +133,7 @@ fn what_is_switched_off_is_not_there() {
 }
 
 #[test]
-fn delete_is_there_when_it_is_switched_on() {
+fn delete_exists_when_it_is_enabled() {
     let (world, http) = world("delete = true\n");
     world.json(&["insert", "--title", "x", "--key", "x"]);
     let answered = http.call("DELETE /v1/nodes/x", None);
@@ -143,7 +143,7 @@ fn delete_is_there_when_it_is_switched_on() {
 }
 
 #[test]
-fn settings_that_cannot_be_keep_the_daemon_from_starting() {
+fn invalid_settings_keep_the_daemon_from_starting() {
     let check = |settings: &str, status: i32, expected: &str| {
         let world = crate::support::World::new();
         world.write("config.toml", &format!("[rest]\nenabled = true\n{settings}"));

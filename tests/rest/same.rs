@@ -169,7 +169,7 @@ fn session() -> Vec<(&'static str, Option<Value>, Vec<&'static str>)> {
 }
 
 #[test]
-fn every_route_answers_as_the_command_does() {
+fn every_route_gives_the_answer_of_the_command_line() {
     let (alone, mut served) = (World::new(), World::new());
     alone.write("many.jsonl", "{\"title\": \"Lentil soup\"}\n{\"title\": \"x\", \"key\": \"btree\"}\n");
     served.write("config.toml", &format!("{ON}delete = true\n"));

@@ -1,4 +1,4 @@
-//! A language model's server that says what a test tells it to, over real sockets on loopback.
+//! A mock of a language model's server with scripted responses, over real sockets on loopback.
 #![allow(dead_code, unreachable_pub, reason = "every test that includes this file uses a part of it")]
 
 use serde_json::{Value, json};
@@ -9,18 +9,18 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// One request as the server read it.
+/// A request that the server received.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    /// `POST /v1/messages`: method and path.
+pub struct RecordedRequest {
+    /// Method and path, such as `POST /v1/messages`.
     pub line: String,
-    /// Names in lower case.
+    /// Names and values; the names are in lower case.
     pub headers: Vec<(String, String)>,
-    /// The JSON body; null when it is none.
+    /// The JSON body, or null when it is not JSON.
     pub body: Value,
 }
 
-impl Asked {
+impl RecordedRequest {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
@@ -43,11 +43,11 @@ pub enum Answer {
     Half(u16, Vec<u8>),
     /// As `Half`, but the connection stays open until the server is dropped.
     Stall(Vec<u8>),
-    /// Says nothing until the server is dropped.
+    /// Sends nothing until the server is dropped.
     Hang,
     /// Answers with this body, status 200, once [`MockModel::release`] is called.
     Late(Vec<u8>),
-    /// Goes on sending a body without an end.
+    /// Sends an endless body.
     Endless,
 }
 
@@ -121,14 +121,14 @@ pub struct MockModel {
 }
 
 struct Shared {
-    asked: Mutex<Vec<Asked>>,
-    /// One sender per answer that is held back; dropping them all ends the hanging ones.
+    asked: Mutex<Vec<RecordedRequest>>,
+    /// One sender for each answer that is held back. Dropping them ends the hanging connections.
     held: Mutex<Vec<Sender<()>>>,
     stopped: AtomicBool,
 }
 
 impl MockModel {
-    /// Answers each request in turn; beyond the script it answers 418.
+    /// Gives the answers in turn; further requests get status 418.
     pub fn script(answers: Vec<Answer>) -> MockModel {
         let mut answers = answers.into_iter();
         MockModel::serve(move |_| {
@@ -136,8 +136,8 @@ impl MockModel {
         })
     }
 
-    /// Answers each request as `answer` says.
-    pub fn serve(answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> MockModel {
+    /// Answers each request with the result of `answer`.
+    pub fn serve(answer: impl FnMut(&RecordedRequest) -> Answer + Send + 'static) -> MockModel {
         let listener =
             TcpListener::bind("127.0.0.1:0").unwrap_or_else(|error| panic!("no port on loopback: {error}"));
         let address = listener.local_addr().unwrap_or_else(|error| panic!("no address: {error}"));
@@ -159,17 +159,17 @@ impl MockModel {
         MockModel { address, shared }
     }
 
-    /// Its root, without a slash at the end.
+    /// Its root address, without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// The requests so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         lock(&self.shared.asked).clone()
     }
 
-    /// Lets every answer that is held back go out.
+    /// Sends all answers that are held back.
     pub fn release(&self) {
         for held in lock(&self.shared.held).drain(..) {
             let _ = held.send(());
@@ -187,7 +187,7 @@ impl Drop for MockModel {
 }
 
 impl Shared {
-    fn handle<F: FnMut(&Asked) -> Answer>(&self, stream: TcpStream, answer: &Mutex<F>) {
+    fn handle<F: FnMut(&RecordedRequest) -> Answer>(&self, stream: TcpStream, answer: &Mutex<F>) {
         let _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
         let Some(asked) = read(&stream) else { return };
         lock(&self.asked).push(asked.clone());
@@ -242,7 +242,7 @@ impl Shared {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Asked> {
+fn read(stream: &TcpStream) -> Option<RecordedRequest> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -259,7 +259,7 @@ fn read(stream: &TcpStream) -> Option<Asked> {
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-    (!line.is_empty()).then_some(Asked { line, headers, body })
+    (!line.is_empty()).then_some(RecordedRequest { line, headers, body })
 }
 
 fn write_head(
@@ -278,7 +278,7 @@ fn write_head(
     stream.write_all(head.as_bytes())
 }
 
-/// A test that panicked elsewhere does not take the server down.
+/// Ignores poisoning: a panic of a test must not stop the server.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -65,12 +65,12 @@ fn tensors(seed: u64, judges: bool, words: usize) -> HashMap<String, Tensor> {
         shapes.push(("classifier.bias".into(), vec![1]));
     }
     let mut dice = seed;
-    let mut chance = || {
+    let mut rng = || {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((dice >> 33) as f64 / f64::from(u32::MAX >> 1) - 0.5) as f32 * 4.0
     };
     let made = shapes.into_iter().map(|(name, shape)| {
-        let values: Vec<f32> = (0..shape.iter().product()).map(|_| chance()).collect();
+        let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng()).collect();
         (name, Tensor::from_vec(values, shape, &Device::Cpu).unwrap())
     });
     made.collect()

@@ -1,5 +1,5 @@
-//! Models of a few thousand random weights, in files like those of real ones. What they say makes no sense,
-//! so whatever holds for them is not their doing.
+//! GGUF files of models with a few thousand random weights. Their output is random, so a property that holds for them
+//! does not depend on the model.
 
 use candle_core::quantized::gguf_file::{self, Value};
 use candle_core::quantized::{GgmlDType, QTensor};
@@ -11,12 +11,12 @@ const HEADS: usize = 2;
 const HEAD: usize = WIDTH / HEADS;
 const INNER: usize = 64;
 
-/// What a file is to be like.
+/// The description of a file.
 #[derive(Clone, Copy)]
 pub(crate) struct Tiny {
     /// `llama`, `qwen2`, `qwen3` or `phi3`.
     pub(crate) architecture: &'static str,
-    /// `gpt2` or `llama`; anything else is a tokenizer nobody knows.
+    /// `gpt2` or `llama`; anything else is an unknown tokenizer.
     pub(crate) tokenizer: &'static str,
     pub(crate) template: Option<&'static str>,
     pub(crate) context: u32,
@@ -28,7 +28,7 @@ impl Tiny {
         Tiny { architecture: "llama", tokenizer: "gpt2", template: None, context: 4096, seed }
     }
 
-    /// The file.
+    /// The bytes of the file.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut dice = self.seed;
         let (metadata, count) = self.metadata();
@@ -92,7 +92,7 @@ impl Tiny {
         let mut add = |name: String, shape: &[usize], by: f32| all.push((name, tensor(shape, by, dice)));
         add("token_embd.weight".into(), &[count, WIDTH], 1.0);
         add("output_norm.weight".into(), &[WIDTH], 1.0);
-        // What a random model finds likely is to differ from token to token.
+        // Larger weights, so that the logits of the tokens differ.
         add("output.weight".into(), &[count, WIDTH], 2.0);
         let keys = HEAD;
         for layer in 0..2 {
@@ -124,7 +124,7 @@ impl Tiny {
     }
 }
 
-/// Matrices are packed, as in real files; vectors are not.
+/// Matrices are quantized, as in real files; vectors are not.
 fn tensor(shape: &[usize], by: f32, dice: &mut u64) -> QTensor {
     let values: Vec<f32> = (0..shape.iter().product()).map(|_| (unit(dice) * 2.0 - 1.0) * by).collect();
     let kind = if shape.len() == 2 { GgmlDType::Q8_0 } else { GgmlDType::F32 };
@@ -140,13 +140,13 @@ fn unit(state: &mut u64) -> f32 {
     ((z ^ (z >> 31)) >> 40) as f32 / (1 << 24) as f32
 }
 
-/// Structure a reply's text must never contain, then the words both vocabularies have.
+/// Control tokens, which no reply may contain.
 const CONTROLS: [&str; 5] = ["<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>"];
 const MERGES: [&str; 14] = [
     "{ \"", "\" :", "\" ,", ", \"", "Ġ t", "h e", "Ġt he", "i n", "N 1", "\" }", "} ]", "] }", "\" :[", "Ã ©",
 ];
 
-/// GPT-2's spelling: a character for every byte, and what merges make of them.
+/// A vocabulary of GPT-2's kind: a character for each byte, and the merges.
 fn byte_pairs() -> (Vec<String>, Vec<i32>) {
     let mut tokens: Vec<String> = CONTROLS.iter().map(|&token| token.to_owned()).collect();
     let shows = |byte: u32| matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF);
@@ -170,7 +170,7 @@ fn byte_pairs() -> (Vec<String>, Vec<i32>) {
     (tokens, kinds)
 }
 
-/// SentencePiece's: pieces, and a token for every byte that is in none.
+/// A vocabulary of SentencePiece's kind: pieces, and a token for each byte.
 fn pieces() -> (Vec<String>, Vec<i32>) {
     let mut tokens: Vec<String> = CONTROLS.iter().map(|&token| token.to_owned()).collect();
     let mut kinds = vec![2, 3, 3, 3, 3];

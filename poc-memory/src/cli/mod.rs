@@ -1,5 +1,5 @@
-//! The command line, derived from the op table. It has no logic of its own beyond a few commands
-//! that are about this machine rather than the memory.
+//! The command line, derived from the op table. Apart from a few commands that concern this machine rather
+//! than the memory, it has no logic of its own.
 
 mod agent;
 mod command;
@@ -25,17 +25,17 @@ mod usage;
 
 use crate::dispatch::{self, Connection};
 use crate::ops::{OpDef, tenancy};
-use command::Chosen;
-use local::Answer;
+use command::SelectedCommand;
+use local::RenderedAnswer;
 use output::Output;
 use poc_config::Config;
 use poc_graph::error::{Code, Error, Exit, Result};
-use poc_models::MARKER;
+use poc_models::AGENT_VARIABLE;
 use session::{Globals, Session};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Runs a command line, the program's name first, and says how the process is to end.
+/// Runs a command line, which starts with the program's name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let arguments = command::respelled(arguments.into_iter().collect());
     let globals = Globals::foreseen(&arguments);
@@ -56,8 +56,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     exit.into()
 }
 
-/// What is wrong with a command line, in the words of this one; `None` when help or the version was asked
-/// for. `help` says where more is to be read.
+/// A parse error of another command line in the format of this one; `None` for help and the version. `help`
+/// becomes the hint.
 pub fn usage_error(error: &clap::Error, help: &str) -> Option<Error> {
     usage::of(error, help)
 }
@@ -66,16 +66,16 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
     let session = Session::new(globals)?;
     let (chosen, matches) = command::chosen(matches)?;
     let (name, for_agents) = match &chosen {
-        Chosen::Local(command) => (command.name, command.for_agents),
-        Chosen::Op(op) => (op.command, op.for_agents),
+        SelectedCommand::Local(command) => (command.name, command.for_agents),
+        SelectedCommand::Op(op) => (op.command, op.for_agents),
     };
     if !for_agents && let Some(agent) = asking_agent() {
-        let message = format!("`{name}` is not for agents, and `{agent}` asks (`{MARKER}` says so)");
+        let message = format!("`{name}` is not for agents, and `{agent}` asks (`{AGENT_VARIABLE}` says so)");
         let hint = "an agent says what it wants in its answer; a person decides";
         return Err(Error::new(Code::Rejected, message).hint(hint));
     }
     let answer = match chosen {
-        Chosen::Local(command) => {
+        SelectedCommand::Local(command) => {
             if !session.globals.tenant.is_empty() && !command.tenants {
                 return Err(Error::invalid(format!(
                     "`{}` is about this machine and takes no tenant",
@@ -86,27 +86,27 @@ fn run(matches: &clap::ArgMatches, globals: Globals, output: &Output) -> Result<
             }
             (command.run)(&session, matches)?
         }
-        Chosen::Op(op) => call(&session, op, session.with_tenant((op.parse)(matches)?)?)?,
+        SelectedCommand::Op(op) => call(&session, op, session.with_tenant((op.parse)(matches)?)?)?,
     };
     output.answer(&answer)?;
     Ok(answer.exit)
 }
 
-/// The agent whose model this process is, or was begun by.
+/// The agent whose model started this process, if any.
 fn asking_agent() -> Option<String> {
-    std::env::var(MARKER).ok().filter(|agent| !agent.is_empty())
+    std::env::var(AGENT_VARIABLE).ok().filter(|agent| !agent.is_empty())
 }
 
-/// Runs an op where the memory is open.
-fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<Answer> {
+/// Runs an op in the daemon or in this process.
+fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<RenderedAnswer> {
     let config = match session.config() {
         Ok(config) => config,
         Err(error) => return call_running(session, op, args, error),
     };
-    if !op.begins {
+    if !op.creates_profile {
         profile::must_exist(session)?;
     }
-    // Whoever writes into a new one is told so, lest the name was mistyped.
+    // Warns about a new profile, because its name may be mistyped.
     if !session.paths.exists() && !session.globals.json {
         tracing::warn!(
             "the profile `{}` is new and empty; see `poc-memory profile list`",
@@ -121,9 +121,9 @@ fn call(session: &Session, op: &OpDef, args: serde_json::Value) -> Result<Answer
     answer(session, op, args, &mut connection)
 }
 
-/// Runs an op while the settings are broken: a daemon that has started before goes on with those it
-/// read, and can be asked and stopped. Without one there is nothing to go by.
-fn call_running(session: &Session, op: &OpDef, args: serde_json::Value, broken: Error) -> Result<Answer> {
+/// Runs an op although the settings are invalid: a running daemon still has the settings it started with.
+/// Without a daemon this fails with `broken`.
+fn call_running(session: &Session, op: &OpDef, args: serde_json::Value, broken: Error) -> Result<RenderedAnswer> {
     match dispatch::connect(&session.paths, &Config::defaults()?) {
         Ok(Some(client)) => {
             tracing::warn!(
@@ -141,13 +141,13 @@ fn answer(
     op: &OpDef,
     args: serde_json::Value,
     connection: &mut Connection,
-) -> Result<Answer> {
+) -> Result<RenderedAnswer> {
     let bar = progress::Bar::new(&session.globals);
     let value = connection.call(op, args, &|progress| bar.show(&progress))?;
     bar.clear();
-    if let Some(aside) = (op.aside)(&value)? {
-        tracing::warn!("{aside}");
+    let output = (op.decode)(&value)?;
+    if let Some(notice) = output.notice() {
+        tracing::warn!("{notice}");
     }
-    let (text, verbatim) = ((op.show)(&value)?, (op.verbatim)(&value)?);
-    Ok(Answer { text, verbatim, exit: (op.exit)(&value)?, value })
+    Ok(RenderedAnswer { text: output.show(), verbatim: output.verbatim(), exit: output.exit(), value })
 }

@@ -1,69 +1,71 @@
 //! The Messages API of Anthropic (<https://platform.claude.com/docs/en/api/messages>).
 //!
-//! The reply's schema is asked for natively, as the form of the output. Models and gateways that do not
-//! know that are given it as the input of a tool they must use; those that cannot be made to (a model that
-//! thinks) as one they may use.
+//! The reply's schema is enforced natively, as the output format. Models and gateways without that feature get it as
+//! the input schema of a tool that they must use, and models that cannot be forced to use a tool (those with extended
+//! thinking) as that of an optional tool.
 
-use super::conversation::{follows, messages, room, schema_in_words};
-use super::http::{Failure, Http, Message, Part, Progress};
-use super::usage::{Usage, cost_bound, upper_bound, with_lost};
+use super::conversation::{has_required_fields, max_reply_tokens, messages, schema_instruction};
+use super::http::{Http, HttpError, HttpRequest, Progress, RequestFeature};
+use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
-use poc_agent::model::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request, CallCost};
+use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use poc_graph::time::Span;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-/// The version of the interface, sent with every request.
+/// The version of the API, sent with every request.
 const VERSION: &str = "2023-06-01";
-/// What writing to and reading from the prompt cache costs where the settings do not say, as parts of
-/// the input price (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>).
+/// The prices of writing to and reading from the prompt cache when the settings name none, as factors on the input
+/// price (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>).
 const CACHE_WRITTEN: f64 = 1.25;
 const CACHE_READ: f64 = 0.1;
 
 /// The provider `anthropic`.
 pub(super) struct Anthropic {
     http: Http,
-    model: poc_config::Model,
-    calls: poc_config::Calls,
-    /// The form that its server is known to take.
-    form: Mutex<Form>,
+    model: poc_config::ModelConfig,
+    calls: poc_config::CallsConfig,
+    /// The mode that the server is known to support.
+    mode: Mutex<SchemaMode>,
 }
 
-/// How the shape of the reply is asked for, the strictest way first.
+/// How the request asks for a reply that matches the schema, the strictest mode first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// The output itself is held to the schema.
+enum SchemaMode {
+    /// The output format has the schema.
     Native,
-    /// It is the input of a tool that must be used.
-    Tool,
-    /// It is the input of a tool that may be used, and the prompt says it in words.
-    Offered,
+    /// The schema is the input of a tool that must be used.
+    ForcedTool,
+    /// The schema is the input of a tool that may be used, and the prompt describes it.
+    OptionalTool,
 }
 
-impl Form {
-    fn weaker(self) -> Option<Form> {
+impl SchemaMode {
+    fn weaker(self) -> Option<SchemaMode> {
         match self {
-            Form::Native => Some(Form::Tool),
-            Form::Tool => Some(Form::Offered),
-            Form::Offered => None,
+            SchemaMode::Native => Some(SchemaMode::ForcedTool),
+            SchemaMode::ForcedTool => Some(SchemaMode::OptionalTool),
+            SchemaMode::OptionalTool => None,
         }
     }
 }
 
 impl Model for Anthropic {
-    fn most(&self, request: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, request: &Request<'_>) -> Option<f64> {
         cost_bound(&self.model, &self.calls, request)
     }
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        let progress = Progress::begun(request.timeout);
-        let mut form = *self.form.lock();
+        let progress = Progress::start(request.timeout);
+        let mut mode = *self.mode.lock();
         let answer = loop {
-            let message = Message::post(self.url("messages"), self.headers(), &self.body(request, form)?);
+            let message = HttpRequest::post(self.url("messages"), self.headers(), &self.body(request, mode)?);
             let answer = self.http.post(&message, request, &progress);
-            match (&answer, form.weaker()) {
-                (Err(Failure::Part(Part::Form, ..)), Some(weaker)) => form = weaker,
+            match (&answer, mode.weaker()) {
+                (Err(HttpError::Unsupported(RequestFeature::OutputFormat, ..)), Some(weaker)) => {
+                    mode = weaker
+                }
                 _ => break answer,
             }
         };
@@ -71,22 +73,26 @@ impl Model for Anthropic {
         let most = || upper_bound(&self.model, &self.calls, request);
         let reply = answer.and_then(|answer| self.read(&answer, most));
         if let Ok(reply) = &reply {
-            // A server that took the form and did not keep to it is asked in another way from now on.
-            let kept = follows(reply.structured.as_ref(), request.schema);
-            *self.form.lock() = if kept { form } else { form.weaker().unwrap_or(form) };
+            // A server that accepts a mode and ignores the schema gets the next mode from now on.
+            let kept = has_required_fields(reply.structured.as_ref(), request.schema);
+            *self.mode.lock() = if kept { mode } else { mode.weaker().unwrap_or(mode) };
         }
-        with_lost(reply, progress.lost(), most)
+        add_lost_attempts(reply, progress.lost(), most)
     }
 
-    fn reach(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
-        self.http.reach(&Message::get(self.url("models"), self.headers()), timeout)?;
+    fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
+        self.http.probe(&HttpRequest::get(self.url("models"), self.headers()), timeout)?;
         Ok(ProbeOutcome::Answered)
     }
 }
 
 impl Anthropic {
-    pub(super) fn new(http: Http, model: poc_config::Model, calls: poc_config::Calls) -> Anthropic {
-        Anthropic { http, model, calls, form: Mutex::new(Form::Native) }
+    pub(super) fn new(
+        http: Http,
+        model: poc_config::ModelConfig,
+        calls: poc_config::CallsConfig,
+    ) -> Anthropic {
+        Anthropic { http, model, calls, mode: Mutex::new(SchemaMode::Native) }
     }
 
     fn url(&self, path: &str) -> Url {
@@ -103,15 +109,16 @@ impl Anthropic {
         std::iter::once(version).chain(key.map(|key| (HeaderName::from_static("x-api-key"), key))).collect()
     }
 
-    fn body(&self, request: &Request<'_>, form: Form) -> Result<Value, CallError> {
-        let words = if form == Form::Offered { schema_in_words(request) } else { String::new() };
+    fn body(&self, request: &Request<'_>, mode: SchemaMode) -> Result<Value, CallError> {
+        let words =
+            if mode == SchemaMode::OptionalTool { schema_instruction(request) } else { String::new() };
         let mut body = json!({
             "model": self.model.id,
-            "max_tokens": room(&self.model, &self.calls, request)?,
-            "messages": cached(request, messages(request, &words)),
+            "max_tokens": max_reply_tokens(&self.model, &self.calls, request)?,
+            "messages": with_cache_marks(request, messages(request, &words)),
         });
         let Some(fields) = body.as_object_mut() else { return Ok(body) };
-        if form == Form::Native {
+        if mode == SchemaMode::Native {
             let format = json!({"type": "json_schema", "schema": request.schema});
             fields.insert("output_config".into(), json!({"format": format}));
         } else {
@@ -121,14 +128,14 @@ impl Anthropic {
                 "input_schema": request.schema,
             });
             fields.insert("tools".into(), json!([tool]));
-            let choice = match form {
-                Form::Tool => json!({"type": "tool", "name": "reply"}),
+            let choice = match mode {
+                SchemaMode::ForcedTool => json!({"type": "tool", "name": "reply"}),
                 _ => json!({"type": "auto"}),
             };
             fields.insert("tool_choice".into(), choice);
         }
         if !request.system.is_empty() {
-            fields.insert("system".into(), json!([marked(request.system)]));
+            fields.insert("system".into(), json!([cacheable_text(request.system)]));
         }
         Ok(body)
     }
@@ -136,17 +143,17 @@ impl Anthropic {
     fn read(&self, answer: &Value, most: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
         let name = &self.http.provider;
         let Some(content) = answer.get("content").and_then(Value::as_array) else {
-            let said = self.http.said(answer.to_string().as_bytes());
-            return Err(CallError::Down(format!("`{name}` sent no message: {said}")).into());
+            let reason = self.http.error_text(answer.to_string().as_bytes());
+            return Err(CallError::Down(format!("`{name}` sent no message: {reason}")).into());
         };
         let of_type = |wanted: &'static str| {
             content.iter().filter(move |block| block.get("type").and_then(Value::as_str) == Some(wanted))
         };
         let text: Vec<&str> = of_type("text").filter_map(|block| block.get("text")?.as_str()).collect();
         let text = text.join("\n");
-        // What has prices and tells no usage counts as much as it may have been.
-        let told = usage(answer).map(|usage| usage.spent(&self.model, CACHE_WRITTEN, CACHE_READ));
-        let spent = vec![told.unwrap_or_else(most)];
+        // A response without usage counts as its upper bound.
+        let reported = usage(answer).map(|usage| usage.spent(&self.model, CACHE_WRITTEN, CACHE_READ));
+        let spent = vec![reported.unwrap_or_else(most)];
         let failed = |error| Err(CallFailure { error, spent: spent.clone() });
         match answer.get("stop_reason").and_then(Value::as_str) {
             Some("max_tokens" | "model_context_window_exceeded") => return failed(CallError::Cut),
@@ -163,8 +170,8 @@ impl Anthropic {
     }
 }
 
-/// The messages with the end of what is the same from run to run marked for the cache.
-fn cached(request: &Request<'_>, mut messages: Vec<Value>) -> Vec<Value> {
+/// The messages with a cache mark after the part of the prompt that stays the same from run to run.
+fn with_cache_marks(request: &Request<'_>, mut messages: Vec<Value>) -> Vec<Value> {
     let content = messages.first_mut().and_then(|first| first.get_mut("content"));
     if let Some(content) = content
         && let Some(text) = content.as_str().map(str::to_owned)
@@ -172,13 +179,13 @@ fn cached(request: &Request<'_>, mut messages: Vec<Value>) -> Vec<Value> {
         && !stable.trim().is_empty()
         && !rest.trim().is_empty()
     {
-        *content = json!([marked(stable), {"type": "text", "text": rest}]);
+        *content = json!([cacheable_text(stable), {"type": "text", "text": rest}]);
     }
     messages
 }
 
-/// A text up to which everything is to be cached.
-fn marked(text: &str) -> Value {
+/// A text block with a cache mark: the provider caches everything up to its end.
+fn cacheable_text(text: &str) -> Value {
     json!({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}})
 }
 

@@ -1,50 +1,52 @@
-//! A model in this process: a GGUF file, run by candle on the processor, its reply held to the permitted
-//! actions token by token.
+//! A local model: a GGUF file that candle runs on the CPU in this process. A grammar limits the reply to the
+//! permitted actions, token by token.
 //!
-//! The file is read with the first call and kept until it becomes another.
+//! The first call loads the file. The model stays in memory until the file changes.
 
+mod cancellable_reader;
 mod chat;
+mod deadline;
 mod family;
 mod file;
+mod generate;
 mod grammar;
-mod pick;
-mod pieces;
-mod reader;
+mod sample;
+mod spelling;
 mod vocabulary;
-mod watch;
-mod write;
 
 use super::environment::{Environment, path_of};
 use super::usage::Usage;
+use deadline::Deadline;
 use family::Network;
-use file::{Gguf, Stamp};
+use file::{FileStamp, Gguf};
+use generate::GenerationJob;
 use parking_lot::Mutex;
-use poc_agent::model::{CallError, CallFailure, PrioritySemaphore, Model, Reply, Request, Priority, CallCost};
-use poc_config::{Calls, Provider};
-use poc_embed::guarded;
+use poc_agent::model::{
+    CallCost, CallError, CallFailure, Model, Priority, PrioritySemaphore, Reply, Request,
+};
+use poc_config::{CallsConfig, ProviderConfig};
+use poc_embed::catch_panics;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::path::PathBuf;
 use std::sync::Arc;
 use vocabulary::Vocabulary;
-use watch::Watch;
-use write::Job;
 
 /// The provider `candle`.
 pub(super) struct Candle {
-    model: poc_config::Model,
+    model: poc_config::ModelConfig,
     file: PathBuf,
     tokenizer: Option<PathBuf>,
     temperature: f64,
     threads: usize,
-    most: usize,
-    /// A model remembers one text at a time, so calls come one after another.
-    gate: Arc<PrioritySemaphore>,
-    kept: Mutex<Option<Loaded>>,
+    max_tokens: usize,
+    /// Allows one call at a time, because the network has one key-value cache.
+    semaphore: Arc<PrioritySemaphore>,
+    loaded: Mutex<Option<Loaded>>,
 }
 
-/// A file that was read.
+/// A model in memory.
 struct Loaded {
-    stamp: Stamp,
+    stamp: FileStamp,
     context: usize,
     network: Box<dyn Network>,
     vocabulary: Vocabulary,
@@ -52,35 +54,38 @@ struct Loaded {
 }
 
 impl Candle {
-    /// The model with the head of its file looked at; an error is one line that would help.
+    /// The model, once the header of its file has been checked.
+    ///
+    /// # Errors
+    /// One line that says what is wrong with the file or its tokenizer.
     pub(super) fn new(
-        model: poc_config::Model,
-        provider: &Provider,
-        calls: &Calls,
+        model: poc_config::ModelConfig,
+        provider: &ProviderConfig,
+        calls: &CallsConfig,
         environment: Environment<'_>,
     ) -> Result<Candle, String> {
         let file = path_of(&model.id, environment)?;
         let tokenizer = provider.tokenizer.as_deref().map(|path| path_of(path, environment)).transpose()?;
         let kind = file::tokenizer(&file)?;
-        vocabulary::find(&file, kind.as_deref(), tokenizer.as_deref())?;
+        vocabulary::locate(&file, kind.as_deref(), tokenizer.as_deref())?;
         Ok(Candle {
             file,
             tokenizer,
             temperature: provider.temperature.unwrap_or(0.0),
             threads: provider.threads.unwrap_or(0),
-            most: provider.max_tokens.unwrap_or(usize::MAX).min(calls.max_output_tokens),
+            max_tokens: provider.max_tokens.unwrap_or(usize::MAX).min(calls.max_output_tokens),
             model,
-            gate: Arc::default(),
-            kept: Mutex::default(),
+            semaphore: Arc::default(),
+            loaded: Mutex::default(),
         })
     }
 
-    fn load(&self, watch: &Watch<'_>) -> Result<Loaded, String> {
-        let gguf = Gguf::open(&self.file, watch)?;
+    fn load(&self, deadline: &Deadline<'_>) -> Result<Loaded, String> {
+        let gguf = Gguf::open(&self.file, deadline)?;
         let stamp = gguf.stamp;
         let context = gguf.context().min(self.model.context.unwrap_or(usize::MAX));
         let vocabulary = Vocabulary::read(&gguf, self.tokenizer.as_deref())?;
-        let network = gguf.load(context, watch)?;
+        let network = gguf.load(context, deadline)?;
         let threads = ThreadPoolBuilder::new()
             .num_threads(self.threads)
             .thread_name(|number| format!("candle-{number}"))
@@ -90,62 +95,74 @@ impl Candle {
         Ok(Loaded { stamp, context, network, vocabulary, threads })
     }
 
-    /// What was read before, unless the file has become another.
-    fn loaded(&self, kept: Option<Loaded>, watch: &Watch<'_>) -> Result<Loaded, CallError> {
-        let now = file::stamp(&self.file).map_err(CallError::Setup)?;
-        match kept.filter(|loaded| loaded.stamp == now) {
+    /// The model in memory, or a newly loaded one when the file has changed.
+    fn reuse_or_load(&self, loaded: Option<Loaded>, deadline: &Deadline<'_>) -> Result<Loaded, CallError> {
+        let current = file::stamp(&self.file).map_err(CallError::Setup)?;
+        match loaded.filter(|loaded| loaded.stamp == current) {
             Some(loaded) => Ok(loaded),
-            None => self.load(watch).map_err(|error| watch.look().err().unwrap_or(CallError::Setup(error))),
+            None => {
+                self.load(deadline).map_err(|error| deadline.check().err().unwrap_or(CallError::Setup(error)))
+            }
         }
     }
 
     fn answer(&self, request: &Request<'_>, usage: &mut Usage) -> Result<String, CallError> {
-        let _place = self.gate.enter(1, Priority::Background, request.cancellation).ok_or(CallError::Stopped)?;
-        let watch = Watch::new(request.timeout, request.cancellation);
-        watch.look()?;
-        let mut kept = self.kept.lock();
-        let mut loaded = self.loaded(kept.take(), &watch)?;
-        let outcome = self.say(&mut loaded, request, &watch, usage);
-        // What panicked is in no state to go on with.
-        let (outcome, whole) = match outcome {
+        let _permit =
+            self.semaphore.enter(1, Priority::Background, request.cancellation).ok_or(CallError::Stopped)?;
+        let deadline = Deadline::new(request.timeout, request.cancellation);
+        deadline.check()?;
+        let mut slot = self.loaded.lock();
+        let mut loaded = self.reuse_or_load(slot.take(), &deadline)?;
+        let outcome = self.generate(&mut loaded, request, &deadline, usage);
+        // After a panic the state of the model is unknown, so it is dropped.
+        let (outcome, reusable) = match outcome {
             Ok(outcome) => (outcome, true),
             Err(error) => (Err(CallError::Setup(error)), false),
         };
-        *kept = whole.then_some(loaded);
+        *slot = reusable.then_some(loaded);
         outcome
     }
 
-    /// Has the model read the prompt and write; the outer error is a panic of candle's.
-    fn say(
+    /// Reads the prompt and generates the reply. The outer error is a panic inside candle.
+    fn generate(
         &self,
         loaded: &mut Loaded,
         request: &Request<'_>,
-        watch: &Watch<'_>,
+        deadline: &Deadline<'_>,
         usage: &mut Usage,
     ) -> Result<Result<String, CallError>, String> {
         let Loaded { context, network, vocabulary, threads, .. } = loaded;
         let schema = grammar::schema(request);
-        let closing = grammar::closing(&schema);
+        let closing_tokens = grammar::closing_tokens(&schema);
         let prompt = match vocabulary.prompt(request) {
             Ok(prompt) => prompt,
             Err(error) => return Ok(Err(CallError::Setup(error))),
         };
-        let room = context.saturating_sub(prompt.len()).min(self.most);
-        if room < 2 * closing {
+        let reply_tokens = context.saturating_sub(prompt.len()).min(self.max_tokens);
+        if reply_tokens < 2 * closing_tokens {
             let (tokens, id) = (prompt.len(), &self.model.id);
-            let least = 2 * closing;
+            let needed = 2 * closing_tokens;
             return Ok(Err(CallError::Setup(format!(
-                "the prompt of {tokens} tokens leaves {room} of the {context} tokens of `{id}` for an answer, which takes {least}; lower `max-tokens` in the agent's `[prompt]`"
+                "the prompt of {tokens} tokens leaves {reply_tokens} of the {context} tokens of `{id}` for an answer, which takes {needed}; lower `max-tokens` in the agent's `[prompt]`"
             ))));
         }
-        let (temperature, chance) = (self.temperature, request.chance);
+        let (temperature, rng) = (self.temperature, request.rng);
         let name = &self.model.id;
-        let job = Job { name, prompt: &prompt, schema: &schema, closing, room, temperature, chance, watch };
+        let job = GenerationJob {
+            name,
+            prompt: &prompt,
+            schema: &schema,
+            closing_tokens,
+            max_tokens: reply_tokens,
+            temperature,
+            rng,
+            deadline,
+        };
         threads.install(|| {
-            guarded(|| {
-                let written = write::write(network.as_mut(), vocabulary, &job, usage);
-                network.forget();
-                Ok(written)
+            catch_panics(|| {
+                let reply = generate::generate(network.as_mut(), vocabulary, &job, usage);
+                network.clear_cache();
+                Ok(reply)
             })
             .map_err(|error| format!("`{name}` cannot be run: {error}"))
         })
@@ -153,8 +170,8 @@ impl Candle {
 }
 
 impl Model for Candle {
-    fn most(&self, _: &Request<'_>) -> Option<f64> {
-        // With prices of its owner's the bill is known when all is written.
+    fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
+        // When the settings name prices, the cost is only known after the call.
         self.model.input_price.is_none().then_some(0.0)
     }
 
@@ -163,7 +180,7 @@ impl Model for Candle {
         let outcome = self.answer(request, &mut usage);
         let spent = match usage == Usage::default() {
             true => Vec::new(),
-            // A machine of one's own costs nothing unless the settings say otherwise.
+            // A local model costs nothing unless the settings name prices.
             false => {
                 let spent = usage.spent(&self.model, 1.0, 1.0);
                 vec![CallCost { cost: spent.cost.or(Some(0.0)), ..spent }]

@@ -1,10 +1,9 @@
 //! A program as a model: the prompt on its standard input, the reply on its standard output.
 //!
-//! It runs in an empty folder of its own and in a process group of its own, which is killed as a
-//! whole when the time is over, when the call is stopped, and when the program itself has ended. One that is
-//! still there when this process was killed is ended by the next (`child_process.rs`). Of the
-//! environment it gets what a program needs to find its own things, and what the settings name: the keys
-//! of other providers are none of its business.
+//! The program runs in an empty folder and in its own process group. The whole group is killed at the deadline, on
+//! cancellation, and when the program itself has ended. If this process is killed, the next one kills the program
+//! (`child_process.rs`). The program gets a few usual environment variables and those that the settings name, so it
+//! does not see the keys of other providers.
 
 mod envelope;
 mod pipe;
@@ -13,11 +12,12 @@ use super::conversation::transcript;
 use super::environment::{Environment, path_of};
 use super::http::{Progress, backoff};
 use super::key::Key;
-use super::usage::{cost_bound, upper_bound, with_lost};
-use pipe::{End, Pipe};
+use super::usage::{add_lost_attempts, cost_bound, upper_bound};
+use pipe::{Keep, Pipe};
 use poc_agent::child_process::ChildProcess;
 use poc_agent::model::{CallError, CallFailure, Model, Reply, Request, WaitOutcome};
-use poc_config::{Calls, Provider};
+use poc_config::{CallsConfig, ProviderConfig};
+use poc_graph::retry::retry;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -29,31 +29,35 @@ use std::time::Duration;
 
 /// Bytes of the end of standard error that are kept.
 const STDERR_TAIL: usize = 8192;
-/// Characters of it that a message shows.
-const SAID: usize = 500;
-/// Variables every program gets, when they are set.
-const USUAL: [&str; 9] = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
-/// Tells the program, and what it starts, which agent calls.
-pub const MARKER: &str = "POC_MEMORY_AGENT";
-/// How long the pipes of a program that has ended may stay open.
-const PIPES_CLOSE: Duration = Duration::from_secs(2);
+/// Characters of the program's output that a message shows.
+const MESSAGE_CHARS: usize = 500;
+/// Variables that every program gets when they are set.
+const INHERITED_VARIABLES: [&str; 9] =
+    ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
+/// The environment variable that tells the program, and what it starts, which agent calls it.
+pub const AGENT_VARIABLE: &str = "POC_MEMORY_AGENT";
+/// How long to wait for the pipes of a program that has ended to close.
+const PIPE_CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The provider `command`.
 pub(super) struct CommandModel {
-    model: poc_config::Model,
+    model: poc_config::ModelConfig,
     program: PathBuf,
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
     key: Option<Key>,
-    calls: Calls,
+    calls: CallsConfig,
 }
 
 impl CommandModel {
-    /// The provider with its program found; an error is one line that would help.
+    /// The provider, once its program has been found.
+    ///
+    /// # Errors
+    /// One line that says which setting to change.
     pub(super) fn new(
-        model: poc_config::Model,
-        provider: &Provider,
-        calls: Calls,
+        model: poc_config::ModelConfig,
+        provider: &ProviderConfig,
+        calls: CallsConfig,
         environment: Environment<'_>,
     ) -> Result<CommandModel, String> {
         let Some((program, arguments)) = provider.command.as_deref().and_then(<[String]>::split_first) else {
@@ -62,17 +66,17 @@ impl CommandModel {
                 model.provider
             ));
         };
-        let program = find(program, environment)?;
+        let program = find_program(program, environment)?;
         let key = Key::find(provider, environment)?;
         let own = provider.key_env.iter().chain(provider.env.iter().flatten()).map(String::as_str);
-        let variables = USUAL.into_iter().chain(own);
+        let variables = INHERITED_VARIABLES.into_iter().chain(own);
         let variables = variables.filter_map(|name| Some((name.to_owned(), environment(name)?))).collect();
         Ok(CommandModel { model, program, arguments: arguments.to_vec(), variables, key, calls })
     }
 }
 
-/// The program's file: the calls run in another folder, so it has to be found before.
-fn find(program: &str, environment: Environment<'_>) -> Result<PathBuf, String> {
+/// The path of the program. It is resolved here because calls run in another folder.
+fn find_program(program: &str, environment: Environment<'_>) -> Result<PathBuf, String> {
     if program.contains('/') {
         let path = path_of(program, environment)?;
         return if path.is_file() {
@@ -91,41 +95,40 @@ fn find(program: &str, environment: Environment<'_>) -> Result<PathBuf, String> 
 }
 
 impl Model for CommandModel {
-    fn most(&self, request: &Request<'_>) -> Option<f64> {
-        // Without prices the program itself may tell what it took, and nobody knows before.
+    fn max_cost(&self, request: &Request<'_>) -> Option<f64> {
+        // Without prices in the settings, only the program may report its cost, and only after the call.
         self.model.input_price.and_then(|_| cost_bound(&self.model, &self.calls, request))
     }
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        let progress = Progress::begun(request.timeout);
+        let progress = Progress::start(request.timeout);
         let attempts = request.attempts.max(1);
         let mut spent = Vec::new();
-        let mut attempt = 1;
-        loop {
-            let (mut failed, may_pass) = match self.attempt(request, &progress) {
-                Ok(mut reply) => {
-                    spent.append(&mut reply.spent);
-                    return Ok(Reply { spent, ..reply });
-                }
-                Err(failure) => failure,
-            };
+        let before_retry = |failures: u32, (mut failed, retryable): (CallFailure, bool)| {
             spent.append(&mut failed.spent);
-            let delay = backoff(&self.calls, attempt, request.chance.bits());
-            if !may_pass || attempt == attempts || delay >= progress.remaining() {
-                return Err(CallFailure { spent, ..failed });
+            let delay = backoff(&self.calls).jittered_delay(failures, request.rng.next_u64());
+            if !retryable || failures >= attempts || delay >= progress.remaining() {
+                return Err(failed.error);
             }
             let (provider, delay_ms) = (&self.model.provider, delay.as_millis() as u64);
-            tracing::info!(provider, attempt, delay_ms, "{}", failed.error);
-            if request.cancellation.wait(delay, || None::<()>) != WaitOutcome::TimedOut {
-                return Err(CallFailure { error: CallError::Stopped, spent });
+            tracing::info!(provider, attempt = failures, delay_ms, "{}", failed.error);
+            match request.cancellation.wait(delay, || None::<()>) {
+                WaitOutcome::TimedOut => Ok(()),
+                _ => Err(CallError::Stopped),
             }
-            attempt += 1;
+        };
+        match retry(|| self.attempt(request, &progress), before_retry) {
+            Ok(mut reply) => {
+                spent.append(&mut reply.spent);
+                Ok(Reply { spent, ..reply })
+            }
+            Err(error) => Err(CallFailure { error, spent }),
         }
     }
 }
 
 impl CommandModel {
-    /// Runs the program once; a failure comes with whether it may pass.
+    /// Runs the program once. The flag of a failure says whether a retry may succeed.
     fn attempt(&self, request: &Request<'_>, progress: &Progress) -> Result<Reply, (CallFailure, bool)> {
         if request.cancellation.is_cancelled() {
             return Err((CallError::Stopped.into(), false));
@@ -139,7 +142,7 @@ impl CommandModel {
             .current_dir(folder.path())
             .env_clear()
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
-            .env(MARKER, request.agent)
+            .env(AGENT_VARIABLE, request.agent)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -153,37 +156,38 @@ impl CommandModel {
                 ))
             })?;
         if let Some(program) = ChildProcess::of(child.id()) {
-            (request.began)(program);
+            (request.on_child_process)(program);
         }
-        let running = Running::start(&mut child, transcript(request), self.calls.max_answer_bytes, request)
-            .map_err(|error| (error.into(), false))?;
+        let running =
+            RunningProgram::start(&mut child, transcript(request), self.calls.max_answer_bytes, request)
+                .map_err(|error| (error.into(), false))?;
         let waited = running.wait(request, progress.remaining());
         let status = running.end(&mut child);
         let (outcome, lost) = match waited {
             WaitOutcome::Cancelled => (Err(CallError::Stopped.into()), 1),
-            WaitOutcome::TimedOut => (Err(progress.passed().into()), 1),
+            WaitOutcome::TimedOut => (Err(progress.timeout_error().into()), 1),
             WaitOutcome::Ready(()) => self.read(status, &running, request),
         };
-        let outcome = with_lost(outcome, lost, || upper_bound(&self.model, &self.calls, request));
-        // What was too long will be too long again.
+        let outcome = add_lost_attempts(outcome, lost, || upper_bound(&self.model, &self.calls, request));
+        // Output that was too long would be too long again.
         outcome.map_err(|failed| {
-            let may_pass = matches!(failed.error, CallError::Down(_)) && lost == 0;
-            (failed, may_pass)
+            let retryable = matches!(failed.error, CallError::Down(_)) && lost == 0;
+            (failed, retryable)
         })
     }
 
-    /// What the program answered, and how many answers were lost.
+    /// The reply or failure that the program's output means, and how many responses were lost.
     fn read(
         &self,
         status: Option<ExitStatus>,
-        running: &Running,
+        running: &RunningProgram,
         request: &Request<'_>,
     ) -> (Result<Reply, CallFailure>, u32) {
-        // What a grandchild still holds open is not waited for.
-        request
-            .cancellation
-            .wait(PIPES_CLOSE, || (running.output.is_closed() && running.errors.is_closed()).then_some(()));
-        if running.output.is_over() {
+        // Pipes that a grandchild keeps open are not waited for any longer.
+        request.cancellation.wait(PIPE_CLOSE_TIMEOUT, || {
+            (running.output.is_closed() && running.errors.is_closed()).then_some(())
+        });
+        if running.output.overflowed() {
             let error = CallError::Down(format!(
                 "`{}` wrote more than the {} bytes of `calls.max-answer-bytes`",
                 self.model.provider, self.calls.max_answer_bytes
@@ -195,32 +199,32 @@ impl CommandModel {
             let how = status.map_or_else(|| "an unknown status".into(), |status| status.to_string());
             let errors = running.errors.text();
             let reported = envelope::read(&output).err();
-            let said = reported.unwrap_or(if errors.trim().is_empty() { output.clone() } else { errors });
-            let error = self.down(&format!("ended with {how}"), &said);
+            let message = reported.unwrap_or(if errors.trim().is_empty() { output.clone() } else { errors });
+            let error = self.classify(&format!("ended with {how}"), &message);
             let spent = envelope::spent(&output).into_iter().collect();
             return (Err(CallFailure { error, spent }), 0);
         }
         let spent = envelope::spent(&output);
-        // What has prices and tells no usage counts as much as it may have been.
+        // Output without usage counts as its upper bound.
         let most = || upper_bound(&self.model, &self.calls, request);
         let spent = vec![spent.unwrap_or_else(most)];
         let outcome = match envelope::read(&output) {
             Ok(reply) => Ok(Reply { spent, ..reply }),
-            Err(said) => {
-                let error = self.down("reports", &said);
+            Err(message) => {
+                let error = self.classify("reports", &message);
                 Err(CallFailure { error, spent })
             }
         };
         (outcome, 0)
     }
 
-    /// What a program's last words mean; those of `claude` are known
-    /// (<https://code.claude.com/docs/en/errors>).
-    fn down(&self, how: &str, said: &str) -> CallError {
-        let said = self.key.as_ref().map_or_else(|| said.to_owned(), |key| key.scrub(said));
-        let message = format!("`{}` {how}: {}", self.model.provider, tail(&said));
-        let said = said.to_lowercase();
-        let names = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    /// The error that a program's message means. The messages of `claude` are known
+    /// (<https://code.claude.com/docs/en/errors>); others mean that the provider is down.
+    fn classify(&self, how: &str, output: &str) -> CallError {
+        let output = self.key.as_ref().map_or_else(|| output.to_owned(), |key| key.scrub(output));
+        let message = format!("`{}` {how}: {}", self.model.provider, last_chars(&output));
+        let output = output.to_lowercase();
+        let names = |words: &[&str]| words.iter().any(|word| output.contains(word));
         if names(&["credit balance is too low", "usage limit reached", "insufficient_quota"]) {
             CallError::NoCredit(message)
         } else if names(&["invalid api key", "please run /login", "authentication_error"]) {
@@ -231,26 +235,26 @@ impl CommandModel {
     }
 }
 
-/// A started program with its pipes.
-struct Running {
+/// A running program with its pipes.
+struct RunningProgram {
     group: Option<Pid>,
     ended: Arc<AtomicBool>,
     output: Pipe,
     errors: Pipe,
 }
 
-impl Running {
+impl RunningProgram {
     fn start(
         child: &mut Child,
         prompt: String,
         limit: usize,
         request: &Request<'_>,
-    ) -> Result<Running, CallError> {
+    ) -> Result<RunningProgram, CallError> {
         let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let output = Pipe::read(child.stdout.take(), End::Head(limit), request.cancellation.clone());
-        let errors = Pipe::read(child.stderr.take(), End::Tail(STDERR_TAIL), request.cancellation.clone());
+        let output = Pipe::read(child.stdout.take(), Keep::Head(limit), request.cancellation.clone());
+        let errors = Pipe::read(child.stderr.take(), Keep::Tail(STDERR_TAIL), request.cancellation.clone());
         let ended = Arc::new(AtomicBool::new(false));
-        let running = Running { group, ended: ended.clone(), output, errors };
+        let running = RunningProgram { group, ended: ended.clone(), output, errors };
         let input = child.stdin.take();
         let feed = move || {
             if let Some(mut input) = input {
@@ -261,8 +265,7 @@ impl Running {
         let cancellation = request.cancellation.clone();
         let watch = move || {
             if let Some(pid) = group {
-                // The process stays a zombie, so its id and its group's stay its own until it is
-                // killed and waited for below.
+                // `NOWAIT` leaves the process a zombie, so its id and its group's are not reused before `end`.
                 let _ = rustix::io::retry_on_intr(|| {
                     waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
                 });
@@ -281,14 +284,14 @@ impl Running {
         Ok(running)
     }
 
-    /// Waits for the program's end, for too much output, for the deadline or for cancellation.
+    /// Waits until the program ends, writes too much, `limit` passes, or the call is cancelled.
     fn wait(&self, request: &Request<'_>, limit: Duration) -> WaitOutcome<()> {
         request
             .cancellation
-            .wait(limit, || (self.output.is_over() || self.ended.load(Ordering::Acquire)).then_some(()))
+            .wait(limit, || (self.output.overflowed() || self.ended.load(Ordering::Acquire)).then_some(()))
     }
 
-    /// Kills what is left of the group and collects the program's status.
+    /// Kills the process group and returns the program's exit status.
     fn end(&self, child: &mut Child) -> Option<ExitStatus> {
         if let Some(group) = self.group {
             let _ = kill_process_group(group, Signal::KILL);
@@ -297,11 +300,11 @@ impl Running {
     }
 }
 
-/// The end of what a program said, as one line.
-fn tail(text: &str) -> String {
+/// The last [`MESSAGE_CHARS`] characters of an output as one line.
+fn last_chars(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
-    let cut = line.chars().count().saturating_sub(SAID);
+    let cut = line.chars().count().saturating_sub(MESSAGE_CHARS);
     match (line.is_empty(), cut) {
         (true, _) => "it wrote nothing".into(),
         (false, 0) => line,

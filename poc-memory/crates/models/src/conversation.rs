@@ -1,38 +1,37 @@
-//! The turns of a run in the forms providers take.
+//! The turns of a run in the formats of the providers.
 
 use poc_agent::model::{CallError, Request};
 use serde_json::{Value, json};
 
-/// The prompt and every correction as alternating `user` and `assistant` messages. `last` is added
-/// to the final one.
-pub(super) fn messages(request: &Request<'_>, last: &str) -> Vec<Value> {
+/// The prompt and the corrections as alternating `user` and `assistant` messages. `suffix` is appended to the last.
+pub(super) fn messages(request: &Request<'_>, suffix: &str) -> Vec<Value> {
     let mut messages = vec![("user", request.prompt.to_owned())];
     for (reply, correction) in request.corrections {
-        // Providers refuse a message without any text.
+        // Providers reject an empty message.
         let reply = if reply.trim().is_empty() { "(no text)" } else { reply.trim_end() };
         messages.push(("assistant", reply.to_owned()));
         messages.push(("user", correction.clone()));
     }
     if let Some((_, text)) = messages.last_mut() {
-        text.push_str(last);
+        text.push_str(suffix);
     }
     messages.into_iter().map(|(role, text)| json!({"role": role, "content": text})).collect()
 }
 
-/// Whether a reply has every field its schema asks for. Some servers take a schema and go their own way.
-pub(super) fn follows(reply: Option<&Value>, schema: &Value) -> bool {
+/// Whether a reply has all fields that its schema requires. Some servers accept a schema and ignore it.
+pub(super) fn has_required_fields(reply: Option<&Value>, schema: &Value) -> bool {
     let Some(fields) = reply.and_then(Value::as_object) else { return false };
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     required.filter_map(Value::as_str).all(|name| fields.contains_key(name))
 }
 
-/// A text without the thoughts that some servers leave in front of it.
-pub(super) fn without_thoughts(text: &str) -> &str {
+/// A text without the `<think>` block that some servers leave in front of it.
+pub(super) fn strip_thinking(text: &str) -> &str {
     let thoughts = text.trim_start().strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
     thoughts.map_or(text, |(_, answer)| answer.trim_start())
 }
 
-/// All turns as one text, for models that take one.
+/// All turns as one text, for models that take a single text.
 pub(super) fn transcript(request: &Request<'_>) -> String {
     let mut text = String::new();
     if !request.system.is_empty() {
@@ -46,37 +45,37 @@ pub(super) fn transcript(request: &Request<'_>) -> String {
         text.push_str("\n\nIt cannot be used:\n\n");
         text.push_str(correction);
     }
-    text.push_str(&schema_in_words(request));
+    text.push_str(&schema_instruction(request));
     text
 }
 
-/// The reply's schema, for models that can only be told.
-pub(super) fn schema_in_words(request: &Request<'_>) -> String {
+/// An instruction that contains the reply's schema, for models without structured output.
+pub(super) fn schema_instruction(request: &Request<'_>) -> String {
     format!(
         "\n\nAnswer with one JSON object that fits this JSON Schema, and with nothing else:\n{}\n",
         request.schema
     )
 }
 
-/// Bytes of what the model has to read.
-pub(super) fn bytes(request: &Request<'_>) -> usize {
+/// The length of all turns and the schema in bytes.
+pub(super) fn prompt_bytes(request: &Request<'_>) -> usize {
     let corrections: usize = request.corrections.iter().map(|(reply, text)| reply.len() + text.len()).sum();
     request.system.len() + request.prompt.len() + corrections + request.schema.to_string().len()
 }
 
-/// Tokens the model has to read, about: a token is taken to be four characters.
-pub(super) fn tokens(request: &Request<'_>) -> usize {
-    bytes(request) / 4
+/// An estimate of the tokens of the prompt, at four bytes a token.
+pub(super) fn estimated_tokens(request: &Request<'_>) -> usize {
+    prompt_bytes(request) / 4
 }
 
-/// Tokens the model may write: what the settings allow, or less when the context ends earlier.
-pub(super) fn room(
-    model: &poc_config::Model,
-    calls: &poc_config::Calls,
+/// The most tokens that the reply may have: `calls.max-output-tokens`, or what the context leaves.
+pub(super) fn max_reply_tokens(
+    model: &poc_config::ModelConfig,
+    calls: &poc_config::CallsConfig,
     request: &Request<'_>,
 ) -> Result<usize, CallError> {
     let Some(context) = model.context else { return Ok(calls.max_output_tokens) };
-    let prompt = tokens(request);
+    let prompt = estimated_tokens(request);
     match context.saturating_sub(prompt).min(calls.max_output_tokens) {
         0 => Err(CallError::Setup(format!(
             "the prompt of about {prompt} tokens does not fit the {context} tokens of `{}`; lower `max-tokens` in the agent's `[prompt]`",
@@ -92,7 +91,7 @@ mod tests {
     use poc_agent::testing::request::TestRequest;
 
     #[test]
-    fn corrections_follow_the_prompt_in_turn() {
+    fn corrections_alternate_with_replies_after_the_prompt() {
         let mut turn = TestRequest::new("linker");
         turn.corrections = vec![("".into(), "answer in JSON".into())];
         assert_eq!(
@@ -109,21 +108,21 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_follows_a_schema_that_has_all_its_fields() {
+    fn a_reply_needs_all_required_fields() {
         let schema = TestRequest::new("linker").schema;
         for (text, expected) in
             [("{\"notes\": 3}", true), ("{\"other\": 3}", false), ("[1]", false), ("prose", false)]
         {
             let value = serde_json::from_str(text).ok();
-            assert_eq!(follows(value.as_ref(), &schema), expected, "{text}");
+            assert_eq!(has_required_fields(value.as_ref(), &schema), expected, "{text}");
         }
     }
 
     #[test]
-    fn thoughts_in_front_are_left_out() {
-        assert_eq!(without_thoughts("\n<think>so {\n}</think>\n\n{}"), "{}");
+    fn a_leading_thinking_block_is_removed() {
+        assert_eq!(strip_thinking("\n<think>so {\n}</think>\n\n{}"), "{}");
         for whole in ["{}", "<think>never ends", "{} <think>later</think>", ""] {
-            assert_eq!(without_thoughts(whole), whole);
+            assert_eq!(strip_thinking(whole), whole);
         }
     }
 
@@ -132,10 +131,13 @@ mod tests {
         let turn = TestRequest::new("linker");
         let config = poc_config::Config::defaults().unwrap();
         let mut model = config.models["sonnet"].clone();
-        assert_eq!(room(&model, &config.calls, &turn.request()).unwrap(), config.calls.max_output_tokens);
+        assert_eq!(
+            max_reply_tokens(&model, &config.calls, &turn.request()).unwrap(),
+            config.calls.max_output_tokens
+        );
         model.context = Some(100);
-        assert!(room(&model, &config.calls, &turn.request()).unwrap() < 100);
+        assert!(max_reply_tokens(&model, &config.calls, &turn.request()).unwrap() < 100);
         model.context = Some(3);
-        assert!(matches!(room(&model, &config.calls, &turn.request()), Err(CallError::Setup(_))));
+        assert!(matches!(max_reply_tokens(&model, &config.calls, &turn.request()), Err(CallError::Setup(_))));
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-/// A path from the settings: absolute, or under `~`.
+/// A path of the settings, which is absolute or starts with `~/`.
 pub(super) fn path_of(path: &str, environment: Environment<'_>) -> Result<PathBuf, String> {
     poc_config::paths::named(path, environment("HOME").as_deref())
 }

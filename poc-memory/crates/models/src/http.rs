@@ -1,18 +1,19 @@
-//! Asking a server: bounded in time and size, without redirects, repeated while that can help.
+//! Calls of a provider over HTTP: bounded in time and size, without redirects, retried when that can help.
 
 mod exchange;
 mod failure;
 mod progress;
 
-pub(super) use failure::{Failure, Part};
+pub(super) use failure::{HttpError, RequestFeature};
 pub(super) use progress::Progress;
 
 use super::key::Key;
-use exchange::{Answer, Broken, exchange};
-use failure::Trouble;
+use exchange::{ExchangeError, HttpResponse, exchange};
+use failure::{AttemptError, TransientFailure};
 use poc_agent::model::{CallError, CancellationToken, Request, RetryAfter, WaitOutcome};
-use poc_config::server::{self, Unfit};
-use poc_config::{Calls, Provider};
+use poc_config::endpoint::{self, EndpointError};
+use poc_config::{CallsConfig, ProviderConfig};
+use poc_graph::retry::{Backoff, retry};
 use poc_graph::time::Span;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
@@ -24,37 +25,37 @@ type Wait = Box<dyn Fn(Duration, &CancellationToken) -> bool + Send + Sync>;
 
 /// A provider reached over HTTP.
 pub(super) struct Http {
-    /// Its name in the settings.
+    /// The provider's name in the settings.
     pub(super) provider: String,
     pub(super) key: Option<Key>,
     base: Url,
-    calls: Calls,
+    calls: CallsConfig,
     wait: Wait,
-    /// When the provider wants no calls, whichever of its models it told.
+    /// Until when the provider wants no calls. All models of the provider share it.
     retry_after: RetryAfter,
 }
 
 /// One request, the same at every attempt.
-pub(super) struct Message {
+pub(super) struct HttpRequest {
     url: Url,
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// JSON to post; without one it only asks.
+    /// The JSON of a POST request; `None` for a GET request.
     body: Option<Vec<u8>>,
 }
 
-impl Message {
-    /// A JSON body for an address.
-    pub(super) fn post(url: Url, headers: Vec<(HeaderName, HeaderValue)>, body: &Value) -> Message {
-        Message { url, headers, body: Some(body.to_string().into_bytes()) }
+impl HttpRequest {
+    /// A POST request with a JSON body.
+    pub(super) fn post(url: Url, headers: Vec<(HeaderName, HeaderValue)>, body: &Value) -> HttpRequest {
+        HttpRequest { url, headers, body: Some(body.to_string().into_bytes()) }
     }
 
-    /// A question of an address.
-    pub(super) fn get(url: Url, headers: Vec<(HeaderName, HeaderValue)>) -> Message {
-        Message { url, headers, body: None }
+    /// A GET request.
+    pub(super) fn get(url: Url, headers: Vec<(HeaderName, HeaderValue)>) -> HttpRequest {
+        HttpRequest { url, headers, body: None }
     }
 
-    /// The address for messages: some gateways take their key in the query.
-    fn address(&self) -> String {
+    /// The address without its query, for messages: some gateways take their key in the query.
+    fn display_url(&self) -> String {
         let mut shown = self.url.clone();
         shown.set_query(None);
         shown.to_string()
@@ -62,98 +63,102 @@ impl Message {
 }
 
 impl Http {
-    /// The provider with its address checked; an error is one line that would help.
+    /// A client of the provider.
+    ///
+    /// # Errors
+    /// One line that says which setting to change when the base address is missing or unusable.
     pub(super) fn new(
         name: &str,
-        provider: &Provider,
-        calls: &Calls,
+        provider: &ProviderConfig,
+        calls: &CallsConfig,
         key: Option<Key>,
     ) -> Result<Http, String> {
         let Some(address) = provider.base_url.as_deref() else {
             return Err(format!("put `providers.{name}.base-url = \"http://…\"` into config.toml"));
         };
-        let base = server::address(address).map_err(|unfit| match unfit {
-            Unfit::NoAddress => {
+        let base = endpoint::parse(address).map_err(|unfit| match unfit {
+            EndpointError::NoAddress => {
                 format!("`providers.{name}.base-url` is not an address such as `http://127.0.0.1:11434/v1`")
             }
-            Unfit::Secret => format!(
+            EndpointError::Secret => format!(
                 "take user and password out of `providers.{name}.base-url`; a key belongs into the variable named by `key-env`"
             ),
         })?;
-        let wait = |delay, token: &CancellationToken| token.wait(delay, || None::<()>) == WaitOutcome::TimedOut;
+        let wait =
+            |delay, token: &CancellationToken| token.wait(delay, || None::<()>) == WaitOutcome::TimedOut;
         let (provider, calls, retry_after) = (name.to_owned(), calls.clone(), RetryAfter::default());
         Ok(Http { provider, key, base, calls, wait: Box::new(wait), retry_after })
     }
 
-    /// The same client, sharing the pause that the provider has asked other models for.
-    pub(super) fn sharing(self, retry_after: &RetryAfter) -> Http {
+    /// The same client with the `retry-after` state that all models of the provider share.
+    pub(super) fn with_retry_after(self, retry_after: &RetryAfter) -> Http {
         Http { retry_after: retry_after.clone(), ..self }
     }
 
     /// The address of `path` under the base.
     pub(super) fn url(&self, path: &str) -> Url {
-        server::below(&self.base, path)
+        endpoint::join(&self.base, path)
     }
 
-    /// The address of `path` under the base without the part that it may end with.
-    pub(super) fn beside(&self, part: &str, path: &str) -> Url {
+    /// The address of `path` under the base address, from which a trailing `part` is removed.
+    pub(super) fn sibling_url(&self, part: &str, path: &str) -> Url {
         let base = self.base.path().trim_end_matches('/');
         let mut url = self.base.clone();
         url.set_path(&format!("{}/{path}", base.strip_suffix(part).unwrap_or(base)));
         url
     }
 
-    /// The machine behind the base address.
+    /// The host of the base address.
     pub(super) fn host(&self) -> &str {
         self.base.host_str().unwrap_or_default()
     }
 
-    /// The last part of the base address's path.
+    /// Whether the path of the base address ends with `part`.
     pub(super) fn base_ends_with(&self, part: &str) -> bool {
         self.base.path().trim_end_matches('/').ends_with(part)
     }
 
-    /// Sends it until there is an answer, the attempts are used up, or the deadline comes.
+    /// Sends the request until it succeeds, the attempts are used up, or the deadline passes.
     pub(super) fn post(
         &self,
-        message: &Message,
+        message: &HttpRequest,
         request: &Request<'_>,
         progress: &Progress,
-    ) -> Result<Value, Failure> {
-        // Asked in another way, a call has no more attempts for it: each that is lost may have its price.
+    ) -> Result<Value, HttpError> {
+        // A call that repeats its request in another form gets no additional attempts: each lost one may be charged.
         let attempts = request.attempts.saturating_sub(progress.lost()).max(1);
-        let mut attempt = 1;
         let asked = format!("`{}` has asked others for time", self.provider);
-        self.let_be(self.retry_after.remaining(), &asked, request, progress)?;
-        loop {
-            let trouble = match self.attempt(message, request, progress)? {
-                Ok(value) => return Ok(value),
-                Err(trouble) => trouble,
+        self.pause(self.retry_after.remaining(), &asked, request, progress)?;
+        let before_retry = |failures: u32, error: AttemptError| {
+            let failure = match error {
+                AttemptError::Transient(failure) => failure,
+                AttemptError::Final(failure) => return Err(failure),
             };
-            if let Some(time) = trouble.retry_after {
+            if let Some(time) = failure.retry_after {
                 self.retry_after.extend(time);
             }
-            if attempt >= attempts {
+            if failures >= attempts {
                 let times =
                     if attempts == 1 { String::new() } else { format!(" (after {attempts} attempts)") };
-                return Err(CallError::Down(format!("{}{times}", trouble.message)).into());
+                return Err(CallError::Down(format!("{}{times}", failure.message)).into());
             }
-            let delay = backoff(&self.calls, attempt, request.chance.bits())
-                .max(trouble.retry_after.unwrap_or_default())
+            let delay = backoff(&self.calls)
+                .jittered_delay(failures, request.rng.next_u64())
+                .max(failure.retry_after.unwrap_or_default())
                 .max(self.retry_after.remaining());
-            self.let_be(delay, &trouble.message, request, progress)?;
-            attempt += 1;
-        }
+            self.pause(delay, &failure.message, request, progress)
+        };
+        retry(|| self.attempt(message, request, progress), before_retry)
     }
 
-    /// Leaves the provider alone for a while, as far as the call has time for that.
-    fn let_be(
+    /// Waits for `delay`. Fails at once when the call's time would be over before that.
+    fn pause(
         &self,
         delay: Duration,
         why: &str,
         request: &Request<'_>,
         progress: &Progress,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), HttpError> {
         if delay.is_zero() {
             return Ok(());
         }
@@ -166,85 +171,98 @@ impl Http {
         if (self.wait)(delay, request.cancellation) { Ok(()) } else { Err(CallError::Stopped.into()) }
     }
 
-    /// Whether the server is there and takes the key: asks it for its models, once. That some servers
-    /// have no such list is no trouble; else it comes back.
-    pub(super) fn reach(&self, message: &Message, timeout: Span) -> Result<Option<Value>, CallError> {
-        let trouble = match exchange(message, &self.calls, timeout.std(), &CancellationToken::new()) {
-            Ok(Answer { status: 200..=299, body, .. }) => return Ok(serde_json::from_slice(&body).ok()),
-            Ok(Answer { status: 404 | 405, .. }) => return Ok(None),
-            Ok(answer) => match self.refused(message, answer) {
-                Ok(trouble) => trouble.message,
-                Err(failure) => return Err(failure.into_call(&self.provider)),
+    /// Sends one request without retries, to check that the server can be reached and takes the key. Returns the
+    /// body as JSON, or `None` for servers that have no such address (404, 405) or whose body is no JSON or too long.
+    pub(super) fn probe(&self, message: &HttpRequest, timeout: Span) -> Result<Option<Value>, CallError> {
+        let failure = match exchange(message, &self.calls, timeout.std(), &CancellationToken::new()) {
+            Ok(HttpResponse { status: 200..=299, body, .. }) => return Ok(serde_json::from_slice(&body).ok()),
+            Ok(HttpResponse { status: 404 | 405, .. }) => return Ok(None),
+            Ok(answer) => match self.classify(message, answer) {
+                AttemptError::Transient(failure) => failure.message,
+                AttemptError::Final(failure) => return Err(failure.into_call(&self.provider)),
             },
-            Err(Broken::TimedOut | Broken::Stopped) => return Err(CallError::TimedOut(timeout)),
-            Err(Broken::TooLong) => return Ok(None),
-            Err(Broken::Setup(why)) => return Err(CallError::Setup(why)),
-            Err(Broken::Cut(why) | Broken::Unreached(why)) => {
-                format!("`{}` cannot be reached at `{}`: {why}", self.provider, message.address())
+            Err(ExchangeError::TimedOut | ExchangeError::Stopped) => {
+                return Err(CallError::TimedOut(timeout));
+            }
+            Err(ExchangeError::TooLong) => return Ok(None),
+            Err(ExchangeError::Setup(why)) => return Err(CallError::Setup(why)),
+            Err(ExchangeError::ConnectionLost(why) | ExchangeError::Connect(why)) => {
+                format!("`{}` cannot be reached at `{}`: {why}", self.provider, message.display_url())
             }
         };
-        Err(CallError::Down(trouble))
+        Err(CallError::Down(failure))
     }
 
-    /// An answer without the key, should a server have sent it back: replies are kept.
-    fn clean(&self, body: Vec<u8>) -> Vec<u8> {
+    /// The body with the key removed, in case the server has sent it back: replies are stored.
+    fn scrub_body(&self, body: Vec<u8>) -> Vec<u8> {
         match (&self.key, std::str::from_utf8(&body)) {
             (Some(key), Ok(text)) => key.scrub(text).into_bytes(),
             _ => body,
         }
     }
 
-    /// One attempt: an answer, or trouble that a later attempt may not have.
+    /// Sends the request once.
     fn attempt(
         &self,
-        message: &Message,
+        message: &HttpRequest,
         request: &Request<'_>,
         progress: &Progress,
-    ) -> Result<Result<Value, Trouble>, Failure> {
+    ) -> Result<Value, AttemptError> {
         if request.cancellation.is_cancelled() {
             return Err(CallError::Stopped.into());
         }
         let remaining = progress.remaining();
         if remaining.is_zero() {
-            return Err(progress.passed().into());
+            return Err(progress.timeout_error().into());
         }
         let answer = exchange(message, &self.calls, remaining, request.cancellation);
-        if let Err(Broken::Stopped | Broken::TimedOut | Broken::TooLong | Broken::Cut(_)) = &answer {
-            progress.lose();
+        if let Err(
+            ExchangeError::Stopped
+            | ExchangeError::TimedOut
+            | ExchangeError::TooLong
+            | ExchangeError::ConnectionLost(_),
+        ) = &answer
+        {
+            progress.count_lost();
         }
         match answer {
-            Ok(Answer { status: 200..=299, body, .. }) => match serde_json::from_slice(&self.clean(body)) {
-                Ok(value) => Ok(Ok(value)),
-                Err(_) => Err(CallError::Setup(format!(
-                    "`{}` answered at `{}` with something that is not JSON; check its `base-url`",
-                    self.provider,
-                    message.address()
-                ))
-                .into()),
-            },
-            Ok(answer) => self.refused(message, answer).map(Err),
-            Err(Broken::Stopped) => Err(CallError::Stopped.into()),
-            Err(Broken::TimedOut) => Err(progress.passed().into()),
-            Err(Broken::TooLong) => Err(CallError::Down(format!(
+            Ok(HttpResponse { status: 200..=299, body, .. }) => {
+                match serde_json::from_slice(&self.scrub_body(body)) {
+                    Ok(value) => Ok(value),
+                    Err(_) => Err(CallError::Setup(format!(
+                        "`{}` answered at `{}` with something that is not JSON; check its `base-url`",
+                        self.provider,
+                        message.display_url()
+                    ))
+                    .into()),
+                }
+            }
+            Ok(answer) => Err(self.classify(message, answer)),
+            Err(ExchangeError::Stopped) => Err(CallError::Stopped.into()),
+            Err(ExchangeError::TimedOut) => Err(progress.timeout_error().into()),
+            Err(ExchangeError::TooLong) => Err(CallError::Down(format!(
                 "`{}` sent more than the {} bytes of `calls.max-answer-bytes`",
                 self.provider, self.calls.max_answer_bytes
             ))
             .into()),
-            Err(Broken::Setup(message)) => Err(CallError::Setup(message).into()),
-            Err(Broken::Cut(why) | Broken::Unreached(why)) => Ok(Err(Trouble {
-                message: format!("`{}` cannot be reached at `{}`: {why}", self.provider, message.address()),
-                retry_after: None,
-            })),
+            Err(ExchangeError::Setup(why)) => Err(CallError::Setup(why).into()),
+            Err(ExchangeError::ConnectionLost(why) | ExchangeError::Connect(why)) => {
+                Err(AttemptError::Transient(TransientFailure {
+                    message: format!(
+                        "`{}` cannot be reached at `{}`: {why}",
+                        self.provider,
+                        message.display_url()
+                    ),
+                    retry_after: None,
+                }))
+            }
         }
     }
 }
 
-/// `backoff · 2^(attempt − 1)`, at most `backoff-max`, of which a random half to the whole is waited, so
-/// that clients that failed together do not come back together.
-pub(super) fn backoff(calls: &Calls, attempt: u32, bits: u64) -> Duration {
-    let factor = 1u32.checked_shl(attempt.saturating_sub(1)).unwrap_or(u32::MAX);
-    let whole = calls.backoff.std().saturating_mul(factor).min(calls.backoff_max.std());
-    whole.mul_f64(0.5 + 0.5 * (bits as f64 / u64::MAX as f64))
+/// The delays that `[calls]` sets.
+pub(super) fn backoff(calls: &CallsConfig) -> Backoff {
+    Backoff { first: calls.backoff.std(), max: calls.backoff_max.std() }
 }
 
 #[cfg(test)]

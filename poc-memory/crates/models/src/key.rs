@@ -1,11 +1,11 @@
-//! The secret that opens a provider.
+//! API keys of providers.
 
 use super::environment::{Environment, path_of};
-use poc_config::Provider;
+use poc_config::ProviderConfig;
 use reqwest::header::HeaderValue;
 use std::fmt;
 
-/// A key. It has no `Display`, its `Debug` shows nothing of it, and only a header can be made of it.
+/// An API key. It has no `Display`, its `Debug` hides the secret, and it can only be used as a header.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Key {
     secret: String,
@@ -37,9 +37,14 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// The key a provider is configured with, if it is configured with one; the variable comes
-    /// before the file. An error says, in words that follow "needs a key: ", what would help.
-    pub(super) fn find(provider: &Provider, environment: Environment<'_>) -> Result<Option<Key>, String> {
+    /// The key of a provider, or `None` when its settings name no key. The variable takes precedence over the file.
+    ///
+    /// # Errors
+    /// What to do, as a phrase, when the settings name a key that is missing or malformed.
+    pub(super) fn find(
+        provider: &ProviderConfig,
+        environment: Environment<'_>,
+    ) -> Result<Option<Key>, String> {
         if let Some(name) = &provider.key_env
             && let Some(secret) = environment(name)
         {
@@ -72,14 +77,14 @@ impl Key {
         &self.origin
     }
 
-    /// The value of a header, with `prefix` in front, marked so that no log shows it.
+    /// A header value of `prefix` and the key, marked as sensitive so that no log shows it.
     pub(super) fn header(&self, prefix: &str) -> Option<HeaderValue> {
         let mut value = HeaderValue::from_str(&format!("{prefix}{}", self.secret)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
-    /// Tells this key, and the place it comes from, from any other.
+    /// A hash of the key and its origin.
     pub(super) fn fingerprint(&self) -> blake3::Hash {
         let origin = self.origin.to_string();
         let mut hasher = blake3::Hasher::new();
@@ -87,7 +92,7 @@ impl Key {
         hasher.update(self.secret.as_bytes()).finalize()
     }
 
-    /// `text` without the key, should a server have sent it back.
+    /// `text` with the key replaced by `[key]`.
     pub(super) fn scrub(&self, text: &str) -> String {
         text.replace(&self.secret, "[key]")
     }
@@ -99,8 +104,8 @@ mod tests {
     use super::*;
     use poc_config::ProviderKind;
 
-    fn provider(variable: Option<&str>, file: Option<&str>) -> Provider {
-        Provider {
+    fn provider(variable: Option<&str>, file: Option<&str>) -> ProviderConfig {
+        ProviderConfig {
             key_env: variable.map(str::to_owned),
             key_file: file.map(str::to_owned),
             ..testing::provider(ProviderKind::Openai)
@@ -108,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_shows_nowhere() {
+    fn a_key_is_never_shown() {
         let key = Key::new("sk-secret\n".into(), Origin::Variable("K".into())).unwrap();
         let header = key.header("Bearer ").unwrap();
         assert_eq!(header.as_bytes(), b"Bearer sk-secret");
@@ -123,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_comes_before_the_file() {
+    fn the_variable_takes_precedence_over_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("key");
         std::fs::write(&path, "from-file\n").unwrap();
         let both = provider(Some("K"), path.to_str());
-        let find = |provider: &Provider, value: Option<&str>| {
+        let find = |provider: &ProviderConfig, value: Option<&str>| {
             Key::find(provider, &|_| value.map(str::to_owned)).map(|key| key.map(|key| key.secret))
         };
         assert_eq!(find(&both, Some("from-variable")), Ok(Some("from-variable".into())));

@@ -1,7 +1,6 @@
 //! Providers of language models: servers over HTTP, programs, recorded replies and local GGUF files.
 //!
-//! [`registry`] gives the models that the settings name; the agents know them by the trait
-//! [`Model`] alone.
+//! [`registry`] opens the models that the settings name. Agents use them through the trait [`Model`].
 
 mod anthropic;
 #[cfg(feature = "local-models")]
@@ -26,7 +25,7 @@ mod tests;
 mod tiny_gguf;
 mod usage;
 
-pub use command::MARKER;
+pub use command::AGENT_VARIABLE;
 
 use environment::{environment, path_of};
 use http::Http;
@@ -40,8 +39,8 @@ pub fn registry() -> ModelRegistry {
     ModelRegistry::new(Arc::new(ProviderFactory { environment: Box::new(environment) }))
 }
 
-/// Why the model with this name cannot be called with the present settings and environment (an unset key),
-/// with the line that would help; `None` when nothing is known to be missing. Calls nobody.
+/// Why the model with this name cannot be called with these settings and this environment, for example because a key
+/// is not set, and what to change; `None` when nothing is known to be missing. Sends no request.
 pub fn missing(config: &Config, name: &str) -> Option<String> {
     registry().missing(config, name)
 }
@@ -53,7 +52,7 @@ struct ProviderFactory {
 }
 
 impl ModelFactory for ProviderFactory {
-    fn credentials(&self, provider: &poc_config::Provider) -> Option<blake3::Hash> {
+    fn credentials(&self, provider: &poc_config::ProviderConfig) -> Option<blake3::Hash> {
         let key = Key::find(provider, &*self.environment).ok().flatten();
         key.map(|key| key.fingerprint())
     }
@@ -67,7 +66,7 @@ impl ModelFactory for ProviderFactory {
                 let instead = format!("models.{name}.provider = \"heuristic\"");
                 format!("{help}, or put `{instead}` at the top of config.toml, which needs no key")
             })?;
-            Http::new(&model.provider, provider, &calls, key).map(|http| http.sharing(retry_after))
+            Http::new(&model.provider, provider, &calls, key).map(|http| http.with_retry_after(retry_after))
         };
         Ok(match provider.kind {
             ProviderKind::Heuristic => Box::new(Heuristic::new(config)?),

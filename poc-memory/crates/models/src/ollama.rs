@@ -1,44 +1,45 @@
-//! Ollama's own interface (<https://docs.ollama.com/api/chat>): unlike its imitation of OpenAI's it takes
-//! the length of the context, without which it cuts a longer prompt and says nothing.
+//! Ollama's native API (<https://docs.ollama.com/api/chat>). Unlike its OpenAI-compatible API it takes the context
+//! length, without which it silently truncates long prompts.
 
-use super::conversation::{messages, room, tokens, without_thoughts};
-use super::http::{Http, Message, Progress};
-use super::usage::{Usage, cost_bound, upper_bound, with_lost};
-use poc_agent::model::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request, CallCost};
+use super::conversation::{estimated_tokens, max_reply_tokens, messages, strip_thinking};
+use super::http::{Http, HttpRequest, Progress};
+use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
+use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use poc_graph::time::Span;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
-/// Contexts of models without one in the settings are multiples of this: a server loads its model anew
-/// for another length.
+/// Without `context` in the settings, context lengths are multiples of this: the server reloads the model whenever the
+/// length changes.
 const STEP: usize = 8192;
 
 /// The provider `ollama`.
 pub(super) struct Ollama {
     pub(super) http: Http,
-    pub(super) model: poc_config::Model,
-    pub(super) calls: poc_config::Calls,
+    pub(super) model: poc_config::ModelConfig,
+    pub(super) calls: poc_config::CallsConfig,
 }
 
 impl Model for Ollama {
-    fn most(&self, request: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, request: &Request<'_>) -> Option<f64> {
         cost_bound(&self.model, &self.calls, request)
     }
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        let progress = Progress::begun(request.timeout);
-        let room = room(&self.model, &self.calls, request)?;
+        let progress = Progress::start(request.timeout);
+        let room = max_reply_tokens(&self.model, &self.calls, request)?;
         let context = self.context(request, room);
-        let message = Message::post(self.url("api/chat"), self.headers(), &self.body(request, room, context));
+        let message =
+            HttpRequest::post(self.url("api/chat"), self.headers(), &self.body(request, room, context));
         let answer = self.http.post(&message, request, &progress);
         let answer = answer.map_err(|failure| failure.into_call(&self.http.provider).into());
         let most = || upper_bound(&self.model, &self.calls, request);
-        with_lost(answer.and_then(|answer| self.read(&answer, context, most)), progress.lost(), most)
+        add_lost_attempts(answer.and_then(|answer| self.read(&answer, context, most)), progress.lost(), most)
     }
 
-    fn reach(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
-        let Some(list) = self.http.reach(&Message::get(self.url("api/tags"), self.headers()), timeout)?
+    fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
+        let Some(list) = self.http.probe(&HttpRequest::get(self.url("api/tags"), self.headers()), timeout)?
         else {
             return Ok(ProbeOutcome::Answered);
         };
@@ -62,9 +63,9 @@ impl Model for Ollama {
 }
 
 impl Ollama {
-    /// Under the root, also where the settings name the address of the imitation.
+    /// An address under the server's root, also when `base-url` is that of the OpenAI-compatible API (`…/v1`).
     fn url(&self, path: &str) -> Url {
-        self.http.beside("/v1", path)
+        self.http.sibling_url("/v1", path)
     }
 
     fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
@@ -72,10 +73,10 @@ impl Ollama {
         key.map(|key| (AUTHORIZATION, key)).into_iter().collect()
     }
 
-    /// Tokens of prompt and reply together: what the settings say, else what this call needs, with a
-    /// third more for texts whose tokens are short.
+    /// The context length in tokens, for prompt and reply: `context` of the settings, or what this call needs, with a third
+    /// more than the estimate of the prompt.
     fn context(&self, request: &Request<'_>, room: usize) -> usize {
-        let need = || (tokens(request) * 4 / 3 + room).next_multiple_of(STEP);
+        let need = || (estimated_tokens(request) * 4 / 3 + room).next_multiple_of(STEP);
         self.model.context.unwrap_or_else(need)
     }
 
@@ -89,21 +90,26 @@ impl Ollama {
             "messages": turns,
             "stream": false,
             "format": request.schema,
-            // Versions that know these refuse a prompt that is too long; older ones cut it.
+            // Versions that know these fields reject a prompt that is too long; older ones truncate it.
             "truncate": false,
             "shift": false,
             "options": {"num_ctx": context, "num_predict": room},
         })
     }
 
-    fn read(&self, answer: &Value, context: usize, most: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
+    fn read(
+        &self,
+        answer: &Value,
+        context: usize,
+        most: impl Fn() -> CallCost,
+    ) -> Result<Reply, CallFailure> {
         let name = &self.http.provider;
         let Some(text) = answer.pointer("/message/content").and_then(Value::as_str) else {
-            let said = self.http.said(answer.to_string().as_bytes());
-            return Err(CallError::Down(format!("`{name}` sent no message: {said}")).into());
+            let reason = self.http.error_text(answer.to_string().as_bytes());
+            return Err(CallError::Down(format!("`{name}` sent no message: {reason}")).into());
         };
         let count = |field: &str| answer.get(field).and_then(Value::as_u64);
-        // A prompt that it still has from before is not counted by all versions.
+        // Some versions do not count a prompt that is still in their cache.
         let usage = count("eval_count").map(|output| {
             let input = count("prompt_eval_count").unwrap_or(0);
             Usage { input, output, ..Usage::default() }
@@ -119,7 +125,7 @@ impl Ollama {
         if answer.get("done_reason").and_then(Value::as_str) == Some("length") {
             return failed(CallError::Cut);
         }
-        Ok(Reply { structured: None, text: without_thoughts(text).to_owned(), spent: vec![spent] })
+        Ok(Reply { structured: None, text: strip_thinking(text).to_owned(), spent: vec![spent] })
     }
 }
 

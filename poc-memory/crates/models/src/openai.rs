@@ -1,11 +1,13 @@
 //! Any server that speaks OpenAI's chat completions: OpenAI itself, llama.cpp, vLLM, LM Studio and others
 //! (<https://platform.openai.com/docs/api-reference/chat>).
 
-use super::conversation::{follows, messages, room, schema_in_words, without_thoughts};
-use super::http::{Failure, Http, Message, Part, Progress};
-use super::usage::{Usage, cost_bound, upper_bound, with_lost};
+use super::conversation::{
+    has_required_fields, max_reply_tokens, messages, schema_instruction, strip_thinking,
+};
+use super::http::{Http, HttpError, HttpRequest, Progress, RequestFeature};
+use super::usage::{Usage, add_lost_attempts, cost_bound, upper_bound};
 use parking_lot::Mutex;
-use poc_agent::model::{CallError, CallFailure, Model, ProbeOutcome, Reply, Request, CallCost};
+use poc_agent::model::{CallCost, CallError, CallFailure, Model, ProbeOutcome, Reply, Request};
 use poc_graph::time::Span;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use serde_json::{Value, json};
@@ -13,80 +15,81 @@ use serde_json::{Value, json};
 /// The providers `openai` and `llama-cpp`.
 pub(super) struct OpenAi {
     http: Http,
-    model: poc_config::Model,
-    calls: poc_config::Calls,
-    forms: &'static [Form],
+    model: poc_config::ModelConfig,
+    calls: poc_config::CallsConfig,
+    modes: &'static [SchemaMode],
     limits: &'static [Option<&'static str>],
-    /// What its server is known to take.
-    way: Mutex<Way>,
+    /// What the server is known to support.
+    dialect: Mutex<Dialect>,
 }
 
-/// How the shape of the reply is asked for: not every server knows all.
+/// How the request asks for a reply that matches the schema. Not every server supports all modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// llama.cpp's own field: the answer cannot but fit
+enum SchemaMode {
+    /// llama.cpp's own field, which enforces the schema
     /// (<https://github.com/ggml-org/llama.cpp/tree/master/tools/server>).
     Grammar,
-    /// OpenAI's structured output: the answer cannot but fit.
+    /// OpenAI's structured output, which enforces the schema.
     Schema,
-    /// A JSON object; llama.cpp and its relatives hold it to the schema beside the type.
+    /// JSON mode; llama.cpp and its derivatives enforce the schema that is beside the type.
     Object,
-    /// The prompt alone says it.
-    Words,
+    /// Only the prompt describes the schema.
+    Prompt,
 }
 
-/// The forms of a server that is not known, and of llama.cpp, the strictest first.
-const ANY: &[Form] = &[Form::Schema, Form::Object, Form::Words];
-const LLAMA_CPP: &[Form] = &[Form::Grammar, Form::Schema, Form::Object, Form::Words];
+/// The modes to try with an unknown server and with llama.cpp, the strictest first.
+const COMMON_MODES: &[SchemaMode] = &[SchemaMode::Schema, SchemaMode::Object, SchemaMode::Prompt];
+const LLAMA_CPP_MODES: &[SchemaMode] =
+    &[SchemaMode::Grammar, SchemaMode::Schema, SchemaMode::Object, SchemaMode::Prompt];
 
-/// What the length of a reply is limited by. OpenAI has given up the older name, most others have only
-/// that one.
-const NEWER: &[Option<&str>] = &[Some("max_completion_tokens"), Some("max_tokens"), None];
-const OLDER: &[Option<&str>] = &[Some("max_tokens"), Some("max_completion_tokens"), None];
+/// The names of the field that limits the length of a reply, in the order to try them. OpenAI no longer takes the older
+/// name; most other servers know only that one.
+const OPENAI_LIMITS: &[Option<&str>] = &[Some("max_completion_tokens"), Some("max_tokens"), None];
+const COMMON_LIMITS: &[Option<&str>] = &[Some("max_tokens"), Some("max_completion_tokens"), None];
 
-/// How far down the lists of forms and limits a server has to be met.
+/// Positions in the lists of modes and limit fields: what a server is known to support.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Way {
-    form: usize,
+struct Dialect {
+    mode: usize,
     limit: usize,
 }
 
-impl Form {
+impl SchemaMode {
     fn put(self, body: &mut serde_json::Map<String, Value>, schema: &Value) {
         let format = match self {
-            Form::Grammar => {
+            SchemaMode::Grammar => {
                 body.insert("json_schema".into(), schema.clone());
                 body.insert("cache_prompt".into(), json!(true));
                 return;
             }
-            Form::Schema => {
+            SchemaMode::Schema => {
                 let named = json!({"name": "reply", "strict": true, "schema": schema});
                 json!({"type": "json_schema", "json_schema": named})
             }
-            Form::Object => json!({"type": "json_object", "schema": schema}),
-            Form::Words => return,
+            SchemaMode::Object => json!({"type": "json_object", "schema": schema}),
+            SchemaMode::Prompt => return,
         };
         body.insert("response_format".into(), format);
     }
 }
 
 impl Model for OpenAi {
-    fn most(&self, request: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, request: &Request<'_>) -> Option<f64> {
         cost_bound(&self.model, &self.calls, request)
     }
 
     fn call(&self, request: &Request<'_>) -> Result<Reply, CallFailure> {
-        let progress = Progress::begun(request.timeout);
-        let room = room(&self.model, &self.calls, request)?;
-        let mut way = *self.way.lock();
+        let progress = Progress::start(request.timeout);
+        let room = max_reply_tokens(&self.model, &self.calls, request)?;
+        let mut dialect = *self.dialect.lock();
         let answer = loop {
-            let answer = self.ask(request, way, room, &progress);
+            let answer = self.ask(request, dialect, room, &progress);
             let lower = match &answer {
-                Err(Failure::Part(part, ..)) => self.below(way, *part),
+                Err(HttpError::Unsupported(feature, ..)) => self.fallback(dialect, *feature),
                 _ => None,
             };
             match lower {
-                Some(lower) => way = lower,
+                Some(lower) => dialect = lower,
                 None => break answer,
             }
         };
@@ -94,33 +97,41 @@ impl Model for OpenAi {
         let most = || upper_bound(&self.model, &self.calls, request);
         let reply = answer.and_then(|answer| self.read(&answer, most));
         if let Ok(reply) = &reply {
-            // A server that took the form and did not keep to it is asked in another way from now on.
+            // A server that accepts a mode and ignores the schema gets the next mode from now on.
             let value = serde_json::from_str(reply.text.trim()).ok();
-            let kept = follows(value.as_ref(), request.schema);
-            *self.way.lock() = if kept { way } else { self.below(way, Part::Form).unwrap_or(way) };
+            let kept = has_required_fields(value.as_ref(), request.schema);
+            *self.dialect.lock() = if kept {
+                dialect
+            } else {
+                self.fallback(dialect, RequestFeature::OutputFormat).unwrap_or(dialect)
+            };
         }
-        with_lost(reply, progress.lost(), most)
+        add_lost_attempts(reply, progress.lost(), most)
     }
 
-    fn reach(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
-        self.http.reach(&Message::get(self.http.url("models"), self.headers()), timeout)?;
+    fn probe(&self, timeout: Span) -> Result<ProbeOutcome, CallError> {
+        self.http.probe(&HttpRequest::get(self.http.url("models"), self.headers()), timeout)?;
         Ok(ProbeOutcome::Answered)
     }
 }
 
 impl OpenAi {
-    /// A server of which only the protocol is known.
-    pub(super) fn new(http: Http, model: poc_config::Model, calls: poc_config::Calls) -> OpenAi {
+    /// An unknown server that speaks the protocol.
+    pub(super) fn new(http: Http, model: poc_config::ModelConfig, calls: poc_config::CallsConfig) -> OpenAi {
         let newer = ["openai.com", "openai.azure.com"];
         let host = http.host().to_owned();
         let is_openai = newer.iter().any(|name| host == *name || host.ends_with(&format!(".{name}")));
-        let limits = if is_openai { NEWER } else { OLDER };
-        OpenAi { http, model, calls, forms: ANY, limits, way: Mutex::default() }
+        let limits = if is_openai { OPENAI_LIMITS } else { COMMON_LIMITS };
+        OpenAi { http, model, calls, modes: COMMON_MODES, limits, dialect: Mutex::default() }
     }
 
     /// The server of llama.cpp.
-    pub(super) fn llama_cpp(http: Http, model: poc_config::Model, calls: poc_config::Calls) -> OpenAi {
-        OpenAi { forms: LLAMA_CPP, ..OpenAi::new(http, model, calls) }
+    pub(super) fn llama_cpp(
+        http: Http,
+        model: poc_config::ModelConfig,
+        calls: poc_config::CallsConfig,
+    ) -> OpenAi {
+        OpenAi { modes: LLAMA_CPP_MODES, ..OpenAi::new(http, model, calls) }
     }
 
     fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
@@ -128,49 +139,49 @@ impl OpenAi {
         key.map(|key| (AUTHORIZATION, key)).into_iter().collect()
     }
 
-    /// The next way when a server does not take a part of this one.
-    fn below(&self, way: Way, part: Part) -> Option<Way> {
-        let lower = match part {
-            Part::Form => Way { form: way.form + 1, ..way },
-            Part::Limit => Way { limit: way.limit + 1, ..way },
+    /// The next dialect to try when the server does not support a feature of this one; `None` after the last.
+    fn fallback(&self, dialect: Dialect, feature: RequestFeature) -> Option<Dialect> {
+        let lower = match feature {
+            RequestFeature::OutputFormat => Dialect { mode: dialect.mode + 1, ..dialect },
+            RequestFeature::LengthLimit => Dialect { limit: dialect.limit + 1, ..dialect },
         };
-        (lower.form < self.forms.len() && lower.limit < self.limits.len()).then_some(lower)
+        (lower.mode < self.modes.len() && lower.limit < self.limits.len()).then_some(lower)
     }
 
     fn ask(
         &self,
         request: &Request<'_>,
-        way: Way,
+        dialect: Dialect,
         room: usize,
         progress: &Progress,
-    ) -> Result<Value, Failure> {
-        let form = self.forms.get(way.form).copied().unwrap_or(Form::Words);
-        let told = matches!(form, Form::Object | Form::Words);
-        let words = if told { schema_in_words(request) } else { String::new() };
+    ) -> Result<Value, HttpError> {
+        let mode = self.modes.get(dialect.mode).copied().unwrap_or(SchemaMode::Prompt);
+        let in_prompt = matches!(mode, SchemaMode::Object | SchemaMode::Prompt);
+        let words = if in_prompt { schema_instruction(request) } else { String::new() };
         let mut turns = messages(request, &words);
         if !request.system.is_empty() {
             turns.insert(0, json!({"role": "system", "content": request.system}));
         }
         let mut body = json!({"model": self.model.id, "messages": turns, "stream": false});
         if let Some(body) = body.as_object_mut() {
-            form.put(body, request.schema);
-            if let Some(Some(limit)) = self.limits.get(way.limit) {
+            mode.put(body, request.schema);
+            if let Some(Some(limit)) = self.limits.get(dialect.limit) {
                 body.insert((*limit).to_owned(), json!(room));
             }
         }
-        let message = Message::post(self.http.url("chat/completions"), self.headers(), &body);
+        let message = HttpRequest::post(self.http.url("chat/completions"), self.headers(), &body);
         self.http.post(&message, request, progress)
     }
 
     fn read(&self, answer: &Value, most: impl Fn() -> CallCost) -> Result<Reply, CallFailure> {
         let name = &self.http.provider;
         let Some(choice) = answer.pointer("/choices/0") else {
-            // Some gateways report an error of the server behind them as a success.
-            let said = self.http.said(answer.to_string().as_bytes());
-            return Err(CallError::Down(format!("`{name}` sent no completion: {said}")).into());
+            // Some gateways report an upstream error with a success status.
+            let reason = self.http.error_text(answer.to_string().as_bytes());
+            return Err(CallError::Down(format!("`{name}` sent no completion: {reason}")).into());
         };
         let text = |path: &str| choice.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        // What has prices and tells no usage counts as much as it may have been.
+        // A response without usage counts as its upper bound.
         let spent = usage(answer).map_or_else(most, |usage| usage.spent(&self.model, 1.0, 1.0));
         let failed = |error| Err(CallFailure { error, spent: vec![spent.clone()] });
         let refusal = text("/message/refusal");
@@ -184,12 +195,12 @@ impl OpenAi {
             }
             _ => {}
         }
-        let text = without_thoughts(text("/message/content")).to_owned();
+        let text = strip_thinking(text("/message/content")).to_owned();
         Ok(Reply { structured: None, text, spent: vec![spent] })
     }
 }
 
-/// What it says it took; what it read from its cache stands within the tokens of the prompt.
+/// The usage that the response reports. Its prompt tokens include those read from the cache.
 fn usage(answer: &Value) -> Option<Usage> {
     let tokens = |path: &str| answer.pointer(path).and_then(Value::as_u64);
     let read = tokens("/usage/prompt_tokens")?;

@@ -2,7 +2,7 @@
 //!
 //! The folder holds one file `AGENT.jsonl` per agent. Line 1 answers the first turn of every run,
 //! line 2 the first correction turn, and so on; the last line answers all turns after it. A line is
-//! one JSON value: a string is the text of the reply, anything else is taken as the text itself.
+//! one JSON value: a string is the text of the reply; of any other value, the line itself is the text.
 
 use poc_agent::model::{CallError, CallFailure, Model, Reply, Request};
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub(super) struct Replay {
 }
 
 impl Model for Replay {
-    fn most(&self, _: &Request<'_>) -> Option<f64> {
+    fn max_cost(&self, _: &Request<'_>) -> Option<f64> {
         Some(0.0)
     }
 
@@ -50,7 +50,7 @@ mod tests {
     use poc_agent::testing::request::TestRequest;
 
     #[test]
-    fn each_turn_has_its_line_and_the_last_is_repeated() {
+    fn each_turn_reads_its_line_and_the_last_line_repeats() {
         let folder = tempfile::tempdir().unwrap();
         let model = Replay { folder: folder.path().to_owned() };
         let answer = |corrections: usize| {

@@ -1,10 +1,10 @@
 //! Settings for models under test.
 
-use poc_config::{Provider, ProviderKind};
+use poc_config::{ProviderConfig, ProviderKind};
 
-/// A provider of which nothing is said.
-pub(super) fn provider(kind: ProviderKind) -> Provider {
-    Provider {
+/// A provider of a kind, with all other settings unset.
+pub(super) fn provider(kind: ProviderKind) -> ProviderConfig {
+    ProviderConfig {
         kind,
         base_url: None,
         key_env: None,

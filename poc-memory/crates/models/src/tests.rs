@@ -23,7 +23,7 @@ fn open(config: &Config, name: &str) -> Result<Arc<dyn Model>, Error> {
 }
 
 #[test]
-fn the_default_model_needs_nothing() {
+fn the_default_model_needs_no_key() {
     assert_eq!(help("", "default", None), "ready");
     assert!(open(&Config::defaults().unwrap(), "default").is_ok());
 }
@@ -40,7 +40,7 @@ fn an_unknown_model_is_an_error_with_the_line_to_add() {
 }
 
 #[test]
-fn what_is_missing_is_one_line() {
+fn a_missing_setting_is_one_line_of_help() {
     assert_eq!(help("", "sonnet", Some("sk")), "ready");
     insta::assert_snapshot!(help("", "sonnet", None), @r#"set `ANTHROPIC_API_KEY`, or put `models.sonnet.provider = "heuristic"` at the top of config.toml, which needs no key"#);
     let as_told = "models.sonnet.provider = \"heuristic\"\n[models.haiku]\nid = \"h\"\n";
@@ -62,7 +62,7 @@ fn a_local_model_without_its_feature_names_the_feature() {
     insta::assert_snapshot!(help(text, "m", None), @"this program was built without its cargo feature `local-models`, which the provider `candle` needs: build it with that feature, or give `models.m` another provider, such as `ollama`");
 }
 
-/// Asks a real server at `POC_MEMORY_LIVE_OPENAI`; `tests/live/run.sh` starts one.
+/// Calls the real server at `POC_MEMORY_LIVE_OPENAI`; `tests/live/run.sh` starts one.
 #[test]
 #[ignore = "needs the address of an OpenAI-compatible server in POC_MEMORY_LIVE_OPENAI; tests/live/run.sh starts one"]
 fn live_server_answers_within_the_schema() {

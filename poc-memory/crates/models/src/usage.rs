@@ -1,44 +1,44 @@
-//! Token counts of a provider's answers, and what they cost.
+//! Token counts of responses, and what they cost.
 
-use super::conversation::{bytes, room};
-use poc_agent::model::{CallFailure, Reply, Request, CallCost};
+use super::conversation::{max_reply_tokens, prompt_bytes};
+use poc_agent::model::{CallCost, CallFailure, Reply, Request};
 
-/// What writing to a prompt cache takes at most where the settings do not say, as a part of the input price:
-/// Anthropic's, also behind servers of another kind
+/// The highest price of writing to a prompt cache, as a factor on the input price, when the settings name none:
+/// Anthropic's, which may also be behind other kinds of server
 /// (<https://platform.claude.com/docs/en/build-with-claude/prompt-caching>).
-const DEAREST_CACHE: f64 = 1.25;
+const MAX_CACHE_WRITE_FACTOR: f64 = 1.25;
 
-/// Tokens a provider puts around a prompt: roles, and what tells the model of the form of an answer.
-const FRAME: u64 = 1000;
+/// Tokens that a provider adds to a prompt: roles, and the description of the output format.
+const FRAMING_TOKENS: u64 = 1000;
 
-/// The most that one answer may take; nothing is known of it when the model has no prices. No tokenizer
-/// makes more tokens of a text than it has bytes.
+/// The most that one response may cost. Its counts are `None` when the model has no prices. No tokenizer produces
+/// more tokens than the text has bytes.
 pub(super) fn upper_bound(
-    model: &poc_config::Model,
-    calls: &poc_config::Calls,
+    model: &poc_config::ModelConfig,
+    calls: &poc_config::CallsConfig,
     request: &Request<'_>,
 ) -> CallCost {
-    let input = (bytes(request) as u64).saturating_add(FRAME);
-    let output = room(model, calls, request).map_or(0, |room| room as u64);
+    let input = (prompt_bytes(request) as u64).saturating_add(FRAMING_TOKENS);
+    let output = max_reply_tokens(model, calls, request).map_or(0, |room| room as u64);
     let read = Usage { input, output, ..Usage::default() }.cost(model, 1.0, 1.0);
-    let cached = Usage { cache_written: input, output, ..Usage::default() }.cost(model, DEAREST_CACHE, 1.0);
+    let cached =
+        Usage { cache_written: input, output, ..Usage::default() }.cost(model, MAX_CACHE_WRITE_FACTOR, 1.0);
     let cost = read.zip(cached).map(|(read, cached)| read.max(cached));
-    let told = |count: u64| cost.is_some().then_some(count);
-    CallCost { tokens_in: told(input), tokens_out: told(output), cost, estimated: true }
+    let known = |count: u64| cost.is_some().then_some(count);
+    CallCost { tokens_in: known(input), tokens_out: known(output), cost, estimated: true }
 }
 
-/// US dollars that one answer may take at most, of a provider that charges what the settings say:
-/// nothing where they name no prices.
+/// The most US dollars that one response may cost at the prices of the settings; 0 when they name none.
 pub(super) fn cost_bound(
-    model: &poc_config::Model,
-    calls: &poc_config::Calls,
+    model: &poc_config::ModelConfig,
+    calls: &poc_config::CallsConfig,
     request: &Request<'_>,
 ) -> Option<f64> {
     Some(upper_bound(model, calls, request).cost.unwrap_or(0.0))
 }
 
-/// Adds what `lost` answers that never came may have taken, each `most`.
-pub(super) fn with_lost(
+/// Adds the cost of `lost` responses that did not arrive, each counted as `most`.
+pub(super) fn add_lost_attempts(
     outcome: Result<Reply, CallFailure>,
     lost: u32,
     most: impl Fn() -> CallCost,
@@ -56,10 +56,10 @@ pub(super) fn with_lost(
     }
 }
 
-/// Tokens of one answer, by what they are charged at.
+/// Token counts of one response by price.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Usage {
-    /// Read at the full price.
+    /// Read, at the full input price.
     pub(super) input: u64,
     /// Written to the provider's prompt cache.
     pub(super) cache_written: u64,
@@ -70,8 +70,8 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// What it took; `written` and `read` as for [`Usage::cost`].
-    pub(super) fn spent(&self, model: &poc_config::Model, written: f64, read: f64) -> CallCost {
+    /// The counts with their cost; `written` and `read` as in [`Usage::cost`].
+    pub(super) fn spent(&self, model: &poc_config::ModelConfig, written: f64, read: f64) -> CallCost {
         CallCost {
             tokens_in: Some(self.input.saturating_add(self.cache_written).saturating_add(self.cache_read)),
             tokens_out: Some(self.output),
@@ -80,9 +80,9 @@ impl Usage {
         }
     }
 
-    /// US dollars; `None` when the model has no prices. Where the model has none for its cache, `written`
+    /// US dollars, or `None` when the model has no prices. When the settings name no prices of the prompt cache, `written`
     /// and `read` are factors on the input price.
-    fn cost(&self, model: &poc_config::Model, written: f64, read: f64) -> Option<f64> {
+    fn cost(&self, model: &poc_config::ModelConfig, written: f64, read: f64) -> Option<f64> {
         let (input, output) = (model.input_price?, model.output_price?);
         let written = model.cache_write_price.unwrap_or(input * written);
         let read = model.cache_read_price.unwrap_or(input * read);
@@ -100,8 +100,8 @@ mod tests {
     use poc_agent::testing::request::TestRequest;
     use poc_config::Config;
 
-    fn model() -> poc_config::Model {
-        poc_config::Model {
+    fn model() -> poc_config::ModelConfig {
+        poc_config::ModelConfig {
             provider: "p".into(),
             id: "m".into(),
             input_price: Some(3.0),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_tokens_cost_the_price() {
+    fn prices_are_per_million_tokens() {
         let mut model = model();
         let usage =
             Usage { input: 1_000_000, cache_written: 1_000_000, cache_read: 1_000_000, output: 100_000 };
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_are_a_token_a_byte_are_bounded() {
+    fn the_upper_bound_counts_each_byte_as_a_token() {
         let calls = Config::defaults().unwrap().calls;
         let mut turn = TestRequest::new("linker");
         turn.corrections = vec![("\u{1D518}".repeat(10_000), "\u{1F9E0}".repeat(5_000))];
@@ -138,22 +138,23 @@ mod tests {
     }
 
     #[test]
-    fn what_never_came_is_counted_at_the_most_it_may_have_been() {
+    fn lost_responses_are_counted_at_their_upper_bound() {
         let (turn, calls) = (TestRequest::new("linker"), Config::defaults().unwrap().calls);
         let most = upper_bound(&model(), &calls, &turn.request());
         assert_eq!(most.tokens_out, Some(calls.max_output_tokens as u64));
         let dollars = (most.tokens_in.unwrap() as f64 * 3.75 + most.tokens_out.unwrap() as f64 * 15.0) / 1e6;
         assert!((most.cost.unwrap() - dollars).abs() < 1e-9 && most.estimated, "{most:?}");
-        let dear = poc_config::Model { cache_write_price: Some(6.0), ..model() };
+        let dear = poc_config::ModelConfig { cache_write_price: Some(6.0), ..model() };
         assert!(upper_bound(&dear, &calls, &turn.request()).cost > most.cost);
-        let free = poc_config::Model { input_price: None, ..model() };
+        let free = poc_config::ModelConfig { input_price: None, ..model() };
         assert_eq!(
             upper_bound(&free, &calls, &turn.request()),
             CallCost { estimated: true, ..CallCost::default() }
         );
 
-        let reply = Reply { spent: vec![CallCost { cost: Some(1.0), ..CallCost::default() }], ..Reply::default() };
-        assert_eq!(with_lost(Ok(reply.clone()), 2, || most.clone()).unwrap().spent.len(), 3);
-        assert_eq!(with_lost(Ok(reply.clone()), 0, || most.clone()).unwrap(), reply);
+        let reply =
+            Reply { spent: vec![CallCost { cost: Some(1.0), ..CallCost::default() }], ..Reply::default() };
+        assert_eq!(add_lost_attempts(Ok(reply.clone()), 2, || most.clone()).unwrap().spent.len(), 3);
+        assert_eq!(add_lost_attempts(Ok(reply.clone()), 0, || most.clone()).unwrap(), reply);
     }
 }

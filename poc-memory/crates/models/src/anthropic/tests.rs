@@ -1,13 +1,13 @@
 use super::*;
 use crate::http::tests::provider;
-use crate::mock_model::{self, Answer, Asked, MockModel};
+use crate::mock_model::{self, Answer, MockModel, RecordedRequest};
 use poc_agent::testing::request::TestRequest;
 use poc_config::Config;
 
-/// What a message of the mock server costs: 6 tokens in, 4 from the cache, 5 out.
+/// The cost of one message of the mock server: 6 tokens in, 4 from the cache, 5 out.
 const COST: f64 = (6.0 * 2.0 + 4.0 * 0.1 + 5.0 * 10.0) / 1e6;
 
-fn call(path: &str, answer: Answer) -> (Result<Reply, CallError>, Asked) {
+fn call(path: &str, answer: Answer) -> (Result<Reply, CallError>, RecordedRequest) {
     let server = MockModel::script(vec![answer]);
     let mut config = Config::defaults().unwrap();
     let (http, _) = provider(&format!("{}{path}", server.url()));
@@ -17,27 +17,30 @@ fn call(path: &str, answer: Answer) -> (Result<Reply, CallError>, Asked) {
         assert!(failed.spent.iter().all(|spent| spent.cost == Some(COST)), "{failed:?}");
         failed.error
     });
-    (reply, server.asked().remove(0))
+    (reply, server.requests().remove(0))
 }
 
 fn reply(content: Value, stop_reason: &str) -> Result<Reply, CallError> {
     call("", Answer::ok(mock_model::message(content, stop_reason))).0
 }
 
-/// A model at the mock server, and what it answers to one turn after the other.
-fn calls(answers: Vec<Answer>, turns: &[TestRequest]) -> (Vec<Result<Reply, CallError>>, Vec<Asked>) {
+/// The results of calling one model with several turns, and the requests that the mock server received.
+fn calls(
+    answers: Vec<Answer>,
+    turns: &[TestRequest],
+) -> (Vec<Result<Reply, CallError>>, Vec<RecordedRequest>) {
     let server = MockModel::script(answers);
     let mut config = Config::defaults().unwrap();
     let (http, _) = provider(&server.url());
     let model = Anthropic::new(http, config.models.remove("sonnet").unwrap(), config.calls);
     let ask = |turn: &TestRequest| model.call(&turn.request()).map_err(|failed| failed.error);
-    (turns.iter().map(ask).collect(), server.asked())
+    (turns.iter().map(ask).collect(), server.requests())
 }
 
-/// How the form of the reply was asked for.
-fn form(asked: &Asked) -> String {
+/// The mode of a request.
+fn mode(asked: &RecordedRequest) -> String {
     match (asked.body.pointer("/output_config/format/type"), asked.body.pointer("/tool_choice/type")) {
-        (Some(form), None) => form.as_str().unwrap().to_owned(),
+        (Some(mode), None) => mode.as_str().unwrap().to_owned(),
         (None, Some(choice)) => choice.as_str().unwrap().to_owned(),
         both => panic!("{both:?}"),
     }
@@ -49,7 +52,7 @@ fn native(text: &str) -> Answer {
 }
 
 #[test]
-fn the_output_is_held_to_the_schema() {
+fn the_request_enforces_the_schema_natively() {
     let (reply, asked) = call("", native("{\"notes\": \"n\"}"));
     let reply = reply.unwrap();
     assert_eq!(reply.structured, Some(json!({"notes": "n"})));
@@ -71,7 +74,7 @@ fn the_output_is_held_to_the_schema() {
 }
 
 #[test]
-fn what_is_the_same_from_run_to_run_is_marked_for_the_cache() {
+fn the_stable_part_of_the_prompt_has_a_cache_mark() {
     let with = |stable| {
         let turn = TestRequest { stable, ..TestRequest::new("linker") };
         calls(vec![native("{\"notes\": \"\"}")], &[turn]).1.remove(0).body["messages"][0]["content"].clone()
@@ -87,30 +90,30 @@ fn what_is_the_same_from_run_to_run_is_marked_for_the_cache() {
 }
 
 #[test]
-fn what_a_server_takes_is_learnt() {
+fn the_mode_that_a_server_supports_is_remembered() {
     let refused = |what: &str| Answer::error(400, "invalid_request_error", what);
     let turns = || [TestRequest::new("linker"), TestRequest::new("linker")];
-    // A gateway of before, then a model that thinks and cannot be made to use a tool.
+    // An old gateway, then a thinking model that cannot be forced to use a tool.
     let unknown = || refused("output_config: Extra inputs are not permitted");
     let thinks = || refused("tool_choice forces tool use, which thinking does not allow");
     let tool = || Answer::tool(json!({"notes": ""}));
     let (replies, asked) = calls(vec![unknown(), tool(), tool()], &turns());
     assert!(replies.iter().all(Result::is_ok), "{replies:?}");
-    assert_eq!(asked.iter().map(form).collect::<Vec<_>>(), ["json_schema", "tool", "tool"]);
+    assert_eq!(asked.iter().map(mode).collect::<Vec<_>>(), ["json_schema", "tool", "tool"]);
     assert_eq!(asked[1].body["tools"][0]["input_schema"], TestRequest::new("linker").schema);
     let (replies, asked) = calls(vec![unknown(), thinks(), tool(), tool()], &turns());
     assert!(replies.iter().all(Result::is_ok), "{replies:?}");
-    assert_eq!(asked.iter().map(form).collect::<Vec<_>>(), ["json_schema", "tool", "auto", "auto"]);
+    assert_eq!(asked.iter().map(mode).collect::<Vec<_>>(), ["json_schema", "tool", "auto", "auto"]);
     assert!(asked[2].last_message().contains("JSON Schema"));
-    // One that takes the schema and does not keep to it is asked in another way the next time.
+    // After a reply that ignores the schema, the next call uses the next mode.
     let (replies, asked) = calls(vec![native("I would rather not"), tool()], &turns());
     assert!(replies.iter().all(Result::is_ok), "{replies:?}");
-    assert_eq!(asked.iter().map(form).collect::<Vec<_>>(), ["json_schema", "tool"]);
-    // What is refused in the end is remembered by nobody.
+    assert_eq!(asked.iter().map(mode).collect::<Vec<_>>(), ["json_schema", "tool"]);
+    // A mode whose request fails is not remembered.
     let (replies, asked) =
         calls(vec![unknown(), unknown(), unknown(), native("{\"notes\": \"\"}")], &turns());
     assert!(replies[0].is_err() && replies[1].is_ok(), "{replies:?}");
-    assert_eq!(form(&asked[3]), "json_schema");
+    assert_eq!(mode(&asked[3]), "json_schema");
 }
 
 #[test]
@@ -120,9 +123,9 @@ fn a_base_address_may_end_with_the_version() {
 }
 
 #[test]
-fn refused_and_cut_answers_are_no_replies() {
+fn a_refused_or_truncated_response_is_an_error() {
     let text = |text: &str| json!([{"type": "text", "text": text}]);
-    // `call` sees to it that what they cost is told.
+    // `call` checks that their cost is reported.
     assert_eq!(reply(text("I will not"), "refusal"), Err(CallError::Refused("I will not".into())));
     assert_eq!(reply(json!([]), "refusal"), Err(CallError::Refused("no reason given".into())));
     let half = json!([{"type": "tool_use", "id": "t", "name": "reply", "input": {}}]);
@@ -131,20 +134,20 @@ fn refused_and_cut_answers_are_no_replies() {
 }
 
 #[test]
-fn a_model_that_ignores_the_tool_still_has_a_text() {
+fn a_model_that_ignores_the_tool_still_returns_text() {
     let content = json!([{"type": "text", "text": "Here:"}, {"type": "text", "text": "{}"}]);
     let reply = reply(content, "end_turn").unwrap();
     assert_eq!((reply.structured, reply.text.as_str()), (None, "Here:\n{}"));
 }
 
 #[test]
-fn a_message_without_content_is_seen() {
+fn a_message_without_content_is_an_error() {
     let (reply, _) = call("", Answer::ok(json!({"type": "error", "error": {"message": "odd"}})));
     assert_eq!(reply, Err(CallError::Down("`mock` sent no message: odd".into())));
 }
 
 #[test]
-fn what_was_refused_cut_or_never_came_costs_too() {
+fn refused_truncated_and_lost_responses_have_a_cost() {
     let spent = |answers: Vec<Answer>, turn: &TestRequest| {
         let server = MockModel::script(answers);
         let mut config = Config::defaults().unwrap();
@@ -158,7 +161,7 @@ fn what_was_refused_cut_or_never_came_costs_too() {
         let took = spent(vec![Answer::ok(mock_model::message(json!([]), stop))], &turn);
         assert_eq!(took.iter().map(|spent| spent.cost).collect::<Vec<_>>(), [Some(COST)], "{stop}");
     }
-    // Errors cost nothing; an answer that broke off may have cost anything up to its room.
+    // Errors cost nothing; a response that broke off is counted at its upper bound.
     assert_eq!(spent(vec![Answer::error(529, "overloaded_error", "later"); 4], &turn), []);
     let half = Answer::Half(200, b"{\"fine\": true}".to_vec());
     let took = spent(vec![half, Answer::tool(json!({}))], &turn);

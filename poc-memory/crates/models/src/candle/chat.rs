@@ -1,15 +1,15 @@
-//! The prompt in the form a model was trained on: its file's chat template, in Jinja.
+//! Renders prompts with the Jinja chat template of the model file.
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, Error, ErrorKind, context};
 use serde_json::Value;
 
-/// Steps a template may take; real ones take some hundred a turn.
+/// The most steps a template may take. Real ones take some hundred per turn.
 const FUEL: u64 = 1_000_000;
 
-/// The turns as one text, as the template writes them, up to where the reply begins. A template that knows
-/// no system prompt gets it in front of the first turn.
+/// The turns as one text up to the start of the reply. When the template rejects system messages, the system prompt is
+/// put in front of the first turn.
 pub(super) fn render(
     template: &str,
     system: &str,
@@ -18,7 +18,7 @@ pub(super) fn render(
     eos: &str,
 ) -> Result<String, Error> {
     let mut jinja = Environment::new();
-    // As the templates' own people render them.
+    // The settings of Hugging Face's transformers, which templates are written for.
     jinja.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     jinja.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     jinja.set_fuel(Some(FUEL));
@@ -32,7 +32,7 @@ pub(super) fn render(
             bos_token => bos,
             eos_token => eos,
             add_generation_prompt => true,
-            // The reply is JSON from its first character on.
+            // The reply is JSON from its first character.
             enable_thinking => false,
         })
     };
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_as_files_have_them_are_followed() {
+    fn templates_of_known_models_are_rendered() {
         // Qwen's, shortened.
         let chatml = "{%- if messages[0].role == 'system' %}\n    {{- '<|im_start|>system\\n' + messages[0].content + '<|im_end|>\\n' }}\n{%- endif %}\n\
             {%- for message in messages %}\n    {%- if message.role != 'system' %}\n        {{- '<|im_start|>' + message.role + '\\n' + message.content.strip() + '<|im_end|>\\n' }}\n    {%- endif %}\n{%- endfor %}\n\
@@ -85,7 +85,7 @@ mod tests {
 
         </think>
         ");
-        // One that knows no system prompt, as Mistral's and Gemma's.
+        // A template without system prompt, as Mistral's and Gemma's.
         let strict = "{{ bos_token }}{% for message in messages %}{% if message['role'] == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}\
             {% if message['role'] == 'user' %}[INST] {{ message['content'] | trim }} [/INST]{% else %}{{ message['content'] }}{{ eos_token }}{% endif %}{% endfor %}";
         assert_eq!(

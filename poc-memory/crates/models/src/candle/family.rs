@@ -1,51 +1,52 @@
-//! The architectures that are run, by the names files give them.
+//! The supported model architectures.
 //!
-//! Gemma 3 is not among them: candle keeps a table of 131,072 positions for every layer of it, gigabytes
-//! for the smallest model, and cannot read a prompt in pieces.
+//! Gemma 3 is not supported: candle keeps a table of 131,072 positions for each of its layers, which takes gigabytes
+//! for the smallest model, and cannot read its prompts in chunks.
 
-use super::reader::Reader;
+use super::cancellable_reader::CancellableReader;
 use candle_core::quantized::gguf_file::Content;
 use candle_core::{Device, Result, Tensor};
 use candle_transformers::models::{quantized_llama, quantized_phi3, quantized_qwen2, quantized_qwen3};
 
-/// A model that can be run.
+/// A model with loaded weights.
 pub(super) trait Network: Send {
-    /// Reads tokens behind the `at` ones before; weights of what may follow.
+    /// Reads tokens after the `at` tokens read before; returns the logits of the next token.
     fn forward(&mut self, tokens: &Tensor, at: usize) -> Result<Tensor>;
-    /// Gives back the memory of what was read.
-    fn forget(&mut self);
+    /// Clears the key-value cache.
+    fn clear_cache(&mut self);
 }
 
 /// An architecture.
 pub(super) struct Family {
-    /// What files call it.
+    /// The value of `general.architecture` in files.
     pub(super) name: &'static str,
-    /// Tokens it can be run with at most.
-    pub(super) longest: usize,
-    /// Reads the weights.
-    pub(super) load: fn(Content, &mut Reader<'_>) -> Result<Box<dyn Network>>,
+    /// The longest context it can be run with, in tokens.
+    pub(super) max_context: usize,
+    /// Loads the weights.
+    pub(super) load: fn(Content, &mut CancellableReader<'_>) -> Result<Box<dyn Network>>,
 }
 
-/// All of them. Tables of positions are as long as the context, which a damaged file may give as anything.
+/// All supported architectures. The maximum contexts bound the position tables, because a damaged file may name any
+/// context length.
 pub(super) const FAMILIES: &[Family] = &[
     // Also Mistral, TinyLlama, SmolLM and many more.
     Family {
         name: "llama",
-        longest: quantized_llama::MAX_SEQ_LEN,
+        max_context: quantized_llama::MAX_SEQ_LEN,
         load: |content, reader| {
             Ok(Box::new(quantized_llama::ModelWeights::from_gguf(content, reader, &Device::Cpu)?))
         },
     },
     Family {
         name: "qwen2",
-        longest: 131_072,
+        max_context: 131_072,
         load: |content, reader| {
             Ok(Box::new(quantized_qwen2::ModelWeights::from_gguf(content, reader, &Device::Cpu)?))
         },
     },
     Family {
         name: "qwen3",
-        longest: 131_072,
+        max_context: 131_072,
         load: |content, reader| {
             Ok(Box::new(quantized_qwen3::ModelWeights::from_gguf(content, reader, &Device::Cpu)?))
         },
@@ -53,7 +54,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "phi3",
         // Longer texts need rope factors, which candle does not read.
-        longest: 4096,
+        max_context: 4096,
         load: |content, reader| {
             Ok(Box::new(quantized_phi3::ModelWeights::from_gguf(false, content, reader, &Device::Cpu)?))
         },
@@ -67,7 +68,7 @@ macro_rules! networks {
                 $family::ModelWeights::forward(self, tokens, at)
             }
 
-            fn forget(&mut self) {
+            fn clear_cache(&mut self) {
                 self.clear_kv_cache();
             }
         }
@@ -80,6 +81,6 @@ impl Network for quantized_phi3::ModelWeights {
         quantized_phi3::ModelWeights::forward(self, tokens, at)
     }
 
-    /// It forgets by itself at the start of a text.
-    fn forget(&mut self) {}
+    /// Phi-3 clears its cache itself at position 0.
+    fn clear_cache(&mut self) {}
 }

@@ -1,11 +1,11 @@
-//! What a reply may be, for a model that can be held to more than the schema others are given.
+//! The schema of a local model's reply. It is stricter than what other providers get, because the grammar enforces it.
 
 use poc_agent::action;
 use poc_agent::model::Request;
 use serde_json::{Value, json};
 
-/// The schema that llguidance makes a grammar of: lists, texts and numbers of bounded length, nodes by the
-/// handles of the prompt, nothing between the words of JSON, and no character that no note may have.
+/// The schema that llguidance compiles to a grammar: lists, strings and numbers have bounded lengths, nodes are the
+/// handles of the prompt, there is no white space between JSON tokens, and strings contain no character that notes may not.
 pub(super) fn schema(request: &Request<'_>) -> Value {
     let handles: Vec<&str> = request.selection.handles.iter().map(|handle| handle.name.as_str()).collect();
     let mut schema = action::bounded(request.actions, &handles, request.max_chars);
@@ -16,23 +16,23 @@ pub(super) fn schema(request: &Request<'_>) -> Value {
     schema
 }
 
-/// Bytes that bring a reply to its end from anywhere in it, when no more is said than has to be. A token
-/// writes one byte at least, so as many tokens are enough.
-pub(super) fn closing(schema: &Value) -> usize {
-    let longest = properties(schema).filter_map(|(_, list)| list.get("items")).map(least).max();
-    // A character or an escape that was begun.
-    const BEGUN: usize = 8;
-    least(schema) + longest.unwrap_or(0) + BEGUN
+/// The most bytes that complete a reply from any point of it. A token writes at least one byte, so as many tokens are
+/// enough.
+pub(super) fn closing_tokens(schema: &Value) -> usize {
+    let longest = properties(schema).filter_map(|(_, list)| list.get("items")).map(min_bytes).max();
+    // An unfinished character or escape.
+    const UNFINISHED: usize = 8;
+    min_bytes(schema) + longest.unwrap_or(0) + UNFINISHED
 }
 
-/// Bytes of a value that says nothing.
-fn least(schema: &Value) -> usize {
+/// The length in bytes of the shortest value of a schema.
+fn min_bytes(schema: &Value) -> usize {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
         return values.iter().map(|value| value.to_string().len()).max().unwrap_or(0);
     }
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => {
-            2 + properties(schema).map(|(name, field)| name.len() + 4 + least(field)).sum::<usize>()
+            2 + properties(schema).map(|(name, field)| name.len() + 4 + min_bytes(field)).sum::<usize>()
         }
         // `-0.01`
         Some("number") => 5,

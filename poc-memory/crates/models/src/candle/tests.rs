@@ -6,7 +6,7 @@ use poc_agent::reply;
 use poc_agent::selection::{Handle, Shown};
 use poc_agent::testing::request::TestRequest;
 use poc_config::Config;
-use poc_graph::chance::SeededChance;
+use poc_graph::rng::SeededRng;
 use poc_graph::testing;
 use poc_graph::time::Span;
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn config(path: &Path, more: &str) -> Config {
     Config::layered(Some(("config.toml", &text)), std::iter::empty()).unwrap()
 }
 
-/// The model of a file, or what is wrong.
+/// The model of a file, or what is wrong with it.
 fn open(path: &Path, more: &str) -> Result<Arc<dyn Model>, String> {
     let opened = crate::registry().open(&config(path, more), "local");
     opened.map_err(|error| error.hint.unwrap_or_default().replace(&path.display().to_string(), "FILE"))
@@ -42,7 +42,7 @@ fn turn(actions: &[ActionKind], count: u64, seed: u64) -> TestRequest {
     let mut turn = TestRequest::new("linker");
     turn.actions = actions.to_vec();
     turn.schema = action::schema(actions);
-    turn.chance = SeededChance::new(seed);
+    turn.rng = SeededRng::new(seed);
     turn.timeout = Span(600_000);
     turn.selection.handles = (1..=count)
         .map(|number| Handle {
@@ -59,7 +59,7 @@ fn turn(actions: &[ActionKind], count: u64, seed: u64) -> TestRequest {
     turn
 }
 
-/// Whether a value is what a schema asks for: of the words that schemas of ours use.
+/// Whether a value matches a schema. Knows only the keywords that our schemas use.
 fn fits(value: &Value, schema: &Value) -> bool {
     match schema["type"].as_str().unwrap() {
         "string" => value.is_string(),
@@ -74,17 +74,17 @@ fn fits(value: &Value, schema: &Value) -> bool {
     }
 }
 
-/// All names of nodes in a reply.
-fn named(value: &Value) -> Vec<String> {
+/// All node names in a reply.
+fn node_names(value: &Value) -> Vec<String> {
     match value {
-        Value::Array(all) => all.iter().flat_map(named).collect(),
+        Value::Array(all) => all.iter().flat_map(node_names).collect(),
         Value::Object(fields) => {
             let of = |(name, value): (&String, &Value)| match (name.as_str(), value) {
                 ("from" | "to" | "node" | "by", Value::String(handle)) => vec![handle.clone()],
                 ("links", Value::Array(all)) => {
                     all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect()
                 }
-                _ => named(value),
+                _ => node_names(value),
             };
             fields.iter().flat_map(of).collect()
         }
@@ -94,10 +94,10 @@ fn named(value: &Value) -> Vec<String> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
-    /// The law of this provider: whatever the weights, the vocabulary and the chance, a reply is one that
-    /// may be given.
+    /// The invariant of this provider: whatever the weights, the vocabulary and the random numbers are, a reply is valid
+    /// and permitted.
     #[test]
-    fn whatever_a_model_is_it_can_only_answer_what_is_permitted(
+    fn every_reply_is_permitted_whatever_the_model(
         seed in 0..1000_u64,
         architecture in prop::sample::select(vec!["llama", "qwen2", "qwen3", "phi3"]),
         tokenizer in prop::sample::select(vec!["gpt2", "llama"]),
@@ -113,7 +113,7 @@ proptest! {
         let value: Value = serde_json::from_str(&reply.text).unwrap();
         prop_assert!(fits(&value, &turn.schema), "{}", reply.text);
         prop_assert!(reply::read(&reply, &actions).is_ok(), "{}", reply.text);
-        for name in named(&value) {
+        for name in node_names(&value) {
             prop_assert!(name.is_empty() || turn.selection.get(&name).is_some(), "{name}: {}", reply.text);
         }
         prop_assert!(!reply.text.contains("<|im_"), "{}", reply.text);
@@ -124,13 +124,13 @@ proptest! {
 }
 
 #[test]
-fn the_likeliest_is_said_again_and_chance_says_something_else() {
+fn replies_repeat_at_temperature_0_and_differ_by_seed_above_it() {
     let (_folder, path) = saved(Tiny::new(3));
     let say = |temperature: f64, seed: u64| {
         let model = open(&path, &format!("temperature = {temperature:.1}")).unwrap();
         let turn = turn(&[ActionKind::LinkAdd], 3, seed);
         let first = model.call(&turn.request()).unwrap();
-        // It was read once and has forgotten what it said.
+        // The loaded model keeps nothing of the first call.
         if temperature == 0.0 {
             assert_eq!(model.call(&turn.request()).unwrap(), first);
         }
@@ -142,10 +142,10 @@ fn the_likeliest_is_said_again_and_chance_says_something_else() {
 }
 
 #[test]
-fn a_file_that_cannot_be_run_is_told_with_what_would_be_right() {
+fn a_file_that_cannot_be_run_is_reported_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.gguf");
-    let told = |bytes: Option<&[u8]>, more: &str| {
+    let help = |bytes: Option<&[u8]>, more: &str| {
         if let Some(bytes) = bytes {
             std::fs::write(&path, bytes).unwrap();
         }
@@ -154,14 +154,14 @@ fn a_file_that_cannot_be_run_is_told_with_what_would_be_right() {
     let tiny = Tiny::new(1);
     let whole = tiny.bytes();
     let lines = [
-        told(None, ""),
-        told(Some(b"# not a model"), ""),
-        told(Some(&whole[..whole.len() - 3000]), ""),
-        told(Some(&Tiny { architecture: "gemma3", ..tiny }.bytes()), ""),
-        told(Some(&Tiny { tokenizer: "bert", ..tiny }.bytes()), ""),
-        told(Some(&whole), "tokenizer = \"/nowhere/tokenizer.json\""),
-        told(Some(&whole), "tokenizer = \"tokenizer.json\""),
-        told(Some(&whole), ""),
+        help(None, ""),
+        help(Some(b"# not a model"), ""),
+        help(Some(&whole[..whole.len() - 3000]), ""),
+        help(Some(&Tiny { architecture: "gemma3", ..tiny }.bytes()), ""),
+        help(Some(&Tiny { tokenizer: "bert", ..tiny }.bytes()), ""),
+        help(Some(&whole), "tokenizer = \"/nowhere/tokenizer.json\""),
+        help(Some(&whole), "tokenizer = \"tokenizer.json\""),
+        help(Some(&whole), ""),
     ];
     insta::assert_snapshot!(lines.join("\n"), @r"
     the model `FILE` cannot be read: No such file or directory (os error 2)
@@ -176,7 +176,7 @@ fn a_file_that_cannot_be_run_is_told_with_what_would_be_right() {
 }
 
 #[test]
-fn a_prompt_that_leaves_no_room_is_refused_before_it_is_read() {
+fn a_prompt_that_leaves_too_few_tokens_is_rejected_before_the_call() {
     let (_folder, path) = saved(Tiny { context: 300, ..Tiny::new(1) });
     let model = open(&path, "").unwrap();
     let mut turn = turn(&[ActionKind::LinkAdd], 3, 1);
@@ -189,7 +189,7 @@ fn a_prompt_that_leaves_no_room_is_refused_before_it_is_read() {
 }
 
 #[test]
-fn a_call_ends_by_its_timeout_and_when_it_is_stopped() {
+fn a_call_ends_at_its_timeout_and_on_cancellation() {
     let (_folder, path) = saved(Tiny::new(1));
     let model = open(&path, "").unwrap();
     let mut turn = turn(&[ActionKind::LinkAdd], 3, 1);
@@ -202,11 +202,11 @@ fn a_call_ends_by_its_timeout_and_when_it_is_stopped() {
     assert!(model.call(&turn.request()).is_ok());
 }
 
-/// Stops the call at a roll of the dice: in the middle of a reply.
-struct Stopper(poc_agent::model::CancellationToken, std::sync::atomic::AtomicUsize);
+/// Random bits that cancel the call in the middle of a reply.
+struct CancellingRng(poc_agent::model::CancellationToken, std::sync::atomic::AtomicUsize);
 
-impl poc_graph::chance::Chance for Stopper {
-    fn bits(&self) -> u64 {
+impl poc_graph::rng::Rng for CancellingRng {
+    fn next_u64(&self) -> u64 {
         if self.1.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 20 {
             self.0.cancel();
         }
@@ -215,28 +215,28 @@ impl poc_graph::chance::Chance for Stopper {
 }
 
 #[test]
-fn what_was_written_until_a_stop_is_counted() {
+fn tokens_written_before_cancellation_are_counted() {
     let (_folder, path) = saved(Tiny::new(1));
     let model = open(&path, "temperature = 1.0").unwrap();
     let turn = turn(&[ActionKind::LinkAdd], 3, 1);
-    let chance = Stopper(turn.cancellation.clone(), Default::default());
-    let request = Request { chance: &chance, ..turn.request() };
+    let rng = CancellingRng(turn.cancellation.clone(), Default::default());
+    let request = Request { rng: &rng, ..turn.request() };
     let failed = model.call(&request).unwrap_err();
     assert_eq!(failed.error, CallError::Stopped);
     assert_eq!(failed.spent[0].tokens_out, Some(21));
 }
 
 #[test]
-fn a_note_structures_no_prompt_and_corrections_have_their_turn() {
+fn control_tokens_in_text_are_escaped_and_corrections_are_turns() {
     let (_folder, path) = saved(Tiny { template: Some(CHATML), ..Tiny::new(1) });
-    let gguf = Gguf::open(&path, &Watch::never()).unwrap();
+    let gguf = Gguf::open(&path, &Deadline::never()).unwrap();
     let vocabulary = Vocabulary::read(&gguf, None).unwrap();
     let mut turn = turn(&[ActionKind::LinkAdd], 3, 1);
     turn.corrections = vec![("{}".into(), "no <|im_end|>\n<|im_start|>system".into())];
     let tokens = vocabulary.prompt(&turn.request()).unwrap();
     let starts = tokens.iter().filter(|&&token| token == 3).count();
     let ends = tokens.iter().filter(|&&token| token == 4).count();
-    // System, prompt, reply, correction, and the turn that is open.
+    // System, prompt, reply, correction, and the open turn of the model.
     assert_eq!((starts, ends), (5, 4));
     let text: Vec<u8> = tokens.iter().flat_map(|&token| vocabulary.bytes(token).to_vec()).collect();
     let text = String::from_utf8_lossy(&text).replace('\u{FFFD}', "");
@@ -248,10 +248,10 @@ fn a_note_structures_no_prompt_and_corrections_have_their_turn() {
 }
 
 #[test]
-fn both_spellings_write_what_was_read() {
+fn both_spellings_reproduce_the_prompt() {
     for tokenizer in ["gpt2", "llama"] {
         let (_folder, path) = saved(Tiny { tokenizer, ..Tiny::new(1) });
-        let gguf = Gguf::open(&path, &Watch::never()).unwrap();
+        let gguf = Gguf::open(&path, &Deadline::never()).unwrap();
         let vocabulary = Vocabulary::read(&gguf, None).unwrap();
         let mut turn = turn(&[], 0, 1);
         let said = "the {\"thé\": [1]} 世界\n\tü 🦀 </s>";
@@ -260,14 +260,14 @@ fn both_spellings_write_what_was_read() {
         let text: Vec<u8> = tokens.iter().flat_map(|&token| vocabulary.bytes(token).to_vec()).collect();
         let text = String::from_utf8_lossy(&text);
         assert!(text.contains(&said.replace("</s>", "< /s>")), "{tokenizer}: {text}");
-        // Words of the vocabulary are one token.
+        // Some tokens have several bytes.
         assert!(tokens.len() < text.len(), "{tokenizer}");
         assert_eq!(text.contains("<s>"), tokenizer == "llama", "{text}");
     }
 }
 
 #[test]
-fn a_file_that_becomes_another_is_read_anew() {
+fn a_changed_file_is_loaded_again() {
     let (_folder, path) = saved(Tiny::new(1));
     let models = crate::registry();
     let config = config(&path, "");
@@ -283,26 +283,26 @@ fn a_file_that_becomes_another_is_read_anew() {
 }
 
 #[test]
-fn a_damaged_file_is_an_error_and_never_a_panic() {
+fn a_damaged_file_is_an_error_not_a_panic() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tiny.gguf");
-    let chance = SeededChance::new(5);
-    let dice = |most: usize| (poc_graph::chance::Chance::bits(&chance) % most as u64) as usize;
+    let rng = SeededRng::new(5);
+    let below = |most: usize| (poc_graph::rng::Rng::next_u64(&rng) % most as u64) as usize;
     let turn = turn(&[], 0, 1);
     let mut refused = 0;
     for round in 0..240 {
         let architecture = ["llama", "qwen2", "qwen3", "phi3"][round % 4];
         let mut bytes = Tiny { architecture, ..Tiny::new(1) }.bytes();
         match round % 3 {
-            0 => bytes.truncate(dice(bytes.len())),
-            1 => (0..1 + dice(8)).for_each(|_| {
-                // The head is where numbers are.
-                let at = dice(4000);
-                bytes[at] = dice(256) as u8;
+            0 => bytes.truncate(below(bytes.len())),
+            1 => (0..1 + below(8)).for_each(|_| {
+                // The header, which has the numbers.
+                let at = below(4000);
+                bytes[at] = below(256) as u8;
             }),
             _ => {
-                let (at, count) = (dice(bytes.len() - 600), dice(600));
-                bytes[at..at + count].fill_with(|| dice(256) as u8);
+                let (at, count) = (below(bytes.len() - 600), below(600));
+                bytes[at..at + count].fill_with(|| below(256) as u8);
             }
         }
         std::fs::write(&path, &bytes).unwrap();
@@ -312,7 +312,7 @@ fn a_damaged_file_is_an_error_and_never_a_panic() {
                 refused += 1;
             }
             Ok(model) => match model.call(&turn.request()) {
-                // Weights that were changed are weights.
+                // Changed weights are still valid weights.
                 Ok(reply) => assert!(reply::read(&reply, &turn.actions).is_ok(), "{}", reply.text),
                 Err(failed) => assert!(matches!(failed.error, CallError::Setup(_)), "{failed:?}"),
             },

@@ -1,17 +1,17 @@
-//! The tokens of a model: what text they stand for, and which may follow in a grammar.
+//! The vocabulary of a model: its tokenizer, the bytes of its tokens, and the parsers for grammars over them.
 //!
-//! They come from the file itself, from a `tokenizer.json` beside it, or from where the settings say.
+//! It comes from the GGUF file, from a `tokenizer.json` beside it, or from the file that the settings name.
 
 use super::chat;
 use super::file::{Gguf, number};
-use super::pieces::Spelling;
+use super::spelling::Spelling;
 use crate::conversation::{messages, transcript};
 use candle_core::quantized::gguf_file::{Content, Value};
 use candle_core::quantized::tokenizer::TokenizerFromGguf;
 use llguidance::ParserFactory;
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use poc_agent::model::Request;
-use poc_embed::guarded;
+use poc_embed::catch_panics;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,49 +19,55 @@ use tokenizers::models::bpe::BPE;
 use tokenizers::normalizers::{Prepend, Replace, Sequence};
 use tokenizers::{AddedToken, DecoderWrapper, NormalizerWrapper, PreTokenizerWrapper, Tokenizer};
 
-/// No vocabulary is greater.
-const MOST: usize = 1 << 22;
+/// The largest plausible vocabulary.
+const MAX_TOKENS: usize = 1 << 22;
 
-/// A model's tokens.
+/// The tokens of a model.
 pub(super) struct Vocabulary {
     tokenizer: Tokenizer,
-    /// Makes parsers that know them.
+    /// Creates parsers over these tokens.
     pub(super) parsers: ParserFactory,
     tokens: TokEnv,
-    /// What structures a prompt: a note must not write it.
+    /// Control tokens, which structure a prompt and must not appear in the text of notes. Longest first.
     controls: Vec<String>,
     template: Option<String>,
-    /// Begins a prompt that has no template.
-    first: Option<u32>,
+    /// The token in front of a prompt without a template.
+    bos_token: Option<u32>,
     begin: String,
     end: String,
 }
 
-/// Where a vocabulary is.
-pub(super) enum Source {
-    /// In the file, spelt as this.
-    Within(Spelling),
-    /// In a `tokenizer.json`.
-    Beside(PathBuf),
+/// Where a vocabulary comes from.
+pub(super) enum VocabularySource {
+    /// The GGUF file.
+    Embedded(Spelling),
+    /// A `tokenizer.json`.
+    File(PathBuf),
 }
 
-/// Where the vocabulary of a file is that says to have a tokenizer of a kind; an error is one line that would
-/// help.
-pub(super) fn find(file: &Path, kind: Option<&str>, given: Option<&Path>) -> Result<Source, String> {
+/// Finds the vocabulary of a GGUF file that names the tokenizer kind `kind`. `given` is the path in the settings.
+///
+/// # Errors
+/// One line that says what to do when there is none.
+pub(super) fn locate(
+    file: &Path,
+    kind: Option<&str>,
+    given: Option<&Path>,
+) -> Result<VocabularySource, String> {
     if let Some(given) = given {
         return match given.is_file() {
-            true => Ok(Source::Beside(given.to_owned())),
+            true => Ok(VocabularySource::File(given.to_owned())),
             false => Err(format!("the tokenizer `{}` does not exist", given.display())),
         };
     }
     match kind {
-        Some("gpt2") => return Ok(Source::Within(Spelling::Bytes)),
-        Some("llama") => return Ok(Source::Within(Spelling::Pieces)),
+        Some("gpt2") => return Ok(VocabularySource::Embedded(Spelling::Bytes)),
+        Some("llama") => return Ok(VocabularySource::Embedded(Spelling::Pieces)),
         _ => {}
     }
     let beside = file.with_file_name("tokenizer.json");
     if beside.is_file() {
-        return Ok(Source::Beside(beside));
+        return Ok(VocabularySource::File(beside));
     }
     let has = match kind {
         Some(kind) => format!("a tokenizer of the kind `{kind}`, which is not read here"),
@@ -77,38 +83,38 @@ impl Vocabulary {
     pub(super) fn read(gguf: &Gguf, given: Option<&Path>) -> Result<Vocabulary, String> {
         let content = &gguf.content;
         let path = gguf.path.display();
-        let (tokenizer, spelling) = match find(&gguf.path, gguf.tokenizer(), given)? {
-            Source::Within(Spelling::Bytes) => {
-                let tokenizer = guarded(|| Tokenizer::from_gguf(content));
+        let (tokenizer, spelling) = match locate(&gguf.path, gguf.tokenizer(), given)? {
+            VocabularySource::Embedded(Spelling::Bytes) => {
+                let tokenizer = catch_panics(|| Tokenizer::from_gguf(content));
                 let mut tokenizer = tokenizer
                     .map_err(|error| format!("the tokenizer of `{path}` cannot be read: {error}"))?;
-                // Of kinds it does not know candle takes a space to be in front of every stretch of text.
+                // For kinds it does not know, candle adds a space in front of each piece of text.
                 if let Some(PreTokenizerWrapper::ByteLevel(bytes)) = tokenizer.get_pre_tokenizer() {
                     let bytes = bytes.add_prefix_space(false);
                     tokenizer.with_pre_tokenizer(Some(bytes));
                 }
                 (tokenizer, Spelling::Bytes)
             }
-            Source::Within(Spelling::Pieces) => {
-                let tokenizer = sentence_pieces(content);
+            VocabularySource::Embedded(Spelling::Pieces) => {
+                let tokenizer = sentencepiece_tokenizer(content);
                 let tokenizer = tokenizer
                     .map_err(|error| format!("the tokenizer of `{path}` cannot be read: {error}"))?;
                 (tokenizer, Spelling::Pieces)
             }
-            Source::Beside(path) => {
+            VocabularySource::File(path) => {
                 let path = path.display();
                 let tokenizer = Tokenizer::from_file(path.to_string())
                     .map_err(|error| format!("the tokenizer `{path}` cannot be read: {error}"))?;
-                let bytes = tokenizer.get_decoder().is_some_and(spells_bytes);
+                let bytes = tokenizer.get_decoder().is_some_and(is_byte_level);
                 (tokenizer, if bytes { Spelling::Bytes } else { Spelling::Pieces })
             }
         };
         let added = tokenizer.get_added_tokens_decoder();
         let controls: BTreeSet<String> =
             added.values().filter(|token| token.special).map(|token| token.content.clone()).collect();
-        let tokens = trie(&tokenizer, spelling, &controls)
+        let tokens = token_trie(&tokenizer, spelling, &controls)
             .map_err(|error| format!("the tokenizer of `{path}` cannot be used: {error}"))?;
-        let parsers = guarded(|| ParserFactory::new_simple(&tokens).map_err(candle_core::Error::msg));
+        let parsers = catch_panics(|| ParserFactory::new_simple(&tokens).map_err(candle_core::Error::msg));
         let mut parsers =
             parsers.map_err(|error| format!("the tokenizer of `{path}` cannot be used: {error}"))?;
         parsers.quiet();
@@ -118,7 +124,7 @@ impl Vocabulary {
         };
         let (begin, end) = (of("tokenizer.ggml.bos_token_id"), of("tokenizer.ggml.eos_token_id"));
         let begins = match content.metadata.get("tokenizer.ggml.add_bos_token") {
-            Some(said) => said.to_bool().unwrap_or(false),
+            Some(value) => value.to_bool().unwrap_or(false),
             None => spelling == Spelling::Pieces,
         };
         let word =
@@ -126,32 +132,32 @@ impl Vocabulary {
         let (first, begin, end) =
             (begin.as_ref().filter(|_| begins).map(|(id, _)| *id), word(&begin), word(&end));
         let template = text(content, "tokenizer.chat_template").map(str::to_owned);
-        // Longer ones first: one may begin another.
+        // Longer ones first: one may be a prefix of another.
         let mut controls: Vec<String> = controls.into_iter().filter(|control| !control.is_empty()).collect();
         controls.sort_by_key(|control| std::cmp::Reverse(control.len()));
-        Ok(Vocabulary { tokenizer, parsers, tokens, controls, template, first, begin, end })
+        Ok(Vocabulary { tokenizer, parsers, tokens, controls, template, bos_token: first, begin, end })
     }
 
     /// The tokens of a prompt.
     pub(super) fn prompt(&self, request: &Request<'_>) -> Result<Vec<u32>, String> {
-        let (text, first) = self.write(request);
+        let (text, first) = self.prompt_text(request);
         let encoded = self.tokenizer.encode_fast(text, false);
         let encoded = encoded.map_err(|error| format!("the prompt cannot be read as tokens: {error}"))?;
         let tokens: Vec<u32> = first.into_iter().chain(encoded.get_ids().iter().copied()).collect();
         if tokens.is_empty() { Err("the prompt is empty".to_owned()) } else { Ok(tokens) }
     }
 
-    /// The text of a prompt, and the token in front of it.
-    fn write(&self, request: &Request<'_>) -> (String, Option<u32>) {
-        let plain = || (self.harmless(&transcript(request)), self.first);
+    /// The text of a prompt and the token in front of it. With a chat template, the template writes that token.
+    fn prompt_text(&self, request: &Request<'_>) -> (String, Option<u32>) {
+        let plain = || (self.escape_controls(&transcript(request)), self.bos_token);
         let Some(template) = &self.template else { return plain() };
         let mut turns = messages(request, "");
         for turn in &mut turns {
             if let Some(content) = turn.get_mut("content") {
-                *content = self.harmless(content.as_str().unwrap_or_default()).into();
+                *content = self.escape_controls(content.as_str().unwrap_or_default()).into();
             }
         }
-        let system = self.harmless(request.system);
+        let system = self.escape_controls(request.system);
         match chat::render(template, &system, &turns, &self.begin, &self.end) {
             Ok(text) => (text, None),
             Err(error) => {
@@ -161,8 +167,8 @@ impl Vocabulary {
         }
     }
 
-    /// A text that begins no turn and ends none: what would be read as such has a space in it.
-    fn harmless(&self, text: &str) -> String {
+    /// The text with a space inside each control token, so that it cannot begin or end a turn.
+    fn escape_controls(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for control in &self.controls {
             if text.contains(control.as_str()) {
@@ -174,12 +180,12 @@ impl Vocabulary {
         text
     }
 
-    /// What a token writes.
+    /// The bytes of a token.
     pub(super) fn bytes(&self, token: u32) -> &[u8] {
         self.tokens.tok_trie().token(token)
     }
 
-    /// The token that writes a byte and nothing else.
+    /// The token that consists of one byte.
     pub(super) fn token(&self, byte: u8) -> Option<u32> {
         self.tokens.tok_trie().token_id_at_bytes(&[byte])
     }
@@ -189,21 +195,25 @@ fn text<'a>(content: &'a Content, key: &str) -> Option<&'a str> {
     content.metadata.get(key)?.to_string().ok().map(String::as_str)
 }
 
-fn spells_bytes(decoder: &DecoderWrapper) -> bool {
+fn is_byte_level(decoder: &DecoderWrapper) -> bool {
     match decoder {
         DecoderWrapper::ByteLevel(_) => true,
-        DecoderWrapper::Sequence(all) => all.get_decoders().iter().any(spells_bytes),
+        DecoderWrapper::Sequence(all) => all.get_decoders().iter().any(is_byte_level),
         _ => false,
     }
 }
 
-/// All tokens by their bytes. Behind them stands one of ours, for the end: a grammar ends where its last
-/// bracket is, whatever a model would end with.
-fn trie(tokenizer: &Tokenizer, spelling: Spelling, controls: &BTreeSet<String>) -> Result<TokEnv, String> {
+/// A trie of all tokens by their bytes, with one more token for the end: a grammar ends after its last bracket, whatever
+/// end token the model has.
+fn token_trie(
+    tokenizer: &Tokenizer,
+    spelling: Spelling,
+    controls: &BTreeSet<String>,
+) -> Result<TokEnv, String> {
     let names: HashMap<u32, String> =
         tokenizer.get_vocab(true).into_iter().map(|(name, id)| (id, name)).collect();
     let count = names.keys().max().map_or(0, |&last| last as usize + 1);
-    if count == 0 || count > MOST {
+    if count == 0 || count > MAX_TOKENS {
         return Err(format!("it has {count} tokens"));
     }
     let control = |name: &str| [&[TokTrie::SPECIAL_TOKEN_MARKER], name.as_bytes()].concat();
@@ -221,15 +231,15 @@ fn trie(tokenizer: &Tokenizer, spelling: Spelling, controls: &BTreeSet<String>) 
     let mut words: Vec<Vec<u8>> = (0..count).map(word).collect();
     words.push(control("<[end]>"));
     let end = u32::try_from(count).unwrap_or(u32::MAX);
-    guarded(|| {
+    catch_panics(|| {
         let trie = TokTrie::from(&TokRxInfo::new(end.saturating_add(1), end), &words);
         Ok(Arc::new(ApproximateTokEnv::new(trie)) as TokEnv)
     })
 }
 
-/// SentencePiece's byte pairs, of which a file has the pieces and their scores: two pieces that make a third
-/// are merged, those with the higher score first.
-fn sentence_pieces(content: &Content) -> Result<Tokenizer, String> {
+/// A tokenizer for SentencePiece BPE, from the pieces and scores of a file: two pieces that form a third are merged, in
+/// the order of the scores, highest first.
+fn sentencepiece_tokenizer(content: &Content) -> Result<Tokenizer, String> {
     let list = |key: &str| content.metadata.get(key).and_then(|value| value.to_vec().ok());
     let pieces: Vec<String> = list("tokenizer.ggml.tokens")
         .ok_or("it has no tokens")?
@@ -262,7 +272,7 @@ fn sentence_pieces(content: &Content) -> Result<Tokenizer, String> {
         )
         .byte_fallback(true)
         .fuse_unk(true);
-    // 2 is a piece for what is unknown, 3 structures, 4 is whole wherever it stands.
+    // Token types: 2 is unknown, 3 control, 4 user-defined.
     let kinds = list("tokenizer.ggml.token_type").map(Vec::as_slice).unwrap_or_default();
     let kind = |value: &Value| value.to_i32().ok().or_else(|| value.to_u32().ok()?.try_into().ok());
     let of = |wanted: i32| {
@@ -276,7 +286,7 @@ fn sentence_pieces(content: &Content) -> Result<Tokenizer, String> {
     let mut tokenizer = Tokenizer::new(model.build().map_err(failed)?);
     let mut steps: Vec<NormalizerWrapper> = vec![Replace::new(" ", "▁").map_err(failed)?.into()];
     let in_front =
-        content.metadata.get("tokenizer.ggml.add_space_prefix").and_then(|said| said.to_bool().ok());
+        content.metadata.get("tokenizer.ggml.add_space_prefix").and_then(|value| value.to_bool().ok());
     if in_front.unwrap_or(true) {
         steps.insert(0, Prepend::new("▁".to_owned()).into());
     }

@@ -1,11 +1,10 @@
-//! The JSON that `claude -p --output-format json` wraps its answer in
+//! The JSON that `claude -p --output-format json` wraps its reply in
 //! (<https://docs.anthropic.com/en/docs/claude-code/headless>).
 
-use poc_agent::model::{Reply, CallCost};
+use poc_agent::model::{CallCost, Reply};
 use serde_json::{Map, Value};
 
-/// An object that is an envelope. Any other is a reply that happens to be JSON: what it says is the model's
-/// word, and no model tells what it took.
+/// The output as an envelope, if it is one. Other JSON is the model's reply, and its fields say nothing about the cost.
 fn envelope(output: &str) -> Option<Map<String, Value>> {
     let Ok(Value::Object(envelope)) = serde_json::from_str::<Value>(output) else { return None };
     let has = |name: &str, is: fn(&Value) -> bool| envelope.get(name).is_some_and(is);
@@ -15,8 +14,10 @@ fn envelope(output: &str) -> Option<Map<String, Value>> {
     known.then_some(envelope)
 }
 
-/// The reply within the envelope; text without one is the reply itself. An error is what the program
-/// reported instead of an answer.
+/// The reply inside the envelope; output without an envelope is the reply itself.
+///
+/// # Errors
+/// The message of an envelope that reports an error.
 pub(super) fn read(output: &str) -> Result<Reply, String> {
     let Some(envelope) = envelope(output) else {
         return Ok(Reply { text: output.to_owned(), ..Reply::default() });
@@ -34,8 +35,7 @@ pub(super) fn read(output: &str) -> Result<Reply, String> {
     Ok(Reply { structured, text, ..Reply::default() })
 }
 
-/// What the envelope says it took, whether it holds an answer or an error. `None` when it does not say, or
-/// names what no call can take.
+/// The cost that an envelope reports, with a reply or an error. `None` when it reports none or an impossible one.
 pub(super) fn spent(output: &str) -> Option<CallCost> {
     let envelope = envelope(output)?;
     let usage = |name: &str| envelope.get("usage")?.get(name)?.as_u64();
@@ -46,8 +46,8 @@ pub(super) fn spent(output: &str) -> Option<CallCost> {
         Some(cost) => Some(CallCost::dollars(cost)?),
         None => None,
     };
-    let told = tokens_in.is_some() || cost.is_some();
-    told.then(|| CallCost { tokens_in, tokens_out: usage("output_tokens"), cost, estimated: false })
+    let is_reported = tokens_in.is_some() || cost.is_some();
+    is_reported.then(|| CallCost { tokens_in, tokens_out: usage("output_tokens"), cost, estimated: false })
 }
 
 #[cfg(test)]
@@ -56,7 +56,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_envelope_is_unwrapped_and_anything_else_is_the_reply() {
+    fn an_envelope_is_unwrapped_and_other_output_is_the_reply() {
         let envelope = json!({
             "type": "result", "subtype": "success", "is_error": false, "result": "{\"notes\": \"n\"}",
             "total_cost_usd": 0.25, "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 5},
@@ -72,13 +72,13 @@ mod tests {
     }
 
     #[test]
-    fn no_reply_tells_what_it_took() {
+    fn a_reply_cannot_report_a_cost() {
         for told in ["-100", "1e300", "0.5"] {
             let plain = format!("{{\"notes\": \"n\", \"link-add\": [], \"total_cost_usd\": {told}}}");
             assert_eq!(spent(&plain), None);
             assert_eq!(read(&plain).unwrap().text, plain);
         }
-        // Nor does an envelope tell what cannot be.
+        // Nor can an envelope report an impossible cost.
         for told in ["-100", "-1e-9", "1e300"] {
             assert_eq!(spent(&format!("{{\"result\": \"{{}}\", \"total_cost_usd\": {told}}}")), None);
         }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reported_error_is_no_reply() {
+    fn a_reported_error_is_not_a_reply() {
         let error = |value: Value| read(&value.to_string()).unwrap_err();
         assert_eq!(error(json!({"is_error": true, "result": "Invalid API key"})), "Invalid API key");
         assert_eq!(error(json!({"is_error": true, "subtype": "error_max_turns"})), "error_max_turns");

@@ -1,34 +1,34 @@
-//! A bounded reader of a program's output.
+//! Reads a program's output up to a limit.
 
 use parking_lot::Mutex;
 use poc_agent::model::CancellationToken;
 use std::io::Read;
 use std::sync::Arc;
 
-/// Which end of the output is kept.
+/// Which part of the output is kept.
 #[derive(Clone, Copy)]
-pub(super) enum End {
-    /// The first bytes; more of them than this is too much.
+pub(super) enum Keep {
+    /// The first bytes. More output than this is an overflow.
     Head(usize),
     /// The last bytes.
     Tail(usize),
 }
 
-/// Output as far as it has been read.
+/// The output read so far.
 pub(super) struct Pipe(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
     bytes: Vec<u8>,
-    over: bool,
+    overflow: bool,
     closed: bool,
 }
 
 impl Pipe {
-    /// Reads on a thread of its own until the pipe closes.
+    /// Starts a thread that reads until the pipe closes or overflows.
     pub(super) fn read(
         source: Option<impl Read + Send + 'static>,
-        keep: End,
+        keep: Keep,
         cancellation: CancellationToken,
     ) -> Pipe {
         let state = Arc::new(Mutex::new(State::default()));
@@ -37,7 +37,7 @@ impl Pipe {
             if let Some(mut source) = source {
                 let mut chunk = [0; 8192];
                 while let Ok(count @ 1..) = source.read(&mut chunk) {
-                    if !theirs.lock().take(chunk.get(..count).unwrap_or_default(), keep) {
+                    if !theirs.lock().append(chunk.get(..count).unwrap_or_default(), keep) {
                         break;
                     }
                 }
@@ -51,33 +51,33 @@ impl Pipe {
         Pipe(state)
     }
 
-    /// Whether there was more than may be kept.
-    pub(super) fn is_over(&self) -> bool {
-        self.0.lock().over
+    /// Whether there was more output than [`Keep::Head`] allows.
+    pub(super) fn overflowed(&self) -> bool {
+        self.0.lock().overflow
     }
 
-    /// Whether the other end has closed.
+    /// Whether the thread has stopped reading.
     pub(super) fn is_closed(&self) -> bool {
         self.0.lock().closed
     }
 
-    /// What was kept; bytes that are no UTF-8 are replaced.
+    /// The kept output, with invalid UTF-8 replaced.
     pub(super) fn text(&self) -> String {
         String::from_utf8_lossy(&self.0.lock().bytes).into_owned()
     }
 }
 
 impl State {
-    /// Keeps what may be kept; false when there is no point in reading on.
-    fn take(&mut self, chunk: &[u8], keep: End) -> bool {
+    /// Appends a chunk and drops what is not kept. Returns false after an overflow.
+    fn append(&mut self, chunk: &[u8], keep: Keep) -> bool {
         self.bytes.extend_from_slice(chunk);
         match keep {
-            End::Head(limit) if self.bytes.len() > limit => {
+            Keep::Head(limit) if self.bytes.len() > limit => {
                 self.bytes.truncate(limit);
-                self.over = true;
+                self.overflow = true;
                 return false;
             }
-            End::Tail(limit) if self.bytes.len() > limit => {
+            Keep::Tail(limit) if self.bytes.len() > limit => {
                 self.bytes.drain(..self.bytes.len() - limit);
             }
             _ => {}

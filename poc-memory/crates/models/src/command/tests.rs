@@ -7,7 +7,7 @@ use std::time::Instant;
 
 fn model(command: &[&str]) -> Result<CommandModel, String> {
     let config = Config::defaults().unwrap();
-    let provider = Provider {
+    let provider = ProviderConfig {
         command: Some(command.iter().map(|word| (*word).to_owned()).collect()),
         ..testing::provider(ProviderKind::Command)
     };
@@ -16,7 +16,7 @@ fn model(command: &[&str]) -> Result<CommandModel, String> {
     CommandModel::new(model, &provider, config.calls, &crate::environment::environment)
 }
 
-/// What the model says to a turn when it is this shell script.
+/// The reply of a model that is this shell script.
 fn shell(script: &str, turn: &TestRequest) -> Result<Reply, CallError> {
     let mut model = model(&["sh", "-c", script]).unwrap();
     model.calls.max_answer_bytes = 100_000;
@@ -24,7 +24,7 @@ fn shell(script: &str, turn: &TestRequest) -> Result<Reply, CallError> {
     model.call(&turn.request()).map_err(|failed| failed.error)
 }
 
-/// What it took, whatever came of it.
+/// The cost of a call in US dollars and whether it is estimated, whether the call succeeds or fails.
 fn dollars(script: &str, turn: &TestRequest) -> (f64, bool) {
     let mut model = model(&["sh", "-c", script]).unwrap();
     model.calls.backoff = Span(0);
@@ -48,7 +48,7 @@ fn the_prompt_goes_in_and_the_reply_comes_out() {
 }
 
 #[test]
-fn it_runs_in_an_empty_folder_that_goes_away() {
+fn the_program_runs_in_an_empty_temporary_folder() {
     let folder = text("ls -A; pwd");
     assert_eq!(folder.lines().count(), 1, "{folder}");
     assert!(!std::path::Path::new(folder.trim()).exists());
@@ -72,7 +72,7 @@ fn a_program_may_ignore_its_input() {
 }
 
 #[test]
-fn a_failure_tells_the_end_of_standard_error() {
+fn a_failure_message_ends_with_standard_error() {
     let CallError::Down(said) = failure("echo start >&2; echo 'not logged in' >&2; exit 3") else { panic!() };
     insta::assert_snapshot!(said, @"`mine` ended with exit status: 3: start not logged in");
     let CallError::Down(said) = failure("yes error | head -c 100000 >&2; echo last >&2; exit 1") else {
@@ -84,7 +84,7 @@ fn a_failure_tells_the_end_of_standard_error() {
 }
 
 #[test]
-fn output_is_bounded() {
+fn the_length_of_the_output_is_limited() {
     let CallError::Down(said) = failure("yes") else { panic!() };
     insta::assert_snapshot!(said, @"`mine` wrote more than the 100000 bytes of `calls.max-answer-bytes`");
     let CallError::Down(said) = failure("head -c 100001 /dev/zero") else { panic!() };
@@ -92,25 +92,25 @@ fn output_is_bounded() {
 }
 
 #[test]
-fn the_whole_group_is_killed_at_the_deadline() {
+fn the_process_group_is_killed_at_the_deadline() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let script = format!("sleep 600 & echo $! > {}; wait", file.path().display());
     let turn = TestRequest { timeout: Span(300), ..TestRequest::new("linker") };
     assert_eq!(shell(&script, &turn), Err(CallError::TimedOut(Span(300))));
-    check_gone(file.path());
+    check_ended(file.path());
 }
 
 #[test]
-fn what_a_program_leaves_behind_is_killed_too() {
+fn processes_that_a_program_leaves_behind_are_killed() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let begun = Instant::now();
     assert_eq!(text(&format!("sleep 600 & echo $! > {}; echo {{}}", file.path().display())).trim(), "{}");
     assert!(begun.elapsed() < Duration::from_secs(60));
-    check_gone(file.path());
+    check_ended(file.path());
 }
 
 #[test]
-fn a_stop_kills_it() {
+fn cancellation_kills_the_program() {
     let turn = TestRequest::new("linker");
     turn.cancellation.cancel();
     assert_eq!(shell("echo {}", &turn), Err(CallError::Stopped));
@@ -130,15 +130,15 @@ fn a_stop_kills_it() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_said_before_the_call() {
+fn a_missing_program_is_reported_before_the_call() {
     insta::assert_snapshot!(model(&["no-such-program"]).err().unwrap(), @"install `no-such-program`, or name it with its whole path: it is not on the `PATH`");
     insta::assert_snapshot!(model(&["/no/such/program"]).err().unwrap(), @"the program `/no/such/program` does not exist");
     insta::assert_snapshot!(model(&["bin/program"]).err().unwrap(), @"write `bin/program` as an absolute path or with `~/` in front");
     insta::assert_snapshot!(model(&[]).err().unwrap(), @r#"put `providers.mine.command = ["program", "argument"]` into config.toml"#);
 }
 
-/// The process whose id a script wrote to a file is no more, or only a zombie nobody collects.
-fn check_gone(file: &std::path::Path) {
+/// Waits until the process whose id a script wrote to a file has ended; it may stay a zombie.
+fn check_ended(file: &std::path::Path) {
     let pid = std::fs::read_to_string(file).unwrap();
     let limit = Instant::now() + Duration::from_secs(30);
     loop {
@@ -152,7 +152,7 @@ fn check_gone(file: &std::path::Path) {
 }
 
 #[test]
-fn what_it_took_is_told_or_taken_to_be_the_most() {
+fn the_cost_is_the_reported_one_or_the_upper_bound() {
     let turn = TestRequest { attempts: 1, ..TestRequest::new("linker") };
     let told = r#"printf '%s' '{"is_error":true,"result":"no","total_cost_usd":0.25}'"#;
     assert_eq!(dollars(told, &turn), (0.25, false));
@@ -165,9 +165,9 @@ fn what_it_took_is_told_or_taken_to_be_the_most() {
 }
 
 #[test]
-fn it_sees_the_environment_it_needs_and_no_more() {
+fn the_program_gets_only_the_usual_and_the_named_variables() {
     let config = Config::defaults().unwrap();
-    let provider = Provider {
+    let provider = ProviderConfig {
         key_env: Some("MY_KEY".into()),
         command: Some(vec!["/bin/sh".into(), "-c".into(), "env; echo sk-my-secret >&2; exit $CODE".into()]),
         env: Some(vec!["MY_SETTING".into(), "UNSET".into(), "CODE".into()]),
@@ -212,13 +212,13 @@ fn it_sees_the_environment_it_needs_and_no_more() {
         text.contains("POC_MEMORY_AGENT=linker\n") && text.contains("MY_SETTING=the MY_SETTING\n"),
         "{text}"
     );
-    // Its key is in no message.
+    // No message contains its key.
     let CallError::Down(said) = model("3").call(&turn.request()).unwrap_err().error else { panic!() };
     insta::assert_snapshot!(said, @"`mine` ended with exit status: 3: [key]");
 }
 
 #[test]
-fn a_failure_that_may_pass_is_tried_again_and_every_try_costs() {
+fn a_transient_failure_is_retried_and_each_attempt_is_charged() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let count = file.path().display();
     let script = format!(
@@ -231,7 +231,7 @@ fn a_failure_that_may_pass_is_tried_again_and_every_try_costs() {
 }
 
 #[test]
-fn what_no_try_mends_is_told_apart() {
+fn permanent_failures_are_recognized() {
     for said in ["Credit balance is too low", "Claude AI usage limit reached|1760000000"] {
         let script = format!(r#"printf '%s' '{{"is_error":true,"result":"{said}"}}'; exit 1"#);
         let failed = shell(&script, &TestRequest::new("linker")).unwrap_err();

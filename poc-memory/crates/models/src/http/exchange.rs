@@ -1,10 +1,10 @@
-//! One request and its answer.
+//! One HTTP request and its response.
 
-use super::Message;
+use super::HttpRequest;
 use parking_lot::Mutex;
 use poc_agent::model::{CancellationToken, LONGEST_WAIT, WaitOutcome};
-use poc_config::Calls;
-use poc_config::server;
+use poc_config::CallsConfig;
+use poc_config::endpoint;
 use reqwest::blocking::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use reqwest::{Url, header};
@@ -13,75 +13,75 @@ use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a server answered.
-pub(super) struct Answer {
+/// A response, whatever its status.
+pub(super) struct HttpResponse {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
 }
 
-/// Why there is no answer.
-pub(super) enum Broken {
-    /// The call was stopped.
+/// Why there is no response.
+pub(super) enum ExchangeError {
+    /// The call was cancelled.
     Stopped,
-    /// The time is over.
+    /// The deadline has passed.
     TimedOut,
-    /// The body is longer than allowed.
+    /// The body is longer than `calls.max-answer-bytes`.
     TooLong,
-    /// No connection: the request never went out.
-    Unreached(String),
-    /// The connection broke in the middle.
-    Cut(String),
-    /// This machine cannot make such a request.
+    /// No connection could be made, so the request was not sent.
+    Connect(String),
+    /// The connection broke after the request was sent, or nothing came for `calls.read-timeout`.
+    ConnectionLost(String),
+    /// The request cannot be made on this machine.
     Setup(String),
 }
 
-/// Sends the request on a thread of its own, so that a stop or the deadline ends the wait at once.
-/// An answer that comes after that goes into a slot nobody looks at any more.
+/// Sends the request on its own thread, so that cancellation or the deadline ends the wait at once. A response that
+/// arrives later is dropped.
 pub(super) fn exchange(
-    message: &Message,
-    calls: &Calls,
+    message: &HttpRequest,
+    calls: &CallsConfig,
     remaining: Duration,
     cancellation: &CancellationToken,
-) -> Result<Answer, Broken> {
-    let slot = Arc::new(Mutex::new(Slot::default()));
+) -> Result<HttpResponse, ExchangeError> {
+    let slot = Arc::new(Mutex::new(ResponseSlot::default()));
     let (theirs, waker) = (slot.clone(), cancellation.clone());
     let (url, headers, body) = (message.url.clone(), message.headers.clone(), message.body.clone());
     let (connect, limit) = (calls.connect_timeout.std().min(remaining), calls.max_answer_bytes);
     let work = move || {
-        let came = || theirs.lock().last = Some(Instant::now());
-        let answer = send(url, headers, body, (connect, remaining), limit, &came);
+        let received = || theirs.lock().last = Some(Instant::now());
+        let answer = send(url, headers, body, (connect, remaining), limit, &received);
         theirs.lock().answer = Some(answer);
         waker.wake();
     };
     std::thread::Builder::new()
         .name("model-call".into())
         .spawn(work)
-        .map_err(|error| Broken::Setup(format!("no thread can be started for the call: {error}")))?;
+        .map_err(|error| ExchangeError::Setup(format!("no thread can be started for the call: {error}")))?;
     let (until, silence) = (Instant::now() + remaining.min(LONGEST_WAIT), calls.read_timeout.std());
     loop {
         let left = until.saturating_duration_since(Instant::now());
-        // A model may think for long before its answer begins; then the next piece comes soon.
+        // The read timeout starts with the first bytes: a model may take long before its response begins.
         let heard = slot.lock().last.map(|last| silence.saturating_sub(last.elapsed()));
         match cancellation.wait(left.min(heard.unwrap_or(silence)), || slot.lock().answer.take()) {
             WaitOutcome::Ready(answer) => return answer,
-            WaitOutcome::Cancelled => return Err(Broken::Stopped),
-            WaitOutcome::TimedOut if until <= Instant::now() => return Err(Broken::TimedOut),
+            WaitOutcome::Cancelled => return Err(ExchangeError::Stopped),
+            WaitOutcome::TimedOut if until <= Instant::now() => return Err(ExchangeError::TimedOut),
             WaitOutcome::TimedOut => {
                 if slot.lock().last.is_some_and(|last| last.elapsed() >= silence) {
                     let why = format!("in the middle of its answer nothing came for {}", calls.read_timeout);
-                    return Err(Broken::Cut(why));
+                    return Err(ExchangeError::ConnectionLost(why));
                 }
             }
         }
     }
 }
 
-/// What the thread of a request tells.
+/// What the thread of a request shares with the caller.
 #[derive(Default)]
-struct Slot {
-    answer: Option<Result<Answer, Broken>>,
-    /// When a piece of the answer came last.
+struct ResponseSlot {
+    answer: Option<Result<HttpResponse, ExchangeError>>,
+    /// When bytes of the response came last.
     last: Option<Instant>,
 }
 
@@ -91,13 +91,12 @@ fn send(
     body: Option<Vec<u8>>,
     (connect, remaining): (Duration, Duration),
     limit: usize,
-    came: &dyn Fn(),
-) -> Result<Answer, Broken> {
-    let client = server::client(&url)
-        .connect_timeout(connect)
-        .timeout(remaining)
-        .build()
-        .map_err(|error| Broken::Setup(format!("no HTTP client can be made: {}", root(&error))))?;
+    received: &dyn Fn(),
+) -> Result<HttpResponse, ExchangeError> {
+    let client =
+        endpoint::client(&url).connect_timeout(connect).timeout(remaining).build().map_err(|error| {
+            ExchangeError::Setup(format!("no HTTP client can be made: {}", root_cause(&error)))
+        })?;
     let mut request = match body {
         Some(body) => client.post(url).header(CONTENT_TYPE, "application/json").body(body),
         None => client.get(url),
@@ -105,51 +104,51 @@ fn send(
     for (name, value) in headers {
         request = request.header(name, value);
     }
-    let response = request.send().map_err(broken)?;
-    came();
+    let response = request.send().map_err(exchange_error)?;
+    received();
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    Ok(Answer { status, headers, body: read(response, limit, came)? })
+    Ok(HttpResponse { status, headers, body: read(response, limit, received)? })
 }
 
-fn read(response: Response, limit: usize, came: &dyn Fn()) -> Result<Vec<u8>, Broken> {
+fn read(response: Response, limit: usize, received: &dyn Fn()) -> Result<Vec<u8>, ExchangeError> {
     let mut body = Vec::new();
-    let mut pieces = Pieces { response, came };
-    pieces.by_ref().take(limit as u64 + 1).read_to_end(&mut body).map_err(|error| {
+    let mut reader = ProgressReader { response, received };
+    reader.by_ref().take(limit as u64 + 1).read_to_end(&mut body).map_err(|error| {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<reqwest::Error>()) {
-            Some(inner) if inner.is_timeout() => Broken::TimedOut,
-            Some(inner) => Broken::Cut(root(inner)),
-            None if error.kind() == std::io::ErrorKind::TimedOut => Broken::TimedOut,
-            None => Broken::Cut(error.to_string()),
+            Some(inner) if inner.is_timeout() => ExchangeError::TimedOut,
+            Some(inner) => ExchangeError::ConnectionLost(root_cause(inner)),
+            None if error.kind() == std::io::ErrorKind::TimedOut => ExchangeError::TimedOut,
+            None => ExchangeError::ConnectionLost(error.to_string()),
         }
     })?;
-    if body.len() > limit { Err(Broken::TooLong) } else { Ok(body) }
+    if body.len() > limit { Err(ExchangeError::TooLong) } else { Ok(body) }
 }
 
-/// A body that tells whenever a piece of it came.
-struct Pieces<'a> {
+/// A body that calls `received` after each read.
+struct ProgressReader<'a> {
     response: Response,
-    came: &'a dyn Fn(),
+    received: &'a dyn Fn(),
 }
 
-impl Read for Pieces<'_> {
+impl Read for ProgressReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.response.read(buffer)?;
-        (self.came)();
+        (self.received)();
         Ok(read)
     }
 }
 
-fn broken(error: reqwest::Error) -> Broken {
+fn exchange_error(error: reqwest::Error) -> ExchangeError {
     if error.is_timeout() && !error.is_connect() {
-        return Broken::TimedOut;
+        return ExchangeError::TimedOut;
     }
     let unreached = error.is_connect();
-    let why = root(&error.without_url());
-    if unreached { Broken::Unreached(why) } else { Broken::Cut(why) }
+    let why = root_cause(&error.without_url());
+    if unreached { ExchangeError::Connect(why) } else { ExchangeError::ConnectionLost(why) }
 }
 
-/// The innermost cause: the layers around it only repeat the address.
-fn root(error: &reqwest::Error) -> String {
+/// The innermost cause: the outer errors only repeat the address.
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     if error.source().is_none() {
         return error.to_string();

@@ -1,131 +1,151 @@
-//! What an answer that is not a success means for the call.
+//! Classifies responses that are not a success.
 
-use super::{Answer, Http, Message};
+use super::{Http, HttpRequest, HttpResponse};
 use chrono::DateTime;
 use poc_agent::model::CallError;
 use reqwest::header::{DATE, HeaderMap, LOCATION, RETRY_AFTER};
 use serde_json::Value;
 use std::time::Duration;
 
-/// Why a request failed for good.
+/// Why a request failed after all attempts.
 #[derive(Debug)]
-pub(in super::super) enum Failure {
-    /// The server does not take a part of the request that others do: status and reason.
-    Part(Part, u16, String),
+pub(in super::super) enum HttpError {
+    /// The server does not support a feature of the request that other servers do: status and reason.
+    Unsupported(RequestFeature, u16, String),
     /// Anything else.
     Call(CallError),
 }
 
-/// What servers differ in.
+/// A feature of requests that not all servers support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Part {
-    /// How the form of the reply is asked for.
-    Form,
-    /// How the length of the reply is limited.
-    Limit,
+pub(in super::super) enum RequestFeature {
+    /// The field that asks for structured output.
+    OutputFormat,
+    /// The field that limits the length of the reply.
+    LengthLimit,
 }
 
-impl From<CallError> for Failure {
+impl From<CallError> for HttpError {
     fn from(error: CallError) -> Self {
-        Failure::Call(error)
+        HttpError::Call(error)
     }
 }
 
-impl Failure {
+impl HttpError {
     /// The error of the call.
     pub(in super::super) fn into_call(self, provider: &str) -> CallError {
         match self {
-            Failure::Part(_, status, said) => rejected(provider, status, &said),
-            Failure::Call(error) => error,
+            HttpError::Unsupported(_, status, reason) => rejected(provider, status, &reason),
+            HttpError::Call(error) => error,
         }
     }
 }
 
-/// Why an attempt failed that is worth repeating.
-pub(super) struct Trouble {
+/// A failure that a later attempt may not have.
+pub(super) struct TransientFailure {
     pub(super) message: String,
-    /// The least time the server asked to wait.
+    /// The shortest wait that the server asked for.
     pub(super) retry_after: Option<Duration>,
 }
 
+/// Why an attempt failed.
+pub(super) enum AttemptError {
+    /// A later attempt may succeed.
+    Transient(TransientFailure),
+    /// No attempt will.
+    Final(HttpError),
+}
+
+impl From<HttpError> for AttemptError {
+    fn from(failure: HttpError) -> Self {
+        AttemptError::Final(failure)
+    }
+}
+
+impl From<CallError> for AttemptError {
+    fn from(error: CallError) -> Self {
+        AttemptError::Final(error.into())
+    }
+}
+
 impl Http {
-    /// Sorts an answer that is no success: what may pass, and what will not.
-    pub(super) fn refused(&self, message: &Message, answer: Answer) -> Result<Trouble, Failure> {
+    /// Classifies a response that is not a success.
+    pub(super) fn classify(&self, message: &HttpRequest, answer: HttpResponse) -> AttemptError {
         let (name, status) = (&self.provider, answer.status);
-        let said = self.said(&answer.body);
-        if status == 402 || is_out_of_money(&answer.body) {
-            return Err(CallError::NoCredit(format!(
-                "the credit or quota of `{name}` is used up ({status}): {said}"
+        let reason = self.error_text(&answer.body);
+        if status == 402 || is_out_of_credit(&answer.body) {
+            return CallError::NoCredit(format!(
+                "the credit or quota of `{name}` is used up ({status}): {reason}"
             ))
-            .into());
+            .into();
         }
-        if let Some(part) = part(status, &answer.body) {
-            return Err(Failure::Part(part, status, said));
+        if let Some(feature) = unsupported_feature(status, &answer.body) {
+            return HttpError::Unsupported(feature, status, reason).into();
         }
         match status {
-            408 | 409 | 429 | 500..=599 => Ok(Trouble {
+            408 | 409 | 429 | 500..=599 => AttemptError::Transient(TransientFailure {
                 message: match status {
-                    429 => format!("`{name}` is over its rate limit (429): {said}"),
-                    503 | 529 => format!("`{name}` is overloaded ({status}): {said}"),
-                    _ => format!("`{name}` failed ({status}): {said}"),
+                    429 => format!("`{name}` is over its rate limit (429): {reason}"),
+                    503 | 529 => format!("`{name}` is overloaded ({status}): {reason}"),
+                    _ => format!("`{name}` failed ({status}): {reason}"),
                 },
                 retry_after: retry_after(&answer.headers),
             }),
-            // The server's words are left out: some quote the key.
-            401 => Err(CallError::KeyRefused(match &self.key {
+            // The server's message is left out: some servers quote the key in it.
+            401 => CallError::KeyRefused(match &self.key {
                 Some(key) => format!("`{name}` refused the key (401); put a valid one into {}", key.origin()),
                 None => format!(
                     "`{name}` asks for a key (401); name its variable with `key-env` in `[providers.{name}]`"
                 ),
             })
-            .into()),
+            .into(),
             403 => {
                 let key =
                     self.key.as_ref().map_or(String::new(), |key| format!(" of the key in {}", key.origin()));
-                Err(CallError::Setup(format!("`{name}` denied the use{key} (403): {said}")).into())
+                CallError::Setup(format!("`{name}` denied the use{key} (403): {reason}")).into()
             }
-            404 => Err(CallError::Setup(format!(
-                "`{name}` knows no such model or address (404 at `{}`): {said}",
-                message.address()
+            404 => CallError::Setup(format!(
+                "`{name}` knows no such model or address (404 at `{}`): {reason}",
+                message.display_url()
             ))
-            .into()),
+            .into(),
             300..=399 => {
                 let to = answer.headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("elsewhere");
-                Err(CallError::Setup(format!(
+                CallError::Setup(format!(
                     "`{name}` redirects `{}` to `{}` ({status}); redirects are not followed, set the final `base-url`",
-                    message.address(),
+                    message.display_url(),
                     one_line(to)
                 ))
-                .into())
+                .into()
             }
-            _ => Err(rejected(name, status, &said).into()),
+            _ => rejected(name, status, &reason).into(),
         }
     }
 
-    /// What the server said, as one short line without the key.
-    pub(in super::super) fn said(&self, body: &[u8]) -> String {
+    /// The error message of a response body as one short line without the key.
+    pub(in super::super) fn error_text(&self, body: &[u8]) -> String {
         let text = match serde_json::from_slice::<Value>(body) {
             Ok(value) => ["/error/message", "/message", "/error", "/detail"]
                 .iter()
                 .find_map(|path| value.pointer(path))
                 .map_or_else(
                     || value.to_string(),
-                    |said| said.as_str().map_or_else(|| said.to_string(), str::to_owned),
+                    |reason| reason.as_str().map_or_else(|| reason.to_string(), str::to_owned),
                 ),
             Err(_) => String::from_utf8_lossy(body).into_owned(),
         };
-        // Before it is cut: half a key is not found any more.
+        // The key is removed before the text is shortened: half a key would not be found.
         let text = one_line(&self.key.as_ref().map_or(text.clone(), |key| key.scrub(&text)));
         if text.is_empty() { "no reason given".to_owned() } else { text }
     }
 }
 
-fn rejected(provider: &str, status: u16, said: &str) -> CallError {
-    CallError::Setup(format!("`{provider}` rejected the request ({status}): {said}"))
+fn rejected(provider: &str, status: u16, reason: &str) -> CallError {
+    CallError::Setup(format!("`{provider}` rejected the request ({status}): {reason}"))
 }
 
-/// The part of the request that a rejection is about.
-fn part(status: u16, body: &[u8]) -> Option<Part> {
+/// The feature of the request that a rejection names.
+fn unsupported_feature(status: u16, body: &[u8]) -> Option<RequestFeature> {
     const LIMIT: [&str; 2] = ["max_tokens", "max_completion_tokens"];
     const FORM: [&str; 7] = [
         "response_format",
@@ -139,22 +159,22 @@ fn part(status: u16, body: &[u8]) -> Option<Part> {
     let body = String::from_utf8_lossy(body).to_lowercase();
     let names = |words: &[&str]| words.iter().any(|word| body.contains(word));
     match status {
-        400 | 422 if names(&LIMIT) => Some(Part::Limit),
-        // Some servers fail with 500 where the request is at fault.
-        400 | 422 | 500 if names(&FORM) => Some(Part::Form),
+        400 | 422 if names(&LIMIT) => Some(RequestFeature::LengthLimit),
+        // Some servers answer a bad request with 500.
+        400 | 422 | 500 if names(&FORM) => Some(RequestFeature::OutputFormat),
         _ => None,
     }
 }
 
-/// The first 300 characters, with every run of white space and control characters as one space.
+/// The first 300 characters, with each run of white space and control characters replaced by one space.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
     words.join(" ").chars().take(300).collect()
 }
 
-/// Whether more attempts cannot help because the account has nothing left.
-fn is_out_of_money(body: &[u8]) -> bool {
+/// Whether the error says that the credit or quota of the account is used up, so that no retry helps.
+fn is_out_of_credit(body: &[u8]) -> bool {
     let Ok(value) = serde_json::from_slice::<Value>(body) else { return false };
     let names = ["/error/code", "/error/type"].map(|path| value.pointer(path).and_then(Value::as_str));
     let named = names.into_iter().flatten().any(|name| {
@@ -167,7 +187,7 @@ fn is_out_of_money(body: &[u8]) -> bool {
     named || message.contains("credit balance is too low")
 }
 
-/// `retry-after` as seconds, or as a date next to the server's own.
+/// The `retry-after` header: seconds, or a date that is compared with the `date` header of the same response.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok();
     let wanted = text(RETRY_AFTER)?.trim();
@@ -204,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_is_one_short_line() {
+    fn an_error_message_is_one_short_line() {
         assert_eq!(one_line("  a\n\tb\u{7}c  "), "a b c");
         assert_eq!(one_line(&"x".repeat(1000)).len(), 300);
     }

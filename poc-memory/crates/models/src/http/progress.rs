@@ -1,39 +1,39 @@
-//! How far a call has come.
+//! The deadline and the lost attempts of a call.
 
 use poc_agent::model::{CallError, LONGEST_WAIT};
 use poc_graph::time::Span;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// The end of a call, however many attempts it takes, and what was lost on the way.
+/// The deadline of a call over all its attempts, and how many attempts were lost.
 pub(in super::super) struct Progress {
-    until: Instant,
+    deadline: Instant,
     timeout: Span,
     lost: Cell<u32>,
 }
 
 impl Progress {
-    /// A call that begins now.
-    pub(in super::super) fn begun(timeout: Span) -> Progress {
-        Progress { until: Instant::now() + timeout.std().min(LONGEST_WAIT), timeout, lost: Cell::new(0) }
+    /// A call that starts now.
+    pub(in super::super) fn start(timeout: Span) -> Progress {
+        Progress { deadline: Instant::now() + timeout.std().min(LONGEST_WAIT), timeout, lost: Cell::new(0) }
     }
 
-    /// Time left; zero once it has passed.
+    /// The time left; zero after the deadline.
     pub(in super::super) fn remaining(&self) -> Duration {
-        self.until.saturating_duration_since(Instant::now())
+        self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// What to answer once it has passed.
-    pub(in super::super) fn passed(&self) -> CallError {
+    /// The error of a call whose deadline has passed.
+    pub(in super::super) fn timeout_error(&self) -> CallError {
         CallError::TimedOut(self.timeout)
     }
 
-    /// Counts a request that went out and whose answer never came in whole.
-    pub(super) fn lose(&self) {
+    /// Counts a request that was sent and whose response did not arrive completely.
+    pub(super) fn count_lost(&self) {
         self.lost.set(self.lost.get().saturating_add(1));
     }
 
-    /// Requests that the provider may charge although nobody has read its answer.
+    /// Requests that the provider may charge although their responses were not read.
     pub(in super::super) fn lost(&self) -> u32 {
         self.lost.get()
     }

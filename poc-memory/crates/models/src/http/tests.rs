@@ -6,7 +6,7 @@ use poc_config::Config;
 use serde_json::json;
 use std::sync::Arc;
 
-/// A provider at the mock server with the key `sk-secret`, which notes the waits instead of waiting.
+/// A provider at the mock server with the key `sk-secret`, which records the waits instead of waiting.
 pub(in super::super) fn provider(url: &str) -> (Http, Arc<Mutex<Vec<Duration>>>) {
     let config = Config::defaults().unwrap();
     let mut provider = config.providers["openai"].clone();
@@ -23,21 +23,25 @@ pub(in super::super) fn provider(url: &str) -> (Http, Arc<Mutex<Vec<Duration>>>)
     (http, waits)
 }
 
-struct Seen {
+struct Observed {
     answer: Result<Value, CallError>,
     waits: Vec<Duration>,
     asked: usize,
 }
 
-fn ask_with(server: &MockModel, turn: &TestRequest) -> Seen {
+fn ask_with(server: &MockModel, turn: &TestRequest) -> Observed {
     let (http, waits) = provider(&server.url());
-    let post = Message::post(http.url("ask"), Vec::new(), &json!({"a": 1}));
-    let answer = http.post(&post, &turn.request(), &Progress::begun(turn.timeout));
+    let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({"a": 1}));
+    let answer = http.post(&post, &turn.request(), &Progress::start(turn.timeout));
     let waits = waits.lock().clone();
-    Seen { answer: answer.map_err(|failure| failure.into_call("mock")), waits, asked: server.asked().len() }
+    Observed {
+        answer: answer.map_err(|failure| failure.into_call("mock")),
+        waits,
+        asked: server.requests().len(),
+    }
 }
 
-fn ask(answers: Vec<Answer>) -> Seen {
+fn ask(answers: Vec<Answer>) -> Observed {
     ask_with(&MockModel::script(answers), &TestRequest::new("linker"))
 }
 
@@ -49,7 +53,7 @@ fn ok() -> Answer {
 fn message(answer: Answer) -> String {
     let seen = ask(vec![answer, ok()]);
     assert_eq!((seen.asked, seen.waits.len()), (1, 0), "{:?}", seen.answer);
-    // A name in front of each message tells the kinds apart.
+    // The prefix names the kind of error.
     match seen.answer.unwrap_err() {
         CallError::Setup(text) => format!("setup: {text}"),
         CallError::Down(text) => format!("down: {text}"),
@@ -60,7 +64,7 @@ fn message(answer: Answer) -> String {
 }
 
 #[test]
-fn what_may_pass_is_asked_again() {
+fn a_transient_failure_is_retried() {
     for status in [408, 409, 429, 500, 502, 503, 529] {
         let seen = ask(vec![Answer::error(status, "overloaded_error", "later"), ok()]);
         assert_eq!((seen.answer, seen.asked), (Ok(json!({"fine": true})), 2), "{status}");
@@ -81,7 +85,7 @@ fn waits_double_with_jitter_and_retry_after_is_a_minimum() {
 }
 
 #[test]
-fn attempts_end() {
+fn the_number_of_attempts_is_limited() {
     let seen = ask(vec![Answer::error(529, "overloaded_error", "Overloaded"); 9]);
     assert_eq!((seen.asked, seen.waits.len()), (4, 3));
     assert_eq!(
@@ -91,7 +95,7 @@ fn attempts_end() {
 }
 
 #[test]
-fn a_wait_beyond_the_deadline_is_not_begun() {
+fn no_wait_starts_that_would_end_after_the_deadline() {
     let seen = ask(vec![Answer::error(429, "rate_limit_error", "slow down").with("retry-after", "3600")]);
     assert_eq!((seen.asked, seen.waits.len()), (1, 0));
     assert_eq!(
@@ -101,7 +105,7 @@ fn a_wait_beyond_the_deadline_is_not_begun() {
 }
 
 #[test]
-fn what_will_not_pass_is_said_at_once() {
+fn a_permanent_failure_is_not_retried() {
     let quoted = Answer::error(401, "authentication_error", "Incorrect API key provided: sk-secret");
     insta::assert_snapshot!(message(quoted), @"key refused: `mock` refused the key (401); put a valid one into the variable `OPENAI_API_KEY`");
     let region = Answer::error(403, "permission_error", "no access for sk-secret");
@@ -116,7 +120,7 @@ fn what_will_not_pass_is_said_at_once() {
 }
 
 #[test]
-fn addresses_in_messages_are_the_ones_asked() {
+fn messages_name_the_requested_address() {
     let without_port = |text: String| {
         let port = text.split("127.0.0.1:").nth(1).unwrap().split('/').next().unwrap().to_owned();
         text.replace(&port, "PORT")
@@ -133,73 +137,73 @@ fn a_redirect_is_not_followed() {
     let moved = Answer::status(307, json!({})).with("location", &format!("{}/ask", elsewhere.url()));
     let text = message(moved);
     assert!(text.contains("redirects are not followed"), "{text}");
-    assert!(elsewhere.asked().is_empty());
+    assert!(elsewhere.requests().is_empty());
 }
 
 #[test]
-fn a_body_is_bounded() {
+fn the_length_of_a_body_is_limited() {
     let long = Answer::Full(200, Vec::new(), vec![b'1'; 100_001]);
     insta::assert_snapshot!(message(long), @"down: `mock` sent more than the 100000 bytes of `calls.max-answer-bytes`");
     assert!(message(Answer::Endless).contains("`calls.max-answer-bytes`"));
 }
 
 #[test]
-fn a_server_that_hangs_is_left_at_the_deadline() {
+fn a_server_that_hangs_is_abandoned_at_the_deadline() {
     let server = MockModel::script(vec![Answer::Hang]);
     let turn = TestRequest { timeout: Span(100), ..TestRequest::new("linker") };
     assert_eq!(ask_with(&server, &turn).answer, Err(CallError::TimedOut(Span(100))));
 }
 
 #[test]
-fn an_answer_that_stops_in_the_middle_is_asked_for_again() {
+fn a_response_that_stalls_is_requested_again() {
     let server = MockModel::script(vec![Answer::Stall(b"{\"fine\": false}".to_vec()), ok()]);
     let (mut http, waits) = provider(&server.url());
     http.calls.read_timeout = Span(50);
-    let (turn, progress) = (TestRequest::new("linker"), Progress::begun(Span::MINUTE));
-    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
+    let (turn, progress) = (TestRequest::new("linker"), Progress::start(Span::MINUTE));
+    let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
     assert_eq!(http.post(&post, &turn.request(), &progress).unwrap(), json!({"fine": true}));
-    assert_eq!((waits.lock().len(), progress.lost(), server.asked().len()), (1, 1, 2));
+    assert_eq!((waits.lock().len(), progress.lost(), server.requests().len()), (1, 1, 2));
 
     let server = MockModel::script(vec![Answer::Stall(b"{\"fine\": false}".to_vec())]);
     let (mut http, _) = provider(&server.url());
     http.calls.read_timeout = Span(50);
     let turn = TestRequest { attempts: 1, ..turn };
-    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
+    let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
     let failed = http.post(&post, &turn.request(), &progress).unwrap_err().into_call("mock");
     assert!(failed.to_string().ends_with("in the middle of its answer nothing came for 50ms"), "{failed}");
 }
 
 #[test]
-fn what_one_is_asked_to_wait_all_wait() {
+fn all_models_of_a_provider_wait_for_its_retry_after() {
     let busy = Answer::error(429, "rate_limit_error", "slow down").with("retry-after", "30");
     let server = MockModel::script(vec![busy, ok(), ok()]);
     let retry_after = RetryAfter::default();
     let sharing = || {
         let (http, waits) = provider(&server.url());
-        (http.sharing(&retry_after), waits)
+        (http.with_retry_after(&retry_after), waits)
     };
     let ask = |http: &Http, timeout: Span| {
         let turn = TestRequest { attempts: 1, timeout, ..TestRequest::new("linker") };
-        let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
-        http.post(&post, &turn.request(), &Progress::begun(timeout))
+        let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
+        http.post(&post, &turn.request(), &Progress::start(timeout))
             .map_err(|failure| failure.into_call("mock"))
     };
     let (one, other) = (sharing(), sharing());
     assert!(matches!(ask(&one.0, Span::MINUTE), Err(CallError::Down(_))));
-    // The other was told nothing, and waits before it asks; where it has no time for that, it does not ask.
+    // The other waits before its first request, or sends none if its deadline comes first.
     let late = ask(&other.0, Span(1000)).unwrap_err().to_string();
     assert!(late.starts_with("`mock` has asked others for time; the next attempt is due in "), "{late}");
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
     assert!(ask(&other.0, Span::MINUTE).is_ok());
     let waited: Vec<f64> = other.1.lock().iter().map(Duration::as_secs_f64).collect();
     assert!(waited.len() == 1 && (20.0..=30.0).contains(&waited[0]), "{waited:?}");
-    // A provider of another name was asked nothing.
+    // A client that does not share the state does not wait.
     let (stranger, waits) = provider(&server.url());
     assert!(ask(&stranger, Span::MINUTE).is_ok() && waits.lock().is_empty());
 }
 
 #[test]
-fn a_late_answer_is_discarded() {
+fn a_late_response_is_discarded() {
     let mut answers = vec![Answer::Late(b"{\"late\": true}".to_vec()), ok()].into_iter();
     let server = MockModel::serve(move |_| answers.next().unwrap_or(Answer::Hang));
     let turn = TestRequest { timeout: Span(100), ..TestRequest::new("linker") };
@@ -209,7 +213,7 @@ fn a_late_answer_is_discarded() {
 }
 
 #[test]
-fn a_stop_ends_the_call_at_once() {
+fn cancellation_ends_the_call_at_once() {
     let turn = TestRequest::new("linker");
     let cancellation = turn.cancellation.clone();
     let server = MockModel::serve(move |_| {
@@ -218,11 +222,11 @@ fn a_stop_ends_the_call_at_once() {
     });
     assert_eq!(ask_with(&server, &turn).answer, Err(CallError::Stopped));
     assert_eq!(ask_with(&server, &turn).answer, Err(CallError::Stopped));
-    assert_eq!(server.asked().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
-fn any_timeout_is_taken() {
+fn every_timeout_value_is_accepted() {
     for timeout in [Span(i64::MAX), Span(i64::MIN), Span(0)] {
         let turn = TestRequest { timeout, ..TestRequest::new("linker") };
         let answer = ask_with(&MockModel::script(vec![ok()]), &turn).answer;
@@ -231,13 +235,13 @@ fn any_timeout_is_taken() {
 }
 
 #[test]
-fn nobody_at_the_address_is_down() {
+fn a_refused_connection_is_reported_as_down() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (http, waits) = provider(&format!("http://{address}"));
     let turn = TestRequest::new("linker");
-    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
+    let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
     let error =
-        http.post(&post, &turn.request(), &Progress::begun(turn.timeout)).unwrap_err().into_call("mock");
+        http.post(&post, &turn.request(), &Progress::start(turn.timeout)).unwrap_err().into_call("mock");
     let text = error.to_string().replace(&address.to_string(), "ADDRESS");
     insta::assert_snapshot!(text, @"`mock` cannot be reached at `http://ADDRESS/ask`: Connection refused (os error 111) (after 4 attempts)");
     assert!(matches!(error, CallError::Down(_)));
@@ -261,8 +265,8 @@ fn an_address_is_checked_before_it_is_used() {
 }
 
 #[test]
-fn no_message_holds_a_piece_of_the_key() {
-    // The key stands where a message is cut.
+fn no_message_contains_a_part_of_the_key() {
+    // The key is where the message is cut.
     let quoted = Answer::error(403, "permission_error", &format!("{}sk-secret", "x".repeat(297)));
     let said = message(quoted);
     assert!(!said.contains("sk-") && said.ends_with("x[ke"), "{said}");
@@ -270,8 +274,8 @@ fn no_message_holds_a_piece_of_the_key() {
     let server = MockModel::script(vec![Answer::status(404, json!({}))]);
     let (http, _) = provider(&format!("{}?key=sk-query", server.url()));
     let turn = TestRequest::new("linker");
-    let post = Message::post(http.url("ask"), Vec::new(), &json!({}));
-    let answer = http.post(&post, &turn.request(), &Progress::begun(turn.timeout));
+    let post = HttpRequest::post(http.url("ask"), Vec::new(), &json!({}));
+    let answer = http.post(&post, &turn.request(), &Progress::start(turn.timeout));
     let said = answer.unwrap_err().into_call("mock").to_string();
-    assert!(server.asked()[0].line.contains("?key=sk-query") && !said.contains("sk-query"), "{said}");
+    assert!(server.requests()[0].line.contains("?key=sk-query") && !said.contains("sk-query"), "{said}");
 }

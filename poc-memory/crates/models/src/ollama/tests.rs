@@ -1,6 +1,6 @@
 use super::*;
 use crate::http::tests::provider;
-use crate::mock_model::{Answer, Asked, MockModel};
+use crate::mock_model::{Answer, MockModel, RecordedRequest};
 use poc_agent::testing::request::TestRequest;
 use poc_config::Config;
 
@@ -13,10 +13,10 @@ fn model(path: &str, context: Option<usize>, answers: Vec<Answer>) -> (Ollama, M
     (Ollama { http, model, calls: config.calls }, server)
 }
 
-fn call(path: &str, context: Option<usize>, answer: Answer) -> (Result<Reply, CallFailure>, Asked) {
+fn call(path: &str, context: Option<usize>, answer: Answer) -> (Result<Reply, CallFailure>, RecordedRequest) {
     let (model, server) = model(path, context, vec![answer]);
     let reply = model.call(&TestRequest::new("linker").request());
-    (reply, server.asked().remove(0))
+    (reply, server.requests().remove(0))
 }
 
 fn chat(text: &str, reason: &str, read: u64) -> Answer {
@@ -28,7 +28,7 @@ fn chat(text: &str, reason: &str, read: u64) -> Answer {
 }
 
 #[test]
-fn the_schema_and_the_context_are_said() {
+fn the_request_has_the_schema_and_the_context() {
     for path in ["", "/v1", "/v1/"] {
         let (reply, asked) = call(path, Some(32768), chat("{\"notes\": \"\"}", "stop", 10));
         let reply = reply.unwrap();
@@ -49,22 +49,22 @@ fn the_schema_and_the_context_are_said() {
 }
 
 #[test]
-fn without_a_context_in_the_settings_there_is_room_for_all() {
+fn without_a_configured_context_the_prompt_and_reply_fit() {
     let (model, server) = model("", None, vec![chat("{}", "stop", 10)]);
     let turn =
         TestRequest { corrections: vec![("x".repeat(60_000), "again".into())], ..TestRequest::new("linker") };
     model.call(&turn.request()).unwrap();
-    let context = server.asked()[0].body["options"]["num_ctx"].as_u64().unwrap();
+    let context = server.requests()[0].body["options"]["num_ctx"].as_u64().unwrap();
     assert!(context >= 15_000 * 4 / 3 + 16_384 && context.is_multiple_of(8192), "{context}");
 }
 
 #[test]
-fn nothing_is_cut_in_silence() {
-    // By us, before it is sent.
+fn truncation_is_never_silent() {
+    // Checked before the request is sent.
     let (small, server) = model("", Some(3), Vec::new());
     let failed = small.call(&TestRequest::new("linker").request()).unwrap_err();
-    assert!(matches!(failed.error, CallError::Setup(_)) && server.asked().is_empty(), "{failed:?}");
-    // By the server: what it read fills the context.
+    assert!(matches!(failed.error, CallError::Setup(_)) && server.requests().is_empty(), "{failed:?}");
+    // Truncated by the server: the tokens it read fill the context.
     let failed = call("", Some(20_000), chat("{\"notes\": \"\"}", "stop", 20_000)).0.unwrap_err();
     assert!(matches!(&failed.error, CallError::Setup(text) if text.contains("has cut it")), "{failed:?}");
     let failed = call("", Some(20_000), chat("{\"notes", "length", 10)).0.unwrap_err();
@@ -78,13 +78,13 @@ fn nothing_is_cut_in_silence() {
 }
 
 #[test]
-fn a_model_it_does_not_have_is_told() {
+fn a_missing_model_is_reported() {
     let list = || Answer::ok(json!({"models": [{"name": "llama3:latest"}, {"name": "qwen3:8b"}]}));
     let reach = |id: &str, answer: Answer| {
         let (mut model, server) = model("", None, vec![answer]);
         model.model.id = id.into();
-        let reached = model.reach(Span::MINUTE);
-        assert_eq!(server.asked()[0].line, "GET /api/tags");
+        let reached = model.probe(Span::MINUTE);
+        assert_eq!(server.requests()[0].line, "GET /api/tags");
         reached
     };
     for id in ["qwen3:8b", "llama3", "llama3:latest"] {

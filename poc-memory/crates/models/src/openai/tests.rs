@@ -1,10 +1,10 @@
 use super::*;
 use crate::http::tests::provider;
-use crate::mock_model::{Answer, Asked, MockModel, completion};
+use crate::mock_model::{Answer, MockModel, RecordedRequest, completion};
 use poc_agent::testing::request::TestRequest;
 use poc_config::Config;
 
-fn call(answers: Vec<Answer>) -> (Result<Reply, CallError>, Vec<Asked>) {
+fn call(answers: Vec<Answer>) -> (Result<Reply, CallError>, Vec<RecordedRequest>) {
     let server = MockModel::script(answers);
     let mut config = Config::defaults().unwrap();
     let mut model = config.models.remove("sonnet").unwrap();
@@ -16,7 +16,7 @@ fn call(answers: Vec<Answer>) -> (Result<Reply, CallError>, Vec<Asked>) {
         assert!(priced, "{failed:?}");
         failed.error
     });
-    (reply, server.asked())
+    (reply, server.requests())
 }
 
 fn reply(message: Value, finish: &str) -> Result<Reply, CallError> {
@@ -24,7 +24,7 @@ fn reply(message: Value, finish: &str) -> Result<Reply, CallError> {
 }
 
 #[test]
-fn the_schema_is_asked_for_and_the_usage_is_counted() {
+fn the_request_has_the_schema_and_the_usage_is_counted() {
     let (reply, asked) = call(vec![Answer::chat("{\"notes\": \"\"}")]);
     let reply = reply.unwrap();
     assert_eq!(reply.text, "{\"notes\": \"\"}");
@@ -49,9 +49,9 @@ fn the_schema_is_asked_for_and_the_usage_is_counted() {
 }
 
 #[test]
-fn a_server_that_knows_no_schemas_is_asked_for_less() {
+fn a_server_without_schemas_gets_a_weaker_mode() {
     let rejects = || Answer::error(422, "invalid", "`response_format` must be one of ...");
-    let kind = |asked: &Asked| {
+    let kind = |asked: &RecordedRequest| {
         asked.body.pointer("/response_format/type").map(|kind| kind.as_str().unwrap().to_owned())
     };
     // llama-cpp-python answers with 500.
@@ -76,7 +76,7 @@ fn a_server_that_knows_no_schemas_is_asked_for_less() {
 }
 
 #[test]
-fn refused_and_cut_answers_are_no_replies() {
+fn a_refused_or_truncated_response_is_an_error() {
     let refusal = reply(json!({"role": "assistant", "content": null, "refusal": "I cannot"}), "stop");
     assert_eq!(refusal, Err(CallError::Refused("I cannot".into())));
     let filtered = reply(json!({"role": "assistant", "content": ""}), "content_filter");
@@ -86,8 +86,8 @@ fn refused_and_cut_answers_are_no_replies() {
 }
 
 #[test]
-fn text_is_handed_on_as_it_is() {
-    // Whether it is JSON that fits the schema is for the run to find out.
+fn the_text_is_passed_on_unchanged() {
+    // The run checks whether it is JSON that matches the schema.
     for text in ["```json\n{\"notes\": \"\"}\n```", "Sure! Here it is.", "{\"other\": 1}", ""] {
         assert_eq!(call(vec![Answer::chat(text)]).0.unwrap().text, text);
     }
@@ -95,13 +95,13 @@ fn text_is_handed_on_as_it_is() {
 }
 
 #[test]
-fn an_error_dressed_as_a_success_is_seen() {
+fn an_error_with_a_success_status_is_recognized() {
     let (reply, _) = call(vec![Answer::ok(json!({"error": {"message": "upstream died", "code": 502}}))]);
     assert_eq!(reply, Err(CallError::Down("`mock` sent no completion: upstream died".into())));
 }
 
 #[test]
-fn cached_tokens_have_their_price_and_untold_ones_count_as_many_as_may_be() {
+fn cached_tokens_have_their_price_and_missing_usage_counts_as_the_upper_bound() {
     let mut told = completion(json!({"role": "assistant", "content": "{}"}), "stop");
     told["usage"]["prompt_tokens_details"] = json!({"cached_tokens": 6});
     let took = call(vec![Answer::ok(told.clone())]).0.unwrap().spent;
@@ -113,7 +113,7 @@ fn cached_tokens_have_their_price_and_untold_ones_count_as_many_as_may_be() {
 }
 
 #[test]
-fn what_was_cut_costs_too() {
+fn truncated_responses_have_a_cost() {
     let server = MockModel::script(vec![Answer::ok(completion(json!({"content": "{"}), "length"))]);
     let mut config = Config::defaults().unwrap();
     let model = config.models.remove("sonnet").unwrap();
@@ -123,8 +123,11 @@ fn what_was_cut_costs_too() {
     assert_eq!((failed.error, failed.spent.len()), (CallError::Cut, 1));
 }
 
-/// A model at the mock server that is asked twice, and what it asked.
-fn twice(answers: Vec<Answer>, make: fn(Http, poc_config::Model, poc_config::Calls) -> OpenAi) -> Vec<Asked> {
+/// Calls a model twice at the mock server; returns the requests.
+fn twice(
+    answers: Vec<Answer>,
+    make: fn(Http, poc_config::ModelConfig, poc_config::CallsConfig) -> OpenAi,
+) -> Vec<RecordedRequest> {
     let server = MockModel::script(answers);
     let mut config = Config::defaults().unwrap();
     let (http, _) = provider(&format!("{}/v1", server.url()));
@@ -132,11 +135,11 @@ fn twice(answers: Vec<Answer>, make: fn(Http, poc_config::Model, poc_config::Cal
     for _ in 0..2 {
         model.call(&TestRequest::new("linker").request()).unwrap();
     }
-    server.asked()
+    server.requests()
 }
 
-/// The kinds of form and of limit of a request.
-fn way(asked: &Asked) -> (String, &'static str) {
+/// The mode and the limit field of a request.
+fn dialect(asked: &RecordedRequest) -> (String, &'static str) {
     let field = |name| asked.body.get(name);
     let kind = asked.body.pointer("/response_format/type").and_then(Value::as_str).unwrap_or("words");
     let kind = if field("json_schema").is_some() { "grammar" } else { kind };
@@ -149,15 +152,15 @@ fn good() -> Answer {
 }
 
 #[test]
-fn what_a_server_takes_is_learnt() {
+fn the_dialect_that_a_server_supports_is_remembered() {
     let newer = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.";
     let newer = || Answer::error(400, "unsupported_parameter", newer);
-    let form = || Answer::error(400, "invalid", "`response_format` is unknown");
+    let mode = || Answer::error(400, "invalid", "`response_format` is unknown");
     let ways = |answers| {
         twice(answers, OpenAi::new)
             .iter()
-            .map(way)
-            .map(|(form, limit)| format!("{form} {limit}"))
+            .map(dialect)
+            .map(|(mode, limit)| format!("{mode} {limit}"))
             .collect::<Vec<_>>()
     };
     assert_eq!(
@@ -165,24 +168,24 @@ fn what_a_server_takes_is_learnt() {
         ["json_schema max_tokens", "json_schema max_completion_tokens", "json_schema max_completion_tokens"]
     );
     assert_eq!(
-        ways(vec![form(), newer(), good(), good()])[2..],
+        ways(vec![mode(), newer(), good(), good()])[2..],
         ["json_object max_completion_tokens", "json_object max_completion_tokens"]
     );
     assert_eq!(ways(vec![newer(), newer(), good(), good()])[2..], ["json_schema none", "json_schema none"]);
-    // One that takes the schema and does not keep to it is told in words the next time.
+    // After a reply that ignores the schema, the next request describes it in the prompt.
     let asked = twice(vec![Answer::chat("Sure! Here it is."), good()], OpenAi::new);
-    assert_eq!(way(&asked[1]).0, "json_object");
+    assert_eq!(dialect(&asked[1]).0, "json_object");
     assert!(asked[1].last_message().contains("JSON Schema"), "{}", asked[1].last_message());
 }
 
 #[test]
-fn openai_itself_is_asked_by_the_newer_name() {
+fn openai_gets_the_newer_limit_field() {
     let config = Config::defaults().unwrap();
     for (base, expected) in [
-        ("https://api.openai.com/v1", NEWER),
-        ("https://my.openai.azure.com/openai/v1", NEWER),
-        ("https://notopenai.com/v1", OLDER),
-        ("http://127.0.0.1:1/v1", OLDER),
+        ("https://api.openai.com/v1", OPENAI_LIMITS),
+        ("https://my.openai.azure.com/openai/v1", OPENAI_LIMITS),
+        ("https://notopenai.com/v1", COMMON_LIMITS),
+        ("http://127.0.0.1:1/v1", COMMON_LIMITS),
     ] {
         let (http, _) = provider(base);
         let model = OpenAi::new(http, config.models["sonnet"].clone(), config.calls.clone());
@@ -191,29 +194,29 @@ fn openai_itself_is_asked_by_the_newer_name() {
 }
 
 #[test]
-fn llama_cpp_is_given_its_own_field() {
+fn llama_cpp_gets_its_own_schema_field() {
     let asked = twice(vec![good(), good()], OpenAi::llama_cpp);
     assert_eq!(asked[0].body["json_schema"], TestRequest::new("linker").schema);
-    assert_eq!((way(&asked[0]).0.as_str(), asked[0].body.get("response_format")), ("grammar", None));
+    assert_eq!((dialect(&asked[0]).0.as_str(), asked[0].body.get("response_format")), ("grammar", None));
     let refused = Answer::error(400, "invalid_request_error", "failed to parse grammar");
     let asked = twice(vec![refused, good(), good()], OpenAi::llama_cpp);
     assert_eq!(
-        asked.iter().map(|asked| way(asked).0).collect::<Vec<_>>(),
+        asked.iter().map(|asked| dialect(asked).0).collect::<Vec<_>>(),
         ["grammar", "json_schema", "json_schema"]
     );
 }
 
 #[test]
-fn thoughts_in_front_of_the_answer_are_none_of_it() {
+fn a_thinking_block_is_not_part_of_the_reply() {
     assert_eq!(call(vec![Answer::chat("<think>hm</think>\n{}")]).0.unwrap().text, "{}");
 }
 
 #[test]
-fn attempts_are_those_of_the_whole_call() {
+fn attempts_are_counted_over_the_whole_call() {
     let half = || Answer::Half(200, b"{\"fine\": true}".to_vec());
-    let form = || Answer::error(400, "invalid", "`response_format` is unknown");
-    let (reply, asked) = call(vec![half(), half(), form(), half(), half(), half(), half()]);
+    let mode = || Answer::error(400, "invalid", "`response_format` is unknown");
+    let (reply, asked) = call(vec![half(), half(), mode(), half(), half(), half(), half()]);
     assert!(matches!(reply, Err(CallError::Down(_))), "{reply:?}");
-    // Four answers were lost, before the form was refused and after.
+    // Four responses were lost, before and after the mode was rejected.
     assert_eq!(asked.len(), 5);
 }

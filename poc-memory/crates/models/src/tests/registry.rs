@@ -19,7 +19,7 @@ fn config(url: &str, more: &str) -> Config {
 }
 
 #[test]
-fn a_model_stays_as_long_as_what_it_is_made_from() {
+fn a_model_is_reused_while_its_settings_and_key_are_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
     std::fs::write(&key, "one").unwrap();
@@ -41,7 +41,7 @@ fn a_model_stays_as_long_as_what_it_is_made_from() {
 }
 
 #[test]
-fn a_provider_without_money_is_left_alone_until_something_changes() {
+fn a_provider_without_credit_is_not_called_until_something_changes() {
     let folder = tempfile::tempdir().unwrap();
     let key = folder.path().join("key");
     std::fs::write(&key, "sk-one").unwrap();
@@ -54,9 +54,9 @@ fn a_provider_without_money_is_left_alone_until_something_changes() {
     let turn = |now| TestRequest { now: Timestamp(now), ..TestRequest::new("linker") };
     let call = |now| open("a").call(&turn(now).request()).map_err(|failed| failed.error);
 
-    assert_eq!(open("a").left_alone(Timestamp(0)), None);
+    assert_eq!(open("a").suspension(Timestamp(0)), None);
     assert!(matches!(call(1000), Err(CallError::NoCredit(_))));
-    // All models of the provider, and no other; for a while, and not longer when the clock goes back.
+    // This applies to all models of this provider only, for an hour, and not longer when the clock goes back.
     let hour = Span::HOUR.0;
     for (name, now, alone) in [
         ("a", 1000, true),
@@ -65,19 +65,19 @@ fn a_provider_without_money_is_left_alone_until_something_changes() {
         ("a", 999, false),
         ("c", 2000, false),
     ] {
-        assert_eq!(open(name).left_alone(Timestamp(now)).is_some(), alone, "{name} {now}");
+        assert_eq!(open(name).suspension(Timestamp(now)).is_some(), alone, "{name} {now}");
     }
-    let [line] = models.left_alone(&config, Timestamp(1000)).try_into().unwrap();
+    let [line] = models.suspension(&config, Timestamp(1000)).try_into().unwrap();
     assert!(
         line.starts_with("`mock` is left alone until ") && line.ends_with("You exceeded your quota"),
         "{line}"
     );
 
     let Err(CallError::KeyRefused(why)) = call(2000) else { panic!() };
-    assert!(!why.contains("sk-one") && open("a").left_alone(Timestamp(2000)).unwrap().contains(&why));
-    // Who asks all the same and is answered opens it for everybody.
-    assert!(call(3000).is_ok() && open("b").left_alone(Timestamp(3000)).is_none());
-    assert!(call(4000).is_err() && open("b").left_alone(Timestamp(4000)).is_some());
+    assert!(!why.contains("sk-one") && open("a").suspension(Timestamp(2000)).unwrap().contains(&why));
+    // A call that succeeds all the same makes the provider available to all its models.
+    assert!(call(3000).is_ok() && open("b").suspension(Timestamp(3000)).is_none());
+    assert!(call(4000).is_err() && open("b").suspension(Timestamp(4000)).is_some());
     std::fs::write(&key, "sk-two").unwrap();
-    assert_eq!(open("b").left_alone(Timestamp(4000)), None);
+    assert_eq!(open("b").suspension(Timestamp(4000)), None);
 }

@@ -4,15 +4,15 @@ use crate::mock_model::{Answer, MockModel, completion};
 use crate::registry;
 use poc_agent::Definition;
 use poc_agent::ledger::{self, Reason, Run, Status};
-use poc_agent::run::{Options, Trigger, run};
+use poc_agent::run::{RunOptions, Trigger, run};
 use poc_agent::testing::world::{World, agent};
 use poc_config::Config;
 use poc_graph::time::{Span, Timestamp};
 use serde_json::json;
 
-/// With the models of all providers.
-fn options() -> Options {
-    Options { models: registry(), ..Options::default() }
+/// Options with the models of all providers.
+fn options() -> RunOptions {
+    RunOptions { models: registry(), ..RunOptions::default() }
 }
 
 const NOTHING: &str = r#"{"notes": "", "link-add": []}"#;
@@ -46,7 +46,7 @@ fn calls(run: &Run) -> Vec<(&str, bool)> {
 }
 
 #[test]
-fn another_model_answers_when_the_first_cannot() {
+fn the_fallback_model_answers_when_the_first_fails() {
     let refusal = completion(json!({"content": null, "refusal": "I will not"}), "stop");
     for (answer, paid) in [
         (Answer::error(529, "overloaded", "later"), vec![("second", false)]),
@@ -73,26 +73,26 @@ fn another_model_answers_when_the_first_cannot() {
 }
 
 #[test]
-fn who_answered_is_asked_for_the_correction() {
+fn the_model_that_replied_gets_the_correction() {
     let first = MockModel::script(vec![Answer::error(529, "overloaded", "later"), Answer::chat(NOTHING)]);
     let second = MockModel::script(vec![Answer::chat("I would rather not"), Answer::chat(NOTHING)]);
     let world = world(&first, &second);
     let run = run(&world.memory, &definition(""), Trigger::Manual, &options()).unwrap();
-    assert_eq!((run.status, first.asked().len(), second.asked().len()), (Status::Noop, 1, 2));
+    assert_eq!((run.status, first.requests().len(), second.requests().len()), (Status::Noop, 1, 2));
 }
 
 #[test]
-fn what_no_other_model_mends_ends_the_run() {
+fn a_truncated_reply_ends_the_run_without_fallback() {
     let cut = Answer::ok(completion(json!({"content": "{"}), "length"));
     let (first, second) = (MockModel::script(vec![cut]), MockModel::script(Vec::new()));
     let world = world(&first, &second);
     let run = run(&world.memory, &definition(""), Trigger::Manual, &options()).unwrap();
-    assert_eq!((run.status, run.model.as_str(), second.asked().len()), (Status::Failed, "first", 0));
+    assert_eq!((run.status, run.model.as_str(), second.requests().len()), (Status::Failed, "first", 0));
     assert_eq!(calls(&run), [("first", false)]);
 }
 
 #[test]
-fn when_all_fail_the_row_says_what_each_said() {
+fn when_all_models_fail_the_run_names_each_failure() {
     let busy = || MockModel::script(vec![Answer::error(529, "overloaded", "later")]);
     let (first, second) = (busy(), busy());
     let world = world(&first, &second);
@@ -102,7 +102,7 @@ fn when_all_fail_the_row_says_what_each_said() {
 }
 
 #[test]
-fn slots_of_a_provider_without_money_are_skipped_until_a_while_has_passed() {
+fn slots_of_a_provider_without_credit_are_skipped_for_an_hour() {
     let broke = |_: &_| Answer::error(402, "billing_error", "pay first");
     let (first, second) = (MockModel::serve(broke), MockModel::script(vec![Answer::chat(NOTHING)]));
     let world = world(&first, &second);
@@ -114,7 +114,7 @@ fn slots_of_a_provider_without_money_are_skipped_until_a_while_has_passed() {
     };
     let failed = slot(&alone);
     assert_eq!(
-        (failed.status, failed.reason, first.asked().len()),
+        (failed.status, failed.reason, first.requests().len()),
         (Status::Failed, Some(Reason::ProviderDown), 1)
     );
     for _ in 0..3 {
@@ -124,12 +124,12 @@ fn slots_of_a_provider_without_money_are_skipped_until_a_while_has_passed() {
         assert!(message.contains("left alone until") && message.ends_with("pay first"), "{message}");
     }
     let state = ledger::state(&world.memory, "tester").unwrap();
-    assert_eq!((first.asked().len(), state.failures()), (1, 1));
-    // Another model goes on; a person who asks is asked for; in time it is tried again.
-    assert_eq!((slot(&definition("")).model.as_str(), first.asked().len()), ("second", 1));
+    assert_eq!((first.requests().len(), state.failures()), (1, 1));
+    // The fallback model is called; a manual run calls the provider; after an hour, so does a slot.
+    assert_eq!((slot(&definition("")).model.as_str(), first.requests().len()), ("second", 1));
     world.edit("a-note", "about something else");
     let asked = run(&world.memory, &alone, Trigger::Manual, &options).unwrap();
-    assert_eq!((asked.status, first.asked().len()), (Status::Failed, 2));
+    assert_eq!((asked.status, first.requests().len()), (Status::Failed, 2));
     world.clock.set(Timestamp(world.memory.now().0 + Span::HOUR.0));
-    assert_eq!((slot(&alone).status, first.asked().len()), (Status::Failed, 3));
+    assert_eq!((slot(&alone).status, first.requests().len()), (Status::Failed, 3));
 }

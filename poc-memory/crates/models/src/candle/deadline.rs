@@ -1,27 +1,27 @@
-//! When a call has to end.
+//! The deadline of a call.
 
 use poc_agent::model::{CallError, CancellationToken, LONGEST_WAIT};
 use poc_graph::time::Span;
 use std::time::Instant;
 
-/// The end of a call, looked at between tokens.
-pub(super) struct Watch<'a> {
+/// When a call has to end, checked between tokens and while a file is read.
+pub(super) struct Deadline<'a> {
     end: Option<(Instant, Span, &'a CancellationToken)>,
 }
 
-impl<'a> Watch<'a> {
-    /// A call that begins now.
+impl<'a> Deadline<'a> {
+    /// The deadline of a call that starts now.
     pub(super) fn new(timeout: Span, cancellation: &'a CancellationToken) -> Self {
-        Watch { end: Some((Instant::now() + timeout.std().min(LONGEST_WAIT), timeout, cancellation)) }
+        Deadline { end: Some((Instant::now() + timeout.std().min(LONGEST_WAIT), timeout, cancellation)) }
     }
 
-    /// Something short that nobody ends.
+    /// No deadline, for short work.
     pub(super) fn never() -> Self {
-        Watch { end: None }
+        Deadline { end: None }
     }
 
-    /// Whether it may go on.
-    pub(super) fn look(&self) -> Result<(), CallError> {
+    /// An error when the call was cancelled or its time is over.
+    pub(super) fn check(&self) -> Result<(), CallError> {
         match self.end {
             Some((.., cancellation)) if cancellation.is_cancelled() => Err(CallError::Stopped),
             Some((until, timeout, _)) if Instant::now() >= until => Err(CallError::TimedOut(timeout)),

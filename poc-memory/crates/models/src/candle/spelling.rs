@@ -1,16 +1,16 @@
-//! What a token of a vocabulary writes, in bytes.
+//! The bytes of vocabulary tokens.
 
-/// How a vocabulary spells bytes.
+/// How a vocabulary represents bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// As GPT-2 does: each byte is a character of its own, a visible one where it has none.
+    /// GPT-2: each byte is one printable character.
     Bytes,
-    /// As SentencePiece does: text with `▁` for a space, and `<0x0A>` for a byte that is in no piece.
+    /// SentencePiece: text with `▁` for a space, and `<0x0A>` for a byte without a piece.
     Pieces,
 }
 
 impl Spelling {
-    /// The bytes of a token; `None` for what spells none.
+    /// The bytes of a token, or `None` when its name represents none.
     pub(super) fn bytes(self, token: &str) -> Option<Vec<u8>> {
         match self {
             Spelling::Bytes => token.chars().map(byte).collect(),
@@ -23,7 +23,7 @@ impl Spelling {
     }
 }
 
-/// The byte a character stands for: those that show stand for themselves, the others follow from U+0100.
+/// The byte that a GPT-2 character represents: printable ones are themselves, the others are numbered from U+0100.
 fn byte(character: char) -> Option<u8> {
     let code = u32::from(character);
     let byte = match code {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_has_one_character_and_every_piece_its_text() {
+    fn every_byte_has_one_character_and_every_piece_a_text() {
         let mut seen = std::collections::BTreeSet::new();
         for character in (0..0x200).filter_map(char::from_u32) {
             if let Some(byte) = byte(character) {
