@@ -36,7 +36,8 @@ pub enum Table {
     Occurrences = 11,
     /// Agent → the last good definition and its state.
     Agents = 12,
-    /// Name → value: the embedder in use and the like.
+    /// Name → value of that name: the bindings to remote stores and how far each has been synchronised. The
+    /// embedder is not here but in `embedder.json`.
     Meta = 13,
     /// Node id, sequence number (big-endian u64) → nothing: the transactions that changed a node.
     /// Derived from the log; no transaction writes it.
