@@ -1,4 +1,4 @@
-//! Many notes, so many at a time: one transaction for each chunk.
+//! Inserts many notes in chunks, one transaction each.
 
 use super::insert::{self, InsertReport};
 use super::{Draft, Memory};
@@ -7,16 +7,16 @@ use poc_graph::normal_key;
 use poc_store::Cause;
 use rustc_hash::FxHashSet;
 
-/// Bytes of text after which a chunk is closed before it has as many notes as it may.
+/// Bytes of text that close a chunk before it has its maximum number of notes.
 const BYTES: usize = 8 << 20;
 
-/// Stores notes in their order; each may be tied to those before it, and may name them. `draft` makes
-/// of a note what is to be stored. Tells what became of each: a note that is wrong does not hinder the
-/// others. `progress` is told how many are through after each transaction.
+/// Stores notes in order; each may refer to those before it. `draft` turns a note into the draft to store.
+/// Returns one result per note: an invalid note does not affect the others. Calls `progress` with the number of
+/// finished notes after each transaction.
 ///
 /// # Errors
-/// Those of the store and of the embedder. The chunks before are stored then; they are recognised when
-/// all is repeated.
+/// Those of the store and of the embedder. Earlier chunks stay stored; repeating the call recognises their
+/// notes as duplicates.
 pub fn insert_all<N>(
     memory: &Memory,
     notes: &[N],
@@ -52,11 +52,11 @@ pub fn insert_all<N>(
     Ok(stored)
 }
 
-/// What a later note can be about before it is stored.
+/// The notes of the current chunk that a later note may refer to.
 #[derive(Default)]
 struct PendingNotes {
     keys: FxHashSet<String>,
-    /// Whether one of them takes the place of a note that is stored.
+    /// Whether one of them supersedes a stored note.
     retires: bool,
 }
 
@@ -66,10 +66,10 @@ impl PendingNotes {
         self.retires |= draft.supersedes.is_some();
     }
 
-    /// Whether a note may be about one that waits: then that must be stored first.
+    /// Whether a note may refer to a pending one, which must then be stored first.
     fn may_be_named_by(&self, made: &Result<Draft>) -> bool {
         match made {
-            // What it names by a key may have lost that to another.
+            // The key it names may have moved to another note.
             Ok(draft) if draft.supersedes.is_some() => self.retires,
             Ok(draft) => {
                 let key = draft.key.as_ref().filter(|_| draft.update);
@@ -108,7 +108,7 @@ fn store(memory: &Memory, chunk: Vec<Result<Draft>>, cause: &Cause) -> Result<Ve
     Ok(wrong.into_iter().map(|wrong| wrong.map_or_else(|| done.next().unwrap_or_else(lost), Err)).collect())
 }
 
-/// Notes that wait to be stored together.
+/// Notes to be stored in one transaction.
 pub(super) struct Chunk<T> {
     notes: Vec<T>,
     bytes: usize,
@@ -116,34 +116,35 @@ pub(super) struct Chunk<T> {
 }
 
 impl<T> Chunk<T> {
-    /// One that is full with so many notes, at least one.
+    /// An empty chunk for at most `most` notes, at least one.
     pub(super) fn of(most: usize) -> Self {
         Chunk { notes: Vec::new(), bytes: 0, most: most.max(1) }
     }
 
-    /// Puts a note into it.
+    /// Adds a note.
     pub(super) fn push(&mut self, note: T) {
         self.notes.push(note);
     }
 
-    /// Counts text that was read for it.
+    /// Counts bytes of text towards the limit.
     pub(super) fn add_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
     }
 
-    /// Whether it should be stored before anything else is put into it.
+    /// Whether it must be stored before another note is added.
     pub(super) fn is_full(&self) -> bool {
         self.notes.len() >= self.most || self.bytes >= BYTES
     }
 
-    /// What is in it; it is empty then.
+    /// Takes the notes out and leaves the chunk empty.
     pub(super) fn take(&mut self) -> Vec<T> {
         self.bytes = 0;
         std::mem::take(&mut self.notes)
     }
 }
 
-/// Tells an error of one note, which the others survive, from one of the store, which they do not.
+/// Separates the errors of a single note (inner result), which do not stop the batch, from those of the store
+/// (outer result), which do.
 pub(super) fn separate_note_errors<T>(result: Result<T>) -> Result<Result<T>> {
     match result {
         Err(error) if !is_note_error(&error) => Err(error),

@@ -1,9 +1,9 @@
-//! Cuts a message into chunks: windows of whole sentences that overlap.
+//! Splits a message into chunks: overlapping windows of whole sentences.
 use std::ops::Range;
 
-/// The chunks of a text, trimmed, in its order: windows of so many sentences, each starting so many
-/// after the one before. Every sentence is in one; the last window ends the text and says something
-/// that the one before it does not. A text of a few sentences is one chunk, a blank one none.
+/// The trimmed chunks of a text, in order: windows of `chunk_window` sentences that start `chunk_stride`
+/// sentences apart. Every sentence is in a chunk, and the last window ends the text and contains a sentence
+/// that the one before does not. A text of a few sentences is one chunk; a blank text has none.
 pub(super) fn chunks<'a>(text: &'a str, config: &poc_config::WriteConfig) -> Vec<&'a str> {
     let sentences = sentences(text, &config.language);
     let within = |window: Range<usize>| {
@@ -16,9 +16,9 @@ pub(super) fn chunks<'a>(text: &'a str, config: &poc_config::WriteConfig) -> Vec
         .collect()
 }
 
-/// Where the sentences of a text stand, blank ones left out.
+/// The byte ranges of the sentences of a text, without blank ones.
 fn sentences(text: &str, language: &str) -> Vec<Range<usize>> {
-    // Places rather than texts: of a long text the splitter leaves out blank lines.
+    // Ranges rather than texts, because the splitter drops blank lines of long texts.
     let sentences = sentencex::get_sentence_boundaries(language, text).into_iter();
     sentences
         .filter(|sentence| !sentence.text.trim().is_empty())
@@ -26,7 +26,7 @@ fn sentences(text: &str, language: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Windows over `count` things: each of `size` but for the last, which ends at the end.
+/// Windows over `count` items, each of `size` items except for the last, which ends at `count`.
 fn windows(count: usize, size: usize, stride: usize) -> Vec<Range<usize>> {
     let (size, stride) = (size.max(1), stride.max(1));
     let mut windows = Vec::new();

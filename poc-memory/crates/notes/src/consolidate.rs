@@ -1,11 +1,10 @@
-//! Housekeeping: what has had its time goes, what points to nothing goes, and what is in use stays as
-//! it is.
+//! Consolidation: expires notes, deletes long-expired ones, and removes dangling and faded edges.
 //!
-//! A note past its date first becomes `expired`: it is out of every search, and whoever looks finds it
-//! and its history. So long after its date as `[consolidate] keep-expired` says it is deleted for good.
+//! A note that is past `expires` first gets the state `expired`: no search returns it, but it can be read with
+//! its history. It is deleted for good when `[consolidate] keep-expired` has passed after that date.
 //!
-//! Everything is looked for in the graph as it stands and looked at again in the transaction that
-//! changes it. Transactions are small; a run that is broken off is completed by the next one.
+//! Candidates are found in the current view and checked again in the transaction that changes them.
+//! Transactions are small; an interrupted run is completed by the next one.
 
 #[cfg(test)]
 mod tests;
@@ -18,36 +17,36 @@ use poc_rank::decay::edge_at;
 use poc_store::{Cause, Table, Tx, parse_keyword_key};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Records a transaction changes before the next one is begun. A note with all that hangs on it, and an
-/// edge with its mirror, are never torn apart.
+/// Number of changed records after which a transaction ends. A note with its dependent records, and an edge
+/// with its mirror, are never split.
 const RECORDS_PER_TXN: usize = 100;
 
-/// What was done, or would be.
+/// What a consolidation did or would do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConsolidationReport {
-    /// Notes past their date that are out of retrieval now.
+    /// Notes that expired.
     pub pruned_nodes: u64,
-    /// Notes deleted for good, long after their date.
+    /// Notes deleted for good after their retention time.
     pub deleted_nodes: u64,
-    /// Edges with a missing end, those of deleted notes, and those that use made and that have faded.
+    /// Removed edges: those with a missing end, those of deleted notes, and learned edges below the floor.
     pub removed_edges: u64,
-    /// Keywords no live note has any more.
+    /// Keywords that no live note has any more.
     pub removed_keywords: u64,
 }
 
-/// Which part of the work is done.
+/// The phase of a consolidation, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsolidationPhase {
-    /// Notes past their date.
+    /// Expiring and deleting notes.
     Notes,
     /// Edges.
     Edges,
-    /// Entries under keywords.
+    /// Entries of the keyword table.
     Keywords,
 }
 
 impl ConsolidationPhase {
-    /// Its name, for people.
+    /// Its display name.
     pub fn name(self) -> &'static str {
         match self {
             ConsolidationPhase::Notes => "notes",
@@ -59,11 +58,11 @@ impl ConsolidationPhase {
 
 type EdgeKey = (NodeId, EdgeKind, NodeId);
 
-/// Cleans up. With `dry_run` it only tells what it would do. `progress` is told after each transaction
-/// how many of a part are done, and how many there are.
+/// Consolidates the memory, or with `dry_run` only reports what it would do. Calls `progress` after each
+/// transaction with the phase, the number of finished items and the total.
 ///
 /// # Errors
-/// Those of the store. What was done before stays done.
+/// Those of the store. Completed transactions stay.
 pub fn consolidate(
     memory: &Memory,
     cause: &Cause,
@@ -83,7 +82,7 @@ pub fn consolidate(
     work.delete_keyword_entries(&plan.entries)?;
     let report = work.report;
     if report != ConsolidationReport::default() {
-        // The saved indexes are written anew without what is gone.
+        // Save the indexes again without the deleted notes.
         memory.store.settle();
         memory.vectors.finish(&|| false);
         memory.store.checkpoint()?;
@@ -91,15 +90,15 @@ pub fn consolidate(
     Ok(report)
 }
 
-/// What is to be done.
+/// What a consolidation has to do.
 struct Plan {
-    /// Notes in use past their date.
+    /// Live notes past their `expires`.
     to_expire: Vec<NodeId>,
-    /// Notes so long past their date that they go.
+    /// Notes past their retention time.
     to_delete: Vec<NodeId>,
     /// Edges to remove.
     edges: Vec<EdgeKey>,
-    /// Entries under keywords that lead to no live note with that keyword.
+    /// Keyword entries that do not lead to a live note with that keyword.
     entries: Vec<Vec<u8>>,
 }
 
@@ -148,9 +147,10 @@ impl Plan {
         Ok(Plan { to_expire, to_delete, edges: edges.into_iter().collect(), entries })
     }
 
-    /// The report there would be if nobody changed anything meanwhile.
+    /// The report of a dry run.
     fn forecast(&self, view: &View) -> ConsolidationReport {
-        // Live notes that leave, by keyword; of a keyword that only leads nowhere, none.
+        // Number of live notes that leave retrieval, by keyword; 0 for keywords that only have dangling
+        // entries.
         let mut leaving: HashMap<&str, u32> = HashMap::new();
         for &id in self.to_expire.iter().chain(&self.to_delete) {
             let Some(ix) = view.find(id).filter(|&ix| view.is_live(ix)) else { continue };
@@ -176,7 +176,7 @@ fn is_past_retention(expires: Timestamp, keep: Span, now: Timestamp) -> bool {
     expires.plus(keep) <= now
 }
 
-/// Whether an edge that use made is below the floor by now.
+/// Whether a learned edge has decayed below the floor.
 fn has_faded(edge: &Edge, memory: &Memory, now: Timestamp) -> bool {
     let config = &memory.config.edges;
     edge.kind.is_associative() && edge_at(edge, config, now) < config.floor
@@ -231,7 +231,7 @@ impl Consolidation<'_> {
             if node.expires.is_none_or(|at| !is_past_retention(at, keep, now)) {
                 return Ok(());
             }
-            // Tied to others since the edges were removed.
+            // Edges added since the others were removed.
             report.removed_edges += tx.edges(*id)?.len() as u64;
             tx.delete_node(*id)?;
             report.deleted_nodes += 1;
@@ -253,7 +253,7 @@ impl Consolidation<'_> {
         })
     }
 
-    /// Does something to each, so many in a transaction as change [`RECORDS_PER_TXN`] records.
+    /// Calls `change` for each item, in transactions of about [`RECORDS_PER_TXN`] changed records.
     fn in_transactions<T>(
         &mut self,
         part: ConsolidationPhase,
@@ -283,7 +283,7 @@ impl Consolidation<'_> {
     }
 }
 
-/// Counts those of a leaving note's keywords that no live note has any more.
+/// Counts the given keywords that no live note has any more.
 fn count_unused(tx: &Tx<'_>, keywords: &[String], report: &mut ConsolidationReport) -> Result<()> {
     for word in keywords {
         report.removed_keywords += u64::from(tx.nodes_with_keyword(word)?.is_empty());

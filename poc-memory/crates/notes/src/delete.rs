@@ -1,20 +1,20 @@
-//! Deleting a node for good.
+//! Deletes nodes for good.
 
 use super::resolve;
 use poc_graph::error::Result;
 use poc_graph::{Node, NodeId};
 use poc_store::Tx;
 
-/// What was deleted.
+/// The result of a deletion.
 #[derive(Clone, Debug)]
 pub struct DeleteReport {
-    /// The node as it was.
+    /// The deleted node.
     pub node: Node,
-    /// Edges that went with it.
+    /// Number of its edges, which were deleted, too.
     pub edges: usize,
 }
 
-/// Deletes a node with everything that hangs on it: edges, vectors, keywords, visits, activity.
+/// Deletes a node with its edges, vectors, keywords, visits and activity.
 pub fn apply(tx: &mut Tx<'_>, id: NodeId) -> Result<DeleteReport> {
     let node = resolve::expect(tx, id)?;
     let edges = tx.edges(id)?.len();

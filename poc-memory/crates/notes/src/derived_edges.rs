@@ -1,4 +1,4 @@
-//! The edges a new note gets by itself: to notes that share a keyword, and to notes alike in
+//! Edges that are derived from the text of a new note: to notes that share a keyword and to notes of similar
 //! meaning.
 
 use super::Memory;
@@ -7,14 +7,14 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId, View};
 use poc_rank::cosine::cosine;
 use poc_rank::histogram::Histogram;
-use poc_rank::lookalike::Wording;
+use poc_rank::lookalike::WordProfile;
 use poc_rank::mmr::mmr;
 use poc_search::retrieve::nearest::{self, NearestPart};
 use poc_store::Tx;
 use rustc_hash::FxHashSet;
 use std::borrow::Cow;
 
-/// A note that is being prepared, as others of its batch see it.
+/// A note of a batch that is being prepared, as the other notes of the batch see it.
 pub(super) struct BatchNote {
     /// The id it will have.
     pub id: NodeId,
@@ -26,7 +26,7 @@ pub(super) struct BatchNote {
     pub parts: Vec<Vec<f32>>,
 }
 
-/// An edge to make from a new note.
+/// An edge to create from a new note.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DerivedEdge {
     dst: NodeId,
@@ -35,15 +35,15 @@ pub(super) struct DerivedEdge {
     reason: String,
 }
 
-/// How many edges of each kind were made.
+/// Number of edges created, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct EdgeCounts {
     pub keyword: usize,
     pub semantic: usize,
 }
 
-/// The ties of a note: to what the index holds, and to the `mates` prepared before it; and the cosines
-/// of those that were looked at for their meaning.
+/// The edges of a note to indexed notes and to the notes of the `batch` prepared before it, and the cosines of
+/// the candidates of similar meaning.
 pub(super) fn find(
     memory: &Memory,
     view: &View,
@@ -56,7 +56,7 @@ pub(super) fn find(
     Ok((edges, seen))
 }
 
-/// Per keyword the nearest notes that share it.
+/// For each keyword, edges to the nearest notes that share it.
 fn keyword_edges(
     memory: &Memory,
     view: &View,
@@ -96,7 +96,7 @@ fn keyword_edges(
     Ok(edges)
 }
 
-/// Of the nearest notes those that are near enough and say something the others do not.
+/// Edges to the nearest notes above the threshold, diversified by maximal marginal relevance.
 fn semantic_edges(
     memory: &Memory,
     view: &View,
@@ -117,15 +117,15 @@ fn semantic_edges(
         _ => 0.0,
     };
     let best = mmr(&relevance, config.semantic_lambda, alike).filter_map(|at| pool.get(at));
-    let own = Wording::of(&note.text);
+    let own = WordProfile::of(&note.text);
     let mut edges = Vec::new();
     for candidate in best.take_while(|candidate| candidate.cosine >= least) {
         let text = match batch.iter().find(|other| other.id == candidate.id) {
             Some(other) => Some(Cow::Borrowed(other.text.as_str())),
             None => memory.store.node(candidate.id)?.map(|node| Cow::Owned(node.text())),
         };
-        // Other digits are another thing, and no cosine tells.
-        if text.is_some_and(|text| !own.is_lookalike_of(&Wording::of(&text))) {
+        // Texts that only differ in digits are about different things, which cosines do not show.
+        if text.is_some_and(|text| !own.is_lookalike_of(&WordProfile::of(&text))) {
             edges.push(DerivedEdge {
                 dst: candidate.id,
                 kind: EdgeKind::Semantic,
@@ -137,13 +137,13 @@ fn semantic_edges(
     Ok((edges, seen))
 }
 
-/// Whether a note is a mate: what the indexes know of it may be what it said before.
+/// Whether a note is in the batch: the indexes may have its previous text.
 fn in_batch(batch: &[BatchNote]) -> impl Fn(NodeId) -> bool {
     let batch: FxHashSet<NodeId> = batch.iter().map(|other| other.id).collect();
     move |id| batch.contains(&id)
 }
 
-/// The `k` notes nearest to any part of `note`, best first, ties by id.
+/// The `k` notes nearest to any part of `note`, best first; equal cosines are ordered by id.
 fn nearest<'a>(
     memory: &Memory,
     note: &BatchNote,
@@ -188,12 +188,12 @@ fn best(found: &mut Vec<NearestPart>, k: usize) {
     found.truncate(k);
 }
 
-/// The parts that have any content.
+/// The parts whose vectors are not zero.
 fn nonzero_parts(parts: &[Vec<f32>]) -> impl Iterator<Item = &[f32]> {
     parts.iter().map(Vec::as_slice).filter(|part| part.iter().any(|&value| value != 0.0))
 }
 
-/// Makes the edges whose ends are still live.
+/// Creates the edges whose targets are still live.
 pub(super) fn create(
     tx: &mut Tx<'_>,
     src: NodeId,

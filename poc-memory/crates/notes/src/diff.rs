@@ -1,10 +1,10 @@
-//! What differs between two versions of a node, field by field.
+//! The differences between two versions of a node, field by field.
 
 use poc_graph::Node;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Characters of a long text that are shown.
+/// Maximum number of characters of an excerpt.
 const EXCERPT: usize = 60;
 
 /// One field that changed.
@@ -12,13 +12,13 @@ const EXCERPT: usize = 60;
 pub struct FieldChange {
     /// Name of the field.
     pub field: String,
-    /// Its value before; of a long text the part around the first difference.
+    /// Its value before; for a long text the part around the first difference.
     pub before: String,
-    /// Its value after, in the same way.
+    /// Its value after, shortened in the same way.
     pub after: String,
 }
 
-/// The fields that differ; what every change counts up (version, time of change) is left out.
+/// The fields that differ, except for version and modification time, which every change updates.
 pub fn fields(before: &Node, after: &Node) -> Vec<FieldChange> {
     let texts = |node: &Node| {
         [
@@ -54,7 +54,7 @@ pub fn fields(before: &Node, after: &Node) -> Vec<FieldChange> {
         .collect()
 }
 
-/// The text, or its part from a little before character `at`.
+/// The text, or if it is long, the part around character `at`.
 fn excerpt(text: &str, at: usize) -> String {
     let length = text.chars().count();
     if length <= EXCERPT {

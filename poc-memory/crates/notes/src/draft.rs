@@ -1,4 +1,4 @@
-//! A note as somebody wants it stored, and what is checked before anything else happens.
+//! A note as it was submitted, and its validation.
 
 use super::{key, keywords};
 use poc_config::Config;
@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 /// Greatest emotion of a node.
 pub const EMOTION_MAX: f32 = 10.0;
 
-/// A note to store. What is `None` gets its default, or stays as it was when a node is updated.
-// What waits for a person keeps it field by field.
+/// A note to store. A field that is `None` gets its default, or stays unchanged if a node is updated.
+// Proposals store it serialized: the order of the fields is part of the format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// One line; taken from the first line of the body when missing.
+    /// One line; defaults to the first line of the body.
     pub title: Option<String>,
     /// Markdown.
     pub body: Option<String>,
-    /// In any spelling; they are normalised.
+    /// In any spelling; they are normalised when stored.
     pub keywords: Option<Vec<String>>,
-    /// Made from the title when missing.
+    /// Derived from the title by default.
     pub key: Option<String>,
-    /// `semantic` when missing.
+    /// `semantic` by default.
     pub node_type: Option<String>,
-    /// `general` when missing.
+    /// `general` by default.
     pub category: Option<Category>,
     /// Who said it.
     pub author: Option<String>,
@@ -33,26 +33,26 @@ pub struct Draft {
     pub source: Option<String>,
     /// 0 to 10.
     pub emotion: Option<f32>,
-    /// When it leaves retrieval by itself.
+    /// When it expires.
     pub expires: Option<Timestamp>,
-    /// 1.0 when missing.
+    /// 1.0 by default.
     pub weight: Option<f64>,
-    /// When it was first written, if that was not now.
+    /// When it was first written; now by default.
     pub created: Option<Timestamp>,
-    /// When it was last changed, if that was not now.
+    /// When it was last changed; `created` or now by default.
     pub modified: Option<Timestamp>,
     /// The node it replaces.
     pub supersedes: Option<NodeId>,
-    /// Whether the node that has the key becomes this, as a new version.
+    /// Whether this becomes a new version of the node that has the key.
     pub update: bool,
     /// Who stores it.
     pub provenance: String,
-    /// How far its text may be relied on.
+    /// How far its text is trusted.
     pub trust: Trust,
 }
 
 impl Draft {
-    /// A note without any text yet.
+    /// A draft without any text.
     pub fn new(provenance: impl Into<String>, trust: Trust) -> Draft {
         Draft {
             title: None,
@@ -75,7 +75,7 @@ impl Draft {
         }
     }
 
-    /// The key it will have if that is free and the note is in order.
+    /// The key the note will have if that is free and the note is valid.
     pub(super) fn likely_key(&self) -> Option<String> {
         let made = || {
             let title = self.title.clone().or_else(|| title_of(self.body.as_deref().unwrap_or_default()));
@@ -84,7 +84,7 @@ impl Draft {
         self.key.as_deref().map(|key| normal_key(key).into_owned()).or_else(made)
     }
 
-    /// The same note with every text in the form it is stored in, or what is wrong with it.
+    /// The draft with every text in its stored form, or an error that says what is wrong with it.
     pub(super) fn checked(mut self, config: &Config, now: Timestamp) -> Result<Draft> {
         for (field, text) in
             [("title", &self.title), ("body", &self.body), ("author", &self.author), ("source", &self.source)]
@@ -139,7 +139,7 @@ impl Draft {
     }
 }
 
-/// Refuses a text that would end in the middle wherever texts end with a NUL.
+/// Refuses a text with a NUL character, which other programs would take for its end.
 pub(super) fn no_nul(text: &str, field: &str) -> Result<()> {
     match text.contains('\0') {
         false => Ok(()),
@@ -149,7 +149,7 @@ pub(super) fn no_nul(text: &str, field: &str) -> Result<()> {
     }
 }
 
-/// Bytes of text a node may have at most.
+/// Checks that the text of a node has at most `limit` bytes.
 pub(super) fn check_size(title: &str, body: &str, keywords: &[String], limit: usize) -> Result<()> {
     let bytes = title.len() + body.len() + keywords.iter().map(String::len).sum::<usize>();
     if bytes > limit {
@@ -161,13 +161,13 @@ pub(super) fn check_size(title: &str, body: &str, keywords: &[String], limit: us
     Ok(())
 }
 
-/// The type, if the store knows it.
+/// Checks that a type is known.
 pub(super) fn known_type(name: &str, config: &Config) -> Result<()> {
     if config.node_types().any(|known| known == name) {
         return Ok(());
     }
     let known: Vec<&str> = config.node_types().collect();
-    let hint = match similar::to(name, known.iter().copied()) {
+    let hint = match similar::closest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("the types are {}; `[nodes] types` adds more", list(&known)),
     };
@@ -182,12 +182,12 @@ fn filled(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// A body with `\n` line ends and without blank lines around it.
+/// A body with `\n` line ends and without surrounding blank lines.
 pub(super) fn tidy(body: &str) -> String {
     let body = body.replace("\r\n", "\n");
     let text = body.trim_end();
     let start = text.find(|c: char| !c.is_whitespace()).unwrap_or(text.len());
-    // An indent of the first line is Markdown; blank lines before it are not.
+    // The indent of the first line has a meaning in Markdown; blank lines before it have none.
     let line = text.get(..start).and_then(|blank| blank.rfind('\n')).map_or(0, |end| end + 1);
     text.get(line..).unwrap_or(text).to_owned()
 }

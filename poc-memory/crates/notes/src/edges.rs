@@ -1,4 +1,4 @@
-//! The edges of a node as seen from it.
+//! The edges of a node, seen from that node.
 
 use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
@@ -8,20 +8,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Whether an edge starts or ends at the node it is seen from.
+/// The direction of an edge, seen from a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// It starts here.
+    /// It starts at the node.
     Out,
-    /// It ends here.
+    /// It ends at the node.
     In,
 }
 
-/// An edge with the node at its other end.
+/// An edge of a node, with the node at its other end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NeighborEdge {
-    /// Whether it starts or ends here.
+    /// Whether it starts or ends at the node.
     pub direction: Direction,
     /// The other node.
     pub id: NodeId,
@@ -35,12 +35,12 @@ pub struct NeighborEdge {
     pub created: Timestamp,
     /// Who made it.
     pub provenance: String,
-    /// Why; of a keyword edge the shared keywords.
+    /// The reason; for a keyword edge the shared keywords.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }
 
-/// The edges of a node by kind to what is seen; the strongest first, then by key.
+/// The edges of a node to visible nodes, by kind; the strongest first, then by key.
 pub fn of<R: Records + ?Sized>(
     records: &R,
     id: NodeId,
@@ -50,7 +50,7 @@ pub fn of<R: Records + ?Sized>(
     for edge in records.edges(id)? {
         let (direction, other) =
             if edge.src == id { (Direction::Out, edge.dst) } else { (Direction::In, edge.src) };
-        // Gone since the edges were read.
+        // The node may have been deleted since the edges were read.
         let Some(node) = records.node(other)?.filter(|node| visibility.admits(node.trust)) else { continue };
         edges.entry(edge.kind).or_default().push(NeighborEdge {
             direction,

@@ -1,9 +1,8 @@
-//! Which embedder a store has: the one its vectors were made by, whatever the settings say by now.
+//! Determines the embedder of a store: the one its vectors were made by, whatever the configuration names.
 //!
-//! Vectors of two embedders cannot be compared, so the store keeps the one it began with until a
-//! migration has made all vectors anew (see [`super::migrate`]). The file `embedder.json` in the store says
-//! which it is and by what settings it is opened; the vectors themselves carry its name, and the file is
-//! made from them when it is missing.
+//! Vectors of two embedders are not comparable, so a store keeps its embedder until a migration has computed
+//! all vectors again (see [`super::migrate`]). The file `embedder.json` in the store records the embedder and
+//! its settings. The vectors carry its name as well, so a missing file is rebuilt from them.
 use poc_embed::{Embedder, UnavailableEmbedder};
 use poc_graph::error::{Error, Result};
 use poc_store::{Store, atomic_file};
@@ -12,16 +11,16 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the file says.
+/// The contents of `embedder.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct EmbedderRecord {
     /// The name of the embedder.
     pub(super) name: String,
     /// Length of its vectors.
     pub(super) dimensions: usize,
-    /// What it is opened by.
+    /// The settings it is opened with.
     pub(super) settings: poc_config::EmbedderConfig,
-    /// Whether notes may lack its vectors: a migration ended while others wrote.
+    /// Whether notes may have no vectors of it, because notes were written while a migration ended.
     #[serde(default)]
     pub(super) incomplete: bool,
 }
@@ -29,19 +28,19 @@ pub(super) struct EmbedderRecord {
 /// The embedder to open a store with.
 pub(super) struct EmbedderChoice {
     pub(super) embedder: Arc<dyn Embedder>,
-    /// What it is opened by.
+    /// The settings it is opened with.
     pub(super) settings: poc_config::EmbedderConfig,
-    /// What the settings name instead.
+    /// The settings of the configured embedder, if that is another one.
     pub(super) wanted: Option<poc_config::EmbedderConfig>,
-    /// What the file said.
+    /// The contents of the file.
     pub(super) record: Option<EmbedderRecord>,
-    /// Why what the settings name cannot be used.
+    /// Why the configured embedder cannot be used.
     pub(super) problem: Option<String>,
 }
 
 const FILE: &str = "embedder.json";
 
-/// The embedder of the store in a directory; of a new one that of the settings.
+/// The embedder of the store in a directory, or the configured one for a new store.
 pub(super) fn choose(directory: &Path, settings: &poc_config::EmbedderConfig) -> Result<EmbedderChoice> {
     let (ours, record) = (poc_embed::open(settings), read(directory)?);
     let (ours, of) = match (ours, record.clone()) {
@@ -61,7 +60,7 @@ pub(super) fn choose(directory: &Path, settings: &poc_config::EmbedderConfig) ->
     Ok(EmbedderChoice { embedder: store_embedder(&of), settings: of.settings, wanted, record, problem: None })
 }
 
-/// What serves a store whose settings name an embedder that cannot be used.
+/// The embedder of a store whose configured embedder cannot be used.
 fn fallback(of: EmbedderRecord, settings: &poc_config::EmbedderConfig, problem: &Error) -> EmbedderChoice {
     let wanted = Some(settings.clone()).filter(|settings| *settings != of.settings);
     let problem = Some(format!("embedder: {}", problem.line()));
@@ -69,7 +68,7 @@ fn fallback(of: EmbedderRecord, settings: &poc_config::EmbedderConfig, problem: 
     EmbedderChoice { embedder, settings, wanted, record, problem }
 }
 
-/// The embedder a store has, or what stands for it when it is not there any more.
+/// The embedder of a store, or a placeholder if it cannot be opened any more.
 fn store_embedder(of: &EmbedderRecord) -> Arc<dyn Embedder> {
     let theirs = poc_embed::open(&of.settings).ok().filter(|theirs| theirs.name() == of.name);
     theirs.unwrap_or_else(|| Arc::new(UnavailableEmbedder::new(of.name.clone(), of.dimensions)))
@@ -88,14 +87,15 @@ pub(super) fn record_choice(
     let own = EmbedderRecord { name: name.to_owned(), dimensions, settings, incomplete: false };
     let written = |record: EmbedderRecord| write(directory, &record).map(|()| Some(record));
     match &choice.record {
-        // Nothing but the way to it may have changed.
+        // Only the settings of the embedder may have changed.
         Some(record) if choice.wanted.is_some() || record.settings == own.settings => {
             Ok(Some(record.clone()))
         }
         Some(record) => written(EmbedderRecord { incomplete: record.incomplete, ..own }),
         None => {
             let found = store.embedders()?;
-            // Beside vectors of others, some may lack: a migration was stopped, or notes came after one.
+            // With vectors of several embedders some may be missing: a migration was interrupted, or notes
+            // were added after one.
             let incomplete = found.len() > 1;
             let most = found.first().map(|(_, count, _)| *count);
             let is_ours = |(found, count, _): &&(String, usize, usize)| found == name && Some(*count) == most;
@@ -112,7 +112,7 @@ pub(super) fn record_choice(
     }
 }
 
-/// Settings that would open the embedder with a name, as far as names tell.
+/// Settings that open the embedder with a name, as far as they can be derived from the name.
 fn settings_from_name(
     name: &str,
     dimensions: usize,
@@ -126,19 +126,19 @@ fn settings_from_name(
     poc_config::EmbedderConfig { kind: kind.to_owned(), model, dimensions, ..like.clone() }
 }
 
-/// The name of the embedder that the store in a directory has, when that is written down.
+/// The recorded name of the embedder of the store in a directory.
 pub fn recorded_name(directory: &Path) -> Result<Option<String>> {
     Ok(read(directory)?.map(|record| record.name))
 }
 
-/// Says which embedder the store has from its next opening on.
+/// Records the embedder that the store uses from its next opening on.
 pub(super) fn write(directory: &Path, record: &EmbedderRecord) -> Result<()> {
     let text = serde_json::to_string_pretty(record)
         .map_err(|error| Error::internal(format!("the embedder cannot be recorded: {error}")))?;
     atomic_file::write_plain(&directory.join(FILE), &[text.as_bytes(), b"\n"])
 }
 
-/// What the file says; `None` when there is none, or one that is damaged: then the vectors say it.
+/// Reads the file; `None` if it is missing or damaged, in which case it is rebuilt from the vectors.
 pub(super) fn read(directory: &Path) -> Result<Option<EmbedderRecord>> {
     let path = directory.join(FILE);
     match std::fs::read(&path) {

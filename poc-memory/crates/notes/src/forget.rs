@@ -1,32 +1,32 @@
-//! Taking messages back for good, with everything that was made of them.
+//! Deletes messages for good, with their chunks.
 
 use super::Memory;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{ChunkOf, MessageId};
+use poc_graph::{ChunkRef, MessageId};
 use poc_store::{Cause, Tx};
 use serde::{Deserialize, Serialize};
 
-/// Records one transaction may change before it takes no further message.
+/// Number of changed records after which a transaction takes no further message.
 const RECORDS_PER_TXN: usize = 100;
 
-/// What was forgotten.
+/// What was deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForgetReport {
     /// Messages.
     pub messages: usize,
     /// Their chunks.
     pub nodes: usize,
-    /// Edges at those.
+    /// Edges of the chunks.
     pub edges: usize,
-    /// Their vectors.
+    /// Vectors of the chunks.
     pub vectors: usize,
 }
 
-/// Forgets one message.
+/// Deletes one message.
 ///
 /// # Errors
-/// `not_found` when there is none with this id.
+/// `not_found` if there is no message with this id.
 pub fn message(memory: &Memory, id: MessageId, cause: Cause) -> Result<ForgetReport> {
     let mut report = ForgetReport::default();
     memory.store.transact(cause, |tx| {
@@ -40,8 +40,8 @@ pub fn message(memory: &Memory, id: MessageId, cause: Cause) -> Result<ForgetRep
     Ok(report)
 }
 
-/// Forgets the messages written strictly before an instant: each whole or not at all, a few in one
-/// transaction. `progress` is told how many are done, and how many there are.
+/// Deletes the messages written strictly before an instant, a few whole messages per transaction. Calls
+/// `progress` with the number of finished messages and the total.
 pub fn before(
     memory: &Memory,
     before: Timestamp,
@@ -57,7 +57,7 @@ pub fn before(
             .transact(cause.clone(), |tx| {
                 let mut rest = rest;
                 while let Some((&id, behind)) = rest.split_first() {
-                    // One that is gone meanwhile was forgotten by another.
+                    // A missing message was deleted by somebody else meanwhile.
                     forget(tx, id, &mut report)?;
                     rest = behind;
                     if tx.write_count() >= RECORDS_PER_TXN {
@@ -72,13 +72,13 @@ pub fn before(
     Ok(report)
 }
 
-/// Forgets a message; whether there was one. A node that is one of its chunks no more, since somebody
-/// gave it another source, stays.
+/// Deletes a message and returns whether it existed. Keeps nodes that are no longer its chunks because their
+/// source was changed.
 fn forget(tx: &mut Tx<'_>, id: MessageId, report: &mut ForgetReport) -> Result<bool> {
     let Some(message) = tx.message(id)? else { return Ok(false) };
     for &chunk in &message.chunks {
         let source = tx.node(chunk)?.and_then(|node| node.source);
-        if ChunkOf::source(source.as_deref()).is_none_or(|of| of.message != id) {
+        if ChunkRef::from_source(source.as_deref()).is_none_or(|of| of.message != id) {
             continue;
         }
         report.nodes += 1;

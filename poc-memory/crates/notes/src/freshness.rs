@@ -1,4 +1,4 @@
-//! How far what was read is behind what was written.
+//! How recent and complete an answer is.
 
 use super::Memory;
 use poc_graph::View;
@@ -12,7 +12,7 @@ use std::fmt;
 pub struct AsOf {
     /// Sequence number of the last transaction in it.
     pub seq: u64,
-    /// When it was read; of the past, the instant that was asked for.
+    /// When it was read; for a past state the requested instant.
     pub at: Timestamp,
 }
 
@@ -22,18 +22,18 @@ impl fmt::Display for AsOf {
     }
 }
 
-/// How complete an answer is.
+/// How recent and complete an answer is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Freshness {
     /// Which state it shows.
     pub as_of: AsOf,
     /// How many transactions the slowest index is behind that.
     pub lag: u64,
-    /// What makes the answer poorer than it should be, one line each.
+    /// Reasons why the answer is incomplete, one line each.
     pub degraded: Vec<String>,
 }
 
-/// The freshness of an answer that `view` and the indexes give now.
+/// The freshness of an answer from `view` and the current indexes.
 pub fn of(memory: &Memory, view: &View) -> Freshness {
     let behind = memory.store.lagging_followers().into_iter().map(|(name, error)| format!("{name}: {error}"));
     let degraded = behind.chain(memory.missing_vectors.lock().clone()).collect();

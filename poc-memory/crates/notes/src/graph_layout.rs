@@ -1,13 +1,13 @@
-//! The graph as it is drawn: which notes and edges are shown, and where.
+//! The layout of the graph for drawing: which notes and edges are shown, and where.
 
 use super::{Memory, ReadSnapshot};
 use poc_graph::error::Result;
-use poc_graph::{EdgeKind, Ix, Layout, NodeId, Source, View};
+use poc_graph::{EdgeKind, Ix, Layout, NodeId, StructureSource, View};
 use poc_search::query::Pipeline;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-/// What is shown at most.
+/// The maximum size of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LayoutLimits {
     /// Notes.
@@ -16,39 +16,39 @@ pub struct LayoutLimits {
     pub edges: usize,
 }
 
-/// A drawing of a graph.
+/// A layout of the graph.
 #[derive(Clone, Debug, Default)]
 pub struct GraphLayout {
-    /// The notes shown; with a pipeline in its order, else those with most ties first.
+    /// The notes shown: in the order of the pipeline, or without one by degree, highest first.
     pub nodes: Vec<Ix>,
-    /// Their places, in the same order.
+    /// Their positions, in the same order.
     pub layout: Layout,
-    /// Their communities, in the same order; none while there are none to be had at once.
+    /// Their communities, in the same order; `None` while they are not computed.
     pub communities: Vec<Option<u32>>,
     /// The edges among them that are shown.
     pub edges: Vec<LayoutEdge>,
-    /// How many notes were chosen.
+    /// Number of notes that matched, before the limit.
     pub matched: usize,
-    /// How many edges there are among those shown.
+    /// Number of edges among the notes shown, before the limit.
     pub edge_count: usize,
-    /// What makes the drawing poorer than it should be.
+    /// Reasons why the layout is incomplete or outdated.
     pub degraded: Vec<String>,
 }
 
-/// An edge.
+/// An edge that is shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayoutEdge {
-    /// Where it starts.
+    /// Its source.
     pub from: NodeId,
-    /// Where it ends.
+    /// Its target.
     pub to: NodeId,
-    /// What it means.
+    /// Its kind.
     pub kind: EdgeKind,
-    /// 0 to 1, as the graph stages see it.
+    /// 0 to 1, as the graph stages of pipelines use it.
     pub strength: f32,
 }
 
-/// Draws the notes a pipeline finds, or all that searches see.
+/// Lays out the notes that a pipeline finds, or all visible notes.
 pub fn lay_out(
     memory: &Memory,
     reading: &ReadSnapshot<'_>,
@@ -66,9 +66,9 @@ pub fn lay_out(
     let matched = nodes.len();
     nodes.truncate(bounds.notes);
     let (edges, edge_count) = edges_among(view, &nodes, bounds.edges);
-    let communities = match view.communities_at_hand(&memory.config.structure.options()) {
+    let communities = match view.cached_communities(&memory.config.structure.options()) {
         Some((communities, source)) => {
-            if let Source::Reused(_) = source {
+            if let StructureSource::Reused(_) = source {
                 degraded.push(format!("communities: {source}"));
             }
             nodes.iter().map(|&ix| communities.of(ix)).collect()
@@ -81,16 +81,16 @@ pub fn lay_out(
     Ok(GraphLayout { layout: view.layout(&nodes), nodes, communities, edges, matched, edge_count, degraded })
 }
 
-/// The notes that searches see, those with most ties first, then by id.
+/// The visible notes by degree, highest first, then by id.
 fn by_degree(view: &View, reading: &ReadSnapshot<'_>) -> Vec<Ix> {
     let mut nodes: Vec<Ix> =
-        (0..view.slots()).filter(|&ix| view.is_found_at(ix, reading.visibility())).collect();
+        (0..view.slots()).filter(|&ix| view.is_visible(ix, reading.visibility())).collect();
     nodes.sort_unstable_by_key(|&ix| (Reverse(view.degree(ix)), view.id(ix)));
     nodes
 }
 
-/// The edges of every kind among some nodes, and how many there are. Where there are more than `most`,
-/// the strongest at each node come first, so that no node that is tied stands alone while there is room,
+/// The edges of every kind among some nodes, and their number. If there are more than `most`, the strongest
+/// edge of each node is kept first, so that connected nodes are not shown isolated as long as there is room,
 /// and then the strongest of the rest.
 fn edges_among(view: &View, nodes: &[Ix], most: usize) -> (Vec<LayoutEdge>, usize) {
     let shown: HashSet<Ix> = nodes.iter().copied().collect();

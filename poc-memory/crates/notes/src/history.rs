@@ -1,4 +1,4 @@
-//! What happened to a node.
+//! The history of nodes and of the memory.
 
 use super::diff::{self, FieldChange};
 use super::{Memory, resolve, undo};
@@ -12,40 +12,40 @@ use rustc_hash::FxHashSet;
 pub struct History {
     /// The node.
     pub id: NodeId,
-    /// Its key; of a deleted node the last one.
+    /// Its key, or the last one if it was deleted.
     pub key: String,
     /// Its changes, oldest first.
     pub entries: Vec<NodeChange>,
 }
 
-/// One change.
+/// One change of a node.
 #[derive(Clone, Debug)]
 pub struct NodeChange {
     /// Number of the transaction.
     pub seq: u64,
-    /// Who, when, why.
+    /// When, by whom and by which op.
     pub cause: Cause,
-    /// What was done.
+    /// What happened to the node.
     pub kind: ChangeKind,
-    /// The version after it; of a deletion the last one.
+    /// The version after the change; for a deletion the last version.
     pub version: u32,
-    /// What a change changed.
+    /// The fields that changed.
     pub fields: Vec<FieldChange>,
 }
 
-/// What a change did to the node.
+/// What a change did to a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It was made.
+    /// It was created.
     Created,
     /// It has a new version.
     Changed,
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }
 
 impl ChangeKind {
-    /// The name people and JSON use.
+    /// The name in text and JSON output.
     pub fn name(self) -> &'static str {
         match self {
             ChangeKind::Created => "created",
@@ -55,7 +55,7 @@ impl ChangeKind {
     }
 }
 
-/// The history of the node that an id or a key names; of a deleted node only by its id.
+/// The history of the node with an id or a key. A deleted node is found by its id only.
 pub fn find(memory: &Memory, name: &str, visibility: Visibility) -> Result<History> {
     match memory.find(name) {
         Ok(node) => resolve::seen(node, visibility)
@@ -95,18 +95,18 @@ fn entry(change: LoggedChange) -> NodeChange {
     NodeChange { seq: change.seq, cause: change.cause, kind, version, fields }
 }
 
-/// A change of the memory.
+/// A recent change of the memory.
 #[derive(Clone, Debug)]
 pub struct RecentChange {
     /// Number of the transaction.
     pub seq: u64,
-    /// Who, when, why.
+    /// When, by whom and by which op.
     pub cause: Cause,
-    /// Keys of the nodes whose records it wrote; of one that is gone, the id.
+    /// Keys of the nodes whose records it wrote; the id of a node that was deleted since.
     pub nodes: Vec<String>,
 }
 
-/// The latest changes of notes, newest first.
+/// The latest changes of notes, newest first, at most `most`.
 pub fn latest(memory: &Memory, most: usize) -> Result<Vec<RecentChange>> {
     let mut found = Vec::new();
     for seq in (1..=memory.store.last_seq()).rev() {
@@ -122,7 +122,7 @@ pub fn latest(memory: &Memory, most: usize) -> Result<Vec<RecentChange>> {
     Ok(found)
 }
 
-/// The keys of the nodes a transaction is about: those it wrote, else those whose ties, weight or visits
+/// The keys of the nodes that a transaction wrote, or if it wrote none, of those whose edges, weight or visits
 /// it wrote.
 fn touched_keys(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
     let mut keys = Vec::new();
@@ -152,7 +152,7 @@ fn touched_keys(memory: &Memory, txn: &Txn) -> Result<Vec<String>> {
     Ok(keys)
 }
 
-/// What changed, in words.
+/// A one-line summary of a change.
 pub(super) fn summary(memory: &Memory, txn: &Txn) -> Result<String> {
     let keys: Vec<String> = touched_keys(memory, txn)?.into_iter().map(|key| format!("`{key}`")).collect();
     let of = match keys.as_slice() {

@@ -1,4 +1,4 @@
-//! Storing a note: what is slow happens in [`prepare`], what must not be torn in [`apply`].
+//! Inserts notes: [`prepare`] does the slow work outside a transaction, [`apply`] stores the result in one.
 
 use super::draft::Draft;
 use super::plan::{self, PlannedNote};
@@ -9,7 +9,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Activity, Node, NodeId};
 use poc_store::{Cause, Tx};
 
-/// A note that is checked, embedded and knows what it will be tied to. Nothing is stored yet.
+/// A note that is validated and embedded and whose edges are determined, but that is not stored yet.
 #[derive(Clone, Debug)]
 pub struct PreparedNote {
     content: Content,
@@ -19,14 +19,14 @@ pub struct PreparedNote {
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// There is a node that says just this.
+    /// A node with this text exists.
     Known(NodeId),
-    /// It becomes a node.
+    /// It becomes a new node or version.
     New(Box<PlannedNote>),
 }
 
 impl PreparedNote {
-    /// The note that says just this already, other than the one to be replaced.
+    /// The stored note with the same text, other than the one to be superseded.
     pub fn existing_note(&self, tx: &Tx<'_>) -> Result<Option<NodeId>> {
         match &self.content {
             Content::Known(id) => Ok(Some(*id)),
@@ -38,20 +38,20 @@ impl PreparedNote {
     }
 }
 
-/// What became of a note.
+/// The result of inserting a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InsertReport {
     /// The node.
     pub id: NodeId,
     /// Its key.
     pub key: String,
-    /// Whether the node was there before with the same content, and was left as it is.
+    /// Whether a node with the same content existed and was left unchanged.
     pub duplicate: bool,
-    /// Whether the node was there before and has a new version now.
+    /// Whether the note became a new version of an existing node.
     pub updated: bool,
-    /// Edges made to notes that share a keyword.
+    /// Number of edges created to notes that share a keyword.
     pub keyword_edges: usize,
-    /// Edges made to notes alike in meaning.
+    /// Number of edges created to notes of similar meaning.
     pub semantic_edges: usize,
 }
 
@@ -62,16 +62,15 @@ pub fn insert(memory: &Memory, draft: Draft, cause: Cause) -> Result<InsertRepor
     Ok(memory.store.transact(cause, |tx| apply(tx, &prepared, now))?.value)
 }
 
-/// Prepares one note: outside of any transaction, because embedding takes time.
+/// Prepares one note. Call it outside of any transaction, because embedding takes time.
 pub fn prepare(memory: &Memory, draft: Draft) -> Result<PreparedNote> {
     prepare_all(memory, vec![draft])?
         .pop()
         .unwrap_or_else(|| Err(Error::internal("the note to prepare got lost")))
 }
 
-/// Prepares notes that will be stored in one transaction, in this order: each may be tied to those
-/// before it. The texts of all are embedded in one call. A note that is wrong does not hinder the
-/// others.
+/// Prepares notes that will be stored in one transaction, in this order: each may get edges to those before it.
+/// All texts are embedded in one call. An invalid note does not affect the others.
 pub fn prepare_all(memory: &Memory, drafts: Vec<Draft>) -> Result<Vec<Result<PreparedNote>>> {
     let now = memory.now();
     let mut prepared: Vec<Result<PreparedNote>> =
@@ -101,8 +100,8 @@ fn plan(memory: &Memory, draft: Draft, now: Timestamp) -> Result<PreparedNote> {
     Ok(PreparedNote { content, supersedes, provenance: draft.provenance })
 }
 
-/// Stores a prepared note. Everything that can be wrong with it is found before the first write, so
-/// that a failure leaves the transaction as it was.
+/// Stores a prepared note. All checks happen before the first write, so that a failure leaves the transaction
+/// unchanged.
 pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result<InsertReport> {
     let planned = match &prepared.content {
         Content::Known(id) => return apply_duplicate(tx, *id, prepared, now),
@@ -152,8 +151,8 @@ pub fn apply(tx: &mut Tx<'_>, prepared: &PreparedNote, now: Timestamp) -> Result
     })
 }
 
-/// The answer for a note whose content is there already. What it was to supersede is superseded by
-/// the node that has the content.
+/// The result for a note whose content is already stored. The node it was to supersede is superseded by the
+/// node with that content.
 fn apply_duplicate(
     tx: &mut Tx<'_>,
     id: NodeId,
@@ -188,7 +187,7 @@ fn put_activity(tx: &mut Tx<'_>, node: &Node, planned: &PlannedNote, now: Timest
     }
 }
 
-/// That the node to update is as it was when the update was prepared, and in use.
+/// Checks that the node to update was not changed since the update was prepared, and that it is live.
 fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
     let stored = tx.node(next.id)?;
     if stored.as_ref().is_none_or(|stored| stored.version != version || stored.key != next.key) {
@@ -204,7 +203,7 @@ fn check_unchanged(tx: &Tx<'_>, next: &Node, version: u32) -> Result<()> {
     })
 }
 
-/// The key a new node gets.
+/// The key of a new node: a derived key is made unique, a given key must be free.
 fn free_key(tx: &Tx<'_>, node: &Node, is_made: bool, retired: Option<&Node>) -> Result<String> {
     let taken = |key: &str| {
         let owner = tx.find_key(key)?;

@@ -1,4 +1,4 @@
-//! A node with everything that belongs to it, as export writes it and import reads it back.
+//! The interchange format of a node: what export writes and import reads back.
 
 use super::draft::{self, EMOTION_MAX};
 use super::{key, keywords, message};
@@ -6,24 +6,24 @@ use poc_config::Config;
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
 use poc_graph::{
-    Activity, Category, ChunkOf, Edge, EdgeKind, Message, MessageId, Node, NodeId, NodeType, Origin, State,
+    Activity, Category, ChunkRef, Edge, EdgeKind, Message, MessageId, Node, NodeId, NodeType, Origin, State,
     Tenant, Trust, View, Visit, VisitOutcome,
 };
 use poc_store::Records;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The version of this form; what is newer is refused.
+/// The version of this format; import refuses other versions.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// A node, its activity, the edges that start at it and its visits. Vectors are not part of it:
-/// they follow from the text.
+/// A node, its activity, the edges that start at it and its visits. Vectors are not included, because they are
+/// computed from the text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// [`SCHEMA_VERSION`]; a note that has this field is in this form.
+    /// [`SCHEMA_VERSION`]; this field marks a note as written by export.
     pub schema_version: u32,
-    /// As in [`Node`], like all that follows up to `version`.
+    /// As in [`Node`], like all fields up to `version`.
     pub id: NodeId,
     /// Key.
     pub key: String,
@@ -62,7 +62,7 @@ pub struct Note {
     pub origin: Origin,
     /// Version.
     pub version: u32,
-    /// As in [`Activity`], like all that follows up to `replayed`.
+    /// As in [`Activity`], like all fields up to `replayed`.
     pub weight: f64,
     /// When the weight was last written.
     pub touched: Timestamp,
@@ -73,13 +73,13 @@ pub struct Note {
     /// Last replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replayed: Option<Timestamp>,
-    /// Edges that start here, by kind and target.
+    /// Edges that start at the node, sorted by kind and target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub edges: Vec<NoteEdge>,
     /// The last visit by each agent, by agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub visits: Vec<NoteVisit>,
-    /// The message this is a chunk of; it stands at the first that still is one.
+    /// The message that this is a chunk of; only the first remaining chunk of a message has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<NoteMessage>,
     /// Markdown.
@@ -91,7 +91,7 @@ pub struct Note {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoteMessage {
-    /// Names it.
+    /// Its id.
     pub id: MessageId,
     /// Created.
     pub created: Timestamp,
@@ -142,7 +142,7 @@ pub struct NoteVisit {
 }
 
 impl Note {
-    /// The note of a stored node; edges to nodes that `view` does not have are left out.
+    /// Reads the note of a stored node; edges to nodes that are not in `view` are left out.
     pub fn read<R: Records + ?Sized>(records: &R, view: &View, id: NodeId) -> Result<Option<Note>> {
         let Some(node) = records.node(id)? else { return Ok(None) };
         let born = || Activity::born(node.created, 1.0);
@@ -210,7 +210,7 @@ impl Note {
         }))
     }
 
-    /// The node it is in the memory of a tenant.
+    /// The node of this note in the memory of a tenant.
     pub fn node(&self, tenant: Tenant) -> Node {
         let mut node = Node {
             id: self.id,
@@ -257,7 +257,7 @@ impl Note {
         })
     }
 
-    /// Checks what no store would have written.
+    /// Checks that a store could have written this note.
     pub(super) fn check(&self, config: &Config) -> Result<()> {
         let wrong = |field: &str, what: String| {
             Err(Error::invalid(what)
@@ -295,7 +295,7 @@ impl Note {
             return wrong("visits", "a visit names no agent".into());
         }
         if let Some(message) = &self.message {
-            let of = ChunkOf::source(self.source.as_deref());
+            let of = ChunkRef::from_source(self.source.as_deref());
             if of.is_none_or(|of| of.message != message.id) || !message.chunks.contains(&self.id) {
                 return wrong("message", "the note is not a chunk of its message".into());
             }
@@ -308,12 +308,11 @@ impl Note {
     }
 }
 
-/// The first node of a message that still is a chunk of it: some may be gone or say that they come from
-/// elsewhere.
+/// The first node that still is a chunk of a message: others may have been deleted or have another source.
 fn first_of<R: Records + ?Sized>(records: &R, view: &View, message: &Message) -> Result<Option<NodeId>> {
     for &chunk in message.chunks.iter().filter(|&&chunk| view.find(chunk).is_some()) {
         let source = records.node(chunk)?.and_then(|node| node.source);
-        if ChunkOf::source(source.as_deref()).is_some_and(|of| of.message == message.id) {
+        if ChunkRef::from_source(source.as_deref()).is_some_and(|of| of.message == message.id) {
             return Ok(Some(chunk));
         }
     }

@@ -1,4 +1,4 @@
-//! Keys: what people call a node.
+//! Keys, the names of nodes: validation, slugs and unique keys.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::{KEY_MAX_BYTES, normal_key};
@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 const SLUG_WORDS: usize = 7;
 const SLUG_CHARS: usize = 48;
 
-/// The key in the form it is stored in (trimmed, NFC), or what is wrong with it.
+/// The key in its stored form (trimmed, NFC), or an error that says what is wrong with it.
 pub(super) fn checked(key: &str) -> Result<String> {
     let key = normal_key(key).into_owned();
     let wrong = if key.is_empty() {
@@ -22,7 +22,7 @@ pub(super) fn checked(key: &str) -> Result<String> {
     Err(Error::invalid(wrong).hint("give a short name such as `journal-btree-split`").field("key"))
 }
 
-/// A readable key made of the first words of a title; `note` when it has none.
+/// A readable key made of the first words of a title; `note` if the title has no words.
 pub(super) fn slug(title: &str) -> String {
     let text: String =
         title.nfc().flat_map(char::to_lowercase).filter(|c| !matches!(c, '\'' | '’')).collect();
@@ -45,8 +45,8 @@ pub(super) fn slug(title: &str) -> String {
     if slug.is_empty() { "note".into() } else { slug }
 }
 
-/// `key` if it is free, else `key-2`, `key-3` …; with very many taken, one that is free. Asks
-/// `taken` about as often as the number that is found has digits in base two.
+/// `key` if it is free, else `key-2`, `key-3` and so on. Finds a free number by exponential and binary search,
+/// so it calls `taken` O(log n) times and may skip free numbers.
 pub(super) fn unique(key: &str, taken: impl Fn(&str) -> Result<bool>) -> Result<String> {
     if !taken(key)? {
         return Ok(key.to_owned());

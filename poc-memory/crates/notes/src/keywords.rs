@@ -1,9 +1,9 @@
-//! Keywords: the words notes are filed under.
+//! Normalisation of keywords.
 
 use poc_graph::error::{Error, Result};
 use unicode_normalization::UnicodeNormalization;
 
-/// Keywords trimmed, in lower case and in Unicode's NFC, each once, in order.
+/// Keywords trimmed, in lower case and in NFC, in order and without duplicates.
 pub fn normalize(words: &[String]) -> Result<Vec<String>> {
     let mut kept: Vec<String> = Vec::with_capacity(words.len());
     for word in words {

@@ -1,4 +1,4 @@
-//! Is this known? The note that says what was asked, when what is found passes the gate.
+//! The gate of `query`: finds the note that answers a text and judges how certain the match is.
 
 use super::{Memory, rerank, weight};
 use poc_graph::error::{Error, Result};
@@ -9,27 +9,28 @@ use poc_rank::histogram::Histogram;
 use poc_search::retrieve::{RetrievalHit, key};
 use poc_store::Cause;
 
-/// What is known of a question.
+/// The answer of [`find`].
 #[derive(Clone, Debug)]
 pub struct GateResult {
-    /// How sure it is.
+    /// How certain the match is.
     pub verdict: Verdict,
-    /// How the question and what was found agree.
+    /// How well the query and the hits agree.
     pub signals: Signals,
-    /// The best note that was found, also of a miss.
+    /// The best hit, also when the verdict is a miss.
     pub best: Option<Node>,
-    /// What was found, best first: as many as are named when nothing is known.
+    /// The hits, best first, at most `[query] fallback`.
     pub found: Vec<RetrievalHit>,
-    /// The names in the question (`INC-90037`) that no note holds: it is about something else than they are.
+    /// Names in the query (such as `INC-90037`) that no note contains. They suggest that the query is about
+    /// something unknown.
     pub unknown_names: Vec<String>,
-    /// The cosines of the notes looked at.
+    /// The cosines of the hits in the pool.
     pub cosines: Histogram,
 }
 
-/// Finds notes for a text and judges whether they know of it.
+/// Finds notes for a text and judges whether one of them answers it.
 ///
 /// # Errors
-/// As [`agreement`]; `invalid_config` when there is no gate for the embedder.
+/// Those of [`agreement`]; `invalid_config` if there is no gate for the embedder.
 pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) -> Result<GateResult> {
     let config = &memory.config.query;
     let gate = gate(memory)?;
@@ -49,28 +50,27 @@ pub fn find(memory: &Memory, view: &View, text: &str, visibility: Visibility) ->
     Ok(GateResult { verdict, signals, best, found, unknown_names, cosines })
 }
 
-/// How a question and what was found for it agree.
+/// How well a query and its hits agree.
 #[derive(Clone, Debug)]
 pub struct Agreement {
-    /// How they do.
+    /// The signals of the gate.
     pub signals: Signals,
-    /// What was found, best first.
+    /// The hits, best first.
     pub found: Vec<RetrievalHit>,
-    /// The note that agrees best: the first, if the question asks for it by its key and is nothing but keys;
-    /// else the likeliest, where a cross-encoder was asked; else the first, if its key stands in the question
-    /// or it speaks of at least half as much of it as another that was looked at.
+    /// The note that agrees best. If the query consists of keys only, it is the first hit. Otherwise, with a
+    /// cross-encoder, it is the most likely hit. Otherwise it is the first hit if the query contains its key or
+    /// if its certainty is at least half of the highest coverage, and else the hit with the highest certainty.
     pub best: Option<NodeId>,
-    /// The names in the question that no note holds: those told by their form, and words with a capital.
+    /// Names in the query that no note contains: tokens with the form of a name, and capitalised words.
     pub unknown_names: Vec<String>,
-    /// Whether the question is keys and nothing else, and that note has one of them.
+    /// Whether the query consists of keys only and `best` has one of them.
     pub by_key: bool,
 }
 
-/// How a question and what is found for it ([`rerank::find`]) agree ([`poc_rank::gate`]); as if the notes of
-/// `except` were not there.
+/// How well a query and its hits ([`rerank::find`]) agree ([`poc_rank::gate`]). Ignores the notes in `except`.
 ///
 /// # Errors
-/// What the embedder fails with.
+/// Those of the embedder.
 pub fn agreement(
     memory: &Memory,
     view: &View,
@@ -83,10 +83,10 @@ pub fn agreement(
     let found = rerank::find(memory, view, text, wanted, visibility, except)?;
     let words = memory.text.query_terms(text);
     let looked_at = found.hits.iter().take(config.pool);
-    let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_found_at(ix, visibility));
+    let sees = |id| !except.contains(&id) && view.find(id).is_some_and(|ix| view.is_visible(ix, visibility));
     let key_owners = key::notes_named(view, text, &sees);
     let keys: Vec<&str> = key_owners.iter().map(|owner| owner.spelling).collect();
-    // Keys that are asked for count as said: a note seldom holds its own.
+    // Keys in the query count as covered: a note rarely contains its own key.
     let spelt = keys.join(" ");
     let said = |hit: &RetrievalHit| words.coverage(hit.id, if hit.by_key { &spelt } else { "" });
     let covered: Vec<(&RetrievalHit, f64)> = looked_at.map(|hit| (hit, said(hit))).collect();
@@ -96,7 +96,7 @@ pub fn agreement(
     let by_likelihood = |a: &&RetrievalHit, b: &&RetrievalHit| {
         a.likelihood.unwrap_or(0.0).total_cmp(&b.likelihood.unwrap_or(0.0))
     };
-    // Not always the first: that may be there for its key.
+    // Not always the first hit, which may be first because of its key.
     let likeliest = found.hits.iter().rev().filter(likely).max_by(by_likelihood);
     let likelihood = likeliest.and_then(|hit| hit.likelihood);
     let signals = Signals::of(coverage, cosine, config.cosine_weight).judged(likelihood);
@@ -111,7 +111,7 @@ pub fn agreement(
     let by_words = || first.filter(|first| speaks(first)).or_else(most).map(|(hit, _)| *hit);
     let best = owner.or(likeliest).or_else(by_words).map(|hit| hit.id);
     let by_key = owner.is_some();
-    // A key with spaces may have names in it that are none by themselves.
+    // A key with spaces may contain words that look like unknown names.
     let unknown_names = if by_key {
         Vec::new()
     } else {
@@ -120,8 +120,8 @@ pub fn agreement(
     Ok(Agreement { signals, best, found: found.hits, unknown_names, by_key })
 }
 
-/// The names of a question that no note holds: not as its text, its key or a keyword, nor as the author of one
-/// that was `found`. Keys that are asked for are held as they are `spelt`.
+/// The names of a query that occur in no note: not in a text, key or keyword, and not as the author of a hit.
+/// Keys in the query count as known in the form `spelt`.
 fn unknown_names(
     memory: &Memory,
     view: &View,
@@ -147,7 +147,7 @@ fn unknown_names(
     Ok(unheld)
 }
 
-/// What is as certain as `query` needs it, with the embedder or the cross-encoder in use.
+/// The thresholds of `query` for the embedder or the cross-encoder in use.
 fn gate(memory: &Memory) -> Result<&poc_config::GateConfig> {
     if let Some(reranker) = &memory.reranker {
         return Ok(&reranker.config().gate);
@@ -160,7 +160,7 @@ fn gate(memory: &Memory) -> Result<&poc_config::GateConfig> {
     })
 }
 
-/// Counts that a note was used.
+/// Counts a use of a note.
 pub fn touch(memory: &Memory, id: NodeId, cause: Cause) -> Result<()> {
     let now = cause.at;
     memory.store.transact(cause, |tx| weight::touch(tx, id, &memory.config.weight, now))?;

@@ -1,4 +1,4 @@
-//! The open memory: store, indexes, embedder and settings together, and what can be done to notes.
+//! The open memory (store, indexes, embedder and configuration) and the operations on its notes.
 
 pub mod batch;
 mod chunks;
@@ -69,26 +69,26 @@ use poc_search::retrieve::Retriever;
 use poc_store::{Cause, Store};
 use std::sync::Arc;
 
-/// Everything an op or an agent needs, as one tenant sees it. A clone is another handle to the same.
+/// Everything an op or an agent needs, as one tenant sees it. A clone is another handle to the same memory.
 #[derive(Clone)]
 pub struct Memory {
-    /// Where things live.
+    /// The directories and files of the profile.
     pub paths: Arc<Paths>,
-    /// The settings, with the embedder that the store has.
+    /// The configuration, with `embedder` replaced by the embedder of the store.
     pub config: Arc<Config>,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Rng.
     pub rng: Arc<dyn Rng>,
-    /// Text to vectors: the embedder the store has.
+    /// The embedder of the store.
     pub embedder: Arc<dyn Embedder>,
-    /// What judges the best notes again, if the settings name something.
+    /// The cross-encoder that reorders the best hits, if the configuration names one.
     pub reranker: Option<Arc<Reranker>>,
-    /// The embedder the settings name, when that is another one.
+    /// The embedder of the configuration, if the store has another one.
     pub wanted_embedder: Option<Arc<poc_config::EmbedderConfig>>,
-    /// [`Config::fingerprint`] of the settings as they were given.
+    /// [`Config::fingerprint`] of the configuration as it was given.
     pub fingerprint: String,
-    /// Durable truth.
+    /// The durable records and their log.
     pub store: Store,
     /// Words.
     pub text: Arc<TextIndex>,
@@ -96,27 +96,27 @@ pub struct Memory {
     pub vectors: Arc<VectorIndex>,
     /// Which notes name which.
     pub mentions: Arc<MentionIndex>,
-    /// Words, for every tenant.
+    /// The text indexes of all tenants.
     pub texts: Arc<PerTenant<TextIndex>>,
-    /// Vectors, for every tenant.
+    /// The vector indexes of all tenants.
     pub vector_sets: Arc<PerTenant<VectorIndex>>,
-    /// Which notes name which, for every tenant.
+    /// The mention indexes of all tenants.
     pub mention_sets: Arc<PerTenant<MentionIndex>>,
-    /// What the texts of pipelines may name.
+    /// The names that a pipeline may use.
     pub names: Arc<ArcSwap<Names>>,
-    /// Names this opening of the store: one process holds it at a time, so a run that carries
-    /// another name is nobody's any more.
+    /// Identifies this opening of the store. Only one process opens a store at a time, so a run with another
+    /// value was abandoned.
     pub boot: String,
     id_generator: Arc<IdGenerator>,
-    // The past state that was asked for last, by whichever tenant.
+    // The past state that was requested last, by any tenant.
     past: Arc<Mutex<Option<Arc<PastMemory>>>>,
     pending_samples: Arc<samples::PendingSamples>,
-    // Why some notes have no vectors of the store's embedder, or it is not the one of the settings.
+    // Why notes have no vectors of the store's embedder, or why the configured embedder is not in use.
     missing_vectors: Arc<Mutex<Option<String>>>,
 }
 
 impl Memory {
-    /// Opens the memory of a profile, making it when it is missing.
+    /// Opens the memory of a profile, and creates it if it does not exist.
     pub fn open(paths: Paths, config: Config, clock: Arc<dyn Clock>, rng: Arc<dyn Rng>) -> Result<Memory> {
         paths.create()?;
         let fingerprint = config.fingerprint();
@@ -186,12 +186,12 @@ impl Memory {
         }
     }
 
-    /// Now, by the memory's clock.
+    /// The current time of the memory's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The node, in any state, that an id or a key names.
+    /// The node with an id or a key, in any state.
     pub fn find(&self, name: &str) -> Result<Node> {
         resolve::find(&self.store, &self.store.view(), name)
     }
@@ -211,12 +211,12 @@ impl Memory {
         self.id_generator.run(self.now(), self.rng.as_ref())
     }
 
-    /// The cause of a transaction a person's op makes.
+    /// The cause of a transaction that an op makes for a person.
     pub fn cause(&self, actor: &str, op: &str) -> Cause {
         Cause { at: self.now(), actor: actor.into(), run: None, op: op.into() }
     }
 
-    /// What finds by meaning and by words together.
+    /// The hybrid retriever over `view`: vectors, text and mentions.
     pub fn retriever<'a>(&'a self, view: &'a View) -> Retriever<'a> {
         Retriever {
             view,
@@ -229,7 +229,7 @@ impl Memory {
         }
     }
 
-    /// What a pipeline reads, over `view`.
+    /// The inputs of a pipeline over `view`.
     pub fn sources<'a>(&'a self, view: &'a View) -> Sources<'a> {
         Sources {
             view,

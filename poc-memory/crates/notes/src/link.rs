@@ -1,4 +1,4 @@
-//! Explicit ties between nodes.
+//! Explicit edges between nodes: links and contradictions.
 
 use super::resolve;
 use poc_graph::error::{Error, Result};
@@ -6,15 +6,15 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
 use poc_store::Tx;
 
-/// Strength of a link when none is given.
+/// Default strength of a link.
 pub const STRENGTH: f64 = 0.8;
 
-/// A tie to make.
+/// An edge to create.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Where it starts.
+    /// Its source.
     pub src: NodeId,
-    /// Where it ends.
+    /// Its target.
     pub dst: NodeId,
     /// [`EdgeKind::Link`] or [`EdgeKind::Contradicts`].
     pub kind: EdgeKind,
@@ -22,20 +22,20 @@ pub struct Link {
     pub strength: f64,
     /// Why; may be empty.
     pub reason: String,
-    /// Who makes it.
+    /// Who creates it.
     pub provenance: String,
 }
 
-/// What became of a tie.
+/// The result of creating an edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LinkOutcome {
-    /// It was made.
+    /// It was created.
     Added,
-    /// It was there, with this strength, and was left as it is.
+    /// It existed with this strength and was left unchanged.
     AlreadyPresent(f64),
 }
 
-/// Makes a tie unless the same one (source, kind, target) is there.
+/// Creates an edge unless one with the same source, kind and target exists.
 pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> {
     let Link { src, dst, kind, strength, .. } = *link;
     check_kind(kind)?;
@@ -67,8 +67,8 @@ pub fn add(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<LinkOutcome> 
     Ok(LinkOutcome::Added)
 }
 
-/// Makes a tie, or gives one that is there the strength that is wanted, and the reason if there is one:
-/// `None` when that changed it.
+/// Creates an edge, or updates the strength of an existing one, and its reason if one is given. Returns `None`
+/// if an existing edge was changed.
 pub fn set(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Option<LinkOutcome>> {
     let linked = add(tx, link, now)?;
     let (LinkOutcome::AlreadyPresent(before), Some(there)) =
@@ -85,7 +85,7 @@ pub fn set(tx: &mut Tx<'_>, link: &Link, now: Timestamp) -> Result<Option<LinkOu
     Ok(None)
 }
 
-/// Takes a tie away; whether it was there.
+/// Deletes an edge and returns whether it existed.
 pub fn remove(tx: &mut Tx<'_>, src: NodeId, kind: EdgeKind, dst: NodeId) -> Result<bool> {
     check_kind(kind)?;
     let there = tx.edge(src, kind, dst)?.is_some();

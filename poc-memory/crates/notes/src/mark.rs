@@ -1,4 +1,4 @@
-//! Strengthening what was written shortly before something worth remembering.
+//! `mark`: strengthens the notes written shortly before a moment worth remembering.
 
 use super::weight::{self, WeightBump};
 use poc_config::Config;
@@ -8,17 +8,17 @@ use poc_graph::{Ix, NodeId, View, Visibility};
 use poc_rank::fade::fade;
 use poc_store::Tx;
 
-/// How many nodes a mark reached.
+/// How many nodes a mark changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkReport {
-    /// Nodes that gained.
+    /// Nodes whose weight was raised.
     pub affected: usize,
-    /// Nodes that were judged too shortly before.
+    /// Nodes within the refractory period of an earlier judgement.
     pub skipped: usize,
 }
 
-/// The nodes in sight created from `since` to now gain `strength · delta · (1 − age / (now − since))`,
-/// the newest first and only so many as the settings say. Each gains as by [`weight::bump`].
+/// Raises the weight of the visible nodes created between `since` and now by `strength · delta · (1 − age /
+/// (now − since))`, as [`weight::bump`] does. Takes the newest first, at most `[reinforce] mark_nodes`.
 pub fn mark(
     tx: &mut Tx<'_>,
     since: Timestamp,
@@ -41,7 +41,7 @@ pub fn mark(
 }
 
 fn check(since: Timestamp, strength: f64, config: &Config, now: Timestamp) -> Result<()> {
-    // Times the fade of 0 at the far end an infinite gain would be no number.
+    // An infinite gain times a fade of 0 would be NaN.
     let gain = strength * config.reinforce.delta;
     if !(strength.is_finite() && strength > 0.0 && gain.is_finite()) {
         return Err(Error::invalid(format!("a strength of {strength} is out of range"))
@@ -56,10 +56,10 @@ fn check(since: Timestamp, strength: f64, config: &Config, now: Timestamp) -> Re
     Ok(())
 }
 
-/// The nodes in sight created within the time, newest first, ties by id.
+/// The visible nodes created since then, newest first; equal times are ordered by id.
 fn newest(view: &View, since: Timestamp, visibility: Visibility, most: usize) -> Vec<(Timestamp, NodeId)> {
     let within =
-        |ix: &Ix| view.is_found_at(*ix, visibility) && (since..=visibility.now).contains(&view.created(*ix));
+        |ix: &Ix| view.is_visible(*ix, visibility) && (since..=visibility.now).contains(&view.created(*ix));
     let mut found: Vec<(Timestamp, NodeId)> =
         (0..view.slots()).filter(within).filter_map(|ix| Some((view.created(ix), view.id(ix)?))).collect();
     found.sort_unstable_by(|a, b| b.cmp(a));

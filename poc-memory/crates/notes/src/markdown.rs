@@ -1,7 +1,7 @@
 //! A note as a Markdown file: front matter in YAML between two lines `---`, then the body.
 
 use super::interchange::Note;
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{ErrorLocation, Error, Result};
 use serde::Serialize;
 
 /// The file of a note.
@@ -20,14 +20,13 @@ pub fn yaml<T: Serialize>(value: &T) -> Result<String> {
 /// A Markdown file in its two parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parts<'a> {
-    /// The YAML between the lines `---`; empty when there is none.
+    /// The YAML between the lines `---`; empty if there is none.
     pub front: &'a str,
-    /// Everything behind it, without the one line end in front and the one behind that
-    /// [`write`] puts there.
+    /// Everything after it, without the line end before and the one after it that [`write`] adds.
     pub body: &'a str,
 }
 
-/// Splits a file. What starts with `---` but never ends its front matter is all body.
+/// Splits a file into front matter and body. A file whose front matter is not closed is all body.
 pub fn split(text: &str) -> Parts<'_> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let all_body = Parts { front: "", body: trimmed(text) };
@@ -45,21 +44,21 @@ pub fn split(text: &str) -> Parts<'_> {
     all_body
 }
 
-/// The front matter as a value; an error has the line and column within the whole file.
+/// Parses front matter; an error has the line and column within the whole file.
 pub fn front<T: serde::de::DeserializeOwned>(front: &str) -> Result<T> {
     serde_path_to_error::deserialize(serde_norway::Deserializer::from_str(front)).map_err(|error| {
         let path = error.path().to_string();
         let inner = error.into_inner();
-        let at = inner.location().map_or_else(At::default, |place| At {
+        let at = inner.location().map_or_else(ErrorLocation::default, |place| ErrorLocation {
             line: Some(place.line() as u32 + 1),
             column: Some(place.column() as u32),
-            ..At::default()
+            ..ErrorLocation::default()
         });
         let field = (path != "." && path != "?").then_some(path);
-        // The place stands in `at`, so it need not stand in the message again.
+        // The position is in `at`, so it is removed from the message.
         let message = inner.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        Error::invalid(format!("the front matter is wrong: {message}")).at(At { field, ..at })
+        Error::invalid(format!("the front matter is wrong: {message}")).at(ErrorLocation { field, ..at })
     })
 }
 

@@ -1,33 +1,33 @@
-//! Which message a node is a part of.
+//! The message that a node is a chunk of.
 
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
-use poc_graph::{ChunkOf, Message, MessageId, NodeId};
+use poc_graph::{ChunkRef, Message, MessageId, NodeId};
 use poc_store::Records;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The message of a chunk.
+/// The message that a chunk comes from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChunkOrigin {
     /// The message.
     pub id: MessageId,
-    /// Which of its chunks this is, from 1.
+    /// Number of this chunk, from 1.
     pub chunk: usize,
-    /// How many chunks it was cut into.
+    /// Number of chunks of the message.
     pub chunks: usize,
     /// When it was written.
     pub created: Timestamp,
-    /// What was given with it.
+    /// The metadata given with the message.
     pub metadata: Map<String, Value>,
-    /// All of it, where that is asked for.
+    /// The whole text, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// The message a node with this source is a chunk of; `None` when the message is not there, or does not
-/// know the node.
+/// The message that a node with this source is a chunk of; `None` if there is no such message or it does not
+/// list the node.
 pub fn origin<R: Records + ?Sized>(
     records: &R,
     id: NodeId,
@@ -54,18 +54,18 @@ pub fn origin_with_text<R: Records + ?Sized>(
     Ok(origin(records, id, source)?.map(|origin| ChunkOrigin { text: Some(message.text), ..origin }))
 }
 
-/// The message a node with this source is a chunk of, and which.
+/// The message that a node with this source is a chunk of, with the chunk's reference.
 pub fn of<R: Records + ?Sized>(
     records: &R,
     id: NodeId,
     source: Option<&str>,
-) -> Result<Option<(ChunkOf, Message)>> {
-    let Some(of) = ChunkOf::source(source) else { return Ok(None) };
+) -> Result<Option<(ChunkRef, Message)>> {
+    let Some(of) = ChunkRef::from_source(source) else { return Ok(None) };
     let message = records.message(of.message)?.filter(|message| message.chunks.contains(&id));
     Ok(message.map(|message| (of, message)))
 }
 
-/// The metadata of a record.
+/// Parses the metadata of a message record.
 pub fn metadata(json: &str) -> Result<Map<String, Value>> {
     serde_json::from_str(json)
         .map_err(|error| Error::internal(format!("the metadata of a message cannot be read: {error}")))

@@ -1,9 +1,10 @@
-//! Another embedder for a store: the vectors of every note are made anew, while the old ones serve.
+//! Migration of a store to another embedder: computes new vectors for every note while the old ones stay in
+//! use.
 //!
-//! Vectors are kept by embedder, so the new ones lie beside the old ones in transactions of a few notes
-//! each; a migration that was stopped goes on where it was. When no note lacks them, the store is told
-//! which embedder it has, and opens with it the next time. Vectors of the old embedder stay, as long as
-//! the text stays: going back costs no more than what was changed since.
+//! Vectors are stored by embedder, so the new ones are added beside the old ones in small transactions, and an
+//! interrupted migration continues where it stopped. When every note has new vectors, the new embedder is
+//! recorded and used from the next opening on. The old vectors of a text stay, so that going back only has to
+//! embed what was changed since.
 
 use super::{Memory, embedder, plan};
 use embedder::EmbedderRecord;
@@ -12,11 +13,11 @@ use poc_graph::NodeId;
 use poc_graph::error::{Error, Result};
 use poc_store::MIGRATION_OP;
 
-/// Notes whose vectors are made and stored together, and bytes of their texts.
+/// Maximum number of notes that are embedded and stored together, and of the bytes of their texts.
 const CHUNK: usize = 32;
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Notes whose vectors a store that is opened waits for.
+/// Maximum number of notes whose missing vectors are computed while a store is opened.
 const AT_ONCE: usize = 256;
 
 /// What a migration did.
@@ -24,24 +25,24 @@ const AT_ONCE: usize = 256;
 pub struct MigrationReport {
     /// The embedder the store had.
     pub from: String,
-    /// The embedder it has from its next opening on.
+    /// The embedder it uses from its next opening on.
     pub to: String,
-    /// Notes whose vectors were made now.
+    /// Notes that were embedded now.
     pub notes: u64,
-    /// Notes that had theirs from a migration before.
+    /// Notes that had vectors from an earlier migration.
     pub already_embedded: u64,
 }
 
-/// How far it is, and whether it may go on.
+/// Callbacks of a migration.
 pub struct MigrationCallbacks<'a> {
-    /// Told notes done, and all of them.
+    /// Called with the number of finished notes and the total.
     pub progress: &'a dyn Fn(u64, u64),
-    /// An error ends the migration; the next one goes on from there.
+    /// Called before each batch; an error ends the migration, and the next one continues there.
     pub go_on: &'a dyn Fn() -> Result<()>,
 }
 
-/// Makes the vectors of all tenants with the embedder of the settings; `None` when the store has it, with
-/// every vector.
+/// Embeds the notes of all tenants with the configured embedder; `None` if the store uses it already and no
+/// vector is missing.
 pub fn migrate(
     memory: &Memory,
     actor: &str,
@@ -59,7 +60,7 @@ pub fn migrate(
         already_embedded: 0,
     };
     let mut first = true;
-    // What was written meanwhile has vectors of the old embedder alone.
+    // Notes written meanwhile only have vectors of the old embedder, so repeat until none is left.
     loop {
         let without_vectors = without_vectors(memory, next.name())?;
         if first {
@@ -79,8 +80,8 @@ pub fn migrate(
     Ok(Some(migrated))
 }
 
-/// Makes the vectors of notes that were written while a migration ended, when they are few. Why it did not,
-/// if so: meanwhile these notes are not found by meaning.
+/// Embeds the notes that were written while a migration ended, if they are few. Returns a warning if it could
+/// not: those notes are not found by meaning.
 pub(super) fn complete(memory: &Memory) -> Option<String> {
     let callbacks = MigrationCallbacks { progress: &|_, _| {}, go_on: &|| Ok(()) };
     let embedder = memory.embedder.as_ref();
@@ -113,7 +114,7 @@ fn record(
     embedder::write(&memory.paths.store(), &record)
 }
 
-/// The nodes of each tenant without vectors of an embedder.
+/// The nodes of each tenant that have no vectors of an embedder.
 fn without_vectors(memory: &Memory, embedder: &str) -> Result<Vec<(Memory, Vec<NodeId>)>> {
     let mut found = Vec::new();
     for (tenant, view) in memory.store.tenants()? {
@@ -130,8 +131,8 @@ fn count(without_vectors: &[(Memory, Vec<NodeId>)]) -> u64 {
     without_vectors.iter().map(|(_, ids)| ids.len() as u64).sum()
 }
 
-/// Makes and stores vectors; how many notes got them. One that says something else by the time its
-/// vectors are stored is left for the next round. `before` were done in earlier ones.
+/// Computes and stores vectors and returns the number of notes that got them. A note whose text changed
+/// meanwhile is left for the next round. `before` notes were finished in earlier rounds.
 fn fill(
     memory: &Memory,
     embedder: &dyn Embedder,
@@ -151,7 +152,7 @@ fn fill(
                 && let Some(&id) = ids.next()
             {
                 done += 1;
-                // One that went meanwhile lacks nothing.
+                // Notes deleted meanwhile need no vectors.
                 if let Some(node) = own.store.node(id)? {
                     bytes += node.body.len();
                     nodes.push(node);

@@ -1,4 +1,4 @@
-//! A past state with the indexes of then, which are built when a question needs them.
+//! A past state with its indexes, which are built on first use.
 
 use super::Memory;
 use parking_lot::Mutex;
@@ -10,18 +10,18 @@ use std::sync::{Arc, OnceLock};
 
 /// The memory as it was after one of its changes.
 pub struct PastMemory {
-    /// The records and the graph of then.
+    /// The records and the graph of that state.
     pub store: poc_store::PastSnapshot,
     text: PastIndex<TextIndex>,
     vectors: PastIndex<VectorIndex>,
     mentions: PastIndex<MentionIndex>,
 }
 
-/// An index of now, and what it was.
+/// A current index, and its past state.
 struct PastIndex<I> {
     now: Arc<I>,
     then: OnceLock<I>,
-    // Held while it is built, so that it is built once.
+    // Held during the build, so that it is built only once.
     building: Mutex<()>,
 }
 
@@ -30,14 +30,14 @@ impl<I: Index> PastIndex<I> {
         PastIndex { now: now.clone(), then: OnceLock::new(), building: Mutex::default() }
     }
 
-    /// A copy of the index, taken back by what has changed since.
+    /// The past index: a copy of the current one with the later changes reverted.
     fn get(&self, past: &poc_store::PastSnapshot, fork: fn(&I) -> I) -> Result<&I> {
         if let Some(then) = self.then.get() {
             return Ok(then);
         }
         let _building = self.building.lock();
         if self.then.get().is_none() {
-            // First copied, then asked what has changed: that includes all the copy has seen.
+            // Copied before the changes are read, so that they include everything the copy has seen.
             let copy = fork(&self.now);
             copy.apply(0, &past.deltas()?)?;
             let _ = self.then.set(copy);
@@ -61,12 +61,12 @@ impl Indexes for PastMemory {
 }
 
 impl Memory {
-    /// The state after the last change that was made at `at` or before. The one asked for last is
-    /// kept, since questions about a past come in rows.
+    /// The state after the last change at or before `at`. The last requested state is cached, because reads of
+    /// the past usually come in series.
     ///
     /// # Errors
-    /// `invalid_argument` when `at` lies in the future; `not_found` when nothing was stored yet, or
-    /// the log does not reach back.
+    /// `invalid_argument` if `at` is in the future; `not_found` if nothing was stored yet or the log does not
+    /// reach back that far.
     pub fn past(&self, at: Timestamp) -> Result<Arc<PastMemory>> {
         let now = self.now();
         if at > now {
@@ -84,8 +84,8 @@ impl Memory {
         {
             return Ok(past);
         }
-        // Not under the lock: a long way back must not hold up who asks for another instant. An index
-        // goes back from all there is, not from a part.
+        // Not under the lock, so that rebuilding an old state does not block requests for another one. The
+        // indexes must be complete before they are rewound.
         self.store.settle();
         let past = Arc::new(PastMemory {
             store: self.store.snapshot_at(at).map_err(|error| error.field("at"))?,

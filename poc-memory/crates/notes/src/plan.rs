@@ -1,4 +1,4 @@
-//! What a draft would become, by the state of the store when it is prepared.
+//! Plans what a draft becomes, based on the state of the store when it is prepared.
 
 use super::derived_edges::{self, BatchNote, DerivedEdge};
 use super::draft::{Draft, check_size};
@@ -14,34 +14,34 @@ use std::borrow::Cow;
 /// A node to write.
 #[derive(Clone, Debug)]
 pub(super) struct PlannedNote {
-    /// The node; its key is final when it was given.
+    /// The node; its key is final if it was given.
     pub node: Node,
-    /// The version of the stored node that this is the next version of.
+    /// The version of the stored node that this node updates.
     pub replaces: Option<u32>,
-    /// Whether the key was made from the title and may be numbered.
+    /// Whether the key was derived from the title and may get a number.
     pub key_is_made: bool,
-    /// The weight to give it.
+    /// The weight to set.
     pub weight: Option<f64>,
-    /// Whether the text is not the one stored; else vectors and edges stay as they are.
+    /// Whether the text differs from the stored one; otherwise vectors and edges stay unchanged.
     pub text_changes: bool,
-    /// What follows from the text, once it is embedded.
+    /// The vectors and edges derived from the text, once it is embedded.
     pub text: Option<EmbeddedText>,
 }
 
-/// What follows from the text of a node.
+/// Vectors and edges derived from the text of a node.
 #[derive(Clone, Debug)]
 pub(super) struct EmbeddedText {
     /// Name of the embedder.
     pub embedder: String,
     /// Vectors: the title, then the passages of the body.
     pub parts: Vec<Vec<f32>>,
-    /// Edges to make.
+    /// Edges to create.
     pub edges: Vec<DerivedEdge>,
-    /// The cosines of the notes nearest to it.
+    /// The cosines of the nearest notes.
     pub cosines: Histogram,
 }
 
-/// The node a checked draft would become; the text is still to be embedded.
+/// The node that a validated draft becomes. The text is not embedded yet.
 pub(super) fn plan(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<PlannedNote> {
     let stored = match &draft.key {
         Some(key) if draft.update => {
@@ -99,8 +99,7 @@ fn first_version(memory: &Memory, draft: &Draft, now: Timestamp) -> Result<Node>
     Ok(node)
 }
 
-/// The stored node with what the draft gives in its place. Who wrote it and how far it may be
-/// relied on go with the text.
+/// The stored node updated with the fields of the draft. Provenance and trust change with the text.
 fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     let mut node = stored.clone();
     let replace = |field: &mut String, given: &Option<String>| {
@@ -109,7 +108,7 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
         }
     };
     replace(&mut node.body, &draft.body);
-    // A title that came from the body goes with it.
+    // A title that was derived from the body changes with it.
     let follows = draft.body.is_some() && title_of(&stored.body).as_ref() == Some(&stored.title);
     let title = draft.title.clone().or_else(|| title_of(&node.body).filter(|_| follows));
     replace(&mut node.title, &title);
@@ -126,7 +125,7 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     node.content_hash = node.hash();
     if node.content_hash != stored.content_hash {
         node.provenance.clone_from(&draft.provenance);
-        // What another store has is the text before.
+        // Another store has the old text.
         node.origin = Origin::Local;
         node.trust = if draft.trust == Trust::User { stored.trust.max(Trust::User) } else { draft.trust };
     }
@@ -137,14 +136,14 @@ fn next_version(stored: &Node, draft: &Draft, now: Timestamp) -> Node {
     node
 }
 
-/// Embeds the texts of the notes in one call and finds what each would be tied to.
+/// Embeds the texts of the notes in one call and determines the edges of each.
 pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) -> Result<()> {
     if notes.is_empty() {
         return Ok(());
     }
     let nodes: Vec<&Node> = notes.iter().map(|note| &note.node).collect();
     let parts = embed(memory, &nodes)?;
-    // Ties are made once: not from an index that is still being built.
+    // Edges are determined only once, so wait for indexes that are still being built.
     memory.store.settle();
     let view = memory.store.view();
     let mate = |(node, parts): (&Node, _)| BatchNote {
@@ -154,7 +153,7 @@ pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) ->
         parts,
     };
     let mates: Vec<BatchNote> = nodes.into_iter().zip(parts).map(mate).collect();
-    // Each looks at those before it, at nothing that another is about to change.
+    // Each note only sees those before it in the batch, so that the searches can run in parallel.
     let before = |at| mates.get(..at).unwrap_or_default();
     let found =
         mates.par_iter().enumerate().map(|(at, mate)| derived_edges::find(memory, &view, mate, before(at)));
@@ -167,13 +166,13 @@ pub(super) fn embed_and_link(memory: &Memory, notes: &mut [&mut PlannedNote]) ->
     Ok(())
 }
 
-/// The vectors of each node, in one call: its title, then the passages of its body that say more than
+/// The vectors of each node, embedded in one call: its title, then the passages of its body that differ from
 /// the title, each with the title in front.
 pub(super) fn embed(memory: &Memory, nodes: &[&Node]) -> Result<Vec<Vec<Vec<f32>>>> {
     vectors(&memory.config.vectors, memory.embedder.as_ref(), nodes)
 }
 
-/// The same with an embedder.
+/// As [`embed`], with the given embedder.
 pub(super) fn vectors(
     config: &poc_config::VectorsConfig,
     embedder: &dyn Embedder,

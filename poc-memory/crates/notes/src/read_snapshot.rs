@@ -1,4 +1,4 @@
-//! What a question is asked of: the newest state of the memory, or a past one.
+//! A state of the memory that reads are answered from: the newest one or a past one.
 
 use super::freshness::{self, AsOf, Freshness};
 use super::history::{self, NodeChange};
@@ -11,13 +11,13 @@ use poc_search::query::{Indexes, Sources};
 use poc_store::{Records, Table};
 use std::sync::Arc;
 
-/// One state, with its graph, its records and its now.
+/// One state of the memory, with its graph, its records and its current time.
 pub struct ReadSnapshot<'a> {
     memory: &'a Memory,
     state: State,
     now: Timestamp,
     quarantined: bool,
-    // Indexes completed when it began.
+    // Number of completed indexes when the snapshot was taken.
     completed: usize,
 }
 
@@ -27,13 +27,14 @@ enum State {
 }
 
 impl<'a> ReadSnapshot<'a> {
-    /// The newest state, or the one as of a moment.
+    /// The newest state, or the state as of a moment.
     ///
     /// # Errors
-    /// As [`Memory::past`].
+    /// Those of [`Memory::past`].
     pub fn of(memory: &'a Memory, moment: Option<Moment>) -> Result<ReadSnapshot<'a>> {
         let completed = memory.store.completed();
-        // The view before the time: `--at` the time that is told then shows no less than the answer.
+        // Takes the view before the time, so that a later `--at` with this time shows at least what this
+        // answer shows.
         let view = memory.store.view();
         let now = memory.now();
         Ok(match moment.map(|moment| moment.from(now)) {
@@ -45,23 +46,23 @@ impl<'a> ReadSnapshot<'a> {
         })
     }
 
-    /// The same, without what is quarantined unless `quarantined` is set.
+    /// The same state; includes quarantined notes only if `quarantined` is set.
     #[must_use]
     pub fn seeing(self, quarantined: bool) -> ReadSnapshot<'a> {
         ReadSnapshot { quarantined, ..self }
     }
 
-    /// What it sees.
+    /// The visibility of notes in this state.
     pub fn visibility(&self) -> Visibility {
         Visibility { now: self.now, quarantined: self.quarantined }
     }
 
-    /// The instant questions take for now.
+    /// The current time of this state.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Whether it is a past state.
+    /// Whether this is a past state.
     pub fn is_past(&self) -> bool {
         matches!(self.state, State::Past(_))
     }
@@ -74,7 +75,7 @@ impl<'a> ReadSnapshot<'a> {
         }
     }
 
-    /// What a pipeline reads.
+    /// The inputs of a pipeline over this state.
     pub fn sources(&self) -> Sources<'_> {
         let indexes: &dyn Indexes = match &self.state {
             State::Newest(_) => self.memory,
@@ -83,15 +84,15 @@ impl<'a> ReadSnapshot<'a> {
         Sources { indexes, now: self.now, quarantined: self.quarantined, ..self.memory.sources(self.view()) }
     }
 
-    /// The node, in any state, that an id or a key names.
+    /// The node with an id or a key, in any state.
     ///
     /// # Errors
-    /// `not_found`; `rejected` when it is quarantined and that is not seen.
+    /// `not_found`; `rejected` if it is quarantined and quarantined notes are not visible.
     pub fn find(&self, name: &str) -> Result<Node> {
         resolve::seen(resolve::find(self, self.view(), name)?, self.visibility())
     }
 
-    /// The changes of a node up to here, oldest first.
+    /// The changes of a node up to this state, oldest first.
     pub fn history(&self, id: NodeId) -> Result<Vec<NodeChange>> {
         let mut entries = history::entries(self.memory, id)?;
         if let State::Past(past) = &self.state {
@@ -100,7 +101,7 @@ impl<'a> ReadSnapshot<'a> {
         Ok(entries)
     }
 
-    /// Which state it is, and how completely it was read up to here.
+    /// Which state this is, and how complete the reads from it were so far.
     pub fn freshness(&self) -> Freshness {
         let mut newest = freshness::of(self.memory, self.view());
         newest.as_of.at = self.now;
@@ -111,7 +112,7 @@ impl<'a> ReadSnapshot<'a> {
                 }
                 newest
             }
-            // Its indexes are made for it.
+            // The indexes of a past state are built for it and are never behind.
             State::Past(past) => {
                 Freshness { as_of: AsOf { seq: past.store.seq(), ..newest.as_of }, lag: 0, ..newest }
             }

@@ -1,16 +1,17 @@
-//! The best of what meaning and words find, judged again by a cross-encoder, where the settings name one.
+//! Retrieval whose best hits are reordered by a cross-encoder, if one is configured.
 
 use super::{Memory, parts};
 use poc_graph::error::Result;
 use poc_graph::{Node, NodeId, View, Visibility};
 use poc_search::retrieve::{Retrieval, RetrievalHit};
 
-/// As [`poc_search::retrieve::Retriever::find`] without the notes of `except`; with a cross-encoder the best
-/// `[rerank] top` come in the order of how likely they answer the text, ties as they were, and know it; those it
-/// asks for by their key come before them. What is behind them stays as it was.
+/// As [`poc_search::retrieve::Retriever::find`] without the notes in `except`. With a cross-encoder, the best
+/// `[rerank] top` hits are sorted by the likelihood that they answer the text (stable) and carry that
+/// likelihood; hits that were asked for by their key come first. The order of the remaining hits does not
+/// change.
 ///
 /// # Errors
-/// As there; what the cross-encoder fails with.
+/// Those of the retriever and of the cross-encoder.
 pub fn find(
     memory: &Memory,
     view: &View,
@@ -37,10 +38,10 @@ pub fn find(
     Ok(found)
 }
 
-/// What a hit says to the question: its passage that is nearest in meaning, as it was embedded.
+/// The passage of a hit that is nearest to the query, as it was embedded.
 fn passage_of(memory: &Memory, hit: &RetrievalHit) -> Result<String> {
     let node = memory.store.node(hit.id)?;
-    // Deleted since the view was taken: it says nothing.
+    // Deleted since the view was taken.
     let Some(Node { title, .. }) = &node else { return Ok(String::new()) };
     let config = &memory.config.vectors;
     let part = hit.near.map_or(1, |near| near.part.max(1));

@@ -1,13 +1,14 @@
-//! Notes that follow each other: the chunks of a message, the turns of a session.
+//! Sequences of notes: the chunks of a message, the notes of a session.
 //!
-//! Each is tied to the next by `structural` edges both ways; that is how the graph knows that they stand
-//! beside each other ([`poc_graph::View::beside`]). A `structural` edge one way alone says less: that
-//! something was written not long after.
+//! `structural` edges in both directions connect each note to the next; the graph recognises neighbours by them
+//! ([`poc_graph::View::beside`]). A `structural` edge in one direction only means that a note was written
+//! shortly after another.
 
 use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, NodeId};
 
-/// The edges between neighbours of a row, both ways. A note that follows itself is not tied to itself.
+/// The edges between neighbours of a sequence, in both directions. A note that follows itself gets no edge to
+/// itself.
 pub(super) fn edges(row: &[NodeId], strength: f64, at: Timestamp, provenance: &str) -> Vec<Edge> {
     let mut edges = Vec::new();
     for pair in row.windows(2) {

@@ -1,8 +1,8 @@
-//! Which cosines notes and questions meet: what thresholds are set by.
+//! Samples of the cosines that inserts and queries see; thresholds are chosen by them.
 //!
-//! Those of an insert are counted in its own transaction. A question writes nothing: what it met waits
-//! in memory until the daemon writes a checkpoint, or a process without one is done. What waits when a
-//! process is killed is lost; these are statistics.
+//! The samples of an insert are counted in its transaction. A query writes nothing: its samples stay in memory
+//! until the daemon writes a checkpoint, or until a process without a daemon ends. They are lost if the process
+//! is killed, which is acceptable for statistics.
 
 use super::Memory;
 use parking_lot::Mutex;
@@ -12,25 +12,25 @@ use poc_rank::histogram::Histogram;
 use poc_store::Tx;
 use rustc_hash::FxHashMap;
 
-/// What met.
+/// What a sample was taken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleKind {
     /// A new note and the notes nearest to it.
     Insert = 0,
-    /// A question and the notes found for it.
+    /// A query and the notes found for it.
     Query = 1,
 }
 
-/// Where it is kept: cosines belong to an embedder.
+/// The key of a histogram. It contains the embedder, because cosines of two embedders are not comparable.
 fn key(kind: SampleKind, embedder: &str) -> Vec<u8> {
     [&[kind as u8], embedder.as_bytes()].concat()
 }
 
-/// What questions have met and is not stored yet.
+/// The samples of queries that are not stored yet, by tenant.
 #[derive(Debug, Default)]
 pub struct PendingSamples(Mutex<FxHashMap<Tenant, (Tuple, Histogram)>>);
 
-/// Counts what met in a transaction.
+/// Adds samples in a transaction.
 pub(super) fn add(tx: &mut Tx<'_>, kind: SampleKind, embedder: &str, cosines: &Histogram) -> Result<()> {
     if cosines.is_empty() {
         return Ok(());
@@ -41,7 +41,7 @@ pub(super) fn add(tx: &mut Tx<'_>, kind: SampleKind, embedder: &str, cosines: &H
     tx.put(&key, &all)
 }
 
-/// Remembers what a question has met.
+/// Records the samples of a query in memory.
 pub fn record_query(memory: &Memory, cosines: &Histogram) {
     if !cosines.is_empty() {
         let mut pending = memory.pending_samples.0.lock();
@@ -52,7 +52,7 @@ pub fn record_query(memory: &Memory, cosines: &Histogram) {
     }
 }
 
-/// Everything that has met in this memory so far.
+/// All samples of this memory so far.
 pub fn all(memory: &Memory, kind: SampleKind) -> Result<Histogram> {
     let stored = memory.store.get(&key(kind, memory.embedder.name()))?;
     let mut all: Histogram = stored.unwrap_or_default();
@@ -64,15 +64,15 @@ pub fn all(memory: &Memory, kind: SampleKind) -> Result<Histogram> {
     Ok(all)
 }
 
-/// Whether anything waits to be stored, of any tenant.
+/// Whether any tenant has samples that are not stored yet.
 pub fn has_pending(memory: &Memory) -> bool {
     !memory.pending_samples.0.lock().is_empty()
 }
 
-/// Stores what waits, of every tenant, in one transaction each.
+/// Stores the pending samples of every tenant, in one transaction each.
 ///
 /// # Errors
-/// Those of the store; what is not stored waits on.
+/// Those of the store; samples that could not be stored stay pending.
 pub fn flush(memory: &Memory) -> Result<()> {
     loop {
         let Some((tuple, cosines)) = ({

@@ -1,4 +1,4 @@
-//! How much there is of everything.
+//! Counts and sizes of a memory.
 
 use super::Memory;
 use super::samples::{self, SampleKind};
@@ -14,11 +14,11 @@ use std::path::Path;
 pub struct Stats {
     /// Nodes in any state.
     pub nodes: u64,
-    /// Nodes that searches see.
+    /// Nodes that searches return.
     pub live: u64,
     /// Edges of every kind.
     pub edges: u64,
-    /// Different keywords of live nodes.
+    /// Distinct keywords of live nodes.
     pub keywords: u64,
     /// Nodes by type.
     pub by_type: BTreeMap<String, u64>,
@@ -26,33 +26,33 @@ pub struct Stats {
     pub by_state: BTreeMap<String, u64>,
     /// Edges by kind.
     pub by_edge_kind: BTreeMap<String, u64>,
-    /// Nodes of each tenant that has ever written, by name; for the default tenant alone.
+    /// Nodes of each tenant that has ever written, by name. Only reported to the default tenant.
     pub by_tenant: Option<BTreeMap<String, u64>>,
-    /// Average weight of live nodes, as decayed to now.
+    /// Average weight of live nodes, decayed to now.
     pub average_weight: f64,
-    /// What all tenants together take; for the default tenant alone.
+    /// Disk usage of all tenants together. Only reported to the default tenant.
     pub sizes: Option<Sizes>,
-    /// How many transactions the answers of each index do not know, by its name.
+    /// How many transactions each index is behind, by its name.
     pub lags: BTreeMap<String, u64>,
-    /// The cosines new notes have met.
+    /// The cosines between new notes and their nearest notes.
     pub insert_cosines: Histogram,
-    /// The cosines questions have met.
+    /// The cosines between queries and their hits.
     pub query_cosines: Histogram,
 }
 
 /// Bytes on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
-    /// Of the log.
+    /// The log.
     pub log: u64,
-    /// Of the records.
+    /// The records.
     pub records: u64,
-    /// Of the saved indexes.
+    /// The saved indexes.
     pub indexes: u64,
 }
 
-/// What a view keeps count of, and what is as quick to find. Only the average weight is worked out by
-/// going over all nodes: every weight fades with time, each in its own way.
+/// Collects the statistics. All counts are maintained by the view; only the average weight needs a scan over
+/// all nodes, because every weight decays at its own rate.
 pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
     let now = memory.now();
     let by_type = view.nodes_by_type().into_iter();
@@ -71,7 +71,7 @@ pub fn count(memory: &Memory, view: &View) -> Result<Stats> {
         average_weight: if view.live_count() > 0 { weights / view.live_count() as f64 } else { 0.0 },
         ..Stats::default()
     };
-    // A tenant learns nothing of others.
+    // A tenant must not learn anything about others.
     if memory.store.tenant().is_default() {
         let tenants = memory.store.tenants()?.into_iter();
         let counted = tenants.map(|(tuple, view)| (tuple.to_string(), view.node_count() as u64));
@@ -94,7 +94,7 @@ fn sizes(memory: &Memory) -> Result<Sizes> {
     Ok(Sizes { log, records, indexes })
 }
 
-/// Bytes of the files below a folder; 0 when it is not there.
+/// Bytes of the files below a folder; 0 if it does not exist.
 fn size(folder: &Path) -> Result<u64> {
     let wrong =
         |error| Error::internal(format!("cannot be measured: {error}")).file(folder.display().to_string());

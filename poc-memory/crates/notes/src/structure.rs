@@ -1,24 +1,23 @@
-//! What is derived from the graph as a whole, between the graph and the disk.
+//! Loads and saves the structures derived from the whole graph, such as communities.
 
 use poc_graph::error::Result;
-use poc_graph::{Saved, StructureOptions, View};
+use poc_graph::{SavedStructure, StructureOptions, View};
 use poc_index::structure;
 use std::path::Path;
 
-/// Tells a view where to look for what was computed before the store was opened.
+/// Gives a view a loader for the structures that were saved before the store was opened.
 pub(super) fn set_loader(view: &View, directory: &Path, options: StructureOptions) {
     let directory = directory.to_owned();
-    view.remember(move || structure::read(&directory, &options));
+    view.set_structure_loader(move || structure::read(&directory, &options));
 }
 
-/// Computes everything for a view where it is not there yet, and keeps it in `directory` when the
-/// graph is large.
+/// Computes the missing structures of a view, and saves them in `directory` if the graph is large.
 ///
 /// # Errors
-/// `internal` when it cannot be kept.
+/// `internal` if they cannot be saved.
 pub fn refresh(view: &View, options: &StructureOptions, directory: &Path) -> Result<()> {
     view.refresh(options);
-    match Saved::of(view, options).filter(|_| view.is_large(options)) {
+    match SavedStructure::of(view, options).filter(|_| view.is_large(options)) {
         Some(saved) => structure::write(directory, options, view.seq, &saved),
         None => Ok(()),
     }

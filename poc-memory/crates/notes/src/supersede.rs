@@ -1,4 +1,4 @@
-//! Replacing a node by another: the gentle way to be rid of it.
+//! Replaces a node by another and keeps the old one in the history.
 
 use super::resolve;
 use poc_graph::error::{Error, Result};
@@ -6,15 +6,15 @@ use poc_graph::time::Timestamp;
 use poc_graph::{Edge, EdgeKind, Node, NodeId, State};
 use poc_store::Tx;
 
-/// What a supersession did.
+/// The result of a supersession.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SupersedeReport {
-    /// Explicit links of the old node that the new one has now.
+    /// Number of explicit links copied from the old node to the new one.
     pub links: usize,
 }
 
-/// Replaces one stored node by another: the old one leaves retrieval and stays in history, an edge
-/// `supersedes` leads to it, and the new one gets its explicit links.
+/// Replaces one stored node by another: retires the old node, adds a `supersedes` edge from the new one to it,
+/// and copies its explicit links to the new one.
 pub fn apply(
     tx: &mut Tx<'_>,
     old: NodeId,
@@ -42,7 +42,7 @@ pub fn apply(
     link(tx, old, new, provenance, reason, now)
 }
 
-/// The node that is to be superseded, if it can be.
+/// The node to supersede, if it is live.
 pub(super) fn check(tx: &Tx<'_>, old: NodeId) -> Result<Node> {
     let node = resolve::expect(tx, old)?;
     if node.state.is_live() {
@@ -55,7 +55,7 @@ pub(super) fn check(tx: &Tx<'_>, old: NodeId) -> Result<Node> {
     })
 }
 
-/// The node that has taken the place of another.
+/// The node that superseded another.
 pub(super) fn successor(tx: &Tx<'_>, old: NodeId) -> Result<Option<Node>> {
     let edges = tx.edges(old)?;
     match edges.iter().find(|edge| edge.kind == EdgeKind::Supersedes && edge.dst == old) {
@@ -64,7 +64,7 @@ pub(super) fn successor(tx: &Tx<'_>, old: NodeId) -> Result<Option<Node>> {
     }
 }
 
-/// Takes a node out of retrieval.
+/// Marks a node as superseded, which removes it from retrieval.
 pub(super) fn retire(tx: &mut Tx<'_>, mut node: Node, now: Timestamp) -> Result<()> {
     node.state = State::Superseded;
     node.version = node.version.saturating_add(1);
@@ -72,7 +72,7 @@ pub(super) fn retire(tx: &mut Tx<'_>, mut node: Node, now: Timestamp) -> Result<
     tx.put_node(&node)
 }
 
-/// Ties a node to the one it replaces and gives it that one's explicit links.
+/// Adds the `supersedes` edge and copies the explicit links of the old node.
 pub(super) fn link(
     tx: &mut Tx<'_>,
     old: NodeId,

@@ -1,4 +1,4 @@
-//! A memory of its own for each test.
+//! Temporary memories for tests.
 
 #![allow(
     missing_docs,
@@ -19,27 +19,28 @@ use poc_store::{Follower, Store, Tx};
 use std::path::Path;
 use std::sync::Arc;
 
-/// An open memory in a temporary folder, with a clock that stands still.
+/// An open memory in a temporary folder, with a manual clock.
 pub struct TestMemory {
-    // Closed before its folder goes.
+    // Dropped before its folder is deleted.
     memory: Memory,
-    /// What the memory takes for now.
+    /// The clock of the memory.
     pub clock: Arc<ManualClock>,
     folder: tempfile::TempDir,
 }
 
 impl TestMemory {
-    /// An empty memory with the default settings.
+    /// An empty memory with the default configuration.
     pub fn new() -> TestMemory {
         TestMemory::with(Config::defaults().unwrap())
     }
 
-    /// An empty memory with these settings.
+    /// An empty memory with this configuration.
     pub fn with(config: Config) -> TestMemory {
         TestMemory::apart(7, config)
     }
 
-    /// One whose ids are not those of another: its chance has this seed.
+    /// An empty memory whose ids are generated with this seed, so that they differ from those of another
+    /// memory.
     pub fn apart(seed: u64, config: Config) -> TestMemory {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::new(Timestamp::parse("2026-11-21T08:00:00Z").unwrap()));
@@ -49,7 +50,7 @@ impl TestMemory {
         TestMemory { memory, clock, folder }
     }
 
-    /// A memory whose store holds so many notes and is also followed by another index than its own.
+    /// A memory whose store has so many notes and an additional index follower.
     pub fn followed_by(follower: Arc<dyn Follower>, notes: u64) -> TestMemory {
         let mut scratch = TestMemory::new();
         let directory = scratch.folder.path().join("followed");
@@ -63,7 +64,7 @@ impl TestMemory {
         scratch
     }
 
-    /// The same memory after it was closed.
+    /// Closes and reopens the memory.
     pub fn reopened(self) -> TestMemory {
         let TestMemory { memory, clock, folder } = self;
         let (paths, config) = (Paths::clone(&memory.paths), Config::clone(&memory.config));
@@ -77,18 +78,18 @@ impl TestMemory {
         self.folder.path()
     }
 
-    /// Stores a note of the user's.
+    /// Stores a note as the user.
     pub fn insert(&self, draft: Draft) -> poc_graph::error::Result<insert::InsertReport> {
         insert::insert(&self.memory, draft, self.memory.cause("manual", "insert"))
     }
 
-    /// Stores a note with a key and a body; its id.
+    /// Stores a note with a key and a body, and returns its id.
     pub fn note(&self, key: &str, body: &str) -> NodeId {
         self.insert(Draft { key: Some(key.into()), ..draft(body) }).unwrap().id
     }
 }
 
-/// Settings with the embedder of tests, of which one can tell beforehand what it takes for alike.
+/// A configuration with the hash embedder, whose similarities are predictable.
 pub fn with_hash_embedder(config: Config) -> Config {
     let embedder = poc_config::EmbedderConfig { kind: "hash".into(), ..config.embedder };
     Config { embedder, ..config }
@@ -101,7 +102,7 @@ impl std::ops::Deref for TestMemory {
     }
 }
 
-/// A note of the user's with only a body.
+/// A draft by the user with only a body.
 pub fn draft(body: &str) -> Draft {
     Draft { body: Some(body.into()), ..Draft::new("manual", Trust::User) }
 }

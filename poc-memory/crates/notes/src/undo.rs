@@ -1,4 +1,4 @@
-//! Taking back what was written: every record goes back to what it was, unless it was changed since.
+//! Undo: restores records to what they were before a change, unless they were changed again since.
 
 use super::{Memory, history, weight};
 use poc_config::Config;
@@ -8,20 +8,20 @@ use poc_rank::decay::{decayed, lambda};
 use poc_store::{Record, Table, Tx, Write};
 use std::collections::HashSet;
 
-/// What became of one part of what was to be undone.
+/// The outcome of undoing one change or action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndoItem {
-    /// What it was, in words.
+    /// A summary of the change.
     pub summary: String,
-    /// Why it could not be undone; `None` when it was.
+    /// Why it could not be undone; `None` if it was undone.
     pub refused: Option<String>,
 }
 
-/// Undoes one change, named by the number of its transaction: all of it or, when something was changed
-/// since, nothing. To undo that is a change as well, and can be undone.
+/// Undoes one change, given by the number of its transaction: all of it, or nothing if a record was changed
+/// since. An undo is a change as well and can be undone.
 ///
 /// # Errors
-/// `not_found` when the tenant's log holds no such change, `conflict` when it is a run's, or not one of
+/// `not_found` if the tenant's log has no such change, `conflict` if it belongs to a run or is not a change of
 /// notes.
 pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
     let txn = memory.store.txn(seq)?.ok_or_else(|| {
@@ -39,7 +39,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
         ))
         .hint("only changes of notes can be undone"));
     }
-    // Vectors alone are those of a migration: what they stand for is as it was.
+    // A transaction that writes only vectors is one of a migration, which changes no note.
     if txn.writes.iter().all(|write| is_kept(write.table) || write.table == Table::Vectors) {
         return Err(Error::conflict(format!("change {seq}, a `{}`, changed no note", txn.cause.op)));
     }
@@ -49,7 +49,7 @@ pub fn undo(memory: &Memory, seq: u64) -> Result<UndoItem> {
     Ok(UndoItem { summary, refused })
 }
 
-/// Whether a table says what notes there are.
+/// Whether a table holds notes or data of notes.
 pub(super) fn is_note_table(table: Table) -> bool {
     match table {
         Table::Nodes
@@ -75,13 +75,13 @@ pub(super) fn is_note_table(table: Table) -> bool {
     }
 }
 
-/// Whether what was written stays, whatever is undone: what was counted was seen, and others have
-/// counted since; a tenant that has a name keeps it.
+/// Whether the records of a table are kept when a change is undone: samples were counted and others were added
+/// since; the name of a tenant stays.
 fn is_kept(table: Table) -> bool {
     matches!(table, Table::Samples | Table::Tenants)
 }
 
-/// Puts records back to what they were before, all or none. Returns why not.
+/// Restores records to what they were before the writes: all of them, or none and returns the reason.
 pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     let own = || writes.iter().filter(|write| !is_kept(write.table));
     let mut used = Vec::new();
@@ -120,7 +120,7 @@ pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Opt
     }
     own().try_for_each(|write| delete_dangling(tx, write))?;
     for (node, makers) in embedded {
-        // Those that were made since are of the text that went.
+        // Vectors that were made since belong to the undone text.
         if tx.node(node.id)?.is_some() {
             tx.retain_vectors(node.id, &makers)?;
         }
@@ -133,8 +133,8 @@ pub fn restore(memory: &Memory, tx: &mut Tx<'_>, writes: &[Write]) -> Result<Opt
     Ok(None)
 }
 
-/// The activity of a node that was used since, without what the run did to its weight: what is left of
-/// that by now. `None` when the record is another one, or was changed otherwise than by use.
+/// The activity of a node that was used since the change, without the change's effect on the weight, decayed to
+/// now. `None` if the write is not an activity, or if the activity was changed by anything but uses.
 fn activity_without_change(
     tx: &Tx<'_>,
     write: &Write,
@@ -157,8 +157,8 @@ fn activity_without_change(
     Ok(Some((node.id, Activity { weight, ..now })))
 }
 
-/// Whether a record is as the run left it. That a note was given to another store since is no change
-/// of it.
+/// Whether a record is as the change left it. The origin of a note may differ: pushing a note to another store
+/// does not change it.
 fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     let left = write.after.as_deref();
     if left == now || write.table != Table::Nodes {
@@ -169,7 +169,7 @@ fn is_unchanged(write: &Write, now: Option<&[u8]>) -> Result<bool> {
     Ok(Node { origin: now.origin, ..left } == now)
 }
 
-/// Why a node the run made cannot go: something was tied to it since, otherwise than by remembering.
+/// Why a node that the change created cannot be deleted: other edges than learned ones were added to it since.
 fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> {
     let own: HashSet<(NodeId, NodeId)> = writes
         .iter()
@@ -185,7 +185,7 @@ fn in_use(tx: &Tx<'_>, node: &Node, writes: &[Write]) -> Result<Option<String>> 
     Ok(tied.then(|| format!("`{}` was tied to other notes since", node.key)))
 }
 
-/// A record as people call it.
+/// A description of a record for messages.
 fn record_name(tx: &Tx<'_>, write: &Write) -> Result<String> {
     let what = match write.table {
         Table::Nodes => "the note",
@@ -204,7 +204,7 @@ fn node_of(tx: &Tx<'_>, write: &Write) -> Result<Option<Node>> {
     Ok(write.node_id().map(|id| tx.node(id)).transpose()?.flatten())
 }
 
-/// Takes an edge or a visit away again that has come back, when a note it is about was deleted since.
+/// Deletes a restored edge or visit if one of its notes was deleted since.
 fn delete_dangling(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
     let Some(before) = write.before.as_deref() else { return Ok(()) };
     match write.table {
@@ -222,7 +222,7 @@ fn delete_dangling(tx: &mut Tx<'_>, write: &Write) -> Result<()> {
     Ok(())
 }
 
-/// Why a note cannot go out of use again: what took its place is out of use itself by now.
+/// Why a note cannot be retired again: its successor is retired itself by now.
 fn retired_successor(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Edges) {
         let Some(edge) = write.before.as_deref().map(Edge::decode).transpose()? else { continue };
@@ -244,8 +244,7 @@ fn retired_successor(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// Why a text cannot come back: what was written held its vectors of another embedder than the one in use
-/// since.
+/// Why a text cannot be restored: the writes only have vectors of an embedder that is no longer in use.
 fn missing_vectors(embedded: &[ChangedText<'_>], embedder: &str) -> Option<String> {
     let lacking =
         |(_, makers): &&ChangedText<'_>| !makers.is_empty() && !makers.contains(&embedder.as_bytes());
@@ -254,10 +253,11 @@ fn missing_vectors(embedded: &[ChangedText<'_>], embedder: &str) -> Option<Strin
     })
 }
 
-/// A note, and the names of embedders.
+/// A note and the names of the embedders of its vectors.
 type ChangedText<'a> = (Node, Vec<&'a [u8]>);
 
-/// The notes whose text was changed or went, as they were before, and the embedders of its vectors.
+/// The notes whose text was changed or deleted, as they were before, with the embedders of the vectors of that
+/// text.
 fn changed_texts(writes: &[Write]) -> Result<Vec<ChangedText<'_>>> {
     let mut found = Vec::new();
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
@@ -273,7 +273,7 @@ fn changed_texts(writes: &[Write]) -> Result<Vec<ChangedText<'_>>> {
     Ok(found)
 }
 
-/// Why a note cannot come back into use: another one says the same by now.
+/// Why a note cannot become live again: another live note has the same text by now.
 fn duplicate_text(tx: &Tx<'_>, writes: &[Write]) -> Result<Option<String>> {
     for write in writes.iter().filter(|write| write.table == Table::Nodes) {
         let Some(node) = write.before.as_deref().map(Node::decode).transpose()? else { continue };

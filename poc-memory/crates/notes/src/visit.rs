@@ -1,4 +1,4 @@
-//! Remembering that an agent has seen a node.
+//! Records that an agent has seen a node.
 
 use super::resolve;
 use poc_graph::error::{Error, Result};
@@ -6,7 +6,7 @@ use poc_graph::time::Timestamp;
 use poc_graph::{NodeId, Visit, VisitOutcome};
 use poc_store::Tx;
 
-/// Records that `agent` has seen the node as it is in this transaction.
+/// Records that `agent` has seen the node in its current version.
 pub fn record(
     tx: &mut Tx<'_>,
     agent: &str,

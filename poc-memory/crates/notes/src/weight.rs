@@ -1,4 +1,4 @@
-//! Changing how much a node weighs.
+//! Changes of a node's weight.
 
 use super::resolve;
 use poc_config::Config;
@@ -22,22 +22,22 @@ pub enum WeightChange {
     By(f64),
 }
 
-/// A weight as decayed to now, and what it became.
+/// A weight before and after a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightUpdate {
-    /// Before.
+    /// Before, decayed to now.
     pub before: f64,
     /// After, within floor and cap.
     pub after: f64,
 }
 
-/// The weight of a node at `now`, not below the floor.
+/// The weight of a node decayed to `now`, at least the floor.
 pub fn current(activity: &Activity, lambda: f64, config: &poc_config::WeightConfig, now: Timestamp) -> f64 {
     decayed(activity.weight, lambda, now.seconds_since(activity.touched)).max(config.floor)
 }
 
-/// Decays the weight of a node to `now`, changes it and keeps it within floor and cap. The node
-/// itself, and so its version, stays as it is.
+/// Decays the weight of a node to `now`, changes it and clamps it to floor and cap. Does not change the node's
+/// version.
 pub fn change(
     tx: &mut Tx<'_>,
     id: NodeId,
@@ -59,29 +59,30 @@ pub fn change(
     Ok(WeightUpdate { before, after })
 }
 
-/// Counts a use of a node. Its weight is as decayed to `now` and nothing else.
+/// Counts a use of a node and decays its weight to `now`, without a gain.
 pub fn touch(tx: &mut Tx<'_>, id: NodeId, config: &poc_config::WeightConfig, now: Timestamp) -> Result<()> {
     let activity = decayed_activity(tx, id, config, now)?;
     tx.put_activity(id, &Activity { accesses: activity.accesses.saturating_add(1), ..activity })
 }
 
-/// What a use did to a weight.
+/// The effect of a judged use on a weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightBump {
-    /// As decayed to now.
+    /// Before, decayed to now.
     pub before: f64,
     /// After, within floor and cap.
     pub after: f64,
-    /// Uses so far, this one among them.
+    /// Number of uses, including this one.
     pub accesses: u64,
-    /// Whether the node was judged so shortly before that the weight only decayed.
+    /// Whether the weight only decayed because the node is within the refractory period of an earlier
+    /// judgement.
     pub skipped_refractory: bool,
 }
 
-/// A use that somebody speaks well (`delta` above 0) or ill of: counts it, and moves the weight, as
-/// decayed to `now`, by `delta`. A gain is dampened near the cap, where the settings say so. Within the
-/// refractory time after the last such judgement the weight stays; what a recall or a question does to a
-/// node is none, so that what was just remembered can be judged.
+/// Counts a use that was judged helpful (`delta` above 0) or not, and moves the weight, decayed to `now`, by
+/// `delta`. A gain is dampened near the cap if `[reinforce] log_dampening` is set. Within the refractory period
+/// of the last judgement the weight only decays. Recalls and queries are not judgements, so a note can be
+/// judged right after it was recalled.
 pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Timestamp) -> Result<WeightBump> {
     let rules = &config.reinforce;
     let activity = decayed_activity(tx, id, &config.weight, now)?;
@@ -98,19 +99,19 @@ pub fn bump(tx: &mut Tx<'_>, id: NodeId, delta: f64, config: &Config, now: Times
     Ok(WeightBump { before, after, accesses, skipped_refractory: refractory })
 }
 
-/// A weight after a recall has used its node: more by the delta of a use, up to the cap.
+/// A weight after a recall has used its node: raised by `[reinforce] delta`, up to the cap.
 pub fn after_use(weight: f64, config: &Config) -> f64 {
     (weight + config.reinforce.delta).min(config.weight.cap)
 }
 
-/// A use by a recall: counts it and adds to the weight as [`after_use`] says.
+/// Counts a use by a recall and raises the weight as [`after_use`] does.
 pub fn add_use(tx: &mut Tx<'_>, id: NodeId, config: &Config, now: Timestamp) -> Result<()> {
     let activity = decayed_activity(tx, id, &config.weight, now)?;
     let accesses = activity.accesses.saturating_add(1);
     tx.put_activity(id, &Activity { weight: after_use(activity.weight, config), accesses, ..activity })
 }
 
-/// The activity of a node with its weight as decayed to `now`.
+/// The activity of a node with its weight decayed to `now`.
 fn decayed_activity(
     tx: &Tx<'_>,
     id: NodeId,

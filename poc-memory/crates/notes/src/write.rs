@@ -1,11 +1,10 @@
-//! Storing a message: chunks that are nodes of their own, tied to each other and to what was written
-//! just before.
+//! Stores a message as chunks: nodes with edges to each other and to the nodes written just before.
 
 use super::draft::{self, check_size};
 use super::{Memory, chunks, key, plan, row};
 use poc_graph::error::{Error, Result};
 use poc_graph::{
-    Activity, Category, ChunkOf, DERIVED_TITLE_CHARS, Message, MessageId, Node, NodeId, NodeType, Origin,
+    Activity, Category, ChunkRef, DERIVED_TITLE_CHARS, Message, MessageId, Node, NodeId, NodeType, Origin,
     State, Trust, title_of,
 };
 use poc_store::{Cause, Tx};
@@ -16,26 +15,26 @@ use serde_json::{Map, Value};
 pub struct MessageDraft {
     /// The text.
     pub text: String,
-    /// What else is known of it.
+    /// Its metadata.
     pub metadata: Map<String, Value>,
     /// Who writes it.
     pub provenance: String,
-    /// How far it may be relied on.
+    /// How far it is trusted.
     pub trust: Trust,
 }
 
-/// What became of a message.
+/// The result of storing a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteReport {
     /// The message.
     pub message: MessageId,
     /// Its chunks, in the order of the text.
     pub nodes: Vec<NodeId>,
-    /// Edges that were made.
+    /// Number of edges created.
     pub edges: usize,
 }
 
-/// Cuts, embeds and stores a message. The same text written twice is two messages.
+/// Splits, embeds and stores a message. Writing the same text twice creates two messages.
 pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<WriteReport> {
     let config = &memory.config.write;
     let metadata = checked_metadata(&draft, config)?;
@@ -67,7 +66,8 @@ pub fn write(memory: &Memory, draft: MessageDraft, cause: Cause) -> Result<Write
     Ok(WriteReport { message: message.id, nodes: message.chunks, edges: edges.value })
 }
 
-/// That a message has a text and neither it nor its metadata, which are returned as JSON, are too long.
+/// Checks that a message is not blank and that neither its text nor its metadata is too long. Returns the
+/// metadata as JSON.
 fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> Result<String> {
     if draft.text.trim().is_empty() {
         return Err(Error::invalid("the message is blank").hint("give a text").field("message"));
@@ -95,7 +95,7 @@ fn checked_metadata(draft: &MessageDraft, config: &poc_config::WriteConfig) -> R
     Ok(metadata)
 }
 
-/// The nodes of a message; their keys may still be taken.
+/// The nodes of a message. Their keys are not yet unique.
 fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> {
     let text = draft::tidy(&message.text);
     let chunks = chunks::chunks(&text, &memory.config.write);
@@ -128,7 +128,7 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
             provenance: message.provenance.clone(),
             trust,
             author: None,
-            source: Some(ChunkOf { message: message.id, number: place + 1 }.to_string()),
+            source: Some(ChunkRef { message: message.id, number: place + 1 }.to_string()),
             emotion: 0.0,
             created: message.created,
             modified: message.created,
@@ -144,8 +144,8 @@ fn nodes(memory: &Memory, message: &Message, trust: Trust) -> Result<Vec<Node>> 
     chunks.into_iter().enumerate().map(node).collect()
 }
 
-/// Ties neighbours both ways, and the first chunk to what was written just before; how many edges
-/// that made.
+/// Creates edges between neighbouring chunks in both directions, and from the first chunk to the nodes written
+/// just before. Returns the number of edges.
 fn create_edges(
     tx: &mut Tx<'_>,
     message: &Message,
@@ -162,14 +162,15 @@ fn create_edges(
     Ok(edges.len())
 }
 
-/// Ranges of ids that are asked for one by one at most.
+/// Maximum number of id ranges to scan.
 const BLOCKS: i64 = 16;
 
-/// The newest live chunks of the messages written within the time before `message`, newest first.
+/// The newest live chunks of the messages written within `[write] temporal_within` before `message`, newest
+/// first.
 fn recent_chunks(tx: &Tx<'_>, message: &Message, config: &poc_config::WriteConfig) -> Result<Vec<NodeId>> {
     let since = message.created.minus(config.temporal_within);
-    // Ids begin with the time they were made, so those of a time begin alike. They never run behind
-    // the clock and the newest is that of the message.
+    // Ids begin with their creation time, so the ids of an interval share a prefix. They never lag behind the
+    // clock, and the newest id is that of the message.
     let (first, last) = (since.0.max(0), message.id.millis());
     let bits =
         (0..=5).map(|bytes| bytes * 8).find(|bits| (last >> bits) - (first >> bits) < BLOCKS).unwrap_or(40);

@@ -1,17 +1,18 @@
-//! Which thresholds suit an embedder: how certain `query` is of what is known, and of what is not.
+//! Calibration of the thresholds of `query` for an embedder.
 //!
-//! With questions whose notes are known, each is asked with its notes there, as if they were not, and of notes
-//! of another kind: those of the next folder, or of the next group where there is one folder. Questions that no
-//! note answers are asked of their own folder. STRONG should be nine of ten of the first and one in ten of the
-//! last at most: the threshold is halfway between the two that do just that, so that it holds for other
-//! questions, too; where no threshold does both it is the one for the first. WEAK is where 39 of 40 of the first
-//! pass. What becomes of the second is told, but plays no part: where notes about the same things are left,
-//! words and cosines alone cannot tell that the answer is not among them. Each folder counts as much, however
-//! many questions it has.
+//! With labelled questions, each question is asked three times: with its relevant notes (`known`), without them
+//! (`unknown`), and of unrelated notes (`elsewhere`), which are those of the next folder, or of the next group
+//! if there is only one folder. Questions without a relevant note are asked of their own folder. The goal for
+//! STRONG is nine out of ten `known` answers and at most one in ten `elsewhere` answers. The threshold is
+//! halfway between the two values that just satisfy these goals, so that it generalises to other questions; if
+//! no threshold satisfies both, it is the one for `known`. WEAK is the threshold that 39 of 40 `known` answers
+//! pass. The `unknown` answers are reported but not used: if notes about the same subject remain, tokens and
+//! cosines cannot tell that the answer is missing. Each folder has the same influence, however many questions
+//! it has.
 //!
-//! Without such questions the titles of the store's own notes are asked, each as if its note were not
-//! there: STRONG is what one in twenty of them reaches, WEAK what one in five does. That knows nothing of
-//! the questions that will come, and is the second choice.
+//! Without labelled questions, the titles of the store's notes are asked, each without its note: one in twenty
+//! reaches STRONG, and one in five reaches WEAK. This is only a fallback, because titles say nothing about real
+//! questions.
 
 use super::measure::{EvalPhase, LoadedGroup, load, temporary_memory};
 use super::set::{EvalSet, Question};
@@ -24,65 +25,65 @@ use poc_rank::quantile::of_groups;
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Shares of the questions with an answer that are left beneath the thresholds.
+/// Shares of the `known` answers that may fall below STRONG and WEAK.
 const MISS_RATES: [f64; 2] = [0.1, 0.025];
 
-/// The share of questions asked of notes of another kind that may be STRONG.
+/// The share of `elsewhere` answers that may be STRONG.
 pub const FALSE_STRONG_RATE: f64 = 0.1;
 
-/// Shares of the titles without their notes that are beneath the thresholds.
+/// Shares of the titles, asked without their notes, that fall below STRONG and WEAK.
 const TITLE_QUANTILES: [f64; 2] = [0.95, 0.8];
 
-/// Titles of a store that are asked at most.
+/// Maximum number of titles to ask.
 const MAX_TITLES: usize = 500;
 
-/// Questions of a folder without which nothing is said.
+/// Minimum number of questions of a folder.
 const MIN_QUESTIONS: usize = 20;
 
-/// Thresholds are told in thousandths.
+/// Thresholds are rounded to 1/1000.
 const RESOLUTION: f64 = 1000.0;
 
-/// Thresholds, and what they were found by.
+/// Thresholds and the answers they were derived from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
     /// The thresholds.
     pub gate: GateConfig,
-    /// How it was answered: the questions of each folder, or the titles.
+    /// The answers to the questions of each folder, or to the titles.
     pub answers: Vec<AnswerSet>,
 }
 
-/// How the questions of a folder, or the titles of a store, were answered.
+/// The answers to the questions of a folder or to the titles of a store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AnswerSet {
-    /// The folder's name; none for titles.
+    /// The folder's name; `None` for titles.
     pub set: Option<String>,
-    /// With the notes that answer them there.
+    /// Answers with the relevant notes present.
     pub known: Vec<GateAnswer>,
-    /// Without them.
+    /// Answers without the relevant notes.
     pub unknown: Vec<GateAnswer>,
-    /// Asked of notes of another kind.
+    /// Answers from unrelated notes.
     pub elsewhere: Vec<GateAnswer>,
 }
 
-/// How a question was answered.
+/// The answer to a question.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GateAnswer {
-    /// How certain it is.
+    /// Its certainty.
     pub certainty: f64,
-    /// Whether it can be STRONG: it has no name that no note holds.
+    /// Whether it can be STRONG: the question has no unknown name.
     pub open: bool,
-    /// Whether the note that is shown is one of those that answer it.
+    /// Whether the best note is a relevant one.
     pub right: bool,
 }
 
-/// The shares, 0–1, of some answers.
+/// Shares of answers under a gate, 0–1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AnswerRates {
-    /// Those that are STRONG.
+    /// Share of STRONG answers.
     pub strong: f64,
-    /// Those that are WEAK.
+    /// Share of WEAK answers.
     pub weak: f64,
-    /// Of those that are STRONG the ones that show a note which answers; `None` when none is STRONG.
+    /// Share of the STRONG answers whose note is relevant; `None` if no answer is STRONG.
     pub right: Option<f64>,
 }
 
@@ -98,7 +99,7 @@ impl AnswerRates {
         AnswerRates { strong: strong / all, weak: (shown - strong) / all, right }
     }
 
-    /// Their means.
+    /// The means of several shares.
     pub fn mean(of: &[AnswerRates]) -> AnswerRates {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let right: Vec<f64> = of.iter().filter_map(|shares| shares.right).collect();
@@ -110,7 +111,7 @@ impl AnswerRates {
     }
 }
 
-/// The gate that answers propose.
+/// The gate derived from answers.
 fn gate(all: &[AnswerSet]) -> Result<GateConfig> {
     let labelled = all.iter().any(|answers| !answers.known.is_empty());
     let values = |answers: &AnswerSet| if labelled { answers.known.len() } else { answers.unknown.len() };
@@ -133,7 +134,7 @@ fn gate(all: &[AnswerSet]) -> Result<GateConfig> {
         let up = |value: f64| (value * RESOLUTION).ceil() / RESOLUTION;
         return Ok(GateConfig { strong: up(strong), weak: up(weak) });
     }
-    // One that cannot be STRONG is beneath every threshold of it.
+    // An answer that cannot be STRONG is below every threshold.
     let strength: fn(&GateAnswer) -> f64 =
         |answer| if answer.open { answer.certainty } else { f64::NEG_INFINITY };
     let [missed, unseen] = MISS_RATES;
@@ -142,15 +143,15 @@ fn gate(all: &[AnswerSet]) -> Result<GateConfig> {
     let least = at(|answers| &answers.elsewhere, strength, 1.0 - FALSE_STRONG_RATE);
     let between = |least: f64| f64::midpoint(least.max(weak), most);
     let strong = least.filter(|least| *least < most).map_or(most, between);
-    // So that as many pass as are told.
+    // Rounded down, so that no fewer answers pass than intended.
     let down = |value: f64| (value * RESOLUTION).floor() / RESOLUTION;
     Ok(GateConfig { strong: down(strong), weak: down(weak) })
 }
 
-/// By the questions of folders, in memories with these settings that are thrown away.
+/// Calibrates by the questions of folders, in temporary memories with this configuration.
 ///
 /// # Errors
-/// As [`super::run`]; `invalid_argument` when there are too few questions.
+/// Those of [`super::run`]; `invalid_argument` if there are too few questions.
 pub fn by_sets(
     sets: &[EvalSet],
     config: &Config,
@@ -167,14 +168,14 @@ pub fn by_sets(
         let (folder, memory) = temporary_memory(config.clone())?;
         let groups = load(set, &memory, progress)?;
         memory.store.settle();
-        // The memory goes before its folder.
+        // The memory is dropped before its folder.
         Ok((groups, folder))
     });
     let stores: Vec<_> = stores.collect::<Result<_>>()?;
     let total = sets.iter().map(|set| set.questions.len() + set.unanswered.len()).sum::<usize>() as u64;
     let (mut all, mut done) = (Vec::new(), 0);
     for (place, (set, (groups, _))) in sets.iter().zip(&stores).enumerate() {
-        // The folder itself where there is no other.
+        // The folder itself if it is the only one.
         let Some((others, _)) = stores.get((place + 1) % stores.len()) else { continue };
         let mut of = AnswerSet { set: Some(set.name.clone()), ..AnswerSet::default() };
         for (number, question) in set.questions.iter().chain(&set.unanswered).enumerate() {
@@ -201,12 +202,12 @@ pub fn by_sets(
     Ok(Calibration { gate: gate(&all)?, answers: all })
 }
 
-/// Whether two ways lead to one file.
+/// Whether two paths lead to the same file.
 fn is_same(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-/// The notes that answer a question.
+/// The relevant notes of a question, without duplicates.
 fn right(question: &Question, group: &LoadedGroup) -> Vec<NodeId> {
     let notes = question.relevant.keys().filter_map(|document| group.notes.get(document).copied());
     let mut notes: Vec<NodeId> = notes.collect();
@@ -215,10 +216,10 @@ fn right(question: &Question, group: &LoadedGroup) -> Vec<NodeId> {
     notes
 }
 
-/// By the titles of a memory's own notes.
+/// Calibrates by the titles of a memory's notes.
 ///
 /// # Errors
-/// Those of the store and the embedder; `invalid_argument` when there are too few notes with a title.
+/// Those of the store and the embedder; `invalid_argument` if too few notes have a title of their own.
 pub fn by_titles(memory: &Memory, progress: &dyn Fn(EvalPhase, u64, u64)) -> Result<Calibration> {
     let view = memory.store.view();
     let live: Vec<NodeId> =
@@ -229,7 +230,7 @@ pub fn by_titles(memory: &Memory, progress: &dyn Fn(EvalPhase, u64, u64)) -> Res
     for (done, &id) in (1..).zip(live.iter().step_by(step)) {
         progress(EvalPhase::Asking, done, total);
         let node = memory.store.node(id)?;
-        // What another note is called as well is known without this one.
+        // A title that another note also has is known without this note.
         if let Some(title) = node.as_ref().and_then(|node| node.own_title())
             && titles.insert(title.to_lowercase())
         {
@@ -240,7 +241,7 @@ pub fn by_titles(memory: &Memory, progress: &dyn Fn(EvalPhase, u64, u64)) -> Res
     Ok(Calibration { gate: gate(&answers)?, answers })
 }
 
-/// How a question is answered, as if some notes were not there.
+/// Answers a question without the notes in `except`.
 fn answered(memory: &Memory, text: &str, right: &[NodeId], except: &[NodeId]) -> Result<GateAnswer> {
     let visibility = Visibility::of_person(memory.now());
     let found = known_note::agreement(memory, &memory.store.view(), text, visibility, except)?;

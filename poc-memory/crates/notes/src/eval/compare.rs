@@ -1,49 +1,49 @@
-//! What has changed since an earlier run.
+//! Comparison with an earlier evaluation.
 
 use super::report::{EvalReport, MEASURES, QuestionResult, by_kind};
-use poc_graph::error::{At, Error, Result};
-use poc_rank::bootstrap::{self, Interval};
+use poc_graph::error::{ErrorLocation, Error, Result};
+use poc_rank::bootstrap::{self, ConfidenceInterval};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// The differences to an earlier run.
+/// The differences to an earlier evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What the folder of that run was called.
+    /// The name of that evaluation's folder.
     pub set: String,
     /// The embedder it used.
     pub embedder: String,
-    /// A row for each type of question that both have, by name, then one for all.
+    /// A row for each type of question that both have, by name, then one for all questions.
     pub rows: Vec<MeasureDifference>,
-    /// Milliseconds that a question takes longer now, of the quicker half and of 99 in 100.
+    /// Change of the median latency in milliseconds; positive is slower.
     pub p50_ms: f64,
-    /// The same for 99 in 100.
+    /// Change of the 99th percentile.
     pub p99_ms: f64,
-    /// Documents a second that are stored more now.
+    /// Change of the documents stored per second.
     pub documents_per_second: f64,
 }
 
-/// The differences of some questions.
+/// The differences of the questions of one type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeasureDifference {
     /// Their type, or `all`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Questions now, and then.
+    /// Number of questions now, and in the earlier evaluation.
     pub questions: [u64; 2],
-    /// Whether both runs asked the same ones: then each is compared with itself, which shows smaller
+    /// Whether both asked the same questions. Paired questions are compared one by one, which detects smaller
     /// differences.
     pub paired: bool,
-    /// Each of the measures: now less then, with its interval.
+    /// Each of the measures: the change (now minus then) with a confidence interval.
     #[serde(flatten)]
-    pub measures: BTreeMap<String, Interval>,
+    pub measures: BTreeMap<String, ConfidenceInterval>,
 }
 
-/// Reads what an earlier run wrote with `--json`.
+/// Reads a report that was written with `--json`.
 ///
 /// # Errors
-/// `not_found` or `invalid_argument` with the file.
+/// `not_found` or `invalid_argument`, with the file.
 pub fn read(file: &Path) -> Result<EvalReport> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| {
@@ -54,11 +54,11 @@ pub fn read(file: &Path) -> Result<EvalReport> {
         error.hint("write one with `poc-memory eval DIR --json > FILE`").file(&name)
     })?;
     serde_json::from_str(&text).map_err(|error| {
-        let at = At {
+        let at = ErrorLocation {
             file: Some(name),
             line: u32::try_from(error.line()).ok(),
             column: u32::try_from(error.column()).ok(),
-            ..At::default()
+            ..ErrorLocation::default()
         };
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
@@ -68,7 +68,7 @@ pub fn read(file: &Path) -> Result<EvalReport> {
     })
 }
 
-/// What is other in `now` than it was in `then`.
+/// The differences of `now` to `then`.
 pub fn compare(then: &EvalReport, now: &EvalReport) -> Comparison {
     let earlier: HashMap<&str, Vec<&QuestionResult>> = by_kind(&then.questions).into_iter().collect();
     let rows = by_kind(&now.questions).into_iter().filter_map(|(kind, later)| {

@@ -1,4 +1,4 @@
-//! Storing the documents and asking the questions.
+//! Stores the documents and asks the questions.
 
 use super::report::{EvalReport, Ingest, Latency, QuestionResult};
 use super::set::{EvalSet, Question, line_error};
@@ -16,27 +16,27 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Hits that are looked at; all measures are at this depth or a lesser one.
+/// Number of hits that are measured; all measures use this depth or a smaller one.
 pub(super) const DEPTH: usize = 10;
 
-/// What is being done, for a progress bar.
+/// The phase of an evaluation, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvalPhase {
-    /// Documents are stored.
+    /// Documents are being stored.
     Storing,
-    /// Questions are asked.
+    /// Questions are being asked.
     Asking,
 }
 
-/// The memory of a group, and the documents that each of its notes is.
+/// The memory of a group, and the documents of each of its notes.
 pub(super) struct LoadedGroup {
     pub(super) memory: Memory,
     documents: HashMap<NodeId, Vec<String>>,
     pub(super) notes: HashMap<String, NodeId>,
 }
 
-/// Stores the documents of a set in a memory of its own with these settings, asks its questions, and
-/// throws the memory away. `progress` is told what is done, how far it is, and how far it is to go.
+/// Stores the documents of a set in a temporary memory with this configuration and asks its questions. Calls
+/// `progress` with the phase, the number of finished items and the total.
 ///
 /// # Errors
 /// `invalid_argument` with the line of the first document that cannot be stored; those of the memory
@@ -59,7 +59,7 @@ pub fn run(set: &EvalSet, config: Config, progress: &dyn Fn(EvalPhase, u64, u64)
     ))
 }
 
-/// A memory with these settings that is gone with its folder.
+/// A memory with this configuration in a temporary folder.
 pub(super) fn temporary_memory(config: Config) -> Result<(TempDir, Memory)> {
     let folder = tempfile::Builder::new()
         .prefix("poc-memory-eval-")
@@ -80,7 +80,7 @@ pub(super) fn load(
     let mut groups = Vec::with_capacity(set.groups.len());
     for (number, group) in set.groups.iter().enumerate() {
         let tenant = match &group.name {
-            // A group may be called what no tenant is.
+            // The name of a group may not be a valid tenant name.
             Some(_) => Tuple::new([("group", number.to_string())])?,
             None => Tuple::default(),
         };
@@ -111,7 +111,7 @@ pub(super) fn load(
     Ok(groups)
 }
 
-/// Asks every question; what was found, and how long each took.
+/// Asks every question; returns the results and how long each took.
 fn ask(
     set: &EvalSet,
     groups: &[LoadedGroup],
@@ -122,7 +122,7 @@ fn ask(
     let mut warm = HashSet::new();
     for (done, question) in (1..).zip(&set.questions) {
         let Some(group) = groups.get(question.group) else { continue };
-        // What is read when something is asked for the first time is no matter of this question.
+        // Warm up: the first search of a group also loads data.
         if warm.insert(question.group) {
             search(&group.memory, &question.text)?;
         }
@@ -138,13 +138,13 @@ fn ask(
 fn search(memory: &Memory, text: &str) -> Result<Vec<NodeId>> {
     let view = memory.store.view();
     let visibility = Visibility::of_person(memory.now());
-    // As many as `retrieve` answers with, so that it takes as long as that.
+    // At least as many hits as `retrieve` returns, so that the latency is comparable.
     let wanted = memory.config.retrieve.top_k.max(DEPTH);
     let found = rerank::find(memory, &view, text, wanted, visibility, &[])?;
     Ok(found.hits.into_iter().map(|hit| hit.id).collect())
 }
 
-/// What the hits are worth. Documents that are one note are one: worth what the best of them is.
+/// Scores the hits. Documents that became one note count once, with their highest grade.
 fn score(question: &Question, group: &LoadedGroup, hits: &[NodeId]) -> QuestionResult {
     let mut grades: HashMap<NodeId, f64> = HashMap::new();
     for (document, grade) in &question.relevant {

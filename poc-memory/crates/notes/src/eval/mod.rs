@@ -1,10 +1,9 @@
-//! How well a memory with these settings finds what it should: documents, questions and which
-//! documents answer them are read from a folder, stored in a memory that is thrown away, and asked
-//! one after another.
+//! Retrieval evaluation: reads documents, questions and relevance judgments from a folder, stores the documents
+//! in a temporary memory, asks the questions one after another and measures the hits.
 //!
-//! Documents go in by the import everybody uses, so that what it makes of sessions, dates, speakers and
-//! the order of lines counts. Where documents have a group, each group is a tenant, and a question is
-//! asked within its own. Documents that the memory takes for the same note are one.
+//! Documents are stored by the regular import, so that its handling of sessions, dates, speakers and the order
+//! of lines is measured, too. Each group of documents is a tenant, and a question is asked within its group.
+//! Documents that become the same note count as one.
 
 pub mod calibrate;
 pub mod compare;

@@ -1,8 +1,8 @@
-//! What a run has measured.
+//! The report of an evaluation.
 
 use super::measure::DEPTH;
 use super::set::{EvalSet, Question};
-use poc_rank::bootstrap::{self, Interval};
+use poc_rank::bootstrap::{self, ConfidenceInterval};
 use poc_rank::ndcg::ndcg;
 use poc_rank::quantile::quantile;
 use poc_rank::recall_at::recall_at;
@@ -11,54 +11,54 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What is measured of an answer.
+/// The names of the measures.
 pub const MEASURES: [&str; 4] = ["recall_5", "recall_10", "ndcg_10", "mrr_10"];
 
-/// The row of all questions.
+/// The name of the row of all questions.
 pub const ALL: &str = "all";
 
-/// A run over a set.
+/// The report of an evaluation of a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EvalReport {
-    /// What the folder is called.
+    /// The name of the folder.
     pub set: String,
     /// The embedder in use.
     pub embedder: String,
     /// Documents in the set.
     pub documents: u64,
-    /// Notes they have become; fewer where some are the same note.
+    /// Notes they became; fewer than documents if some became the same note.
     pub notes: u64,
     /// Groups of documents, each a tenant.
     pub groups: u64,
-    /// A row for each type of question, by name, then one for all.
+    /// A row for each type of question, by name, then one for all questions.
     pub rows: Vec<Row>,
-    /// How long a question takes.
+    /// The latency of a question.
     pub latency: Latency,
-    /// How fast documents are stored.
+    /// The speed of the import.
     pub ingest: Ingest,
-    /// Questions without a relevant document, which count nowhere.
+    /// Questions without a relevant document, which are not measured.
     pub left_out: Vec<String>,
     /// Every other question, in the order of the set.
     pub questions: Vec<QuestionResult>,
 }
 
-/// The measures of some questions.
+/// The measures of the questions of one type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Their type, or `all`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How many they are.
+    /// Number of questions.
     pub questions: u64,
-    /// Each of [`MEASURES`]: mean over them, with its interval.
+    /// Each of [`MEASURES`]: its mean with a confidence interval.
     #[serde(flatten)]
-    pub measures: BTreeMap<String, Interval>,
+    pub measures: BTreeMap<String, ConfidenceInterval>,
 }
 
-/// One question and what was found.
+/// The result of one question.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuestionResult {
-    /// Its name.
+    /// Its id.
     pub id: String,
     /// Its type.
     #[serde(rename = "type")]
@@ -68,23 +68,23 @@ pub struct QuestionResult {
     pub measures: BTreeMap<String, f64>,
     /// The documents that were found, best first, at most ten.
     pub found: Vec<String>,
-    /// Relevant ones that were not among them.
+    /// Relevant documents that were not found.
     pub missed: Vec<String>,
 }
 
-/// Milliseconds from the text of a question to its hits, one question after another, warm.
+/// Milliseconds from the text of a question to its hits, measured sequentially on a warm memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
-    /// Half of them are quicker.
+    /// The median.
     pub p50_ms: f64,
-    /// 99 of 100 are.
+    /// The 99th percentile.
     pub p99_ms: f64,
 }
 
-/// The import.
+/// The speed of the import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Ingest {
-    /// How long it took, until everything was on disk and could be found.
+    /// Seconds until every document was on disk and searchable.
     pub seconds: f64,
     /// Documents a second.
     pub documents_per_second: f64,
@@ -114,13 +114,13 @@ impl EvalReport {
     }
 }
 
-/// The questions by their type, by name, then all.
+/// The questions by type, sorted by name, then all questions.
 pub(super) fn by_kind(questions: &[QuestionResult]) -> Vec<(&str, Vec<&QuestionResult>)> {
     let mut kinds: BTreeMap<&str, Vec<&QuestionResult>> = BTreeMap::new();
     for question in questions {
         kinds.entry(&question.kind).or_default().push(question);
     }
-    // One that is called as the row of all are would be taken for it.
+    // A type named like the row of all questions would be mistaken for it.
     kinds.remove(ALL);
     kinds.into_iter().chain([(ALL, questions.iter().collect())]).collect()
 }
@@ -141,8 +141,8 @@ fn rows(questions: &[QuestionResult]) -> Vec<Row> {
 }
 
 impl QuestionResult {
-    /// `gains` are the worths of the hits, best hit first, `ideal` those of all relevant notes; `documents`
-    /// are the hits and what was missed.
+    /// `gains` are the grades of the hits, best hit first, and `ideal` those of all relevant notes; `documents`
+    /// are the found and the missed documents.
     pub(super) fn new(
         question: &Question,
         gains: &[f64],
@@ -166,7 +166,7 @@ impl QuestionResult {
         }
     }
 
-    /// One of [`MEASURES`]; 0 when a file does not have it.
+    /// One of [`MEASURES`]; 0 if the report does not have it.
     pub(super) fn measure(&self, name: &str) -> f64 {
         self.measures.get(name).copied().unwrap_or(0.0)
     }

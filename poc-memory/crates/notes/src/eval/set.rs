@@ -1,11 +1,11 @@
-//! A folder with documents, questions and judgments.
+//! An evaluation set: a folder with documents, questions and judgments.
 //!
-//! `docs.jsonl` has a document a line: `id`, `title`, `text`, and `meta` with whatever is known of it,
-//! of which `group` says whose it is. `queries.jsonl` has a question a line: `id`, `text`, `type`, and
-//! `meta` with `group`. `qrels.tsv` has a judgment a line: question, document and worth, with tabs
-//! between them; 0 is not relevant.
+//! `docs.jsonl` has one document per line: `id`, `title`, `text`, and `meta` with any metadata, of which
+//! `group` is the group of the document. `queries.jsonl` has one question per line: `id`, `text`, `type`, and
+//! `meta` with `group`. `qrels.tsv` has one judgment per line: question, document and relevance grade,
+//! separated by tabs; 0 is not relevant.
 
-use poc_graph::error::{At, Error, Result};
+use poc_graph::error::{ErrorLocation, Error, Result};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -13,15 +13,15 @@ use std::path::{Path, PathBuf};
 
 /// The file of the documents.
 pub const DOCUMENTS: &str = "docs.jsonl";
-/// That of the questions.
+/// The file of the questions.
 pub const QUESTIONS: &str = "queries.jsonl";
-/// That of the judgments.
+/// The file of the judgments.
 pub const JUDGMENTS: &str = "qrels.tsv";
 
-/// What questions without a type are told as.
+/// The type of questions that have none.
 const NO_TYPE: &str = "-";
 
-/// What is to be measured.
+/// An evaluation set.
 #[derive(Clone, Debug)]
 pub struct EvalSet {
     /// The folder's name.
@@ -36,29 +36,29 @@ pub struct EvalSet {
     pub unanswered: Vec<Question>,
 }
 
-/// Documents that are searched together.
+/// Documents that are searched together: a tenant.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What it is called; `None` for the documents of no group.
+    /// Its name; `None` for documents without a group.
     pub name: Option<String>,
-    /// Line, from 1, and text of each document, in the order of the file.
+    /// Line number (from 1) and text of each document, in the order of the file.
     pub lines: Vec<(u64, String)>,
-    /// The id of each.
+    /// The id of each document.
     pub ids: Vec<String>,
 }
 
 /// A question with its answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Its name.
+    /// Its id.
     pub id: String,
-    /// What is asked.
+    /// Its text.
     pub text: String,
-    /// What kind of question it is.
+    /// Its type.
     pub kind: String,
-    /// Position of its group.
+    /// Index of its group.
     pub group: usize,
-    /// The relevant documents with their worth, above 0.
+    /// The relevant documents with their grades, above 0.
     pub relevant: BTreeMap<String, f64>,
 }
 
@@ -66,8 +66,8 @@ impl EvalSet {
     /// Reads the three files of a folder.
     ///
     /// # Errors
-    /// `not_found` when a file is missing, `invalid_argument` with file and line for what is no document,
-    /// question or judgment, names what is not there, or is there twice.
+    /// `not_found` if a file is missing; `invalid_argument` with file and line for malformed lines, unknown ids
+    /// and duplicates.
     pub fn read(folder: &Path) -> Result<EvalSet> {
         let documents = folder.join(DOCUMENTS);
         let (groups, group_of) = groups(&documents)?;
@@ -90,12 +90,12 @@ impl EvalSet {
         })
     }
 
-    /// How many documents there are.
+    /// Number of documents.
     pub fn len(&self) -> usize {
         self.groups.iter().map(|group| group.ids.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no documents.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -104,7 +104,7 @@ impl EvalSet {
 /// An error at a line of a file.
 pub(super) fn line_error(file: &Path, line: u64, message: impl Into<String>) -> Error {
     let line = u32::try_from(line).ok();
-    Error::invalid(message).at(At { file: Some(file.display().to_string()), line, ..At::default() })
+    Error::invalid(message).at(ErrorLocation { file: Some(file.display().to_string()), line, ..ErrorLocation::default() })
 }
 
 fn text_of(file: &Path) -> Result<String> {
@@ -119,12 +119,12 @@ fn text_of(file: &Path) -> Result<String> {
     })
 }
 
-/// The lines with anything on them, each with its number.
+/// The lines that are not blank, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
     (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
 }
 
-/// A line of JSON as its fields.
+/// The fields of a line of JSON.
 fn fields(file: &Path, number: u64, line: &str) -> Result<Map<String, Value>> {
     match serde_json::from_str(line) {
         Ok(Value::Object(fields)) => Ok(fields),
@@ -140,7 +140,7 @@ fn fields(file: &Path, number: u64, line: &str) -> Result<Map<String, Value>> {
     }
 }
 
-/// A text or number under a name, trimmed; `None` when it is missing, null or blank.
+/// The value of a field with a text or number, trimmed; `None` if it is missing, null or blank.
 fn string_field(fields: &Map<String, Value>, name: &str) -> Option<String> {
     let text = match fields.get(name)? {
         Value::String(text) => text.trim().to_owned(),
@@ -159,7 +159,7 @@ fn group(fields: &Map<String, Value>) -> Option<String> {
     string_field(fields.get("meta")?.as_object()?, "group")
 }
 
-/// The group of each document, by its id.
+/// The index of each document's group, by document id.
 type GroupOfDocument = HashMap<String, usize>;
 
 fn groups(file: &Path) -> Result<(Vec<Group>, GroupOfDocument)> {
@@ -218,7 +218,7 @@ fn questions(file: &Path, groups: &[Group]) -> Result<Vec<Question>> {
     Ok(questions)
 }
 
-/// The questions with what answers them.
+/// Adds the relevant documents to the questions.
 fn add_judgments(
     file: &Path,
     mut questions: Vec<Question>,
@@ -232,7 +232,7 @@ fn add_judgments(
             return Err(line_error(file, number, format!("the line has {} columns", cells.len()))
                 .hint("write question, document and 1, with a tab between them"));
         };
-        // Some tools write a line of headings.
+        // Some tools write a header line.
         if number == 1 && grade.parse::<f64>().is_err() && !places.contains_key(*asked) {
             continue;
         }

@@ -8,8 +8,8 @@ use poc_graph::error::{Error, Result};
 use std::fs;
 use std::path::Path;
 
-/// Writes one Markdown file a node into a folder that is new or empty; it appears whole or not at
-/// all. Files are named after keys, `/` in a key makes sub-folders.
+/// Writes one Markdown file for each node into a new or empty folder, atomically. Files are named after keys; a
+/// `/` in a key makes sub-folders.
 pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     let wrong = |error: std::io::Error| {
         Error::invalid(format!("cannot be written: {}", reason(&error)))
@@ -36,7 +36,7 @@ pub fn folder(memory: &Memory, folder: &Path, progress: &dyn Fn(u64, u64)) -> Re
         }
         fs::write(&file, markdown::write(note)?).map_err(wrong)
     })?;
-    // What is dropped at the end is no longer there.
+    // The temporary folder is renamed, so dropping its guard deletes nothing.
     fs::rename(temporary.path(), folder).map_err(wrong)?;
     Ok(exported)
 }

@@ -1,4 +1,4 @@
-//! Writing every node out, in the order of ids.
+//! Export of every node, in the order of ids.
 
 mod folder;
 mod names;
@@ -21,7 +21,7 @@ pub struct ExportReport {
     pub edges: u64,
 }
 
-/// Writes JSON Lines: one note a line. `progress` is told how many are done.
+/// Writes JSON Lines, one note per line. Calls `progress` with the number of written notes and the total.
 pub fn json_lines(memory: &Memory, out: &mut dyn Write, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     for_each_note(memory, progress, |note| {
         serde_json::to_writer(&mut *out, note)
@@ -31,14 +31,15 @@ pub fn json_lines(memory: &Memory, out: &mut dyn Write, progress: &dyn Fn(u64, u
     })
 }
 
-/// Writes JSON Lines to a file, which appears whole or not at all.
+/// Writes JSON Lines to a file, atomically.
 pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)) -> Result<ExportReport> {
     let wrong = |error: std::io::Error| {
         Error::invalid(format!("cannot be written: {}", reason(&error)))
             .hint("name a file in a folder that exists and is yours")
             .file(file.display().to_string())
     };
-    // A link is followed, and what is no regular file (a device, a pipe) is written to, not replaced.
+    // Symbolic links are followed. A file that is not regular (a device, a pipe) is written to instead of
+    // replaced.
     let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
     if file.metadata().is_ok_and(|found| !found.is_file()) {
         let mut out =
@@ -57,13 +58,13 @@ pub fn json_lines_file(memory: &Memory, file: &Path, progress: &dyn Fn(u64, u64)
     Ok(exported)
 }
 
-/// What the system says, without the temporary file that nobody has asked for.
+/// The system's message without the name of the temporary file.
 fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" at path ").next().unwrap_or_default().to_owned()
 }
 
-/// Hands out every note of the newest view, in the order of ids.
+/// Calls `take` with every note of the newest view, in the order of ids.
 fn for_each_note(
     memory: &Memory,
     progress: &dyn Fn(u64, u64),
@@ -73,7 +74,7 @@ fn for_each_note(
     let ids = ids(&view);
     let mut exported = ExportReport::default();
     for id in &ids {
-        // A node that was deleted since the view was taken is left out.
+        // Nodes deleted since the view was taken are left out.
         if let Some(note) = Note::read(&memory.store, &view, *id)? {
             take(&note)?;
             exported.nodes += 1;

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 
 const PART_MAX_BYTES: usize = 120;
 
-/// Paths given out so far, in lower case: some file systems do not tell cases apart.
+/// The paths used so far, in lower case, because some file systems are case-insensitive.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashSet<String>);
 
 impl Names {
-    /// A relative path for the file of a key, not given out before, that stays inside its folder
-    /// on every file system.
+    /// An unused relative path for the file of a key that stays inside its folder on every file system.
     pub(super) fn path(&mut self, key: &str) -> PathBuf {
         let parts: Vec<String> = key.split('/').map(part).collect();
         let stem = parts.join("/");
@@ -25,7 +24,7 @@ impl Names {
     }
 }
 
-/// One part of a path: letters, digits and a few marks, neither hidden nor a reference upwards.
+/// One component of a path: letters, digits and a few other characters, neither hidden nor `..`.
 fn part(text: &str) -> String {
     let mut part = String::new();
     for c in text.chars() {

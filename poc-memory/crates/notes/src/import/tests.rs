@@ -158,7 +158,7 @@ fn json_lines_of_any_tool_become_notes() {
 fn beside(memory: &TestMemory, key: &str) -> Vec<String> {
     let view = memory.store.view();
     let mut keys: Vec<String> =
-        view.beside(view.find_key(key).unwrap()).map(|ix| view.key(ix).to_owned()).collect();
+        view.sequence_neighbors(view.find_key(key).unwrap()).map(|ix| view.key(ix).to_owned()).collect();
     keys.sort();
     keys
 }
@@ -378,7 +378,7 @@ fn a_note_past_its_date_is_left_out_and_what_was_taken_before_stays() {
     assert_eq!(counts(&take(&memory, source())), [0, 1, 0, 0]);
     let view = memory.store.view();
     let now = poc_graph::Visibility::of_model(memory.now());
-    assert!(!view.is_found_at(view.find_key("tea").unwrap(), now), "no search finds it any more");
+    assert!(!view.is_visible(view.find_key("tea").unwrap(), now), "no search finds it any more");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ways along associative edges from what was found.
+//! Paths along associative edges from the starts of a recall.
 
 use super::{PathHop, Start};
 use poc_config::Config;
@@ -6,41 +6,41 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, Ix, NodeId, View};
 use poc_rank::decay::edge_at;
-use poc_rank::recollection::after_hops;
+use poc_rank::recall_score::after_hops;
 use poc_store::{Records, Store};
 use rustc_hash::FxHashMap;
 
-/// The end of a way.
+/// The end of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathEnd {
     /// The node.
     pub(super) ix: Ix,
-    /// Likeness of the start to what was asked.
+    /// Likeness of the start to the text.
     pub(super) likeness: f64,
     /// Hops from the start.
     pub(super) hops: usize,
-    /// What the way leaves: `likeness^α / factor^hops`.
+    /// The remaining score of the path: `likeness^α / factor^hops`.
     factor: f64,
-    /// The place before it, by number, and the edge from there.
+    /// The index of the previous path end, and the edge from there.
     from: Option<(usize, EdgeKind, f64)>,
 }
 
-/// All ways that were found so far.
+/// All paths found so far.
 pub(super) struct Expansion<'a> {
     store: &'a Store,
     view: &'a View,
     config: &'a Config,
     now: Timestamp,
-    /// Every place that was the best of its node when it was found.
+    /// Every path end that was the best of its node when it was found.
     ends: Vec<PathEnd>,
-    /// The best place of each node, by number.
+    /// The index of the best path end of each node.
     best: FxHashMap<Ix, usize>,
-    /// Those found in the last step.
+    /// The path ends found in the last step.
     frontier: Vec<usize>,
 }
 
 impl<'a> Expansion<'a> {
-    /// The starts alone.
+    /// An expansion that consists of the starts only.
     pub(super) fn new(
         store: &'a Store,
         view: &'a View,
@@ -70,11 +70,12 @@ impl<'a> Expansion<'a> {
         expansion
     }
 
-    /// Goes so many hops further, to nodes that `may` be come upon.
+    /// Follows edges for so many hops, to nodes for which `may` returns true.
     pub(super) fn walk(&mut self, hops: usize, may: &dyn Fn(Ix) -> bool) -> Result<()> {
         for hop in 1..=hops {
             let mut frontier = std::mem::take(&mut self.frontier);
-            // The first way to a node in this hop is the best one, ties by the id of where it comes from.
+            // Sorted so that the first path to a node in this hop is the best one; equal scores are ordered by
+            // the id of the source.
             let order = |at: &usize| self.ends.get(*at).map(|end| (end.factor, self.view.id(end.ix)));
             frontier.sort_by(|a, b| {
                 let (a, b) = (order(a), order(b));
@@ -88,7 +89,7 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// One hop from a place, to every node that is not yet come upon by a way as good.
+    /// Follows one hop from a path end to every node that no path of at least the same score has reached.
     fn step(&mut self, at: usize, hop: usize, may: &dyn Fn(Ix) -> bool) -> Result<()> {
         let Some(&PathEnd { ix, likeness, .. }) = self.ends.get(at) else { return Ok(()) };
         let factor = self.factor(likeness, hop);
@@ -116,8 +117,8 @@ impl<'a> Expansion<'a> {
         Ok(())
     }
 
-    /// The strongest of the edges from one node to another, as decayed to now, if it is not under the
-    /// floor; of equals the first kind.
+    /// The strongest edge from one node to another, decayed to now, unless it is below the floor. Of equal
+    /// edges the first kind wins.
     fn strongest(
         &self,
         from: Ix,
@@ -127,7 +128,7 @@ impl<'a> Expansion<'a> {
         let (Some(src), Some(dst)) = (self.view.id(from), self.view.id(to)) else { return Ok(None) };
         let mut best: Option<(EdgeKind, f64)> = None;
         for kind in kinds {
-            // Gone since the view was taken.
+            // Deleted since the view was taken.
             let Some(edge) = self.store.edge(src, kind, dst)? else { continue };
             let strength = edge_at(&edge, &self.config.edges, self.now);
             if strength >= self.config.edges.floor && best.is_none_or(|(_, best)| strength > best) {
@@ -149,12 +150,12 @@ impl<'a> Expansion<'a> {
         self.frontier.push(at);
     }
 
-    /// The best place of every node that was come upon, with its number.
+    /// The best path end of every reached node, with its index.
     pub(super) fn best(&self) -> impl Iterator<Item = (usize, &PathEnd)> {
         self.best.values().filter_map(|&at| Some((at, self.ends.get(at)?)))
     }
 
-    /// The way to a place.
+    /// The path to a path end.
     pub(super) fn path(&self, at: usize) -> Vec<PathHop> {
         let id = |at: usize| -> Option<NodeId> { self.view.id(self.ends.get(at)?.ix) };
         let mut path = Vec::new();

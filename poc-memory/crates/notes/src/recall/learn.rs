@@ -1,4 +1,4 @@
-//! What remembering teaches, written down.
+//! Stores what a recall learned.
 
 use crate::weight;
 use poc_config::Config;
@@ -8,22 +8,26 @@ use poc_graph::{Edge, EdgeKind, NodeId};
 use poc_rank::decay::edge_at;
 use poc_store::Tx;
 
-/// What a recall teaches.
+/// What a recall learned.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Learning {
     /// Nodes that were used.
     pub used: Vec<NodeId>,
-    /// Pairs of nodes that were found together, and what the edges between them gain.
+    /// Pairs of nodes that were retrieved together, and the gain of the edges between them.
     pub together: Vec<(NodeId, NodeId, f64)>,
-    /// From where to where edges were walked that led to a hit; each once.
+    /// Source and target of each edge that was followed to a hit, without duplicates.
     pub led: Vec<(NodeId, NodeId)>,
 }
 
-/// Writes down what a recall taught, with every weight as it is in this transaction: each node used
-/// gains the delta of a use; each pair found together has a `co_retrieval` edge both ways that gains its
-/// share; along each edge that led to a hit a `co_traversal` edge gains its multiple of the base. A gain
-/// adds to the weight as decayed to `now`, up to the cap. Neither refractory time nor dampening holds
-/// here. What is gone since is left out.
+/// Stores what a recall learned, based on the weights in this transaction:
+///
+/// - Each used node gains `[reinforce] delta`.
+/// - Each pair retrieved together has `co_retrieval` edges in both directions that gain the pair's share.
+/// - Each edge followed to a hit has a `co_traversal` edge that gains `co_retrieval_base` times
+///   `co_traversal_multiplier`.
+///
+/// A gain is added to the weight decayed to `now`, up to the cap. The refractory period and dampening do not
+/// apply. Deleted nodes are skipped.
 pub fn learn(
     tx: &mut Tx<'_>,
     learning: &Learning,
@@ -49,8 +53,8 @@ pub fn learn(
     Ok(())
 }
 
-/// Adds to the weight of an edge, and makes the edge when it is not there. One that would stay under
-/// the floor is not worth writing.
+/// Adds to the weight of an edge, and creates the edge if it does not exist. Writes nothing if the result is
+/// below the floor.
 fn strengthen(
     tx: &mut Tx<'_>,
     (src, kind, dst): (NodeId, EdgeKind, NodeId),

@@ -1,8 +1,7 @@
-//! Remembering: what is near a text and weighs much, what is tied to that, and what remembering
-//! teaches.
+//! Recall: notes similar to a text and of high weight, the notes linked to those, and what is learned from it.
 //!
-//! [`recall`] reads and ranks; nothing it does changes the store. [`learn`] writes down what a recall
-//! taught, all of it in one transaction.
+//! [`recall`] reads and ranks without changing the store. [`learn`] stores what a recall learned in one
+//! transaction.
 
 mod expand;
 mod learn;
@@ -17,63 +16,63 @@ use poc_graph::error::Result;
 use poc_graph::time::Timestamp;
 use poc_graph::{EdgeKind, Ix, NodeId, View, Visibility};
 use poc_rank::decay::{decayed, lambda, weight_at};
-use poc_rank::recollection::{Exponents, after_hops, likeness, score};
+use poc_rank::recall_score::{RecallExponents, after_hops, likeness, score};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// What is asked for.
+/// The parameters of a recall.
 #[derive(Clone, Copy, Debug)]
 pub struct RecallOptions<'a> {
-    /// The text, embedded.
+    /// The embedded query text.
     pub vector: &'a [f32],
-    /// Nodes wanted; as many are starts of ways.
+    /// Number of hits wanted, and of starts.
     pub k: usize,
-    /// Hops from a start at most.
+    /// Maximum number of hops from a start.
     pub hops: usize,
-    /// Nearest nodes that are weighed; at least `k` are.
+    /// Number of nearest nodes that are weighted; at least `k` are.
     pub oversample: usize,
 }
 
-/// A node that came to mind.
+/// A recalled node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecallHit {
     /// The node.
     pub id: NodeId,
     /// `likeness^α · graph · weight^β`.
     pub score: f64,
-    /// Of the start of its way to the text, 0–1.
+    /// Similarity of the start of its path to the text, 0–1.
     pub likeness: f64,
-    /// Its weight, as decayed to now, with what this recall adds to it.
+    /// Its weight decayed to now, with the gain of this recall.
     pub weight: f64,
-    /// What the way leaves of the likeness: 1 for a start, divided by each hop.
+    /// The factor of the path: 1 for a start, divided by the depth factor at each hop.
     pub graph: f64,
-    /// The way from its start; empty for a start.
+    /// The path from its start; empty for a start.
     pub path: Vec<PathHop>,
 }
 
-/// A step of a way.
+/// A hop of a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathHop {
-    /// Where it begins.
+    /// Its source.
     pub from: NodeId,
-    /// Where it leads.
+    /// Its target.
     pub to: NodeId,
     /// Kind of the strongest edge between them.
     pub kind: EdgeKind,
-    /// Its weight, as decayed to now.
+    /// Its weight decayed to now.
     pub strength: f64,
 }
 
-/// What came to mind, best first, ties by id, and what that teaches.
+/// The recalled nodes and what they teach.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecallResult {
-    /// At most as many as wanted.
+    /// At most `k` hits, best first; equal scores are ordered by id.
     pub hits: Vec<RecallHit>,
-    /// What [`learn`] would write down.
+    /// What [`learn`] would store.
     pub learning: Learning,
 }
 
-/// A node that was found by itself.
+/// A node found by its similarity to the text.
 #[derive(Clone, Copy, Debug)]
 struct Start {
     ix: Ix,
@@ -82,25 +81,24 @@ struct Start {
     score: f64,
 }
 
-/// Remembers, by these steps:
+/// Recalls nodes in these steps:
 ///
-/// 1. The nearest nodes, `oversample` of them, are candidates. The weight of each is decayed to `now`
-///    and gains the delta of a use.
+/// 1. The `oversample` nearest nodes are candidates. The weight of each is decayed to `now` and raised by the
+///    gain of a use.
 /// 2. The best `k` by `likeness^α · weight^β` are starts.
-/// 3. From the starts, up to `hops` away, along associative edges whose decayed weight is not under
-///    the floor, to nodes whose weight is not: each hop divides the score, and of several ways the one
-///    that leaves most counts, then the shorter one.
+/// 3. From the starts, associative edges are followed for up to `hops` hops. Edges and nodes whose decayed
+///    weight is below the floor are skipped. Each hop divides the score; of several paths to a node the one
+///    with the highest score counts, then the shorter one.
 /// 4. The best `k` of all by `likeness^α · graph · weight^β` are the hits.
 ///
-/// It teaches that the candidates were used, that the best of the starts, as many as the settings say, belong
-/// together, and that the edges of the
-/// hits' ways lead somewhere.
+/// The result teaches that the candidates were used, that the best `co_retrieval_notes` starts belong together,
+/// and which edges led to the hits.
 pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timestamp) -> Result<RecallResult> {
     let config = &memory.config;
     let exponents =
-        Exponents { likeness: config.recall.likeness_exponent, weight: config.recall.weight_exponent };
-    // Also for a person: what nobody has vouched for must gain nothing by being remembered.
-    let visible = |ix: Ix| view.is_found_at(ix, Visibility { now, quarantined: false });
+        RecallExponents { likeness: config.recall.likeness_exponent, weight: config.recall.weight_exponent };
+    // Quarantined notes are excluded for persons, too: they must not gain weight by being recalled.
+    let visible = |ix: Ix| view.is_visible(ix, Visibility { now, quarantined: false });
     let keep = |id: NodeId| view.find(id).is_some_and(visible);
     let near = memory.vectors.search(options.vector, options.oversample.max(options.k), &keep)?;
 
@@ -158,7 +156,8 @@ pub fn recall(memory: &Memory, view: &View, options: &RecallOptions, now: Timest
     Ok(RecallResult { hits, learning })
 }
 
-/// Whether a node has not been forgotten: its weight may be told as the floor and lie below it.
+/// Whether the decayed weight of a node, before it is clamped, is at least the floor. The weight that is shown
+/// never falls below it.
 fn is_above_floor(view: &View, ix: Ix, memory: &Memory, now: Timestamp) -> bool {
     let config = &memory.config.weight;
     let seconds = now.seconds_since(view.touched(ix));
@@ -166,7 +165,7 @@ fn is_above_floor(view: &View, ix: Ix, memory: &Memory, now: Timestamp) -> bool 
     decayed(view.stored_weight(ix), lambda, seconds) >= config.floor
 }
 
-/// Every pair of starts, and what the edges between them gain: `base · min(likeness)`.
+/// Every pair of starts, and the gain of the edges between them: `base · min(likeness)`.
 fn pairs(starts: &[Start], base: f64) -> Vec<(NodeId, NodeId, f64)> {
     let mut pairs = Vec::new();
     for (at, a) in starts.iter().enumerate() {

@@ -125,7 +125,7 @@ fn missing(memory: &Memory, place: &RemoteLocation, paths: &Paths) -> Result<Err
                 true => format!("the profile `{name}` has no store yet"),
                 false => format!("there is no profile `{name}`"),
             });
-            match similar::to(name, names.iter().map(String::as_str)).filter(|near| near != name) {
+            match similar::closest(name, names.iter().map(String::as_str)).filter(|near| near != name) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
                 None => error.hint(format!("`poc-memory profile create {name}` makes it")),
             }

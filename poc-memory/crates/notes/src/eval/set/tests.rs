@@ -14,7 +14,7 @@ fn read(files: [&str; 3]) -> Result<EvalSet> {
     EvalSet::read(folder.path()).map_err(|error| {
         let place = folder.path().display().to_string();
         Error {
-            at: error.at.map(|at| Box::new(At { file: at.file.map(|file| file.replace(&place, "")), ..*at })),
+            at: error.at.map(|at| Box::new(ErrorLocation { file: at.file.map(|file| file.replace(&place, "")), ..*at })),
             ..error
         }
     })
