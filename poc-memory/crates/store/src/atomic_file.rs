@@ -7,10 +7,26 @@
 use poc_graph::error::{Error, Result};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use thiserror::Error as ThisError;
 
 const MAGIC: &[u8; 8] = b"pocindx1";
 const HEADER: usize = 8 + 32 + 8 + 8 + 32;
+
+/// Why a file could not be replaced or removed.
+#[derive(Debug, ThisError)]
+enum AtomicFileError {
+    #[error("the file `{}` cannot be written: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("the file `{}` cannot be removed: {source}", path.display())]
+    Remove { path: PathBuf, source: std::io::Error },
+}
+
+impl From<AtomicFileError> for Error {
+    fn from(error: AtomicFileError) -> Error {
+        Error::internal(error.to_string())
+    }
+}
 
 /// What decides whether a file still fits: kind, format and settings, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +55,7 @@ pub fn write(path: &Path, fingerprint: Fingerprint, seq: u64, parts: &[&[u8]]) -
 
 /// Writes `parts` and nothing else, all or nothing: for a file whose checksum is kept elsewhere.
 pub fn write_plain(path: &Path, parts: &[&[u8]]) -> Result<()> {
-    replace(path, parts)
-        .map_err(|error| Error::internal(format!("the file `{}` cannot be written: {error}", path.display())))
+    Ok(replace(path, parts).map_err(|source| AtomicFileError::Write { path: path.to_owned(), source })?)
 }
 
 /// Removes the file, for good.
@@ -50,8 +65,7 @@ pub fn remove(path: &Path) -> Result<()> {
         Err(error) => Err(error),
         Ok(()) => File::open(path.parent().unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all()),
     };
-    removed
-        .map_err(|error| Error::internal(format!("the file `{}` cannot be removed: {error}", path.display())))
+    Ok(removed.map_err(|source| AtomicFileError::Remove { path: path.to_owned(), source })?)
 }
 
 /// Sequence number and payload of the file; `None` when it is missing, damaged or another's.

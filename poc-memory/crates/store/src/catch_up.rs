@@ -1,12 +1,12 @@
 //! How what is derived from the log gets to the log's last transaction at open.
 
 use super::delta::deltas;
-use super::engine::{Applier, Engine, Mark};
+use super::engine::{Applier, Engine, EngineError, Mark};
 use super::log::Log;
 use super::records::{Records, TenantRecords};
 use super::tenants::TenantRow;
 use super::{Follower, Record, Table, Views, keys, vector};
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use poc_graph::{Activity, Builder, Delta, Edge, Node, Tenant, View, Visit};
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ pub(super) fn engine(engine: &dyn Engine, log: &Log, beat: &dyn Fn()) -> Result<
     if mark != Mark::default() {
         match log.read(mark.seq)? {
             Some((_, checksum)) if checksum == mark.checksum => {}
-            Some(_) => return Err(Error::internal("it follows another log")),
-            None => return Err(Error::internal("it is ahead of the log")),
+            Some(_) => return Err(EngineError::OtherLog.into()),
+            None => return Err(EngineError::AheadOfLog.into()),
         }
     }
     let mut applier = Applier::new(engine);

@@ -8,7 +8,41 @@ pub(super) mod memory;
 pub(super) mod sled;
 
 use super::{Table, Txn, keys};
-use poc_graph::error::Result;
+use poc_graph::error::{Error, Result};
+use std::path::PathBuf;
+
+/// Why the records cannot be used as they are.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EngineError {
+    #[error("it follows another log")]
+    OtherLog,
+    #[error("it is ahead of the log")]
+    AheadOfLog,
+    #[error("it was found damaged when it was used last")]
+    FoundDamaged,
+    #[error("`{}`: {source}", directory.display())]
+    Directory { directory: PathBuf, source: std::io::Error },
+    #[error("the record engine failed: {0}")]
+    Failed(::sled::Error),
+    #[error("the records are damaged: {0}")]
+    Damaged(String),
+    #[error("the record engine's mark is damaged")]
+    DamagedMark,
+    #[error("`records` cannot be put away: {0}")]
+    Quarantine(std::io::Error),
+}
+
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Error {
+        let converted = Error::internal(error.to_string());
+        match error {
+            EngineError::Damaged(_) => {
+                converted.hint("open the store again: they are rebuilt from the log, nothing is lost")
+            }
+            _ => converted,
+        }
+    }
+}
 
 /// Keys one batch may hold; a batch of thousands costs sled gigabytes at the next open.
 const BATCH_KEYS: usize = 100;

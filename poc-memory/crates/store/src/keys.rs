@@ -124,8 +124,19 @@ fn id(bytes: &[u8]) -> Option<(NodeId, &[u8])> {
     Some((NodeId::from_bytes(*id), rest))
 }
 
-fn damaged(what: &str) -> Error {
-    Error::internal(format!("the key of {what} is damaged"))
+/// A key that is not laid out as those of its table are.
+#[derive(Debug, thiserror::Error)]
+#[error("the key of {0} is damaged")]
+struct DamagedKey(&'static str);
+
+impl From<DamagedKey> for Error {
+    fn from(error: DamagedKey) -> Error {
+        Error::internal(error.to_string())
+    }
+}
+
+fn damaged(what: &'static str) -> Error {
+    DamagedKey(what).into()
 }
 
 #[cfg(test)]

@@ -3,7 +3,40 @@
 use poc_graph::error::{Code, Error, Result};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Why the lock was not taken.
+#[derive(Debug, thiserror::Error)]
+enum LockError {
+    #[error("the lock `{}` cannot be taken: {source}", path.display())]
+    Take { path: PathBuf, source: std::io::Error },
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("`{}` cannot be looked at: {source}", path.display())]
+    Probe { path: PathBuf, source: std::io::Error },
+    #[error("the store is held by {0}")]
+    Held(String),
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Error {
+        let message = error.to_string();
+        match error {
+            LockError::Take { source, .. } => match source.kind() {
+                // Readers take the lock too, so that nobody writes meanwhile.
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::unavailable(message)
+                    .hint(
+                        "a store must be writable, also to be read: copy it to where you may write, or ask \
+                     whoever owns it",
+                    ),
+                _ => Error::internal(message),
+            },
+            LockError::Read { .. } | LockError::Probe { .. } => Error::unavailable(message),
+            LockError::Held(_) => Error::new(Code::Locked, message)
+                .hint("stop it, or use the daemon that holds it: `poc-memory daemon status`"),
+        }
+    }
+}
 
 /// The lock, held until it is dropped.
 pub(super) struct Lock {
@@ -13,18 +46,7 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes the lock at `path`. The pid inside is only for the message: what holds is the lock.
     pub(super) fn take(path: &Path) -> Result<Lock> {
-        let failed = |error: std::io::Error| {
-            let wrong = format!("the lock `{}` cannot be taken: {error}", path.display());
-            match error.kind() {
-                // Also who only reads takes the lock, so that nobody writes meanwhile.
-                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => Error::unavailable(wrong)
-                    .hint(
-                        "a store must be writable, also to be read: copy it to where you may write, or ask \
-                     whoever owns it",
-                    ),
-                _ => Error::internal(wrong),
-            }
-        };
+        let failed = |source| LockError::Take { path: path.to_owned(), source };
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -34,8 +56,8 @@ impl Lock {
             .map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(held(&mut file)),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) => return Err(held(&mut file).into()),
+            Err(TryLockError::Error(error)) => return Err(failed(error).into()),
         }
         let write = |file: &mut File| {
             file.set_len(0)?;
@@ -52,7 +74,7 @@ impl Lock {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {
-                return Err(Error::unavailable(format!("`{}` cannot be read: {error}", path.display())));
+                return Err(LockError::Read { path: path.to_owned(), source: error }.into());
             }
         };
         // Shared, and for this moment only: an open meanwhile is told that the store is held.
@@ -60,7 +82,7 @@ impl Lock {
             Ok(()) => Ok(None),
             Err(TryLockError::WouldBlock) => Ok(Some(pid(&mut file).parse().unwrap_or(0))),
             Err(TryLockError::Error(error)) => {
-                Err(Error::unavailable(format!("`{}` cannot be looked at: {error}", path.display())))
+                Err(LockError::Probe { path: path.to_owned(), source: error }.into())
             }
         }
     }
@@ -73,13 +95,12 @@ fn pid(file: &mut File) -> String {
     read.map_or_else(|_| String::new(), |_| text.trim().to_owned())
 }
 
-fn held(file: &mut File) -> Error {
+fn held(file: &mut File) -> LockError {
     let holder = match pid(file).as_str() {
         "" => "another process".to_owned(),
         pid => format!("process {pid}"),
     };
-    Error::new(Code::Locked, format!("the store is held by {holder}"))
-        .hint("stop it, or use the daemon that holds it: `poc-memory daemon status`")
+    LockError::Held(holder)
 }
 
 #[cfg(test)]

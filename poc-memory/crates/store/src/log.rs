@@ -8,10 +8,12 @@
 
 mod append;
 mod checked_segments;
+mod error;
 mod recover;
 mod segment;
 
 pub(super) use append::{Appender, Limits};
+pub(super) use error::LogError;
 pub(super) use recover::{check_format, recover};
 pub(super) use segment::{MAX_RECORD, frame};
 
@@ -168,10 +170,10 @@ impl Log {
                 break;
             }
             let path = segment_path(&self.directory, number);
-            let mut reader = SegmentReader::open(&path, offset).map_err(|error| unreadable(&path, &error))?;
+            let mut reader = SegmentReader::open(&path, offset).map_err(|error| unreadable(&path, error))?;
             while expected <= last {
                 let offset = reader.offset();
-                match reader.next(expected >= first).map_err(|error| unreadable(&path, &error))? {
+                match reader.next(expected >= first).map_err(|error| unreadable(&path, error))? {
                     NextRecord::Record { seq, checksum, payload } if seq == expected => {
                         if seq >= first {
                             let txn = Txn::decode(&payload)?;
@@ -195,8 +197,7 @@ impl Log {
     /// What to say when a record cannot be read. The next open reads all and keeps what is whole.
     fn damaged(&self, path: &Path, offset: u64) -> Error {
         checked_segments::forget(&self.directory);
-        Error::internal(format!("the log's segment `{}` is damaged at byte {offset}", path.display()))
-            .hint("open the store again: what is whole is kept, the rest is put into `quarantine/`")
+        LogError::Damaged { path: path.to_owned(), offset }.into()
     }
 }
 
@@ -221,6 +222,6 @@ fn segment_path(directory: &Path, first: u64) -> PathBuf {
     directory.join(format!("{first:020}.log"))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Error {
-    Error::internal(format!("the log's segment `{}` cannot be read: {error}", path.display()))
+fn unreadable(path: &Path, source: std::io::Error) -> LogError {
+    LogError::Unreadable { path: path.to_owned(), source }
 }

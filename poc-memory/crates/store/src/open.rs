@@ -9,7 +9,7 @@ use super::disk::{Disk, SystemDisk};
 use super::engine::lazy::EngineOpener;
 use super::engine::sled::SledEngine;
 use super::index_workers::IndexWorkers;
-use super::log::{self, Appender, Limits};
+use super::log::{self, Appender, Limits, LogError};
 use super::overlay::Overlay;
 use super::quarantine::Quarantine;
 use super::{Follower, Lock, Shared, Store, WriterState, view_file, watchdog};
@@ -18,9 +18,22 @@ use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
 use records::{OpenEngine, RecordFolder};
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
+
+/// Why a store cannot be opened, beside what its log and its records may raise.
+#[derive(Debug, thiserror::Error)]
+enum OpenError {
+    #[error("`{}` cannot be made: {source}", directory.display())]
+    CreateDirectory { directory: PathBuf, source: std::io::Error },
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Error {
+        Error::internal(error.to_string())
+    }
+}
 
 /// What tests replace.
 pub(super) struct Parts {
@@ -53,7 +66,7 @@ pub(super) fn open(
     log::check_format(&log_directory)?;
     let Parts { disk, limits, engine, patience } = parts;
     let made = std::fs::create_dir_all(&log_directory).and_then(|()| disk.sync_directory(directory));
-    made.map_err(|error| Error::internal(format!("`{}` cannot be made: {error}", directory.display())))?;
+    made.map_err(|source| OpenError::CreateDirectory { directory: directory.to_owned(), source })?;
     let lock = Lock::take(&directory.join("lock"))?;
     let saved = watchdog::spawn("view", {
         let directory = directory.to_owned();
@@ -93,8 +106,7 @@ pub(super) fn open(
             (views, unsaved, 0)
         }
     };
-    let appender = Appender::new(log.clone(), disk, limits)
-        .map_err(|error| Error::internal(format!("the log cannot be opened: {error}")))?;
+    let appender = Appender::new(log.clone(), disk, limits).map_err(LogError::Append)?;
     views.entry(Tenant::default()).or_insert_with(|| Arc::new(View::new()));
     let seq = log.last();
     let commits = Arc::new(CommitQueue::new(seq, views.clone()));

@@ -117,7 +117,7 @@ impl PastSnapshot {
     ) -> Result<PastSnapshot> {
         let mut later = BeforeImages { last: log.last(), ..BeforeImages::default() };
         let Some((seq, time)) = walk_back(&log, tenant, at, &mut later)? else {
-            return Err(not_reached(&log, at, later.earliest));
+            return Err(PastError::new(&log, at, later.earliest).into());
         };
         let past = PastSnapshot {
             tenant,
@@ -249,15 +249,38 @@ fn walk_back(
     Ok(None)
 }
 
-/// Why there is no state as of an instant; `first` is the earliest time of what was looked at.
-fn not_reached(log: &Log, at: Timestamp, first: Option<Timestamp>) -> Error {
-    let is_whole = log.first() <= 1;
-    match first {
-        None if is_whole => Error::not_found("there is no past: nothing was ever stored"),
-        Some(first) if is_whole => Error::not_found(format!("nothing was stored yet at {at}"))
-            .hint(format!("the first change is of {first}")),
-        None => Error::not_found(format!("the log does not reach back to {at}")),
-        Some(first) => Error::not_found(format!("the log does not reach back to {at}"))
-            .hint(format!("it begins with a change of {first}")),
+/// Why there is no state as of an instant.
+#[derive(Debug, thiserror::Error)]
+enum PastError {
+    #[error("there is no past: nothing was ever stored")]
+    Empty,
+    #[error("nothing was stored yet at {at}")]
+    BeforeFirst { at: Timestamp, first: Timestamp },
+    #[error("the log does not reach back to {at}")]
+    NotReached { at: Timestamp, first: Option<Timestamp> },
+}
+
+impl PastError {
+    /// `first` is the earliest time among the transactions that were read.
+    fn new(log: &Log, at: Timestamp, first: Option<Timestamp>) -> PastError {
+        let is_whole = log.first() <= 1;
+        match first {
+            None if is_whole => PastError::Empty,
+            Some(first) if is_whole => PastError::BeforeFirst { at, first },
+            first => PastError::NotReached { at, first },
+        }
+    }
+}
+
+impl From<PastError> for Error {
+    fn from(error: PastError) -> Error {
+        let converted = Error::not_found(error.to_string());
+        match error {
+            PastError::BeforeFirst { first, .. } => converted.hint(format!("the first change is of {first}")),
+            PastError::NotReached { first: Some(first), .. } => {
+                converted.hint(format!("it begins with a change of {first}"))
+            }
+            PastError::Empty | PastError::NotReached { first: None, .. } => converted,
+        }
     }
 }

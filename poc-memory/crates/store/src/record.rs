@@ -6,6 +6,23 @@ use poc_graph::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// Why bytes are not a record.
+#[derive(Debug, thiserror::Error)]
+enum RecordError {
+    #[error("a record of {table:?} is damaged: {source}")]
+    Damaged { table: Table, source: postcard::Error },
+    #[error("a record of {table:?} has version {version}, this release reads up to {newest}")]
+    NewerVersion { table: Table, version: u8, newest: u8 },
+    #[error("a record of {table:?} is empty")]
+    Empty { table: Table },
+}
+
+impl From<RecordError> for Error {
+    fn from(error: RecordError) -> Error {
+        Error::internal(error.to_string())
+    }
+}
+
 /// A value that has a table of its own.
 pub trait Record: Serialize + DeserializeOwned {
     /// Where it lives.
@@ -28,24 +45,12 @@ pub trait Record: Serialize + DeserializeOwned {
 
     /// The value of the bytes.
     fn decode(bytes: &[u8]) -> Result<Self> {
-        let wrong = |what: String| Error::internal(format!("a record of {:?} {what}", Self::TABLE));
-        match bytes.split_first() {
-            Some((&version, body)) => {
-                let value = if version == Self::VERSION {
-                    Some(postcard::from_bytes(body))
-                } else {
-                    Self::earlier(version, body)
-                };
-                match value {
-                    Some(value) => value.map_err(|error| wrong(format!("is damaged: {error}"))),
-                    None => {
-                        let newest = Self::VERSION;
-                        Err(wrong(format!("has version {version}, this release reads up to {newest}")))
-                    }
-                }
-            }
-            None => Err(wrong("is empty".into())),
-        }
+        let (table, newest) = (Self::TABLE, Self::VERSION);
+        let (&version, body) = bytes.split_first().ok_or(RecordError::Empty { table })?;
+        let value =
+            if version == newest { Some(postcard::from_bytes(body)) } else { Self::earlier(version, body) };
+        let value = value.ok_or(RecordError::NewerVersion { table, version, newest })?;
+        Ok(value.map_err(|source| RecordError::Damaged { table, source })?)
     }
 }
 

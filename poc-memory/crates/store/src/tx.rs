@@ -9,6 +9,30 @@ use poc_graph::error::{Error, Result};
 use poc_graph::{Activity, Edge, EdgeKind, Message, MessageId, Node, NodeId, Tenant, View, Visit};
 use std::collections::BTreeMap;
 
+/// Why a transaction cannot contain a write.
+#[derive(Debug, thiserror::Error)]
+enum TxError {
+    #[error("the key `{key}` belongs to node `{owner}`")]
+    KeyTaken { key: String, owner: NodeId },
+    #[error("node `{0}` has more than {max} passages", max = u16::MAX)]
+    TooManyPassages(NodeId),
+    #[error("there is no node `{0}`")]
+    NoNode(NodeId),
+}
+
+impl From<TxError> for Error {
+    fn from(error: TxError) -> Error {
+        let message = error.to_string();
+        match error {
+            TxError::KeyTaken { .. } => {
+                Error::conflict(message).hint("choose another key, or change that node")
+            }
+            TxError::TooManyPassages(_) => Error::invalid(message),
+            TxError::NoNode(_) => Error::not_found(message),
+        }
+    }
+}
+
 /// A transaction being built. It sees and writes what belongs to its tenant, and nothing of others.
 pub struct Tx<'a> {
     engine: &'a dyn Engine,
@@ -150,8 +174,7 @@ impl<'a> Tx<'a> {
         if let Some(owner) = self.find_key(&node.key)?
             && owner != node.id
         {
-            return Err(Error::conflict(format!("the key `{}` belongs to node `{owner}`", node.key))
-                .hint("choose another key, or change that node"));
+            return Err(TxError::KeyTaken { key: node.key.clone(), owner }.into());
         }
         let before = self.node(node.id)?;
         self.put(node.id.as_bytes(), node)?;
@@ -275,8 +298,7 @@ impl<'a> Tx<'a> {
     pub fn add_vectors(&mut self, id: NodeId, embedder: &str, parts: &[Vec<f32>]) -> Result<()> {
         self.must_exist(id)?;
         for (part, vector) in parts.iter().enumerate() {
-            let part = u16::try_from(part)
-                .map_err(|_| Error::invalid(format!("node `{id}` has more than {} passages", u16::MAX)))?;
+            let part = u16::try_from(part).map_err(|_| TxError::TooManyPassages(id))?;
             self.put_raw(Table::Vectors, &keys::vector(id, part, embedder), Some(vector::encode(vector)?))?;
         }
         Ok(())
@@ -298,7 +320,7 @@ impl<'a> Tx<'a> {
     fn must_exist(&self, id: NodeId) -> Result<()> {
         match self.raw(Table::Nodes, id.as_bytes())? {
             Some(_) => Ok(()),
-            None => Err(Error::not_found(format!("there is no node `{id}`"))),
+            None => Err(TxError::NoNode(id).into()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A transaction as a value: what the log holds.
 
-use super::log::MAX_RECORD;
+use super::log::{LogError, MAX_RECORD};
 use super::{Table, keys};
 use poc_graph::error::{Error, Result};
 use poc_graph::time::Timestamp;
@@ -100,7 +100,7 @@ impl Txn {
         };
         let mut decoder = rmp_serde::Deserializer::from_read_ref(plain);
         decoder.set_max_depth(MAX_DEPTH);
-        Txn::deserialize(&mut decoder).map_err(unreadable)
+        Ok(Txn::deserialize(&mut decoder).map_err(unreadable)?)
     }
 }
 
@@ -108,13 +108,13 @@ impl Txn {
 fn unpack(packed: &[u8]) -> Result<Vec<u8>> {
     let (length, block) = lz4_flex::block::uncompressed_size(packed).map_err(unreadable)?;
     if length > MAX_RECORD {
-        return Err(unreadable(format!("it would have {length} bytes")));
+        return Err(unreadable(format!("it would have {length} bytes")).into());
     }
-    lz4_flex::block::decompress(block, length).map_err(unreadable)
+    Ok(lz4_flex::block::decompress(block, length).map_err(unreadable)?)
 }
 
-fn unreadable(why: impl std::fmt::Display) -> Error {
-    Error::internal(format!("a transaction of the log cannot be read: {why}"))
+fn unreadable(why: impl std::fmt::Display) -> LogError {
+    LogError::DamagedTransaction(why.to_string())
 }
 
 #[cfg(test)]

@@ -6,11 +6,26 @@ use std::sync::Arc;
 
 const VERSION: u8 = 1;
 
+/// Why a vector cannot be stored or read.
+#[derive(Debug, thiserror::Error)]
+enum VectorError {
+    #[error("the embedder made a vector that is not finite")]
+    NotFinite,
+    #[error("a stored vector is damaged")]
+    Damaged,
+}
+
+impl From<VectorError> for Error {
+    fn from(error: VectorError) -> Error {
+        Error::internal(error.to_string())
+    }
+}
+
 /// The bytes of a vector, scaled to unit length first; the zero vector stays as it is.
 pub(super) fn encode(vector: &[f32]) -> Result<Vec<u8>> {
     let length = vector.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt();
     if !length.is_finite() {
-        return Err(Error::internal("the embedder made a vector that is not finite"));
+        return Err(VectorError::NotFinite.into());
     }
     let scale = if length > 0.0 { 1.0 / length } else { 0.0 };
     let mut bytes = Vec::with_capacity(1 + 2 * vector.len());
@@ -24,7 +39,7 @@ pub(super) fn encode(vector: &[f32]) -> Result<Vec<u8>> {
 /// The vector, brought back to the unit length it lost by rounding.
 pub(super) fn decode(bytes: &[u8]) -> Result<Arc<[f32]>> {
     let Some((&VERSION, halves)) = bytes.split_first().filter(|(_, halves)| halves.len() % 2 == 0) else {
-        return Err(Error::internal("a stored vector is damaged"));
+        return Err(VectorError::Damaged.into());
     };
     let mut vector: Vec<f32> =
         halves.as_chunks().0.iter().map(|half| f16::from_le_bytes(*half).to_f32()).collect();

@@ -6,6 +6,17 @@ use poc_graph::error::{Error, Result};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 
+/// The key of a vector names an embedder in bytes that are no text.
+#[derive(Debug, thiserror::Error)]
+#[error("the name of an embedder is no text")]
+struct NotUtf8;
+
+impl From<NotUtf8> for Error {
+    fn from(error: NotUtf8) -> Error {
+        Error::internal(error.to_string())
+    }
+}
+
 impl Store {
     /// The nodes of this tenant that have a vector of an embedder.
     pub fn nodes_with_vectors(&self, embedder: &str) -> Result<FxHashSet<NodeId>> {
@@ -37,8 +48,7 @@ impl Store {
         }
         let mut found: Vec<(Vec<u8>, (usize, usize))> = counts.into_iter().collect();
         found.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-        let text =
-            |name| String::from_utf8(name).map_err(|_| Error::internal("the name of an embedder is no text"));
+        let text = |name| String::from_utf8(name).map_err(|_| NotUtf8);
         found.into_iter().map(|(name, (count, dimensions))| Ok((text(name)?, count, dimensions))).collect()
     }
 }

@@ -4,7 +4,7 @@
 //! of another log is found out. What does not fit is built again from the records.
 
 use super::atomic_file::{self, Fingerprint};
-use super::log::Log;
+use super::log::{Log, LogError};
 use super::{Views, catch_up};
 use poc_graph::error::{Error, Result};
 use poc_graph::{Tenant, View};
@@ -65,7 +65,7 @@ impl SavedViews {
 /// Saves views that contain everything up to transaction `seq`, which the log must hold.
 pub(super) fn write(store: &Path, seq: u64, views: &Views, log: &Log) -> Result<()> {
     let Some((_, checksum)) = log.read(seq)? else {
-        return Err(Error::internal(format!("the log does not hold transaction {seq}")));
+        return Err(LogError::Missing(seq).into());
     };
     let mut order: Vec<_> = views.iter().collect();
     order.sort_unstable_by_key(|(tenant, _)| **tenant);

@@ -6,6 +6,25 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// What kept work on another thread from a result.
+#[derive(Debug, thiserror::Error)]
+enum WatchdogError {
+    #[error("no sign of life for {} s", .0.as_secs_f32())]
+    Hang(Duration),
+    #[error("its thread is gone")]
+    ThreadEnded,
+    #[error("the thread `{name}` cannot be started: {source}")]
+    Spawn { name: String, source: std::io::Error },
+    #[error("panic: {0}")]
+    Panic(String),
+}
+
+impl From<WatchdogError> for Error {
+    fn from(error: WatchdogError) -> Error {
+        Error::internal(error.to_string())
+    }
+}
+
 /// How guarded work shows that it is still going on.
 pub(super) struct Heartbeat<T>(SyncSender<Option<Result<T>>>);
 
@@ -44,9 +63,9 @@ fn run_watched_with<T: Send + 'static>(
             Ok(None) => {}
             Ok(Some(result)) => return result,
             Err(RecvTimeoutError::Timeout) => {
-                return Err(Error::internal(format!("no sign of life for {} s", patience.as_secs_f32())));
+                return Err(WatchdogError::Hang(patience).into());
             }
-            Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("its thread is gone")),
+            Err(RecvTimeoutError::Disconnected) => return Err(WatchdogError::ThreadEnded.into()),
         }
     }
 }
@@ -60,13 +79,13 @@ pub(super) fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>> {
     let spawned = std::thread::Builder::new().name(name.into()).spawn(work);
-    spawned.map_err(|error| Error::internal(format!("the thread `{name}` cannot be started: {error}")))
+    Ok(spawned.map_err(|source| WatchdogError::Spawn { name: name.to_owned(), source })?)
 }
 
 /// Runs `work`; a panic is its error.
 pub(super) fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|panic| Err(Error::internal(format!("panic: {}", panic_message(&*panic)))))
+        .unwrap_or_else(|panic| Err(WatchdogError::Panic(panic_message(&*panic).to_owned()).into()))
 }
 
 /// What a panic said.

@@ -4,9 +4,9 @@
 
 mod session;
 
-use super::{Engine, Mark, Put, Visitor};
+use super::{Engine, EngineError, Mark, Put, Visitor};
 use crate::watchdog;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use session::Session;
 use std::fs::File;
 use std::io;
@@ -37,10 +37,10 @@ impl SledEngine {
     /// are damaged: see [`watchdog`].
     pub(crate) fn open(directory: &Path) -> Result<SledEngine> {
         if directory.join(DAMAGED).exists() {
-            return Err(Error::internal("it was found damaged when it was used last"));
+            return Err(EngineError::FoundDamaged.into());
         }
         let session = Session::start(directory)
-            .map_err(|error| Error::internal(format!("`{}`: {error}", directory.display())))?;
+            .map_err(|source| EngineError::Directory { directory: directory.to_owned(), source })?;
         let db = unlocked(|| sled::Config::new().path(directory).cache_capacity(CACHE_BYTES).open())?;
         Ok(SledEngine { db, directory: directory.to_owned(), _session: session })
     }
@@ -54,17 +54,14 @@ impl SledEngine {
             Ok(Err(error)) => matches!(error, sled::Error::Corruption { .. } | sled::Error::ReportableBug(_)),
             Err(_) => true,
         };
-        let result = worked.and_then(|worked| worked.map_err(failed));
+        let result = worked.and_then(|worked| worked.map_err(|error| EngineError::Failed(error).into()));
         if !damaged {
             return result;
         }
         if let Err(error) = File::create(self.directory.join(DAMAGED)).and_then(|file| file.sync_all()) {
             tracing::error!("it cannot be noted that the records are damaged: {error}");
         }
-        result.map_err(|error| {
-            Error::internal(format!("the records are damaged: {}", error.message))
-                .hint("open the store again: they are rebuilt from the log, nothing is lost")
-        })
+        Ok(result.map_err(|error| EngineError::Damaged(error.message))?)
     }
 }
 
@@ -103,7 +100,7 @@ impl Engine for SledEngine {
             let checksum = u32::from_be_bytes(checksum.try_into().ok()?);
             Some(Mark { seq: u64::from_be_bytes(*seq), checksum })
         };
-        parts().ok_or_else(|| Error::internal("the record engine's mark is damaged"))
+        Ok(parts().ok_or(EngineError::DamagedMark)?)
     }
 
     fn size(&self) -> Result<u64> {
@@ -125,7 +122,7 @@ fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
             Err(sled::Error::Io(error)) if is_locked(&error) && start.elapsed() < LOCK_PATIENCE => {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            opened => return opened.map_err(failed),
+            opened => return Ok(opened.map_err(EngineError::Failed)?),
         }
     }
 }
@@ -133,10 +130,6 @@ fn unlocked(open: impl Fn() -> sled::Result<sled::Db>) -> Result<sled::Db> {
 /// sled wraps what the system says into an error of another kind and keeps the words only.
 fn is_locked(error: &io::Error) -> bool {
     error.to_string().contains("could not acquire lock")
-}
-
-fn failed(error: sled::Error) -> Error {
-    Error::internal(format!("the record engine failed: {error}"))
 }
 
 #[cfg(test)]

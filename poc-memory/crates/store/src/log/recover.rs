@@ -3,11 +3,13 @@
 //! guessed over.
 
 use super::segment::{FORMAT, HEADER, Header, NextRecord, SegmentReader, count_records};
-use super::{Log, LogIndex, RecordPosition, checked_segments, modified_at, segment_path, unreadable};
+use super::{
+    Log, LogError, LogIndex, RecordPosition, checked_segments, modified_at, segment_path, unreadable,
+};
 use crate::disk::Disk;
 use crate::quarantine::Quarantine;
 use parking_lot::RwLock;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -16,13 +18,9 @@ use std::path::Path;
 pub(crate) fn check_format(directory: &Path) -> Result<()> {
     for first in segments(directory)? {
         let path = segment_path(directory, first);
-        let header = Header::read(&path).map_err(|error| unreadable(&path, &error))?;
+        let header = Header::read(&path).map_err(|error| unreadable(&path, error))?;
         if let Some(header) = header.filter(|header| header.format > FORMAT) {
-            return Err(Error::conflict(format!(
-                "the store has format {}, this release reads formats up to {FORMAT}",
-                header.format
-            ))
-            .hint("use the release that wrote it, or a newer one; nothing was changed"));
+            return Err(LogError::NewerFormat(header.format).into());
         }
     }
     Ok(())
@@ -49,13 +47,11 @@ pub(crate) fn recover(
         }
         // As it is in front of the reading: what changes it meanwhile is seen next time.
         let changed = modified_at(&path);
-        let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, &error))?;
+        let valid = scan(&path, number, &mut index).map_err(|error| unreadable(&path, error))?;
         if let Some(offset) = valid {
             let later = numbers.get(at + 1..).unwrap_or_default();
             let cut = Truncation { directory, number, offset, later, last: index.last };
-            let note = cut
-                .make(quarantine, disk)
-                .map_err(|error| Error::internal(format!("the damaged log cannot be cut: {error}")))?;
+            let note = cut.make(quarantine, disk).map_err(LogError::Truncate)?;
             notes.push(note);
             break;
         }
@@ -71,11 +67,11 @@ fn segments(directory: &Path) -> Result<Vec<u64>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(unreadable(directory, &error)),
+        Err(error) => return Err(unreadable(directory, error).into()),
     };
     let mut numbers = Vec::new();
     for entry in entries {
-        let name = entry.map_err(|error| unreadable(directory, &error))?.file_name();
+        let name = entry.map_err(|error| unreadable(directory, error))?.file_name();
         let digits = name.to_str().and_then(|name| name.strip_suffix(".log"));
         numbers
             .extend(digits.filter(|digits| digits.len() == 20).and_then(|digits| digits.parse::<u64>().ok()));

@@ -2,13 +2,13 @@
 
 use crate::Views;
 use crate::catch_up;
-use crate::engine::Engine;
 use crate::engine::lazy::OpenedEngine;
+use crate::engine::{Engine, EngineError};
 use crate::log::Log;
 use crate::quarantine::Quarantine;
 use crate::watchdog::run_watched;
 use parking_lot::Mutex;
-use poc_graph::error::{Error, Result};
+use poc_graph::error::Result;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,9 +38,7 @@ impl RecordFolder {
         };
         let mut notes = Vec::new();
         if self.folder.exists() {
-            let name = quarantine
-                .move_in(&self.folder)
-                .map_err(|error| Error::internal(format!("`records` cannot be put away: {error}")))?;
+            let name = quarantine.move_in(&self.folder).map_err(EngineError::Quarantine)?;
             notes.push(format!(
                 "the record engine could not be used ({error}): it was moved to `quarantine/{name}` and \
                  rebuilt from the log"

@@ -1,0 +1,38 @@
+//! What can be wrong with the log.
+
+use super::segment::FORMAT;
+use poc_graph::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+/// Why the log cannot be read or opened.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LogError {
+    #[error("the store has format {0}, this release reads formats up to {FORMAT}")]
+    NewerFormat(u32),
+    #[error("the log's segment `{}` cannot be read: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("the log's segment `{}` is damaged at byte {offset}", path.display())]
+    Damaged { path: PathBuf, offset: u64 },
+    #[error("a transaction of the log cannot be read: {0}")]
+    DamagedTransaction(String),
+    #[error("the damaged log cannot be cut: {0}")]
+    Truncate(io::Error),
+    #[error("the log cannot be opened: {0}")]
+    Append(io::Error),
+    #[error("the log does not hold transaction {0}")]
+    Missing(u64),
+}
+
+impl From<LogError> for Error {
+    fn from(error: LogError) -> Error {
+        let message = error.to_string();
+        match error {
+            LogError::NewerFormat(_) => Error::conflict(message)
+                .hint("use the release that wrote it, or a newer one; nothing was changed"),
+            LogError::Damaged { .. } => Error::internal(message)
+                .hint("open the store again: what is whole is kept, the rest is put into `quarantine/`"),
+            _ => Error::internal(message),
+        }
+    }
+}
